@@ -1,0 +1,206 @@
+package stacks
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxDepth is the largest number of locations a stack may have.
+const MaxDepth = blockSize - 1
+
+// blockSize is the number of words in a block of the chain arena, a power of 2.
+const blockSize = 1 << 18
+
+// chainTable interns slices of uint32. Chains lie in blocks that never move, each
+// preceded by its length; pos[id] is the global word index of that length.
+// The hash table holds a tag beside each id so that a miss seldom touches the
+// arena. Ids are given in order of first appearance, whatever the hash.
+type chainTable struct {
+	blocks [][]uint32
+	pos    []uint32
+	slots  []slot
+	seed   uint64
+}
+
+// slot is an entry of an open-addressing table: id+1, or 0 for an empty one.
+type slot struct{ tag, id uint32 }
+
+func (t *chainTable) init() {
+	t.slots = make([]slot, 1<<8)
+	t.seed = randomSeed()
+}
+
+// randomSeed differs from run to run, so that no file can be made whose stacks
+// all collide.
+func randomSeed() uint64 { return maphash.String(maphash.MakeSeed(), "stacks") }
+
+func (t *chainTable) at(id uint32) []uint32 {
+	p := t.pos[id]
+	b := t.blocks[p/blockSize]
+	o := p % blockSize
+	n := b[o]
+	return b[o+1 : o+1+n : o+1+n]
+}
+
+func (t *chainTable) intern(c []uint32) uint32 {
+	h := hashWords(t.seed, c)
+	tag, mask := uint32(h>>32), uint32(len(t.slots)-1)
+	i := uint32(h) & mask
+	for ; t.slots[i].id != 0; i = (i + 1) & mask {
+		if t.slots[i].tag == tag && slices.Equal(t.at(t.slots[i].id-1), c) {
+			return t.slots[i].id - 1
+		}
+	}
+	id := uint32(len(t.pos))
+	t.pos = append(t.pos, t.store(c))
+	t.slots[i] = slot{tag, id + 1}
+	if len(t.pos)*4 > len(t.slots)*3 {
+		t.grow()
+	}
+	return id
+}
+
+// store copies c into the arena and returns its position.
+func (t *chainTable) store(c []uint32) uint32 {
+	if len(c) > MaxDepth {
+		panic(fmt.Sprintf("stacks: a stack of %d locations, at most %d can be stored", len(c), MaxDepth))
+	}
+	last := len(t.blocks) - 1
+	if last < 0 || blockSize-len(t.blocks[last]) < len(c)+1 {
+		t.blocks = append(t.blocks, make([]uint32, 0, blockSize))
+		last++
+	}
+	b := t.blocks[last]
+	p := uint32(last*blockSize + len(b))
+	b = append(b, uint32(len(c)))
+	t.blocks[last] = append(b, c...)
+	return p
+}
+
+// grow doubles the table. The low half of the hash is not kept, so the chains
+// are hashed again: rare, and sequential in memory.
+func (t *chainTable) grow() {
+	t.slots = make([]slot, 2*len(t.slots))
+	mask := uint32(len(t.slots) - 1)
+	for id := range t.pos {
+		h := hashWords(t.seed, t.at(uint32(id)))
+		i := uint32(h) & mask
+		for t.slots[i].id != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = slot{uint32(h >> 32), uint32(id) + 1}
+	}
+}
+
+// hashWords folds 128-bit products over c, four words a round, in the manner of
+// wyhash (github.com/wangyi-fudan/wyhash, public domain).
+func hashWords(seed uint64, c []uint32) uint64 {
+	const k0, k1 = 0xa0761d6478bd642f, 0xe7037ed1a0b428db
+	h := seed ^ uint64(len(c))*k0
+	for len(c) >= 4 {
+		h = fold(uint64(c[0])|uint64(c[1])<<32^k0^h, uint64(c[2])|uint64(c[3])<<32^k1^h)
+		c = c[4:]
+	}
+	var a, b uint64
+	switch len(c) {
+	case 3:
+		b = uint64(c[2]) | 1<<32
+		fallthrough
+	case 2:
+		a = uint64(c[0]) | uint64(c[1])<<32
+	case 1:
+		a = uint64(c[0])
+	}
+	return fold(a^k1^h, b^k0^bits.RotateLeft64(h, 32))
+}
+
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// rowTable sums values by (event, stack, labels).
+type rowTable struct {
+	rows   []row
+	values []int64
+	slots  []uint32 // row+1, or 0
+	seed   uint64
+}
+
+type row struct{ event, stack, labels, value uint32 }
+
+func (t *rowTable) init() {
+	t.slots = make([]uint32, 1<<8)
+	t.seed = randomSeed()
+}
+
+func (t *rowTable) hash(event, stack, labels uint32) uint32 {
+	return uint32(fold(uint64(stack)|uint64(labels)<<32^t.seed, uint64(event)^0xa0761d6478bd642f))
+}
+
+func (t *rowTable) add(event, stack, labels uint32, values []int64) {
+	mask := uint32(len(t.slots) - 1)
+	i := t.hash(event, stack, labels) & mask
+	for ; t.slots[i] != 0; i = (i + 1) & mask {
+		r := &t.rows[t.slots[i]-1]
+		if r.stack == stack && r.labels == labels && r.event == event {
+			for c, v := range values {
+				t.values[int(r.value)+c] += v
+			}
+			return
+		}
+	}
+	t.rows = append(t.rows, row{event, stack, labels, uint32(len(t.values))})
+	t.values = append(t.values, values...)
+	t.slots[i] = uint32(len(t.rows))
+	if len(t.rows)*4 > len(t.slots)*3 {
+		t.grow()
+	}
+}
+
+func (t *rowTable) grow() {
+	t.slots = make([]uint32, 2*len(t.slots))
+	mask := uint32(len(t.slots) - 1)
+	for id, r := range t.rows {
+		i := t.hash(r.event, r.stack, r.labels) & mask
+		for t.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = uint32(id) + 1
+	}
+}
+
+// labelTable interns lists of labels.
+type labelTable struct {
+	sets [][]Label
+	ids  map[string]LabelsID
+}
+
+func (t *labelTable) init() {
+	t.sets = [][]Label{nil}
+	t.ids = map[string]LabelsID{"": 0}
+}
+
+func (t *labelTable) intern(l []Label) LabelsID {
+	var b strings.Builder
+	for _, x := range l {
+		for _, f := range [...]string{x.Key, x.Str, x.Unit} {
+			b.WriteString(strconv.Itoa(len(f)))
+			b.WriteByte(':')
+			b.WriteString(f)
+		}
+		b.WriteString(strconv.FormatInt(x.Num, 10))
+		b.WriteByte(';')
+	}
+	id, ok := t.ids[b.String()]
+	if !ok {
+		id = LabelsID(len(t.sets))
+		t.sets = append(t.sets, slices.Clone(l))
+		t.ids[b.String()] = id
+	}
+	return id
+}

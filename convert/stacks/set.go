@@ -1,0 +1,271 @@
+// Package stacks is the one model of a profile: a compact set of call stacks
+// with names, labels and values.
+//
+// A Set is a handful of tables that refer to each other by index. Equal stacks,
+// label sets and functions are stored once, so that memory grows with the
+// number of different stacks and not with the number of samples:
+//
+//	Sample ──► stack ──► Location ──► Mapping
+//	   │  │                  └──► Line ──► Function
+//	   │  └──► label set
+//	   └──► Event ──► value columns
+//
+// Every input becomes a Set and every output is made from one. While a Set is
+// being built, one goroutine owns it; once built and named it is read-only.
+package stacks
+
+import "fmt"
+
+// ValueType says what a column of values counts, and in which unit.
+type ValueType struct {
+	Type, Unit string
+}
+
+// Event is one source of samples. A sample belongs to one event and has one
+// value for each of its columns. A profile of another tool is one event that
+// has all of the profile's columns.
+type Event struct {
+	Name   string
+	Values []ValueType
+}
+
+// Kind says what sort of code a mapping holds.
+type Kind uint8
+
+const (
+	KindUnknown Kind = iota // addresses that no mapping covers
+	KindKernel
+	KindModule
+	KindBPF
+	KindUser
+	KindVDSO
+	KindAnon       // memory without a file: JIT code, the stack, the heap
+	KindGuest      // kernel or user code of a virtual machine
+	KindHypervisor // code below the kernel
+)
+
+// Mapping is a file, or a piece of one, that code was executed from.
+type Mapping struct {
+	Start, Limit uint64 // run-time addresses, of the first process seen to map it
+	Offset       uint64 // file offset of Start
+	File         string // as recorded: a path, "[kernel.kallsyms]", "[vdso]", "//anon"
+	BuildID      string // lower-case hex, "" if unknown
+	Kind         Kind
+	PID          int // a process that mapped it, 0 if unknown
+
+	// What the names of its locations hold.
+	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
+}
+
+// NoMapping is the Mapping of a Location that lies in none.
+const NoMapping = -1
+
+// Location is one code address: the instruction itself for a leaf, the byte
+// before the return address for a caller.
+type Location struct {
+	Mapping int32  // index into Set.Mappings, or NoMapping
+	Addr    uint64 // run-time address in Mapping's own range
+	Kind    Kind   // that of the mapping, or what the recording tells without one
+
+	line, lines uint32 // Set.lines[line : line+lines]
+}
+
+// Line is a function at a location. Of several at one location the first is the
+// innermost, inlined into the next.
+type Line struct {
+	Function uint32 // index into Set.Functions
+	Line     int64  // source line, 0 if unknown
+	Column   int64
+}
+
+// Function is a named piece of code.
+type Function struct {
+	Name       string // for people, demangled
+	SystemName string // as the linker knows it
+	File       string // source file, "" if unknown
+	StartLine  int64  // first source line, 0 if unknown
+}
+
+// Label is a key with a string, or with a number when Str is empty.
+type Label struct {
+	Key  string
+	Str  string
+	Num  int64
+	Unit string // of Num, "" for none
+}
+
+// Sample is a row: a stack seen with certain labels for an event, and the sums
+// of its values.
+type Sample struct {
+	Stack  StackID
+	Labels LabelsID
+	Event  int
+	Values []int64 // one for each of the event's columns; owned by the Set
+}
+
+// StackID names an interned stack, LabelsID an interned list of labels. Both
+// count from 0; LabelsID 0 is the empty list.
+type (
+	StackID  uint32
+	LabelsID uint32
+)
+
+// Set is a profile. Exported slices may be read by everyone and are changed only
+// through methods. Use New.
+type Set struct {
+	Events    []Event
+	Mappings  []Mapping
+	Locations []Location
+	Functions []Function
+
+	Comments      []string
+	TimeNanos     int64 // start, Unix time in ns, 0 if unknown
+	DurationNanos int64
+	PeriodType    ValueType
+	Period        int64 // of PeriodType.Unit between two samples, 0 if none or varying
+	DefaultType   string
+	DocURL        string
+	// DropFrames and KeepFrames are pprof's regular expressions, kept for
+	// profiles that bring them.
+	DropFrames, KeepFrames string
+
+	lines     []Line
+	functions map[Function]uint32
+	labels    labelTable
+	chains    chainTable
+	rows      rowTable
+}
+
+// New returns an empty Set for the given events.
+func New(events ...Event) *Set {
+	s := &Set{Events: events, functions: map[Function]uint32{}}
+	s.labels.init()
+	s.chains.init()
+	s.rows.init()
+	return s
+}
+
+// AddEvent appends an event and returns its index.
+func (s *Set) AddEvent(e Event) int {
+	s.Events = append(s.Events, e)
+	return len(s.Events) - 1
+}
+
+// AddMapping appends m and returns its index. It does not look for an equal one.
+func (s *Set) AddMapping(m Mapping) int32 {
+	s.Mappings = append(s.Mappings, m)
+	return int32(len(s.Mappings) - 1)
+}
+
+// AddLocation appends a location and returns its index. It does not look for an
+// equal one: what makes two locations equal is the caller's to know.
+func (s *Set) AddLocation(mapping int32, addr uint64, kind Kind) uint32 {
+	s.Locations = append(s.Locations, Location{Mapping: mapping, Addr: addr, Kind: kind})
+	return uint32(len(s.Locations) - 1)
+}
+
+// AddFunction returns the index of f, which it appends if it is new.
+func (s *Set) AddFunction(f Function) uint32 {
+	if id, ok := s.functions[f]; ok {
+		return id
+	}
+	id := uint32(len(s.Functions))
+	s.Functions = append(s.Functions, f)
+	s.functions[f] = id
+	return id
+}
+
+// SetLines names a location. It is to be called at most once for each.
+func (s *Set) SetLines(loc uint32, lines ...Line) {
+	l := &s.Locations[loc]
+	l.line, l.lines = uint32(len(s.lines)), uint32(len(lines))
+	s.lines = append(s.lines, lines...)
+}
+
+// Lines are the functions at a location, innermost first; none if it has no
+// name. The slice belongs to the Set.
+func (s *Set) Lines(loc uint32) []Line {
+	l := &s.Locations[loc]
+	return s.lines[l.line : l.line+l.lines : l.line+l.lines]
+}
+
+// Intern returns the id of a stack given as locations, leaf first. The slice is
+// copied. It panics on a stack of more than MaxDepth locations.
+func (s *Set) Intern(stack []uint32) StackID { return StackID(s.chains.intern(stack)) }
+
+// Stack returns the locations of a stack, leaf first. The slice belongs to the
+// Set.
+func (s *Set) Stack(id StackID) []uint32 { return s.chains.at(uint32(id)) }
+
+// NumStacks is the number of distinct stacks.
+func (s *Set) NumStacks() int { return len(s.chains.pos) }
+
+// InternLabels returns the id of a list of labels, whose order counts. The
+// slice is copied.
+func (s *Set) InternLabels(l []Label) LabelsID { return s.labels.intern(l) }
+
+// Labels returns the labels of an id. The slice belongs to the Set.
+func (s *Set) Labels(id LabelsID) []Label { return s.labels.sets[id] }
+
+// NumLabels is the number of distinct label lists.
+func (s *Set) NumLabels() int { return len(s.labels.sets) }
+
+// Label returns the label with the given key, and whether there is one.
+func (s *Set) Label(id LabelsID, key string) (Label, bool) {
+	for _, l := range s.labels.sets[id] {
+		if l.Key == key {
+			return l, true
+		}
+	}
+	return Label{}, false
+}
+
+// Add adds values, one for each column of the event, to the row of that stack,
+// labels and event. It panics if their number is wrong.
+func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) {
+	if len(values) != len(s.Events[event].Values) {
+		panic(fmt.Sprintf("stacks: %d values for the %d columns of event %q",
+			len(values), len(s.Events[event].Values), s.Events[event].Name))
+	}
+	s.rows.add(uint32(event), uint32(stack), uint32(labels), values)
+}
+
+// NumSamples is the number of rows.
+func (s *Set) NumSamples() int { return len(s.rows.rows) }
+
+// Sample returns row i. Rows are in the order in which they were first added.
+func (s *Set) Sample(i int) Sample {
+	r := &s.rows.rows[i]
+	w := len(s.Events[r.event].Values)
+	return Sample{
+		Stack:  StackID(r.stack),
+		Labels: LabelsID(r.labels),
+		Event:  int(r.event),
+		Values: s.rows.values[r.value : int(r.value)+w : int(r.value)+w],
+	}
+}
+
+// Totals sums each column of an event over its rows.
+func (s *Set) Totals(event int) []int64 {
+	sum := make([]int64, len(s.Events[event].Values))
+	for i := range s.rows.rows {
+		r := &s.rows.rows[i]
+		if int(r.event) != event {
+			continue
+		}
+		for c := range sum {
+			sum[c] += s.rows.values[int(r.value)+c]
+		}
+	}
+	return sum
+}
+
+// EventIndex returns the index of the event called name, or -1.
+func (s *Set) EventIndex(name string) int {
+	for i, e := range s.Events {
+		if e.Name == name {
+			return i
+		}
+	}
+	return -1
+}
