@@ -1,0 +1,127 @@
+package perfdata
+
+import (
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/klauspost/compress/zstd"
+
+	"kprof/perfevent/abi"
+)
+
+// inflater undoes the compression of COMPRESSED and COMPRESSED2 records. Their
+// payloads are one zstd stream, flushed at the end of each record, so each
+// record yields whole blocks; but a record of the recording may begin in one
+// and end in the next.
+//
+// The decoder wants to pull its input while we want to push it: it runs as a
+// coroutine that hands out every block it has decoded and, when it needs input
+// that is not there yet, a nil block.
+type inflater struct {
+	in    []byte // compressed bytes not read yet
+	next  func() ([]byte, bool)
+	stop  func()
+	yield func([]byte) bool
+	err   error
+
+	out []byte // decompressed bytes that are not a whole record yet
+}
+
+// maxZstdWindow bounds what a frame's header may ask the decoder to keep; perf
+// uses levels whose windows are 8 MiB at the most.
+const maxZstdWindow = 32 << 20
+
+func newInflater() *inflater {
+	z := &inflater{}
+	z.next, z.stop = iter.Pull(z.run)
+	return z
+}
+
+func (z *inflater) close() { z.stop() }
+
+func (z *inflater) run(yield func([]byte) bool) {
+	z.yield = yield
+	dec, err := zstd.NewReader((*inflaterInput)(z), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err == nil {
+		_, err = dec.WriteTo((*inflaterOutput)(z))
+		dec.Close()
+	}
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	z.err = err
+}
+
+type inflaterInput inflater
+
+func (z *inflaterInput) Read(p []byte) (int, error) {
+	for len(z.in) == 0 {
+		if !z.yield(nil) {
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, z.in)
+	z.in = z.in[n:]
+	return n, nil
+}
+
+type inflaterOutput inflater
+
+func (z *inflaterOutput) Write(p []byte) (int, error) {
+	if len(p) > 0 && !z.yield(p) {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// records decompresses the payload of one record and passes each whole record
+// found in it to emit, until that returns false.
+func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Record) bool) (bool, error) {
+	z.in = payload
+	var rec Record
+	for {
+		block, ok := z.next()
+		if !ok {
+			return false, &TruncatedError{off, fmt.Sprintf("compressed records do not decompress: %v", z.err)}
+		}
+		if block == nil {
+			return true, nil // wants input that only the next record has
+		}
+		z.out = append(z.out, block...)
+		b := z.out
+		for len(b) >= abi.HeaderSize {
+			h := abi.DecodeHeader(b, o)
+			size := int(h.Size)
+			if size < abi.HeaderSize {
+				return false, &TruncatedError{off, fmt.Sprintf("record of type %d in a compressed one says its size is %d", uint32(h.Type), size)}
+			}
+			if len(b) < size {
+				break
+			}
+			rec = Record{Header: h, Offset: off, Payload: b[abi.HeaderSize:size:size]}
+			if !emit(&rec) {
+				return false, nil
+			}
+			b = b[size:]
+		}
+		z.out = append(z.out[:0], b...)
+	}
+}
+
+// compressedPayload returns the zstd bytes of a COMPRESSED or COMPRESSED2
+// record. The latter says how many of its bytes are data and pads the rest;
+// perf 6.16 wrote a data_size that was larger than the record, which then is
+// taken to the end.
+func compressedPayload(rec *Record, o abi.Order) []byte {
+	p := rec.Payload
+	if rec.Type != abi.RecordCompressed2 || len(p) < 8 {
+		return p
+	}
+	n := o.Uint64(p)
+	p = p[8:]
+	if n < uint64(len(p)) {
+		p = p[:n]
+	}
+	return p
+}

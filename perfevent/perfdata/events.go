@@ -1,0 +1,94 @@
+package perfdata
+
+import "kprof/perfevent/abi"
+
+// Event is an event of a recording with the layout of its records.
+type Event struct {
+	abi.Event
+	Index  int // in EventSet.Events
+	Layout abi.Layout
+}
+
+// EventSet finds the event that a record belongs to.
+//
+// perf's rule (evlist__event2evsel): with one event, or none whose records carry
+// an id, it is the first; an id of zero, which synthesized records have, is the
+// first one's as well; any other id must be known.
+type EventSet struct {
+	Order  abi.Order
+	Events []*Event
+
+	byID            map[uint64]*Event
+	idOff, trailOff int // where ids lie in a sample, and before the end of other records; -1 nowhere
+}
+
+// NewEventSet returns the set of the given events.
+func NewEventSet(o abi.Order, events []abi.Event) *EventSet {
+	s := &EventSet{Order: o, byID: map[uint64]*Event{}, idOff: -1, trailOff: -1}
+	for _, e := range events {
+		s.Add(e)
+	}
+	return s
+}
+
+// Add appends an event. The first one decides where ids lie, which the kernel
+// requires to be the same for all of a recording.
+func (s *EventSet) Add(e abi.Event) *Event {
+	ev := &Event{Event: e, Index: len(s.Events), Layout: abi.NewLayout(&e.Attr, s.Order)}
+	if len(s.Events) == 0 {
+		s.idOff, s.trailOff = ev.Layout.IDOffset(), ev.Layout.IDTrailerOffset()
+	}
+	s.Events = append(s.Events, ev)
+	for _, id := range e.IDs {
+		s.AddID(ev, id)
+	}
+	return ev
+}
+
+// AddID makes id one of e's. The first event to claim an id keeps it.
+func (s *EventSet) AddID(e *Event, id uint64) {
+	if _, taken := s.byID[id]; !taken {
+		s.byID[id] = e
+	}
+}
+
+// OfID returns the event with the given id, or nil.
+func (s *EventSet) OfID(id uint64) *Event { return s.byID[id] }
+
+// OfSample returns the event of a sample, or nil if its id is unknown or there
+// are no events.
+func (s *EventSet) OfSample(payload []byte) *Event {
+	if len(s.Events) < 2 {
+		return s.first()
+	}
+	if s.idOff < 0 || len(payload) < s.idOff+8 {
+		return s.first()
+	}
+	return s.of(s.Order.Uint64(payload[s.idOff:]))
+}
+
+// OfOther returns the event of a record of the kernel that is not a sample, or
+// nil if its id is unknown or there are no events.
+func (s *EventSet) OfOther(payload []byte) *Event {
+	if len(s.Events) < 2 {
+		return s.first()
+	}
+	if s.trailOff < 0 || len(payload) < s.trailOff {
+		return s.first()
+	}
+	return s.of(s.Order.Uint64(payload[len(payload)-s.trailOff:]))
+}
+
+func (s *EventSet) of(id uint64) *Event {
+	if id == 0 {
+		return s.first()
+	}
+	return s.byID[id]
+}
+
+func (s *EventSet) first() *Event {
+	if len(s.Events) == 0 {
+		return nil
+	}
+	return s.Events[0]
+}

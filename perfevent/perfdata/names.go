@@ -1,0 +1,59 @@
+package perfdata
+
+import "kprof/perfevent/abi"
+
+// nameEvents names the events that have no name yet.
+func (r *Reader) nameEvents() {
+	for _, e := range r.Events.Events {
+		r.nameEvent(e)
+	}
+}
+
+// nameEvent names an event by, in this order: what an EVENT_UPDATE or an earlier
+// call said, the event description with one of its ids, the tracing data, the
+// event types of old pipes, its attribute.
+func (r *Reader) nameEvent(e *Event) {
+	if e.Name != "" && !r.provisional[e.Index] {
+		return
+	}
+	name := r.describedName(e)
+	if name == "" && e.Attr.Type == abi.TypeTracepoint {
+		name = r.tracepoints[e.Attr.Config]
+	}
+	if name == "" {
+		name = r.typeNames[e.Attr.Config]
+	}
+	if r.provisional == nil {
+		r.provisional = map[int]bool{}
+	}
+	r.provisional[e.Index] = name == ""
+	if name == "" {
+		name = e.Attr.Name()
+	}
+	e.Name = name
+}
+
+// describedName looks the event up in the EVENT_DESC feature: by its first id,
+// and where it has none, by its place.
+func (r *Reader) describedName(e *Event) string {
+	desc := r.Features.Events
+	if len(e.IDs) == 0 {
+		if e.Index < len(desc) && desc[e.Index].Attr.Config == e.Attr.Config {
+			return desc[e.Index].Name
+		}
+		return ""
+	}
+	if r.described == nil && len(desc) > 0 {
+		r.described = map[uint64]string{}
+		for _, d := range desc {
+			for _, id := range d.IDs {
+				r.described[id] = d.Name
+			}
+		}
+	}
+	return r.described[e.IDs[0]]
+}
+
+// readFormats takes the names of tracepoints out of the tracing data.
+func (r *Reader) readFormats() {
+}

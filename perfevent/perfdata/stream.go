@@ -1,0 +1,136 @@
+package perfdata
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"kprof/perfevent/abi"
+)
+
+// Record is one record of a recording.
+type Record struct {
+	abi.Header
+	Offset  int64  // of the header in the file; of the compressed record for one that was inside it
+	Payload []byte // what follows the header; valid until the next record is read
+}
+
+// TruncatedError says where a recording ends inside a record, or in something
+// that is none. All before it has been read.
+type TruncatedError struct {
+	Offset int64  // where the record that cannot be read starts
+	Reason string // what is wrong with it
+}
+
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("recording ends at offset %d: %s", e.Offset, e.Reason)
+}
+
+// streamBuffer is how many bytes a stream asks for at once.
+const streamBuffer = 1 << 20
+
+// stream splits bytes into records. It holds one buffer and never a whole
+// recording.
+type stream struct {
+	r      io.Reader
+	order  abi.Order
+	off    int64 // of buf[lo]
+	buf    []byte
+	lo, hi int
+	eof    bool
+}
+
+func newStream(r io.Reader, o abi.Order, off int64, size int) *stream {
+	return &stream{r: r, order: o, off: off, buf: make([]byte, size)}
+}
+
+// fill tries to have n bytes in the buffer and returns whether it has.
+func (s *stream) fill(n int) (bool, error) {
+	if s.hi-s.lo >= n {
+		return true, nil
+	}
+	if n > len(s.buf) {
+		b := make([]byte, n)
+		s.hi = copy(b, s.buf[s.lo:s.hi])
+		s.buf, s.lo = b, 0
+	} else if s.lo > 0 {
+		s.hi = copy(s.buf, s.buf[s.lo:s.hi])
+		s.lo = 0
+	}
+	for s.hi < n && !s.eof {
+		m, err := s.r.Read(s.buf[s.hi:])
+		s.hi += m
+		if err == io.EOF {
+			s.eof = true
+		} else if err != nil {
+			return false, fmt.Errorf("read at offset %d: %w", s.off+int64(s.hi), err)
+		}
+	}
+	return s.hi >= n, nil
+}
+
+// take returns the next n bytes, at most 64 KiB, or io.ErrUnexpectedEOF.
+func (s *stream) take(n int) ([]byte, error) {
+	ok, err := s.fill(n)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, io.ErrUnexpectedEOF
+	}
+	b := s.buf[s.lo : s.lo+n]
+	s.lo += n
+	s.off += int64(n)
+	return b, nil
+}
+
+// next reads the next record into rec. It returns io.EOF at the end and a
+// *TruncatedError where no whole record is left.
+func (s *stream) next(rec *Record) error {
+	ok, err := s.fill(abi.HeaderSize)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		if s.hi == s.lo {
+			return io.EOF
+		}
+		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are left of a record's header", s.hi-s.lo)}
+	}
+	h := abi.DecodeHeader(s.buf[s.lo:], s.order)
+	size := int(h.Size)
+	if size < abi.HeaderSize {
+		return &TruncatedError{s.off, fmt.Sprintf("record of type %d says its size is %d", uint32(h.Type), size)}
+	}
+	ok, err = s.fill(size)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are left of a record of %d", s.hi-s.lo, size)}
+	}
+	rec.Header = h
+	rec.Offset = s.off
+	rec.Payload = s.buf[s.lo+abi.HeaderSize : s.lo+size : s.lo+size]
+	s.lo += size
+	s.off += int64(size)
+	return nil
+}
+
+// skip passes over n bytes. Fewer are not an error here: the next record will
+// not be there.
+func (s *stream) skip(n int64) error {
+	if have := int64(s.hi - s.lo); n > have {
+		s.lo, s.hi = 0, 0
+		s.off += have
+		m, err := io.CopyN(io.Discard, s.r, n-have)
+		s.off += m
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read at offset %d: %w", s.off, err)
+		}
+		return nil
+	}
+	s.lo += int(n)
+	s.off += n
+	return nil
+}

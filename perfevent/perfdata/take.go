@@ -1,0 +1,147 @@
+package perfdata
+
+import (
+	"fmt"
+	"io"
+
+	"kprof/perfevent/abi"
+)
+
+// Bounds on what a recording may make a reader keep besides its events.
+const (
+	maxFeatureBytes = 64 << 20 // of all features together
+	maxTracingBytes = 64 << 20
+)
+
+// userRecord takes up what a record of perf's own tells of the recording, and
+// returns how many bytes follow the record that belong to it.
+func (r *Reader) userRecord(rec *Record) (trailing int64, err error) {
+	o, p := r.header.order, rec.Payload
+	switch rec.Type {
+	case abi.RecordAuxtrace:
+		if len(p) < 8 {
+			return 0, &TruncatedError{rec.Offset, fmt.Sprintf("AUXTRACE record of %d bytes", len(p))}
+		}
+		if n := int64(o.Uint64(p)); n >= 0 {
+			return n, nil
+		}
+		return 0, &TruncatedError{rec.Offset, "AUXTRACE record of a negative size"}
+	case abi.RecordHeaderTracingData:
+		if len(p) < 4 {
+			return 0, &TruncatedError{rec.Offset, fmt.Sprintf("TRACING_DATA record of %d bytes", len(p))}
+		}
+		return int64(o.Uint32(p)), nil
+	}
+	if !r.header.pipe {
+		return 0, nil
+	}
+	switch rec.Type {
+	case abi.RecordHeaderAttr:
+		a, n, err := abi.DecodeAttr(p, o)
+		if err != nil {
+			return 0, fmt.Errorf("attribute at offset %d: %w", rec.Offset, err)
+		}
+		e := r.Events.Add(abi.Event{Attr: a, IDs: decodeIDs(p[n:], o)})
+		r.nameEvent(e)
+	case abi.RecordEventUpdate:
+		r.updateEvent(p)
+	case abi.RecordHeaderEventType:
+		if len(p) > 8 {
+			if r.typeNames == nil {
+				r.typeNames = map[uint64]string{}
+			}
+			r.typeNames[o.Uint64(p)] = cString(p[8:])
+			r.nameEvents()
+		}
+	case abi.RecordHeaderFeature:
+		if len(p) >= 8 {
+			if id := o.Uint64(p); id < 256 {
+				r.takeFeature(Feature(id), append([]byte(nil), p[8:]...))
+				r.nameEvents()
+			}
+		}
+	}
+	return 0, nil
+}
+
+// updateEvent takes the name out of an EVENT_UPDATE record: u64 type, u64 id,
+// and for type 2 a string (tools/lib/perf/include/perf/event.h).
+func (r *Reader) updateEvent(p []byte) {
+	const typeName = 2
+	o := r.header.order
+	if len(p) < 16 || o.Uint64(p) != typeName {
+		return
+	}
+	if e := r.Events.OfID(o.Uint64(p[8:])); e != nil {
+		e.Name = cString(p[16:])
+	}
+}
+
+// takeFeature decodes a feature. One that cannot be decoded is remembered and
+// otherwise left out: nothing of the samples depends on it.
+func (r *Reader) takeFeature(f Feature, body []byte) {
+	if r.featureBytes+len(body) > maxFeatureBytes {
+		r.BadFeatures = append(r.BadFeatures, fmt.Errorf("%s: features of more than %d bytes in all", f, maxFeatureBytes))
+		return
+	}
+	r.featureBytes += len(body)
+	if err := r.Features.Decode(f, body, r.header.order); err != nil {
+		r.BadFeatures = append(r.BadFeatures, fmt.Errorf("%s: %w", f, err))
+	}
+}
+
+// readFeatures reads the features that follow the data section: a table of
+// sections, one for each bit set, and their bodies.
+func (r *Reader) readFeatures() {
+	at := r.data.off + r.data.size
+	for f := range r.header.features.All() {
+		var b [16]byte
+		if _, err := r.at.ReadAt(b[:], int64(at)); err != nil {
+			r.BadFeatures = append(r.BadFeatures, fmt.Errorf("%s: table of features ends at offset %d", f, at))
+			return
+		}
+		at += 16
+		s, cut := section{r.header.order.Uint64(b[:]), r.header.order.Uint64(b[8:])}.bounded(r.size)
+		if cut || s.size > uint64(maxFeatureBytes-r.featureBytes) {
+			r.BadFeatures = append(r.BadFeatures, fmt.Errorf("%s: section of %d bytes at offset %d", f, s.size, s.off))
+			continue
+		}
+		body := make([]byte, s.size)
+		if _, err := r.at.ReadAt(body, int64(s.off)); err != nil && s.size > 0 {
+			r.BadFeatures = append(r.BadFeatures, fmt.Errorf("%s: %w", f, err))
+			continue
+		}
+		r.takeFeature(f, body)
+	}
+}
+
+// readTracingData reads the tracing data that follows its record in pipe mode.
+func (r *Reader) readTracingData(s *stream, n int64) error {
+	if n > maxTracingBytes {
+		return s.skip(n)
+	}
+	// Grow with what is there, not with what the record says.
+	for n > 0 {
+		b, err := s.take(int(min(n, 1<<16)))
+		if err == io.ErrUnexpectedEOF {
+			return &TruncatedError{s.off, "inside the tracing data"}
+		}
+		if err != nil {
+			return err
+		}
+		r.Features.TracingData = append(r.Features.TracingData, b...)
+		n -= int64(len(b))
+	}
+	r.readFormats()
+	r.nameEvents()
+	return nil
+}
+
+func cString(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
