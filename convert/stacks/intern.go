@@ -1,12 +1,11 @@
 package stacks
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // MaxDepth is the largest number of locations a stack may have.
@@ -14,6 +13,9 @@ const MaxDepth = blockSize - 1
 
 // blockSize is the number of words in a block of the chain arena, a power of 2.
 const blockSize = 1 << 18
+
+// maxBlocks is what a 32-bit word index reaches.
+const maxBlocks = 1 << 32 / blockSize
 
 // chainTable interns slices of uint32. Chains lie in blocks that never move, each
 // preceded by its length; pos[id] is the global word index of that length.
@@ -73,6 +75,9 @@ func (t *chainTable) store(c []uint32) uint32 {
 	if last < 0 || blockSize-len(t.blocks[last]) < len(c)+1 {
 		t.blocks = append(t.blocks, make([]uint32, 0, blockSize))
 		last++
+	}
+	if last >= maxBlocks {
+		panic("stacks: 16 GiB of stacks, no more can be numbered")
 	}
 	b := t.blocks[last]
 	p := uint32(last*blockSize + len(b))
@@ -178,6 +183,7 @@ func (t *rowTable) grow() {
 type labelTable struct {
 	sets [][]Label
 	ids  map[string]LabelsID
+	key  []byte // scratch
 }
 
 func (t *labelTable) init() {
@@ -186,21 +192,20 @@ func (t *labelTable) init() {
 }
 
 func (t *labelTable) intern(l []Label) LabelsID {
-	var b strings.Builder
+	k := t.key[:0]
 	for _, x := range l {
 		for _, f := range [...]string{x.Key, x.Str, x.Unit} {
-			b.WriteString(strconv.Itoa(len(f)))
-			b.WriteByte(':')
-			b.WriteString(f)
+			k = binary.AppendUvarint(k, uint64(len(f)))
+			k = append(k, f...)
 		}
-		b.WriteString(strconv.FormatInt(x.Num, 10))
-		b.WriteByte(';')
+		k = binary.AppendVarint(k, x.Num)
 	}
-	id, ok := t.ids[b.String()]
+	t.key = k
+	id, ok := t.ids[string(k)] // does not allocate
 	if !ok {
 		id = LabelsID(len(t.sets))
 		t.sets = append(t.sets, slices.Clone(l))
-		t.ids[b.String()] = id
+		t.ids[string(k)] = id
 	}
 	return id
 }
