@@ -1,0 +1,160 @@
+// Package elfsym names the functions of one ELF file.
+//
+// Addresses come in two kinds, never mixed: vaddr is an address as the file's
+// own headers count them, off is a byte offset in the file, which is what a
+// process maps. PT_LOAD segments translate one into the other.
+//
+// Which symbols count, which alias names an address, and where a symbol without
+// a size ends follow perf 6.1, so that names agree with what "perf script"
+// prints.
+//
+// Files are hostile input: whatever their bytes, nothing here panics, and no
+// more is allocated than the file has bytes for, within fixed limits.
+package elfsym
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"kprof/symbolize/internal/regular"
+)
+
+// ErrStripped reports a file without any function symbols.
+var ErrStripped = errors.New("stripped: no function symbols")
+
+// ErrNotRegular reports a path that leads to something other than a regular
+// file; such a path is never opened.
+var ErrNotRegular = regular.ErrNotRegular
+
+// Options say how a file's symbols are read. The zero value is useful.
+type Options struct {
+	// Root is a directory that DebugDirs and the file's own directory are
+	// looked up in; empty is the machine's root directory.
+	Root string
+
+	// DebugDirs hold separate debug files, for files without a symbol table;
+	// nil is /usr/lib/debug. An empty slice looks for none.
+	DebugDirs []string
+
+	// Demangle gives the readable form of a name, or the name itself. perf
+	// chooses between aliases by their readable names. nil leaves names alone.
+	Demangle func(name string) string
+}
+
+// A File is an open ELF file. Its methods may be called concurrently; symbols
+// are read by the first call that needs them.
+type File struct {
+	path    string // empty if it has none
+	opts    Options
+	closer  io.Closer
+	elf     *elf.File
+	buildID []byte
+
+	segments []segment
+
+	loadOnce sync.Once
+	table    *table // never nil once loaded
+	loadErr  error
+}
+
+// Open opens the ELF file at path, which must be a regular file.
+func Open(path string, opts Options) (*File, error) {
+	f, _, err := regular.Open("", path)
+	if err != nil {
+		return nil, err
+	}
+	return FromFile(f, path, opts)
+}
+
+// FromFile takes over f, an open regular file: Close closes it, and so does
+// FromFile if it fails. The path serves messages, and to find a separate debug
+// file beside it; it is a path below opts.Root.
+func FromFile(f *os.File, path string, opts Options) (*File, error) {
+	file, err := New(f, opts)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	file.closer = f
+	file.path = path
+	return file, nil
+}
+
+// New reads the headers of an ELF file. r must stay readable until Load has
+// returned or Close was called.
+func New(r io.ReaderAt, opts Options) (*File, error) {
+	if err := checkHeader(r); err != nil {
+		return nil, err
+	}
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil, err
+	}
+	return &File{
+		opts:     opts,
+		elf:      f,
+		buildID:  buildID(f),
+		segments: segments(f),
+	}, nil
+}
+
+// Load reads all that lookups need. After it has returned, the file may be
+// closed and lookups still work. The error says why there are no symbols, or
+// fewer than there should be: ErrStripped, or what is wrong with the file.
+func (f *File) Load() error {
+	f.loadOnce.Do(func() { f.table, f.loadErr = load(f) })
+	return f.loadErr
+}
+
+// Close closes the file. Lookups after it find what Load had read.
+func (f *File) Close() error {
+	// Whoever closes first leaves nothing to be loaded later.
+	f.loadOnce.Do(func() {
+		f.table, f.loadErr = &table{}, os.ErrClosed
+	})
+	if f.closer == nil {
+		return nil
+	}
+	err := f.closer.Close()
+	if errors.Is(err, os.ErrClosed) {
+		err = nil
+	}
+	return err
+}
+
+// BuildID returns the GNU build id, nil if the file has none. The caller must
+// not change it.
+func (f *File) BuildID() []byte { return f.buildID }
+
+// Lookup returns the symbol that covers vaddr. Without an error from Load it
+// allocates nothing.
+func (f *File) Lookup(vaddr uint64) (Symbol, bool) {
+	f.Load() // its error is the caller's to ask for
+	return f.table.lookup(vaddr)
+}
+
+// LookupOffset returns the symbol that covers the byte at offset off of the
+// file.
+func (f *File) LookupOffset(off uint64) (Symbol, bool) {
+	vaddr, ok := f.Vaddr(off)
+	if !ok {
+		return Symbol{}, false
+	}
+	return f.Lookup(vaddr)
+}
+
+// AppendFunctions appends the functions at vaddr with their source positions,
+// where the file tells them without debug information (Go programs do): with
+// inline the innermost inlined function first, else only the one that holds
+// the code. It appends nothing if the file does not tell.
+func (f *File) AppendFunctions(dst []Function, vaddr uint64, inline bool) []Function {
+	f.Load() // its error is the caller's to ask for
+	if f.table.golang == nil {
+		return dst
+	}
+	return f.table.golang.appendFunctions(dst, vaddr, inline)
+}

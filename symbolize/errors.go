@@ -1,0 +1,89 @@
+package symbolize
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"kprof/symbolize/elfsym"
+	"kprof/symbolize/kallsyms"
+)
+
+// Reasons why a mapping has no names, beside fs.ErrNotExist, fs.ErrPermission
+// and *BuildIDError.
+var (
+	// ErrRestricted: the kernel hides its addresses from this user.
+	ErrRestricted = kallsyms.ErrRestricted
+
+	// ErrStripped: the file has no function symbols, or only those that it
+	// exports, and no debug file was found.
+	ErrStripped = elfsym.ErrStripped
+
+	// ErrNotRegular: the recorded path leads to a FIFO, device or directory.
+	ErrNotRegular = elfsym.ErrNotRegular
+
+	// ErrForeign: only the recorded machine could tell.
+	ErrForeign = errors.New("recorded on another machine or boot")
+
+	// ErrUntrusted: a perf map belongs to someone else than root or the user
+	// of the process.
+	ErrUntrusted = errors.New("perf map of another user")
+
+	// ErrNoSymbols: the mapping is of a kind that has no names.
+	ErrNoSymbols = errors.New("no symbols for this kind of mapping")
+)
+
+// An Error says why names of a mapping are missing.
+type Error struct {
+	Mapping Mapping
+	Err     error
+}
+
+func (e *Error) Error() string {
+	name := e.Mapping.Path
+	if name == "" {
+		name = e.Mapping.Kind.String()
+	}
+	return fmt.Sprintf("symbols of %s: %v", name, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// A BuildIDError reports a file, or a kernel, that is not the recorded one.
+type BuildIDError struct {
+	Path     string // what was looked at
+	Recorded string // hexadecimal
+	Found    string // hexadecimal; empty if it has none
+}
+
+func (e *BuildIDError) Error() string {
+	if e.Found == "" {
+		return fmt.Sprintf("%s has no build id, recorded %s", e.Path, e.Recorded)
+	}
+	return fmt.Sprintf("%s has build id %s, recorded %s", e.Path, e.Found, e.Recorded)
+}
+
+// moreTelling returns which of two reasons to report, of several places looked
+// at in turn: a wrong build id before a lack of permission, any other failure
+// before the mere absence of a file, and of equals the first.
+func moreTelling(a, b error) error {
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
+}
+
+func rank(err error) int {
+	var id *BuildIDError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, fs.ErrNotExist):
+		return 1
+	case errors.Is(err, fs.ErrPermission):
+		return 3
+	case errors.As(err, &id):
+		return 4
+	}
+	return 2
+}

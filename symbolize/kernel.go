@@ -1,0 +1,236 @@
+package symbolize
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"kprof/symbolize/elfsym"
+	"kprof/symbolize/internal/regular"
+	"kprof/symbolize/kallsyms"
+)
+
+const (
+	ownKallsyms = "/proc/kallsyms"
+	ownNotes    = "/sys/kernel/notes"
+)
+
+// kernel is the symbol table of the recorded kernel, read once.
+type kernel struct {
+	once  sync.Once
+	table *kallsyms.Table
+	err   error // also beside a table, of which then some lines are missing
+	own   bool  // the table is this machine's, now
+	id    string
+}
+
+// load reads the table that opts name.
+func (k *kernel) load(opts Options) {
+	k.once.Do(func() {
+		r := opts.Kallsyms
+		name := "kallsyms"
+		if r == nil {
+			name = opts.KallsymsPath
+			if name == "" {
+				k.own, name = true, ownKallsyms
+			}
+			f, _, err := regular.Open("", name)
+			if err != nil {
+				k.err = err
+				return
+			}
+			defer f.Close()
+			r = f
+		}
+		k.table, k.err = kallsyms.Parse(r)
+		if k.err != nil {
+			k.err = fmt.Errorf("%s: %w", name, k.err)
+		}
+		if k.own {
+			k.id = notesBuildID(ownNotes)
+		}
+	})
+}
+
+// notesBuildID returns the build id in a file of notes in sysfs, empty if it
+// cannot be read.
+func notesBuildID(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	notes, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString(elfsym.BuildIDFromNotes(notes, 4, binary.NativeEndian))
+}
+
+// kernelTable names addresses of the kernel and its modules. This machine's
+// symbols are used only for the kernel that runs here: build ids must agree
+// where both are known.
+func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
+	s.kernel.load(s.opts)
+	k := &s.kernel
+	if k.table == nil {
+		return nil, k.err
+	}
+
+	t := kernelTable{table: k.table}
+	switch m.Kind {
+	case Module:
+		t.module = moduleName(m.Path)
+	case Symbol:
+		t.module = "bpf"
+	}
+	verified := !k.own
+	if k.own {
+		path, id := ownNotes, k.id
+		if m.Kind == Module && t.module != "" && m.BuildID != "" {
+			path = filepath.Join("/sys/module", t.module, "notes/.note.gnu.build-id")
+			id = notesBuildID(path)
+		}
+		if id != "" && m.BuildID != "" {
+			if trimBuildID(id) != trimBuildID(m.BuildID) {
+				return nil, &BuildIDError{Path: path, Recorded: m.BuildID, Found: id}
+			}
+			verified = true
+		}
+		if s.opts.Foreign && (!verified || m.Kind != Kernel || m.Offset == 0) {
+			return nil, ErrForeign
+		}
+	}
+	if m.Kind == Kernel {
+		t.moved = moved(k.table, m)
+		if t.moved != 0 && !verified {
+			return nil, fmt.Errorf("%w: the kernel started at another address", ErrForeign)
+		}
+	}
+	return t, k.err
+}
+
+// moved returns what to add to a recorded address to find it in the table: a
+// kernel is placed anew at each boot (KASLR).
+func moved(table *kallsyms.Table, m Mapping) uint64 {
+	text, stext := table.Text()
+	now := text
+	if strings.HasSuffix(m.Path, "_stext") || text == 0 {
+		now = stext
+	}
+	if m.Offset == 0 || now == 0 {
+		return 0
+	}
+	return now - m.Offset
+}
+
+// moduleName returns the name of a module as the kernel writes it, from
+// "[name]" or the path of its file; empty if path is neither.
+func moduleName(path string) string {
+	if inner, ok := strings.CutPrefix(path, "["); ok {
+		return strings.TrimSuffix(inner, "]")
+	}
+	name, _, ok := strings.Cut(filepath.Base(path), ".ko")
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(name, "-", "_")
+}
+
+// kernelTable is a kallsyms table seen from one mapping.
+type kernelTable struct {
+	table  *kallsyms.Table
+	module string // the only one whose names may appear; empty for any
+	moved  uint64
+}
+
+func (t kernelTable) Lookup(dst []Frame, addr uint64) []Frame {
+	sym, ok := t.table.Lookup(addr + t.moved)
+	if !ok || t.module != "" && sym.Module != t.module {
+		return dst
+	}
+	return append(dst, Frame{Name: sym.Name, SystemName: sym.Name})
+}
+
+// vdso is the vdso of this machine, read once.
+type vdso struct {
+	once  sync.Once
+	table *fileTable
+	err   error
+}
+
+var errNoVDSO = errors.New("this machine has no vdso")
+
+// vdsoTable names offsets of the vdso. The kernel carries it, so that there is
+// no file; but every process has a copy, this one too.
+func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
+	if s.opts.Foreign && m.BuildID == "" {
+		return nil, ErrForeign
+	}
+	v := &s.vdso
+	v.once.Do(func() {
+		file, err := ownVDSO()
+		if err != nil {
+			v.err = err
+			return
+		}
+		v.table = &fileTable{file: file, demangle: newDemangler(DemangleNone)}
+		if err := file.Load(); !errors.Is(err, ErrStripped) {
+			v.table.why = err // it has .dynsym only, with all that it exports
+		}
+	})
+	if v.err != nil {
+		return nil, v.err
+	}
+	found := hex.EncodeToString(v.table.file.BuildID())
+	if m.BuildID != "" && trimBuildID(found) != trimBuildID(m.BuildID) {
+		return nil, &BuildIDError{Path: "this machine's vdso", Recorded: m.BuildID, Found: found}
+	}
+	return v.table, v.table.why
+}
+
+// ownVDSO reads the vdso of this process out of its memory. The auxiliary
+// vector tells where it is; the mapping of that address how long.
+func ownVDSO() (*elfsym.File, error) {
+	start, end, err := ownMapping("[vdso]")
+	if err != nil {
+		return nil, err
+	}
+	mem, err := os.Open("/proc/self/mem")
+	if err != nil {
+		return nil, err
+	}
+	defer mem.Close()
+	image := make([]byte, end-start)
+	if _, err := io.ReadFull(io.NewSectionReader(mem, int64(start), int64(end-start)), image); err != nil {
+		return nil, fmt.Errorf("read vdso at %#x: %w", start, err)
+	}
+	return elfsym.New(strings.NewReader(string(image)), elfsym.Options{DebugDirs: []string{}})
+}
+
+// ownMapping returns where this process has the named mapping.
+func ownMapping(name string) (start, end uint64, err error) {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return 0, 0, err
+	}
+	for line := range strings.Lines(string(maps)) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasSuffix(line, " "+name) {
+			continue
+		}
+		const limit = 1 << 20 // a vdso is a few pages
+		if _, err := fmt.Sscanf(line, "%x-%x ", &start, &end); err != nil || end <= start || end-start > limit {
+			return 0, 0, fmt.Errorf("mapping %q: %w", line, fs.ErrInvalid)
+		}
+		return start, end, nil
+	}
+	return 0, 0, errNoVDSO
+}

@@ -1,0 +1,228 @@
+package symbolize
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"kprof/symbolize/elfsym"
+)
+
+// A Frame is one function at an address; of several, the innermost (inlined)
+// comes first.
+type Frame struct {
+	Name       string // as shown: demangled as Options say
+	SystemName string // as the linker knows it
+	File       string // source file; empty if unknown
+	Line       int    // in File, of the address; 0 if unknown
+	StartLine  int    // in File, of the function; 0 if unknown
+}
+
+// A Kind says what a mapping holds, and with it what tells its names.
+type Kind uint8
+
+const (
+	Other  Kind = iota // nothing that has names: heap, stack, vsyscall
+	Kernel             // the kernel's image: addresses, named by kallsyms
+	Module             // a kernel module: addresses, named by kallsyms
+	Symbol             // one function the kernel announced (a BPF program, a trampoline); Path is its name
+	User               // a file: offsets in it, named by its symbols
+	VDSO               // the kernel's code in every process: offsets in it, named by this machine's
+	Anon               // code made at run time: addresses, named by the process's perf map
+)
+
+var kindNames = [...]string{"other", "kernel", "module", "symbol", "user", "vdso", "anon"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+// A Mapping is a range of addresses of a recording.
+type Mapping struct {
+	Kind    Kind
+	Path    string // as recorded: of the file, without " (deleted)", or "[kernel.kallsyms]_text", "[ext4]"
+	BuildID string // hexadecimal; empty if unknown
+	PID     int    // of a process that has it mapped; 0 if unknown
+	Start   uint64 // run-time address; 0 if unknown
+	Limit   uint64 // first run-time address past it; 0 if unknown
+	// Offset is where in the file Start is. For Kernel, perf stores there the
+	// run-time address of the symbol that ends the Path, _text or _stext; it
+	// tells how far the kernel was moved since. 0 if unknown.
+	Offset  uint64
+	Deleted bool // the file had been removed when it was recorded
+}
+
+// A Table names addresses. Lookup appends the frames at addr to dst, nothing
+// if it knows none; it may be called concurrently.
+type Table interface {
+	Lookup(dst []Frame, addr uint64) []Frame
+}
+
+// Options say where names come from. The zero value names what this machine
+// recorded.
+type Options struct {
+	// Foreign says that the recording comes from another machine or another
+	// boot: nothing of the processes that run here is looked at, and this
+	// kernel's symbols only if its build id is the recorded one.
+	Foreign bool
+
+	// Kallsyms is the recorded kernel's /proc/kallsyms, trusted without a
+	// check of build ids. It is read at the first need. nil opens KallsymsPath.
+	Kallsyms io.Reader
+
+	// KallsymsPath is a file like Kallsyms; empty is this machine's own.
+	KallsymsPath string
+
+	// Root is a directory with the file system of the recorded machine, under
+	// which alone its files are looked up (perf's --symfs). Empty is this
+	// machine's, or rather that of the process itself while it lives.
+	Root string
+
+	// DebugDirs hold separate debug files, below Root; nil is /usr/lib/debug.
+	DebugDirs []string
+
+	// BuildIDCache is a directory where perf keeps files by build id (~/.debug);
+	// empty for none.
+	BuildIDCache string
+
+	// Demangle says how C++ and Rust names are shown.
+	Demangle Demangle
+
+	// Inline adds the frames of inlined functions, where a file tells them.
+	Inline bool
+}
+
+// A Symbolizer resolves addresses. It may be used concurrently, and reads each
+// file once. Close it to release what it holds.
+type Symbolizer struct {
+	opts     Options
+	kernel   kernel
+	vdso     vdso
+	perfMaps cache[perfMapKey, *perfMap]
+	files    cache[fileKey, *fileTable]
+
+	mu     sync.Mutex
+	builds map[string]*fileTable // by build id, found good
+}
+
+// New returns a Symbolizer. Nothing is read before it is needed.
+func New(opts Options) *Symbolizer {
+	return &Symbolizer{opts: opts, builds: map[string]*fileTable{}}
+}
+
+// Resolve names the functions at addrs, which are file offsets for User and
+// VDSO mappings and run-time addresses for all others. frames has an element
+// for each address, empty where the name is not known.
+//
+// The error says why names are missing: it is an *Error, unless ctx ended. Some
+// frames may be known even so: a stripped file still names what it exports.
+func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (frames [][]Frame, err error) {
+	frames = make([][]Frame, len(addrs))
+	if len(addrs) == 0 {
+		return frames, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return frames, err
+	}
+	table, why := s.table(m)
+	if table == nil {
+		return frames, &Error{Mapping: m, Err: why}
+	}
+
+	const check = 1 << 12 // addresses between looks at ctx
+	all := make([]Frame, 0, len(addrs))
+	missing := false
+	for i, addr := range addrs {
+		if i%check == 0 && ctx.Err() != nil {
+			return frames, ctx.Err()
+		}
+		start := len(all)
+		all = table.Lookup(all, addr)
+		frames[i] = all[start:len(all):len(all)]
+		missing = missing || len(frames[i]) == 0
+	}
+	if why != nil && missing {
+		return frames, &Error{Mapping: m, Err: why}
+	}
+	return frames, nil
+}
+
+// table returns what names m. Beside a table, the error says why it may lack
+// names.
+func (s *Symbolizer) table(m Mapping) (Table, error) {
+	switch m.Kind {
+	case Kernel, Module:
+		return s.kernelTable(m)
+	case Symbol:
+		if m.Path == "" {
+			return s.kernelTable(m)
+		}
+		return named(m.Path), nil
+	case User:
+		return s.userTable(m)
+	case VDSO:
+		return s.vdsoTable(m)
+	case Anon:
+		return s.perfMapTable(m)
+	}
+	return nil, ErrNoSymbols
+}
+
+// Close forgets everything. Frames returned stay good.
+func (s *Symbolizer) Close() error {
+	s.files.clear()
+	s.perfMaps.clear()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.builds)
+	return nil
+}
+
+// named is the table of a mapping that is one function.
+type named string
+
+func (n named) Lookup(dst []Frame, _ uint64) []Frame {
+	return append(dst, Frame{Name: string(n), SystemName: string(n)})
+}
+
+// fileTable names vaddrs and offsets of one ELF file.
+type fileTable struct {
+	file     *elfsym.File
+	demangle *demangler
+	inline   bool
+	why      error // what is missing of its symbols
+}
+
+// Lookup names the function at offset off of the file.
+func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
+	vaddr, ok := t.file.Vaddr(off)
+	if !ok {
+		return dst
+	}
+	start := len(dst)
+	var buf [8]elfsym.Function
+	for _, f := range t.file.AppendFunctions(buf[:0], vaddr, t.inline) {
+		dst = append(dst, Frame{f.Name, f.Name, f.File, f.Line, f.StartLine})
+	}
+
+	sym, ok := t.file.Lookup(vaddr)
+	if !ok {
+		return dst
+	}
+	// Both know the function that holds the code; the symbol table has the
+	// name other tools show.
+	if len(dst) == start {
+		dst = append(dst, Frame{})
+	}
+	outer := &dst[len(dst)-1]
+	outer.Name, outer.SystemName = t.demangle.name(sym.Name), sym.Name
+	if sym.PLT {
+		outer.Name += "@plt"
+		outer.SystemName += "@plt"
+	}
+	return dst
+}

@@ -1,0 +1,163 @@
+package symbolize
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"kprof/symbolize/elfsym"
+	"kprof/symbolize/internal/regular"
+)
+
+// fileKey tells files apart, under whatever path they are reached.
+type fileKey struct {
+	dev, inode uint64
+	size       int64
+	modified   time.Time
+	path       string // a debug file is looked for beside it
+}
+
+// place is somewhere a recorded file may be.
+type place struct {
+	root, path string
+}
+
+func (p place) String() string {
+	if p.root == "" {
+		return p.path
+	}
+	return filepath.Join(p.root, p.path)
+}
+
+// userTable finds the file of m: through a process that has it mapped, at its
+// recorded path, in perf's cache of build ids.
+func (s *Symbolizer) userTable(m Mapping) (Table, error) {
+	if id := trimBuildID(m.BuildID); id != "" {
+		s.mu.Lock()
+		t := s.builds[id]
+		s.mu.Unlock()
+		if t != nil {
+			return t, t.why
+		}
+	}
+	var why error
+	for _, p := range s.places(m) {
+		t, err := s.file(p, m)
+		if err == nil {
+			return t, t.why
+		}
+		why = moreTelling(why, err)
+	}
+	if why == nil {
+		why = fmt.Errorf("find %q: %w", m.Path, fs.ErrNotExist)
+	}
+	return nil, why
+}
+
+// places lists where the file of m may be, the surest first.
+func (s *Symbolizer) places(m Mapping) []place {
+	var places []place
+	if strings.HasPrefix(m.Path, "/") {
+		if s.opts.Root == "" && !s.opts.Foreign && m.PID > 0 {
+			// The process may live in another mount namespace, or the file may
+			// have been replaced or removed since it was mapped.
+			if p, ok := mapFile(m); ok {
+				places = append(places, p)
+			}
+			places = append(places, place{fmt.Sprintf("/proc/%d/root", m.PID), m.Path})
+		}
+		if !m.Deleted || m.BuildID != "" {
+			places = append(places, place{s.opts.Root, m.Path})
+		}
+	}
+	if id := trimBuildID(m.BuildID); s.opts.BuildIDCache != "" && len(id) > 2 {
+		dir := filepath.Join(s.opts.BuildIDCache, ".build-id", id[:2], id[2:])
+		places = append(places, place{"", filepath.Join(dir, "elf")}, place{"", dir})
+	}
+	return places
+}
+
+// mapFile returns the link through which the kernel gives out a mapped file even
+// after it was removed, if m is still what is mapped there. It takes
+// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+func mapFile(m Mapping) (place, bool) {
+	if m.Start >= m.Limit {
+		return place{}, false
+	}
+	path := fmt.Sprintf("/proc/%d/map_files/%x-%x", m.PID, m.Start, m.Limit)
+	target, err := os.Readlink(path)
+	if err != nil || strings.TrimSuffix(target, " (deleted)") != m.Path {
+		return place{}, false
+	}
+	return place{"", path}, true
+}
+
+// file opens the file at p and reads its symbols, if it is the recorded one.
+func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
+	f, info, err := regular.Open(p.root, p.path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.files.get(keyOf(info, m.Path), func() (*fileTable, error) {
+		return s.load(f, m.Path)
+	})
+	f.Close() // read in full, or known before; nothing was written
+	if err != nil {
+		return nil, err
+	}
+	id := trimBuildID(m.BuildID)
+	if id == "" {
+		return t, nil
+	}
+	found := hex.EncodeToString(t.file.BuildID())
+	if trimBuildID(found) != id {
+		return nil, &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
+	}
+	s.mu.Lock()
+	s.builds[id] = t
+	s.mu.Unlock()
+	return t, nil
+}
+
+// load reads the ELF file f. A file that can be read but has no symbols gives a
+// table that says so.
+func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
+	demangle := newDemangler(s.opts.Demangle)
+	file, err := elfsym.FromFile(f, path, elfsym.Options{
+		Root:      s.opts.Root,
+		DebugDirs: s.opts.DebugDirs,
+		Demangle:  demangle.convert,
+	})
+	if err != nil {
+		return nil, err
+	}
+	why := file.Load()
+	if err := file.Close(); err != nil && why == nil {
+		why = err
+	}
+	return &fileTable{file: file, demangle: demangle, inline: s.opts.Inline, why: why}, nil
+}
+
+func keyOf(info fs.FileInfo, path string) fileKey {
+	key := fileKey{size: info.Size(), modified: info.ModTime(), path: path}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		key.dev, key.inode = uint64(st.Dev), st.Ino
+	}
+	return key
+}
+
+// trimBuildID takes off the zero bytes at the end of a build id, so that ids can
+// be compared wherever they come from: perf.data pads short ones to 20 bytes, and
+// before 5.12 did not say how long they were.
+func trimBuildID(id string) string {
+	trimmed := strings.TrimRight(strings.ToLower(id), "0")
+	if len(trimmed)%2 != 0 {
+		trimmed += "0"
+	}
+	return trimmed
+}
