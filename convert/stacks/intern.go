@@ -11,6 +11,9 @@ import (
 // MaxDepth is the largest number of locations a stack may have.
 const MaxDepth = blockSize - 1
 
+// MaxColumns is the largest number of value columns an event may have.
+const MaxColumns = valueBlock
+
 // blockSize is the number of words in a block of the chain arena, a power of 2.
 const blockSize = 1 << 18
 
@@ -58,6 +61,9 @@ func (t *chainTable) intern(c []uint32) uint32 {
 		}
 	}
 	id := uint32(len(t.pos))
+	if len(t.pos) == cap(t.pos) {
+		t.pos = slices.Grow(t.pos, len(t.pos)+1) // twice, where append would copy at every 1.25
+	}
 	t.pos = append(t.pos, t.store(c))
 	t.slots[i] = slot{tag, id + 1}
 	if len(t.pos)*4 > len(t.slots)*3 {
@@ -128,14 +134,23 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
+// Rows and their values lie in blocks that never move: a slice that grows would
+// be copied again and again, and half of it be empty.
+const (
+	rowBlock   = 1 << 13
+	valueBlock = 1 << 14
+)
+
 // rowTable sums values by (event, stack, labels).
 type rowTable struct {
-	rows   []row
-	values []int64
+	n      int
+	rows   [][]row
+	values [][]int64
 	slots  []uint32 // row+1, or 0
 	seed   uint64
 }
 
+// row is what values belong to; value is the global index of the first.
 type row struct{ event, stack, labels, value uint32 }
 
 func (t *rowTable) init() {
@@ -147,30 +162,65 @@ func (t *rowTable) hash(event, stack, labels uint32) uint32 {
 	return uint32(fold(uint64(stack)|uint64(labels)<<32^t.seed, uint64(event)^0xa0761d6478bd642f))
 }
 
+func (t *rowTable) at(i int) *row { return &t.rows[i/rowBlock][i%rowBlock] }
+
+func (t *rowTable) valuesAt(p uint32, n int) []int64 {
+	if n == 0 {
+		return nil
+	}
+	o := int(p % valueBlock)
+	return t.values[p/valueBlock][o : o+n : o+n]
+}
+
 func (t *rowTable) add(event, stack, labels uint32, values []int64) {
 	mask := uint32(len(t.slots) - 1)
 	i := t.hash(event, stack, labels) & mask
 	for ; t.slots[i] != 0; i = (i + 1) & mask {
-		r := &t.rows[t.slots[i]-1]
+		r := t.at(int(t.slots[i] - 1))
 		if r.stack == stack && r.labels == labels && r.event == event {
+			sums := t.valuesAt(r.value, len(values))
 			for c, v := range values {
-				t.values[int(r.value)+c] += v
+				sums[c] += v
 			}
 			return
 		}
 	}
-	t.rows = append(t.rows, row{event, stack, labels, uint32(len(t.values))})
-	t.values = append(t.values, values...)
-	t.slots[i] = uint32(len(t.rows))
-	if len(t.rows)*4 > len(t.slots)*3 {
+	t.push(row{event, stack, labels, t.store(values)})
+	t.slots[i] = uint32(t.n)
+	if t.n*4 > len(t.slots)*3 {
 		t.grow()
 	}
+}
+
+func (t *rowTable) push(r row) {
+	if t.n%rowBlock == 0 {
+		t.rows = append(t.rows, make([]row, 0, rowBlock))
+	}
+	last := &t.rows[len(t.rows)-1]
+	*last = append(*last, r)
+	t.n++
+}
+
+// store copies values into a block and returns their position.
+func (t *rowTable) store(values []int64) uint32 {
+	if len(values) == 0 {
+		return 0
+	}
+	last := len(t.values) - 1
+	if last < 0 || valueBlock-len(t.values[last]) < len(values) {
+		t.values = append(t.values, make([]int64, 0, valueBlock))
+		last++
+	}
+	p := uint32(last*valueBlock + len(t.values[last]))
+	t.values[last] = append(t.values[last], values...)
+	return p
 }
 
 func (t *rowTable) grow() {
 	t.slots = make([]uint32, 2*len(t.slots))
 	mask := uint32(len(t.slots) - 1)
-	for id, r := range t.rows {
+	for id := range t.n {
+		r := t.at(id)
 		i := t.hash(r.event, r.stack, r.labels) & mask
 		for t.slots[i] != 0 {
 			i = (i + 1) & mask

@@ -221,40 +221,42 @@ func (s *Set) Label(id LabelsID, key string) (Label, bool) {
 }
 
 // Add adds values, one for each column of the event, to the row of that stack,
-// labels and event. It panics if their number is wrong.
+// labels and event. It panics if their number is wrong or above MaxColumns.
 func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) {
 	if len(values) != len(s.Events[event].Values) {
 		panic(fmt.Sprintf("stacks: %d values for the %d columns of event %q",
 			len(values), len(s.Events[event].Values), s.Events[event].Name))
 	}
+	if len(values) > MaxColumns {
+		panic(fmt.Sprintf("stacks: %d columns, at most %d can be stored", len(values), MaxColumns))
+	}
 	s.rows.add(uint32(event), uint32(stack), uint32(labels), values)
 }
 
 // NumSamples is the number of rows.
-func (s *Set) NumSamples() int { return len(s.rows.rows) }
+func (s *Set) NumSamples() int { return s.rows.n }
 
 // Sample returns row i. Rows are in the order in which they were first added.
 func (s *Set) Sample(i int) Sample {
-	r := &s.rows.rows[i]
-	w := len(s.Events[r.event].Values)
+	r := s.rows.at(i)
 	return Sample{
 		Stack:  StackID(r.stack),
 		Labels: LabelsID(r.labels),
 		Event:  int(r.event),
-		Values: s.rows.values[r.value : int(r.value)+w : int(r.value)+w],
+		Values: s.rows.valuesAt(r.value, len(s.Events[r.event].Values)),
 	}
 }
 
 // Totals sums each column of an event over its rows.
 func (s *Set) Totals(event int) []int64 {
 	sum := make([]int64, len(s.Events[event].Values))
-	for i := range s.rows.rows {
-		r := &s.rows.rows[i]
+	for i := range s.rows.n {
+		r := s.rows.at(i)
 		if int(r.event) != event {
 			continue
 		}
-		for c := range sum {
-			sum[c] += s.rows.values[int(r.value)+c]
+		for c, v := range s.rows.valuesAt(r.value, len(sum)) {
+			sum[c] += v
 		}
 	}
 	return sum
