@@ -1,0 +1,269 @@
+package perfdata
+
+import (
+	"kprof/perfevent/abi"
+)
+
+// The bodies that are more than a few fields, decoder above encoder. Formats:
+// tools/perf/Documentation/perf.data-file-format.txt.
+
+func (c *cursor) eventDesc() []abi.Event {
+	n := c.u32()
+	size := int(c.u32())
+	if c.err == nil && size < abi.AttrSizeVer0 {
+		c.fail("attributes of %d bytes", size)
+		return nil
+	}
+	return list(c, uint64(n), size+8, func() (ev abi.Event) {
+		b := c.take(size)
+		if b == nil {
+			return ev
+		}
+		attr, _, err := abi.DecodeAttr(b, c.o)
+		if err != nil {
+			c.fail("%w", err)
+			return ev
+		}
+		ids := c.u32()
+		ev.Attr = attr
+		ev.Name = c.string()
+		ev.IDs = list(c, uint64(ids), 8, c.u64)
+		return ev
+	})
+}
+
+func (e *encoder) eventDesc(events []abi.Event) {
+	size := attrSize(events)
+	e.u32(uint32(len(events)))
+	e.u32(uint32(size))
+	for i := range events {
+		ev := &events[i]
+		e.b = appendAttr(e.b, &ev.Attr, size, e.o)
+		e.u32(uint32(len(ev.IDs)))
+		e.string(ev.Name)
+		for _, id := range ev.IDs {
+			e.u64(id)
+		}
+	}
+}
+
+// attrSize is the smallest size of struct perf_event_attr that holds all of
+// events, but at least 128 bytes (Linux 5.13): perf refuses attributes that are
+// larger than it knows, and perf 6.1 knows 128.
+func attrSize(events []abi.Event) int {
+	size := abi.AttrSizeVer7
+	for i := range events {
+		switch a := &events[i].Attr; {
+		case a.Config4 != 0:
+			return abi.AttrSizeVer9
+		case a.Config3 != 0:
+			size = abi.AttrSizeVer8
+		}
+	}
+	return size
+}
+
+// appendAttr appends a in exactly size bytes.
+func appendAttr(b []byte, a *abi.Attr, size int, o abi.Order) []byte {
+	start := len(b)
+	b = a.AppendTo(b, o)
+	for len(b)-start < size {
+		b = append(b, 0)
+	}
+	b = b[:start+size]
+	o.AppendUint32(b[:start+4], uint32(size)) // in place: the attribute's own size
+	return b
+}
+
+func (c *cursor) cpuTopology(cpus uint32) (t abi.CPUTopology) {
+	t.Sockets = c.strings()
+	t.Threads = c.strings()
+	if c.err != nil || c.left() == 0 {
+		return t // before perf 3.13
+	}
+	t.CPUs = list(c, uint64(cpus), 8, func() abi.CPUPlace {
+		return abi.CPUPlace{Core: int32(c.u32()), Socket: int32(c.u32())}
+	})
+	if c.err != nil || c.left() == 0 {
+		return t // before perf 5.3
+	}
+	t.Dies = c.strings()
+	for i := range t.CPUs {
+		t.CPUs[i].Die = int32(c.u32())
+	}
+	return t
+}
+
+func (e *encoder) cpuTopology(t *abi.CPUTopology) {
+	e.strings(t.Sockets)
+	e.strings(t.Threads)
+	for _, p := range t.CPUs {
+		e.u32(uint32(p.Core))
+		e.u32(uint32(p.Socket))
+	}
+	if len(t.CPUs) == 0 && len(t.Dies) == 0 {
+		return
+	}
+	e.strings(t.Dies)
+	for _, p := range t.CPUs {
+		e.u32(uint32(p.Die))
+	}
+}
+
+func (c *cursor) numa() []abi.NUMANode {
+	return list(c, uint64(c.u32()), 24, func() abi.NUMANode {
+		return abi.NUMANode{Node: c.u32(), MemTotal: c.u64(), MemFree: c.u64(), CPUs: c.string()}
+	})
+}
+
+func (e *encoder) numa(nodes []abi.NUMANode) {
+	e.u32(uint32(len(nodes)))
+	for _, n := range nodes {
+		e.u32(n.Node)
+		e.u64(n.MemTotal)
+		e.u64(n.MemFree)
+		e.string(n.CPUs)
+	}
+}
+
+func (c *cursor) pmus() []abi.PMU {
+	return list(c, uint64(c.u32()), 8, func() abi.PMU {
+		return abi.PMU{Type: abi.Type(c.u32()), Name: c.string()}
+	})
+}
+
+func (e *encoder) pmus(pmus []abi.PMU) {
+	e.u32(uint32(len(pmus)))
+	for _, p := range pmus {
+		e.u32(uint32(p.Type))
+		e.string(p.Name)
+	}
+}
+
+func (c *cursor) groups() []Group {
+	return list(c, uint64(c.u32()), 12, func() Group {
+		return Group{Name: c.string(), Leader: c.u32(), Members: c.u32()}
+	})
+}
+
+func (e *encoder) groups(groups []Group) {
+	e.u32(uint32(len(groups)))
+	for _, g := range groups {
+		e.string(g.Name)
+		e.u32(g.Leader)
+		e.u32(g.Members)
+	}
+}
+
+func (c *cursor) auxtrace() []AuxtraceEntry {
+	return list(c, c.u64(), 16, func() AuxtraceEntry {
+		return AuxtraceEntry{Off: c.u64(), Size: c.u64()}
+	})
+}
+
+func (e *encoder) auxtrace(entries []AuxtraceEntry) {
+	e.u64(uint64(len(entries)))
+	for _, x := range entries {
+		e.u64(x.Off)
+		e.u64(x.Size)
+	}
+}
+
+func (c *cursor) caches() []abi.Cache {
+	c.version(uint64(c.u32()), 1)
+	return list(c, uint64(c.u32()), 28, func() abi.Cache {
+		return abi.Cache{
+			Level: c.u32(), LineSize: c.u32(), Sets: c.u32(), Ways: c.u32(),
+			Type: c.string(), Size: c.string(), CPUs: c.string(),
+		}
+	})
+}
+
+func (e *encoder) caches(caches []abi.Cache) {
+	e.u32(1)
+	e.u32(uint32(len(caches)))
+	for _, x := range caches {
+		e.u32(x.Level)
+		e.u32(x.LineSize)
+		e.u32(x.Sets)
+		e.u32(x.Ways)
+		e.string(x.Type)
+		e.string(x.Size)
+		e.string(x.CPUs)
+	}
+}
+
+func (c *cursor) memory() (m abi.MemoryMap) {
+	c.version(c.u64(), 1)
+	m.BlockSize = c.u64()
+	m.Nodes = list(c, c.u64(), 24, func() abi.MemoryNode {
+		n := abi.MemoryNode{Node: c.u64(), Bits: c.u64()}
+		bits := c.u64() // the size of the bitmap, again
+		words := bits / 64
+		if bits%64 != 0 {
+			words++
+		}
+		if n.Bits != bits {
+			c.fail("bitmap of %d bits for a node of %d", bits, n.Bits)
+		}
+		n.Blocks = list(c, words, 8, c.u64)
+		return n
+	})
+	return m
+}
+
+func (e *encoder) memory(m *abi.MemoryMap) {
+	e.u64(1)
+	e.u64(m.BlockSize)
+	e.u64(uint64(len(m.Nodes)))
+	for _, n := range m.Nodes {
+		e.u64(n.Node)
+		e.u64(n.Bits)
+		e.u64(n.Bits)
+		for _, w := range n.Blocks {
+			e.u64(w)
+		}
+	}
+}
+
+func (c *cursor) caps() []abi.PMUCap {
+	return list(c, uint64(c.u32()), 8, func() abi.PMUCap {
+		return abi.PMUCap{Name: c.string(), Value: c.string()}
+	})
+}
+
+func (e *encoder) caps(caps []abi.PMUCap) {
+	e.u32(uint32(len(caps)))
+	for _, x := range caps {
+		e.string(x.Name)
+		e.string(x.Value)
+	}
+}
+
+func (c *cursor) pmuCaps() []abi.PMUCaps {
+	return list(c, uint64(c.u32()), 8, func() abi.PMUCaps {
+		return abi.PMUCaps{Caps: c.caps(), PMU: c.string()}
+	})
+}
+
+func (e *encoder) pmuCaps(pmus []abi.PMUCaps) {
+	e.u32(uint32(len(pmus)))
+	for _, p := range pmus {
+		e.caps(p.Caps)
+		e.string(p.PMU)
+	}
+}
+
+func (c *cursor) hybrid() []abi.HybridPMU {
+	return list(c, uint64(c.u32()), 8, func() abi.HybridPMU {
+		return abi.HybridPMU{PMU: c.string(), CPUs: c.string()}
+	})
+}
+
+func (e *encoder) hybrid(pmus []abi.HybridPMU) {
+	e.u32(uint32(len(pmus)))
+	for _, p := range pmus {
+		e.string(p.PMU)
+		e.string(p.CPUs)
+	}
+}
