@@ -1,0 +1,101 @@
+package perfevent
+
+import "kprof/perfevent/abi"
+
+// Sampling says how events are sampled. The zero value takes each event's own
+// default and no callchains.
+type Sampling struct {
+	Frequency uint64 // samples per second, in place of an event's own period; 0 when not asked for
+	Period    uint64 // occurrences per sample, in place of an event's own; 0 when not asked for
+
+	// DefaultFrequency is for events that have no period of their own, in Hz.
+	// Tracepoints, probes and breakpoints have: every hit.
+	DefaultFrequency uint64
+
+	Callchain    bool
+	MaxStack     uint16 // frames; 0 is kernel.perf_event_max_stack
+	Inherit      bool   // count in children of the task too
+	EnableOnExec bool   // start counting when the task calls exec
+	ReadLost     bool   // the kernel takes PERF_FORMAT_LOST, see Features
+}
+
+const (
+	// baseSample is what all records of a ring share. With IDENTIFIER the id
+	// comes first in samples and last in other records, whatever else they
+	// carry.
+	baseSample = abi.SampleIdentifier | abi.SampleIP | abi.SampleTID | abi.SampleTime | abi.SampleCPU
+
+	baseRead = abi.ReadID | abi.ReadTotalTimeEnabled | abi.ReadTotalTimeRunning
+)
+
+// Configured returns e with everything in its attribute that sampling needs,
+// disabled.
+func (e Event) Configured(s Sampling) Event {
+	a := &e.Attr
+	a.Flags |= abi.FlagDisabled | abi.FlagSampleIDAll
+	if s.Inherit {
+		a.Flags |= abi.FlagInherit
+	}
+	if s.EnableOnExec {
+		a.Flags |= abi.FlagEnableOnExec
+	}
+	a.ReadFormat = baseRead
+	if s.ReadLost {
+		a.ReadFormat |= abi.ReadLost
+	}
+	e.setRate(s)
+	a.SampleType = baseSample | e.extraSample()
+	if s.Callchain {
+		a.SampleType |= abi.SampleCallchain
+		a.SampleMaxStack = s.MaxStack
+	}
+	return e
+}
+
+// setRate picks period or frequency: the event's own terms come before what was
+// asked for all events, that before the event's default.
+func (e *Event) setRate(s Sampling) {
+	freq, period := e.Source.Frequency, e.Source.Period
+	if freq == 0 && period == 0 {
+		freq, period = s.Frequency, s.Period
+	}
+	if freq == 0 && period == 0 {
+		period = e.Attr.SamplePeriod
+	}
+	if freq == 0 && period == 0 {
+		freq = s.DefaultFrequency
+	}
+	if freq != 0 {
+		e.Attr.SamplePeriod = freq
+		e.Attr.Flags |= abi.FlagFreq
+		return
+	}
+	e.Attr.SamplePeriod = max(period, 1)
+}
+
+// extraSample is what the samples of this kind of event carry beyond the base.
+func (e *Event) extraSample() abi.SampleType {
+	var t abi.SampleType
+	a := &e.Attr
+	software := a.Type == abi.TypeSoftware
+	// For software events and tracepoints the kernel takes SAMPLE_PERIOD with a
+	// fixed period as "a sample for each occurrence, with its weight"
+	// (kernel/events/core.c, perf_swevent_event): right for a period of 1, and
+	// the end of any other. Readers then use the attribute's period.
+	counted := software && a.Config > abi.SWTaskClock || a.Type == abi.TypeTracepoint || e.isProbe()
+	if !counted || a.Flags&abi.FlagFreq != 0 || a.SamplePeriod == 1 {
+		t |= abi.SamplePeriod
+	}
+	switch {
+	case a.Type == abi.TypeTracepoint,
+		software && a.Config == abi.SWBPFOutput,
+		// The probed function is not in the chain of a return probe: it is in
+		// the raw data, as common fields, func, ret_ip.
+		e.isProbe() && e.Source.Probe.Return:
+		t |= abi.SampleRaw
+	case a.Type == abi.TypeBreakpoint,
+		software && (a.Config == abi.SWPageFaults || a.Config == abi.SWPageFaultsMin || a.Config == abi.SWPageFaultsMaj):
+		t |= abi.SampleAddr
+	}
+	return t
+}

@@ -1,0 +1,98 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/abi"
+)
+
+// ErrNotSupported is what this kernel, or kprof, cannot do.
+var ErrNotSupported = errors.ErrUnsupported
+
+// explain says what the kernel means by refusing to open e: the reasons are
+// those of kernel/events/core.c (perf_event_open, perf_copy_attr,
+// perf_init_event), of kernel/kprobes.c and of hw_breakpoint.c. err stays in
+// the chain.
+func explain(err error, e *Event, w Where) error {
+	var errno unix.Errno
+	if !errors.As(err, &errno) {
+		return err
+	}
+	why := ""
+	switch errno {
+	case unix.EPERM, unix.EACCES:
+		why = hintPermission(e, w)
+	case unix.ENOENT:
+		why = reasonNotFound(e)
+	case unix.ENODEV, unix.ENXIO:
+		why = fmt.Sprintf("cpu %d is offline or not there", w.CPU)
+	case unix.EOPNOTSUPP:
+		if e.Attr.Type == abi.TypeBreakpoint {
+			why = "this CPU has no such breakpoint"
+		} else {
+			why = "its PMU counts but cannot sample"
+		}
+	case unix.ESRCH:
+		why = "no such task, or it is exiting"
+	case unix.EMFILE:
+		why = hintFileLimit()
+	case unix.ENFILE:
+		why = "the machine's fs.file-max is reached"
+	case unix.ENOSPC:
+		why = "all hardware breakpoints are taken"
+	case unix.EBUSY:
+		why = "another user holds the PMU for itself"
+	case unix.EOVERFLOW:
+		why = fmt.Sprintf("%d frames are more than kernel.perf_event_max_stack (%s)", e.Attr.SampleMaxStack, sysctl("perf_event_max_stack"))
+	case unix.E2BIG:
+		why = "this kernel is older than the attribute"
+	case unix.EADDRNOTAVAIL:
+		why = "several functions have that name; probe one by its address"
+	case unix.EILSEQ:
+		why = "the offset is inside an instruction"
+	case unix.EINVAL:
+		why = reasonInvalid(e)
+	case unix.ENOSYS:
+		why = "this kernel is built without perf events (CONFIG_PERF_EVENTS)"
+	case unix.EAGAIN:
+		why = "the kernel is short of something"
+	}
+	if why == "" {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, why)
+}
+
+func reasonNotFound(e *Event) string {
+	switch {
+	case onCPU(e.Attr.Type):
+		return "this machine has no hardware PMU that counts it; a virtual machine often has none. cpu-clock works everywhere"
+	case e.isProbe():
+		return "no such function or file"
+	case e.Attr.Type == abi.TypeTracepoint:
+		return "no tracepoint of that number"
+	}
+	return "no PMU of this machine takes it"
+}
+
+func reasonInvalid(e *Event) string {
+	a := &e.Attr
+	switch {
+	case a.Flags&abi.FlagFreq != 0 && a.SamplePeriod > maxSampleRate():
+		return fmt.Sprintf("%d Hz are more than kernel.perf_event_max_sample_rate (%d)", a.SamplePeriod, maxSampleRate())
+	case a.Type == abi.TypeBreakpoint && a.BPType == uint32(AccessRead):
+		return "x86 cannot watch reads alone; use :rw"
+	case a.Type == abi.TypeBreakpoint:
+		return "address and length must be aligned, and the access one the CPU can watch"
+	case e.isProbe() && e.Source.Probe.Return:
+		return "a return probe stands at a function's entry, and not on one that may not be traced"
+	case e.isProbe():
+		return "the place may not be probed"
+	case a.Flags.Precise() > 0:
+		return fmt.Sprintf("this PMU has no precision %d; try fewer p", a.Flags.Precise())
+	}
+	return "this kernel or PMU does not take the attribute"
+}

@@ -1,0 +1,122 @@
+package perfevent
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kprof/perfevent/abi"
+)
+
+// probe fills in the attribute of a probe for the kprobe and uprobe PMUs
+// (kernel/events/core.c, perf_kprobe_event_init and its uprobe twin): config1
+// points to the function or path, config2 is the offset, or the address when
+// there is no function; one bit of config asks for the return.
+func (r *Resolver) probe(ev *Event) error {
+	p := ev.Source.Probe
+	if p.Raw != "" || p.Args != "" {
+		return fmt.Errorf("fetch arguments and kernel definitions need a probe in tracefs: %w", ErrNotSupported)
+	}
+	pmu, what := "kprobe", "CONFIG_KPROBE_EVENTS"
+	if p.User {
+		pmu, what = "uprobe", "CONFIG_UPROBE_EVENTS"
+	}
+	var err error
+	if ev.Attr.Type, err = r.PMUType(pmu); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("this kernel has no %s PMU (%s): %w", pmu, what, ErrNotSupported)
+		}
+		return err
+	}
+	if p.Return {
+		b, err := os.ReadFile(r.pmuPath(pmu, "format", "retprobe"))
+		if err != nil {
+			return fmt.Errorf("PMU %s has no return probes: %w", pmu, err)
+		}
+		if err := setField(&ev.Attr, strings.TrimSpace(string(b)), 1); err != nil {
+			return fmt.Errorf("PMU %s: %w", pmu, err)
+		}
+	}
+	if !p.User {
+		ev.target, ev.Attr.Config2 = p.Symbol, p.Addr+p.Off
+		if p.Module != "" {
+			ev.target = p.Module + ":" + p.Symbol
+		}
+		return nil
+	}
+	// The path is looked up by the kernel relative to our own root and
+	// directory; what is stored in a file later should not depend on that.
+	if ev.target, err = filepath.Abs(p.Path); err != nil {
+		return err
+	}
+	ev.Attr.Config2, err = probeOffset(ev.target, p)
+	return err
+}
+
+// probeOffset is the file offset of a user probe.
+func probeOffset(path string, p Probe) (off uint64, err error) {
+	if p.Symbol == "" {
+		return p.Addr, nil
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	sym, err := findSymbol(e, p.Symbol)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	if p.Off >= max(sym.Size, 1) && sym.Size != 0 {
+		return 0, fmt.Errorf("%s: offset %d is outside %s, which has %d bytes", path, p.Off, p.Symbol, sym.Size)
+	}
+	vaddr := sym.Value + p.Off
+	for _, seg := range e.Progs {
+		if seg.Type == elf.PT_LOAD && seg.Flags&elf.PF_X != 0 && vaddr-seg.Vaddr < seg.Filesz {
+			return vaddr - seg.Vaddr + seg.Off, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
+}
+
+// findSymbol looks a function up in symtab, then in dynsym.
+func findSymbol(e *elf.File, name string) (elf.Symbol, error) {
+	symtab, err := e.Symbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return elf.Symbol{}, err
+	}
+	dynsym, err := e.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return elf.Symbol{}, err
+	}
+	for _, s := range append(symtab, dynsym...) {
+		typ := elf.ST_TYPE(s.Info)
+		if s.Name == name && s.Section != elf.SHN_UNDEF && (typ == elf.STT_FUNC || typ == elf.STT_NOTYPE) {
+			return s, nil
+		}
+	}
+	return elf.Symbol{}, fmt.Errorf("no function %q in symtab or dynsym: %w", name, os.ErrNotExist)
+}
+
+// openRegular opens path for reading if it is a regular file; a FIFO must not
+// make us wait.
+func openRegular(path string) (*os.File, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	return os.Open(path)
+}
+
+// isProbePMU reports whether t is the type of a dynamic probe of ev.
+func (e *Event) isProbe() bool { return e.Source.Kind == KindProbe && e.Attr.Type > abi.TypeBreakpoint }

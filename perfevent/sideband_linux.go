@@ -1,0 +1,102 @@
+package perfevent
+
+import (
+	"fmt"
+
+	"kprof/perfevent/abi"
+)
+
+// SidebandName is perf's name of the event that carries the side-band.
+const SidebandName = "dummy:HG"
+
+// Features are what this kernel takes, and lets this user have.
+type Features struct {
+	ReadLost bool      // PERF_FORMAT_LOST, Linux 6.0
+	Sideband abi.Flags // of those that a side-band event would like
+
+	// Missing says why an optional side-band flag is not in Sideband, in the
+	// words of the first error.
+	Missing []string
+}
+
+// sidebandWishes are the optional flags of the side-band event, and since when
+// kernels have them. Older kernels answer an unknown bit with EINVAL. text_poke
+// is not among them: it repeats kernel code at each static key that flips, and
+// nothing here reads it.
+var sidebandWishes = []struct {
+	flag abi.Flags
+	name string
+}{
+	{abi.FlagCommExec, "comm_exec (Linux 3.16)"},
+	{abi.FlagKsymbol, "ksymbol (Linux 5.1)"},
+	{abi.FlagBPFEvent, "bpf_event (Linux 5.1)"},
+	{abi.FlagCgroup, "cgroup (Linux 5.7)"},
+	{abi.FlagBuildID, "build_id (Linux 5.12)"},
+}
+
+// ProbeFeatures opens and closes events on the calling thread to see what the
+// kernel takes. An error means that not even a bare dummy event opens.
+func ProbeFeatures() (Features, error) {
+	var f Features
+	try := func(flags abi.Flags, read abi.ReadFormat) error {
+		e := sidebandEvent(flags)
+		e.Attr.ReadFormat |= read
+		e.Attr.Flags |= abi.FlagExcludeKernel | abi.FlagExcludeHV
+		c, err := Open(&e, Where{CPU: AnyCPU})
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}
+	if err := try(0, 0); err != nil {
+		return f, fmt.Errorf("side-band: %w", err)
+	}
+	f.ReadLost = try(0, abi.ReadLost) == nil
+	for _, w := range sidebandWishes {
+		if err := try(w.flag, 0); err != nil {
+			f.Missing = append(f.Missing, fmt.Sprintf("side-band without %s: %v", w.name, err))
+			continue
+		}
+		f.Sideband |= w.flag
+	}
+	return f, nil
+}
+
+// Sideband is the event that carries the side-band with the given features,
+// disabled. Inherit is for the events of tasks.
+func Sideband(f Features, inherit bool) Event {
+	e := sidebandEvent(f.Sideband)
+	if f.ReadLost {
+		e.Attr.ReadFormat |= abi.ReadLost
+	}
+	if inherit {
+		e.Attr.Flags |= abi.FlagInherit
+	}
+	return e
+}
+
+func sidebandEvent(extra abi.Flags) Event {
+	return Event{
+		Name: SidebandName,
+		Attr: abi.Attr{
+			Type:         abi.TypeSoftware,
+			Config:       abi.SWDummy,
+			SamplePeriod: 1,
+			SampleType:   baseSample,
+			ReadFormat:   baseRead,
+			Flags: extra | abi.FlagDisabled | abi.FlagSampleIDAll | abi.FlagTask |
+				abi.FlagComm | abi.FlagMmap | abi.FlagMmap2,
+		},
+	}
+}
+
+// Anchor is the event that owns a ring: it counts nothing and asks for names
+// only, so that a change of its thread's name writes a record. The ring wakes
+// its reader at watermark bytes.
+func Anchor(f Features, watermark uint32) Event {
+	e := Sideband(f, false)
+	e.Attr.Flags = abi.FlagDisabled | abi.FlagSampleIDAll | abi.FlagComm |
+		abi.FlagWatermark | abi.FlagExcludeKernel | abi.FlagExcludeHV
+	e.Attr.Wakeup = watermark
+	return e
+}

@@ -1,0 +1,145 @@
+package tracefs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Event names a tracepoint.
+type Event struct {
+	System string // "sched"
+	Name   string // "sched_switch"
+}
+
+func (e Event) String() string { return e.System + ":" + e.Name }
+
+// Events returns the events whose system and name match the two globs (`*`,
+// `?` and `[…]`), sorted. Plain names are globs that match themselves. No match
+// is an error that is os.ErrNotExist and names events of similar spelling.
+func (t *FS) Events(system, name string) ([]Event, error) {
+	all, err := t.list(system, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	what := Event{system, name}.String()
+	if near := t.near(system, name); len(near) > 0 {
+		return nil, fmt.Errorf("no tracepoint %s: %w (similar: %s)", what, os.ErrNotExist, strings.Join(near, ", "))
+	}
+	return nil, fmt.Errorf("no tracepoint %s: %w", what, os.ErrNotExist)
+}
+
+func (t *FS) list(system, name string) ([]Event, error) {
+	system, name = shellGlob(system), shellGlob(name)
+	if _, err := path.Match(system, ""); err != nil {
+		return nil, fmt.Errorf("event system %q: %w", system, err)
+	}
+	if _, err := path.Match(name, ""); err != nil {
+		return nil, fmt.Errorf("event name %q: %w", name, err)
+	}
+	systems, err := subdirs(filepath.Join(t.path, "events"), system)
+	if err != nil {
+		return nil, err
+	}
+	var all []Event
+	for _, s := range systems {
+		names, err := subdirs(filepath.Join(t.path, "events", s), name)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			// Entries of ftrace's own without an id cannot be opened.
+			if _, err := os.Stat(t.eventPath(Event{s, n}, "id")); err == nil {
+				all = append(all, Event{s, n})
+			}
+		}
+	}
+	return all, nil
+}
+
+// shellGlob turns perf's [!…] into path.Match's [^…].
+func shellGlob(glob string) string { return strings.ReplaceAll(glob, "[!", "[^") }
+
+// subdirs returns the sorted names of the directories in dir that match glob.
+// A name without meta characters costs one stat instead of a listing.
+func subdirs(dir, glob string) ([]string, error) {
+	if !strings.ContainsAny(glob, `*?[\`) {
+		if glob == "" || glob == "." || glob == ".." || strings.Contains(glob, "/") {
+			return nil, nil
+		}
+		fi, err := os.Stat(filepath.Join(dir, glob))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !fi.IsDir() {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tracefs: %w", err)
+		}
+		return []string{glob}, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("tracefs: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if ok, _ := path.Match(glob, e.Name()); ok && e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// near returns up to five events that contain name, or whose name contains it
+// under another system.
+func (t *FS) near(system, name string) []string {
+	name = strings.Trim(name, "*?")
+	if name == "" || strings.ContainsAny(name, `*?[\`) {
+		return nil
+	}
+	var near []string
+	for _, glob := range [][2]string{{system, "*" + name + "*"}, {"*", name}, {"*", "*" + name + "*"}} {
+		found, err := t.list(glob[0], glob[1])
+		if err != nil {
+			continue
+		}
+		for _, e := range found {
+			if len(near) < 5 && !slices.Contains(near, e.String()) {
+				near = append(near, e.String())
+			}
+		}
+	}
+	return near
+}
+
+func (t *FS) eventPath(e Event, file string) string {
+	return filepath.Join(t.path, "events", e.System, e.Name, file)
+}
+
+// ID is the number of e, the config of its perf event.
+func (t *FS) ID(e Event) (uint64, error) {
+	b, err := t.read("events", e.System, e.Name, "id")
+	if err != nil {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("id of tracepoint %s: %w", e, err)
+	}
+	return id, nil
+}
+
+// Format is the text of e's format file: its fields, their offsets and sizes,
+// and how to print them.
+func (t *FS) Format(e Event) ([]byte, error) {
+	return t.read("events", e.System, e.Name, "format")
+}

@@ -1,0 +1,129 @@
+package tracefs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options says how Find looks. The zero value looks only.
+type Options struct {
+	// Mount mounts tracefs on /sys/kernel/tracing when it is nowhere mounted.
+	// It needs CAP_SYS_ADMIN, and the mount stays.
+	Mount bool
+}
+
+// FS is a mounted tracing file system.
+type FS struct {
+	path string
+}
+
+// standard places, newest first: tracefs is of its own since Linux 4.1 and
+// mounted by debugfs on access to the second.
+var standard = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
+
+// Find returns the tracing file system: one of the two standard places, or
+// wherever /proc/mounts says. Not found is an error that is os.ErrNotExist, not
+// readable one that is os.ErrPermission.
+func Find(o Options) (*FS, error) {
+	path, err := find()
+	if errors.Is(err, os.ErrNotExist) && o.Mount {
+		if merr := unix.Mount("tracefs", standard[0], "tracefs", 0, ""); merr != nil {
+			return nil, fmt.Errorf("mount tracefs on %s: %w", standard[0], merr)
+		}
+		path, err = find()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &FS{path: path}, nil
+}
+
+// At returns the tracing file system below path, unchecked: a copy of one, or
+// one of a chroot.
+func At(path string) *FS { return &FS{path: path} }
+
+func find() (string, error) {
+	var denied error
+	try := func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "events", "header_page"))
+		if errors.Is(err, os.ErrPermission) {
+			denied = fmt.Errorf("tracefs in %s: %w", dir, err)
+		}
+		return err == nil
+	}
+	for _, dir := range standard {
+		if try(dir) {
+			return dir, nil
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return "", fmt.Errorf("look for tracefs: %w", err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			continue
+		}
+		dir := unescape(f[1])
+		if f[2] == "debugfs" {
+			dir = filepath.Join(dir, "tracing")
+		} else if f[2] != "tracefs" {
+			continue
+		}
+		if try(dir) {
+			return dir, nil
+		}
+	}
+	if denied != nil {
+		return "", denied
+	}
+	return "", fmt.Errorf("tracefs is not mounted (mount -t tracefs tracefs %s): %w", standard[0], os.ErrNotExist)
+}
+
+// unescape undoes the octal escapes of /proc/mounts for blanks and backslashes.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// Path is where the file system is mounted, without a slash at its end.
+func (t *FS) Path() string { return t.path }
+
+// read reads a file below the mount point. Files of tracefs are generated and
+// say size 0; os.ReadFile copes.
+func (t *FS) read(elem ...string) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(append([]string{t.path}, elem...)...))
+	if err != nil {
+		return nil, fmt.Errorf("tracefs: %w", err)
+	}
+	return b, nil
+}
+
+// readOptional is read for files that kernels may lack: nil then.
+func (t *FS) readOptional(elem ...string) ([]byte, error) {
+	b, err := t.read(elem...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// HeaderPage is events/header_page: the layout of a ring buffer page.
+func (t *FS) HeaderPage() ([]byte, error) { return t.read("events", "header_page") }
+
+// HeaderEvent is events/header_event: the layout of an event header.
+func (t *FS) HeaderEvent() ([]byte, error) { return t.read("events", "header_event") }
+
+// PrintkFormats is printk_formats: the strings that formats refer to by
+// address. It is nil where the kernel has none.
+func (t *FS) PrintkFormats() ([]byte, error) { return t.readOptional("printk_formats") }
+
+// SavedCmdlines is saved_cmdlines, a line "PID COMM" for each task the tracer
+// remembers. It is nil where the kernel has none.
+func (t *FS) SavedCmdlines() ([]byte, error) { return t.readOptional("saved_cmdlines") }
