@@ -15,8 +15,8 @@ var (
 	// ErrRestricted: the kernel hides its addresses from this user.
 	ErrRestricted = kallsyms.ErrRestricted
 
-	// ErrStripped: the file has no function symbols, or only those that it
-	// exports, and no debug file was found.
+	// ErrStripped: the file has no symbol table, and no debug file was found;
+	// only what it exports has names.
 	ErrStripped = elfsym.ErrStripped
 
 	// ErrNotRegular: the recorded path leads to a FIFO, device or directory.

@@ -132,13 +132,16 @@ func moved(table *kallsyms.Table, m Mapping) uint64 {
 }
 
 // moduleName returns the name of a module as the kernel writes it, from
-// "[name]" or the path of its file; empty if path is neither.
+// "[name]" or the path of its file; empty if path is neither. It never holds a
+// slash.
 func moduleName(path string) string {
-	if inner, ok := strings.CutPrefix(path, "["); ok {
-		return strings.TrimSuffix(inner, "]")
+	name, ok := strings.CutPrefix(path, "[")
+	if ok {
+		name = strings.TrimSuffix(name, "]")
+	} else if name, _, ok = strings.Cut(filepath.Base(path), ".ko"); !ok {
+		return ""
 	}
-	name, _, ok := strings.Cut(filepath.Base(path), ".ko")
-	if !ok {
+	if strings.Contains(name, "/") {
 		return ""
 	}
 	return strings.ReplaceAll(name, "-", "_")
@@ -196,8 +199,7 @@ func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 	return v.table, v.table.why
 }
 
-// ownVDSO reads the vdso of this process out of its memory. The auxiliary
-// vector tells where it is; the mapping of that address how long.
+// ownVDSO reads the vdso of this process out of its memory.
 func ownVDSO() (*elfsym.File, error) {
 	start, end, err := ownMapping("[vdso]")
 	if err != nil {

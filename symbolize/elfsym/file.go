@@ -23,8 +23,9 @@ import (
 	"kprof/symbolize/internal/regular"
 )
 
-// ErrStripped reports a file without any function symbols.
-var ErrStripped = errors.New("stripped: no function symbols")
+// ErrStripped reports a file without a symbol table, whose debug file was not
+// found either; what it exports may still have names.
+var ErrStripped = errors.New("no symbol table (stripped)")
 
 // ErrNotRegular reports a path that leads to something other than a regular
 // file; such a path is never opened.

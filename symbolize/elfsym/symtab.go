@@ -23,6 +23,7 @@ type Symbol struct {
 type symbol struct {
 	start, end uint64
 	name       uint32 // offset in the table's string table
+	section    uint16 // elf.SectionIndex in the file of the table
 	bind       uint8  // elf.SymBind
 	origin     uint8  // which string table, and whether a PLT stub
 }
@@ -171,6 +172,19 @@ func (l *loader) add(source *elf.File, sec *elf.Section, origin uint8) error {
 		}
 	}
 	l.table.symbols = settle(syms, l.readable)
+	// No function goes on in the next section. perf lets _init, which has no
+	// size, cover all of .plt and .plt.got, and prefers it there or not by the
+	// shape of its search tree.
+	for i := range l.table.symbols {
+		s := &l.table.symbols[i]
+		if s.origin != origin {
+			continue
+		}
+		sec := source.Sections[s.section]
+		if end := sec.Addr + sec.Size; s.start < end && end < s.end {
+			s.end = end
+		}
+	}
 	if len(r.data) > 0 {
 		return fmt.Errorf("section %s: %d bytes after the last symbol: %w", sec.Name, len(r.data), io.ErrUnexpectedEOF)
 	}
@@ -228,7 +242,12 @@ func (l *loader) filter(source *elf.File, raw rawSymbol, strtab string) (symbol,
 		return symbol{}, false
 	}
 
-	s := symbol{start: raw.value, name: raw.name, bind: uint8(elf.ST_BIND(raw.info))}
+	s := symbol{
+		start:   raw.value,
+		name:    raw.name,
+		section: raw.section,
+		bind:    uint8(elf.ST_BIND(raw.info)),
+	}
 	switch l.file.Machine {
 	case elf.EM_ARM, elf.EM_AARCH64, elf.EM_RISCV:
 		if mappingSymbol(cstring(strtab, raw.name)) {
