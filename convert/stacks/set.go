@@ -91,7 +91,7 @@ type Label struct {
 	Key  string
 	Str  string
 	Num  int64
-	Unit string // of Num, "" for none
+	Unit string // of Num; "" means what the key says
 }
 
 // Sample is a row: a stack seen with certain labels for an event, and the sums

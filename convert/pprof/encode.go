@@ -1,0 +1,350 @@
+package pprof
+
+import (
+	"encoding/binary"
+
+	"kprof/convert/stacks"
+)
+
+// Field numbers of profile.proto (github.com/google/pprof/proto/profile.proto).
+const (
+	profileSampleType    = 1
+	profileSample        = 2
+	profileMapping       = 3
+	profileLocation      = 4
+	profileFunction      = 5
+	profileStringTable   = 6
+	profileDropFrames    = 7
+	profileKeepFrames    = 8
+	profileTimeNanos     = 9
+	profileDurationNanos = 10
+	profilePeriodType    = 11
+	profilePeriod        = 12
+	profileComment       = 13
+	profileDefaultType   = 14
+	profileDocURL        = 15
+
+	valueTypeType = 1
+	valueTypeUnit = 2
+
+	sampleLocation = 1
+	sampleValue    = 2
+	sampleLabel    = 3
+
+	labelKey  = 1
+	labelStr  = 2
+	labelNum  = 3
+	labelUnit = 4
+
+	mappingID              = 1
+	mappingStart           = 2
+	mappingLimit           = 3
+	mappingOffset          = 4
+	mappingFile            = 5
+	mappingBuildID         = 6
+	mappingHasFunctions    = 7
+	mappingHasFilenames    = 8
+	mappingHasLineNumbers  = 9
+	mappingHasInlineFrames = 10
+
+	locationID      = 1
+	locationMapping = 2
+	locationAddress = 3
+	locationLine    = 4
+
+	lineFunction = 1
+	lineLine     = 2
+	lineColumn   = 3
+
+	functionID         = 1
+	functionName       = 2
+	functionSystemName = 3
+	functionFilename   = 4
+	functionStartLine  = 5
+)
+
+// buf holds protocol buffer wire format. As in proto3, a field that is zero is
+// left out.
+type buf []byte
+
+func (b *buf) varint(x uint64) { *b = binary.AppendUvarint(*b, x) }
+
+func (b *buf) uint(field int, x uint64) {
+	if x != 0 {
+		b.varint(uint64(field) << 3)
+		b.varint(x)
+	}
+}
+
+func (b *buf) int(field int, x int64) { b.uint(field, uint64(x)) }
+
+func (b *buf) bool(field int, x bool) {
+	if x {
+		b.uint(field, 1)
+	}
+}
+
+// bytes appends a string, a message or a packed list, an empty one too.
+func (b *buf) bytes(field int, x []byte) {
+	b.varint(uint64(field)<<3 | 2)
+	b.varint(uint64(len(x)))
+	*b = append(*b, x...)
+}
+
+// stringTable numbers strings in order of first use; 0 is "".
+type stringTable struct {
+	ids  map[string]int64
+	list []string
+}
+
+func newStringTable() *stringTable {
+	return &stringTable{ids: map[string]int64{"": 0}, list: []string{""}}
+}
+
+func (t *stringTable) id(s string) int64 {
+	id, ok := t.ids[s]
+	if !ok {
+		id = int64(len(t.list))
+		t.list = append(t.list, s)
+		t.ids[s] = id
+	}
+	return id
+}
+
+// encoder turns a Set into profile.proto, a piece at a time: each method appends
+// to out, and flush hands full buffers on.
+type encoder struct {
+	set     *stacks.Set
+	out     buf
+	msg     buf // the message being made
+	sub     buf // a message inside msg
+	strings *stringTable
+	flush   func(b []byte) (next []byte, ok bool)
+}
+
+// bufferSize is how much is encoded before it is handed on.
+const bufferSize = 256 << 10
+
+// run encodes the whole set; false if flush said to stop.
+func (e *encoder) run() bool {
+	e.header()
+	if !e.samples() {
+		return false
+	}
+	for i := range e.set.Mappings {
+		e.mapping(i)
+		if !e.room() {
+			return false
+		}
+	}
+	if len(e.set.Mappings) == 0 && len(e.set.Locations) > 0 {
+		e.noMapping()
+	}
+	for i := range e.set.Locations {
+		e.location(uint32(i))
+		if !e.room() {
+			return false
+		}
+	}
+	for i := range e.set.Functions {
+		e.function(i)
+		if !e.room() {
+			return false
+		}
+	}
+	// Last, because everything above adds to it. A decoder resolves strings once
+	// it has read everything.
+	for _, s := range e.strings.list {
+		e.out.bytes(profileStringTable, []byte(s))
+		if !e.room() {
+			return false
+		}
+	}
+	_, ok := e.flush(e.out)
+	return ok
+}
+
+// room hands out on when it is full.
+func (e *encoder) room() bool {
+	if len(e.out) < bufferSize {
+		return true
+	}
+	next, ok := e.flush(e.out)
+	e.out = next[:0]
+	return ok
+}
+
+// emit appends msg to out as a field of the profile and empties it.
+func (e *encoder) emit(field int) {
+	e.out.bytes(field, e.msg)
+	e.msg = e.msg[:0]
+}
+
+func (e *encoder) valueType(field int, v stacks.ValueType) {
+	e.msg.int(valueTypeType, e.strings.id(v.Type))
+	e.msg.int(valueTypeUnit, e.strings.id(v.Unit))
+	e.emit(field)
+}
+
+func (e *encoder) header() {
+	s := e.set
+	for _, ev := range s.Events {
+		for _, v := range ev.Values {
+			e.valueType(profileSampleType, v)
+		}
+	}
+	e.out.int(profileDropFrames, e.strings.id(s.DropFrames))
+	e.out.int(profileKeepFrames, e.strings.id(s.KeepFrames))
+	e.out.int(profileTimeNanos, s.TimeNanos)
+	e.out.int(profileDurationNanos, s.DurationNanos)
+	if s.PeriodType != (stacks.ValueType{}) {
+		e.valueType(profilePeriodType, s.PeriodType)
+	}
+	e.out.int(profilePeriod, s.Period)
+	for _, c := range s.Comments {
+		e.out.varint(profileComment << 3) // an empty comment is one too
+		e.out.varint(uint64(e.strings.id(c)))
+	}
+	e.out.int(profileDefaultType, e.strings.id(s.DefaultType))
+	e.out.int(profileDocURL, e.strings.id(s.DocURL))
+}
+
+// samples are nearly all of a profile. What rows share is encoded once: the
+// labels of each set, and the zeros of the columns of other events.
+func (e *encoder) samples() bool {
+	s := e.set
+	labels := e.labelSets()
+	width := 0
+	first := make([]int, len(s.Events)) // an event's first column
+	for i, ev := range s.Events {
+		first[i] = width
+		width += len(ev.Values)
+	}
+	zeros := make([]byte, width)
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		stack := s.Stack(x.Stack)
+		msg := e.msg[:0]
+		if len(stack) > 0 {
+			sub := e.sub[:0]
+			for _, l := range stack {
+				id := l + 1
+				for id >= 0x80 {
+					sub = append(sub, byte(id)|0x80)
+					id >>= 7
+				}
+				sub = append(sub, byte(id))
+			}
+			e.sub = sub
+			msg.bytes(sampleLocation, sub)
+		}
+		values := e.sub[:0]
+		values = append(values, zeros[:first[x.Event]]...)
+		for _, v := range x.Values {
+			values.varint(uint64(v))
+		}
+		values = append(values, zeros[first[x.Event]+len(x.Values):]...)
+		e.sub = values
+		if width > 0 {
+			msg.bytes(sampleValue, values)
+		}
+		e.msg = append(msg, labels[x.Labels]...)
+		e.emit(profileSample)
+		if !e.room() {
+			return false
+		}
+	}
+	return true
+}
+
+// labelSets encodes each list of labels as the fields of a sample.
+func (e *encoder) labelSets() [][]byte {
+	sets := make([][]byte, e.set.NumLabels())
+	for i := range sets {
+		var b buf
+		for _, l := range e.set.Labels(stacks.LabelsID(i)) {
+			m := e.sub[:0]
+			m.int(labelKey, e.strings.id(l.Key))
+			if l.Str != "" {
+				m.int(labelStr, e.strings.id(l.Str))
+			} else {
+				m.int(labelNum, l.Num)
+				m.int(labelUnit, e.strings.id(numUnit(l)))
+			}
+			b.bytes(sampleLabel, m)
+			e.sub = m
+		}
+		sets[i] = b
+	}
+	return sets
+}
+
+// numUnit is the unit to write. google/pprof drops a numeric label that has
+// neither value nor unit, such as pid 0; and for a missing unit it takes the key,
+// or bytes for two of old (profile.NumLabelUnits). Writing that keeps the label,
+// and what it means; Read takes a unit that is the key away again.
+func numUnit(l stacks.Label) string {
+	if l.Unit != "" {
+		return l.Unit
+	}
+	if l.Key == "alignment" || l.Key == "request" {
+		return "bytes"
+	}
+	return l.Key
+}
+
+func (e *encoder) mapping(i int) {
+	m := &e.set.Mappings[i]
+	e.msg.uint(mappingID, uint64(i)+1)
+	e.msg.uint(mappingStart, m.Start)
+	e.msg.uint(mappingLimit, m.Limit)
+	e.msg.uint(mappingOffset, m.Offset)
+	e.msg.int(mappingFile, e.strings.id(m.File))
+	e.msg.int(mappingBuildID, e.strings.id(m.BuildID))
+	// Always: pprof looks for the binary of a mapping without functions, on a
+	// machine that may not be the recorded one, and complains.
+	e.msg.bool(mappingHasFunctions, true)
+	e.msg.bool(mappingHasFilenames, m.HasFilenames)
+	e.msg.bool(mappingHasLineNumbers, m.HasLineNumbers)
+	e.msg.bool(mappingHasInlineFrames, m.HasInlineFrames)
+	e.emit(profileMapping)
+}
+
+// noMapping stands for the mapping of a Set that has none: pprof would make up
+// one of its own, and try to symbolize it.
+func (e *encoder) noMapping() {
+	e.msg.uint(mappingID, 1)
+	e.msg.bool(mappingHasFunctions, true)
+	e.emit(profileMapping)
+}
+
+func (e *encoder) location(id uint32) {
+	l := &e.set.Locations[id]
+	e.msg.uint(locationID, uint64(id)+1)
+	switch {
+	case l.Mapping >= 0:
+		e.msg.uint(locationMapping, uint64(l.Mapping)+1)
+	case len(e.set.Mappings) == 0:
+		e.msg.uint(locationMapping, 1)
+	}
+	e.msg.uint(locationAddress, l.Addr)
+	for _, line := range e.set.Lines(id) {
+		m := e.sub[:0]
+		m.uint(lineFunction, uint64(line.Function)+1)
+		m.int(lineLine, line.Line)
+		m.int(lineColumn, line.Column)
+		e.msg.bytes(locationLine, m)
+		e.sub = m
+	}
+	e.emit(profileLocation)
+}
+
+func (e *encoder) function(i int) {
+	f := &e.set.Functions[i]
+	e.msg.uint(functionID, uint64(i)+1)
+	e.msg.int(functionName, e.strings.id(f.Name))
+	e.msg.int(functionSystemName, e.strings.id(f.SystemName))
+	e.msg.int(functionFilename, e.strings.id(f.File))
+	e.msg.int(functionStartLine, f.StartLine)
+	e.emit(profileFunction)
+}

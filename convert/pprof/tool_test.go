@@ -1,0 +1,168 @@
+package pprof
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// goTool runs a tool of the Go distribution; it fails when that says anything
+// on standard error that a profile of ours should not cause.
+func goTool(t *testing.T, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command")
+	}
+	cmd := exec.Command("go", append([]string{"tool"}, args...)...)
+	cmd.Env = append(os.Environ(), "PPROF_BINARY_PATH=/nonexistent", "PPROF_TMPDIR="+t.TempDir())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, errs.String())
+	}
+	if errs.Len() > 0 {
+		t.Errorf("%v: standard error: %s", args, errs.String())
+	}
+	return out.String()
+}
+
+func writeFile(t *testing.T, data []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "x.pb.gz")
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestToolAccepts(t *testing.T) {
+	for seed := range uint64(6) {
+		events := oneEvent()
+		if seed%2 == 1 {
+			events = threeEvents()
+		}
+		s := randomSet(seed+20, events)
+		file := writeFile(t, encode(t, s))
+		for _, e := range events {
+			for _, v := range e.Values {
+				goTool(t, "pprof", "-top", "-sample_index="+v.Type, file)
+			}
+		}
+		raw := goTool(t, "pprof", "-raw", file)
+		for _, c := range s.Comments {
+			if !strings.Contains(raw, c) {
+				t.Errorf("seed %d: no comment %q in -raw", seed, c)
+			}
+		}
+	}
+}
+
+func TestToolUI(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command")
+	}
+	file := writeFile(t, encode(t, wide(2000, 20, 300)))
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	bin := strings.TrimSpace(goTool(t, "-n", "pprof")) // the tool itself, to be able to end it
+	cmd := exec.Command(bin, "-http="+addr, "-no_browser", file)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if s := errs.String(); strings.Contains(strings.ToLower(s), "symboliz") {
+			t.Errorf("pprof tried to symbolize: %s", s)
+		}
+	}()
+	for _, page := range []string{"flamegraph", "top"} {
+		body := fetch(t, "http://"+addr+"/ui/"+page)
+		if !strings.Contains(body, "function_1") {
+			t.Errorf("/ui/%s shows no function", page)
+		}
+	}
+}
+
+// fetch waits for the server to come up.
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	var err error
+	for range 100 {
+		var r *http.Response
+		if r, err = http.Get(url); err == nil {
+			defer r.Body.Close()
+			b, err := io.ReadAll(r.Body)
+			if err != nil || r.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %s, %v", url, r.Status, err)
+			}
+			return string(b)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal(err)
+	return ""
+}
+
+//go:noinline
+func burn(n int) (x uint32) {
+	for i := range n {
+		x = x*1664525 + uint32(i)
+	}
+	return x
+}
+
+// TestPGO takes a CPU profile of this process through a Set: the compiler must
+// see the same call graph in it.
+func TestPGO(t *testing.T) {
+	var cpu bytes.Buffer
+	if err := pprof.StartCPUProfile(&cpu); err != nil {
+		t.Skip(err)
+	}
+	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
+		burn(1e6)
+	}
+	pprof.StopCPUProfile()
+	s, err := Read(bytes.NewReader(cpu.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(s.Events); got != "[{cpu [{samples count} {cpu nanoseconds}]}]" {
+		t.Errorf("events %s", got)
+	}
+	dir := t.TempDir()
+	preprofile := func(name string, data []byte) string {
+		out := filepath.Join(dir, name)
+		goTool(t, "preprofile", "-i", writeFile(t, data), "-o", out)
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	want := preprofile("go", cpu.Bytes())
+	got := preprofile("ours", encode(t, s))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(got, "burn") {
+		t.Errorf("no burn in\n%s", got)
+	}
+}
