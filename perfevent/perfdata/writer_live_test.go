@@ -1,0 +1,370 @@
+package perfdata
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/abi"
+)
+
+// requirePerf needs perf itself, allowed to record the whole machine. It names
+// everything that is missing, and fails instead of skipping where KPROF_LIVE is
+// "require".
+func requirePerf(t *testing.T) {
+	t.Helper()
+	var missing []string
+	if _, err := exec.LookPath("perf"); err != nil {
+		missing = append(missing, err.Error())
+	}
+	if os.Geteuid() != 0 {
+		missing = append(missing, "root")
+	}
+	if _, err := os.Stat(tracefsRoot); err != nil {
+		missing = append(missing, err.Error())
+	}
+	if len(missing) == 0 {
+		return
+	}
+	msg := "needs " + strings.Join(missing, ", ")
+	if os.Getenv("KPROF_LIVE") == "require" {
+		t.Fatal(msg)
+	}
+	t.Skip(msg)
+}
+
+const tracefsRoot = "/sys/kernel/tracing/events"
+
+// perf runs perf, wants it to succeed without a word on standard error, and
+// returns its output.
+func perf(t *testing.T, stdin io.Reader, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("perf", args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
+	if err := cmd.Run(); err != nil || errs.Len() > 0 {
+		t.Fatalf("perf %s: %v\n%s", strings.Join(args, " "), err, errs.String())
+	}
+	return out.String()
+}
+
+// perfRecord records something with perf and returns the file's bytes.
+func perfRecord(t *testing.T, args ...string) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "perf.data")
+	args = append([]string{"record", "-q", "-o", name}, args...)
+	if out, err := exec.Command("perf", args...).CombinedOutput(); err != nil {
+		t.Fatalf("perf %v: %v\n%s", args, err, out)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// sink is what both writers are.
+type sink interface {
+	Write(a, b []byte) error
+	FinishRound() error
+	Close(Features) error
+}
+
+// replay copies the data of a recording into a writer, as rings would deliver
+// it: round by round, in pieces that wrap anywhere, and without what only perf
+// writes.
+func replay(t *testing.T, file []byte, open func([]abi.Event, Features) sink, each func(samples int)) {
+	t.Helper()
+	r := parseHead(t, file)
+	// What only the end of a recording knows is not early.
+	early := r.features
+	early.SampleTime, early.BuildIDs = SampleTime{}, nil
+	s := open(r.features.Events, early)
+	data := file[r.header.data.off:][:r.header.data.size]
+	rng := rand.New(rand.NewPCG(1, 2))
+	samples := 0
+	for len(data) > 0 {
+		h := abi.DecodeHeader(data, abi.LittleEndian)
+		rec := data[:h.Size]
+		data = data[h.Size:]
+		var err error
+		switch h.Type {
+		case abi.RecordFinishedRound:
+			err = s.FinishRound()
+		case abi.RecordSample:
+			samples++
+			fallthrough
+		default:
+			cut := rng.IntN(len(rec))
+			err = s.Write(rec[:cut], rec[cut:])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if each != nil {
+			each(samples)
+		}
+	}
+	if err := s.Close(Features{BuildIDs: r.features.BuildIDs}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// parseHead reads header, events and features of a real recording.
+func parseHead(t *testing.T, file []byte) (r recording) {
+	t.Helper()
+	var err error
+	if r.header, err = readFileHeader(bytes.NewReader(file), abi.LittleEndian, int64(len(file))); err != nil {
+		t.Fatal(err)
+	}
+	bodies := fileFeatures(file)
+	for _, id := range slices.Sorted(func(yield func(Feature) bool) {
+		for id := range bodies {
+			if !yield(id) {
+				return
+			}
+		}
+	}) {
+		if err := r.features.Decode(id, bodies[id], abi.LittleEndian); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+var liveRecordings = map[string][]string{
+	"cpu-clock":  {"-e", "cpu-clock", "-a", "-g", "--", "sh", "-c", "ls -R /usr/lib > /dev/null; ls -R /usr > /dev/null"},
+	"tracepoint": {"-e", "sched:sched_switch", "-a", "-g", "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do ls /; done"},
+	"three":      {"-e", "cpu-clock,sched:sched_switch,syscalls:sys_enter_openat", "-a", "--", "sh", "-c", "ls -R /usr/lib > /dev/null; ls -R /usr > /dev/null"},
+	"group":      {"-e", "{cpu-clock,page-faults}", "-a", "--", "ls", "-R", "/usr/lib"},
+	"buildid":    {"--buildid-mmap", "-e", "cpu-clock", "-a", "-k", "mono", "--", "ls", "-R", "/usr/lib"},
+}
+
+// TestWriterPerf writes recordings of perf anew and compares what perf makes of
+// both.
+func TestWriterPerf(t *testing.T) {
+	requirePerf(t)
+	for name, args := range liveRecordings {
+		t.Run(name, func(t *testing.T) {
+			original := perfRecord(t, args...)
+			in := filepath.Join(t.TempDir(), "in.data")
+			if err := os.WriteFile(in, original, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			f := tempFile(t)
+			replay(t, original, func(events []abi.Event, early Features) sink {
+				w, err := NewWriter(f, events, early, WriterOptions{BatchBytes: 1 << 14})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return w
+			}, nil)
+			out := f.Name()
+
+			for _, view := range [][]string{
+				{"script"},
+				{"script", "--show-mmap-events", "--show-task-events"},
+				{"report", "--stdio"},
+				{"report", "--stdio", "--header-only", "-I"},
+				{"evlist", "-v"},
+				{"buildid-list"},
+			} {
+				a := perf(t, nil, append(view, "-i", in)...)
+				b := perf(t, nil, append(view, "-i", out)...)
+				if name == "buildid" { // perf does not look for times then
+					a, b = withoutTimes(a), withoutTimes(b)
+				}
+				if d := cmp.Diff(withoutPlaces(a), withoutPlaces(b)); d != "" {
+					t.Errorf("perf %v: -perf's file +ours\n%s", view, clip(d))
+				}
+			}
+			wantStats, gotStats := stats(perf(t, nil, "report", "--stats", "-i", in)), stats(perf(t, nil, "report", "--stats", "-i", out))
+			if d := cmp.Diff(wantStats, gotStats); d != "" {
+				t.Errorf("stats: -perf's file +ours\n%s", d)
+			}
+			injected := out + ".injected"
+			perf(t, nil, "inject", "-i", out, "-o", injected)
+			if d := cmp.Diff(perf(t, nil, "script", "-i", out), perf(t, nil, "script", "-i", injected)); d != "" {
+				t.Errorf("after inject:\n%s", clip(d))
+			}
+
+			// And through a pipe.
+			var pipe bytes.Buffer
+			replay(t, original, func(events []abi.Event, early Features) sink {
+				s, err := NewStreamWriter(&pipe, events, early, WriterOptions{BatchBytes: 1 << 14})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}, nil)
+			// Without -F perf prints less of callchains from any pipe.
+			fields := "comm,pid,tid,cpu,time,event,ip,sym,dso"
+			b := perf(t, bytes.NewReader(pipe.Bytes()), "script", "-F", fields, "-i", "-")
+			if d := cmp.Diff(perf(t, nil, "script", "-F", fields, "-i", in), b); d != "" {
+				t.Errorf("perf script of the pipe:\n%s", clip(d))
+			}
+			if name == "tracepoint" && !strings.Contains(perf(t, bytes.NewReader(pipe.Bytes()), "script", "-i", "-"), "prev_comm=") {
+				t.Error("perf script of the pipe prints no fields")
+			}
+			perf(t, bytes.NewReader(pipe.Bytes()), "report", "--stdio", "-i", "-")
+			head := perf(t, bytes.NewReader(pipe.Bytes()), "report", "--stdio", "--header-only", "-i", "-")
+			if !strings.Contains(head, "# os release : ") || !strings.Contains(head, "# cmdline : ") {
+				t.Errorf("header of the pipe:\n%s", head)
+			}
+		})
+	}
+}
+
+// withoutPlaces blanks what two files of the same recording need not share.
+func withoutPlaces(s string) string {
+	return regexp.MustCompile(`(?m)^# (\(Tip|captured on|header version|data offset|data size|feat offset|missing features).*\n`).ReplaceAllString(s, "")
+}
+
+func withoutTimes(s string) string {
+	return regexp.MustCompile(`(?m)^# (time of|sample duration).*\n`).ReplaceAllString(s, "")
+}
+
+// stats are the counts of perf report --stats without rounds and percentages.
+func stats(s string) string {
+	var l []string
+	for line := range strings.Lines(s) {
+		line, _, _ = strings.Cut(line, "(")
+		if line = strings.Join(strings.Fields(line), " "); line != "" && !strings.HasPrefix(line, "FINISHED") && !strings.HasPrefix(line, "TOTAL") {
+			l = append(l, line)
+		}
+	}
+	return strings.Join(l, "\n")
+}
+
+func clip(s string) string { return s[:min(len(s), 3000)] }
+
+// TestWriterKilledPerf has perf read what is left of a recording that was killed
+// at random moments.
+func TestWriterKilledPerf(t *testing.T) {
+	requirePerf(t)
+	for _, name := range []string{"cpu-clock", "tracepoint", "three"} {
+		t.Run(name, func(t *testing.T) {
+			original := perfRecord(t, liveRecordings[name]...)
+			f := tempFile(t)
+			var w *Writer
+			type state struct {
+				header  []byte
+				samples int
+				min     int64
+			}
+			var states []state
+			replay(t, original, func(events []abi.Event, early Features) sink {
+				var err error
+				if w, err = NewWriter(f, events, early, WriterOptions{BatchBytes: 1 << 12}); err != nil {
+					t.Fatal(err)
+				}
+				return w
+			}, func(samples int) {
+				if n := len(states); n > 0 && states[n-1].min == w.committed+int64(len(w.table)) {
+					return
+				}
+				header := make([]byte, fileHeaderSize)
+				if _, err := f.ReadAt(header, 0); err != nil {
+					t.Fatal(err)
+				}
+				states = append(states, state{header, samples, w.committed + int64(len(w.table))})
+			})
+			final, err := os.ReadFile(f.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(3, 4))
+			killed := filepath.Join(t.TempDir(), "killed.data")
+			for range 20 {
+				s := states[rng.IntN(len(states))]
+				end := s.min + rng.Int64N(int64(len(final))-s.min)
+				if rng.IntN(3) == 0 {
+					end = s.min // right after the commit
+				}
+				if err := os.WriteFile(killed, append(bytes.Clone(s.header), final[fileHeaderSize:end]...), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				perf(t, nil, "script", "-i", killed)
+				if s.samples > 0 { // else perf complains that there is nothing to report
+					perf(t, nil, "report", "--stdio", "-i", killed)
+				}
+				perf(t, nil, "inject", "-i", killed, "-o", killed+".injected")
+				got := stats(perf(t, nil, "report", "--stats", "-i", killed))
+				var n, total int
+				for line := range strings.Lines(got) {
+					if c, _ := fmt.Sscanf(line, "SAMPLE events: %d", &n); c == 1 {
+						total = n // the first is of all events
+						break
+					}
+				}
+				if total != s.samples {
+					t.Errorf("perf sees %d samples, %d were committed (data until %d, file until %d)\n%s", total, s.samples, s.min, end, got)
+				}
+			}
+			t.Logf("%d commits", len(states))
+		})
+	}
+}
+
+// TestWriterFullDisk fills a small file system.
+func TestWriterFullDisk(t *testing.T) {
+	requirePerf(t)
+	dir := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	defer func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}()
+	f, err := os.Create(filepath.Join(dir, "perf.data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := NewWriter(f, testEvents(), Features{Version: "1"}, WriterOptions{BatchBytes: 1 << 15})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, committed := 0, 0
+	for err == nil {
+		n++
+		if err = w.Write(sampleAt(uint64(n)), nil); err == nil && n%100 == 0 {
+			before := w.committed
+			if err = w.FinishRound(); err == nil && w.committed != before {
+				committed = n
+			}
+		}
+		if n > 1<<20 {
+			t.Fatal("the file system does not fill")
+		}
+	}
+	if !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("error %v", err)
+	}
+	var late Features
+	late.Hostname = "box"
+	if cerr := w.Close(late); cerr == nil || cerr.Error() != err.Error() {
+		t.Errorf("Close: %v", cerr)
+	}
+	file, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := parseFile(t, file)
+	if len(r.times) != committed || r.features.Hostname != "box" || r.features.SampleTime.Last != uint64(committed) {
+		t.Errorf("%d samples of %d committed, features %+v", len(r.times), committed, r.features)
+	}
+	perf(t, nil, "script", "-i", f.Name())
+}
