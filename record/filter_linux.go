@@ -1,0 +1,98 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
+)
+
+// takesFilter reports whether the kernel filters e's hits: tracepoints and
+// what is made of them.
+func takesFilter(e *event) bool {
+	return e.Attr.Type == abi.TypeTracepoint || e.Source.Kind == perfevent.KindProbe
+}
+
+// planFilters decides what each event is filtered by: the user's expression,
+// and, where everything is recorded, that it is not us. The kernel has its say
+// in setFilter.
+func (s *Session) planFilters() error {
+	var without []string
+	takers := 0
+	for _, e := range s.events {
+		if !takesFilter(e) {
+			e.filtered = true
+			without = append(without, e.Name)
+			continue
+		}
+		takers++
+		e.filter = s.opts.Filter
+		if !s.opts.Target.tasks() {
+			e.filter = joinFilters(s.opts.Filter, selfFilter())
+		}
+	}
+	if s.opts.Filter != "" && takers == 0 {
+		return fmt.Errorf("filter %q: only tracepoints and probes take one, and %s are none: %w",
+			s.opts.Filter, strings.Join(without, ", "), os.ErrInvalid)
+	}
+	if s.opts.Filter != "" && len(without) > 0 {
+		s.note("the filter does not apply to %s", strings.Join(without, ", "))
+	}
+	if takers > 0 && !s.opts.Target.tasks() {
+		s.selfName = selfName()
+		return nameThreads(s.selfName)
+	}
+	return nil
+}
+
+// setFilter sets e's filter on a counter. On the first one it finds out what
+// the kernel takes: a bad expression of the user's becomes the kernel's own
+// message; an event that does not know COMM, such as ftrace:function, is
+// recorded with our own hits, and a note.
+func (s *Session) setFilter(e *event, c *perfevent.Counter) error {
+	if e.filter == "" {
+		return nil
+	}
+	err := c.SetFilter(e.filter)
+	if err == nil {
+		e.filtered = true
+		return nil
+	}
+	if e.filtered || e.filter == s.opts.Filter {
+		return s.filterError(e, err)
+	}
+	e.filtered, e.filter = true, s.opts.Filter
+	if e.filter != "" {
+		if err := c.SetFilter(e.filter); err != nil {
+			return s.filterError(e, err)
+		}
+	}
+	s.note("%s cannot be filtered by task: what kprof does itself is in it", e.Name)
+	return nil
+}
+
+// filterError asks the kernel, by way of tracefs, what is wrong with a filter
+// that it refused with err.
+func (s *Session) filterError(e *event, err error) error {
+	if !errors.Is(err, unix.EINVAL) || e.Tracepoint == (tracefs.Event{}) {
+		return err
+	}
+	fs, terr := s.resolver.Tracefs()
+	if terr != nil {
+		return err
+	}
+	if cerr := fs.CheckFilter(e.Tracepoint, s.opts.Filter); cerr != nil {
+		return cerr
+	}
+	return err
+}
+
+func (s *Session) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}

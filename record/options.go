@@ -1,0 +1,107 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"kprof/perfevent"
+)
+
+// Options says what to record. Specs is needed, and one kind of target.
+type Options struct {
+	Specs  []perfevent.Spec
+	Target Target
+
+	Frequency uint64 // samples per second for all events; 0: each event's default
+	Period    uint64 // occurrences per sample for all events; 0: each event's default
+
+	// DefaultFrequency is for events without a period of their own, in samples
+	// per second; 0: 4000, or the most that the kernel takes.
+	DefaultFrequency uint64
+
+	NoCallchain bool
+	MaxStack    int    // frames of a callchain; 0: kernel.perf_event_max_stack
+	Filter      string // what tracepoints and probes must match, in the kernel's language
+
+	// RingSize is the size of each CPU's ring in bytes, rounded up to a power
+	// of two pages; 0: 2 MiB, or as much as the user may lock.
+	RingSize int
+
+	// DrainInterval is how often the rings are drained when they do not fill;
+	// 0: 250 ms.
+	DrainInterval time.Duration
+
+	// Synthesize writes records for what was there before, whole records in
+	// each call of write. It runs while the side-band already records.
+	Synthesize Synthesizer
+
+	// Start is called when everything records: it lets a command go.
+	Start func() error
+
+	// Progress is called after each round by the goroutine that drains. It
+	// should be quick.
+	Progress func(Progress)
+
+	MountTracefs bool // mount tracefs where a tracepoint needs it
+}
+
+// Synthesizer writes the state of the machine as records.
+type Synthesizer func(write func(rec []byte) error) error
+
+// Target is what to watch: one of AllCPUs, Cgroup, or PIDs and TIDs.
+type Target struct {
+	AllCPUs bool     // every task
+	PIDs    []int    // processes: their threads, and what these start
+	TIDs    []int    // threads, and what these start
+	Cgroup  *os.File // directory of a cgroup: its tasks; open while the session is
+
+	// EnableOnExec starts sampling when a task calls exec: for a command that
+	// waits to be started.
+	EnableOnExec bool
+
+	CPUs []int // only on these; all that are online when empty
+}
+
+const (
+	defaultFrequency = 4000
+	defaultRing      = 2 << 20
+	smallestRing     = 64 << 10 // that a default is halved down to
+	defaultInterval  = 250 * time.Millisecond
+)
+
+func (o Options) validate() error {
+	if len(o.Specs) == 0 {
+		return errors.New("no events to record")
+	}
+	kinds := 0
+	for _, is := range []bool{o.Target.AllCPUs, o.Target.Cgroup != nil, o.Target.tasks()} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return errors.New("wants one target: all CPUs, a cgroup, or processes and threads")
+	}
+	for _, id := range append(append([]int{}, o.Target.PIDs...), o.Target.TIDs...) {
+		if id <= 0 {
+			return fmt.Errorf("target: %d is no process or thread", id)
+		}
+	}
+	if o.Frequency != 0 && o.Period != 0 {
+		return errors.New("frequency and period exclude each other")
+	}
+	if most := perfevent.MaxSampleRate(); o.Frequency > most {
+		return fmt.Errorf("frequency of %d Hz: kernel.perf_event_max_sample_rate allows %d", o.Frequency, most)
+	}
+	if o.MaxStack < 0 || o.MaxStack > 1<<16-1 {
+		return fmt.Errorf("callchains of %d frames: wants 0 to %d", o.MaxStack, 1<<16-1)
+	}
+	if o.RingSize < 0 || o.RingSize > 1<<30 {
+		return fmt.Errorf("ring of %d bytes: wants at most 1 GiB", o.RingSize)
+	}
+	return nil
+}
+
+func (t Target) tasks() bool { return len(t.PIDs)+len(t.TIDs) > 0 }

@@ -1,0 +1,297 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+)
+
+// run is what lives while a session runs.
+type run struct {
+	s       *Session
+	sink    Sink
+	tally   *tally
+	cpus    *hotplug
+	start   time.Time
+	rounds  uint64
+	pending []byte // synthesized records not yet written
+}
+
+// Run records until the context is done or no target is left. It may be called
+// once. The stats are good as far as they go when there is an error too; a
+// failing sink ends the session, and what it took before is whole.
+func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
+	if s.ran || len(s.rings) == 0 {
+		return Stats{}, fmt.Errorf("run session: it ran or is closed: %w", os.ErrInvalid)
+	}
+	s.ran = true
+	var ids [][]uint64
+	for _, e := range s.Events() {
+		ids = append(ids, e.IDs)
+	}
+	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids)), start: time.Now()}
+	err := r.record(ctx)
+	stats, serr := r.stats()
+	return stats, errors.Join(err, serr)
+}
+
+func (r *run) record(ctx context.Context) (err error) {
+	s := r.s
+	if r.cpus, err = watchCPUs(s.cpus, s.opts.Target.tasks()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.cpus.close()) }()
+	w, err := newWaiter(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+
+	if err := enable(s.sideband.counters); err != nil {
+		return err
+	}
+	if err := r.synthesize(); err != nil {
+		return err
+	}
+	if !s.opts.Target.EnableOnExec {
+		for _, e := range s.events {
+			if err := enable(e.counters); err != nil {
+				return err
+			}
+		}
+	}
+	r.start = time.Now()
+	if s.opts.Start != nil {
+		if err := s.opts.Start(); err != nil {
+			return err
+		}
+	}
+	err = r.drainUntil(w)
+	return errors.Join(err, r.finish(err == nil))
+}
+
+func enable(counters []*perfevent.Counter) error {
+	for _, c := range counters {
+		if err := c.Enable(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// synthesizeBatch is how much of the synthesized records is written at once;
+// the rings are drained in between.
+const synthesizeBatch = 256 << 10
+
+func (r *run) synthesize() error {
+	if r.s.opts.Synthesize == nil {
+		return nil
+	}
+	err := r.s.opts.Synthesize(func(rec []byte) error {
+		r.pending = append(r.pending, rec...)
+		if len(r.pending) < synthesizeBatch {
+			return nil
+		}
+		if err := r.flushPending(); err != nil {
+			return err
+		}
+		return r.round()
+	})
+	if err != nil {
+		return fmt.Errorf("synthesize the state of running processes: %w", err)
+	}
+	err = r.flushPending()
+	r.pending = nil
+	return err
+}
+
+func (r *run) flushPending() error {
+	if len(r.pending) == 0 {
+		return nil
+	}
+	err := r.sink.Write(r.pending, nil)
+	r.pending = r.pending[:0]
+	return err
+}
+
+// hotplugInterval is how often the list of CPUs is read.
+const hotplugInterval = time.Second
+
+func (r *run) drainUntil(w *waiter) error {
+	interval := r.s.opts.DrainInterval
+	if interval <= 0 {
+		interval = defaultInterval
+	}
+	looked := time.Now()
+	for {
+		over, err := w.wait(interval)
+		if err != nil {
+			return err
+		}
+		if err := r.round(); err != nil {
+			return err
+		}
+		if over {
+			return nil
+		}
+		if now := time.Now(); now.Sub(looked) >= hotplugInterval {
+			looked = now
+			if err := r.cpus.look(); err != nil {
+				return err
+			}
+		}
+		if r.s.opts.Progress != nil {
+			r.s.opts.Progress(Progress{
+				Elapsed: time.Since(r.start),
+				Samples: r.tally.allSamples(),
+				Lost:    r.tally.lost,
+				Bytes:   r.tally.bytes,
+			})
+		}
+	}
+}
+
+// round drains every ring once. It does not go on until they are empty: who
+// writes faster than we read would keep us at one ring for ever.
+func (r *run) round() error {
+	any := false
+	for _, cr := range r.s.rings {
+		a, b := cr.ring.Peek()
+		n := len(a) + len(b)
+		if n == 0 {
+			continue
+		}
+		any = true
+		r.tally.add(a, b)
+		if err := r.sink.Write(a, b); err != nil {
+			return err
+		}
+		cr.ring.Consume(n)
+	}
+	if !any {
+		return nil
+	}
+	r.rounds++
+	return r.sink.FinishRound()
+}
+
+// finish stops the counters and gets the rest out of the rings:
+//
+//  1. disable the sampling events, then the side-band;
+//  2. drain;
+//  3. if records may have been lost since the last LOST record, have one
+//     record written into each ring: the kernel tells what was lost only
+//     before the next record that finds room;
+//  4. drain again.
+//
+// Without write, what is in the rings is left there: the sink has failed.
+func (r *run) finish(write bool) error {
+	var errs []error
+	for _, e := range r.s.all() {
+		for _, c := range e.counters {
+			errs = append(errs, c.Disable())
+		}
+	}
+	if !write {
+		return errors.Join(errs...)
+	}
+	err := r.round()
+	if err == nil && r.owesLost() {
+		if err = r.s.forceRecords(); err == nil {
+			err = r.round()
+		}
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// owesLost reports whether the kernel may have counted lost records that it has
+// not told about. Without PERF_FORMAT_LOST nobody knows.
+func (r *run) owesLost() bool {
+	if !r.s.features.ReadLost {
+		return true
+	}
+	var lost uint64
+	for _, e := range r.s.all() {
+		for _, c := range e.counters {
+			count, err := c.Read()
+			if err != nil {
+				return true
+			}
+			lost += count.Lost
+		}
+	}
+	return lost != r.tally.lost
+}
+
+// forceRecords has the kernel write a record into each ring: the thread of the
+// anchors goes to each CPU and takes the name that it has. A CPU that is gone
+// is left out; so its ring is as it was.
+func (s *Session) forceRecords() error {
+	return s.anchors.run(func() error {
+		const comm = "/proc/thread-self/comm"
+		name, err := os.ReadFile(comm)
+		if err != nil {
+			return fmt.Errorf("force a record: %w", err)
+		}
+		for _, r := range s.rings {
+			var here unix.CPUSet
+			here.Set(r.cpu)
+			if err := unix.SchedSetaffinity(0, &here); err != nil {
+				s.note("what was lost on cpu %d at the end is not known: %v", r.cpu, err)
+				continue
+			}
+			if err := r.anchor.Enable(); err != nil {
+				return err
+			}
+			if err := os.WriteFile(comm, name, 0); err != nil {
+				return fmt.Errorf("force a record: %w", err)
+			}
+			if err := r.anchor.Disable(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (r *run) stats() (Stats, error) {
+	t := r.tally
+	st := Stats{
+		Samples: t.allSamples(),
+		Lost:    t.lost,
+		Records: t.records,
+		Bytes:   t.bytes,
+		Rounds:  r.rounds,
+	}
+	var errs []error
+	for i, e := range r.s.all() {
+		es := EventStats{Name: e.Name, Samples: t.samples[i], Throttled: t.throttl[i], LostKnown: r.s.features.ReadLost}
+		for _, c := range e.counters {
+			count, err := c.Read()
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			es.Hits += count.Value
+			es.Lost += count.Lost
+			es.Enabled += count.Enabled
+			es.Running += count.Running
+		}
+		st.Throttled += es.Throttled
+		st.Events = append(st.Events, es)
+	}
+	st.Notes = append(st.Notes, r.s.notes...)
+	if r.cpus != nil {
+		st.Notes = append(st.Notes, r.cpus.notes...)
+	}
+	if t.broken {
+		st.Notes = append(st.Notes, "a record of impossible size was met: the counts are too low")
+	}
+	return st, errors.Join(errs...)
+}

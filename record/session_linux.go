@@ -1,0 +1,185 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+)
+
+// Session is a recording: opened, run once, closed.
+type Session struct {
+	opts     Options
+	cpus     []int
+	resolver perfevent.Resolver
+	features perfevent.Features
+
+	events   []*event // those asked for
+	sideband *event
+	rings    []*cpuRing
+	anchors  *thread // whose counters own the rings
+	hangups  []*perfevent.Counter
+	selfName string // of our threads, when a filter keeps them out
+
+	notes []string
+	ran   bool
+}
+
+// event is an event with its counters.
+type event struct {
+	perfevent.Event
+	counters []*perfevent.Counter
+	filter   string // set on each counter
+	filtered bool   // filter has been decided on
+}
+
+// cpuRing is the ring of one CPU. Its owner, the anchor, is a counter of a
+// thread of ours: it outlives every target, and a change of that thread's name
+// on that CPU writes a record, which is how the kernel is made to say what was
+// lost.
+type cpuRing struct {
+	cpu    int
+	anchor *perfevent.Counter
+	ring   *perfevent.Ring
+}
+
+// Open opens all events on all targets, disabled; only the side-band of
+// processes records from here on, since it tells which new threads already
+// have the counters of the thread that started them.
+func Open(ctx context.Context, opts Options) (_ *Session, err error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	s := &Session{opts: opts}
+	s.resolver.MountTracefs = opts.MountTracefs
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.cpus, err = pickCPUs(opts.Target.CPUs); err != nil {
+		return nil, err
+	}
+	if err := s.checkTargets(); err != nil {
+		return nil, err
+	}
+	if s.features, err = perfevent.ProbeFeatures(); err != nil {
+		return nil, err
+	}
+	if err := s.resolve(); err != nil {
+		return nil, err
+	}
+	if err := s.openRings(); err != nil {
+		return nil, err
+	}
+	if err := s.openCounters(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// resolve turns the specs into events with attributes.
+func (s *Session) resolve() error {
+	sampling := perfevent.Sampling{
+		Frequency:        s.opts.Frequency,
+		Period:           s.opts.Period,
+		DefaultFrequency: s.opts.DefaultFrequency,
+		Callchain:        !s.opts.NoCallchain,
+		MaxStack:         uint16(s.opts.MaxStack),
+		Inherit:          s.opts.Target.tasks(),
+		EnableOnExec:     s.opts.Target.EnableOnExec,
+		ReadLost:         s.features.ReadLost,
+	}
+	if sampling.DefaultFrequency == 0 {
+		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())
+	}
+	for _, spec := range s.opts.Specs {
+		found, err := s.resolver.Resolve(spec)
+		if err != nil {
+			return err
+		}
+		for _, e := range found {
+			s.events = append(s.events, &event{Event: e.Configured(sampling)})
+		}
+	}
+	s.sideband = &event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks()), filtered: true}
+	return s.planFilters()
+}
+
+// Events are the events with the ids of their counters, in the order asked
+// for. The last is the side-band event: the one with FlagTask, and no samples.
+func (s *Session) Events() []abi.Event {
+	all := make([]abi.Event, 0, len(s.events)+1)
+	for _, e := range s.all() {
+		ae := abi.Event{Name: e.Name, Attr: e.Attr}
+		ae.Attr.Size = 0
+		for _, c := range e.counters {
+			ae.IDs = append(ae.IDs, c.ID())
+		}
+		all = append(all, ae)
+	}
+	last := &all[len(all)-1]
+	for _, r := range s.rings {
+		last.IDs = append(last.IDs, r.anchor.ID())
+	}
+	return all
+}
+
+// all are the events as Events has them.
+func (s *Session) all() []*event {
+	return append(slices.Clone(s.events), s.sideband)
+}
+
+// Notes say what was not done as asked: sentences without a full stop. They
+// are part of Stats.Notes too.
+func (s *Session) Notes() []string { return slices.Clone(s.notes) }
+
+// RingSize is the size of each CPU's ring in bytes.
+func (s *Session) RingSize() int {
+	if len(s.rings) == 0 {
+		return 0
+	}
+	return s.rings[0].ring.Size()
+}
+
+// CPUs are the CPUs that are recorded, sorted.
+func (s *Session) CPUs() []int { return slices.Clone(s.cpus) }
+
+// Close closes counters and rings. A second Close does nothing.
+func (s *Session) Close() error {
+	var errs []error
+	if s.sideband != nil {
+		for _, e := range s.all() {
+			for _, c := range e.counters {
+				errs = append(errs, c.Close())
+			}
+			e.counters = nil
+		}
+	}
+	for _, r := range s.rings {
+		errs = append(errs, r.close())
+	}
+	s.rings, s.hangups = nil, nil
+	if s.anchors != nil {
+		s.anchors.stop()
+		s.anchors = nil
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close session: %w", err)
+	}
+	return nil
+}
+
+func (r *cpuRing) close() error {
+	var errs []error
+	if r.ring != nil {
+		errs = append(errs, r.ring.Close())
+	}
+	if r.anchor != nil {
+		errs = append(errs, r.anchor.Close())
+	}
+	return errors.Join(errs...)
+}

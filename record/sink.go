@@ -1,0 +1,49 @@
+package record
+
+import "time"
+
+// Sink takes the records of a session.
+type Sink interface {
+	// Write takes whole records of one ring, in the ring's order. b continues
+	// a where the ring wraps: a record may lie in both. The bytes are valid
+	// during the call.
+	Write(a, b []byte) error
+
+	// FinishRound says that every ring has been drained once since the last
+	// call: what comes later is not older than what the round before held.
+	FinishRound() error
+}
+
+// Stats are the counts of a session.
+type Stats struct {
+	Events []EventStats // as Session.Events has them, the side-band last
+
+	Samples   uint64
+	Lost      uint64 // records, of whatever type, that found their ring full, as LOST records say
+	Throttled uint64 // times the kernel stopped an event for a while
+	Records   uint64 // all types, synthesized ones not included
+	Bytes     uint64 // of these records
+	Rounds    uint64
+
+	Notes []string // what the user should know: sentences without a full stop
+}
+
+// EventStats are the counts of one event, summed over its counters.
+type EventStats struct {
+	Name      string
+	Hits      uint64 // counted by the kernel, read(2)
+	Samples   uint64 // in the rings
+	Lost      uint64 // samples that found the ring full; 0 unless LostKnown
+	LostKnown bool   // the kernel has PERF_FORMAT_LOST (6.0)
+	Throttled uint64
+	Enabled   time.Duration // summed over counters
+	Running   time.Duration // on the PMU, summed over counters
+}
+
+// Progress is a snapshot while a session runs.
+type Progress struct {
+	Elapsed time.Duration // since sampling was enabled
+	Samples uint64
+	Lost    uint64
+	Bytes   uint64
+}

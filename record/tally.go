@@ -1,0 +1,111 @@
+package record
+
+import "kprof/perfevent/abi"
+
+// tally counts records by type and samples by event. It reads 24 bytes of a
+// record at most.
+type tally struct {
+	ids     idTable
+	samples []uint64 // by event
+	throttl []uint64 // by event
+	lost    uint64
+	records uint64
+	bytes   uint64
+	unknown uint64 // samples whose id is none of ours
+	broken  bool   // a record with an impossible size was met
+
+	count func([]byte, int) // the method one, made once
+}
+
+func newTally(ids idTable, events int) *tally {
+	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events)}
+	t.count = t.one
+	return t
+}
+
+// add counts the records in a and, continued, in b.
+func (t *tally) add(a, b []byte) {
+	t.bytes += uint64(len(a) + len(b))
+	if !eachRecord(a, b, t.count) {
+		t.broken = true
+	}
+}
+
+// one counts a record, of which b holds the beginning.
+func (t *tally) one(b []byte, size int) {
+	const o = abi.LittleEndian
+	t.records++
+	typ := abi.RecordType(o.Uint32(b))
+	if typ == abi.RecordSample {
+		// IDENTIFIER comes first in a sample.
+		if size < 16 {
+			t.broken = true
+			return
+		}
+		if e := t.ids.lookup(o.Uint64(b[8:])); e >= 0 {
+			t.samples[e]++
+		} else {
+			t.unknown++
+		}
+		return
+	}
+	if size < head {
+		return
+	}
+	switch typ {
+	case abi.RecordLost: // id, lost
+		t.lost += o.Uint64(b[16:])
+	case abi.RecordLostSamples: // lost
+		t.lost += o.Uint64(b[8:])
+	case abi.RecordThrottle: // time, id
+		if e := t.ids.lookup(o.Uint64(b[16:])); e >= 0 {
+			t.throttl[e]++
+		}
+	}
+}
+
+func (t *tally) allSamples() (n uint64) {
+	for _, s := range t.samples {
+		n += s
+	}
+	return n + t.unknown
+}
+
+// idTable finds the event of an id. The kernel numbers counters one by one, so
+// that those of a session lie close together.
+type idTable struct {
+	first uint64
+	event []int32 // by id - first; -1: not ours
+}
+
+// newIDTable takes the ids of each event.
+func newIDTable(ids [][]uint64) idTable {
+	var t idTable
+	lo, hi := ^uint64(0), uint64(0)
+	for _, list := range ids {
+		for _, id := range list {
+			lo, hi = min(lo, id), max(hi, id)
+		}
+	}
+	if lo > hi {
+		return t
+	}
+	t.first = lo
+	t.event = make([]int32, hi-lo+1)
+	for i := range t.event {
+		t.event[i] = -1
+	}
+	for e, list := range ids {
+		for _, id := range list {
+			t.event[id-lo] = int32(e)
+		}
+	}
+	return t
+}
+
+func (t *idTable) lookup(id uint64) int32 {
+	if i := id - t.first; i < uint64(len(t.event)) {
+		return t.event[i]
+	}
+	return -1
+}
