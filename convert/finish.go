@@ -1,0 +1,94 @@
+package convert
+
+import (
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+)
+
+// finish names the columns of the Set, now that it is known how many events have
+// samples and whether their periods say more than their number.
+//
+//	cpu-clock, task-clock  samples/count  cpu/nanoseconds
+//	any other event alone  samples/count  EVENT/UNIT
+//	one of several         EVENT.samples/count  EVENT/UNIT
+//
+// The second column is left out where every period is 1.
+func finish(w *worker, st Stats) {
+	set := w.set
+	if len(set.Events) == 0 {
+		for _, e := range w.events.Events {
+			if !isDummy(&e.Attr) && (w.opts.Event == "" || w.opts.Event == e.Name) {
+				w.grow(e.Index)
+				w.column(e)
+				break
+			}
+		}
+	}
+	for i, c := range w.columns {
+		if c < 0 {
+			continue
+		}
+		e := w.events.Events[i]
+		samples, value := stacks.ValueType{Type: "samples", Unit: "count"}, valueType(&e.Attr, e.Name)
+		if len(set.Events) > 1 {
+			samples.Type = e.Name + ".samples"
+			if value.Type == cpuTime {
+				value.Type = e.Name
+			}
+		}
+		set.Events[c].Values[0], set.Events[c].Values[1] = samples, value
+		if w.stats.period[i] == w.stats.taken[i] && value.Unit != nanoseconds {
+			set.DropLastColumn(c)
+		}
+	}
+	if st.LastTime > st.FirstTime {
+		set.DurationNanos = int64(st.LastTime - st.FirstTime)
+	}
+	setPeriod(w)
+}
+
+const (
+	cpuTime     = "cpu"
+	nanoseconds = "nanoseconds"
+)
+
+func isDummy(a *abi.Attr) bool { return a.Type == abi.TypeSoftware && a.Config == abi.SWDummy }
+
+// valueType is what an event's periods add up to.
+func valueType(a *abi.Attr, name string) stacks.ValueType {
+	if a.Type == abi.TypeSoftware && (a.Config == abi.SWCPUClock || a.Config == abi.SWTaskClock) {
+		return stacks.ValueType{Type: cpuTime, Unit: nanoseconds}
+	}
+	return stacks.ValueType{Type: name, Unit: "count"}
+}
+
+// setPeriod tells the sampling period of the only event: fixed, or for clocks
+// what the frequency makes of it.
+func setPeriod(w *worker) {
+	if len(w.set.Events) != 1 {
+		return
+	}
+	for i, c := range w.columns {
+		if c < 0 {
+			continue
+		}
+		e := w.events.Events[i]
+		vt := valueType(&e.Attr, e.Name)
+		switch {
+		case e.Attr.Flags&abi.FlagFreq == 0:
+			w.set.PeriodType, w.set.Period = vt, int64(e.Attr.SamplePeriod)
+		case vt.Unit == nanoseconds && e.Attr.SamplePeriod > 0:
+			w.set.PeriodType, w.set.Period = vt, int64(1e9/e.Attr.SamplePeriod)
+		}
+	}
+}
+
+// WeightColumn is the column of a Set's event that perf script prints as the
+// weight of a sample, and FlameGraph's scripts add up: the period where it was
+// recorded, but for tracepoints, whose samples count 1.
+func WeightColumn(set *stacks.Set, event int, a *abi.Attr) int {
+	if a.Type == abi.TypeTracepoint || a.SampleType&abi.SamplePeriod == 0 {
+		return 0
+	}
+	return len(set.Events[event].Values) - 1
+}

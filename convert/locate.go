@@ -1,0 +1,211 @@
+package convert
+
+import (
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+)
+
+// locator turns addresses of samples into locations of a Set. User locations are
+// told apart by file and offset, not by process; kernel ones by address; those
+// of anonymous memory by process and address.
+type locator struct {
+	tl  *timeline
+	set *stacks.Set
+
+	locs     map[locationKey]uint32
+	segments map[int32][]segment // of each object
+	origins  []origin            // of each location, in order
+	cache    []cached
+}
+
+type locationKey struct {
+	obj  int32 // or noObject
+	kind stacks.Kind
+	addr uint64 // offset in the file, or run-time address
+}
+
+// segment is a part of an object that has a mapping in the Set.
+type segment struct {
+	mapping   int32
+	off, size uint64
+}
+
+// origin is where a location was first seen.
+type origin struct {
+	area *area // nil: nothing mapped there
+	kind stacks.Kind
+	addr uint64 // run-time
+}
+
+// cached remembers the location of an address in a state of a space.
+type cached struct {
+	addr  uint64
+	state uint64 // serial and epoch
+	loc   uint32
+	used  bool
+}
+
+const cacheBits = 15
+
+func newLocator(tl *timeline, set *stacks.Set) *locator {
+	return &locator{
+		tl: tl, set: set,
+		locs:     map[locationKey]uint32{},
+		segments: map[int32][]segment{},
+		cache:    make([]cached, 1<<cacheBits),
+	}
+}
+
+// view is what a stretch of a callchain is looked up in.
+type view struct {
+	space *space // nil: nothing is known
+	kind  stacks.Kind
+	state uint64
+	time  uint64
+}
+
+// view returns the view of s at time t; kind is that of addresses which nothing
+// maps.
+func (l *locator) view(s *space, t uint64, kind stacks.Kind) view {
+	v := view{space: s, kind: kind, time: t, state: uint64(kind)}
+	if s != nil {
+		l.tl.indexed(s)
+		v.state = uint64(s.serial)<<32 | uint64(uint32(s.epoch(t)))<<4 | uint64(kind)
+	}
+	return v
+}
+
+// at returns the location of addr.
+func (l *locator) at(v *view, addr uint64) uint32 {
+	h := (addr ^ v.state*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd
+	c := &l.cache[h>>(64-cacheBits)]
+	if c.addr == addr && c.state == v.state && c.used {
+		return c.loc
+	}
+	o := origin{kind: v.kind, addr: addr}
+	if v.space != nil {
+		o.area = l.tl.area(v.space, addr, v.time)
+	}
+	loc := l.intern(o)
+	*c = cached{addr, v.state, loc, true}
+	return loc
+}
+
+// intern returns the location of an origin, which it makes if it is new.
+func (l *locator) intern(o origin) uint32 {
+	key := locationKey{noObject, o.kind, o.addr}
+	if o.area != nil {
+		key.obj = o.area.obj
+		key.kind = l.tl.objects[key.obj].kind
+		if byOffset(key.kind) {
+			key.addr = o.addr - o.area.start + o.area.off
+		}
+	}
+	if loc, ok := l.locs[key]; ok {
+		return loc
+	}
+	mapping, addr := int32(stacks.NoMapping), o.addr
+	if o.area != nil {
+		mapping = l.mapping(o.area, key.addr)
+		if byOffset(key.kind) {
+			m := &l.set.Mappings[mapping]
+			addr = m.Start + (key.addr - m.Offset)
+		}
+	}
+	loc := l.set.AddLocation(mapping, addr, key.kind)
+	l.locs[key] = loc
+	l.origins = append(l.origins, o)
+	return loc
+}
+
+// byOffset reports whether locations of a kind of object are told apart by their
+// offset in it, because processes map it at different addresses.
+func byOffset(k stacks.Kind) bool { return k == stacks.KindUser || k == stacks.KindVDSO }
+
+// mapping returns the Set's mapping for an address of an area: one that already
+// covers it, or a new one with the bounds of the area. off is the offset in the
+// file, or the run-time address for objects that have one place.
+func (l *locator) mapping(a *area, off uint64) int32 {
+	for _, s := range l.segments[a.obj] {
+		if off >= s.off && off-s.off < s.size {
+			return s.mapping
+		}
+	}
+	o := &l.tl.objects[a.obj]
+	pid := int(a.pid)
+	if pid < 0 {
+		pid = 0
+	}
+	m := l.set.AddMapping(stacks.Mapping{
+		Start: a.start, Limit: a.end, Offset: a.off,
+		File: o.file, BuildID: o.buildID, Kind: o.kind, PID: pid,
+	})
+	s := segment{mapping: m, off: a.start, size: a.end - a.start}
+	if byOffset(o.kind) {
+		s.off = a.off
+	}
+	l.segments[a.obj] = append(l.segments[a.obj], s)
+	return m
+}
+
+// chain appends the locations of a sample's callchain, leaf first.
+//
+// The first address of each stretch is an instruction that was interrupted; the
+// others are return addresses, and the call lies before them.
+func (l *locator) chain(dst []uint32, s *abi.Sample, views *[numViews]view) []uint32 {
+	v := &views[viewOf(s.Misc)]
+	caller := false
+	for i := 0; i < len(s.Callchain); i++ {
+		addr := s.Callchain[i]
+		if addr >= abi.ContextMax {
+			switch addr {
+			case abi.ContextHV:
+				v = &views[viewHypervisor]
+			case abi.ContextKernel:
+				v = &views[viewKernel]
+			case abi.ContextUser:
+				v = &views[viewUser]
+			case abi.ContextGuest, abi.ContextGuestKernel:
+				v = &views[viewGuestKernel]
+			case abi.ContextGuestUser:
+				v = &views[viewGuestUser]
+			case abi.ContextUserDeferred:
+				i++ // its cookie is no address
+			default:
+				return dst // no marker we know: what follows may be anything
+			}
+			caller = false
+			continue
+		}
+		if caller && addr > 0 {
+			addr--
+		}
+		dst = append(dst, l.at(v, addr))
+		caller = true
+	}
+	return dst
+}
+
+// What an address may be looked up in, by the mode the CPU was in.
+const (
+	viewUser = iota
+	viewKernel
+	viewHypervisor
+	viewGuestKernel
+	viewGuestUser
+	numViews
+)
+
+func viewOf(m abi.Misc) int {
+	switch m.CPUMode() {
+	case abi.MiscKernel:
+		return viewKernel
+	case abi.MiscHypervisor:
+		return viewHypervisor
+	case abi.MiscGuestKernel:
+		return viewGuestKernel
+	case abi.MiscGuestUser:
+		return viewGuestUser
+	}
+	return viewUser
+}

@@ -1,0 +1,71 @@
+package convert
+
+import (
+	"kprof/perfevent/abi"
+)
+
+// Options say which samples to take and how to label them. The zero value takes
+// all and labels them with comm and pid.
+type Options struct {
+	Event string   // name of the only event to take, "" for all
+	PIDs  []int32  // processes to take, none for all
+	TIDs  []int32  // threads to take, none for all
+	Comms []string // names of threads to take, none for all
+	CPUs  []int32  // processors to take, none for all
+	// From and To bound the times of samples, in ns of the recording's clock,
+	// both inclusive. To 0 is no bound.
+	From, To uint64
+
+	Labels Labels // labels besides comm and pid
+
+	// Workers is how many goroutines convert a file, 0 for one a CPU. The
+	// result does not depend on it.
+	Workers int
+}
+
+// Labels is a set of labels that multiply the distinct samples.
+type Labels uint8
+
+const (
+	LabelTID Labels = 1 << iota
+	LabelCPU
+)
+
+// maxHeld bounds, in bytes, the records that a Collector holds back when no end
+// of a round comes.
+const maxHeld = 64 << 20
+
+// Stats is what was seen of a recording.
+type Stats struct {
+	Records map[abi.RecordType]uint64 // by type
+	Samples []EventSamples            // by event, in the order of the recording
+
+	Lost           uint64 // records the kernel could not write, as LOST records tell
+	LostSamples    uint64 // as LOST_SAMPLES records tell
+	Throttled      uint64
+	UnknownEvent   uint64 // samples whose id belongs to no event
+	BadSamples     uint64 // samples shorter than their event's layout
+	BadRecords     uint64 // other records that could not be decoded
+	Unnamed        uint64 // samples of threads the recording never named
+	UnmappedFrames uint64 // distinct addresses that no mapping covers
+
+	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
+
+	// Truncated tells where and why the recording ended before its end.
+	Truncated error
+}
+
+// EventSamples is how many samples an event has.
+type EventSamples struct {
+	Name    string
+	Samples uint64 // in the recording
+	Taken   uint64 // of those, the ones Options select
+	Period  uint64 // sum over Taken
+}
+
+func (s *Stats) total() (n uint64) {
+	for _, e := range s.Samples {
+		n += e.Taken
+	}
+	return n
+}

@@ -1,0 +1,148 @@
+package convert
+
+import (
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// sideband feeds the records that are not samples into the timeline and counts
+// all of them.
+type sideband struct {
+	tl     *timeline
+	events *perfdata.EventSet
+	clock  clock
+
+	counts  [int(abi.RecordBPFMetadata) + 1]uint64
+	others  map[abi.RecordType]uint64
+	lost    uint64
+	lostSmp uint64
+	bad     uint64
+}
+
+// take looks at a record that is not a sample. place is its ordinal number.
+func (sb *sideband) take(h abi.Header, payload []byte, place uint64) {
+	sb.count(h.Type)
+	switch h.Type {
+	case abi.RecordMmap, abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit,
+		abi.RecordKsymbol, abi.RecordLost, abi.RecordLostSamples:
+	default:
+		return
+	}
+	e := sb.events.OfOther(payload)
+	if e == nil {
+		// An id of an event we do not know: the layout is the same for all.
+		if e = sb.events.OfOther(nil); e == nil {
+			sb.bad++
+			return
+		}
+	}
+	if err := sb.apply(e, h, payload, place); err != nil {
+		sb.bad++
+	}
+}
+
+func (sb *sideband) apply(e *perfdata.Event, h abi.Header, payload []byte, place uint64) error {
+	l := &e.Layout
+	t := place
+	if !sb.clock.byPlace {
+		f, _ := l.DecodeTrailer(payload)
+		t = f.Time
+	}
+	switch h.Type {
+	case abi.RecordMmap, abi.RecordMmap2:
+		m, err := l.DecodeMmap(h, payload)
+		if err != nil {
+			return err
+		}
+		sb.tl.mmap(m, h.Misc, t)
+	case abi.RecordComm:
+		c, err := l.DecodeComm(h, payload)
+		if err != nil {
+			return err
+		}
+		sb.tl.comm(c, t)
+	case abi.RecordFork:
+		f, err := l.DecodeTask(payload)
+		if err != nil {
+			return err
+		}
+		sb.tl.fork(f, t, h.Misc&abi.MiscForkExec != 0)
+	case abi.RecordExit: // ends nothing
+		_, err := l.DecodeTask(payload)
+		return err
+	case abi.RecordKsymbol:
+		k, err := l.DecodeKsymbol(payload)
+		if err != nil {
+			return err
+		}
+		sb.tl.ksymbol(k, t)
+	case abi.RecordLost, abi.RecordLostSamples:
+		n, err := l.DecodeLost(h, payload)
+		if err != nil {
+			return err
+		}
+		if h.Type == abi.RecordLost {
+			sb.lost += n.Count
+		} else {
+			sb.lostSmp += n.Count
+		}
+	}
+	return nil
+}
+
+func (sb *sideband) count(t abi.RecordType) {
+	if int(t) < len(sb.counts) {
+		sb.counts[t]++
+		return
+	}
+	if sb.others == nil {
+		sb.others = map[abi.RecordType]uint64{}
+	}
+	sb.others[t]++
+}
+
+// clockOf tells what orders the records of a recording with these events.
+func clockOf(events *perfdata.EventSet) clock {
+	for _, e := range events.Events {
+		if e.Attr.SampleType&abi.SampleTime == 0 || e.Attr.Flags&abi.FlagSampleIDAll == 0 {
+			return clock{byPlace: true}
+		}
+	}
+	return clock{}
+}
+
+// stats puts together what the side-band and the samples tell.
+func stats(sb *sideband, w *worker) Stats {
+	s := Stats{
+		Records:      map[abi.RecordType]uint64{},
+		Lost:         sb.lost,
+		LostSamples:  sb.lostSmp,
+		Throttled:    sb.counts[abi.RecordThrottle],
+		UnknownEvent: w.stats.unknownEvent,
+		BadSamples:   w.stats.bad,
+		BadRecords:   sb.bad,
+		Unnamed:      w.stats.unnamed,
+		FirstTime:    w.stats.first,
+		LastTime:     w.stats.last,
+	}
+	for t, n := range sb.counts {
+		if n > 0 {
+			s.Records[abi.RecordType(t)] = n
+		}
+	}
+	for t, n := range sb.others {
+		s.Records[t] = n
+	}
+	w.grow(len(w.events.Events) - 1)
+	for i, e := range w.events.Events {
+		s.Samples = append(s.Samples, EventSamples{
+			Name: e.Name, Samples: w.stats.samples[i], Taken: w.stats.taken[i], Period: w.stats.period[i],
+		})
+	}
+	for _, o := range w.locator.origins {
+		if o.area == nil {
+			s.UnmappedFrames++
+		}
+	}
+	return s
+}

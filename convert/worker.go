@@ -1,0 +1,279 @@
+package convert
+
+import (
+	"slices"
+	"strconv"
+
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// worker aggregates samples into a Set of its own. Several workers take
+// consecutive parts of one recording; merging their sets in order gives the
+// set that one worker would have made of the whole.
+type worker struct {
+	tl     *timeline
+	events *perfdata.EventSet
+	opts   *Options
+	clock  clock
+
+	set     *stacks.Set
+	locator *locator
+	stats   workerStats
+
+	columns []int // of the Set's events by index of the recording's, -1 before the first sample
+	comms   []nameID
+	sample  abi.Sample
+	locs    []uint32
+	values  [2]int64
+	tasks   []task // direct-mapped cache by tid
+	labels  map[labelKey]stacks.LabelsID
+}
+
+// workerStats are the parts of Stats that samples tell, by index of event.
+type workerStats struct {
+	samples, taken, period     []uint64
+	unknownEvent, bad, unnamed uint64
+	first, last                uint64
+}
+
+type task struct {
+	pid, tid int32
+	process  *process
+	thread   *thread
+}
+
+type labelKey struct {
+	name          nameID
+	pid, tid, cpu int32
+}
+
+// clock says what orders the records of a recording: their times, or their
+// places where they have none.
+type clock struct{ byPlace bool }
+
+func newWorker(tl *timeline, events *perfdata.EventSet, opts *Options) *worker {
+	set := stacks.New()
+	return &worker{
+		tl: tl, events: events, opts: opts,
+		set: set, locator: newLocator(tl, set),
+		tasks:  make([]task, 1<<10),
+		labels: map[labelKey]stacks.LabelsID{},
+	}
+}
+
+// add takes in a sample. place is its ordinal number among all records.
+func (w *worker) add(misc abi.Misc, payload []byte, place uint64) {
+	e := w.events.OfSample(payload)
+	if e == nil {
+		w.stats.unknownEvent++
+		return
+	}
+	w.grow(e.Index)
+	w.stats.samples[e.Index]++
+	s := &w.sample
+	if err := e.Layout.DecodeSample(s, misc, payload); err != nil {
+		w.stats.bad++
+		return
+	}
+	t := s.Time
+	if w.clock.byPlace {
+		t = place
+	}
+	tk := w.task(s.PID, s.TID)
+	name := noName
+	if tk.thread != nil {
+		name = tk.thread.nameAt(t)
+	}
+	if w.opts.selects() && !w.selected(e, s, name) {
+		return
+	}
+	if name == noName && s.TID != 0 {
+		w.stats.unnamed++
+	}
+	w.count(e, s)
+	w.locs = w.stack(w.locs[:0], s, tk, t)
+	w.set.Add(w.column(e), w.set.Intern(w.locs), w.labelsOf(s, name), w.values[:]...)
+}
+
+// stack appends the locations of a sample, leaf first: its callchain, or its ip
+// where it has none.
+func (w *worker) stack(dst []uint32, s *abi.Sample, tk *task, t uint64) []uint32 {
+	var user *space
+	if tk.process != nil {
+		user = tk.process.spaceAt(t)
+	}
+	l := w.locator
+	views := [numViews]view{
+		viewUser:        l.view(user, t, stacks.KindUnknown),
+		viewKernel:      l.view(&w.tl.kernel, t, stacks.KindKernel),
+		viewHypervisor:  l.view(nil, t, stacks.KindHypervisor),
+		viewGuestKernel: l.view(&w.tl.guest, t, stacks.KindGuest),
+		viewGuestUser:   l.view(nil, t, stacks.KindGuest),
+	}
+	if s.HasChain {
+		dst = l.chain(dst, s, &views)
+	}
+	if len(dst) == 0 {
+		dst = append(dst, l.at(&views[viewOf(s.Misc)], s.IP))
+	}
+	return dst
+}
+
+// count sums up a sample and sets w.values: the sample itself and its period.
+func (w *worker) count(e *perfdata.Event, s *abi.Sample) {
+	period := s.Period
+	if e.Attr.SampleType&abi.SamplePeriod == 0 {
+		period = 1
+		if e.Attr.Flags&abi.FlagFreq == 0 && e.Attr.SamplePeriod > 0 {
+			period = e.Attr.SamplePeriod
+		}
+	}
+	st := &w.stats
+	st.taken[e.Index]++
+	st.period[e.Index] += period
+	if s.Time != 0 {
+		if st.first == 0 || s.Time < st.first {
+			st.first = s.Time
+		}
+		st.last = max(st.last, s.Time)
+	}
+	w.values = [2]int64{1, int64(period)}
+}
+
+// task returns the process and the thread of a sample, as far as they are known.
+func (w *worker) task(pid, tid int32) *task {
+	c := &w.tasks[uint32(tid)%uint32(len(w.tasks))]
+	if c.process == nil || c.thread == nil || c.pid != pid || c.tid != tid {
+		*c = task{pid, tid, w.tl.processes[pid], w.tl.threads[tid]}
+	}
+	return c
+}
+
+// labelsOf returns the labels of a sample: comm and pid, and what was asked for.
+func (w *worker) labelsOf(s *abi.Sample, name nameID) stacks.LabelsID {
+	key := labelKey{name: name, pid: s.PID}
+	if w.opts.Labels&LabelTID != 0 || name == noName {
+		key.tid = s.TID
+	}
+	if w.opts.Labels&LabelCPU != 0 {
+		key.cpu = s.CPU
+	}
+	id, ok := w.labels[key]
+	if !ok {
+		l := []stacks.Label{
+			{Key: "comm", Str: w.comm(name, s.TID)},
+			{Key: "pid", Num: int64(s.PID)},
+		}
+		if w.opts.Labels&LabelTID != 0 {
+			l = append(l, stacks.Label{Key: "tid", Num: int64(s.TID)})
+		}
+		if w.opts.Labels&LabelCPU != 0 {
+			l = append(l, stacks.Label{Key: "cpu", Num: int64(s.CPU)})
+		}
+		id = w.set.InternLabels(l)
+		w.labels[key] = id
+	}
+	return id
+}
+
+// comm is the name of a thread; perf calls one without a name by its number, and
+// the idle threads "swapper".
+func (w *worker) comm(name nameID, tid int32) string {
+	switch {
+	case name != noName:
+		return w.tl.names[name]
+	case tid == 0:
+		return "swapper"
+	}
+	return ":" + strconv.Itoa(int(tid))
+}
+
+// selects reports whether o leaves any sample out.
+func (o *Options) selects() bool {
+	return o.Event != "" || o.To != 0 || o.From != 0 ||
+		len(o.PIDs)+len(o.TIDs)+len(o.CPUs)+len(o.Comms) > 0
+}
+
+func (w *worker) selected(e *perfdata.Event, s *abi.Sample, name nameID) bool {
+	o := w.opts
+	in := func(list []int32, x int32) bool { return len(list) == 0 || slices.Contains(list, x) }
+	return (o.Event == "" || o.Event == e.Name) &&
+		in(o.PIDs, s.PID) && in(o.TIDs, s.TID) && in(o.CPUs, s.CPU) &&
+		s.Time >= o.From && (o.To == 0 || s.Time <= o.To) &&
+		(len(o.Comms) == 0 || slices.Contains(o.Comms, w.comm(name, s.TID)))
+}
+
+// grow makes room for the events up to index.
+func (w *worker) grow(index int) {
+	for len(w.columns) <= index {
+		w.columns = append(w.columns, -1)
+		w.stats.samples = append(w.stats.samples, 0)
+		w.stats.taken = append(w.stats.taken, 0)
+		w.stats.period = append(w.stats.period, 0)
+	}
+}
+
+// column returns the Set's event of an event of the recording.
+func (w *worker) column(e *perfdata.Event) int {
+	if w.columns[e.Index] < 0 {
+		w.columns[e.Index] = w.set.AddEvent(setEvent(e))
+	}
+	return w.columns[e.Index]
+}
+
+// setEvent describes an event in a Set: samples and the sum of periods.
+func setEvent(e *perfdata.Event) stacks.Event {
+	return stacks.Event{Name: e.Name, Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: e.Name, Unit: "count"}}}
+}
+
+// merge adds what w2 made of the part of the recording after w's.
+func (w *worker) merge(w2 *worker) {
+	locs := make([]uint32, len(w2.locator.origins))
+	for i, o := range w2.locator.origins {
+		locs[i] = w.locator.intern(o)
+	}
+	labels := make([]stacks.LabelsID, w2.set.NumLabels())
+	for i := range labels {
+		labels[i] = w.set.InternLabels(w2.set.Labels(stacks.LabelsID(i)))
+	}
+	events := make([]int, len(w2.set.Events))
+	for i, c := range w2.columns {
+		if c >= 0 {
+			w.grow(i)
+			events[c] = w.column(w.events.Events[i])
+		}
+	}
+	for i := range w2.set.NumSamples() {
+		s := w2.set.Sample(i)
+		w.locs = w.locs[:0]
+		for _, loc := range w2.set.Stack(s.Stack) {
+			w.locs = append(w.locs, locs[loc])
+		}
+		w.set.Add(events[s.Event], w.set.Intern(w.locs), labels[s.Labels], s.Values...)
+	}
+	w.stats.merge(&w2.stats)
+}
+
+func (s *workerStats) merge(s2 *workerStats) {
+	add := func(dst, src []uint64) []uint64 {
+		for len(dst) < len(src) {
+			dst = append(dst, 0)
+		}
+		for i, n := range src {
+			dst[i] += n
+		}
+		return dst
+	}
+	s.samples = add(s.samples, s2.samples)
+	s.taken = add(s.taken, s2.taken)
+	s.period = add(s.period, s2.period)
+	s.unknownEvent += s2.unknownEvent
+	s.bad += s2.bad
+	s.unnamed += s2.unnamed
+	if s2.first != 0 && (s.first == 0 || s2.first < s.first) {
+		s.first = s2.first
+	}
+	s.last = max(s.last, s2.last)
+}
