@@ -1,0 +1,604 @@
+package elfsym
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// require skips the test, naming all programs that are missing.
+func require(t testing.TB, programs ...string) {
+	t.Helper()
+	var unmet []string
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			unmet = append(unmet, p)
+		}
+	}
+	if len(unmet) > 0 {
+		t.Skipf("needs %s", strings.Join(unmet, ", "))
+	}
+}
+
+// run runs a command and returns what it prints.
+func run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+	}
+	return string(out)
+}
+
+// build compiles testdata/prog.c.
+func build(t testing.TB, flags ...string) string {
+	t.Helper()
+	require(t, "gcc")
+	path := filepath.Join(t.TempDir(), "prog")
+	args := append([]string{"-O1", "-o", path, "testdata/prog.c", "-Wl,--build-id"}, flags...)
+	run(t, "gcc", args...)
+	return path
+}
+
+func open(t testing.TB, path string, opts Options) *File {
+	t.Helper()
+	f, err := Open(path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// layouts are ways to link, each of which places code differently in the file
+// and in memory.
+var layouts = []struct {
+	name  string
+	flags []string
+}{
+	{"pie", nil},
+	{"pie in few segments", []string{"-Wl,-z,noseparate-code"}},
+	{"fixed", []string{"-no-pie"}},
+	{"fixed elsewhere", []string{"-no-pie", "-Wl,-Ttext-segment=0x10000000"}},
+	{"fixed in few segments", []string{"-no-pie", "-Wl,-z,noseparate-code"}},
+	{"static", []string{"-static"}},
+	{"static pie", []string{"-static-pie"}},
+	{"prelinked", []string{"-pie", "-Wl,-Ttext-segment=0x3000000000"}},
+	{"split sections", []string{"-ffunction-sections", "-Wl,--section-start=.text.far=0x7000000"}},
+	{"huge pages", []string{"-Wl,-z,max-page-size=0x200000", "-Wl,-z,noseparate-code"}},
+	{"text away", []string{"-no-pie", "-Wl,-Ttext=0x5000040"}},
+}
+
+// TestOffsetsOfARunningProgram asks programs themselves where their functions
+// are in the file.
+func TestOffsetsOfARunningProgram(t *testing.T) {
+	for _, layout := range layouts {
+		t.Run(layout.name, func(t *testing.T) {
+			path := build(t, layout.flags...)
+			f := open(t, path, Options{})
+			count := 0
+			for line := range strings.Lines(run(t, path)) {
+				var (
+					name      string
+					addr, off uint64
+				)
+				if _, err := fmt.Sscanf(line, "%s %x %x", &name, &addr, &off); err != nil {
+					t.Fatal(err)
+				}
+				count++
+				for _, o := range []uint64{off, off + 2} {
+					sym, ok := f.LookupOffset(o)
+					if !ok || sym.Name != name || sym.PLT {
+						t.Errorf("LookupOffset(%#x) = %+v, want %s", o, sym, name)
+					}
+				}
+				vaddr, ok := f.Vaddr(off)
+				if back, ok2 := f.Offset(vaddr); !ok || !ok2 || back != off {
+					t.Errorf("offset %#x has vaddr %#x, and that has offset %#x", off, vaddr, back)
+				}
+			}
+			if count != 6 {
+				t.Errorf("program shows %d functions, want 6", count)
+			}
+		})
+	}
+}
+
+// TestEveryFunctionOfReadelf looks up each function that readelf lists.
+func TestEveryFunctionOfReadelf(t *testing.T) {
+	require(t, "readelf")
+	for _, layout := range layouts {
+		t.Run(layout.name, func(t *testing.T) {
+			path := build(t, layout.flags...)
+			f := open(t, path, Options{})
+			names := map[uint64]map[string]bool{}
+			functions := map[uint64]bool{}
+			for line := range strings.Lines(run(t, "readelf", "-sW", path)) {
+				// Num: Value Size Type Bind Vis Ndx Name
+				fields := strings.Fields(line)
+				if len(fields) < 8 || fields[6] == "UND" || fields[6] == "ABS" {
+					continue
+				}
+				addr, err := strconv.ParseUint(fields[1], 16, 64)
+				if err != nil {
+					continue // the heading
+				}
+				if names[addr] == nil {
+					names[addr] = map[string]bool{}
+				}
+				name, _, _ := strings.Cut(fields[7], "@") // a version
+				names[addr][name] = true
+				if fields[3] == "FUNC" || fields[3] == "IFUNC" {
+					functions[addr] = true
+				}
+			}
+			if len(functions) < 8 {
+				t.Fatalf("readelf lists %d functions", len(functions))
+			}
+			for addr := range functions {
+				sym, ok := f.Lookup(addr)
+				if !ok || sym.Start != addr || !names[addr][sym.Name] {
+					t.Errorf("Lookup(%#x) = %+v, want one of %v", addr, sym, names[addr])
+				}
+			}
+		})
+	}
+}
+
+func TestPLTAgainstObjdump(t *testing.T) {
+	require(t, "objdump")
+	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+)@plt>:`)
+	for _, flags := range [][]string{
+		nil, {"-no-pie"}, {"-Wl,-z,lazy"}, {"-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"},
+	} {
+		path := build(t, append(flags, "-Wl,-z,norelro", "-Wl,-z,lazy")...)
+		f := open(t, path, Options{})
+		stubs := 0
+		for _, m := range label.FindAllStringSubmatch(run(t, "objdump", "-d", path), -1) {
+			addr, err := strconv.ParseUint(m[1], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sec := sectionAt(f.elf, addr); sec == ".plt.got" {
+				continue // reached by no relocation of the table
+			}
+			stubs++
+			for _, a := range []uint64{addr, addr + 6} {
+				if sym, ok := f.Lookup(a); !ok || sym.Name != m[2] || !sym.PLT {
+					t.Errorf("%v: Lookup(%#x) = %+v, want %s@plt", flags, a, sym, m[2])
+				}
+			}
+		}
+		if stubs < 3 {
+			t.Errorf("%v: objdump shows %d stubs", flags, stubs)
+		}
+	}
+}
+
+func sectionAt(f *elf.File, addr uint64) string {
+	for _, s := range f.Sections {
+		if s.Flags&elf.SHF_ALLOC != 0 && addr >= s.Addr && addr-s.Addr < s.Size {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// TestAddr2line compares with addr2line, which reads debug information.
+func TestAddr2line(t *testing.T) {
+	require(t, "addr2line")
+	path := build(t, "-g", "-static")
+	f := open(t, path, Options{})
+	args := []string{"-f", "-e", path}
+	var want []string
+	for _, name := range []string{"local", "elsewhere", "main"} {
+		for line := range strings.Lines(run(t, "nm", path)) {
+			if fields := strings.Fields(line); len(fields) == 3 && fields[2] == name {
+				args = append(args, "0x"+fields[0])
+				want = append(want, fields[0])
+			}
+		}
+	}
+	lines := strings.Split(run(t, "addr2line", args...), "\n")
+	for i, addr := range want {
+		vaddr, err := strconv.ParseUint(addr, 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sym, _ := f.Lookup(vaddr); sym.Name != lines[2*i] {
+			t.Errorf("Lookup(%s) = %q, addr2line says %q", addr, sym.Name, lines[2*i])
+		}
+	}
+}
+
+func TestBuildID(t *testing.T) {
+	require(t, "readelf")
+	for _, flags := range [][]string{nil, {"-Wl,--build-id=md5"}, {"-Wl,--build-id=0xabcdef01"}, {"-Wl,--build-id=none"}} {
+		path := build(t, flags...)
+		want := ""
+		if m := regexp.MustCompile(`Build ID: ([0-9a-f]+)`).FindStringSubmatch(run(t, "readelf", "-n", path)); m != nil {
+			want = m[1]
+		}
+		if (want == "") != (len(flags) > 0 && flags[0] == "-Wl,--build-id=none") {
+			t.Fatalf("%v: readelf shows build id %q", flags, want)
+		}
+		if got := hex.EncodeToString(open(t, path, Options{}).BuildID()); got != want {
+			t.Errorf("%v: build id %s, readelf says %s", flags, got, want)
+		}
+	}
+}
+
+func TestStrippedFile(t *testing.T) {
+	require(t, "strip")
+	path := build(t, "-rdynamic")
+	run(t, "strip", path)
+	f := open(t, path, Options{DebugDirs: []string{}})
+	if err := f.Load(); !errors.Is(err, ErrStripped) {
+		t.Errorf("Load: %v, want %v", err, ErrStripped)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	found := map[string]bool{}
+	for _, s := range f.table.symbols {
+		found[f.table.name(&s)] = true
+	}
+	if !found["main"] || found["local"] {
+		t.Errorf("exported main: %v, local: %v; want true, false", found["main"], found["local"])
+	}
+}
+
+func TestDebugFile(t *testing.T) {
+	require(t, "gcc", "objcopy", "strip", "nm")
+	path := build(t)
+	original := run(t, "nm", path)
+	id := hex.EncodeToString(open(t, path, Options{}).BuildID())
+	dir := t.TempDir()
+	debug := filepath.Join(dir, "prog.debug")
+	run(t, "objcopy", "--only-keep-debug", path, debug)
+	run(t, "strip", path)
+	run(t, "objcopy", "--add-gnu-debuglink="+debug, path)
+	other := build(t, "-DOTHER", "-O2", "-static")
+
+	read := func(file string) []byte {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	write := func(file string, data []byte) {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byID := filepath.Join(".build-id", id[:2], id[2:]+".debug")
+	tests := []struct {
+		name  string
+		place func(root, own string) (dirs []string) // puts the debug file
+		found bool
+	}{
+		{"nowhere", func(root, own string) []string { return nil }, false},
+		{"by build id", func(root, own string) []string {
+			write(filepath.Join(root, "/usr/lib/debug", byID), read(debug))
+			return nil
+		}, true},
+		{"by build id in another directory", func(root, own string) []string {
+			write(filepath.Join(root, "/dbg", byID), read(debug))
+			return []string{"/none", "/dbg"}
+		}, true},
+		{"by link beside it", func(root, own string) []string {
+			write(filepath.Join(root, own, "prog.debug"), read(debug))
+			return nil
+		}, true},
+		{"by link in .debug", func(root, own string) []string {
+			write(filepath.Join(root, own, ".debug/prog.debug"), read(debug))
+			return nil
+		}, true},
+		{"by link below the debug directory", func(root, own string) []string {
+			write(filepath.Join(root, "/usr/lib/debug", own, "prog.debug"), read(debug))
+			return nil
+		}, true},
+		{"of another build", func(root, own string) []string {
+			write(filepath.Join(root, "/usr/lib/debug", byID), read(other))
+			write(filepath.Join(root, own, "prog.debug"), read(other))
+			return nil
+		}, false},
+		{"a FIFO", func(root, own string) []string {
+			fifo := filepath.Join(root, "/usr/lib/debug", byID)
+			if err := os.MkdirAll(filepath.Dir(fifo), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return nil
+		}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			root := t.TempDir()
+			dirs := test.place(root, "/opt/app")
+			file, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := FromFile(file, "/opt/app/prog", Options{Root: root, DebugDirs: dirs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			err = f.Load()
+			if found := err == nil; found != test.found {
+				t.Errorf("Load: %v, want symbols: %v", err, test.found)
+			}
+			if !test.found {
+				return
+			}
+			for line := range strings.Lines(original) {
+				fields := strings.Fields(line)
+				if len(fields) != 3 || fields[2] != "local" {
+					continue
+				}
+				addr, err := strconv.ParseUint(fields[0], 16, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sym, _ := f.Lookup(addr); sym.Name != "local" {
+					t.Errorf("Lookup(%#x) = %+v, want local", addr, sym)
+				}
+			}
+		})
+	}
+}
+
+func TestSettle(t *testing.T) {
+	names := strings.Join([]string{"", "foo", "_foo", "foo_longer", "SySx", "sysX", "_Zx"}, "\x00") + "\x00"
+	at := func(name string) uint32 { return uint32(strings.Index(names, "\x00"+name+"\x00") + 1) }
+	local, global, weak := uint8(elf.STB_LOCAL), uint8(elf.STB_GLOBAL), uint8(elf.STB_WEAK)
+	type in struct {
+		name       string
+		start, end uint64
+		bind       uint8
+	}
+	tests := []struct {
+		name string
+		in   []in
+		want string
+	}{
+		{"sized before sizeless", []in{{"foo", 16, 16, global}, {"_foo", 16, 20, weak}, {"sysX", 32, 40, local}}, "_foo 16-20, sysX 32-40"},
+		{"strong before weak", []in{{"foo_longer", 16, 20, weak}, {"_foo", 16, 20, local}}, "_foo 16-20"},
+		{"global before local", []in{{"foo", 16, 20, local}, {"_foo", 16, 20, global}}, "_foo 16-20"},
+		{"fewer underscores", []in{{"_foo", 16, 20, global}, {"foo", 16, 20, global}}, "foo 16-20"},
+		{"longer name", []in{{"foo", 16, 20, global}, {"foo_longer", 16, 20, global}}, "foo_longer 16-20"},
+		{"not SyS", []in{{"SySx", 16, 20, global}, {"sysX", 16, 20, global}}, "sysX 16-20"},
+		{"else the first", []in{{"sysX", 16, 20, global}, {"SySx", 16, 20, global}}, "sysX 16-20"},
+		{"demangled underscores", []in{{"_foo", 16, 20, global}, {"_Zx", 16, 20, global}}, "_Zx 16-20"},
+		{"ends", []in{{"sysX", 100, 100, global}, {"foo", 16, 16, global}, {"SySx", 32, 48, global}}, "foo 16-32, SySx 32-48, sysX 100-8192"},
+	}
+	for _, test := range tests {
+		tab := &table{strings: [2]string{names}}
+		l := loader{table: tab, demangle: func(name string) string { return strings.TrimPrefix(name, "_Z") + "demangled" }}
+		var syms []symbol
+		for _, s := range test.in {
+			syms = append(syms, symbol{start: s.start, end: s.end, name: at(s.name), bind: s.bind})
+		}
+		var got []string
+		for _, s := range settle(syms, func(s *symbol) string {
+			if name := tab.name(s); !strings.HasPrefix(name, "_Z") {
+				return name
+			}
+			return l.readable(s)
+		}) {
+			got = append(got, fmt.Sprintf("%s %d-%d", tab.name(&s), s.start, s.end))
+		}
+		if g := strings.Join(got, ", "); g != test.want {
+			t.Errorf("%s: %s, want %s", test.name, g, test.want)
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no program\n", 10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		fifo: ErrNotRegular, dir: ErrNotRegular, "/dev/zero": ErrNotRegular,
+		filepath.Join(dir, "none"): fs.ErrNotExist, text: nil,
+	} {
+		f, err := Open(path, Options{})
+		if err == nil {
+			f.Close()
+			t.Errorf("Open(%s) succeeds", path)
+		} else if want != nil && !errors.Is(err, want) {
+			t.Errorf("Open(%s): %v, want %v", path, err, want)
+		}
+	}
+}
+
+// TestSparseFile opens files that claim sizes of which they have not written
+// a byte.
+func TestSparseFile(t *testing.T) {
+	program, err := os.ReadFile(build(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const huge = 1 << 40
+	le := func(b []byte, v uint64, n int) {
+		for i := range n {
+			b[i] = byte(v >> (8 * i))
+		}
+	}
+	f, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shoff := int(uint64(program[40]) | uint64(program[41])<<8 | uint64(program[42])<<16)
+	grow := func(name string) func(b []byte) {
+		return func(b []byte) {
+			for i, s := range f.Sections {
+				if s.Name == name {
+					le(b[shoff+64*i+32:], huge, 8)
+				}
+			}
+		}
+	}
+	for name, change := range map[string]func(b []byte){
+		"section names": grow(".shstrtab"),
+		"symbols":       grow(".symtab"),
+		"strings":       grow(".strtab"),
+		"dynamic":       grow(".dynsym"),
+		"notes":         grow(".note.gnu.build-id"),
+		"relocations":   grow(".rela.plt"),
+		"sections":      func(b []byte) { le(b[60:], 0, 2); le(b[shoff+32:], huge, 8) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bytes.Clone(program)
+			change(b)
+			path := filepath.Join(t.TempDir(), "sparse")
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, 2*huge); err != nil {
+				t.Skipf("needs sparse files: %v", err)
+			}
+			file, err := Open(path, Options{})
+			if err == nil {
+				err = file.Load()
+				file.Close()
+			}
+			if err == nil && name != "notes" {
+				t.Error("no error")
+			}
+		})
+	}
+}
+
+func TestConcurrentLookups(t *testing.T) {
+	f := open(t, build(t), Options{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for off := uint64(0); off < 1<<14; off += 7 {
+				f.LookupOffset(off)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestClosedBeforeLoad(t *testing.T) {
+	f := open(t, build(t), Options{})
+	for range 2 {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := f.Load(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Load: %v, want %v", err, fs.ErrClosed)
+	}
+	if _, ok := f.LookupOffset(0x1000); ok {
+		t.Error("found a symbol in a closed file")
+	}
+}
+
+func TestLookupAllocatesNothing(t *testing.T) {
+	f := open(t, build(t, "-static"), Options{})
+	if err := f.Load(); err != nil {
+		t.Fatal(err)
+	}
+	off := uint64(0)
+	if n := testing.AllocsPerRun(1000, func() {
+		f.LookupOffset(off)
+		off += 997
+	}); n != 0 {
+		t.Errorf("LookupOffset allocates %v times", n)
+	}
+}
+
+func FuzzNew(f *testing.F) {
+	for _, flags := range [][]string{nil, {"-no-pie", "-m32"}, {"-c"}} {
+		if _, err := exec.LookPath("gcc"); err != nil {
+			break
+		}
+		path := filepath.Join(f.TempDir(), "prog")
+		args := append([]string{"-O1", "-w", "-o", path, "testdata/prog.c"}, flags...)
+		if exec.Command("gcc", args...).Run() != nil {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := New(bytes.NewReader(data), Options{})
+		if err != nil {
+			return
+		}
+		file.Load()
+		var dst []Function
+		for off := uint64(0); off < uint64(len(data)); off += 61 {
+			if sym, ok := file.LookupOffset(off); ok && sym.End <= sym.Start {
+				t.Fatalf("symbol %+v", sym)
+			}
+			if vaddr, ok := file.Vaddr(off); ok {
+				dst = file.AppendFunctions(dst[:0], vaddr, true)
+			}
+		}
+		file.Lookup(^uint64(0))
+	})
+}
+
+func BenchmarkLoad(b *testing.B) {
+	path := build(b, "-static")
+	b.ReportAllocs()
+	for b.Loop() {
+		f, err := Open(path, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Load(); err != nil {
+			b.Fatal(err)
+		}
+		f.Close()
+	}
+}
+
+func BenchmarkLookupOffset(b *testing.B) {
+	f := open(b, build(b, "-static"), Options{})
+	if err := f.Load(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	off := uint64(0)
+	for b.Loop() {
+		f.LookupOffset(off & 0x3ffff)
+		off += 997
+	}
+}

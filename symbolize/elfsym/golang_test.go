@@ -1,0 +1,165 @@
+package elfsym
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// buildGo compiles testdata/goprog.
+func buildGo(t testing.TB, flags ...string) string {
+	t.Helper()
+	require(t, "go")
+	path := filepath.Join(t.TempDir(), "prog")
+	args := append([]string{"build", "-o", path}, flags...)
+	run(t, "go", append(args, "testdata/goprog/main.go")...)
+	return path
+}
+
+// typeArgs matches what the runtime leaves out of the names it shows.
+var typeArgs = regexp.MustCompile(`\[.*\]`)
+
+// TestGoFunctions compares with what the runtime of a program says about each
+// byte of its code.
+func TestGoFunctions(t *testing.T) {
+	for _, flags := range [][]string{
+		nil, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-gcflags=-N -l"}, {"-ldflags=-linkmode=external"},
+	} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			path := buildGo(t, flags...)
+			f := open(t, path, Options{})
+			if err := f.Load(); err != nil {
+				t.Fatal(err)
+			}
+			base, end := goFunctionRange(t, f, "main.main")
+			stripped := f.elf.Section(".symtab") == nil
+
+			from, to := int64(-4096), int64(end-base)
+			lines := strings.Split(run(t, path, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10)), "\n")
+			compared, deep := 0, 0
+			for i, line := range lines[:to-from] {
+				var (
+					off  int64
+					want Function
+				)
+				if _, err := fmt.Sscan(line, &off, &want.Name, &want.StartLine, &want.File, &want.Line); err != nil {
+					continue // between functions the runtime names none
+				}
+				if want.File == "?" {
+					continue // padding behind a function has no position
+				}
+				got := f.AppendFunctions(nil, base+uint64(off), true)
+				if len(got) == 0 {
+					t.Fatalf("line %d: nothing at %d, want %+v", i, off, want)
+				}
+				deep = max(deep, len(got))
+				outer := f.AppendFunctions(nil, base+uint64(off), false)
+				if diff := cmp.Diff(got[len(got)-1:], outer); diff != "" {
+					t.Fatalf("outermost at %d (-with inlined +without):\n%s", off, diff)
+				}
+				if stripped {
+					// go:func.* has no symbol, and inlined functions no names.
+					if outer[0].StartLine == 0 || outer[0].File == "" {
+						t.Fatalf("at %d: %+v", off, outer)
+					}
+					compared++
+					continue
+				}
+				got[0].Name = typeArgs.ReplaceAllString(got[0].Name, "[...]")
+				if diff := cmp.Diff(want, got[0]); diff != "" {
+					t.Fatalf("innermost at %d (-runtime +ours):\n%s", off, diff)
+				}
+				compared++
+			}
+			if compared < 1000 {
+				t.Errorf("compared %d addresses of %d", compared, to-from)
+			}
+			if wantDeep := !stripped && !strings.Contains(strings.Join(flags, " "), "-N"); wantDeep && deep < 3 {
+				t.Errorf("at most %d functions at one address", deep)
+			}
+		})
+	}
+}
+
+// goFunctionRange finds a function in the table of f, vaddr.
+func goFunctionRange(t *testing.T, f *File, name string) (start, end uint64) {
+	t.Helper()
+	g := f.table.golang
+	if g == nil {
+		t.Fatal("no Go function table")
+	}
+	for i := range g.count {
+		if fn, ok := g.function(i); ok && fn.name == name {
+			return g.text + g.entry(i), g.text + g.entry(i+1)
+		}
+	}
+	t.Fatalf("no function %s", name)
+	return 0, 0
+}
+
+func TestGoInlineChain(t *testing.T) {
+	f := open(t, buildGo(t), Options{})
+	if err := f.Load(); err != nil {
+		t.Fatal(err)
+	}
+	start, end := goFunctionRange(t, f, "main.main")
+	want := []string{"main.deepest 30", "main.deeper 23", "main.inlined 21", "main.main 35"}
+	for vaddr := start; vaddr < end; vaddr++ {
+		var got []string
+		for _, fn := range f.AppendFunctions(nil, vaddr, true) {
+			got = append(got, fmt.Sprint(fn.Name, " ", fn.StartLine))
+		}
+		if cmp.Equal(got, want) {
+			return
+		}
+	}
+	t.Errorf("nowhere in main.main is the chain %q", want)
+}
+
+func FuzzGoTable(f *testing.F) {
+	file := open(f, buildGo(f), Options{})
+	sec := goSection(file.elf)
+	data, err := sectionData(sec, maxGoTable)
+	if err != nil {
+		f.Fatal(err)
+	}
+	// A table of a dozen functions is enough to start from.
+	small := make([]byte, 4096)
+	copy(small, data[:72])
+	binary.LittleEndian.PutUint64(small[8:], 12)
+	for i, off := range []uint64{100, 600, 700, 800, 1500} {
+		src := binary.LittleEndian.Uint64(data[8+8*(3+i):])
+		copy(small[off:], data[src:src+700])
+		binary.LittleEndian.PutUint64(small[8+8*(3+i):], off)
+	}
+	f.Add(small)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table, err := parseGoTable(data, binary.LittleEndian)
+		if table == nil || err != nil {
+			return
+		}
+		table.inline = data
+		for vaddr := uint64(0); vaddr < 4096; vaddr += 16 {
+			table.appendFunctions(nil, table.text+vaddr, true)
+		}
+	})
+}
+
+func TestGoTableOfAnUnknownVersion(t *testing.T) {
+	data, err := os.ReadFile(buildGo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = data[:100]
+	binary.LittleEndian.PutUint32(data, 0xfffffff2)
+	if table, err := parseGoTable(data, binary.LittleEndian); table != nil || err != nil {
+		t.Errorf("parseGoTable = %v, %v, want nothing", table, err)
+	}
+}
