@@ -1,0 +1,239 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	ShimMain()
+	os.Exit(m.Run())
+}
+
+// runLaunched launches argv to the end and returns its output.
+func runLaunched(t *testing.T, argv ...string) (string, int) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := Launch(argv, LaunchOptions{Stdout: w})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := c.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := c.Wait(); again != code {
+		t.Errorf("Wait says %d, then %d", code, again)
+	}
+	return string(out), code
+}
+
+func TestLaunchExitCodes(t *testing.T) {
+	for script, want := range map[string]int{
+		"exit 0": 0, "exit 7": 7, "kill -TERM $$": 128 + 15, "kill -KILL $$": 128 + 9,
+	} {
+		if _, code := runLaunched(t, "sh", "-c", script); code != want {
+			t.Errorf("%s: %d, want %d", script, code, want)
+		}
+	}
+}
+
+func TestLaunchCannotRun(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	tests := []struct {
+		path string
+		code int
+	}{
+		{"kprof-no-such-command", 127},
+		{filepath.Join(dir, "nothing"), 127},
+		{write("plain", "x", 0o644), 126},
+		{dir, 126},
+		{write("lost", "#!/no/such/interpreter\n", 0o755), 127},
+		{write("garbage", "\x7fELF garbage", 0o755), 126},
+	}
+	for _, tt := range tests {
+		c, err := Launch([]string{tt.path}, LaunchOptions{Stderr: devNull(t)})
+		if err == nil {
+			err = c.Start()
+			code, werr := c.Wait()
+			if werr != nil {
+				t.Errorf("%s: %v", tt.path, werr)
+			}
+			if err != nil && code != ExitCode(err) {
+				t.Errorf("%s: the shim's code is %d, that of %v is %d", tt.path, code, err, ExitCode(err))
+			}
+			if err == nil { // a shell ran it
+				if code != tt.code && code != 127 {
+					t.Errorf("%s: code %d, want %d", tt.path, code, tt.code)
+				}
+				continue
+			}
+		}
+		if got := ExitCode(err); got != tt.code {
+			t.Errorf("%s: code %d for %v, want %d", tt.path, got, err, tt.code)
+		}
+	}
+	// A script without #! is run by a shell.
+	if out, code := runLaunched(t, write("script", "echo $1; exit 3\n", 0o755), "arg"); out != "arg\n" || code != 3 {
+		t.Errorf("script: %q, %d", out, code)
+	}
+}
+
+func devNull(t *testing.T) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func TestLaunchSameProcess(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c, err := Launch([]string{"sh", "-c", "echo $$; ps -o pgid= -p $$ >&2"}, LaunchOptions{Stdout: w, Stderr: w, Env: []string{"PATH=/usr/bin:/bin"}})
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(c.PID()) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(status, []byte("Tgid:\t"+strconv.Itoa(c.PID()))) {
+		t.Errorf("status of the shim: %s", status)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("second Start: %v", err)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := strings.Fields(string(out))
+	if len(f) != 2 || f[0] != strconv.Itoa(c.PID()) || f[1] != strconv.Itoa(unix.Getpgrp()) {
+		t.Errorf("pid and process group %q, want %d and %d", f, c.PID(), unix.Getpgrp())
+	}
+	if code, err := c.Wait(); code != 0 || err != nil {
+		t.Errorf("%d, %v", code, err)
+	}
+}
+
+func TestLaunchRelease(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "ran")
+	c, err := Launch([]string{"touch", marker}, LaunchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Release(), c.Release()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(marker); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the command ran: %v", err)
+	}
+	if err := unix.Kill(c.PID(), 0); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("the shim is still there: %v", err)
+	}
+	if err := c.Start(); err == nil {
+		t.Error("started after release")
+	}
+}
+
+// The command has no descriptors but the standard ones, the caller's limit of
+// open files, and default signals.
+func TestLaunchInherits(t *testing.T) {
+	const script = `ulimit -Sn; grep -E 'SigIgn|SigBlk' /proc/self/status; exec ls /proc/self/fd`
+	if os.Getenv("KPROF_TEST_LAUNCH") != "" {
+		c, err := Launch([]string{"sh", "-c", script}, LaunchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if code, err := c.Wait(); code != 0 || err != nil {
+			t.Fatal(code, err)
+		}
+		return
+	}
+	var want bytes.Buffer
+	direct := exec.Command("sh", "-c", "ulimit -Sn 321; "+script)
+	direct.Stdout = &want
+	if err := direct.Run(); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", "ulimit -Sn 321; exec "+os.Args[0]+" -test.run=TestLaunchInherits$")
+	cmd.Env = append(os.Environ(), "KPROF_TEST_LAUNCH=1")
+	var got bytes.Buffer
+	cmd.Stdout = &got
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	out := got.String()
+	if !strings.HasPrefix(out, want.String()) || !strings.Contains(out, "321\n") {
+		t.Errorf("launched command inherits\n%swant\n%s", out, want.String())
+	}
+}
+
+// A parent that dies takes the waiting shim with it.
+func TestLaunchParentDies(t *testing.T) {
+	if os.Getenv("KPROF_TEST_LAUNCH") == "die" {
+		c, err := Launch([]string{"true"}, LaunchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString(strconv.Itoa(c.PID()) + "\n")
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=TestLaunchParentDies$")
+	cmd.Env = append(os.Environ(), "KPROF_TEST_LAUNCH=die")
+	out, _ := cmd.Output()
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatalf("%v: %q", err, out)
+	}
+	for range 500 {
+		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || bytes.Contains(comm, []byte(") Z ")) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("shim %d lives on", pid)
+}
