@@ -168,6 +168,10 @@ func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 		}
 	}
 	set, st, err := c.Finish()
+	if err != nil {
+		return nil, st, err
+	}
 	st.Truncated = truncated
-	return set, st, err
+	setBuildIDs(set, r.Features.BuildIDs)
+	return set, st, nil
 }

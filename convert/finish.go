@@ -1,8 +1,12 @@
 package convert
 
 import (
+	"encoding/hex"
+	"strings"
+
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
 )
 
 // finish names the columns of the Set, now that it is known how many events have
@@ -79,6 +83,28 @@ func setPeriod(w *worker) {
 			w.set.PeriodType, w.set.Period = vt, int64(e.Attr.SamplePeriod)
 		case vt.Unit == nanoseconds && e.Attr.SamplePeriod > 0:
 			w.set.PeriodType, w.set.Period = vt, int64(1e9/e.Attr.SamplePeriod)
+		}
+	}
+}
+
+// setBuildIDs gives mappings without a build id that of the recording's list, by
+// name, unless the list has several of that name.
+func setBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
+	byName := make(map[string]string, len(ids))
+	for _, id := range ids {
+		h := hex.EncodeToString(id.ID)
+		name := id.Name
+		if strings.HasPrefix(name, "[kernel.kallsyms]") {
+			name = "[kernel.kallsyms]"
+		}
+		if old, ok := byName[name]; ok && old != h {
+			h = ""
+		}
+		byName[name] = h
+	}
+	for i := range set.Mappings {
+		if m := &set.Mappings[i]; m.BuildID == "" {
+			m.BuildID = byName[m.File]
 		}
 	}
 }

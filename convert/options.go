@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"fmt"
+
 	"kprof/perfevent/abi"
 )
 
@@ -68,4 +70,23 @@ func (s *Stats) total() (n uint64) {
 		n += e.Taken
 	}
 	return n
+}
+
+// Losses are sentences about what the recording does not hold, or what of it
+// could not be used; none when it is complete.
+func (s *Stats) Losses() []string {
+	var l []string
+	add := func(n uint64, format string) {
+		if n > 0 {
+			l = append(l, fmt.Sprintf(format, n))
+		}
+	}
+	add(s.Lost, "%d records were lost while recording: use larger rings (-m) or a lower frequency (-F)")
+	add(s.LostSamples, "%d samples were lost while recording")
+	add(s.Throttled, "the kernel throttled sampling %d times: use a lower frequency (-F)")
+	add(s.UnknownEvent, "%d samples belong to no event of the recording and are left out")
+	add(s.BadSamples, "%d samples are shorter than their event says and are left out")
+	add(s.BadRecords, "%d records could not be decoded")
+	add(s.Unnamed, "%d samples are of threads whose name was never recorded")
+	return l
 }

@@ -1,6 +1,10 @@
 package perfdata
 
-import "kprof/perfevent/abi"
+import (
+	"fmt"
+
+	"kprof/perfevent/abi"
+)
 
 // nameEvents names the events that have no name yet.
 func (r *Reader) nameEvents() {
@@ -56,4 +60,18 @@ func (r *Reader) describedName(e *Event) string {
 
 // readFormats takes the names of tracepoints out of the tracing data.
 func (r *Reader) readFormats() {
+	if len(r.Features.TracingData) == 0 {
+		return
+	}
+	t, err := DecodeTracingData(r.Features.TracingData)
+	if err != nil {
+		r.BadFeatures = append(r.BadFeatures, fmt.Errorf("%s: %w", FeatureTracingData, err))
+	}
+	if t == nil {
+		return
+	}
+	r.tracepoints = make(map[uint64]string, len(t.Tracepoints))
+	for _, tp := range t.Tracepoints {
+		r.tracepoints[tp.ID] = tp.System + ":" + tp.Name
+	}
 }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+)
+
+func newConvert() *cobra.Command {
+	var sel selection
+	var sym symbolOptions
+	var out, f string
+	c := &cobra.Command{
+		Use:   "convert [INPUT] {-o FILE | -f FORMAT}",
+		Short: "Convert a recording to pprof or folded stacks",
+		Long: `Convert reads a recording of kprof record or perf record, or a pprof profile,
+and writes it in another format. INPUT is perf.data by default; - is standard
+input. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded
+for folded stacks. With -f and no -o it goes to standard output.`,
+		Example: `  kprof convert perf.data -o cpu.pb.gz
+  perf record -g -o - -- ls / | kprof convert - -f folded | head`,
+		Args: maxArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := chooseOutput(out, f)
+			if err != nil {
+				return err
+			}
+			if o.format == "" {
+				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, or -f pprof|folded|text")
+			}
+			if o.format == formatData {
+				return usagef("convert writes profiles, not perf.data: use -o FILE.pb.gz or FILE.folded")
+			}
+			opts, err := sel.options()
+			if err != nil {
+				return err
+			}
+			p, err := load(cmd.Context(), inputArg(args), opts, sym)
+			if err != nil {
+				return err
+			}
+			return o.write(p)
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
+	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded or text, whatever the file is called")
+	sel.flags(c)
+	sym.flags(c)
+	return c
+}
+
+func inputArg(args []string) string {
+	if len(args) == 0 {
+		return defaultInput
+	}
+	return args[0]
+}
+
+// maxArgs is cobra.MaximumNArgs as a usage error.
+func maxArgs(n int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usagef("one argument too many: %q", args[n])
+		}
+		return nil
+	}
+}
+
+func (s *symbolOptions) flags(c *cobra.Command) {
+	c.Flags().StringVar(&s.kallsyms, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
+	c.Flags().StringVar(&s.symfs, "symfs", "", "`directory` that holds the recorded machine's files")
+}
+
+// selection is the flags that say which samples to take.
+type selection struct {
+	event, time     string
+	pids, tids, cpu string
+	comms, labels   []string
+}
+
+func (s *selection) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.event, "event", "", "take only this `event`")
+	f.StringVar(&s.pids, "pid", "", "take only these processes, a comma-separated `list`")
+	f.StringVar(&s.tids, "tid", "", "take only these threads, a comma-separated `list`")
+	f.StringSliceVar(&s.comms, "comm", nil, "take only threads of these `names`")
+	f.StringVar(&s.cpu, "cpu", "", "take only these CPUs, a `list` like 0,4-7")
+	f.StringVar(&s.time, "time", "", "take only samples from `start,end`, in seconds of the recording's clock")
+	f.StringSliceVar(&s.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+}
+
+// options checks the flags.
+func (s *selection) options() (o convert.Options, err error) {
+	o.Event, o.Comms = s.event, s.comms
+	if o.PIDs, err = numbers("--pid", s.pids); err != nil {
+		return o, err
+	}
+	if o.TIDs, err = numbers("--tid", s.tids); err != nil {
+		return o, err
+	}
+	if o.CPUs, err = numbers("--cpu", s.cpu); err != nil {
+		return o, err
+	}
+	if s.time != "" {
+		from, to, ok := strings.Cut(s.time, ",")
+		if o.From, err = seconds(from); err == nil {
+			o.To, err = seconds(to)
+		}
+		if err != nil || !ok || o.To != 0 && o.To < o.From {
+			return o, usagef("--time %q: wants start,end in seconds, either of which may be left out", s.time)
+		}
+	}
+	for _, l := range s.labels {
+		switch l {
+		case "tid":
+			o.Labels |= convert.LabelTID
+		case "cpu":
+			o.Labels |= convert.LabelCPU
+		case "comm", "pid":
+		default:
+			return o, usagef("--label %q: use tid or cpu", l)
+		}
+	}
+	return o, nil
+}
+
+// numbers parses a list like "0,4-7".
+func numbers(flag, list string) ([]int32, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var ns []int32
+	for part := range strings.SplitSeq(list, ",") {
+		lo, hi, span := strings.Cut(part, "-")
+		if !span {
+			hi = lo
+		}
+		a, err1 := strconv.ParseInt(lo, 10, 32)
+		b, err2 := strconv.ParseInt(hi, 10, 32)
+		if err1 != nil || err2 != nil || b < a || b-a > 1<<16 {
+			return nil, usagef("%s %q: %q is not a number or a range", flag, list, part)
+		}
+		for n := a; n <= b; n++ {
+			ns = append(ns, int32(n))
+		}
+	}
+	return ns, nil
+}
+
+// seconds parses a time in seconds into nanoseconds; "" is 0.
+func seconds(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	whole, frac, _ := strings.Cut(s, ".")
+	sec, err := strconv.ParseUint(whole, 10, 33)
+	if err != nil {
+		return 0, err
+	}
+	if len(frac) > 9 {
+		frac = frac[:9]
+	}
+	ns, err := strconv.ParseUint(frac+strings.Repeat("0", 9-len(frac)), 10, 64)
+	return sec*1e9 + ns, err
+}

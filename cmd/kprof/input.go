@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/convert"
+	"kprof/convert/pprof"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// defaultInput is what perf record and kprof record write without -o.
+const defaultInput = "perf.data"
+
+// load reads any input that kprof knows and names its frames.
+func load(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*profile, error) {
+	f := os.Stdin
+	if name != "-" {
+		st, err := os.Stat(name)
+		if errors.Is(err, os.ErrNotExist) && name == defaultInput {
+			return nil, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if st.IsDir() {
+			return nil, fmt.Errorf("%s is a directory, not a recording", name)
+		}
+		if f, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+	p, err := loadFrom(ctx, f, opts, sym)
+	if err != nil {
+		if name == "-" {
+			name = "standard input"
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p.source = name
+	p.tellLost()
+	return p, nil
+}
+
+func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolOptions) (*profile, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	var in io.Reader = f
+	var head []byte
+	if st.Mode().IsRegular() {
+		head = make([]byte, 8)
+		n, err := f.ReadAt(head, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		head = head[:n]
+	} else {
+		b := bufio.NewReaderSize(f, 1<<16)
+		if head, err = b.Peek(8); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		in = b
+	}
+	if len(head) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	if isGzip(head) {
+		set, err := pprof.Read(in)
+		if err != nil {
+			return nil, err
+		}
+		return &profile{set: set, chosen: opts.Event}, nil
+	}
+	r, err := perfdata.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	return loadRecording(ctx, r, st.ModTime(), opts, sym)
+}
+
+func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
+
+func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, opts convert.Options, sym symbolOptions) (*profile, error) {
+	set, stats, err := convert.File(ctx, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	p := &profile{set: set, stats: stats, chosen: opts.Event}
+	names := []string{}
+	for _, e := range r.Events.Events {
+		p.events = append(p.events, e.Event)
+		names = append(names, e.Name)
+	}
+	if err := knownEvent(opts.Event, p.events); err != nil {
+		return nil, err
+	}
+	set.TimeNanos = written.UnixNano() - set.DurationNanos
+	describe(set, &r.Features)
+	sym.foreign = !recordedHere(&r.Features, written)
+	return p, p.name(ctx, sym)
+}
+
+func knownEvent(name string, events []abi.Event) error {
+	if name == "" {
+		return nil
+	}
+	for _, e := range events {
+		if e.Name == name {
+			return nil
+		}
+	}
+	list := ""
+	for _, e := range events {
+		list += " " + e.Name
+	}
+	return fmt.Errorf("it has no event %q, but%s", name, list)
+}
+
+// recordedHere reports whether a recording was made by this kernel since it
+// booted, so that its own symbols and processes may be asked for names.
+func recordedHere(f *perfdata.Features, written time.Time) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	if f.Hostname != unix.ByteSliceToString(u.Nodename[:]) || f.OSRelease != unix.ByteSliceToString(u.Release[:]) {
+		return false
+	}
+	var si unix.Sysinfo_t
+	if unix.Sysinfo(&si) != nil {
+		return false
+	}
+	return written.After(time.Now().Add(-time.Duration(si.Uptime) * time.Second))
+}

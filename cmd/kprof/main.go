@@ -1,0 +1,96 @@
+// Kprof records kernel and user stacks and turns recordings into pprof profiles,
+// folded stacks and tables.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"kprof/record"
+)
+
+func main() {
+	record.ShimMain() // first of all: this may be a command about to be recorded
+	os.Exit(run(os.Args[1:]))
+}
+
+// Exit codes, besides those of a recorded command.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitError passes on the exit code of a recorded command. It is not reported.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// run executes a command line and returns the exit code.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var exit exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage), isCobraUsage(err):
+		messagef("%v", err)
+		fmt.Fprintln(os.Stderr, "Try 'kprof --help'.")
+		return exitUsage
+	}
+	messagef("%v", err)
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kprof",
+		Short: "Record kernel and user stacks; convert them to pprof and folded stacks",
+		Long: `Kprof records kernel and user stacks through perf_event_open(2), names every
+frame, and writes pprof profiles, folded stacks for flame graphs, and perf.data
+files that perf reads too.`,
+		Example: `  kprof record -a -d 3s -o cpu.pb.gz    # the whole machine, three seconds
+  go tool pprof -top cpu.pb.gz`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRecord(), newConvert(), newReport(), newList(), newDoctor())
+	return root
+}
+
+// isCobraUsage tells the errors that cobra makes of arguments, which have no type.
+func isCobraUsage(err error) bool {
+	for _, p := range []string{"unknown command", "accepts ", "requires ", "required flag"} {
+		if strings.HasPrefix(err.Error(), p) {
+			return true
+		}
+	}
+	return false
+}
+
+// messagef writes one message to standard error.
+func messagef(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "kprof: "+format+"\n", args...)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kprof/convert/pprof"
+	"kprof/convert/render"
+)
+
+// format is what an output is written as.
+type format string
+
+const (
+	formatData   format = "data"
+	formatPprof  format = "pprof"
+	formatFolded format = "folded"
+	formatText   format = "text"
+)
+
+// endings of file names and what they stand for.
+var endings = []struct {
+	suffix string
+	format format
+}{
+	{".pb.gz", formatPprof},
+	{".pprof", formatPprof},
+	{".folded", formatFolded},
+	{".data", formatData},
+}
+
+// output is where to write, and as what.
+type output struct {
+	name   string // "-" for standard output
+	format format
+}
+
+// chooseOutput applies the rules of -o and -f: the ending of the name picks the
+// format, -f overrides it, and without a name results go to standard output.
+func chooseOutput(name, f string) (output, error) {
+	o := output{name: name, format: format(f)}
+	switch o.format {
+	case "", formatPprof, formatFolded, formatText, formatData:
+	default:
+		return o, usagef("unknown format %q: use pprof, folded, text or data", f)
+	}
+	if o.name == "" {
+		o.name = "-"
+	}
+	if o.format != "" {
+		return o, nil
+	}
+	for _, e := range endings {
+		if strings.HasSuffix(o.name, e.suffix) {
+			o.format = e.format
+			return o, nil
+		}
+	}
+	if o.name == "-" {
+		return o, nil
+	}
+	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded or .data, or give -f", name)
+}
+
+// write writes a profile. A file that exists is replaced only by a whole one.
+func (o output) write(p *profile) error {
+	return o.create(func(w io.Writer) error {
+		bw := bufio.NewWriterSize(w, 1<<20)
+		if err := o.render(bw, p); err != nil {
+			return err
+		}
+		return bw.Flush()
+	})
+}
+
+func (o output) render(w io.Writer, p *profile) error {
+	switch o.format {
+	case formatFolded:
+		event := p.oneEvent()
+		return render.Folded(w, p.set, render.FoldedOptions{Event: event, Column: p.weightColumn(event)})
+	case formatText:
+		return renderTop(w, p, topOptions{})
+	default:
+		return pprof.Write(w, p.set, pprof.WriteOptions{})
+	}
+}
+
+// create calls write with the output. A regular file is written under another
+// name beside it and takes its name when it is whole.
+func (o output) create(write func(io.Writer) error) (err error) {
+	if o.name == "-" {
+		return write(os.Stdout)
+	}
+	if st, err := os.Stat(o.name); err == nil && !st.Mode().IsRegular() {
+		if st.IsDir() {
+			return fmt.Errorf("%s is a directory", o.name)
+		}
+		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".")
+	if err != nil {
+		return fmt.Errorf("create %s: %w", o.name, errors.Unwrap(err))
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	if err := errors.Join(write(f), f.Chmod(0o666&^umask()), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), o.name)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"kprof/convert"
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/symbolize"
+)
+
+// profile is a Set with what belongs to it: where it comes from and what was
+// lost on the way.
+type profile struct {
+	set    *stacks.Set
+	stats  convert.Stats
+	events []abi.Event // of the recording, nil for a profile of another tool
+	chosen string      // name of the event asked for, "" for none
+	source string      // name of the input
+}
+
+// oneEvent returns the event to show where only one can be: the one asked for,
+// else the first. It tells about the others.
+func (p *profile) oneEvent() int {
+	if len(p.set.Events) < 2 {
+		return 0
+	}
+	names := make([]string, 0, len(p.set.Events)-1)
+	for _, e := range p.set.Events[1:] {
+		names = append(names, e.Name)
+	}
+	messagef("showing event %s only; choose another with --event: %s", p.set.Events[0].Name, strings.Join(names, ", "))
+	return 0
+}
+
+// weightColumn is the column of an event that its weights are taken from.
+func (p *profile) weightColumn(event int) int {
+	i := slices.IndexFunc(p.events, func(e abi.Event) bool { return e.Name == p.set.Events[event].Name })
+	if i < 0 {
+		return len(p.set.Events[event].Values) - 1
+	}
+	return convert.WeightColumn(p.set, event, &p.events[i].Attr)
+}
+
+// symbolOptions are the flags that say where names come from.
+type symbolOptions struct {
+	kallsyms string
+	symfs    string
+	foreign  bool
+}
+
+// name fills in the names of all frames and tells which could not be had.
+func (p *profile) name(ctx context.Context, o symbolOptions) error {
+	sym := symbolize.New(symbolize.Options{
+		Foreign:      o.foreign,
+		KallsymsPath: o.kallsyms,
+		Root:         o.symfs,
+		BuildIDCache: buildIDCache(),
+	})
+	defer sym.Close()
+	missing, err := convert.Name(ctx, p.set, sym)
+	if err != nil {
+		return err
+	}
+	p.tellMissing(missing)
+	return nil
+}
+
+// buildIDCache is where perf keeps files by build id.
+func buildIDCache() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return home + "/.debug"
+}
+
+// tellLost tells what the recording does not hold.
+func (p *profile) tellLost() {
+	st := &p.stats
+	for _, l := range st.Losses() {
+		messagef("%s", l)
+		p.set.Comments = append(p.set.Comments, "warning: "+l)
+	}
+	if st.Truncated != nil {
+		messagef("%s: %v; everything before is converted", p.source, st.Truncated)
+		p.set.Comments = append(p.set.Comments, "warning: "+st.Truncated.Error())
+	}
+}
+
+// shownMissing is how many mappings without names are told one by one.
+const shownMissing = 5
+
+// tellMissing tells what could not be named and why, the mappings of most samples
+// first.
+func (p *profile) tellMissing(missing []convert.Missing) {
+	shares := p.set.UnnamedShares()
+	missing = slices.DeleteFunc(missing, func(m convert.Missing) bool { return shares[m.Mapping] == 0 })
+	slices.SortStableFunc(missing, func(a, b convert.Missing) int {
+		switch x, y := shares[a.Mapping], shares[b.Mapping]; {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	for i, m := range missing {
+		line := fmt.Sprintf("%.1f%% of samples have frames without a name in %s: %s",
+			100*shares[m.Mapping], p.set.Mappings[m.Mapping].File, m.Reason())
+		if i < shownMissing && shares[m.Mapping] >= 0.001 {
+			messagef("%s", line)
+		}
+		p.set.Comments = append(p.set.Comments, line)
+	}
+}
+
+// describe writes into the profile's comments what the recording says of itself.
+func describe(set *stacks.Set, f *perfdata.Features) {
+	add := func(what, value string) {
+		if value != "" {
+			set.Comments = append(set.Comments, what+": "+value)
+		}
+	}
+	add("command", strings.Join(f.Cmdline, " "))
+	add("host", f.Hostname)
+	add("kernel", strings.TrimSpace(f.OSRelease+" "+f.Arch))
+	add("cpu", f.CPUDesc)
+	for i := range set.Events {
+		add("event", set.Events[i].Name)
+	}
+}

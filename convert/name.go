@@ -1,0 +1,164 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+
+	"kprof/convert/stacks"
+	"kprof/symbolize"
+)
+
+// Missing says why locations of a mapping have no name, or not as good ones as
+// they might.
+type Missing struct {
+	Mapping   int // index in the Set
+	Locations int // how many of the mapping
+	Unnamed   int // how many of these have no name
+	Err       error
+}
+
+// Name fills in the functions of all locations of a Set, each location once. It
+// returns what could not be named and why, by mapping. The only error is that of
+// ctx.
+//
+// Mappings are resolved in parallel; functions are added in the order of
+// locations, so the Set does not depend on that.
+func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Missing, error) {
+	jobs := namingJobs(set)
+	frames := make([][][]symbolize.Frame, len(jobs))
+	errs := make([]error, len(jobs))
+	each(len(jobs), func(i int) {
+		frames[i], errs[i] = sym.Resolve(ctx, jobs[i].mapping, jobs[i].addrs)
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+
+	var missing []Missing
+	at := make([]int, len(set.Mappings)) // next address of each mapping's job
+	jobOf := make([]int, len(set.Mappings))
+	for i := range jobs {
+		jobOf[jobs[i].index] = i
+	}
+	unnamed := make([]int, len(set.Mappings))
+	for loc := range set.Locations {
+		m := set.Locations[loc].Mapping
+		if m < 0 {
+			continue
+		}
+		fs := frames[jobOf[m]][at[m]]
+		at[m]++
+		if len(fs) == 0 {
+			unnamed[m]++
+			continue
+		}
+		setFrames(set, uint32(loc), fs)
+	}
+	for i, err := range errs {
+		m := jobs[i].index
+		if err != nil || unnamed[m] > 0 {
+			missing = append(missing, Missing{Mapping: m, Locations: len(jobs[i].addrs), Unnamed: unnamed[m], Err: err})
+		}
+	}
+	return missing, nil
+}
+
+// namingJob is a mapping with the addresses to name in it, in the order of
+// locations.
+type namingJob struct {
+	index   int
+	mapping symbolize.Mapping
+	addrs   []uint64
+}
+
+func namingJobs(set *stacks.Set) []namingJob {
+	jobs := make([]namingJob, len(set.Mappings))
+	for i := range set.Mappings {
+		jobs[i] = namingJob{index: i, mapping: symbolMapping(&set.Mappings[i])}
+	}
+	for i := range set.Locations {
+		l := &set.Locations[i]
+		if l.Mapping < 0 {
+			continue
+		}
+		j := &jobs[l.Mapping]
+		addr := l.Addr
+		if byOffset(l.Kind) {
+			m := &set.Mappings[l.Mapping]
+			addr = addr - m.Start + m.Offset
+		}
+		j.addrs = append(j.addrs, addr)
+	}
+	return jobs
+}
+
+// deletedSuffix is what the kernel appends to the path of a file that has no
+// name any more (fs/d_path.c).
+const deletedSuffix = " (deleted)"
+
+func symbolMapping(m *stacks.Mapping) symbolize.Mapping {
+	path, deleted := strings.CutSuffix(m.File, deletedSuffix)
+	kinds := map[stacks.Kind]symbolize.Kind{
+		stacks.KindKernel: symbolize.Kernel,
+		stacks.KindModule: symbolize.Module,
+		stacks.KindBPF:    symbolize.Symbol,
+		stacks.KindUser:   symbolize.User,
+		stacks.KindVDSO:   symbolize.VDSO,
+		stacks.KindAnon:   symbolize.Anon,
+	}
+	return symbolize.Mapping{
+		Kind: kinds[m.Kind], Path: path, BuildID: m.BuildID, PID: m.PID,
+		Start: m.Start, Limit: m.Limit, Offset: m.Offset, Deleted: deleted,
+	}
+}
+
+func setFrames(set *stacks.Set, loc uint32, frames []symbolize.Frame) {
+	lines := make([]stacks.Line, len(frames))
+	m := &set.Mappings[set.Locations[loc].Mapping]
+	m.HasFunctions = true
+	m.HasInlineFrames = m.HasInlineFrames || len(frames) > 1
+	for i, f := range frames {
+		m.HasFilenames = m.HasFilenames || f.File != ""
+		m.HasLineNumbers = m.HasLineNumbers || f.Line != 0
+		lines[i] = stacks.Line{
+			Function: set.AddFunction(stacks.Function{
+				Name: f.Name, SystemName: f.SystemName, File: f.File, StartLine: int64(f.StartLine),
+			}),
+			Line: int64(f.Line),
+		}
+	}
+	set.SetLines(loc, lines...)
+}
+
+// each calls f for 0 to n-1 on as many goroutines as there are CPUs.
+func each(n int, f func(int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// Reason is the innermost cause of a Missing, without the name of the mapping.
+func (m *Missing) Reason() string {
+	if m.Err == nil {
+		return "no symbol covers the address"
+	}
+	var e *symbolize.Error
+	if errors.As(m.Err, &e) {
+		return e.Err.Error()
+	}
+	return m.Err.Error()
+}
