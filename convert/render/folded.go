@@ -1,0 +1,192 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"kprof/convert/stacks"
+)
+
+// FoldedOptions say what Folded writes.
+type FoldedOptions struct {
+	Event  int // index into Set.Events; events are never merged
+	Column int // which of the event's values is a line's weight
+	// PlainNames leaves names as they are, except for ";" and line ends. Default:
+	// shortened as stackcollapse-perf.pl does.
+	PlainNames bool
+}
+
+// Folded writes the samples of one event as folded stacks, "comm;outer;inner 12",
+// sorted by byte: the lines, and the order, that stackcollapse-perf.pl makes of
+// perf script's text. Stacks that read the same are one line, whatever their
+// addresses and processes. The comm is that of the samples' label "comm"; a
+// sample without one starts with its outermost frame. A sample without any frame
+// is called "[unknown]". Lines whose weight is 0 are left out.
+//
+// The work is done in three steps, each by as many goroutines as there are CPUs,
+// all of which have ended when Folded returns:
+//
+//  1. Rows are hashed by the ids of their frames' names, and the sums of equal
+//     ones gathered, by hash (merge.go).
+//  2. What is left is sorted, by ranks of names instead of text (sort.go).
+//  3. Lines are made in chunks, and written in order (lines.go).
+func Folded(w io.Writer, s *stacks.Set, o FoldedOptions) error {
+	if o.Event < 0 || o.Event >= len(s.Events) {
+		return fmt.Errorf("write folded: no event %d among %d", o.Event, len(s.Events))
+	}
+	if n := len(s.Events[o.Event].Values); o.Column < 0 || o.Column >= n {
+		return fmt.Errorf("write folded: no column %d among %d of event %q", o.Column, n, s.Events[o.Event].Name)
+	}
+	f := newFrames(s, o)
+	lines := mergeRows(s, f, o)
+	sortLines(s, f, lines)
+	if err := writeLines(w, s, f, lines); err != nil {
+		return fmt.Errorf("write folded: %w", err)
+	}
+	return nil
+}
+
+// line is a distinct folded line: the row that stands for it, and its weight.
+type line struct {
+	row    uint32
+	weight int64
+	key    uint64 // while being sorted
+}
+
+// frames holds the names of a Set's frames, each once, and which of them each
+// location and label list stands for.
+type frames struct {
+	names []string
+	// one[loc] is the name of a location with a single frame, else many|i, of
+	// which the frames are lists[i], outermost first.
+	one   []uint32
+	lists [][]uint32
+	// java[name] is what a name is under a java comm; nil if no comm is.
+	java    []uint32
+	comm    []root // by LabelsID
+	nothing uint32 // "[unknown]"
+
+	ids map[string]uint32 // while being filled
+}
+
+const many = 1 << 31
+
+// root is what stands before a stack's frames.
+type root struct {
+	name uint32 // or none
+	java bool
+}
+
+const none = ^uint32(0)
+
+func newFrames(s *stacks.Set, o FoldedOptions) *frames {
+	var n frameNamer = scriptNamer{}
+	if o.PlainNames {
+		n = plainNamer{}
+	}
+	f := &frames{ids: make(map[string]uint32)}
+	f.locations(s, n)
+	f.comms(s, n)
+	f.ids = nil
+	return f
+}
+
+func (f *frames) id(name string) uint32 {
+	id, ok := f.ids[name]
+	if !ok {
+		id = uint32(len(f.names))
+		f.names = append(f.names, name)
+		f.ids[name] = id
+	}
+	return id
+}
+
+func (f *frames) locations(s *stacks.Set, n frameNamer) {
+	functions := make([][]uint32, len(s.Functions))
+	var names []string
+	for i, fn := range s.Functions {
+		names = n.appendFrames(names[:0], fn.Name)
+		for _, x := range names {
+			functions[i] = append(functions[i], f.id(x))
+		}
+	}
+	unnamed := make([]uint32, len(s.Mappings))
+	for i := range s.Mappings {
+		unnamed[i] = f.id(n.unnamed(&s.Mappings[i]))
+	}
+	f.nothing = f.id(n.unnamed(nil))
+
+	f.one = make([]uint32, len(s.Locations))
+	for loc := range s.Locations {
+		lines := s.Lines(uint32(loc))
+		switch m := s.Locations[loc].Mapping; {
+		case len(lines) == 1 && len(functions[lines[0].Function]) == 1:
+			f.one[loc] = functions[lines[0].Function][0]
+		case len(lines) > 0:
+			var all []uint32
+			for i := len(lines) - 1; i >= 0; i-- {
+				all = append(all, functions[lines[i].Function]...)
+			}
+			f.one[loc] = many | uint32(len(f.lists))
+			f.lists = append(f.lists, all)
+		case m >= 0:
+			f.one[loc] = unnamed[m]
+		default:
+			f.one[loc] = f.nothing
+		}
+	}
+}
+
+func (f *frames) comms(s *stacks.Set, n frameNamer) {
+	_, script := n.(scriptNamer)
+	java := false
+	f.comm = make([]root, s.NumLabels())
+	for i := range f.comm {
+		l, ok := s.Label(stacks.LabelsID(i), "comm")
+		if !ok {
+			f.comm[i].name = none
+			continue
+		}
+		name := n.comm(l.Str)
+		f.comm[i] = root{f.id(name), script && len(name) >= 4 && name[:4] == "java"}
+		java = java || f.comm[i].java
+	}
+	if !java {
+		return
+	}
+	for i := range f.names {
+		f.java = append(f.java, f.id(javaName(f.names[i])))
+	}
+	for i := len(f.java); i < len(f.names); i++ { // those just made
+		f.java = append(f.java, uint32(i))
+	}
+}
+
+// appendRow appends the names of a row, from the root to the leaf, at least one.
+func (f *frames) appendRow(dst []uint32, s *stacks.Set, row uint32) []uint32 {
+	x := s.Sample(int(row))
+	start := len(dst)
+	r := f.comm[x.Labels]
+	if r.name != none {
+		dst = append(dst, r.name)
+	}
+	first := len(dst)
+	stack := s.Stack(x.Stack)
+	for i := len(stack) - 1; i >= 0; i-- {
+		id := f.one[stack[i]]
+		if id < many {
+			dst = append(dst, id)
+		} else {
+			dst = append(dst, f.lists[id&^many]...)
+		}
+	}
+	if r.java {
+		for i, id := range dst[first:] {
+			dst[first+i] = f.java[id]
+		}
+	}
+	if len(dst) == start {
+		dst = append(dst, f.nothing)
+	}
+	return dst
+}
