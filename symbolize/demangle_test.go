@@ -1,0 +1,36 @@
+package symbolize
+
+import "testing"
+
+func TestDemangle(t *testing.T) {
+	// Simple is what perf script 6.1 shows, full what c++filt does.
+	for _, test := range []struct{ in, simple, full string }{
+		{"main", "main", "main"},
+		{"", "", ""},
+		{"_start", "_start", "_start"},
+		{"_Znwm", "operator new", "operator new(unsigned long)"},
+		{"_ZN2ns4TmplIdLi4EE4convIlEET_RKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES3_", "ns::Tmpl<double, 4>::conv<long>", "long ns::Tmpl<double, 4>::conv<long>(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&, long)"},
+		{"_ZNK2ns1A2goEi", "ns::A::go", "ns::A::go(int) const"},
+		{"_Z3fooi.part.0", "foo", "foo(int) [clone .part.0]"},
+		{"_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f", "(anonymous namespace)::f()"},
+		{"_ZN4core3ptr13drop_in_place17h0123456789abcdefE", "core::ptr::drop_in_place", "core::ptr::drop_in_place"},
+		{"_ZN58_$LT$alloc..string..String$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE", "<alloc::string::String as core::fmt::Debug>::fmt", "<alloc::string::String as core::fmt::Debug>::fmt"},
+		{"_RNvCs1234_7mycrate3foo", "mycrate::foo", "mycrate::foo"},
+		{"_Zbroken", "_Zbroken", "_Zbroken"},
+		{"camlStdlib__List__map_1234", "Stdlib.List.map_1234", "Stdlib.List.map_1234"},
+		{"camlStdlib__$2b$zz$2", "Stdlib.+$zz$2", "Stdlib.+$zz$2"},
+		{"camlp4", "camlp4", "camlp4"},
+	} {
+		for _, mode := range []struct {
+			Demangle
+			want string
+		}{{DemangleSimple, test.simple}, {DemangleFull, test.full}, {DemangleNone, test.in}} {
+			d := newDemangler(mode.Demangle)
+			for range 2 {
+				if got := d.name(test.in); got != mode.want {
+					t.Errorf("mode %d of %s: %q, want %q", mode.Demangle, test.in, got, mode.want)
+				}
+			}
+		}
+	}
+}

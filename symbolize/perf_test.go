@@ -1,0 +1,164 @@
+package symbolize
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// require skips the test, naming all programs that are missing.
+func require(t testing.TB, programs ...string) {
+	t.Helper()
+	var unmet []string
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			unmet = append(unmet, p)
+		}
+	}
+	if len(unmet) > 0 {
+		t.Skipf("needs %s", strings.Join(unmet, ", "))
+	}
+}
+
+// run runs a command and returns what it prints.
+func run(t testing.TB, name string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+	}
+	return out
+}
+
+// record samples a program with perf, and skips the test where perf may not.
+func record(t *testing.T, program ...string) string {
+	t.Helper()
+	require(t, "perf")
+	data := filepath.Join(t.TempDir(), "perf.data")
+	args := append([]string{"record", "-q", "-e", "cpu-clock", "-F", "20000", "-g", "-o", data, "--"}, program...)
+	if out, err := exec.Command("perf", args...).CombinedOutput(); err != nil {
+		t.Skipf("needs permission to record with perf: %v: %.300s", err, out)
+	}
+	return data
+}
+
+// perfName is what perf shows for an address; a file offset in all mappings
+// but the kernel's.
+type perfName struct {
+	addr uint64
+	name string
+}
+
+// perfNames returns what perf script shows, by mapping.
+func perfNames(t *testing.T, data string) map[string][]perfName {
+	t.Helper()
+	out := run(t, "perf", "script", "-i", data, "-F", "ip,sym,dso", "--no-inline")
+	names := map[string][]perfName{}
+	sc := bufio.NewScanner(bytes.NewReader(out))
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		line := strings.TrimSpace(sc.Text())
+		addr, rest, ok1 := strings.Cut(line, " ")
+		i := strings.LastIndex(rest, " (")
+		if !ok1 || i < 0 {
+			continue
+		}
+		n := perfName{name: rest[:i]}
+		var err error
+		if n.addr, err = strconv.ParseUint(addr, 16, 64); err != nil {
+			t.Fatal(err)
+		}
+		path := strings.TrimSuffix(rest[i+2:], ")")
+		names[path] = append(names[path], n)
+	}
+	for path, list := range names {
+		slices.SortFunc(list, func(a, b perfName) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		names[path] = slices.Compact(list)
+	}
+	return names
+}
+
+// TestNamesOfPerfScript records programs and compares each name that perf
+// script shows.
+func TestNamesOfPerfScript(t *testing.T) {
+	dir := t.TempDir()
+	cc := func(name string, args ...string) func(t *testing.T) string {
+		return func(t *testing.T) string {
+			require(t, args[0])
+			path := filepath.Join(dir, name)
+			run(t, args[0], append(args[1:], "-o", path)...)
+			return path
+		}
+	}
+	tests := []struct {
+		name  string
+		build func(t *testing.T) string
+	}{
+		{"c++ pie", cc("a", "g++", "-O1", "-fno-omit-frame-pointer", "testdata/names.cc")},
+		{"c++ static", cc("b", "g++", "-O1", "-fno-omit-frame-pointer", "-static", "testdata/names.cc")},
+		{"c++ fixed elsewhere", cc("c", "g++", "-O2", "-fno-omit-frame-pointer", "-no-pie", "-Wl,-Ttext-segment=0x10000000", "testdata/names.cc")},
+		{"c++ prelinked", cc("d", "g++", "-O1", "-pie", "-Wl,-Ttext-segment=0x3000000000", "-Wl,-z,noseparate-code", "testdata/names.cc")},
+		{"c++ stripped", cc("e", "g++", "-O1", "-s", "-rdynamic", "testdata/names.cc")},
+		{"rust", cc("f", "rustc", "-O", "-C", "force-frame-pointers=yes", "testdata/names.rs")},
+		{"go", func(t *testing.T) string {
+			require(t, "go")
+			path := filepath.Join(dir, "g")
+			run(t, "go", "build", "-o", path, "testdata/names.go")
+			return path
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			program := test.build(t)
+			names := perfNames(t, record(t, program))
+			s := New(Options{})
+			defer s.Close()
+			compared := 0
+			for path, list := range names {
+				m := Mapping{Kind: User, Path: path}
+				switch path {
+				case "[kernel.kallsyms]":
+					m.Kind = Kernel
+				case "[vdso]":
+					m.Kind = VDSO
+				case "[unknown]":
+					continue
+				}
+				var addrs []uint64
+				for _, n := range list {
+					addrs = append(addrs, n.addr)
+				}
+				frames, err := s.Resolve(context.Background(), m, addrs)
+				if errors.Is(err, ErrRestricted) {
+					continue
+				}
+				for i, want := range list {
+					got := "[unknown]"
+					if len(frames[i]) > 0 {
+						got = frames[i][0].Name
+					}
+					if got != want.name && !strings.HasPrefix(want.name, "__pfx_") && want.name != "_init" {
+						t.Errorf("%s %#x: %q, perf says %q (%v)", path, want.addr, got, want.name, err)
+					}
+					if path == program && want.name != "[unknown]" {
+						compared++
+					}
+				}
+			}
+			if compared < 20 {
+				t.Errorf("perf names only %d addresses of the program", compared)
+			}
+		})
+	}
+}
