@@ -1,0 +1,296 @@
+package render
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"kprof/convert/stacks"
+)
+
+// TopSort is what a table is sorted by.
+type TopSort uint8
+
+const (
+	BySelf TopSort = iota
+	ByCum
+)
+
+// TopOptions say what Top shows.
+type TopOptions struct {
+	Event  int // index into Set.Events
+	Column int // which of the event's values
+	Sort   TopSort
+	// Limit is the number of rows shown. Default: all.
+	Limit int
+	// Width is the number of characters a line may have. Default: any.
+	Width int
+	// By groups samples by the label of this key instead of by function, or, for
+	// "mapping", by what holds the leaf. Default: by function.
+	By string
+	// Notes are lines for the header, such as how many records were lost.
+	Notes []string
+}
+
+// Cost is what one function, or one group of samples, has of an event's values.
+type Cost struct {
+	Name    string
+	Mapping string // base name of what holds it; "several" if more than one does
+	Self    int64  // of samples with it as leaf
+	Cum     int64  // of samples with it anywhere in the stack, each counted once
+}
+
+// Top writes a table of functions, or of groups of samples, with what they cost
+// themselves and with all they call, and the shares of the total.
+func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
+	costs, total, err := Costs(s, o)
+	if err != nil {
+		return fmt.Errorf("write top: %w", err)
+	}
+	b := bufio.NewWriter(w)
+	t := topTable{w: b, o: o, total: total, unit: s.Events[o.Event].Values[o.Column].Unit}
+	t.header(s, len(costs))
+	if o.Limit > 0 && len(costs) > o.Limit {
+		costs = costs[:o.Limit]
+	}
+	t.rows(costs)
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write top: %w", err)
+	}
+	return nil
+}
+
+// Costs returns all functions or groups, sorted as o says, ties by name, and the
+// total. Functions are told apart by name.
+func Costs(s *stacks.Set, o TopOptions) (costs []Cost, total int64, err error) {
+	if o.Event < 0 || o.Event >= len(s.Events) {
+		return nil, 0, fmt.Errorf("no event %d among %d", o.Event, len(s.Events))
+	}
+	if n := len(s.Events[o.Event].Values); o.Column < 0 || o.Column >= n {
+		return nil, 0, fmt.Errorf("no column %d among %d of event %q", o.Column, n, s.Events[o.Event].Name)
+	}
+	if o.By == "" {
+		costs, total = functionCosts(s, o)
+	} else {
+		costs, total = groupCosts(s, o)
+	}
+	slices.SortFunc(costs, func(a, b Cost) int {
+		x, y := cmp.Compare(b.Self, a.Self), cmp.Compare(b.Cum, a.Cum)
+		if o.Sort == ByCum {
+			x, y = y, x
+		}
+		return cmp.Or(x, y, strings.Compare(a.Name, b.Name))
+	})
+	return costs, total, nil
+}
+
+func functionCosts(s *stacks.Set, o TopOptions) (costs []Cost, total int64) {
+	n := s.Names()
+	costs = make([]Cost, len(n.Names))
+	seen := make([]uint32, len(n.Names)) // the last row a name was counted for, plus 1
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		if x.Event != o.Event {
+			continue
+		}
+		v := x.Values[o.Column]
+		total += v
+		for j, loc := range s.Stack(x.Stack) {
+			names := n.Of(loc)
+			if j == 0 {
+				costs[names[0]].Self += v
+			}
+			for _, id := range names {
+				if seen[id] != uint32(i)+1 {
+					seen[id] = uint32(i) + 1
+					costs[id].Cum += v
+				}
+			}
+		}
+	}
+	for loc := range s.Locations {
+		for _, id := range n.Of(uint32(loc)) {
+			if seen[id] == 0 {
+				continue
+			}
+			c := &costs[id]
+			switch base := mappingName(s, uint32(loc)); c.Mapping {
+			case "":
+				c.Mapping = base
+			case base:
+			default:
+				c.Mapping = "several"
+			}
+		}
+	}
+	shown := costs[:0]
+	for id, c := range costs {
+		if seen[id] != 0 {
+			c.Name = n.Names[id]
+			shown = append(shown, c)
+		}
+	}
+	return shown, total
+}
+
+func groupCosts(s *stacks.Set, o TopOptions) (costs []Cost, total int64) {
+	at := make(map[string]int)
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		if x.Event != o.Event {
+			continue
+		}
+		name := groupName(s, x, o.By)
+		k, ok := at[name]
+		if !ok {
+			k = len(costs)
+			at[name] = k
+			costs = append(costs, Cost{Name: name})
+		}
+		v := x.Values[o.Column]
+		costs[k].Self += v
+		costs[k].Cum += v
+		total += v
+	}
+	return costs, total
+}
+
+func groupName(s *stacks.Set, x stacks.Sample, by string) string {
+	if by == "mapping" {
+		if stack := s.Stack(x.Stack); len(stack) > 0 {
+			return mappingName(s, stack[0])
+		}
+		return "[unknown]"
+	}
+	switch l, ok := s.Label(x.Labels, by); {
+	case !ok:
+		return "(none)"
+	case l.Str != "":
+		return l.Str
+	default:
+		return strconv.FormatInt(l.Num, 10)
+	}
+}
+
+// mappingName is the base name of what holds a location.
+func mappingName(s *stacks.Set, loc uint32) string {
+	m := s.Locations[loc].Mapping
+	if m < 0 {
+		return "[unknown]"
+	}
+	file := s.Mappings[m].File
+	if base := file[strings.LastIndexByte(file, '/')+1:]; base != "" {
+		return base
+	}
+	return "[unknown]"
+}
+
+// topTable lays out a table.
+type topTable struct {
+	w     *bufio.Writer
+	o     TopOptions
+	total int64
+	unit  string
+}
+
+func (t *topTable) header(s *stacks.Set, n int) {
+	e := s.Events[t.o.Event]
+	t.line(fmt.Sprintf("Event: %s, %s of %s", e.Name, e.Values[t.o.Column].Type, t.unit))
+	what := "functions"
+	if t.o.By != "" {
+		what = "groups by " + t.o.By
+	}
+	t.line(fmt.Sprintf("Total: %s in %d %s", t.value(t.total), n, what))
+	for _, note := range t.o.Notes {
+		t.line(note)
+	}
+	t.line("")
+}
+
+func (t *topTable) rows(costs []Cost) {
+	last := "function"
+	mappingWidth := 0
+	if t.o.By != "" {
+		last = t.o.By
+	} else {
+		mappingWidth = len("mapping")
+		for _, c := range costs {
+			mappingWidth = max(mappingWidth, min(utf8.RuneCountInString(c.Mapping), 24))
+		}
+	}
+	t.row("self", "self%", "cum", "cum%", "mapping", mappingWidth, last)
+	for _, c := range costs {
+		t.row(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), c.Mapping, mappingWidth, c.Name)
+	}
+}
+
+func (t *topTable) row(self, selfShare, cum, cumShare, mapping string, mappingWidth int, name string) {
+	l := fmt.Sprintf("%10s %7s %10s %7s  ", self, selfShare, cum, cumShare)
+	if mappingWidth > 0 {
+		l += fmt.Sprintf("%-*s  ", mappingWidth, shorten(printable(mapping), mappingWidth))
+	}
+	t.line(l + name)
+}
+
+// line writes a line of at most Width characters.
+func (t *topTable) line(l string) {
+	l = printable(l)
+	if t.o.Width > 0 {
+		l = shorten(l, t.o.Width)
+	}
+	t.w.WriteString(l)
+	t.w.WriteByte('\n')
+}
+
+// shorten cuts s to n characters, the last of which then is "…".
+func shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return string(r[:max(n-1, 0)]) + "…"
+}
+
+// printable replaces control characters, which a name from a file may hold and a
+// terminal would obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+func (t *topTable) share(v int64) string {
+	if t.total == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f%%", 100*float64(v)/float64(t.total))
+}
+
+// value writes times and sizes in a unit that suits, all else as a number.
+func (t *topTable) value(v int64) string {
+	switch t.unit {
+	case "nanoseconds":
+		return scaled(v, 1000, []string{"ns", "us", "ms", "s"})
+	case "bytes":
+		return scaled(v, 1024, []string{"B", "kB", "MB", "GB", "TB"})
+	}
+	return strconv.FormatInt(v, 10)
+}
+
+func scaled(v int64, step float64, units []string) string {
+	x := float64(v)
+	for len(units) > 1 && math.Abs(x) >= step {
+		x /= step
+		units = units[1:]
+	}
+	return strconv.FormatFloat(math.Round(x*100)/100, 'f', -1, 64) + units[0]
+}

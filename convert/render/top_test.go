@@ -1,0 +1,233 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/pprof/profile"
+
+	"kprof/convert/stacks"
+)
+
+func top(t *testing.T, s *stacks.Set, o TopOptions) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Top(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func topSet() *stacks.Set {
+	leaf, main, rec := frame{"leaf", "/bin/x"}, frame{"main", "/bin/x"}, frame{"rec", "/lib/libr.so"}
+	return setOf([]row{
+		{"a", 1, 6, []frame{leaf, main}},
+		{"b", 2, 3, []frame{rec, rec, main, rec}}, // recursion counts once
+		{"b", 3, 1, []frame{main, {"", "[vdso]"}, {"leaf", "[kernel.kallsyms]"}}},
+	})
+}
+
+func TestTop(t *testing.T) {
+	for _, c := range []struct {
+		o    TopOptions
+		want string
+	}{
+		{TopOptions{Notes: []string{"Lost: 5"}}, `
+Event: cpu-clock, samples of count
+Total: 10 in 4 functions
+Lost: 5
+
+      self   self%        cum    cum%  mapping  function
+         6  60.00%          7  70.00%  several  leaf
+         3  30.00%          3  30.00%  libr.so  rec
+         1  10.00%         10 100.00%  x        main
+         0   0.00%          1  10.00%  [vdso]   [[vdso]]
+`},
+		{TopOptions{Sort: ByCum, Limit: 2, Width: 50, Column: 1}, `
+Event: cpu-clock, cpu of nanoseconds
+Total: 21ns in 4 functions
+
+      self   self%        cum    cum%  mapping  f…
+       7ns  33.33%       21ns 100.00%  x        m…
+       7ns  33.33%       14ns  66.67%  several  l…
+`},
+		{TopOptions{By: "comm"}, `
+Event: cpu-clock, samples of count
+Total: 10 in 2 groups by comm
+
+      self   self%        cum    cum%  comm
+         6  60.00%          6  60.00%  a
+         4  40.00%          4  40.00%  b
+`},
+		{TopOptions{By: "mapping", Limit: 1}, `
+Event: cpu-clock, samples of count
+Total: 10 in 2 groups by mapping
+
+      self   self%        cum    cum%  mapping
+         7  70.00%          7  70.00%  x
+`},
+		{TopOptions{By: "cpu"}, `
+Event: cpu-clock, samples of count
+Total: 10 in 1 groups by cpu
+
+      self   self%        cum    cum%  cpu
+        10 100.00%         10 100.00%  (none)
+`},
+	} {
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), top(t, topSet(), c.o)); diff != "" {
+			t.Errorf("%+v: %s", c.o, diff)
+		}
+	}
+}
+
+func TestTopNothing(t *testing.T) {
+	if got := top(t, stacks.New(oneEvent()), TopOptions{}); !strings.Contains(got, "Total: 0 in 0 functions") {
+		t.Error(got)
+	}
+	for _, o := range []TopOptions{{Event: 1}, {Event: -1}, {Column: 2}, {Column: -1}} {
+		if err := Top(&strings.Builder{}, topSet(), o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	if err := Top(&failing{10}, topSet(), TopOptions{}); !errors.Is(err, errFull) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTopPrintable(t *testing.T) {
+	s := setOf([]row{{"a\x1b[2J", 1, 1, []frame{{"f\x1b]0;x\a\n" + strings.Repeat("名", 50), "x"}}}})
+	out := top(t, s, TopOptions{Width: 60})
+	if strings.ContainsAny(out, "\x1b\a") || strings.Count(out, "\n") != 5 {
+		t.Errorf("%q", out)
+	}
+	for _, l := range strings.Split(out, "\n") {
+		if n := len([]rune(l)); n > 60 {
+			t.Errorf("%d characters: %s", n, l)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		v          int64
+		unit, want string
+	}{
+		{0, "nanoseconds", "0ns"}, {1500, "nanoseconds", "1.5us"}, {-2_000_000_000, "nanoseconds", "-2s"},
+		{1e12, "nanoseconds", "1000s"}, {1536, "bytes", "1.5kB"}, {math.MinInt64, "bytes", "-8388608TB"}, {5, "widgets", "5"},
+	} {
+		if got := (&topTable{unit: c.unit}).value(c.v); got != c.want {
+			t.Errorf("%d %s: %s, want %s", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+// TestTopEqualsPprof compares self and cumulative of every function with those of
+// go tool pprof -top.
+func TestTopEqualsPprof(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command")
+	}
+	for i, s := range []*stacks.Set{topSet(), wide(3000, 12, 60), setOf(plainRows(5, 400))} {
+		file := filepath.Join(t.TempDir(), "x.pb")
+		if err := os.WriteFile(file, marshal(t, s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("go", "tool", "pprof", "-top", "-sample_index=samples", "-nodefraction=0", "-nodecount=1000000", file)
+		cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+t.TempDir())
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := parseTop(t, string(out))
+		costs, _, err := Costs(s, TopOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][2]int64{}
+		for _, c := range costs {
+			got[c.Name] = [2]int64{c.Self, c.Cum}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Set %d: %s", i, diff)
+		}
+	}
+}
+
+// plainRows are rows with names that pprof does not shorten, and no unnamed ones:
+// it tells those apart by other rules.
+func plainRows(seed uint64, n int) []row {
+	rows := oddRows(seed, n)
+	for i := range rows {
+		for j := range rows[i].frames {
+			rows[i].frames[j].name = fmt.Sprintf("f%d", (i*7+j*3)%23)
+		}
+	}
+	return rows
+}
+
+// parseTop reads the table of pprof -top.
+func parseTop(t *testing.T, out string) map[string][2]int64 {
+	m := map[string][2]int64{}
+	_, table, ok := strings.Cut(out, "flat  flat%   sum%        cum   cum%\n")
+	if !ok {
+		t.Fatal(out)
+	}
+	for _, l := range strings.Split(strings.TrimSpace(table), "\n") {
+		f := strings.Fields(l)
+		self, err := strconv.ParseInt(f[0], 10, 64)
+		cum, err2 := strconv.ParseInt(f[3], 10, 64)
+		if err != nil || err2 != nil {
+			t.Fatal(l)
+		}
+		m[strings.Join(f[5:], " ")] = [2]int64{self, cum}
+	}
+	return m
+}
+
+// marshal makes a profile of a Set by google/pprof's own means.
+func marshal(t *testing.T, s *stacks.Set) []byte {
+	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}
+	for i, m := range s.Mappings {
+		p.Mapping = append(p.Mapping, &profile.Mapping{ID: uint64(i + 1), Start: uint64(i) << 40, Limit: uint64(i+1) << 40, File: m.File, HasFunctions: true})
+	}
+	for i, f := range s.Functions {
+		p.Function = append(p.Function, &profile.Function{ID: uint64(i + 1), Name: f.Name})
+	}
+	for i, l := range s.Locations {
+		x := &profile.Location{ID: uint64(i + 1), Address: l.Addr}
+		if l.Mapping >= 0 {
+			x.Mapping = p.Mapping[l.Mapping]
+			x.Address += x.Mapping.Start
+		}
+		for _, y := range s.Lines(uint32(i)) {
+			x.Line = append(x.Line, profile.Line{Function: p.Function[y.Function]})
+		}
+		if len(x.Line) == 0 { // as kprof names it; pprof alone takes one pair of brackets
+			f := &profile.Function{ID: uint64(len(p.Function) + 1), Name: "[[vdso]]"}
+			p.Function = append(p.Function, f)
+			x.Line = append(x.Line, profile.Line{Function: f})
+		}
+		p.Location = append(p.Location, x)
+	}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		y := &profile.Sample{Value: x.Values}
+		for _, l := range s.Stack(x.Stack) {
+			y.Location = append(y.Location, p.Location[l])
+		}
+		p.Sample = append(p.Sample, y)
+	}
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(b.String())
+}
