@@ -121,6 +121,9 @@ func fetch(t *testing.T, url string) string {
 	return ""
 }
 
+// sink keeps burn from being dropped.
+var sink uint32
+
 //go:noinline
 func burn(n int) (x uint32) {
 	for i := range n {
@@ -137,7 +140,7 @@ func TestPGO(t *testing.T) {
 		t.Skip(err)
 	}
 	for end := time.Now().Add(400 * time.Millisecond); time.Now().Before(end); {
-		burn(1e6)
+		sink += burn(1e6)
 	}
 	pprof.StopCPUProfile()
 	s, err := Read(bytes.NewReader(cpu.Bytes()))

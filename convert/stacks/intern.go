@@ -218,11 +218,6 @@ func (t *rowTable) store(values []int64) uint32 {
 
 func (t *rowTable) grow() {
 	t.slots = make([]uint32, 2*len(t.slots))
-	t.rehash()
-}
-
-// rehash fills slots, which are empty.
-func (t *rowTable) rehash() {
 	mask := uint32(len(t.slots) - 1)
 	for id := range t.n {
 		r := t.at(id)
@@ -232,22 +227,6 @@ func (t *rowTable) rehash() {
 		}
 		t.slots[i] = uint32(id) + 1
 	}
-}
-
-// keep drops the rows for which event returns -1 and gives the others the event
-// it returns. Values stay where they are.
-func (t *rowTable) keep(event func(int) int) {
-	old, n := t.rows, t.n
-	t.rows, t.n = nil, 0
-	for i := range n {
-		r := old[i/rowBlock][i%rowBlock]
-		if e := event(int(r.event)); e >= 0 {
-			r.event = uint32(e)
-			t.push(r)
-		}
-	}
-	clear(t.slots)
-	t.rehash()
 }
 
 // labelTable interns lists of labels.
