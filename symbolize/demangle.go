@@ -66,6 +66,9 @@ func (d *demangler) convert(name string) string {
 	if isOCaml(name) {
 		return convertOCaml(name)
 	}
+	if readable, ok := convertLegacyRust(name); ok {
+		return readable
+	}
 	options := []demangle.Option{demangle.MaxLength(maxReadable)}
 	if d.mode == DemangleSimple {
 		options = append(options, demangle.NoParams)

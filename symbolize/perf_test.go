@@ -111,6 +111,7 @@ func TestNamesOfPerfScript(t *testing.T) {
 		{"c++ prelinked", cc("d", "g++", "-O1", "-pie", "-Wl,-Ttext-segment=0x3000000000", "-Wl,-z,noseparate-code", "testdata/names.cc")},
 		{"c++ stripped", cc("e", "g++", "-O1", "-s", "-rdynamic", "testdata/names.cc")},
 		{"rust", cc("f", "rustc", "-O", "-C", "force-frame-pointers=yes", "testdata/names.rs")},
+		{"rust v0", cc("h", "rustc", "-O", "-C", "force-frame-pointers=yes", "-C", "symbol-mangling-version=v0", "testdata/names.rs")},
 		{"go", func(t *testing.T) string {
 			require(t, "go")
 			path := filepath.Join(dir, "g")

@@ -9,6 +9,6 @@ use inner::*;
 #[inline(never)] fn dynamic(w: &dyn Work) -> u64 { w.work(3000) }
 fn main() { let mut r = 0u64; let mut m: HashMap<String, u64> = HashMap::new();
   for k in 0..5000u64 { let a = A(k as u32); r ^= dynamic(&a); r ^= A(7u8).work(2000); r ^= a.own([1, 2, 3, 4]);
-    r ^= generic("x", |i| { fn nested(x: u64) -> u64 { let mut s = 0; for j in 0..20 { s = std::hint::black_box(s + j * x); } s } nested(i) + k });
+    r ^= generic("x", |i| { let mut s = k; for j in 0..20 { s = std::hint::black_box(s + j * i); } s });
     *m.entry(format!("{}", k % 97)).or_insert(0) += r; let mut v: Vec<u64> = (0..100).map(|i| i * 7919 % 101).collect(); v.sort_by_key(|x| std::cmp::Reverse(*x)); r ^= v[3]; }
   println!("{} {}", r, m.len()); }
