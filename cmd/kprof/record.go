@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kprof/perfevent"
+	"kprof/record"
+)
+
+// recordFlags are the flags of kprof record as given.
+type recordFlags struct {
+	events              []string
+	all                 bool
+	pids, tids          string
+	cgroup, cpus        string
+	frequency, period   uint64
+	callGraph           bool
+	callGraphMode       string
+	maxStack            int
+	filter              string
+	duration            time.Duration
+	ring                string
+	output, format      string
+	quiet               bool
+	sel                 selection
+	sym                 symbolOptions
+	command             []string
+	frequencySet, csSet bool
+}
+
+func newRecord() *cobra.Command {
+	var f recordFlags
+	c := &cobra.Command{
+		Use:   "record [flags] [-- COMMAND [ARGS…]]",
+		Short: "Record stacks of the machine, of processes or of a command",
+		Long: `Record samples events with their callchains: of a COMMAND that it starts, of
+processes (-p), threads (-t) or a cgroup, or of the whole machine (-a, which is
+also what it does when nothing else is said), until the command ends, the time
+(-d) is over, or Ctrl-C.
+
+The ending of the output's name picks the format: .data is perf.data, which perf
+reads too; .pb.gz and .folded are made while recording, without a perf.data.
+
+Events (-e, may be repeated): cpu-clock, cycles:u, page-faults, r1a8,
+cpu/event=0x3c/, sched:sched_switch, 'sched:*', mem:0xADDR/8:rw,
+uprobe:PATH:SYMBOL. See 'kprof list'.`,
+		Example: `  kprof record -a -d 3s -o cpu.pb.gz
+  kprof record -e page-faults -c 1 -o faults.folded -- ls /
+  kprof record -e sched:sched_switch --filter 'prev_pid != 0' -a -d 1s`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if n := cmd.ArgsLenAtDash(); n > 0 || n < 0 && len(args) > 0 {
+				return usagef("%q: write the command to record behind --", args[0])
+			}
+			f.command = args
+			f.frequencySet = cmd.Flags().Changed("freq")
+			f.csSet = cmd.Flags().Changed("count")
+			return f.run(cmd.Context())
+		},
+	}
+	fl := c.Flags()
+	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
+	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine")
+	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
+	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
+	fl.StringVar(&f.cgroup, "cgroup", "", "the tasks of a cgroup, a `path` below /sys/fs/cgroup")
+	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
+	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000)")
+	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
+	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains (the default)")
+	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
+	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
+	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
+	fl.DurationVarP(&f.duration, "duration", "d", 0, "stop after this `time`: 10s, 500ms, 2m")
+	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
+	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
+	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded or text, whatever the file is called")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
+	fl.StringSliceVar(&f.sel.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+	return c
+}
+
+// run records.
+func (f *recordFlags) run(ctx context.Context) error {
+	out, err := chooseOutput(f.output, f.format)
+	if err != nil {
+		return err
+	}
+	if out.format == "" {
+		out.format = formatData
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if opts.Target.Cgroup != nil {
+			opts.Target.Cgroup.Close()
+		}
+	}()
+
+	if len(f.command) == 0 {
+		return f.session(ctx, opts, out)
+	}
+	// Signals end the recording of a command by way of the command.
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	cmd, err := launch(f.command, stop)
+	if err != nil {
+		return err
+	}
+	if !opts.Target.AllCPUs {
+		opts.Target.PIDs, opts.Target.EnableOnExec = []int{cmd.PID()}, true
+	}
+	opts.Start = cmd.start
+	return cmd.result(f.session(ctx, opts, out))
+}
+
+// options checks the flags and makes them a session's options.
+func (f *recordFlags) options() (o record.Options, err error) {
+	if f.frequencySet && f.csSet {
+		return o, usagef("-F and -c exclude each other")
+	}
+	if f.frequencySet && f.frequency == 0 || f.csSet && f.period == 0 {
+		return o, usagef("-F and -c want a number above 0")
+	}
+	if f.duration < 0 {
+		return o, usagef("-d %v: wants a time above 0", f.duration)
+	}
+	switch f.callGraphMode {
+	case "fp":
+		o.NoCallchain = !f.callGraph
+	case "none":
+		o.NoCallchain = true
+	default:
+		return o, usagef("--call-graph %q: use fp or none", f.callGraphMode)
+	}
+	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
+	o.Filter = f.filter
+	o.MountTracefs = true
+	if o.RingSize, err = parseSize(f.ring); err != nil {
+		return o, err
+	}
+	if o.Target, err = f.target(); err != nil {
+		return o, err
+	}
+	for _, e := range f.events {
+		specs, err := perfevent.ParseSpecs(e)
+		if err != nil {
+			return o, usageError{err}
+		}
+		o.Specs = append(o.Specs, specs...)
+	}
+	if len(o.Specs) == 0 {
+		spec, err := perfevent.DefaultSpec()
+		if err != nil {
+			return o, err
+		}
+		o.Specs = []perfevent.Spec{spec}
+	}
+	return o, nil
+}
+
+func (f *recordFlags) target() (t record.Target, err error) {
+	kinds := 0
+	if f.all {
+		kinds++
+		t.AllCPUs = true
+	}
+	if f.pids != "" || f.tids != "" {
+		kinds++
+		if t.PIDs, err = ids("-p", f.pids); err != nil {
+			return t, err
+		}
+		if t.TIDs, err = ids("-t", f.tids); err != nil {
+			return t, err
+		}
+	}
+	if f.cgroup != "" {
+		kinds++
+	}
+	switch {
+	case kinds > 1:
+		return t, usagef("-a, -p with -t, and --cgroup exclude each other")
+	case kinds == 1 && !f.all && len(f.command) > 0:
+		return t, usagef("a command is recorded itself, or with -a the whole machine while it runs; not with -p, -t or --cgroup")
+	case kinds == 0 && len(f.command) == 0:
+		t.AllCPUs = true
+	}
+	if f.cpus != "" {
+		if t.CPUs, err = record.ParseCPUs(f.cpus); err != nil {
+			return t, usageError{fmt.Errorf("-C %q: %w", f.cpus, err)}
+		}
+	}
+	if f.cgroup != "" {
+		t.Cgroup, err = openCgroup(f.cgroup)
+	}
+	return t, err
+}
+
+func ids(flag, list string) ([]int, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var ns []int
+	for part := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n <= 0 {
+			return nil, usagef("%s %q: %q is not the number of a process or thread", flag, list, part)
+		}
+		ns = append(ns, n)
+	}
+	return ns, nil
+}
+
+// openCgroup opens the directory of a cgroup: an absolute path, or one below the
+// places where cgroups are mounted.
+func openCgroup(path string) (*os.File, error) {
+	dirs := []string{path}
+	if !filepath.IsAbs(path) {
+		dirs = []string{"/sys/fs/cgroup/" + path, "/sys/fs/cgroup/unified/" + path, "/sys/fs/cgroup/perf_event/" + path}
+	}
+	var first error
+	for _, d := range dirs {
+		f, err := os.Open(d)
+		if err == nil {
+			return f, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("no cgroup %q: %w", path, first)
+}
+
+// parseSize parses a size in bytes with an optional K, M or G; "" is 0.
+func parseSize(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(s, "kKmMgGiBb")
+	n, err := strconv.Atoi(digits)
+	shift := map[string]int{"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
+	sh, ok := shift[strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s[len(digits):]), "b"), "i")]
+	if s[len(digits):] == "" {
+		ok, sh = true, 0
+	}
+	if err != nil || !ok || n <= 0 || n > 1<<30>>sh {
+		return 0, usagef("-m %q: wants a size like 512K or 8M, at most 1G", s)
+	}
+	return n << sh, nil
+}

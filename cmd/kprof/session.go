@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"kprof/convert"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/tracefs"
+	"kprof/record"
+)
+
+// session opens the events, records, and finishes the output.
+func (f *recordFlags) session(ctx context.Context, opts record.Options, out output) (err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	start := opts.Start
+	opts.Start = func() error {
+		if f.duration > 0 {
+			time.AfterFunc(f.duration, stop)
+		}
+		if start != nil {
+			return start()
+		}
+		return nil
+	}
+	shown := newProgress(f.quiet)
+	opts.Progress = shown.update
+	var s *record.Session
+	opts.Synthesize = func(write func([]byte) error) error { return synthesize(s, opts.Target, write) }
+
+	if s, err = record.Open(ctx, opts); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	sink, err := f.newSink(out, s)
+	if err != nil {
+		return err
+	}
+	stats, err := s.Run(ctx, sink)
+	shown.clear()
+	for _, n := range stats.Notes {
+		messagef("%s", n)
+	}
+	// What was recorded is kept, whatever ended the recording.
+	err = errors.Join(err, sink.finish(context.WithoutCancel(ctx), &stats))
+	if err == nil && !f.quiet {
+		messagef("%d samples in %v", stats.Samples, sink)
+	}
+	return err
+}
+
+// sink is where the records of a session go.
+type sink interface {
+	record.Sink
+	fmt.Stringer
+	finish(context.Context, *record.Stats) error
+}
+
+func (f *recordFlags) newSink(out output, s *record.Session) (sink, error) {
+	events := s.Events()
+	early := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
+	if out.format != formatData {
+		sel, err := f.sel.options()
+		if err != nil {
+			return nil, err
+		}
+		return &liveSink{
+			Collector: convert.NewCollector(abi.LittleEndian, events, sel),
+			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(),
+		}, nil
+	}
+	if err := addTracingData(&early, events); err != nil {
+		return nil, err
+	}
+	if out.name == "-" {
+		if isTerminal(os.Stdout) {
+			return nil, usagef("a recording is not for a terminal: use -o FILE, or a pipe")
+		}
+		w, err := perfdata.NewStreamWriter(os.Stdout, events, early, perfdata.WriterOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &streamSink{w}, nil
+	}
+	return newFileSink(out.name, events, early)
+}
+
+// addTracingData adds what perf script needs to print the fields of tracepoints.
+func addTracingData(f *perfdata.Features, events []abi.Event) error {
+	any := false
+	for _, e := range events {
+		any = any || e.Attr.Type == abi.TypeTracepoint
+	}
+	if !any {
+		return nil
+	}
+	fs, err := tracefs.Find(tracefs.Options{})
+	if err != nil {
+		return err
+	}
+	t, err := perfdata.ReadTracingData(os.DirFS(fs.Path()), events, abi.LittleEndian, 8, os.Getpagesize())
+	if err != nil {
+		return fmt.Errorf("read the formats of tracepoints: %w", err)
+	}
+	f.TracingData = t.AppendTo(nil)
+	return nil
+}
+
+// fileSink writes a perf.data file.
+type fileSink struct {
+	*perfdata.Writer
+	f    *os.File
+	name string
+}
+
+// newFileSink creates the file; one that exists is kept with ".old" behind its
+// name, as perf does.
+func newFileSink(name string, events []abi.Event, early perfdata.Features) (*fileSink, error) {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
+		if err := os.Rename(name, name+".old"); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	w, err := perfdata.NewWriter(f, events, early, perfdata.WriterOptions{})
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &fileSink{w, f, name}, nil
+}
+
+func (s *fileSink) finish(_ context.Context, stats *record.Stats) error {
+	tellStats(stats)
+	if err := errors.Join(s.Writer.Close(perfdata.Features{}), s.f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	return nil
+}
+
+func (s *fileSink) String() string { return fmt.Sprintf("%s (%s)", s.name, bytesText(s.Size())) }
+
+// streamSink writes perf.data to standard output.
+type streamSink struct{ *perfdata.StreamWriter }
+
+func (s *streamSink) finish(_ context.Context, stats *record.Stats) error {
+	tellStats(stats)
+	return s.StreamWriter.Close(perfdata.Features{})
+}
+
+func (s *streamSink) String() string { return bytesText(s.Size()) + " on standard output" }
+
+// liveSink aggregates while recording and writes a profile at the end.
+type liveSink struct {
+	*convert.Collector
+	out      output
+	events   []abi.Event
+	features perfdata.Features
+	sym      symbolOptions
+	begun    time.Time
+}
+
+func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
+	set, st, err := s.Finish()
+	if err != nil {
+		return err
+	}
+	st.Lost = max(st.Lost, stats.Lost)
+	set.TimeNanos = s.begun.UnixNano()
+	describe(set, &s.features)
+	p := &profile{set: set, stats: st, events: s.events, source: s.out.name}
+	if err := p.name(ctx, s.sym); err != nil {
+		return err
+	}
+	p.tellLost()
+	return s.out.write(p)
+}
+
+func (s *liveSink) String() string {
+	if s.out.name == "-" {
+		return "standard output"
+	}
+	return s.out.name
+}
+
+// tellStats tells what a recording lost.
+func tellStats(stats *record.Stats) {
+	st := convert.Stats{Lost: stats.Lost, Throttled: stats.Throttled}
+	for _, l := range st.Losses() {
+		messagef("%s", l)
+	}
+}
