@@ -53,7 +53,7 @@ func (s *Session) openRings() error {
 }
 
 func (s *Session) mapRings(size int) error {
-	anchor := perfevent.Anchor(s.features, uint32(size/2))
+	anchor := perfevent.Anchor(s.features, uint32(size/4))
 	for _, cpu := range s.cpus {
 		r := &cpuRing{cpu: cpu}
 		s.rings = append(s.rings, r)

@@ -3,7 +3,6 @@ package tracefs
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,26 +103,3 @@ func (t *FS) read(elem ...string) ([]byte, error) {
 	}
 	return b, nil
 }
-
-// readOptional is read for files that kernels may lack: nil then.
-func (t *FS) readOptional(elem ...string) ([]byte, error) {
-	b, err := t.read(elem...)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
-
-// HeaderPage is events/header_page: the layout of a ring buffer page.
-func (t *FS) HeaderPage() ([]byte, error) { return t.read("events", "header_page") }
-
-// HeaderEvent is events/header_event: the layout of an event header.
-func (t *FS) HeaderEvent() ([]byte, error) { return t.read("events", "header_event") }
-
-// PrintkFormats is printk_formats: the strings that formats refer to by
-// address. It is nil where the kernel has none.
-func (t *FS) PrintkFormats() ([]byte, error) { return t.readOptional("printk_formats") }
-
-// SavedCmdlines is saved_cmdlines, a line "PID COMM" for each task the tracer
-// remembers. It is nil where the kernel has none.
-func (t *FS) SavedCmdlines() ([]byte, error) { return t.readOptional("saved_cmdlines") }

@@ -1,0 +1,107 @@
+// Package livetest says what a test of the running kernel needs, and whether
+// this machine has it.
+package livetest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/tracefs"
+)
+
+// Need is something that a test cannot do without. It returns what is missing,
+// or nothing.
+type Need func() string
+
+// Require skips t when something that it needs is missing, and names all of
+// it. Where KPROF_LIVE is "require", as on machines that are known to have
+// everything, it fails instead.
+func Require(t testing.TB, needs ...Need) {
+	t.Helper()
+	var missing []string
+	for _, need := range needs {
+		if m := need(); m != "" {
+			missing = append(missing, m)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	msg := "needs " + strings.Join(missing, ", ")
+	if os.Getenv("KPROF_LIVE") == "require" {
+		t.Fatal(msg)
+	}
+	t.Skip(msg)
+}
+
+// Root: all capabilities.
+func Root() string {
+	if os.Geteuid() != 0 {
+		return "root"
+	}
+	return ""
+}
+
+// Tracefs: mounted, or mountable.
+func Tracefs() string {
+	if _, err := tracefs.Find(tracefs.Options{Mount: true}); err != nil {
+		return fmt.Sprintf("tracefs (%v)", err)
+	}
+	return ""
+}
+
+// Program is one that can be found.
+func Program(name string) Need {
+	return func() string {
+		if _, err := exec.LookPath(name); err != nil {
+			return name
+		}
+		return ""
+	}
+}
+
+// Perf: the perf program.
+func Perf() string { return Program("perf")() }
+
+// PMU is one of this machine's.
+func PMU(name string) Need {
+	return func() string {
+		if _, err := os.Stat(filepath.Join("/sys/bus/event_source/devices", name)); err != nil {
+			return "PMU " + name
+		}
+		return ""
+	}
+}
+
+// CPUs is a number of CPUs online.
+func CPUs(n int) Need {
+	return func() string {
+		found, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
+		if err != nil || len(found) < n {
+			return fmt.Sprintf("%d CPUs", n)
+		}
+		return ""
+	}
+}
+
+// Cgroup2 is where a version 2 hierarchy of control groups is mounted.
+func Cgroup2() string {
+	if CgroupRoot() == "" {
+		return "cgroup v2"
+	}
+	return ""
+}
+
+// CgroupRoot is the mount point that Cgroup2 wants, or empty.
+func CgroupRoot() string {
+	for _, dir := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
