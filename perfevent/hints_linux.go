@@ -44,10 +44,9 @@ const (
 	capIPCLock  = unix.CAP_IPC_LOCK
 )
 
-// hasCap reports whether the process has a capability, by CapEff of
-// /proc/self/status.
+// hasCap reports whether the calling thread has a capability in effect.
 func hasCap(capability int) bool {
-	b, err := os.ReadFile("/proc/self/status")
+	b, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {
 		return false
 	}
