@@ -321,12 +321,7 @@ func (e *encoder) noMapping() {
 func (e *encoder) location(id uint32) {
 	l := &e.set.Locations[id]
 	e.msg.uint(locationID, uint64(id)+1)
-	switch {
-	case l.Mapping >= 0:
-		e.msg.uint(locationMapping, uint64(l.Mapping)+1)
-	case len(e.set.Mappings) == 0:
-		e.msg.uint(locationMapping, 1)
-	}
+	e.msg.uint(locationMapping, uint64(l.Mapping+1)) // 0 for NoMapping
 	e.msg.uint(locationAddress, l.Addr)
 	for _, line := range e.set.Lines(id) {
 		m := e.sub[:0]

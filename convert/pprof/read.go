@@ -116,10 +116,10 @@ func (r *reader) header() {
 }
 
 func (r *reader) tables() {
-	none := uint64(0) // id of the mapping that stands for none
+	standIn := uint64(0) // id of the mapping that stands for none, see noMapping
 	for _, m := range r.p.Mapping {
-		if m.File == "" && m.BuildID == "" && m.Start == 0 && m.Limit == 0 && m.Offset == 0 && len(r.p.Mapping) == 1 {
-			none = m.ID
+		if len(r.p.Mapping) == 1 && m.File == "" && m.BuildID == "" && m.Start == 0 && m.Limit == 0 && m.Offset == 0 {
+			standIn = m.ID
 			break
 		}
 		m.ID = uint64(r.set.AddMapping(stacks.Mapping{
@@ -137,7 +137,7 @@ func (r *reader) tables() {
 	var lines []stacks.Line
 	for _, l := range r.p.Location {
 		in, k := int32(stacks.NoMapping), stacks.KindUnknown
-		if m := l.Mapping; m != nil && (none == 0 || m.ID != none) {
+		if m := l.Mapping; m != nil && standIn == 0 {
 			in, k = int32(m.ID), r.set.Mappings[m.ID].Kind
 		}
 		lines = lines[:0]

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/stacks"
 )
 
 // goTool runs a tool of the Go distribution; it fails when that says anything
@@ -65,6 +67,23 @@ func TestToolAccepts(t *testing.T) {
 				t.Errorf("seed %d: no comment %q in -raw", seed, c)
 			}
 		}
+	}
+}
+
+// A Set without mappings, as folded stacks make it, is no reason to look for
+// binaries either.
+func TestToolNoMappings(t *testing.T) {
+	s := stacks.New(oneEvent()...)
+	l := s.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+	s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: "f", SystemName: "f"})})
+	s.Add(0, s.Intern([]uint32{l}), 0, 1, 10)
+	data := encode(t, s)
+	if out := goTool(t, "pprof", "-top", writeFile(t, data)); !strings.Contains(out, "100%  f") {
+		t.Error(out)
+	}
+	got, err := Read(bytes.NewReader(data))
+	if err != nil || len(got.Mappings) != 0 {
+		t.Errorf("mappings %v, %v", got.Mappings, err)
 	}
 }
 

@@ -301,6 +301,21 @@ func TestFoldedWriteErrors(t *testing.T) {
 	}
 }
 
+// Rows whose hashes are equal by chance are told apart by their names.
+func TestGatherCollisions(t *testing.T) {
+	s := setOf(oddRows(3, 200))
+	f := newFrames(s, FoldedOptions{})
+	lines := gather(s, f, FoldedOptions{}, make([]uint64, s.NumSamples()), 0, 1)
+	sortLines(s, f, lines)
+	var b bytes.Buffer
+	if err := writeLines(&b, s, f, lines); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(naive(s, FoldedOptions{}), b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestSortLarge reaches what is only done with many lines: partitioning, several
 // goroutines.
 func TestSortLarge(t *testing.T) {

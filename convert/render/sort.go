@@ -150,11 +150,13 @@ func rankNames(names []string) (inner, last []uint32) {
 	})
 	slices.SortFunc(byInner, func(a, b uint32) int { return compareInner(names[a], names[b]) })
 	wg.Wait()
+	// Merge the two. The end of a name comes before a ";". Where byInner[j] is a
+	// part of byName[i], what follows there is above ";": else byName[i] with a ";"
+	// would have come before, and byName[i] before that.
 	rank := uint32(0)
 	for i, j := 0, 0; i < len(names) || j < len(names); {
 		rank++
-		// The end of a name comes before a ";", and a ";" where it must.
-		if j == len(names) || i < len(names) && !innerBefore(names[byInner[j]], names[byName[i]]) {
+		if j == len(names) || i < len(names) && names[byName[i]] <= names[byInner[j]] {
 			last[byName[i]] = rank
 			i++
 		} else {
@@ -175,12 +177,4 @@ func compareInner(a, b string) int {
 		return cmp.Compare(';', b[n])
 	}
 	return cmp.Compare(a[n], ';')
-}
-
-// innerBefore tells whether a+";" comes before b.
-func innerBefore(a, b string) bool {
-	if len(b) > len(a) && b[:len(a)] == a {
-		return ';' < b[len(a)]
-	}
-	return a < b
 }

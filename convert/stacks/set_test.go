@@ -122,6 +122,8 @@ func TestLabels(t *testing.T) {
 		{{Key: "p", Str: "id1"}},
 		{{}},
 		{{}, {}},
+		{{Key: "a\x00b", Str: "c"}},
+		{{Key: "a", Str: "b\x00c"}},
 	}
 	for i, l := range sets {
 		if id := s.InternLabels(l); id != LabelsID(i) {
