@@ -30,11 +30,11 @@ func TestFoldedRead(t *testing.T) {
 }
 
 func TestFoldedReadFractions(t *testing.T) {
-	s, err := FoldedRead(strings.NewReader("a 1\nb 0.25\nc 1e3\nd -2.5\ne 0.0004\nb .75\n"), FoldedReadOptions{})
+	s, err := FoldedRead(strings.NewReader("a 1\nb 0.25\nc 1e3\nd -2.5\ne 0.0004\nf 0.0006\nb .75\n"), FoldedReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("a 1000\nb 1000\nc 1000000\nd -2500\n", folded(t, s, FoldedOptions{})); diff != "" {
+	if diff := cmp.Diff("a 1000\nb 1000\nc 1000000\nd -2500\nf 1\n", folded(t, s, FoldedOptions{})); diff != "" {
 		t.Error(diff)
 	}
 	if u := s.Events[0].Values[0].Unit; u != "thousandths" {

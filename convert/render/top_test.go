@@ -88,6 +88,20 @@ Total: 10 in 1 groups by cpu
 	}
 }
 
+func TestTopOfOneEvent(t *testing.T) {
+	s := stacks.New(oneEvent(), stacks.Event{Name: "other", Values: countAndTime[:1]})
+	l := s.AddLocation(stacks.NoMapping, 1, 0)
+	m := s.AddLocation(s.AddMapping(stacks.Mapping{File: "/bin/m"}), 1, 0)
+	s.Add(0, s.Intern([]uint32{l}), 0, 5, 50)
+	s.Add(1, s.Intern([]uint32{m}), 0, 7)
+	for _, by := range []string{"", "mapping"} {
+		got, total, err := Costs(s, TopOptions{Event: 1, By: by})
+		if err != nil || total != 7 || len(got) != 1 || got[0].Self != 7 {
+			t.Errorf("by %q: %v, total %d, %v", by, got, total, err)
+		}
+	}
+}
+
 func TestTopNothing(t *testing.T) {
 	if got := top(t, stacks.New(oneEvent()), TopOptions{}); !strings.Contains(got, "Total: 0 in 0 functions") {
 		t.Error(got)
