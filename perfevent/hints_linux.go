@@ -68,7 +68,7 @@ func hintPermission(e *Event, w Where) string {
 		case w.Cgroup == nil && w.PID > 0:
 			return "needs the right to ptrace the task: its owner, or CAP_SYS_PTRACE"
 		case e.Attr.Type == abi.TypeTracepoint:
-			return "tracepoints may be locked down (see /sys/kernel/security/lockdown)"
+			return "the kernel may be locked down, which forbids ftrace:function and probes (see /sys/kernel/security/lockdown or dmesg)"
 		}
 		return "the capability is there; a seccomp filter or a container may forbid perf_event_open"
 	}

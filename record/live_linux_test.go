@@ -1,0 +1,512 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/tracefs"
+)
+
+func specs(t *testing.T, arg string) []perfevent.Spec {
+	t.Helper()
+	s, err := perfevent.ParseSpecs(arg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// open opens a session that the test closes.
+func open(t *testing.T, o Options) *Session {
+	t.Helper()
+	o.MountTracefs = true
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// runWhile runs s until load returns.
+func runWhile(t *testing.T, s *Session, to Sink, load func()) Stats {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.opts.Start = func() error {
+		go func() {
+			defer cancel()
+			load()
+		}()
+		return nil
+	}
+	st, err := s.Run(ctx, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// dd copies n bytes, one in each pair of system calls, in two processes.
+func dd(t *testing.T, n int) {
+	var cmds []*exec.Cmd
+	for range 2 {
+		cmd := exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=1", fmt.Sprintf("count=%d", n))
+		if err := cmd.Start(); err != nil {
+			t.Error(err)
+			continue
+		}
+		cmds = append(cmds, cmd)
+	}
+	for _, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// checkCounts wants what the kernel counted to be what was recorded or lost.
+func checkCounts(t *testing.T, st Stats, s *sink) {
+	t.Helper()
+	var lost uint64
+	for _, e := range st.Events {
+		lost += e.Lost
+		if e.Name != perfevent.SidebandName && e.Hits != e.Samples+e.Lost {
+			t.Errorf("%s: %d hits, %d samples and %d lost: %d are missing", e.Name, e.Hits, e.Samples, e.Lost, int64(e.Hits-e.Samples-e.Lost))
+		}
+	}
+	if st.Lost != lost || s.lost != lost {
+		t.Errorf("LOST records say %d, the stats %d, the kernel %d", s.lost, st.Lost, lost)
+	}
+	if uint64(s.seen[abi.RecordSample]) != st.Samples || s.rounds != int(st.Rounds) || uint64(s.bytes) != st.Bytes {
+		t.Errorf("the sink saw %d samples, %d rounds, %d bytes; stats %+v", s.seen[abi.RecordSample], s.rounds, s.bytes, st)
+	}
+}
+
+// TestLiveNotItself records all system calls while this process makes many,
+// collects garbage and starts threads.
+func TestLiveNotItself(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("dd"))
+	s := open(t, Options{
+		Specs:    specs(t, "raw_syscalls:sys_enter,sched:sched_switch,sched:sched_wakeup"), // the last hits in interrupts
+		Target:   Target{AllCPUs: true},
+		RingSize: 8 << 20,
+		Filter:   "common_pid != 0",
+	})
+	events := s.Events()
+	to := newSink(t)
+	own := 0
+	to.each = func(h abi.Header, rec []byte) {
+		const o = abi.LittleEndian
+		wakeup := slices.Contains(events[2].IDs, o.Uint64(rec[8:]))
+		if h.Type == abi.RecordSample && !wakeup && int(o.Uint32(rec[24:])) == os.Getpid() {
+			own++
+		}
+	}
+	st := runWhile(t, s, to, func() {
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				runtime.LockOSThread() // a thread, which ends with it
+				for range 100 {
+					unix.Getppid()
+				}
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			})
+		}
+		dd(t, 20000)
+		wg.Wait()
+	})
+	if own != 0 {
+		t.Errorf("%d samples of its own", own)
+	}
+	if st.Events[0].Samples < 80000 {
+		t.Errorf("%d samples of 80000 and more system calls", st.Events[0].Samples)
+	}
+	if to.pids[0] != 0 {
+		t.Errorf("%d samples of task 0, which the filter excludes", to.pids[0])
+	}
+	checkCounts(t, st, to)
+}
+
+// TestLiveLost has rings of two pages overflow, and end full.
+func TestLiveLost(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("dd"))
+	for _, stall := range []bool{false, true} {
+		s := open(t, Options{
+			Specs:    specs(t, "raw_syscalls:sys_enter,raw_syscalls:sys_exit"),
+			Target:   Target{AllCPUs: true},
+			RingSize: 8 << 10,
+		})
+		to := newSink(t)
+		if stall {
+			done := make(chan struct{})
+			to.each = func(abi.Header, []byte) { <-done }
+			st := runWhile(t, s, to, func() {
+				dd(t, 10000)
+				close(done)
+			})
+			checkCounts(t, st, to)
+			if st.Lost < 50000 {
+				t.Errorf("stalled: %d lost of 80000 and more", st.Lost)
+			}
+			continue
+		}
+		st := runWhile(t, s, to, func() { dd(t, 20000) })
+		checkCounts(t, st, to)
+		if to.wrapped == 0 {
+			t.Error("no record lay across the end of a ring")
+		}
+		if st.Rounds < 10 || st.Lost == 0 {
+			t.Errorf("%d rounds, %d lost; this test wants both", st.Rounds, st.Lost)
+		}
+	}
+}
+
+// TestLiveThreads records this process while it starts threads that start
+// threads. Each one must be counted once: those that are there, those that come
+// while the session is opened, and those that come later.
+func TestLiveThreads(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	const calls = 10
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		tids  = map[uint32]bool{}
+		start = make(chan struct{})
+		stop  = make(chan struct{})
+	)
+	thread := func() {
+		wg.Go(func() {
+			runtime.LockOSThread()
+			<-start
+			for range calls {
+				unix.Getppid()
+			}
+			mu.Lock()
+			tids[uint32(unix.Gettid())] = true
+			mu.Unlock()
+			<-stop
+		})
+	}
+	for range 20 {
+		thread()
+	}
+	spawned := make(chan struct{})
+	go func() {
+		defer close(spawned)
+		for range 200 {
+			thread()
+			time.Sleep(50 * time.Microsecond)
+		}
+	}()
+	s := open(t, Options{
+		Specs:       specs(t, "syscalls:sys_enter_getppid"),
+		Target:      Target{PIDs: []int{os.Getpid()}},
+		NoCallchain: true,
+	})
+	<-spawned
+	to := newSink(t)
+	st := runWhile(t, s, to, func() {
+		close(start)
+		thread()
+		time.Sleep(200 * time.Millisecond)
+		close(stop)
+		wg.Wait()
+	})
+	if len(tids) != 221 {
+		t.Fatalf("%d threads", len(tids))
+	}
+	for tid := range tids {
+		if to.tids[tid] != calls {
+			t.Errorf("thread %d: %d samples, want %d", tid, to.tids[tid], calls)
+		}
+	}
+	checkCounts(t, st, to)
+}
+
+// TestLiveExiting opens processes that end meanwhile, and ends when they have.
+func TestLiveExiting(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("sleep"))
+	recorded := 0
+	for i := range 40 {
+		cmd := exec.Command("sleep", fmt.Sprintf("%.4f", float64(i)*0.0005))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), Options{
+			Specs:  specs(t, "raw_syscalls:sys_enter,cpu-clock"),
+			Target: Target{PIDs: []int{cmd.Process.Pid}},
+		})
+		if err == nil {
+			recorded++
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if _, err := s.Run(ctx, newSink(t)); err != nil || ctx.Err() != nil {
+				t.Errorf("run: %v, %v", err, ctx.Err())
+			}
+			cancel()
+			if err := errors.Join(s.Close(), s.Close()); err != nil {
+				t.Error(err)
+			}
+		} else if !errors.Is(err, unix.ESRCH) {
+			t.Error(err)
+		}
+		_ = cmd.Wait()
+	}
+	t.Logf("%d of 40 recorded", recorded)
+}
+
+// TestLiveCgroup records one of two loads.
+func TestLiveCgroup(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Cgroup2, livetest.Program("dd"))
+	dir := filepath.Join(livetest.CgroupRoot(), fmt.Sprintf("kprof-test-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	group, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer group.Close()
+	s := open(t, Options{Specs: specs(t, "raw_syscalls:sys_enter"), Target: Target{Cgroup: group}, NoCallchain: true, RingSize: 8 << 20})
+	to := newSink(t)
+	var pid int
+	st := runWhile(t, s, to, func() {
+		inside := exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=5000")
+		inside.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
+		if err := inside.Start(); err != nil {
+			t.Error(err)
+			return
+		}
+		pid = inside.Process.Pid
+		dd(t, 5000)
+		if err := inside.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	if n := to.pids[uint32(pid)]; n < 10000 || len(to.pids) != 1 {
+		t.Errorf("%d samples of the process in the group, samples by process: %v", n, to.pids)
+	}
+	checkCounts(t, st, to)
+}
+
+// TestLiveKinds records some of each kind of event.
+func TestLiveKinds(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf, livetest.Program("dd"))
+	s := open(t, Options{
+		Specs:  specs(t, "cpu-clock:k,task-clock/freq=99/,page-faults,minor-faults:u,cs,sched:sched_w*,syscalls:sys_enter_read,dummy"),
+		Target: Target{AllCPUs: true},
+	})
+	to := newSink(t)
+	st := runWhile(t, s, to, func() { dd(t, 50000) })
+	events := s.Events()
+	last := events[len(events)-1]
+	if last.Name != perfevent.SidebandName || last.Attr.Flags&abi.FlagTask == 0 || len(last.IDs) != 2*len(s.CPUs()) {
+		t.Errorf("the last event is %+v", last)
+	}
+	known := 0
+	for i, e := range events[:len(events)-1] {
+		n := 0
+		for _, id := range e.IDs {
+			n += to.ids[id]
+		}
+		known += n
+		if n == 0 && e.Name != "dummy" && !strings.HasPrefix(e.Name, "sched:") {
+			t.Errorf("%s: no samples", e.Name)
+		}
+		if uint64(n) != st.Events[i].Samples || st.Events[i].Name != e.Name {
+			t.Errorf("%s: %d samples, stats %+v", e.Name, n, st.Events[i])
+		}
+	}
+	if known != to.seen[abi.RecordSample] {
+		t.Errorf("%d samples of %d have an id of ours", known, to.seen[abi.RecordSample])
+	}
+	for _, typ := range []abi.RecordType{abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit} {
+		if to.seen[typ] == 0 {
+			t.Errorf("no %v in the side-band", typ)
+		}
+	}
+}
+
+// TestLiveCommand compares with perf: nothing of a command's start is missed.
+func TestLiveCommand(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf, livetest.Program("true"))
+	out, err := exec.Command("perf", "stat", "-x,", "-e", "page-faults", "/bin/true").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var want uint64
+	if _, err := fmt.Sscanf(string(out), "%d,", &want); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for range 20 {
+		c, err := Launch([]string{"/bin/true"}, LaunchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, Options{
+			Specs:  specs(t, "page-faults"),
+			Period: 1,
+			Target: Target{PIDs: []int{c.PID()}, EnableOnExec: true},
+			Start:  c.Start,
+		})
+		to := newSink(t)
+		st, err := s.Run(t.Context(), to) // ends with the command
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, err := c.Wait(); code != 0 || err != nil {
+			t.Fatal(code, err)
+		}
+		if got := st.Events[0].Samples; got+2 < want || got > want+2 {
+			t.Errorf("%d page faults, perf counts %d", got, want)
+		}
+		if len(to.comms) == 0 || to.comms[len(to.comms)-1] != "true" {
+			t.Errorf("names: %v", to.comms)
+		}
+		checkCounts(t, st, to)
+	}
+}
+
+func TestLiveRefusals(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	all := Target{AllCPUs: true}
+	for name, tt := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"filter":        {Options{Specs: specs(t, "sched:sched_switch"), Target: all, Filter: "prev_pid > 0 && nofield == 1"}, "Field not found at byte"},
+		"no filter":     {Options{Specs: specs(t, "cpu-clock"), Target: all, Filter: "x == 1"}, "only tracepoints"},
+		"no tracepoint": {Options{Specs: specs(t, "sched:sched_swich"), Target: all}, "no tracepoint sched:sched_swich"},
+		"no PMU":        {Options{Specs: specs(t, "nosuch/x/"), Target: all}, "no PMU"},
+		"pid":           {Options{Specs: specs(t, "cpu-clock"), Target: Target{PIDs: []int{1 << 22}}}, "process 4194304: no such process"},
+		"tid":           {Options{Specs: specs(t, "cpu-clock"), Target: Target{TIDs: []int{1 << 22}}}, "thread 4194304: no such process"},
+		"cpu":           {Options{Specs: specs(t, "cpu-clock"), Target: Target{AllCPUs: true, CPUs: []int{4000}}}, "cpu 4000 is not online"},
+		"frequency":     {Options{Specs: specs(t, "cpu-clock"), Target: all, Frequency: 1 << 30}, "kernel.perf_event_max_sample_rate allows"},
+		"stack":         {Options{Specs: specs(t, "cpu-clock"), Target: all, MaxStack: 60000}, "kernel.perf_event_max_stack"},
+	} {
+		_, err := Open(t.Context(), tt.o)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q in it", name, err, tt.want)
+		}
+	}
+	_, err := Open(t.Context(), Options{Specs: specs(t, "sched:sched_switch"), Target: all, Filter: "nofield == 1"})
+	var bad *tracefs.FilterError
+	if !errors.As(err, &bad) || bad.Filter != "nofield == 1" {
+		t.Errorf("%v is no FilterError of the user's own filter", err)
+	}
+}
+
+// TestLiveUnfilterable has the kernel refuse the joined filter and take the
+// user's: one that just fits into the page that the kernel copies. Events that
+// know no COMM, such as ftrace:function, take the same way.
+func TestLiveUnfilterable(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	filter := "prev_pid >= 0"
+	filter += strings.Repeat(" ", os.Getpagesize()-len(filter)-16)
+	s := open(t, Options{Specs: specs(t, "sched:sched_switch"), Target: Target{AllCPUs: true}, Filter: filter})
+	if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "sched:sched_switch cannot be filtered by task") {
+		t.Errorf("notes: %q", notes)
+	}
+}
+
+// TestLiveSinkFails ends the session with the sink's error, and still counts.
+func TestLiveSinkFails(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	s := open(t, Options{Specs: specs(t, "cpu-clock"), Target: Target{AllCPUs: true}})
+	to := newSink(t)
+	to.fail = unix.ENOSPC
+	st, err := s.Run(t.Context(), to)
+	if !errors.Is(err, unix.ENOSPC) || len(st.Events) != 2 {
+		t.Errorf("%v, %+v", err, st)
+	}
+	if _, err := s.Run(t.Context(), to); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("a second run: %v", err)
+	}
+}
+
+func TestLiveSynthesize(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	s := open(t, Options{
+		Specs:  specs(t, "cpu-clock"),
+		Target: Target{AllCPUs: true},
+		Synthesize: func(write func([]byte) error) error {
+			for range 20000 { // more than a batch
+				if err := write(record(abi.RecordSwitch, 1, 2)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	to := newSink(t)
+	first := abi.RecordType(0)
+	to.each = func(h abi.Header, _ []byte) {
+		if first == 0 {
+			first = h.Type
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.Run(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	if to.seen[abi.RecordSwitch] != 20000 || first != abi.RecordSwitch {
+		t.Errorf("%d synthesized records, first record %v", to.seen[abi.RecordSwitch], first)
+	}
+}
+
+// discard is a Sink that allocates nothing.
+type discard struct{ n int }
+
+func (d *discard) Write(a, b []byte) error { d.n += len(a) + len(b); return nil }
+func (d *discard) FinishRound() error      { return nil }
+
+func TestLiveDrainAllocs(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	s := open(t, Options{Specs: specs(t, "syscalls:sys_enter_getppid"), Target: Target{PIDs: []int{os.Getpid()}}})
+	var ids [][]uint64
+	for _, e := range s.Events() {
+		ids = append(ids, e.IDs)
+	}
+	to := new(discard)
+	r := &run{s: s, sink: to, tally: newTally(newIDTable(ids), len(ids))}
+	if err := enable(s.events[0].counters); err != nil {
+		t.Fatal(err)
+	}
+	allocs := testing.AllocsPerRun(1000, func() {
+		unix.Getppid()
+		if err := r.round(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs != 0 || r.tally.samples[0] < 1000 || to.n == 0 {
+		t.Errorf("%v allocations, %d samples", allocs, r.tally.samples[0])
+	}
+}

@@ -1,0 +1,103 @@
+package record
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"kprof/perfevent/abi"
+)
+
+// record makes a record with a body of 8-byte words.
+func record(typ abi.RecordType, words ...uint64) []byte {
+	const o = abi.LittleEndian
+	b := abi.Header{Type: typ, Size: uint16(abi.HeaderSize + 8*len(words))}.AppendTo(nil, o)
+	for _, w := range words {
+		b = o.AppendUint64(b, w)
+	}
+	return b
+}
+
+// TestTally cuts a stream in two at every place where a ring may wrap.
+func TestTally(t *testing.T) {
+	var stream []byte
+	for _, rec := range [][]byte{
+		record(abi.RecordSample, 101, 0xffff, 0, 0, 0, 0),
+		record(abi.RecordFork),
+		record(abi.RecordLost, 101, 7, 0, 0),
+		record(abi.RecordSample, 103),
+		record(abi.RecordThrottle, 0, 102, 102),
+		record(abi.RecordSample, 102, 1, 2, 3),
+		record(abi.RecordSample, 999, 1, 2, 3), // nobody's
+		record(abi.RecordLostSamples, 3, 0, 0),
+		record(abi.RecordSample, 101),
+	} {
+		stream = append(stream, rec...)
+	}
+	for cut := 0; cut <= len(stream); cut += 8 {
+		n := newTally(newIDTable([][]uint64{{101, 103}, {102}}), 2)
+		n.add(stream[:cut], stream[cut:])
+		if n.broken || n.records != 9 || n.bytes != uint64(len(stream)) || n.lost != 10 ||
+			n.samples[0] != 3 || n.samples[1] != 1 || n.unknown != 1 || n.throttl[1] != 1 || n.allSamples() != 5 {
+			t.Errorf("cut at %d: %+v", cut, n)
+		}
+	}
+}
+
+func TestTallyBroken(t *testing.T) {
+	whole := record(abi.RecordSample, 1, 2, 3)
+	for name, b := range map[string][]byte{
+		"cut":             whole[:24],
+		"cut in a header": whole[:4],
+		"size 0":          record(abi.RecordSample)[:6:6],
+		"size 4":          {9, 0, 0, 0, 0, 0, 4, 0},
+		"no id":           record(abi.RecordSample),
+	} {
+		b = append(b, make([]byte, 8-len(b)%8)[:(8-len(b)%8)%8]...)
+		for cut := 0; cut <= len(b); cut += 8 {
+			n := newTally(idTable{}, 0)
+			n.add(b[:cut], b[cut:])
+			if !n.broken {
+				t.Errorf("%s, cut at %d: not noticed", name, cut)
+			}
+		}
+	}
+}
+
+func TestIDTable(t *testing.T) {
+	ids := newIDTable([][]uint64{{5, 9}, {}, {7}})
+	for id, want := range map[uint64]int32{0: -1, 4: -1, 5: 0, 6: -1, 7: 2, 9: 0, 10: -1, 1<<64 - 1: -1} {
+		if got := ids.lookup(id); got != want {
+			t.Errorf("%d: %d, want %d", id, got, want)
+		}
+	}
+	none := newIDTable(nil)
+	if none.lookup(0) != -1 {
+		t.Error("an empty table knows 0")
+	}
+}
+
+func FuzzTally(f *testing.F) {
+	f.Add(record(abi.RecordSample, 1, 2, 3), record(abi.RecordLost, 1, 2))
+	f.Add([]byte{}, []byte{9, 0, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		n := newTally(newIDTable([][]uint64{{1}}), 1)
+		n.add(a, b)
+		if n.records > uint64(len(a)+len(b))/abi.HeaderSize {
+			t.Errorf("%d records in %d bytes", n.records, len(a)+len(b))
+		}
+	})
+}
+
+func BenchmarkTally(b *testing.B) {
+	var stream []byte
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10000 {
+		stream = append(stream, record(abi.RecordSample, 101+rng.Uint64N(3), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)...)
+	}
+	n := newTally(newIDTable([][]uint64{{101, 103}, {102}}), 2)
+	b.SetBytes(int64(len(stream)))
+	b.ReportAllocs()
+	for b.Loop() {
+		n.add(stream, nil)
+	}
+}
