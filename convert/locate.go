@@ -86,6 +86,11 @@ func (l *locator) at(v *view, addr uint64) uint32 {
 	if v.space != nil {
 		o.area = l.tl.area(v.space, addr, v.time)
 	}
+	if o.area == nil && v.kind == stacks.KindKernel {
+		// Code outside the range that was recorded for the kernel: its init
+		// text, or a module that was never announced. kallsyms may know it.
+		o.area = l.tl.kernelImage()
+	}
 	loc := l.intern(o)
 	*c = cached{addr, v.state, loc, true}
 	return loc
@@ -180,10 +185,29 @@ func (l *locator) chain(dst []uint32, s *abi.Sample, views *[numViews]view) []ui
 		if caller && addr > 0 {
 			addr--
 		}
-		dst = append(dst, l.at(v, addr))
+		loc := l.at(v, addr)
+		if !caller && v == &views[viewUser] && l.set.Locations[loc].Mapping < 0 {
+			loc = l.beforeExec(loc, addr, s, views)
+		}
+		dst = append(dst, loc)
 		caller = true
 	}
 	return dst
+}
+
+// beforeExec looks again for the user address at which a sample in the kernel
+// entered it, loc, where nothing is mapped now: until exec returns, that is the
+// call of execve(2) in the program that is no more.
+func (l *locator) beforeExec(loc uint32, addr uint64, s *abi.Sample, views *[numViews]view) uint32 {
+	if viewOf(s.Misc) != viewKernel {
+		return loc
+	}
+	if old := &views[viewBeforeExec]; old.space != nil {
+		if found := l.at(old, addr); l.set.Locations[found].Mapping >= 0 {
+			return found
+		}
+	}
+	return loc
 }
 
 // What an address may be looked up in, by the mode the CPU was in.
@@ -193,6 +217,7 @@ const (
 	viewHypervisor
 	viewGuestKernel
 	viewGuestUser
+	viewBeforeExec // the user's, before it was replaced
 	numViews
 )
 

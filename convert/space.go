@@ -64,6 +64,18 @@ func (s *space) add(a area) {
 	s.indexed = false
 }
 
+// cutAfter removes the areas born after t and returns them.
+func (s *space) cutAfter(t uint64) []area {
+	n := s.epoch(t)
+	if n == len(s.areas) {
+		return nil
+	}
+	cut := slices.Clone(s.areas[n:])
+	s.areas = s.areas[:n]
+	s.indexed = false
+	return cut
+}
+
 // epoch tells states of the space apart: two times with the same epoch see the
 // same areas.
 func (s *space) epoch(t uint64) int {

@@ -200,6 +200,10 @@ func (p *process) add(s spaceAt, settled uint64) {
 	for i > 0 && p.spaces[i-1].born > s.born {
 		i--
 	}
+	if i > 0 {
+		// Maps of the new space may have arrived before it.
+		s.space.areas = append(s.space.areas, p.spaces[i-1].space.cutAfter(s.born)...)
+	}
 	p.spaces = slices.Insert(p.spaces, i, s)
 	for len(p.spaces) > 1 && p.spaces[1].born < settled {
 		p.spaces = slices.Delete(p.spaces, 0, 1)
@@ -227,6 +231,20 @@ func (p *process) spaceAt(t uint64) *space {
 	return nil
 }
 
+// spaceBefore returns the address space that the one at time t replaced, with a
+// time at which it was still in use, or nil.
+func (p *process) spaceBefore(t uint64) (*space, uint64) {
+	for i := len(p.spaces) - 1; i > 0; i-- {
+		if born := p.spaces[i].born; born <= t {
+			if born > 0 {
+				born--
+			}
+			return p.spaces[i-1].space, born
+		}
+	}
+	return nil, 0
+}
+
 // spaceFrom is spaceAt for a change: it makes a space if there is none.
 func (p *process) spaceFrom(t uint64) *space {
 	if s := p.spaceAt(t); s != nil {
@@ -235,6 +253,16 @@ func (p *process) spaceFrom(t uint64) *space {
 	s := &space{}
 	p.spaces = slices.Insert(p.spaces, 0, spaceAt{0, s})
 	return s
+}
+
+// kernelImage returns what maps the kernel itself, or nil.
+func (tl *timeline) kernelImage() *area {
+	for i := range tl.kernel.areas {
+		if a := &tl.kernel.areas[i]; a.obj >= 0 && tl.objects[a.obj].kind == stacks.KindKernel {
+			return a
+		}
+	}
+	return nil
 }
 
 // maxForks bounds how far a name or an address is followed through forks

@@ -100,9 +100,11 @@ func (w *worker) add(misc abi.Misc, payload []byte, place uint64) {
 // stack appends the locations of a sample, leaf first: its callchain, or its ip
 // where it has none.
 func (w *worker) stack(dst []uint32, s *abi.Sample, tk *task, t uint64) []uint32 {
-	var user *space
+	var user, before *space
+	var beforeTime uint64
 	if tk.process != nil {
 		user = tk.process.spaceAt(t)
+		before, beforeTime = tk.process.spaceBefore(t)
 	}
 	l := w.locator
 	views := [numViews]view{
@@ -111,6 +113,7 @@ func (w *worker) stack(dst []uint32, s *abi.Sample, tk *task, t uint64) []uint32
 		viewHypervisor:  l.view(nil, t, stacks.KindHypervisor),
 		viewGuestKernel: l.view(&w.tl.guest, t, stacks.KindGuest),
 		viewGuestUser:   l.view(nil, t, stacks.KindGuest),
+		viewBeforeExec:  l.view(before, beforeTime, stacks.KindUnknown),
 	}
 	if s.HasChain {
 		dst = l.chain(dst, s, &views)
