@@ -309,6 +309,7 @@ func TestKernelUnavailable(t *testing.T) {
 		{"other machine", Options{Foreign: true}, Mapping{Kind: Kernel}, ErrForeign},
 		{"other machine's module", Options{Foreign: true}, Mapping{Kind: Module, Path: "[x]"}, ErrForeign},
 		{"other boot", Options{}, Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", Offset: 0x1234000}, ErrForeign},
+		{"other machine's file", Options{Foreign: true}, Mapping{Kind: User, Path: "/proc/self/exe"}, ErrForeign},
 		{"other vdso", Options{Foreign: true}, Mapping{Kind: VDSO}, ErrForeign},
 		{"other map", Options{Foreign: true}, Mapping{Kind: Anon, PID: 1}, ErrForeign},
 		{"heap", Options{}, Mapping{Kind: Other}, ErrNoSymbols},

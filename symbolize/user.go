@@ -46,6 +46,9 @@ func (s *Symbolizer) userTable(m Mapping) (Table, error) {
 		}
 	}
 	var why error
+	if s.opts.Foreign && s.opts.Root == "" && m.BuildID == "" {
+		return nil, fmt.Errorf("%w, and without a build id", ErrForeign)
+	}
 	for _, p := range s.places(m) {
 		t, err := s.file(p, m)
 		if err == nil {

@@ -160,6 +160,26 @@ func TestEveryFunctionOfReadelf(t *testing.T) {
 	}
 }
 
+// TestFunctionsEndWithTheirSection looks for _init, which has no size, where
+// stubs follow its section.
+func TestFunctionsEndWithTheirSection(t *testing.T) {
+	f := open(t, build(t), Options{})
+	for _, name := range []string{".plt", ".plt.got"} {
+		sec := f.elf.Section(name)
+		if sec == nil {
+			t.Fatalf("no section %s", name)
+		}
+		for addr := sec.Addr; addr < sec.Addr+sec.Size; addr++ {
+			if sym, ok := f.Lookup(addr); ok && !sym.PLT {
+				t.Fatalf("Lookup(%#x) in %s = %+v", addr, name, sym)
+			}
+		}
+	}
+	if sym, ok := f.Lookup(f.elf.Section(".init").Addr); !ok || sym.Name != "_init" {
+		t.Errorf("start of .init is %+v", sym)
+	}
+}
+
 func TestPLTAgainstObjdump(t *testing.T) {
 	require(t, "objdump")
 	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+)@plt>:`)
