@@ -17,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) {
 	ShimMain()
+	if at, err := strconv.Atoi(os.Getenv("KPROF_SHIFTER")); err == nil {
+		shifter(strings.Split(os.Args[1], ":"), at)
+	}
 	os.Exit(m.Run())
 }
 

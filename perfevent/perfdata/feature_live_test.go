@@ -1,0 +1,94 @@
+package perfdata
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"kprof/perfevent/abi"
+)
+
+// Features that perf wrote are encoded again to the same bytes; build ids, whose
+// entries perf leaves without a record type, to the same build ids. Features that
+// say nothing are not written.
+func TestFeaturesOfPerf(t *testing.T) {
+	requirePerf(t)
+	for _, name := range []string{"three", "group", "buildid"} {
+		file := perfRecord(t, liveRecordings[name]...)
+		f := parseHead(t, file).features
+		bodies := fileFeatures(file)
+		if len(bodies) < 15 {
+			t.Errorf("%s: only %d features", name, len(bodies))
+		}
+		for id, body := range bodies {
+			got := f.Append(nil, id, abi.LittleEndian)
+			if id == FeatureBuildID {
+				var again Features
+				if err := again.Decode(id, got, abi.LittleEndian); err != nil || !cmp.Equal(again.BuildIDs, f.BuildIDs) || len(got) != len(body) {
+					t.Errorf("%s: build ids changed: %v", name, err)
+				}
+				continue
+			}
+			if empty := bytes.Trim(body, "\x00"); !bytes.Equal(got, body) && len(got)+len(empty) > 0 {
+				t.Errorf("%s: feature %v\n-perf +ours\n%s", name, id, cmp.Diff(body, got))
+			}
+		}
+	}
+}
+
+// Tracing data read from tracefs are what perf writes.
+func TestTracingDataOfPerf(t *testing.T) {
+	requirePerf(t)
+	f := parseHead(t, perfRecord(t, liveRecordings["three"]...)).features
+	want, err := DecodeTracingData(f.TracingData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadTracingData(os.DirFS(filepath.Dir(tracefsRoot)), f.Events, abi.LittleEndian, 8, os.Getpagesize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Cmdlines, want.Cmdlines = "", "" // change as tasks come and go
+	byID := cmpopts.SortSlices(func(a, b Tracepoint) bool { return a.ID < b.ID })
+	if d := cmp.Diff(want, got, byID); d != "" {
+		t.Errorf("-perf +ours\n%s", clip(d))
+	}
+}
+
+// The features in the recordings of others survive a second encoding.
+func TestFeaturesOfCorpus(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join(os.Getenv("KPROF_CORPUS"), "*"))
+	if len(files) == 0 {
+		t.Skip("KPROF_CORPUS names no directory with recordings")
+	}
+	bodies := 0
+	for _, name := range files {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		var f, g Features
+		for id := range features {
+			body, ok := fileFeatures(file)[Feature(id)]
+			if !ok {
+				continue
+			}
+			if err := f.Decode(Feature(id), body, abi.LittleEndian); err != nil {
+				t.Logf("%s: %v", filepath.Base(name), err)
+				continue
+			}
+			bodies++
+			if again := f.Append(nil, Feature(id), abi.LittleEndian); len(again) > 0 {
+				g.CPUs = f.CPUs
+				if err := g.Decode(Feature(id), again, abi.LittleEndian); err != nil {
+					t.Errorf("%s: encoded again: %v", filepath.Base(name), err)
+				}
+			}
+		}
+	}
+	t.Logf("%d features in %d files", bodies, len(files))
+}
