@@ -46,11 +46,13 @@ func Folded(w io.Writer, s *stacks.Set, o FoldedOptions) error {
 	return nil
 }
 
-// line is a distinct folded line: the row that stands for it, and its weight.
+// line is a distinct folded line: of the rows that it stands for, the stack and
+// labels of the first, and the sum of the weights.
 type line struct {
-	row    uint32
+	stack  stacks.StackID
+	labels stacks.LabelsID
 	weight int64
-	key    uint64 // while being sorted
+	key    uint64 // its hash while rows are merged, part of its ranks while sorted
 }
 
 // frames holds the names of a Set's frames, each once, and which of them each
@@ -162,16 +164,16 @@ func (f *frames) comms(s *stacks.Set, n frameNamer) {
 	}
 }
 
-// appendRow appends the names of a row, from the root to the leaf, at least one.
-func (f *frames) appendRow(dst []uint32, s *stacks.Set, row uint32) []uint32 {
-	x := s.Sample(int(row))
+// appendNames appends the names of a stack under its comm, from the root to the
+// leaf, at least one.
+func (f *frames) appendNames(dst []uint32, s *stacks.Set, id stacks.StackID, labels stacks.LabelsID) []uint32 {
 	start := len(dst)
-	r := f.comm[x.Labels]
+	r := f.comm[labels]
 	if r.name != none {
 		dst = append(dst, r.name)
 	}
 	first := len(dst)
-	stack := s.Stack(x.Stack)
+	stack := s.Stack(id)
 	for i := len(stack) - 1; i >= 0; i-- {
 		id := f.one[stack[i]]
 		if id < many {
@@ -189,4 +191,26 @@ func (f *frames) appendRow(dst []uint32, s *stacks.Set, row uint32) []uint32 {
 		dst = append(dst, f.nothing)
 	}
 	return dst
+}
+
+// window is names[from:to] of what appendNames appends to nothing, as far as
+// there are that many, and whether the last of them is the last of all. It looks
+// at no more of the stack than it has to where each location is one name.
+func (f *frames) window(dst []uint32, s *stacks.Set, l *line, from, to int) (names []uint32, last bool) {
+	r := f.comm[l.labels]
+	if len(f.lists) > 0 || r.java || r.name == none {
+		names = f.appendNames(dst, s, l.stack, l.labels)
+		n := len(names)
+		return names[min(from, n):min(to, n)], from < n && n <= to
+	}
+	if from == 0 {
+		dst = append(dst, r.name)
+		from++
+	}
+	stack := s.Stack(l.stack)
+	n := len(stack) + 1
+	for i := from; i < min(to, n); i++ {
+		dst = append(dst, f.one[stack[n-1-i]])
+	}
+	return dst, len(dst) > 0 && n <= to
 }

@@ -33,10 +33,11 @@ func mergeRows(s *stacks.Set, f *frames, o FoldedOptions) []line {
 	each(w, func(i int) {
 		var names []uint32
 		for row := n * i / w; row < n*(i+1)/w; row++ {
-			if s.Sample(row).Event != o.Event {
+			x := s.Sample(row)
+			if x.Event != o.Event {
 				continue
 			}
-			names = f.appendRow(names[:0], s, uint32(row))
+			names = f.appendNames(names[:0], s, x.Stack, x.Labels)
 			hashes[row] = hashNames(seed, names)
 		}
 	})
@@ -73,11 +74,11 @@ func gather(s *stacks.Set, f *frames, o FoldedOptions, hashes []uint64, i, w int
 		at := h & mask
 		for ; slots[at] != 0; at = (at + 1) & mask {
 			l := &lines[slots[at]-1]
-			if hashes[l.row] != h {
+			if l.key != h {
 				continue
 			}
-			a = f.appendRow(a[:0], s, l.row)
-			b = f.appendRow(b[:0], s, uint32(row))
+			a = f.appendNames(a[:0], s, l.stack, l.labels)
+			b = f.appendNames(b[:0], s, x.Stack, x.Labels)
 			if slices.Equal(a, b) {
 				l.weight += weight
 				break
@@ -86,13 +87,16 @@ func gather(s *stacks.Set, f *frames, o FoldedOptions, hashes []uint64, i, w int
 		if slots[at] != 0 {
 			continue
 		}
-		lines = append(lines, line{row: uint32(row), weight: weight})
+		if len(lines) == cap(lines) {
+			lines = slices.Grow(lines, len(lines)+1) // twice, where append would copy at every 1.25
+		}
+		lines = append(lines, line{x.Stack, x.Labels, weight, h})
 		slots[at] = uint32(len(lines))
 		if 4*len(lines) > 3*len(slots) {
 			slots = make([]uint32, 2*len(slots))
 			mask = uint64(len(slots) - 1)
 			for k, l := range lines {
-				at := hashes[l.row] & mask
+				at := l.key & mask
 				for slots[at] != 0 {
 					at = (at + 1) & mask
 				}

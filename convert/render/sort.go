@@ -119,20 +119,17 @@ func (r *sorter) fill(lines []line, word int) bool {
 	}
 	per := 64 / r.width
 	var buf [128]uint32
-	names := buf[:0]
 	for i := range lines {
-		names = r.frames.appendRow(names[:0], r.set, lines[i].row)
+		names, ends := r.frames.window(buf[:0], r.set, &lines[i], word*per, (word+1)*per)
 		var key uint64
-		for k := word * per; k < (word+1)*per; k++ {
-			key <<= r.width
-			switch {
-			case k < len(names)-1:
-				key |= uint64(r.inner[names[k]])
-			case k == len(names)-1:
-				key |= uint64(r.last[names[k]])
+		for k, id := range names {
+			rank := r.inner[id]
+			if ends && k == len(names)-1 {
+				rank = r.last[id]
 			}
+			key = key<<r.width | uint64(rank)
 		}
-		lines[i].key = key
+		lines[i].key = key << (r.width * (per - len(names)))
 	}
 	return true
 }
