@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,14 +25,18 @@ import (
 // exec must leave from the main thread: events belong to a task, and when
 // another thread execs it takes the place of the leader, whose events are gone.
 // So the shim locks its main goroutine to the main thread from init on.
+//
+// Start and Release belong to one goroutine; Wait may be called by another at
+// the same time, also before Start.
 type Command struct {
 	argv   []string
 	cmd    *exec.Cmd
-	gate   *os.File // a byte lets the shim go, its end makes the shim exit
+	gate   *os.File // a byte lets the shim go, its end makes the shim exit; nil after Start and Release
 	status *os.File // errno of a failed exec; its end means success
-	waited bool
-	code   int
-	err    error
+
+	wait sync.Once
+	code int
+	err  error
 }
 
 // LaunchOptions are what a command inherits. The zero value is what the caller
@@ -167,18 +171,13 @@ func (c *Command) Start() error {
 		return fmt.Errorf("start %q: %w", c.argv[0], os.ErrClosed)
 	}
 	_, err := c.gate.Write([]byte("g"))
-	if cerr := c.gate.Close(); err == nil {
-		err = cerr
-	}
+	err = errors.Join(err, c.gate.Close())
 	c.gate = nil
-	if err != nil {
+	b, rerr := io.ReadAll(c.status)
+	if err = errors.Join(err, rerr, c.status.Close()); err != nil {
 		return fmt.Errorf("start %q: %w", c.argv[0], err) // the shim is gone
 	}
-	b, err := io.ReadAll(c.status)
-	if err != nil {
-		return fmt.Errorf("start %q: %w", c.argv[0], err)
-	}
-	if errno, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+	if errno, err := strconv.Atoi(string(b)); err == nil {
 		return fmt.Errorf("start %q: %w", c.argv[0], syscall.Errno(errno))
 	}
 	return nil
@@ -188,31 +187,19 @@ func (c *Command) Start() error {
 // it: 128+n when signal n ended it. The error is one of waiting, not of the
 // command. Further calls return the same.
 func (c *Command) Wait() (int, error) {
-	if c.waited {
-		return c.code, c.err
-	}
-	c.waited = true
-	err := c.cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		c.err = fmt.Errorf("wait for %q: %w", c.argv[0], err)
-	}
-	if c.gate != nil {
-		err = errors.Join(c.gate.Close(), c.status.Close())
-		c.gate = nil
-	} else {
-		err = c.status.Close()
-	}
-	if c.err == nil && err != nil {
-		c.err = fmt.Errorf("wait for %q: %w", c.argv[0], err)
-	}
-	if st := c.cmd.ProcessState; st != nil {
-		ws := st.Sys().(syscall.WaitStatus)
+	c.wait.Do(func() {
+		err := c.cmd.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			c.err = fmt.Errorf("wait for %q: %w", c.argv[0], err)
+			return
+		}
+		ws := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 		c.code = ws.ExitStatus()
 		if ws.Signaled() {
 			c.code = 128 + int(ws.Signal())
 		}
-	}
+	})
 	return c.code, c.err
 }
 
@@ -231,7 +218,7 @@ func (c *Command) Release() error {
 	if c.gate == nil {
 		return nil
 	}
-	err := c.gate.Close()
+	err := errors.Join(c.gate.Close(), c.status.Close())
 	c.gate = nil
 	_, werr := c.Wait()
 	return errors.Join(err, werr)
