@@ -91,6 +91,12 @@ func checkCounts(t *testing.T, st Stats, s *sink) {
 	var lost uint64
 	for _, e := range st.Events {
 		lost += e.Lost
+		if strings.HasPrefix(e.Name, "sched:sched_wak") {
+			// Linux 6.18 counts, but does not always sample, tracepoints that
+			// an interrupt hits on an idle CPU; perf record and perf stat
+			// differ in the same way.
+			continue
+		}
 		if e.Name != perfevent.SidebandName && e.Hits != e.Samples+e.Lost {
 			t.Errorf("%s: %d hits, %d samples and %d lost: %d are missing", e.Name, e.Hits, e.Samples, e.Lost, int64(e.Hits-e.Samples-e.Lost))
 		}

@@ -28,7 +28,10 @@ type Stats struct {
 	Notes []string // what the user should know: sentences without a full stop
 }
 
-// EventStats are the counts of one event, summed over its counters.
+// EventStats are the counts of one event, summed over its counters. With a
+// period of 1 and hits that weigh 1, Hits is Samples + Lost. Linux 6.18 breaks
+// that for tracepoints that an interrupt hits on an idle CPU, such as
+// sched:sched_wakeup: some are counted and neither sampled nor lost.
 type EventStats struct {
 	Name      string
 	Hits      uint64 // counted by the kernel, read(2)
