@@ -104,7 +104,9 @@ func (c *Collector) release() (settled uint64) {
 	var earliest uint64
 	c.each(c.held, func(h abi.Header, payload []byte) {
 		if h.Type == abi.RecordSample {
-			c.worker.add(h.Misc, payload, place)
+			if r, ok := c.worker.row(h.Misc, payload, place); ok {
+				c.worker.add(&r, c.worker.locs)
+			}
 			if t := c.worker.sample.Time; earliest == 0 || t < earliest {
 				earliest = t
 			}

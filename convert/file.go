@@ -10,8 +10,6 @@ package convert
 import (
 	"context"
 	"errors"
-	"runtime"
-	"sync"
 
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
@@ -44,31 +42,13 @@ type walked struct {
 	sideband  *sideband
 	samples   []uint64 // by index of event
 	truncated error
-
-	// parts are places where the second walk may begin.
-	parts      []part
-	end        int64 // of the readable records
-	compressed bool
 }
-
-// part begins at a record.
-type part struct {
-	off   int64
-	place uint64 // ordinal number of the record
-}
-
-// numParts is into how many parts a file is cut, whatever the number of workers,
-// so that some balance is left where stacks differ in depth.
-const numParts = 64
 
 // cancelEvery is how many records are read between two looks at the context.
 const cancelEvery = 1 << 16
 
 func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 	wk := &walked{sideband: &sideband{tl: newTimeline(), events: r.Events, clock: clockOf(r.Events)}}
-	lo, hi, whole := r.DataRange()
-	wk.end = hi
-	step := max((hi-lo)/numParts, 1)
 	var place uint64
 	for rec, err := range r.Records() {
 		if err != nil {
@@ -76,22 +56,16 @@ func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 			if !errors.As(err, &t) {
 				return nil, err
 			}
-			wk.truncated, wk.end = err, t.Offset
+			wk.truncated = err
 			break
 		}
 		if place%cancelEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if whole && rec.Offset >= lo+int64(len(wk.parts))*step {
-			wk.parts = append(wk.parts, part{rec.Offset, place})
-		}
 		switch rec.Type {
 		case abi.RecordSample:
 			wk.sideband.counts[abi.RecordSample]++
 			wk.countSample(r.Events, rec.Payload)
-		case abi.RecordCompressed, abi.RecordCompressed2:
-			wk.compressed = true
-			wk.sideband.count(rec.Type)
 		default:
 			wk.sideband.take(rec.Header, rec.Payload, place)
 		}
@@ -118,44 +92,48 @@ func (wk *walked) newWorker(events *perfdata.EventSet, opts *Options) *worker {
 	return w
 }
 
-// secondWalk takes the samples. Each worker has a row of consecutive parts.
+// secondWalk takes the samples, in two stages that run side by side: one
+// goroutine reads them and finds their locations, the caller's adds them to the
+// Set, in the same order. Both wait for memory most of the time.
 func (wk *walked) secondWalk(ctx context.Context, r *perfdata.Reader, opts *Options) (*worker, error) {
-	workers := opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+	w := wk.newWorker(r.Events, opts)
+	wk.order(w)
+	full := make(chan *batch, numBatches)
+	free := make(chan *batch, numBatches)
+	for range numBatches {
+		free <- &batch{}
 	}
-	workers = min(workers, len(wk.parts))
-	if wk.compressed || workers <= 1 {
-		w := wk.newWorker(r.Events, opts)
-		wk.order(w)
-		return w, wk.walkAll(ctx, r, w)
+	var err error
+	go func() {
+		defer close(full)
+		err = readRows(ctx, r, w, full, free)
+	}()
+	for b := range full {
+		b.addTo(w)
+		free <- b
 	}
-	ws := make([]*worker, workers)
-	errs := make([]error, workers)
-	var wg sync.WaitGroup
-	for i := range ws {
-		ws[i] = wk.newWorker(r.Events, opts)
-		if i == 0 {
-			wk.order(ws[i])
-		}
-		from := wk.parts[i*len(wk.parts)/workers]
-		to := wk.end
-		if i+1 < workers {
-			to = wk.parts[(i+1)*len(wk.parts)/workers].off
-		}
-		wg.Go(func() {
-			errs[i] = walkPart(ctx, r, ws[i], from, to)
-		})
+	return w, err
+}
+
+// batch is rows on their way from one stage to the next.
+type batch struct {
+	rows []row
+	ends []int // of each row's locations in locs
+	locs []uint32
+}
+
+const (
+	numBatches = 4
+	batchRows  = 1 << 10
+)
+
+func (b *batch) addTo(w *worker) {
+	from := 0
+	for i := range b.rows {
+		w.add(&b.rows[i], b.locs[from:b.ends[i]])
+		from = b.ends[i]
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	for i := 1; i < workers; i++ {
-		ws[0].merge(ws[i])
-		ws[i] = nil
-	}
-	return ws[0], nil
+	b.rows, b.ends, b.locs = b.rows[:0], b.ends[:0], b.locs[:0]
 }
 
 // order gives the Set its events in the order of the recording.
@@ -168,23 +146,10 @@ func (wk *walked) order(w *worker) {
 	}
 }
 
-func walkPart(ctx context.Context, r *perfdata.Reader, w *worker, from part, to int64) error {
-	place := from.place
-	for rec, err := range r.RecordsIn(from.off, to) {
-		if err != nil {
-			return err
-		}
-		if rec.Type == abi.RecordSample {
-			w.add(rec.Misc, rec.Payload, place)
-		}
-		if place++; place%cancelEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-func (wk *walked) walkAll(ctx context.Context, r *perfdata.Reader, w *worker) error {
+// readRows is the first stage.
+func readRows(ctx context.Context, r *perfdata.Reader, w *worker, full chan<- *batch, free <-chan *batch) error {
+	b := <-free
+	defer func() { full <- b }()
 	var place uint64
 	for rec, err := range r.Records() {
 		var t *perfdata.TruncatedError
@@ -195,7 +160,15 @@ func (wk *walked) walkAll(ctx context.Context, r *perfdata.Reader, w *worker) er
 			return err
 		}
 		if rec.Type == abi.RecordSample {
-			w.add(rec.Misc, rec.Payload, place)
+			if row, ok := w.row(rec.Misc, rec.Payload, place); ok {
+				b.rows = append(b.rows, row)
+				b.locs = append(b.locs, w.locs...)
+				b.ends = append(b.ends, len(b.locs))
+				if len(b.rows) == batchRows {
+					full <- b
+					b = <-free
+				}
+			}
 		}
 		if place++; place%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()

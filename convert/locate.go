@@ -12,9 +12,9 @@ type locator struct {
 	tl  *timeline
 	set *stacks.Set
 
-	locs     map[locationKey]uint32
+	locs     locationTable
 	segments map[int32][]segment // of each object
-	origins  []origin            // of each location, in order
+	unmapped uint64              // locations where nothing is mapped
 	cache    []cached
 }
 
@@ -50,7 +50,7 @@ const cacheBits = 15
 func newLocator(tl *timeline, set *stacks.Set) *locator {
 	return &locator{
 		tl: tl, set: set,
-		locs:     map[locationKey]uint32{},
+		locs:     newLocationTable(),
 		segments: map[int32][]segment{},
 		cache:    make([]cached, 1<<cacheBits),
 	}
@@ -106,8 +106,9 @@ func (l *locator) intern(o origin) uint32 {
 			key.addr = o.addr - o.area.start + o.area.off
 		}
 	}
-	if loc, ok := l.locs[key]; ok {
-		return loc
+	slot, known := l.locs.find(key)
+	if known {
+		return l.locs.slots[slot].loc
 	}
 	mapping, addr := int32(stacks.NoMapping), o.addr
 	if o.area != nil {
@@ -118,8 +119,10 @@ func (l *locator) intern(o origin) uint32 {
 		}
 	}
 	loc := l.set.AddLocation(mapping, addr, key.kind)
-	l.locs[key] = loc
-	l.origins = append(l.origins, o)
+	l.locs.put(slot, key, loc)
+	if mapping < 0 {
+		l.unmapped++
+	}
 	return loc
 }
 

@@ -19,10 +19,6 @@ type Options struct {
 	From, To uint64
 
 	Labels Labels // labels besides comm and pid
-
-	// Workers is how many goroutines convert a file, 0 for one a CPU. The
-	// result does not depend on it.
-	Workers int
 }
 
 // Labels is a set of labels that multiply the distinct samples.

@@ -124,6 +124,8 @@ func stats(sb *sideband, w *worker) Stats {
 		Unnamed:      w.stats.unnamed,
 		FirstTime:    w.stats.first,
 		LastTime:     w.stats.last,
+
+		UnmappedFrames: w.locator.unmapped,
 	}
 	for t, n := range sb.counts {
 		if n > 0 {
@@ -138,11 +140,6 @@ func stats(sb *sideband, w *worker) Stats {
 		s.Samples = append(s.Samples, EventSamples{
 			Name: e.Name, Samples: w.stats.samples[i], Taken: w.stats.taken[i], Period: w.stats.period[i],
 		})
-	}
-	for _, o := range w.locator.origins {
-		if o.area == nil {
-			s.UnmappedFrames++
-		}
 	}
 	return s
 }

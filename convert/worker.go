@@ -9,9 +9,8 @@ import (
 	"kprof/perfevent/perfdata"
 )
 
-// worker aggregates samples into a Set of its own. Several workers take
-// consecutive parts of one recording; merging their sets in order gives the
-// set that one worker would have made of the whole.
+// worker turns samples into rows of a Set: locations, labels and values. It does
+// not add them: see row.
 type worker struct {
 	tl     *timeline
 	events *perfdata.EventSet
@@ -23,11 +22,9 @@ type worker struct {
 	stats   workerStats
 
 	columns []int // of the Set's events by index of the recording's, -1 before the first sample
-	comms   []nameID
 	sample  abi.Sample
-	locs    []uint32
-	values  [2]int64
-	tasks   []task // direct-mapped cache by tid
+	locs    []uint32 // of the row
+	tasks   []task   // direct-mapped cache by tid
 	labels  map[labelKey]stacks.LabelsID
 }
 
@@ -63,19 +60,28 @@ func newWorker(tl *timeline, events *perfdata.EventSet, opts *Options) *worker {
 	}
 }
 
-// add takes in a sample. place is its ordinal number among all records.
-func (w *worker) add(misc abi.Misc, payload []byte, place uint64) {
+// row is a sample as the Set takes it, but for its locations.
+type row struct {
+	event  int
+	labels stacks.LabelsID
+	values [2]int64 // 1, and the period
+}
+
+// row makes a sample a row, whose locations are in w.locs until the next call.
+// It returns false for a sample that is left out. place is its ordinal number
+// among all records.
+func (w *worker) row(misc abi.Misc, payload []byte, place uint64) (r row, ok bool) {
 	e := w.events.OfSample(payload)
 	if e == nil {
 		w.stats.unknownEvent++
-		return
+		return r, false
 	}
 	w.grow(e.Index)
 	w.stats.samples[e.Index]++
 	s := &w.sample
 	if err := e.Layout.DecodeSample(s, misc, payload); err != nil {
 		w.stats.bad++
-		return
+		return r, false
 	}
 	t := s.Time
 	if w.clock.byPlace {
@@ -87,14 +93,18 @@ func (w *worker) add(misc abi.Misc, payload []byte, place uint64) {
 		name = tk.thread.nameAt(t)
 	}
 	if w.opts.selects() && !w.selected(e, s, name) {
-		return
+		return r, false
 	}
 	if name == noName && s.TID != 0 {
 		w.stats.unnamed++
 	}
-	w.count(e, s)
 	w.locs = w.stack(w.locs[:0], s, tk, t)
-	w.set.Add(w.column(e), w.set.Intern(w.locs), w.labelsOf(s, name), w.values[:]...)
+	return row{w.column(e), w.labelsOf(s, name), [2]int64{1, w.count(e, s)}}, true
+}
+
+// add puts a row into the Set.
+func (w *worker) add(r *row, locs []uint32) {
+	w.set.Add(r.event, w.set.Intern(locs), r.labels, r.values[:]...)
 }
 
 // stack appends the locations of a sample, leaf first: its callchain, or its ip
@@ -124,8 +134,8 @@ func (w *worker) stack(dst []uint32, s *abi.Sample, tk *task, t uint64) []uint32
 	return dst
 }
 
-// count sums up a sample and sets w.values: the sample itself and its period.
-func (w *worker) count(e *perfdata.Event, s *abi.Sample) {
+// count sums up a sample and returns its period.
+func (w *worker) count(e *perfdata.Event, s *abi.Sample) int64 {
 	period := s.Period
 	if e.Attr.SampleType&abi.SamplePeriod == 0 {
 		period = 1
@@ -142,7 +152,7 @@ func (w *worker) count(e *perfdata.Event, s *abi.Sample) {
 		}
 		st.last = max(st.last, s.Time)
 	}
-	w.values = [2]int64{1, int64(period)}
+	return int64(period)
 }
 
 // task returns the process and the thread of a sample, as far as they are known.
@@ -229,54 +239,4 @@ func (w *worker) column(e *perfdata.Event) int {
 // setEvent describes an event in a Set: samples and the sum of periods.
 func setEvent(e *perfdata.Event) stacks.Event {
 	return stacks.Event{Name: e.Name, Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: e.Name, Unit: "count"}}}
-}
-
-// merge adds what w2 made of the part of the recording after w's.
-func (w *worker) merge(w2 *worker) {
-	locs := make([]uint32, len(w2.locator.origins))
-	for i, o := range w2.locator.origins {
-		locs[i] = w.locator.intern(o)
-	}
-	labels := make([]stacks.LabelsID, w2.set.NumLabels())
-	for i := range labels {
-		labels[i] = w.set.InternLabels(w2.set.Labels(stacks.LabelsID(i)))
-	}
-	events := make([]int, len(w2.set.Events))
-	for i, c := range w2.columns {
-		if c >= 0 {
-			w.grow(i)
-			events[c] = w.column(w.events.Events[i])
-		}
-	}
-	for i := range w2.set.NumSamples() {
-		s := w2.set.Sample(i)
-		w.locs = w.locs[:0]
-		for _, loc := range w2.set.Stack(s.Stack) {
-			w.locs = append(w.locs, locs[loc])
-		}
-		w.set.Add(events[s.Event], w.set.Intern(w.locs), labels[s.Labels], s.Values...)
-	}
-	w.stats.merge(&w2.stats)
-}
-
-func (s *workerStats) merge(s2 *workerStats) {
-	add := func(dst, src []uint64) []uint64 {
-		for len(dst) < len(src) {
-			dst = append(dst, 0)
-		}
-		for i, n := range src {
-			dst[i] += n
-		}
-		return dst
-	}
-	s.samples = add(s.samples, s2.samples)
-	s.taken = add(s.taken, s2.taken)
-	s.period = add(s.period, s2.period)
-	s.unknownEvent += s2.unknownEvent
-	s.bad += s2.bad
-	s.unnamed += s2.unnamed
-	if s2.first != 0 && (s.first == 0 || s2.first < s.first) {
-		s.first = s2.first
-	}
-	s.last = max(s.last, s2.last)
 }

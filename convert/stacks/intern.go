@@ -9,7 +9,7 @@ import (
 )
 
 // MaxDepth is the largest number of locations a stack may have.
-const MaxDepth = blockSize - 1
+const MaxDepth = blockSize - chainHead
 
 // MaxColumns is the largest number of value columns an event may have.
 const MaxColumns = valueBlock
@@ -21,7 +21,9 @@ const blockSize = 1 << 18
 const maxBlocks = 1 << 32 / blockSize
 
 // chainTable interns slices of uint32. Chains lie in blocks that never move, each
-// preceded by its length; pos[id] is the global word index of that length.
+// behind a head of two words: its length, and a word for the rowTable, which so
+// finds it where memory has just been touched. pos[id] is the global word index
+// of the head.
 // The hash table holds a tag beside each id so that a miss seldom touches the
 // arena. Ids are given in order of first appearance, whatever the hash.
 type chainTable struct {
@@ -48,7 +50,16 @@ func (t *chainTable) at(id uint32) []uint32 {
 	b := t.blocks[p/blockSize]
 	o := p % blockSize
 	n := b[o]
-	return b[o+1 : o+1+n : o+1+n]
+	return b[o+chainHead : o+chainHead+n : o+chainHead+n]
+}
+
+// chainHead is the number of words before a chain.
+const chainHead = 2
+
+// mark returns the second word of the head of a chain, 0 at first.
+func (t *chainTable) mark(id uint32) *uint32 {
+	p := t.pos[id]
+	return &t.blocks[p/blockSize][p%blockSize+1]
 }
 
 func (t *chainTable) intern(c []uint32) uint32 {
@@ -78,7 +89,7 @@ func (t *chainTable) store(c []uint32) uint32 {
 		panic(fmt.Sprintf("stacks: a stack of %d locations, at most %d can be stored", len(c), MaxDepth))
 	}
 	last := len(t.blocks) - 1
-	if last < 0 || blockSize-len(t.blocks[last]) < len(c)+1 {
+	if last < 0 || blockSize-len(t.blocks[last]) < len(c)+chainHead {
 		t.blocks = append(t.blocks, make([]uint32, 0, blockSize))
 		last++
 	}
@@ -87,7 +98,7 @@ func (t *chainTable) store(c []uint32) uint32 {
 	}
 	b := t.blocks[last]
 	p := uint32(last*blockSize + len(b))
-	b = append(b, uint32(len(c)))
+	b = append(b, uint32(len(c)), 0)
 	t.blocks[last] = append(b, c...)
 	return p
 }
@@ -141,12 +152,15 @@ const (
 	valueBlock = 1 << 14
 )
 
-// rowTable sums values by (event, stack, labels).
+// rowTable sums values by (event, stack, labels). The first row of a stack is
+// found by the mark of its chain; only the others are hashed. Most stacks have
+// one row.
 type rowTable struct {
 	n      int
 	rows   [][]row
 	values [][]int64
-	slots  []uint32 // row+1, or 0
+	slots  []slot // of rows that are not the first of their stack
+	hashed int    // of these
 	seed   uint64
 }
 
@@ -154,12 +168,12 @@ type rowTable struct {
 type row struct{ event, stack, labels, value uint32 }
 
 func (t *rowTable) init() {
-	t.slots = make([]uint32, 1<<8)
+	t.slots = make([]slot, 1<<8)
 	t.seed = randomSeed()
 }
 
-func (t *rowTable) hash(event, stack, labels uint32) uint32 {
-	return uint32(fold(uint64(stack)|uint64(labels)<<32^t.seed, uint64(event)^0xa0761d6478bd642f))
+func (t *rowTable) hash(event, stack, labels uint32) uint64 {
+	return fold(uint64(stack)|uint64(labels)<<32^t.seed, uint64(event)^0xa0761d6478bd642f)
 }
 
 func (t *rowTable) at(i int) *row { return &t.rows[i/rowBlock][i%rowBlock] }
@@ -172,24 +186,42 @@ func (t *rowTable) valuesAt(p uint32, n int) []int64 {
 	return t.values[p/valueBlock][o : o+n : o+n]
 }
 
-func (t *rowTable) add(event, stack, labels uint32, values []int64) {
-	mask := uint32(len(t.slots) - 1)
-	i := t.hash(event, stack, labels) & mask
-	for ; t.slots[i] != 0; i = (i + 1) & mask {
-		r := t.at(int(t.slots[i] - 1))
-		if r.stack == stack && r.labels == labels && r.event == event {
-			sums := t.valuesAt(r.value, len(values))
-			for c, v := range values {
-				sums[c] += v
-			}
+// add adds values to a row. first is the mark of the stack's chain.
+func (t *rowTable) add(event, stack, labels uint32, values []int64, first *uint32) {
+	if *first == 0 {
+		t.push(row{event, stack, labels, t.store(values)})
+		*first = uint32(t.n)
+		return
+	}
+	if t.addTo(*first-1, event, stack, labels, values) {
+		return
+	}
+	h := t.hash(event, stack, labels)
+	tag, mask := uint32(h>>32), uint32(len(t.slots)-1)
+	i := uint32(h) & mask
+	for ; t.slots[i].id != 0; i = (i + 1) & mask {
+		if t.slots[i].tag == tag && t.addTo(t.slots[i].id-1, event, stack, labels, values) {
 			return
 		}
 	}
 	t.push(row{event, stack, labels, t.store(values)})
-	t.slots[i] = uint32(t.n)
-	if t.n*4 > len(t.slots)*3 {
+	t.slots[i] = slot{tag, uint32(t.n)}
+	if t.hashed++; t.hashed*4 > len(t.slots)*3 {
 		t.grow()
 	}
+}
+
+// addTo adds values to row id if it is the one meant.
+func (t *rowTable) addTo(id, event, stack, labels uint32, values []int64) bool {
+	r := t.at(int(id))
+	if r.stack != stack || r.labels != labels || r.event != event {
+		return false
+	}
+	sums := t.valuesAt(r.value, len(values))
+	for c, v := range values {
+		sums[c] += v
+	}
+	return true
 }
 
 func (t *rowTable) push(r row) {
@@ -217,15 +249,19 @@ func (t *rowTable) store(values []int64) uint32 {
 }
 
 func (t *rowTable) grow() {
-	t.slots = make([]uint32, 2*len(t.slots))
+	old := t.slots
+	t.slots = make([]slot, 2*len(old))
 	mask := uint32(len(t.slots) - 1)
-	for id := range t.n {
-		r := t.at(id)
-		i := t.hash(r.event, r.stack, r.labels) & mask
-		for t.slots[i] != 0 {
+	for _, s := range old {
+		if s.id == 0 {
+			continue
+		}
+		r := t.at(int(s.id - 1))
+		i := uint32(t.hash(r.event, r.stack, r.labels)) & mask
+		for t.slots[i].id != 0 {
 			i = (i + 1) & mask
 		}
-		t.slots[i] = uint32(id) + 1
+		t.slots[i] = s
 	}
 }
 

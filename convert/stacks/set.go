@@ -230,7 +230,7 @@ func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) {
 	if len(values) > MaxColumns {
 		panic(fmt.Sprintf("stacks: %d columns, at most %d can be stored", len(values), MaxColumns))
 	}
-	s.rows.add(uint32(event), uint32(stack), uint32(labels), values)
+	s.rows.add(uint32(event), uint32(stack), uint32(labels), values, s.chains.mark(uint32(stack)))
 }
 
 // NumSamples is the number of rows.
