@@ -23,33 +23,57 @@ const defaultInput = "perf.data"
 
 // load reads any input that kprof knows and names its frames.
 func load(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*profile, error) {
-	f := os.Stdin
-	if name != "-" {
-		st, err := os.Stat(name)
-		if errors.Is(err, os.ErrNotExist) && name == defaultInput {
-			return nil, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if st.IsDir() {
-			return nil, fmt.Errorf("%s is a directory, not a recording", name)
-		}
-		if f, err = os.Open(name); err != nil {
-			return nil, err
-		}
-		defer f.Close()
+	f, err := openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if name == "-" {
+		name = "standard input"
 	}
 	p, err := loadFrom(ctx, f, opts, sym)
 	if err != nil {
-		if name == "-" {
-			name = "standard input"
-		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	p.source = name
 	p.tellLost()
 	return p, nil
+}
+
+func openInput(name string) (*os.File, error) {
+	if name == "-" {
+		return os.Stdin, nil
+	}
+	st, err := os.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && name == defaultInput:
+		return nil, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, fmt.Errorf("%s is a directory, not a recording", name)
+	case st.Mode()&os.ModeNamedPipe != 0:
+		return openPipe(name)
+	}
+	return os.Open(name)
+}
+
+// writerWait is how long a pipe may have no writer.
+const writerWait = 3 * time.Second
+
+// openPipe opens a named pipe, but does not wait for ever for somebody to write.
+func openPipe(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	// A pipe that never had a writer is not hung up: poll then waits.
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
+	_, err = unix.Poll(fds, int(writerWait.Milliseconds()))
+	if fds[0].Revents == 0 {
+		return nil, errors.Join(fmt.Errorf("%s is a pipe that nobody writes to", name), f.Close())
+	}
+	return f, err
 }
 
 func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolOptions) (*profile, error) {

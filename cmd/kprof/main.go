@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
+	"kprof/perfevent/tracefs"
 	"kprof/record"
 )
 
@@ -39,11 +38,9 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code)
 
 // run executes a command line and returns the exit code.
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
-	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.Background())
 	var exit exitError
 	var usage usageError
 	switch {
@@ -57,6 +54,10 @@ func run(args []string) int {
 		return exitUsage
 	}
 	messagef("%v", err)
+	var filter *tracefs.FilterError
+	if errors.As(err, &filter) {
+		fmt.Fprintln(os.Stderr, filter.Caret())
+	}
 	return exitFailed
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"kprof/convert/pprof"
 	"kprof/convert/render"
 )
@@ -90,8 +92,9 @@ func (o output) render(w io.Writer, p *profile) error {
 	}
 }
 
-// create calls write with the output. A regular file is written under another
-// name beside it and takes its name when it is whole.
+// create calls write with the output. A regular file is written without a name
+// and gets one when it is whole, so that nothing half-written is ever seen and
+// what was there before is not lost.
 func (o output) create(write func(io.Writer) error) (err error) {
 	if o.name == "-" {
 		return write(os.Stdout)
@@ -106,17 +109,39 @@ func (o output) create(write func(io.Writer) error) (err error) {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(o.name), "."+filepath.Base(o.name)+".")
+	f, publish, err := createUnnamed(o.name)
 	if err != nil {
-		return fmt.Errorf("create %s: %w", o.name, errors.Unwrap(err))
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o666&^umask()), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), o.name)
+	if err = write(f); err == nil {
+		err = publish()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// createUnnamed opens a new file that takes the place of name when publish is
+// called, and vanishes when it is closed before.
+func createUnnamed(name string) (f *os.File, publish func() error, err error) {
+	dir := filepath.Dir(name)
+	// Appending to the name keeps it unique among those that write at once.
+	beside := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o666)
+	if err == nil {
+		f = os.NewFile(uintptr(fd), name)
+		return f, func() error {
+			if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
+				return fmt.Errorf("create %s: %w", name, err)
+			}
+			return os.Rename(beside, name)
+		}, nil
+	}
+	// File systems without O_TMPFILE.
+	f, ferr := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if ferr != nil {
+		if errors.Is(ferr, os.ErrNotExist) || errors.Is(ferr, os.ErrPermission) {
+			ferr = fmt.Errorf("create %s: %w", name, errors.Unwrap(ferr))
+		}
+		return nil, nil, ferr
+	}
+	return f, func() error { return os.Rename(beside, name) }, nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
 	"kprof/record"
@@ -107,10 +109,12 @@ func (f *recordFlags) run(ctx context.Context) error {
 	}()
 
 	if len(f.command) == 0 {
-		return f.session(ctx, opts, out)
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+		defer stop()
+		return f.session(ctx, stop, opts, out)
 	}
 	// Signals end the recording of a command by way of the command.
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd, err := launch(f.command, stop)
 	if err != nil {
@@ -120,7 +124,7 @@ func (f *recordFlags) run(ctx context.Context) error {
 		opts.Target.PIDs, opts.Target.EnableOnExec = []int{cmd.PID()}, true
 	}
 	opts.Start = cmd.start
-	return cmd.result(f.session(ctx, opts, out))
+	return cmd.result(f.session(ctx, stop, opts, out))
 }
 
 // options checks the flags and makes them a session's options.

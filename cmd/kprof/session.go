@@ -14,10 +14,10 @@ import (
 	"kprof/record"
 )
 
-// session opens the events, records, and finishes the output.
-func (f *recordFlags) session(ctx context.Context, opts record.Options, out output) (err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+// session opens the events, records until ctx ends or stop is called, and
+// finishes the output. Stop gives signals back their usual meaning too, so that
+// another Ctrl-C ends a slow finish.
+func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Options, out output) (err error) {
 	start := opts.Start
 	opts.Start = func() error {
 		if f.duration > 0 {
@@ -42,6 +42,7 @@ func (f *recordFlags) session(ctx context.Context, opts record.Options, out outp
 		return err
 	}
 	stats, err := s.Run(ctx, sink)
+	stop()
 	shown.clear()
 	for _, n := range stats.Notes {
 		messagef("%s", n)
