@@ -106,6 +106,10 @@ func (s *stream) next(rec *Record) error {
 	if err != nil {
 		return err
 	}
+	if !ok && h.Type == abi.RecordFinishedRound && s.hi-s.lo == abi.HeaderSize {
+		// How Writer ends a commit: the body is beyond the data.
+		return &TruncatedError{s.off, "it was never closed, its recorder must have been killed"}
+	}
 	if !ok {
 		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are left of a record of %d", s.hi-s.lo, size)}
 	}
