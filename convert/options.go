@@ -45,6 +45,7 @@ type Stats struct {
 	BadSamples     uint64 // samples shorter than their event's layout
 	BadRecords     uint64 // other records that could not be decoded
 	Unnamed        uint64 // samples of threads the recording never named
+	Exited         uint64 // samples of tasks past their exit, whose pid is -1
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
 	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
@@ -83,6 +84,7 @@ func (s *Stats) Losses() []string {
 	add(s.UnknownEvent, "%d samples belong to no event of the recording and are left out")
 	add(s.BadSamples, "%d samples are shorter than their event says and are left out")
 	add(s.BadRecords, "%d records could not be decoded")
+	add(s.Exited, "%d samples are of tasks that had exited and have no pid any more (comm :-1)")
 	add(s.Unnamed, "%d samples are of threads whose name was never recorded")
 	return l
 }

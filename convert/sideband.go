@@ -122,6 +122,7 @@ func stats(sb *sideband, w *worker) Stats {
 		BadSamples:   w.stats.bad,
 		BadRecords:   sb.bad,
 		Unnamed:      w.stats.unnamed,
+		Exited:       w.stats.exited,
 		FirstTime:    w.stats.first,
 		LastTime:     w.stats.last,
 

@@ -30,9 +30,10 @@ type worker struct {
 
 // workerStats are the parts of Stats that samples tell, by index of event.
 type workerStats struct {
-	samples, taken, period     []uint64
-	unknownEvent, bad, unnamed uint64
-	first, last                uint64
+	samples, taken, period []uint64
+	unknownEvent, bad      uint64
+	unnamed, exited        uint64
+	first, last            uint64
 }
 
 type task struct {
@@ -95,7 +96,11 @@ func (w *worker) row(misc abi.Misc, payload []byte, place uint64) (r row, ok boo
 	if w.opts.selects() && !w.selected(e, s, name) {
 		return r, false
 	}
-	if name == noName && s.TID != 0 {
+	switch {
+	case name != noName || s.TID == 0:
+	case s.TID == -1:
+		w.stats.exited++
+	default:
 		w.stats.unnamed++
 	}
 	w.locs = w.stack(w.locs[:0], s, tk, t)
