@@ -1,0 +1,196 @@
+// Tally reads what go test -json printed and says which tests failed and which
+// were skipped, and why.
+//
+//	tally [-may-skip FILE] [-min N] LOG...
+//
+// It ends with "N passed, N failed, N skipped", where a test with subtests
+// counts as these. With -may-skip, a test that was skipped has failed unless
+// FILE names it; with -min, fewer than N passed tests are a failure too.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// event is one line of test2json (go doc test2json).
+type event struct {
+	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64
+}
+
+// id names a test of one run; test is empty for its package as a whole.
+type id struct{ run, pkg, test string }
+
+func (i id) String() string { return strings.TrimSuffix(i.pkg+" "+i.test, " ") }
+
+type result struct {
+	action  string // pass, fail, skip; empty while it runs
+	output  strings.Builder
+	parent  bool    // it has subtests
+	elapsed float64 // in seconds
+}
+
+type tally map[id]*result
+
+func (t tally) at(i id) *result {
+	if t[i] == nil {
+		t[i] = &result{}
+	}
+	return t[i]
+}
+
+func main() {
+	maySkip := flag.String("may-skip", "", "`file` with the tests that may be skipped: a line \"PACKAGE TEST reason\" for each")
+	least := flag.Int("min", 0, "fail when fewer tests than `N` passed")
+	flag.Parse()
+	t := tally{}
+	for _, name := range flag.Args() {
+		if err := t.readFile(name); err != nil {
+			fmt.Fprintln(os.Stderr, "tally:", err)
+			os.Exit(2)
+		}
+	}
+	allowed := map[string]bool{}
+	if *maySkip != "" {
+		var err error
+		if allowed, err = readAllowed(*maySkip); err != nil {
+			fmt.Fprintln(os.Stderr, "tally:", err)
+			os.Exit(2)
+		}
+	}
+	if !t.report(os.Stdout, *maySkip != "", allowed, *least) {
+		os.Exit(1)
+	}
+}
+
+func readAllowed(name string) (map[string]bool, error) {
+	b, err := os.ReadFile(name)
+	allowed := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] != "#" {
+			allowed[f[0]+" "+f[1]] = true
+		}
+	}
+	return allowed, err
+}
+
+func (t tally) readFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return t.read(name, f)
+}
+
+func (t tally) read(run string, r io.Reader) error {
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			t.line(run, line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", run, err)
+		}
+	}
+}
+
+// line takes one line of a log. What is not an event is a message of the go
+// command, which goes wherever the tests of no package go.
+func (t tally) line(run string, line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) != nil {
+		t.at(id{run: run}).output.Write(line)
+		return
+	}
+	if e.Package == "" {
+		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
+	}
+	r := t.at(id{run, e.Package, e.Test})
+	switch e.Action {
+	case "output", "build-output":
+		r.output.WriteString(e.Output)
+	case "pass", "fail", "skip":
+		r.action, r.elapsed = e.Action, e.Elapsed
+	case "build-fail":
+		r.action = "fail"
+	case "run":
+		if i := strings.LastIndexByte(e.Test, '/'); i > 0 {
+			t.at(id{run, e.Package, e.Test[:i]}).parent = true
+		}
+	}
+}
+
+// report writes what happened and reports whether all is well.
+func (t tally) report(w io.Writer, strict bool, allowed map[string]bool, least int) bool {
+	ids := slices.SortedFunc(maps.Keys(t), func(a, b id) int {
+		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test))
+	})
+	blamed := map[id]bool{} // packages whose failure a test of theirs explains
+	passed, failed, skipped := 0, 0, 0
+	for _, i := range ids {
+		r := t[i]
+		switch {
+		case i.test == "":
+		case r.action == "":
+			// It ran when its package ended: a panic, or a timeout.
+			r.action = "fail"
+			fallthrough
+		case r.action == "fail":
+			blamed[id{i.run, i.pkg, ""}] = true
+			fmt.Fprintf(w, "FAIL %v (%s)\n%s", i, i.run, indent(r.output.String()))
+			if !r.parent {
+				failed++
+			}
+		case r.action == "skip":
+			if reason := indent(r.output.String()); strict && !allowed[i.String()] {
+				failed++
+				fmt.Fprintf(w, "FAIL %v: skipped, but this machine can run it (%s)\n%s", i, i.run, reason)
+			} else {
+				skipped++
+				fmt.Fprintf(w, "skip %v (%s)\n%s", i, i.run, reason)
+			}
+		case !r.parent:
+			passed++
+		}
+	}
+	for _, i := range ids {
+		r := t[i]
+		if i.test == "" && !blamed[i] && (r.action == "fail" || i.pkg == "" && r.output.Len() > 0) {
+			failed++
+			fmt.Fprintf(w, "FAIL %v (%s)\n%s", i, i.run, indent(r.output.String()))
+		}
+	}
+	if passed < least {
+		fmt.Fprintf(w, "FAIL: %d tests passed, and there should be %d\n", passed, least)
+		failed++
+	}
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	return failed == 0
+}
+
+// indent drops the lines that say no more than the result does.
+func indent(output string) string {
+	var b strings.Builder
+	for line := range strings.Lines(output) {
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || strings.HasPrefix(trimmed, "=== ") || strings.HasPrefix(trimmed, "--- ") {
+			continue
+		}
+		b.WriteString("    " + strings.TrimSuffix(line, "\n") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Runs all checks. As root it installs what they need, with apt-get, and where
+# this machine's kernel lets perf record, a test that is skipped has failed.
+# The log of each step is kept in .build/test.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+exec </dev/null
+logs=.build/test
+rm -rf $logs
+mkdir -p $logs
+failed=()
+
+# step NAME COMMAND... runs a check that is no test: good when it succeeds.
+step() {
+	local name=$1 start=$SECONDS
+	shift
+	if "$@" >"$logs/$name.log" 2>&1; then
+		printf 'ok   %-28s %4ds\n' "$name" $((SECONDS - start))
+	else
+		failed+=("$name")
+		printf 'FAIL %-28s %4ds\n' "$name" $((SECONDS - start))
+		sed 's/^/    /' "$logs/$name.log"
+	fi
+}
+
+# tests NAME COMMAND... runs tests that print JSON.
+tests() {
+	local name=$1 start=$SECONDS result=ok
+	shift
+	"$@" >"$logs/$name.json" 2>&1 || result=FAIL
+	printf '%-4s %-28s %4ds  %s\n' $result "$name" $((SECONDS - start)) \
+		"$(.build/tally "$logs/$name.json" | tail -n 1)"
+	[ $result = ok ] || failed+=("$name")
+}
+
+have() { command -v "$1" >/dev/null; }
+
+# Ubuntu's perf is a script that looks for the one of the running kernel; any
+# of them will do.
+find_perf() {
+	local p
+	perf --version >/dev/null 2>&1 && return
+	for p in /usr/lib/linux-tools*/*/perf /usr/lib/linux-tools*/perf; do
+		[ -x "$p" ] || continue
+		mkdir -p .build/bin
+		ln -sf "$p" .build/bin/perf
+		PATH=$PWD/.build/bin:$PATH
+		return
+	done
+	return 1
+}
+
+install_needs() {
+	local missing=()
+	find_perf || missing+=(perf)
+	for program in gcc g++ ld objcopy perl git; do
+		have $program || missing+=($program)
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if [ "$(id -u)" != 0 ] || ! have apt-get; then
+		echo "note: the tests that need ${missing[*]} will be skipped"
+		return
+	fi
+	local packages=(gcc g++ libc6-dev binutils perl git ca-certificates)
+	apt-get update -q
+	if apt-cache show linux-perf >/dev/null 2>&1; then
+		packages+=(linux-perf)
+	else
+		packages+=(linux-tools-generic)
+	fi
+	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+	find_perf
+}
+
+# The tests find what they compare with in perf, so that they may be required
+# to run depends on perf, not on kprof.
+can_record() {
+	[ "$(id -u)" = 0 ] && find_perf &&
+		perf record -q -a -g -e cpu-clock -o .build/can-record.data -- true &&
+		rm -f .build/can-record.data
+}
+
+# Packages that start goroutines or lock.
+concurrent() {
+	grep -lE '^\s*go (func|[a-z])|\.Go\(|^\s*"sync(/atomic)?"$' --include='*.go' -r . |
+		grep -vE '_test\.go$|/testdata/' | xargs -n 1 dirname | sort -u
+}
+
+gofmt_clean() {
+	local unformatted
+	unformatted=$(gofmt -l $(find . -name '*.go' -not -path './.build/*'))
+	[ -z "$unformatted" ] || { echo "not formatted as gofmt does: $unformatted"; return 1; }
+}
+
+have go || { echo "there is no go command in PATH"; exit 1; }
+step install install_needs
+find_perf
+if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
+	step mount-tracefs mount -t tracefs tracefs /sys/kernel/tracing
+fi
+strict=()
+least=$(awk '$1 == "anywhere" { print $2 }' testdata/min-tests)
+if [ "${CI:-}" = true ] || can_record >/dev/null 2>&1; then
+	export KPROF_LIVE=require
+	strict=(-may-skip testdata/may-skip)
+	least=$(awk '$1 == "live" { print $2 }' testdata/min-tests)
+	echo "live tests: required"
+else
+	echo "live tests: skipped where they cannot run (to record takes root and perf)"
+fi
+
+step build-amd64 env CGO_ENABLED=0 GOARCH=amd64 go build -o /dev/null ./cmd/kprof
+step build-arm64 env CGO_ENABLED=0 GOARCH=arm64 go vet ./...
+step build-arm64-binary env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+step tally go build -o .build/tally ./testdata/tally
+step gofmt gofmt_clean
+step vet go vet ./... ./testdata/tally
+step staticcheck go tool staticcheck ./... ./testdata/tally
+tests unit go test -json -count=1 ./... ./testdata/tally
+if have gcc; then
+	tests race env CGO_ENABLED=1 go test -json -count=1 -short -race $(concurrent)
+else
+	echo "skip race: there is no gcc"
+fi
+tests fuzz testdata/fuzz.sh 3s -json
+
+echo
+.build/tally ${strict[@]+"${strict[@]}"} -min "$least" $logs/*.json || failed+=(tests)
+if [ ${#failed[@]} -gt 0 ]; then
+	echo "failed: ${failed[*]}" >&2
+	exit 1
+fi
