@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
-	"kprof/perfevent/abi"
 )
 
 // checkTargets finds out early, and in plain words, that a target is not there.
@@ -87,13 +87,13 @@ func (s *Session) openCounters(ctx context.Context) error {
 		for _, r := range s.rings {
 			all := perfevent.Where{PID: perfevent.AllTasks, CPU: r.cpu}
 			// The side-band of a cgroup is everybody's: tasks move in.
-			if err := s.open(s.sideband, all, r); err != nil {
+			if _, err := s.open(s.sideband, all, r); err != nil {
 				return err
 			}
 			for _, e := range s.events {
 				w := all
 				w.Cgroup = t.Cgroup
-				if err := s.open(e, w, r); err != nil {
+				if _, err := s.open(e, w, r); err != nil {
 					return err
 				}
 			}
@@ -103,16 +103,20 @@ func (s *Session) openCounters(ctx context.Context) error {
 		}
 		return nil
 	}
-	opened := map[int]bool{}
-	for _, tid := range t.TIDs {
-		if err := s.openTask(tid, opened); err != nil {
-			return err
+	o := taskOpener{s: s, tasks: map[int]*task{}, scanned: make([]int, len(s.rings))}
+	err := o.openAll(ctx, func() ([]int, error) {
+		all := slices.Clone(t.TIDs)
+		for _, pid := range t.PIDs {
+			tids, err := threads(pid)
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return nil, err
+			}
+			all = append(all, tids...)
 		}
-	}
-	for _, pid := range t.PIDs {
-		if err := s.openProcess(ctx, pid, opened); err != nil {
-			return err
-		}
+		return all, nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(s.hangups) == 0 {
 		return fmt.Errorf("the targets exited before they could be recorded: %w", unix.ESRCH)
@@ -121,100 +125,14 @@ func (s *Session) openCounters(ctx context.Context) error {
 }
 
 // open opens e in one place, into ring r.
-func (s *Session) open(e *event, w perfevent.Where, r *cpuRing) error {
+func (s *Session) open(e *event, w perfevent.Where, r *cpuRing) (*perfevent.Counter, error) {
 	c, err := s.openOne(&e.Event, w)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.counters = append(e.counters, c)
+	e.counters = append(e.counters, c) // Close closes it
 	if err := c.SetOutput(r.anchor); err != nil {
-		return err
+		return nil, err
 	}
-	return s.setFilter(e, c)
-}
-
-// openTask opens everything on a thread: the sampling events first, the
-// side-band last and enabled. So a FORK in a ring means that the new thread
-// inherited all counters. A thread that exits meanwhile is left out.
-func (s *Session) openTask(tid int, opened map[int]bool) error {
-	if opened[tid] {
-		return nil
-	}
-	opened[tid] = true
-	var last *perfevent.Counter
-	for _, r := range s.rings {
-		w := perfevent.Where{PID: tid, CPU: r.cpu}
-		for _, e := range s.events {
-			if err := s.open(e, w, r); err != nil {
-				return unlessGone(err)
-			}
-		}
-	}
-	for _, r := range s.rings {
-		if err := s.open(s.sideband, perfevent.Where{PID: tid, CPU: r.cpu}, r); err != nil {
-			return unlessGone(err)
-		}
-		last = s.sideband.counters[len(s.sideband.counters)-1]
-		if err := last.Enable(); err != nil {
-			return err
-		}
-	}
-	// All counters of a task hang up together.
-	s.hangups = append(s.hangups, last)
-	return nil
-}
-
-func unlessGone(err error) error {
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	return err
-}
-
-// openProcess opens everything on all threads of a process. Threads that start
-// meanwhile either inherit the counters, which a FORK record in a ring tells,
-// or are found by the next pass.
-func (s *Session) openProcess(ctx context.Context, pid int, opened map[int]bool) error {
-	for {
-		tids, err := threads(pid)
-		if errors.Is(err, unix.ESRCH) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		fresh := false
-		for _, tid := range tids {
-			if opened[tid] || len(opened) > 0 && s.inherited(tid) {
-				continue
-			}
-			fresh = true
-			if err := s.openTask(tid, opened); err != nil {
-				return err
-			}
-		}
-		if !fresh {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-}
-
-// inherited reports whether a FORK record says that thread tid was started by
-// one that was complete.
-func (s *Session) inherited(tid int) bool {
-	found := false
-	for _, r := range s.rings {
-		a, b := r.ring.Peek()
-		eachRecord(a, b, func(rec []byte, _ int) {
-			// pid, ppid, tid, ptid (struct perf_task_event)
-			if len(rec) >= head && abi.RecordType(abi.LittleEndian.Uint32(rec)) == abi.RecordFork &&
-				int(abi.LittleEndian.Uint32(rec[16:])) == tid {
-				found = true
-			}
-		})
-	}
-	return found
+	return c, s.setFilter(e, c)
 }

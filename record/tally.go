@@ -49,7 +49,7 @@ func (t *tally) one(b []byte, size int) {
 		}
 		return
 	}
-	if size < head {
+	if size < 24 {
 		return
 	}
 	switch typ {

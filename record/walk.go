@@ -3,10 +3,10 @@ package record
 import "kprof/perfevent/abi"
 
 // head is how much of a record eachRecord promises to show, if it has as much.
-const head = 24
+const head = 32
 
 // eachRecord calls f for the records in a and, continued, in b: with the record
-// or, if it lies in both, with its first 24 bytes, and with its size. It reports
+// or, if it lies in both, with its first 32 bytes, and with its size. It reports
 // whether all sizes were possible, and stops where one is not.
 func eachRecord(a, b []byte, f func(rec []byte, size int)) bool {
 	rest, ok := eachWhole(a, f)
