@@ -10,7 +10,6 @@ import (
 // sink is a Sink that checks and keeps what it gets.
 type sink struct {
 	t       *testing.T
-	rec     []byte // the one in hand
 	seen    map[abi.RecordType]int
 	pids    map[uint32]int // samples by process
 	tids    map[uint32]int // samples by thread
