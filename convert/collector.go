@@ -26,7 +26,7 @@ type Collector struct {
 	place   uint64 // ordinal number of the first record in held
 	arrived uint64 // ordinal number of the first record in round
 
-	earliest uint64 // time among the samples released last
+	earliest [3]uint64 // times in the rounds released last, in held and in round; 0 if there are none
 }
 
 // NewCollector returns a Collector of a recording with the given events, all of
@@ -38,6 +38,7 @@ func NewCollector(o abi.Order, events []abi.Event, opts Options) *Collector {
 func newCollector(events *perfdata.EventSet, opts Options) *Collector {
 	c := &Collector{opts: opts, events: events}
 	tl := newTimeline()
+	tl.forgets = true
 	c.sideband = &sideband{tl: tl, events: events}
 	c.worker = newWorker(tl, events, &c.opts)
 	c.setClock()
@@ -75,6 +76,8 @@ func (c *Collector) Finish() (*stacks.Set, Stats, error) {
 			return nil, Stats{}, err
 		}
 	}
+	c.worker.order(c.worker.stats.samples)
+	c.worker.reorder()
 	st := stats(c.sideband, c.worker)
 	finish(c.worker, st)
 	return c.worker.set, st, nil
@@ -88,10 +91,13 @@ func (c *Collector) takeSideband() uint64 {
 		if h.Type == abi.RecordSample {
 			c.sideband.counts[abi.RecordSample]++
 		} else {
-			c.sideband.take(h, payload, place)
+			if t := c.sideband.take(h, payload, place); t != 0 {
+				c.earliest[2] = earlier(c.earliest[2], t)
+			}
 		}
 		place++
 	})
+	c.sideband.tl.apply()
 	return place - c.arrived
 }
 
@@ -101,26 +107,32 @@ func (c *Collector) takeSideband() uint64 {
 // earliest of that round is safe, whatever small disorder there is.
 func (c *Collector) release() (settled uint64) {
 	place := c.place
-	var earliest uint64
 	c.each(c.held, func(h abi.Header, payload []byte) {
 		if h.Type == abi.RecordSample {
 			if r, ok := c.worker.row(h.Misc, payload, place); ok {
 				c.worker.add(&r, c.worker.locs)
 			}
-			if t := c.worker.sample.Time; earliest == 0 || t < earliest {
-				earliest = t
-			}
+			c.earliest[1] = earlier(c.earliest[1], c.worker.sample.Time)
 		}
 		place++
 	})
+	settled = c.earliest[0]
+	if c.earliest[1] == 0 { // nothing new to hold on to
+		c.earliest[1] = c.earliest[0]
+	}
+	c.earliest = [3]uint64{c.earliest[1], c.earliest[2], 0}
 	if c.worker.clock.byPlace {
 		return c.place
 	}
-	settled = c.earliest
-	if earliest != 0 {
-		c.earliest = earliest
-	}
 	return settled
+}
+
+// earlier is the lesser of two times, of which 0 is none.
+func earlier(a, b uint64) uint64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func (c *Collector) each(b []byte, f func(abi.Header, []byte)) {

@@ -49,6 +49,8 @@ const cancelEvery = 1 << 16
 
 func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 	wk := &walked{sideband: &sideband{tl: newTimeline(), events: r.Events, clock: clockOf(r.Events)}}
+	known := len(r.Events.Events)
+	wk.samples = make([]uint64, known)
 	var place uint64
 	for rec, err := range r.Records() {
 		if err != nil {
@@ -61,6 +63,10 @@ func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 		}
 		if place%cancelEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if n := len(r.Events.Events); n != known { // pipe mode
+			wk.moreEvents(r.Events, known)
+			known = n
 		}
 		switch rec.Type {
 		case abi.RecordSample:
@@ -75,15 +81,22 @@ func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 	return wk, nil
 }
 
+// moreEvents takes up events that the records brought, behind the known ones.
+func (wk *walked) moreEvents(events *perfdata.EventSet, known int) {
+	wk.sideband.clock = clockOf(events)
+	for i := known; i < len(events.Events); i++ {
+		var n uint64
+		if wk.sideband.counts[abi.RecordSample] > 0 {
+			n = 1 // may have some that came before it
+		}
+		wk.samples = append(wk.samples, n)
+	}
+}
+
 func (wk *walked) countSample(events *perfdata.EventSet, payload []byte) {
-	e := events.OfSample(payload)
-	if e == nil {
-		return
+	if e := events.OfSample(payload); e != nil {
+		wk.samples[e.Index]++
 	}
-	for len(wk.samples) <= e.Index {
-		wk.samples = append(wk.samples, 0)
-	}
-	wk.samples[e.Index]++
 }
 
 func (wk *walked) newWorker(events *perfdata.EventSet, opts *Options) *worker {
@@ -97,7 +110,7 @@ func (wk *walked) newWorker(events *perfdata.EventSet, opts *Options) *worker {
 // Set, in the same order. Both wait for memory most of the time.
 func (wk *walked) secondWalk(ctx context.Context, r *perfdata.Reader, opts *Options) (*worker, error) {
 	w := wk.newWorker(r.Events, opts)
-	wk.order(w)
+	w.order(wk.samples)
 	full := make(chan *batch, numBatches)
 	free := make(chan *batch, numBatches)
 	for range numBatches {
@@ -134,16 +147,6 @@ func (b *batch) addTo(w *worker) {
 		from = b.ends[i]
 	}
 	b.rows, b.ends, b.locs = b.rows[:0], b.ends[:0], b.locs[:0]
-}
-
-// order gives the Set its events in the order of the recording.
-func (wk *walked) order(w *worker) {
-	for i, n := range wk.samples {
-		w.grow(i)
-		if e := w.events.Events[i]; n > 0 && (w.opts.Event == "" || w.opts.Event == e.Name) {
-			w.column(e)
-		}
-	}
 }
 
 // readRows is the first stage.

@@ -14,15 +14,19 @@ type locator struct {
 
 	locs     locationTable
 	segments map[int32][]segment // of each object
-	unmapped uint64              // locations where nothing is mapped
+	private  map[privateKey]int32
+	unmapped uint64 // locations where nothing is mapped
 	cache    []cached
 }
 
 type locationKey struct {
-	obj  int32 // or noObject
+	obj  int32 // or noObject, or what private says
 	kind stacks.Kind
 	addr uint64 // offset in the file, or run-time address
 }
+
+// privateKey tells anonymous memory of one process from that of all others.
+type privateKey struct{ obj, pid int32 }
 
 // segment is a part of an object that has a mapping in the Set.
 type segment struct {
@@ -52,6 +56,7 @@ func newLocator(tl *timeline, set *stacks.Set) *locator {
 		tl: tl, set: set,
 		locs:     newLocationTable(),
 		segments: map[int32][]segment{},
+		private:  map[privateKey]int32{},
 		cache:    make([]cached, 1<<cacheBits),
 	}
 }
@@ -67,10 +72,15 @@ type view struct {
 // view returns the view of s at time t; kind is that of addresses which nothing
 // maps.
 func (l *locator) view(s *space, t uint64, kind stacks.Kind) view {
+	for range maxForks {
+		if s == nil || len(s.areas) > 0 {
+			break
+		}
+		s, t = s.inherited() // shares what is cached for the parent
+	}
 	v := view{space: s, kind: kind, time: t, state: uint64(kind)}
 	if s != nil {
-		l.tl.indexed(s)
-		v.state = uint64(s.serial)<<32 | uint64(uint32(s.epoch(t)))<<4 | uint64(kind)
+		v.state = uint64(l.tl.indexed(s).serial)<<32 | uint64(uint32(s.epoch(t)))<<4 | uint64(kind)
 	}
 	return v
 }
@@ -102,8 +112,11 @@ func (l *locator) intern(o origin) uint32 {
 	if o.area != nil {
 		key.obj = o.area.obj
 		key.kind = l.tl.objects[key.obj].kind
-		if byOffset(key.kind) {
+		switch {
+		case byOffset(key.kind):
 			key.addr = o.addr - o.area.start + o.area.off
+		case key.kind == stacks.KindAnon:
+			key.obj = l.privateTo(o.area.pid, key.obj)
 		}
 	}
 	slot, known := l.locs.find(key)
@@ -112,7 +125,7 @@ func (l *locator) intern(o origin) uint32 {
 	}
 	mapping, addr := int32(stacks.NoMapping), o.addr
 	if o.area != nil {
-		mapping = l.mapping(o.area, key.addr)
+		mapping = l.mapping(o.area, key)
 		if byOffset(key.kind) {
 			m := &l.set.Mappings[mapping]
 			addr = m.Start + (key.addr - m.Offset)
@@ -130,30 +143,37 @@ func (l *locator) intern(o origin) uint32 {
 // offset in it, because processes map it at different addresses.
 func byOffset(k stacks.Kind) bool { return k == stacks.KindUser || k == stacks.KindVDSO }
 
-// mapping returns the Set's mapping for an address of an area: one that already
-// covers it, or a new one with the bounds of the area. off is the offset in the
-// file, or the run-time address for objects that have one place.
-func (l *locator) mapping(a *area, off uint64) int32 {
-	for _, s := range l.segments[a.obj] {
-		if off >= s.off && off-s.off < s.size {
-			return s.mapping
-		}
+// privateTo returns the number of an object that only the process pid has. All
+// are below noObject.
+func (l *locator) privateTo(pid, obj int32) int32 {
+	key := privateKey{obj, pid}
+	n, ok := l.private[key]
+	if !ok {
+		n = noObject - 1 - int32(len(l.private))
+		l.private[key] = n
 	}
+	return n
+}
+
+// mapping returns the Set's mapping for a location in an area: one that already
+// covers it or has the bounds of the area, or a new one with them.
+func (l *locator) mapping(a *area, key locationKey) int32 {
 	o := &l.tl.objects[a.obj]
-	pid := int(a.pid)
-	if pid < 0 {
-		pid = 0
-	}
-	m := l.set.AddMapping(stacks.Mapping{
-		Start: a.start, Limit: a.end, Offset: a.off,
-		File: o.file, BuildID: o.buildID, Kind: o.kind, PID: pid,
-	})
-	s := segment{mapping: m, off: a.start, size: a.end - a.start}
+	s := segment{off: a.start, size: a.end - a.start}
 	if byOffset(o.kind) {
 		s.off = a.off
 	}
-	l.segments[a.obj] = append(l.segments[a.obj], s)
-	return m
+	for _, have := range l.segments[key.obj] {
+		if key.addr-have.off < have.size || have.off == s.off && have.size == s.size {
+			return have.mapping
+		}
+	}
+	s.mapping = l.set.AddMapping(stacks.Mapping{
+		Start: a.start, Limit: a.end, Offset: a.off,
+		File: o.file, BuildID: o.buildID, Kind: o.kind, PID: int(max(a.pid, 0)),
+	})
+	l.segments[key.obj] = append(l.segments[key.obj], s)
+	return s.mapping
 }
 
 // chain appends the locations of a sample's callchain, leaf first.

@@ -19,35 +19,38 @@ type sideband struct {
 	bad     uint64
 }
 
-// take looks at a record that is not a sample. place is its ordinal number.
-func (sb *sideband) take(h abi.Header, payload []byte, place uint64) {
+// take looks at a record that is not a sample. place is its ordinal number. It
+// returns the time of a record that may change the timeline, 0 for others.
+func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) {
 	sb.count(h.Type)
 	switch h.Type {
 	case abi.RecordMmap, abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit,
 		abi.RecordKsymbol, abi.RecordLost, abi.RecordLostSamples:
 	default:
-		return
+		return 0
 	}
 	e := sb.events.OfOther(payload)
 	if e == nil {
 		// An id of an event we do not know: the layout is the same for all.
 		if e = sb.events.OfOther(nil); e == nil {
 			sb.bad++
-			return
+			return 0
 		}
 	}
-	if err := sb.apply(e, h, payload, place); err != nil {
-		sb.bad++
-	}
-}
-
-func (sb *sideband) apply(e *perfdata.Event, h abi.Header, payload []byte, place uint64) error {
-	l := &e.Layout
-	t := place
+	t = place
 	if !sb.clock.byPlace {
-		f, _ := l.DecodeTrailer(payload)
+		f, _ := e.Layout.DecodeTrailer(payload)
 		t = f.Time
 	}
+	if err := sb.add(&e.Layout, h, payload, t); err != nil {
+		sb.bad++
+		return 0
+	}
+	return t
+}
+
+// add adds what a record says at time t.
+func (sb *sideband) add(l *abi.Layout, h abi.Header, payload []byte, t uint64) error {
 	switch h.Type {
 	case abi.RecordMmap, abi.RecordMmap2:
 		m, err := l.DecodeMmap(h, payload)
@@ -67,9 +70,12 @@ func (sb *sideband) apply(e *perfdata.Event, h abi.Header, payload []byte, place
 			return err
 		}
 		sb.tl.fork(f, t, h.Misc&abi.MiscForkExec != 0)
-	case abi.RecordExit: // ends nothing
-		_, err := l.DecodeTask(payload)
-		return err
+	case abi.RecordExit:
+		f, err := l.DecodeTask(payload)
+		if err != nil {
+			return err
+		}
+		sb.tl.exit(f, t)
 	case abi.RecordKsymbol:
 		k, err := l.DecodeKsymbol(payload)
 		if err != nil {

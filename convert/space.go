@@ -7,13 +7,12 @@ import (
 	"kprof/convert/stacks"
 )
 
-// object is what a mapping maps: a file of a certain build, the anonymous memory
-// of one process, the kernel, a module, a BPF program.
+// object is what a mapping maps: a file of a certain build, anonymous memory,
+// the kernel, a module, a BPF program.
 type object struct {
 	file    string
 	buildID string
 	kind    stacks.Kind
-	pid     int32 // for anonymous memory, whose contents no other process shares
 }
 
 // area is one mapping record: addresses [start, end) hold obj from off on, since
@@ -28,20 +27,34 @@ type area struct {
 
 const noObject = -1
 
+// newArea returns an area without an object. One that would reach beyond the
+// last address ends there.
+func newArea(start, size, born uint64) area {
+	end := start + size
+	if end < start {
+		end = 1<<64 - 1
+	}
+	return area{start: start, end: end, born: born}
+}
+
 // space is one address space over time: that of a process between two execs, or
 // the kernel's. At a given time an address belongs to the area born last, among
 // those born by then, that covers it; that a later map cuts an older one needs
 // no more. What no area covers is looked up in the space it was forked from, as
 // of the fork.
 type space struct {
-	parent   *process // forked from, or nil
-	forkedAt uint64
-	base     *space // parent's space at forkedAt, once looked up
+	parent    *process // forked from, or nil
+	forkedAt  uint64
+	base      *space // parent's space at forkedAt, once looked up
+	ancestors int32  // base, its base, and so on
+	crowded   int32  // how many areas are worth another look: see uncrowd
 
 	areas []area // by born, ties in order of arrival
+	index *index // nil after a change
+}
 
-	// Built at the first look-up after a change.
-	indexed bool
+// index finds areas of a space by address.
+type index struct {
 	serial  uint32  // differs for each index ever built
 	last    []piece // disjoint pieces of the state after all areas, by start
 	byStart []int32 // areas by start; maxEnd[i] is the highest end up to byStart[i]
@@ -57,11 +70,11 @@ type piece struct {
 // add adds an area. Most arrive in order of time.
 func (s *space) add(a area) {
 	i := len(s.areas)
-	for i > 0 && s.areas[i-1].born > a.born {
-		i--
+	if i > 0 && s.areas[i-1].born > a.born {
+		i = s.epoch(a.born)
 	}
 	s.areas = slices.Insert(s.areas, i, a)
-	s.indexed = false
+	s.index = nil
 }
 
 // cutAfter removes the areas born after t and returns them.
@@ -72,7 +85,7 @@ func (s *space) cutAfter(t uint64) []area {
 	}
 	cut := slices.Clone(s.areas[n:])
 	s.areas = s.areas[:n]
-	s.indexed = false
+	s.index = nil
 	return cut
 }
 
@@ -83,30 +96,26 @@ func (s *space) epoch(t uint64) int {
 	if n == 0 || s.areas[n-1].born <= t {
 		return n
 	}
-	i, _ := slices.BinarySearchFunc(s.areas, t, func(a area, t uint64) int {
-		if a.born <= t {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(s.areas, t, func(a area, t uint64) int { return after(a.born, t) })
 	return i
 }
 
-// index sorts the areas for look-ups.
-func (s *space) index(serial uint32) {
-	s.indexed, s.serial = true, serial
-	s.byStart = s.byStart[:0]
-	for i := range s.areas {
-		s.byStart = append(s.byStart, int32(i))
+// build sorts the areas for look-ups.
+func (x *index) build(areas []area) {
+	x.byStart = make([]int32, len(areas))
+	for i := range areas {
+		x.byStart[i] = int32(i)
 	}
-	slices.SortStableFunc(s.byStart, func(i, j int32) int { return cmp.Compare(s.areas[i].start, s.areas[j].start) })
-	s.maxEnd = s.maxEnd[:0]
+	slices.SortFunc(x.byStart, func(i, j int32) int {
+		return cmp.Or(cmp.Compare(areas[i].start, areas[j].start), cmp.Compare(i, j))
+	})
+	x.maxEnd = make([]uint64, len(areas))
 	var high uint64
-	for _, i := range s.byStart {
-		high = max(high, s.areas[i].end)
-		s.maxEnd = append(s.maxEnd, high)
+	for k, i := range x.byStart {
+		high = max(high, areas[i].end)
+		x.maxEnd[k] = high
 	}
-	s.last = lastPieces(s.areas, s.byStart, s.last[:0])
+	x.last = lastPieces(areas, x.byStart, nil)
 }
 
 // lastPieces sweeps over the areas by address and appends the pieces on which
@@ -184,41 +193,41 @@ func (h *latestFirst) pop() {
 	*h = q
 }
 
-// own returns the area of this space that holds addr at time t, or nil.
-func (s *space) own(addr, t uint64) *area {
-	i, _ := slices.BinarySearchFunc(s.last, addr, func(p piece, addr uint64) int {
+// find returns the area that holds addr at time t, or nil.
+func (x *index) find(areas []area, addr, t uint64) *area {
+	i, _ := slices.BinarySearchFunc(x.last, addr, func(p piece, addr uint64) int {
 		if p.end <= addr {
 			return -1
 		}
 		return 1
 	})
-	if i == len(s.last) || s.last[i].start > addr {
+	if i == len(x.last) || x.last[i].start > addr {
 		return nil
 	}
-	if a := &s.areas[s.last[i].area]; a.born <= t {
+	if a := &areas[x.last[i].area]; a.born <= t {
 		return a
 	}
-	return s.ownBefore(addr, t)
+	return x.findBefore(areas, addr, t)
 }
 
-// ownBefore is own where the last state is not the one at t: among all areas that
-// start at or below addr, the latest that covers it and was born by t.
-func (s *space) ownBefore(addr, t uint64) *area {
-	i, _ := slices.BinarySearchFunc(s.byStart, addr, func(i int32, addr uint64) int {
-		if s.areas[i].start <= addr {
+// findBefore is find where the last state is not the one at t: among all areas
+// that start at or below addr, the latest that covers it and was born by t.
+func (x *index) findBefore(areas []area, addr, t uint64) *area {
+	i, _ := slices.BinarySearchFunc(x.byStart, addr, func(i int32, addr uint64) int {
+		if areas[i].start <= addr {
 			return -1
 		}
 		return 1
 	})
 	best := int32(-1)
-	for i--; i >= 0 && s.maxEnd[i] > addr; i-- {
-		a := s.byStart[i]
-		if a > best && s.areas[a].end > addr && s.areas[a].born <= t {
+	for i--; i >= 0 && x.maxEnd[i] > addr; i-- {
+		a := x.byStart[i]
+		if a > best && areas[a].end > addr && areas[a].born <= t {
 			best = a
 		}
 	}
 	if best < 0 {
 		return nil
 	}
-	return &s.areas[best]
+	return &areas[best]
 }

@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"kprof/convert/stacks"
-	"kprof/perfevent/abi"
 )
 
 // timeline is the state of all processes and of the kernel over the time of a
-// recording. Changes may be added in any order, and the state asked for at any
-// time, once all changes up to that time have been added:
+// recording. Changes may be added in any order; apply makes them count, and then
+// the state may be asked for at any time up to which all changes are there:
 //
 //   - A change holds for times at or after its own; time 0 is before everything;
 //     changes of the same time count in their order of arrival.
@@ -33,12 +32,8 @@ type timeline struct {
 	nameIDs map[string]nameID
 	serial  uint32
 
-	// settled is a time up to which everything is known and before which no
-	// more samples come. States that were over by then are dropped when others
-	// are added; forks up to then have been looked up.
-	settled      uint64
-	forkedNames  []*thread // whose names may still refer to their parent
-	forkedSpaces []*space
+	pending []change // not applied yet
+	settling
 }
 
 // objectKey tells objects apart: by build id where one is known, else by inode.
@@ -52,8 +47,8 @@ type nameID int32
 
 // process is a pid with its address spaces over time.
 type process struct {
-	pid    int32
-	spaces []spaceAt
+	spaces  []spaceAt
+	threads int32 // known to belong to it
 }
 
 type spaceAt struct {
@@ -63,7 +58,7 @@ type spaceAt struct {
 
 // thread is a tid with its names over time.
 type thread struct {
-	tid   int32
+	pid   int32 // of the process it belonged to last, 0 if unknown
 	names []nameAt
 }
 
@@ -88,7 +83,7 @@ func newTimeline() *timeline {
 func (tl *timeline) process(pid int32) *process {
 	p := tl.processes[pid]
 	if p == nil {
-		p = &process{pid: pid}
+		p = &process{}
 		tl.processes[pid] = p
 	}
 	return p
@@ -97,80 +92,10 @@ func (tl *timeline) process(pid int32) *process {
 func (tl *timeline) thread(tid int32) *thread {
 	t := tl.threads[tid]
 	if t == nil {
-		t = &thread{tid: tid}
+		t = &thread{}
 		tl.threads[tid] = t
 	}
 	return t
-}
-
-// comm adds a change of name, and of address space if it is an exec.
-func (tl *timeline) comm(c abi.Comm, t uint64) {
-	tl.thread(c.TID).add(nameAt{born: t, name: tl.name(c.Comm)}, tl.settled)
-	if c.Exec {
-		tl.process(c.PID).add(spaceAt{t, &space{}}, tl.settled)
-	}
-}
-
-// fork adds a new thread or process. synthesized says that it is not a fork that
-// happened but perf telling who was there; its maps follow by themselves.
-func (tl *timeline) fork(f abi.Task, t uint64, synthesized bool) {
-	th := tl.thread(f.TID)
-	th.add(nameAt{born: t, name: noName, from: tl.thread(f.PTID)}, tl.settled)
-	tl.forkedNames = append(tl.forkedNames, th)
-	if f.PID == f.PPID || f.PID != f.TID {
-		return
-	}
-	s := &space{}
-	if !synthesized {
-		s.parent, s.forkedAt = tl.process(f.PPID), t
-		tl.forkedSpaces = append(tl.forkedSpaces, s)
-	}
-	tl.process(f.PID).add(spaceAt{t, s}, tl.settled)
-}
-
-// mmap adds a mapping.
-func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
-	if m.Len == 0 {
-		return
-	}
-	end := m.Addr + m.Len
-	if end < m.Addr {
-		end = 1<<64 - 1
-	}
-	a := area{start: m.Addr, end: end, off: m.Off, born: t, pid: m.PID}
-	o := objectKey{object: object{file: m.File, buildID: m.BuildID}}
-	switch mode := misc.CPUMode(); {
-	case mode == abi.MiscKernel || mode == abi.MiscGuestKernel || m.PID == -1 && mode != abi.MiscUser:
-		o.file, o.kind = kernelObject(m.File)
-		a.obj = tl.object(o)
-		if mode == abi.MiscGuestKernel {
-			tl.guest.add(a)
-		} else {
-			tl.kernel.add(a)
-		}
-		return
-	}
-	o.kind = userKind(m.File)
-	if o.kind == stacks.KindAnon {
-		o.pid = m.PID
-	} else if m.BuildID == "" {
-		o.maj, o.min, o.ino, o.gen = m.Maj, m.Min, m.Ino, m.InoGen
-	}
-	a.obj = tl.object(o)
-	p := tl.process(m.PID)
-	p.spaceFrom(t).add(a)
-}
-
-// ksymbol adds or removes a piece of code in the kernel.
-func (tl *timeline) ksymbol(k abi.Ksymbol, t uint64) {
-	if k.Len == 0 {
-		return
-	}
-	a := area{start: k.Addr, end: k.Addr + uint64(k.Len), born: t, pid: -1, obj: noObject}
-	if !k.Unregister {
-		a.obj = tl.object(objectKey{object: object{file: k.Name, kind: stacks.KindBPF}})
-	}
-	tl.kernel.add(a)
 }
 
 func (tl *timeline) object(k objectKey) int32 {
@@ -193,40 +118,28 @@ func (tl *timeline) name(s string) nameID {
 	return id
 }
 
-// add inserts a state in order of time and drops the ones that were over before
-// settled.
-func (p *process) add(s spaceAt, settled uint64) {
-	i := len(p.spaces)
-	for i > 0 && p.spaces[i-1].born > s.born {
-		i--
+// stateAt returns the index of the space at time t, or -1 if none is known yet.
+func (p *process) stateAt(t uint64) int {
+	i := len(p.spaces) - 1
+	if i < 0 || p.spaces[i].born <= t {
+		return i
 	}
-	if i > 0 {
-		// Maps of the new space may have arrived before it.
-		s.space.areas = append(s.space.areas, p.spaces[i-1].space.cutAfter(s.born)...)
-	}
-	p.spaces = slices.Insert(p.spaces, i, s)
-	for len(p.spaces) > 1 && p.spaces[1].born < settled {
-		p.spaces = slices.Delete(p.spaces, 0, 1)
-	}
+	i, _ = slices.BinarySearchFunc(p.spaces, t, func(s spaceAt, t uint64) int { return after(s.born, t) })
+	return i - 1
 }
 
-func (th *thread) add(n nameAt, settled uint64) {
-	i := len(th.names)
-	for i > 0 && th.names[i-1].born > n.born {
-		i--
+// after orders for a search of the first state born after t.
+func after(born, t uint64) int {
+	if born <= t {
+		return -1
 	}
-	th.names = slices.Insert(th.names, i, n)
-	for len(th.names) > 1 && th.names[1].born < settled {
-		th.names = slices.Delete(th.names, 0, 1)
-	}
+	return 1
 }
 
 // spaceAt returns the address space at time t, or nil if none is known yet.
 func (p *process) spaceAt(t uint64) *space {
-	for i := len(p.spaces) - 1; i >= 0; i-- {
-		if p.spaces[i].born <= t {
-			return p.spaces[i].space
-		}
+	if i := p.stateAt(t); i >= 0 {
+		return p.spaces[i].space
 	}
 	return nil
 }
@@ -234,25 +147,15 @@ func (p *process) spaceAt(t uint64) *space {
 // spaceBefore returns the address space that the one at time t replaced, with a
 // time at which it was still in use, or nil.
 func (p *process) spaceBefore(t uint64) (*space, uint64) {
-	for i := len(p.spaces) - 1; i > 0; i-- {
-		if born := p.spaces[i].born; born <= t {
-			if born > 0 {
-				born--
-			}
-			return p.spaces[i-1].space, born
-		}
+	i := p.stateAt(t)
+	if i < 1 {
+		return nil, 0
 	}
-	return nil, 0
-}
-
-// spaceFrom is spaceAt for a change: it makes a space if there is none.
-func (p *process) spaceFrom(t uint64) *space {
-	if s := p.spaceAt(t); s != nil {
-		return s
+	born := p.spaces[i].born
+	if born > 0 {
+		born--
 	}
-	s := &space{}
-	p.spaces = slices.Insert(p.spaces, 0, spaceAt{0, s})
-	return s
+	return p.spaces[i-1].space, born
 }
 
 // kernelImage returns what maps the kernel itself, or nil.
@@ -269,13 +172,20 @@ func (tl *timeline) kernelImage() *area {
 // without an exec.
 const maxForks = 1000
 
+// stateAt returns the index of the name at time t, or -1 if none is known yet.
+func (th *thread) stateAt(t uint64) int {
+	i := len(th.names) - 1
+	if i < 0 || th.names[i].born <= t {
+		return i
+	}
+	i, _ = slices.BinarySearchFunc(th.names, t, func(n nameAt, t uint64) int { return after(n.born, t) })
+	return i - 1
+}
+
 // nameAt returns the thread's name at time t, or noName.
 func (th *thread) nameAt(t uint64) nameID {
 	for range maxForks {
-		i := len(th.names) - 1
-		for i >= 0 && th.names[i].born > t {
-			i--
-		}
+		i := th.stateAt(t)
 		if i < 0 {
 			return noName
 		}
@@ -288,52 +198,14 @@ func (th *thread) nameAt(t uint64) nameID {
 	return noName
 }
 
-// settle says that all changes up to time t have been added and that no sample
-// before t comes any more. It looks up what was forked up to t, so that the
-// states of the parents need not be kept.
-func (tl *timeline) settle(t uint64) {
-	tl.settled = max(tl.settled, t)
-	tl.forkedNames = slices.DeleteFunc(tl.forkedNames, func(th *thread) bool {
-		for i := range th.names {
-			n := &th.names[i]
-			if n.from == nil {
-				continue
-			}
-			if n.born > t {
-				return false
-			}
-			n.name, n.from = n.from.nameAt(n.born), nil
-		}
-		return true
-	})
-	tl.forkedSpaces = slices.DeleteFunc(tl.forkedSpaces, func(s *space) bool {
-		if s.forkedAt > t {
-			return false
-		}
-		s.base, s.parent = s.parent.spaceAt(s.forkedAt), nil
-		return true
-	})
-}
-
-// freeze settles everything and makes look-ups free of writes, so that several
-// goroutines may do them.
-func (tl *timeline) freeze() {
-	tl.settle(1<<64 - 1)
-	for _, p := range tl.processes {
-		for _, s := range p.spaces {
-			tl.indexed(s.space)
-		}
-	}
-	tl.indexed(&tl.kernel)
-	tl.indexed(&tl.guest)
-}
-
-func (tl *timeline) indexed(s *space) *space {
-	if !s.indexed {
+// indexed returns the index of a space, which it builds after a change.
+func (tl *timeline) indexed(s *space) *index {
+	if s.index == nil {
 		tl.serial++
-		s.index(tl.serial)
+		s.index = &index{serial: tl.serial}
+		s.index.build(s.areas)
 	}
-	return s
+	return s.index
 }
 
 // area returns what holds addr in s at time t, or nil.
@@ -342,20 +214,25 @@ func (tl *timeline) area(s *space, addr, t uint64) *area {
 		if s == nil {
 			return nil
 		}
-		if a := tl.indexed(s).own(addr, t); a != nil {
-			if a.obj == noObject {
-				return nil
+		if len(s.areas) > 0 {
+			if a := tl.indexed(s).find(s.areas, addr, t); a != nil {
+				if a.obj == noObject {
+					return nil
+				}
+				return a
 			}
-			return a
 		}
-		t = s.forkedAt
-		if s.parent != nil {
-			s = s.parent.spaceAt(t)
-		} else {
-			s = s.base
-		}
+		s, t = s.inherited()
 	}
 	return nil
+}
+
+// inherited returns the space that s was forked from, or nil, and the time of it.
+func (s *space) inherited() (*space, uint64) {
+	if s.parent != nil {
+		return s.parent.spaceAt(s.forkedAt), s.forkedAt
+	}
+	return s.base, s.forkedAt
 }
 
 // kernelObject names what a mapping of the kernel maps. perf appends the symbol

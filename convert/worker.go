@@ -26,6 +26,8 @@ type worker struct {
 	locs    []uint32 // of the row
 	tasks   []task   // direct-mapped cache by tid
 	labels  map[labelKey]stacks.LabelsID
+
+	forgotten uint32 // tl.forgotten when tasks were cached
 }
 
 // workerStats are the parts of Stats that samples tell, by index of event.
@@ -162,6 +164,10 @@ func (w *worker) count(e *perfdata.Event, s *abi.Sample) int64 {
 
 // task returns the process and the thread of a sample, as far as they are known.
 func (w *worker) task(pid, tid int32) *task {
+	if w.forgotten != w.tl.forgotten {
+		w.forgotten = w.tl.forgotten
+		clear(w.tasks)
+	}
 	c := &w.tasks[uint32(tid)%uint32(len(w.tasks))]
 	if c.process == nil || c.thread == nil || c.pid != pid || c.tid != tid {
 		*c = task{pid, tid, w.tl.processes[pid], w.tl.threads[tid]}
@@ -239,6 +245,51 @@ func (w *worker) column(e *perfdata.Event) int {
 		w.columns[e.Index] = w.set.AddEvent(setEvent(e))
 	}
 	return w.columns[e.Index]
+}
+
+// order gives the Set a column for each event that has samples, those that are
+// missing in the order of the recording.
+func (w *worker) order(samples []uint64) {
+	for i, n := range samples {
+		w.grow(i)
+		if e := w.events.Events[i]; n > 0 && (w.opts.Event == "" || w.opts.Event == e.Name) {
+			w.column(e)
+		}
+	}
+}
+
+// reorder brings the Set's events into the order of the recording, where they
+// came in another one. That needs a copy of the Set.
+func (w *worker) reorder() {
+	var to []int // by index of the Set's event
+	set := stacks.New()
+	for i, c := range w.columns {
+		if c >= 0 {
+			to = slices.Grow(to, len(w.set.Events))[:len(w.set.Events)]
+			to[c] = set.AddEvent(w.set.Events[c])
+			w.columns[i] = to[c]
+		}
+	}
+	if slices.IsSorted(to) {
+		return
+	}
+	for _, m := range w.set.Mappings {
+		set.AddMapping(m)
+	}
+	for _, l := range w.set.Locations {
+		set.AddLocation(l.Mapping, l.Addr, l.Kind)
+	}
+	for i := range w.set.NumStacks() {
+		set.Intern(w.set.Stack(stacks.StackID(i)))
+	}
+	for i := range w.set.NumLabels() {
+		set.InternLabels(w.set.Labels(stacks.LabelsID(i)))
+	}
+	for i := range w.set.NumSamples() {
+		s := w.set.Sample(i)
+		set.Add(to[s.Event], s.Stack, s.Labels, s.Values...)
+	}
+	w.set = set
 }
 
 // setEvent describes an event in a Set: samples and the sum of periods.

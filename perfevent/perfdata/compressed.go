@@ -26,6 +26,7 @@ type inflater struct {
 	err   error
 
 	out []byte // decompressed bytes that are not a whole record yet
+	off int64  // of the compressed record read last
 }
 
 // maxZstdWindow bounds what a frame's header may ask the decoder to keep; perf
@@ -78,7 +79,7 @@ func (z *inflaterOutput) Write(p []byte) (int, error) {
 // records decompresses the payload of one record and passes each whole record
 // found in it to emit, until that returns false.
 func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Record) bool) (bool, error) {
-	z.in = payload
+	z.in, z.off = payload, off
 	var rec Record
 	for {
 		block, ok := z.next()
@@ -107,6 +108,14 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 		}
 		z.out = append(z.out[:0], b...)
 	}
+}
+
+// end returns io.EOF, or a *TruncatedError if the recording ends inside a record.
+func (z *inflater) end() error {
+	if len(z.out) == 0 {
+		return io.EOF
+	}
+	return &TruncatedError{z.off, fmt.Sprintf("%d bytes are left of a record in compressed ones", len(z.out))}
 }
 
 // compressedPayload returns the zstd bytes of a COMPRESSED or COMPRESSED2

@@ -36,6 +36,7 @@ type Reader struct {
 	pipe   io.Reader   // what follows the pipe header, without at
 	data   section     // of records, in file mode
 
+	taken        int64             // records of pipe mode that have been taken up, by an earlier walk or this one
 	featureBytes int               // decoded so far
 	typeNames    map[uint64]string // of HEADER_EVENT_TYPE records, by config
 	tracepoints  map[uint64]string // "system:name" by id, from the tracing data
@@ -220,6 +221,7 @@ type walk struct {
 	s      *stream
 	yield  func(*Record, error) bool
 	takeUp bool // the header records of pipe mode
+	place  int64
 	z      *inflater
 }
 
@@ -232,6 +234,9 @@ func (w *walk) run() {
 	var rec Record
 	for {
 		err := w.s.next(&rec)
+		if err == io.EOF && w.z != nil {
+			err = w.z.end()
+		}
 		if err == io.EOF {
 			return
 		}
@@ -262,23 +267,29 @@ func (w *walk) run() {
 	}
 }
 
-// one hands out a record, after taking up what it tells of the recording.
+// one hands out a record, after taking up what it tells of the recording if no
+// earlier walk has.
 func (w *walk) one(rec *Record) bool {
+	w.place++
 	if rec.Type < abi.RecordHeaderAttr {
 		return w.yield(rec, nil)
 	}
-	trail, err := w.r.userRecord(rec)
+	takeUp := w.takeUp && w.place > w.r.taken
+	trail, err := w.r.trailing(rec)
+	if takeUp && err == nil {
+		w.r.taken = w.place
+		err = w.r.takeUp(rec)
+	}
 	if err != nil {
 		w.yield(nil, err)
 		return false
 	}
-	tracing := w.takeUp && rec.Type == abi.RecordHeaderTracingData
 	if !w.yield(rec, nil) {
 		return false
 	}
 	switch {
 	case trail == 0:
-	case tracing:
+	case takeUp && rec.Type == abi.RecordHeaderTracingData:
 		err = w.r.readTracingData(w.s, trail)
 	default:
 		err = w.s.skip(trail)

@@ -13,9 +13,8 @@ const (
 	maxTracingBytes = 64 << 20
 )
 
-// userRecord takes up what a record of perf's own tells of the recording, and
-// returns how many bytes follow the record that belong to it.
-func (r *Reader) userRecord(rec *Record) (trailing int64, err error) {
+// trailing returns how many bytes follow a record that belong to it.
+func (r *Reader) trailing(rec *Record) (int64, error) {
 	o, p := r.header.order, rec.Payload
 	switch rec.Type {
 	case abi.RecordAuxtrace:
@@ -32,14 +31,17 @@ func (r *Reader) userRecord(rec *Record) (trailing int64, err error) {
 		}
 		return int64(o.Uint32(p)), nil
 	}
-	if !r.header.pipe {
-		return 0, nil
-	}
+	return 0, nil
+}
+
+// takeUp takes up what a record of pipe mode tells of the recording.
+func (r *Reader) takeUp(rec *Record) error {
+	o, p := r.header.order, rec.Payload
 	switch rec.Type {
 	case abi.RecordHeaderAttr:
 		a, n, err := abi.DecodeAttr(p, o)
 		if err != nil {
-			return 0, fmt.Errorf("attribute at offset %d: %w", rec.Offset, err)
+			return fmt.Errorf("attribute at offset %d: %w", rec.Offset, err)
 		}
 		e := r.Events.Add(abi.Event{Attr: a, IDs: decodeIDs(p[n:], o)})
 		r.nameEvent(e)
@@ -53,6 +55,8 @@ func (r *Reader) userRecord(rec *Record) (trailing int64, err error) {
 			r.typeNames[o.Uint64(p)] = cString(p[8:])
 			r.nameEvents()
 		}
+	case abi.RecordHeaderBuildID:
+		r.takeBuildID(rec)
 	case abi.RecordHeaderFeature:
 		if len(p) >= 8 {
 			if id := o.Uint64(p); id < 256 {
@@ -61,7 +65,21 @@ func (r *Reader) userRecord(rec *Record) (trailing int64, err error) {
 			}
 		}
 	}
-	return 0, nil
+	return nil
+}
+
+// takeBuildID takes up a build id, which perf inject writes for each file.
+func (r *Reader) takeBuildID(rec *Record) {
+	b := append(rec.Header.AppendTo(nil, r.header.order), rec.Payload...)
+	if r.featureBytes += len(b); r.featureBytes > maxFeatureBytes {
+		return
+	}
+	id, err := DecodeBuildID(b, r.header.order)
+	if err != nil {
+		r.BadFeatures = append(r.BadFeatures, fmt.Errorf("offset %d: %w", rec.Offset, err))
+		return
+	}
+	r.Features.BuildIDs = append(r.Features.BuildIDs, id)
 }
 
 // updateEvent takes the name out of an EVENT_UPDATE record: u64 type, u64 id,

@@ -1,0 +1,383 @@
+package perftext
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// Names of bits, lowest first, as in include/uapi/linux/perf_event.h.
+var (
+	sampleNames = strings.Fields("ip tid time addr read callchain id cpu period stream_id raw")
+	flagNames   = strings.Fields(`disabled inherit pinned exclusive exclude_user exclude_kernel exclude_hv
+		exclude_idle mmap comm freq inherit_stat enable_on_exec task watermark precise0 precise1 mmap_data
+		sample_id_all exclude_host exclude_guest exclude_callchain_kernel exclude_callchain_user mmap2
+		comm_exec use_clockid context_switch write_backward namespaces ksymbol bpf_event aux_output cgroup
+		text_poke build_id`)
+	typeNames  = strings.Fields("hardware software tracepoint hw_cache raw breakpoint")
+	modeNames  = strings.Fields("none kernel user hypervisor guest_kernel guest_user")
+	sampleMore = map[string]abi.SampleType{"identifier": abi.SampleIdentifier}
+	contexts   = map[string]uint64{
+		"hv": abi.ContextHV, "kernel": abi.ContextKernel, "user": abi.ContextUser,
+		"user_deferred": abi.ContextUserDeferred, "guest": abi.ContextGuest,
+		"guest_kernel": abi.ContextGuestKernel, "guest_user": abi.ContextGuestUser,
+	}
+	contextModes = map[uint64]abi.Misc{
+		abi.ContextHV: abi.MiscHypervisor, abi.ContextKernel: abi.MiscKernel, abi.ContextUser: abi.MiscUser,
+		abi.ContextGuestKernel: abi.MiscGuestKernel, abi.ContextGuestUser: abi.MiscGuestUser,
+	}
+)
+
+// defaultSample are the fields of samples where an event does not say.
+const defaultSample = "identifier,ip,tid,time,cpu,period,callchain"
+
+func (r *Recording) line(words []string) error {
+	f := newFields(words[1:])
+	switch words[0] {
+	case "event":
+		return r.event(words[1:])
+	case "buildid":
+		return r.buildID(f)
+	case "truncate":
+		if len(words) != 2 {
+			return errors.New("truncate wants a number")
+		}
+		r.truncate = int(f.parse(words[1]))
+		return f.err
+	case "raw":
+		b, err := hex.DecodeString(strings.Join(words[1:], ""))
+		r.records = append(r.records, record{raw: true, body: func(dst []byte, _ abi.Order) []byte { return append(dst, b...) }})
+		return err
+	}
+	return r.record(words[0], f)
+}
+
+// event is an event with its attribute. The name, which may hold a "=", comes
+// first.
+func (r *Recording) event(words []string) error {
+	if len(words) == 0 {
+		return errors.New("event without a name")
+	}
+	f := newFields(words[1:])
+	e := abi.Event{Name: words[0]}
+	a := &e.Attr
+	a.Type = f.typ()
+	a.Config = f.num("config", 0)
+	a.Config1 = f.num("config1", 0)
+	a.Config2 = f.num("config2", 0)
+	a.SampleType = f.sampleType()
+	a.Flags = abi.Flags(f.names("flags", "sample_id_all", flagNames))
+	a.SamplePeriod = f.num("period", 1)
+	if f.has("freq") {
+		a.SamplePeriod = f.num("freq", 0)
+		a.Flags |= abi.FlagFreq
+	}
+	for _, id := range strings.Split(f.str("ids", ""), ",") {
+		if id != "" {
+			e.IDs = append(e.IDs, f.parse(id))
+		}
+	}
+	size := int(f.num("size", 0))
+	if f.err == nil && (size < 0 || size > 4096) {
+		f.fail("attribute of %d bytes", size)
+	}
+	r.Events = append(r.Events, e)
+	r.attrSizes = append(r.attrSizes, size)
+	return f.done()
+}
+
+func (f *fields) typ() abi.Type {
+	v := f.str("type", "software")
+	for i, n := range typeNames {
+		if n == v {
+			return abi.Type(i)
+		}
+	}
+	return abi.Type(f.parse(v))
+}
+
+func (f *fields) sampleType() (t abi.SampleType) {
+	for _, name := range strings.Split(f.str("sample", defaultSample), ",") {
+		if bit, ok := sampleMore[name]; ok {
+			t |= bit
+		} else if name != "" {
+			t |= abi.SampleType(f.bit("sample", name, sampleNames))
+		}
+	}
+	return t
+}
+
+// mode takes the CPU mode of a record out of misc=, or a number for all of misc.
+func (f *fields) mode(def abi.Misc) abi.Misc {
+	v := f.str("misc", "")
+	if v == "" {
+		return def
+	}
+	for i, n := range modeNames {
+		if n == v {
+			return abi.Misc(i)
+		}
+	}
+	return abi.Misc(f.parse(v))
+}
+
+func (r *Recording) buildID(f *fields) error {
+	b := perfdata.BuildID{ID: f.hex("id"), Name: f.str("file", ""), PID: int32(f.num("pid", 1<<64-1)), Misc: f.mode(abi.MiscUser)}
+	r.BuildIDs = append(r.BuildIDs, b)
+	return f.done()
+}
+
+// record is a record of any type.
+func (r *Recording) record(word string, f *fields) error {
+	rec := record{size: -1, kernel: true}
+	if f.has("size") {
+		rec.size = int(uint16(f.num("size", 0)))
+	}
+	pid := int32(f.num("pid", 0))
+	rec.id = abi.SampleIDFields{
+		PID: pid, TID: int32(f.num("tid", uint64(pid))), Time: f.num("t", 0),
+		CPU: int32(f.num("cpu", 0)), StreamID: f.num("stream_id", 0),
+	}
+	if err := r.findEvent(&rec, f); err != nil {
+		return err
+	}
+	switch word {
+	case "round":
+		rec.typ, rec.kernel = abi.RecordFinishedRound, false
+		rec.body = func(b []byte, _ abi.Order) []byte { return b }
+	case "record":
+		data := f.hex("data")
+		rec.typ, rec.misc, rec.kernel = abi.RecordType(f.num("type", 0)), f.mode(0), false
+		rec.body = func(b []byte, _ abi.Order) []byte { return append(b, data...) }
+	case "sample":
+		if len(r.Events) == 0 {
+			return errors.New("sample before any event")
+		}
+		r.sample(&rec, f)
+	case "mmap", "mmap2":
+		rec.mmap(word, f)
+	case "comm", "fork", "exit":
+		rec.task(word, f)
+	case "ksymbol", "lost", "lost_samples", "throttle", "unthrottle":
+		rec.other(word, f)
+	default:
+		return fmt.Errorf("unknown record %q", word)
+	}
+	r.records = append(r.records, rec)
+	return f.done()
+}
+
+// findEvent takes the id of a record and finds the event whose layout it has.
+func (r *Recording) findEvent(rec *record, f *fields) error {
+	if len(r.Events) > 0 && len(r.Events[0].IDs) > 0 {
+		rec.id.ID = r.Events[0].IDs[0]
+	}
+	rec.id.ID = f.num("id", rec.id.ID)
+	for i, e := range r.Events {
+		for _, id := range e.IDs {
+			if id == rec.id.ID {
+				rec.event = i
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (rec *record) mmap(word string, f *fields) {
+	pid, tid := rec.id.PID, rec.id.TID
+	addr, length, off := f.num("addr", 0), f.num("len", 0), f.num("off", 0)
+	file := f.str("file", "")
+	def := abi.MiscUser
+	if pid == -1 {
+		def = abi.MiscKernel
+	}
+	rec.typ, rec.misc = abi.RecordMmap, f.mode(def)
+	var id []byte
+	var maj, minor uint32
+	var ino, gen uint64
+	if word == "mmap2" {
+		rec.typ = abi.RecordMmap2
+		if f.has("buildid") {
+			id = f.hex("buildid")
+			rec.misc |= abi.MiscMmapBuildID
+		}
+		maj, minor = uint32(f.num("maj", 0)), uint32(f.num("min", 0))
+		ino, gen = f.num("ino", 0), f.num("gen", 0)
+	}
+	rec.body = func(b []byte, o abi.Order) []byte {
+		b = o.AppendUint32(b, uint32(pid))
+		b = o.AppendUint32(b, uint32(tid))
+		b = o.AppendUint64(b, addr)
+		b = o.AppendUint64(b, length)
+		b = o.AppendUint64(b, off)
+		switch {
+		case word == "mmap":
+			return appendString(b, file)
+		case id != nil:
+			var field [24]byte
+			field[0] = byte(copy(field[4:], id))
+			b = append(b, field[:]...)
+		default:
+			b = o.AppendUint32(b, maj)
+			b = o.AppendUint32(b, minor)
+			b = o.AppendUint64(b, ino)
+			b = o.AppendUint64(b, gen)
+		}
+		b = o.AppendUint32(b, 5) // PROT_READ|PROT_EXEC
+		b = o.AppendUint32(b, 2) // MAP_PRIVATE
+		return appendString(b, file)
+	}
+}
+
+func (rec *record) task(word string, f *fields) {
+	id := rec.id
+	if word == "comm" {
+		comm := f.str("comm", "")
+		rec.typ, rec.misc = abi.RecordComm, f.mode(0)
+		if f.flag("exec") {
+			rec.misc |= abi.MiscCommExec
+		}
+		rec.body = func(b []byte, o abi.Order) []byte {
+			b = o.AppendUint32(b, uint32(id.PID))
+			b = o.AppendUint32(b, uint32(id.TID))
+			return appendString(b, comm)
+		}
+		return
+	}
+	rec.typ = abi.RecordFork
+	if word == "exit" {
+		rec.typ = abi.RecordExit
+	}
+	rec.misc = f.mode(0)
+	if f.flag("synthesized") {
+		rec.misc |= abi.MiscForkExec
+	}
+	ppid := f.num("ppid", uint64(id.PID))
+	ptid := f.num("ptid", ppid)
+	rec.body = func(b []byte, o abi.Order) []byte {
+		for _, n := range []uint32{uint32(id.PID), uint32(ppid), uint32(id.TID), uint32(ptid)} {
+			b = o.AppendUint32(b, n)
+		}
+		return o.AppendUint64(b, id.Time)
+	}
+}
+
+func (rec *record) other(word string, f *fields) {
+	id := rec.id
+	rec.misc = f.mode(0)
+	switch word {
+	case "ksymbol":
+		rec.typ = abi.RecordKsymbol
+		addr, length, name := f.num("addr", 0), uint32(f.num("len", 0)), f.str("name", "")
+		var flags uint16
+		if f.flag("unregister") {
+			flags = 1
+		}
+		rec.body = func(b []byte, o abi.Order) []byte {
+			b = o.AppendUint64(b, addr)
+			b = o.AppendUint32(b, length)
+			b = o.AppendUint16(b, abi.KsymbolBPF)
+			b = o.AppendUint16(b, flags)
+			return appendString(b, name)
+		}
+	case "lost", "lost_samples":
+		count := f.num("count", 0)
+		rec.typ = abi.RecordLostSamples
+		if word == "lost" {
+			rec.typ = abi.RecordLost
+		}
+		rec.body = func(b []byte, o abi.Order) []byte {
+			if word == "lost" {
+				b = o.AppendUint64(b, id.ID)
+			}
+			return o.AppendUint64(b, count)
+		}
+	default:
+		rec.typ = abi.RecordThrottle
+		if word == "unthrottle" {
+			rec.typ = abi.RecordUnthrottle
+		}
+		rec.body = func(b []byte, o abi.Order) []byte {
+			b = o.AppendUint64(b, id.Time)
+			b = o.AppendUint64(b, id.ID)
+			return o.AppendUint64(b, id.StreamID)
+		}
+	}
+}
+
+// sample has its callchain as the bare words.
+func (r *Recording) sample(rec *record, f *fields) {
+	rec.typ, rec.kernel = abi.RecordSample, false
+	var chain []uint64
+	var first uint64
+	found, mode := false, abi.MiscUser
+	for _, w := range f.flags {
+		n, ok := contexts[w]
+		if !ok {
+			n = f.parse(w)
+		}
+		if len(chain) == 0 {
+			if m, ok := contextModes[n]; ok {
+				mode = m
+			}
+		}
+		if !found && n < abi.ContextMax {
+			first, found = n, true
+		}
+		chain = append(chain, n)
+	}
+	f.flags = nil
+	rec.misc = f.mode(mode)
+	ip, addr, period := f.num("ip", first), f.num("addr", 0), f.num("period", 1)
+	count := f.num("nr", uint64(len(chain))) // of the chain, a lie if given
+	rawData := f.hex("raw")
+	id, t := rec.id, r.Events[rec.event].Attr.SampleType
+	rec.body = func(b []byte, o abi.Order) []byte {
+		word := func(bit abi.SampleType, v uint64) {
+			if t&bit != 0 {
+				b = o.AppendUint64(b, v)
+			}
+		}
+		half := func(bit abi.SampleType, lo, hi uint32) {
+			if t&bit != 0 {
+				b = o.AppendUint32(b, lo)
+				b = o.AppendUint32(b, hi)
+			}
+		}
+		word(abi.SampleIdentifier, id.ID)
+		word(abi.SampleIP, ip)
+		half(abi.SampleTID, uint32(id.PID), uint32(id.TID))
+		word(abi.SampleTime, id.Time)
+		word(abi.SampleAddr, addr)
+		word(abi.SampleID, id.ID)
+		word(abi.SampleStreamID, id.StreamID)
+		half(abi.SampleCPU, uint32(id.CPU), 0)
+		word(abi.SamplePeriod, period)
+		word(abi.SampleRead, period)
+		if t&abi.SampleCallchain != 0 {
+			b = o.AppendUint64(b, count)
+			for _, n := range chain {
+				b = o.AppendUint64(b, n)
+			}
+		}
+		if t&abi.SampleRaw != 0 {
+			pad := (8 - (4+len(rawData))%8) % 8
+			b = o.AppendUint32(b, uint32(len(rawData)+pad))
+			b = append(b, rawData...)
+			b = append(b, make([]byte, pad)...)
+		}
+		return b
+	}
+}
+
+// appendString appends s as the kernel does: ended by a NUL, and padded so that
+// the record is a multiple of 8 bytes.
+func appendString(b []byte, s string) []byte {
+	b = append(b, s...)
+	return append(b, make([]byte, 8-len(b)%8)...)
+}
