@@ -116,7 +116,11 @@ step tally go build -o .build/tally ./testdata/tally
 step gofmt gofmt_clean
 step vet go vet ./... ./testdata/tally
 step staticcheck go tool staticcheck ./... ./testdata/tally
-tests unit go test -json -count=1 ./... ./testdata/tally
+# One package at a time: live tests watch the whole machine, and on Linux (6.18)
+# a recorder that asks for build ids makes the maps in the rings of older ones
+# look as if they had some, at which perf 6.1 aborts (misc is not restored after
+# an event, kernel/events/core.c, perf_event_mmap_output).
+tests unit go test -json -count=1 -p 1 ./... ./testdata/tally
 if have gcc; then
 	tests race env CGO_ENABLED=1 go test -json -count=1 -short -race $(concurrent)
 else
