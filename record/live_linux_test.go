@@ -524,7 +524,7 @@ func TestLiveDrainAllocs(t *testing.T) {
 		ids = append(ids, e.IDs)
 	}
 	to := new(discard)
-	r := &run{s: s, sink: to, tally: newTally(newIDTable(ids), len(ids))}
+	r := &run{s: s, sink: to, tally: newTally(newIDTable(ids), len(ids), nil)}
 	if err := enable(s.events[0].counters); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,10 @@ type Options struct {
 	// each call of write. It runs while the side-band already records.
 	Synthesize Synthesizer
 
+	// Sideband is called for each record that is not a sample, synthesized ones
+	// included, before the sink has it. rec is whole, and valid during the call.
+	Sideband func(rec []byte)
+
 	// Start is called when everything records: it lets a command go.
 	Start func() error
 

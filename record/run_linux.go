@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	for _, e := range s.Events() {
 		ids = append(ids, e.IDs)
 	}
-	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids)), start: time.Now()}
+	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now()}
 	err := r.record(ctx)
 	stats, serr := r.stats()
 	return stats, errors.Join(err, serr)
@@ -94,6 +95,7 @@ func (r *run) synthesize() error {
 		return nil
 	}
 	err := r.s.opts.Synthesize(func(rec []byte) error {
+		r.tally.tee(rec)
 		r.pending = append(r.pending, rec...)
 		if len(r.pending) < synthesizeBatch {
 			return nil
@@ -174,10 +176,10 @@ func (r *run) round() error {
 		}
 		cr.ring.Consume(n)
 	}
-	if !any {
-		return nil
+	if any {
+		r.rounds++
 	}
-	r.rounds++
+	// Empty rings end a round too: a sink may hold back what came before.
 	return r.sink.FinishRound()
 }
 
@@ -239,6 +241,8 @@ func (s *Session) forceRecords() error {
 		if err != nil {
 			return fmt.Errorf("force a record: %w", err)
 		}
+		// A newline that is written becomes part of the name.
+		name = bytes.TrimSuffix(name, []byte("\n"))
 		for _, r := range s.rings {
 			var here unix.CPUSet
 			here.Set(r.cpu)

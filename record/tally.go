@@ -2,8 +2,8 @@ package record
 
 import "kprof/perfevent/abi"
 
-// tally counts records by type and samples by event. It reads 24 bytes of a
-// record at most.
+// tally counts records by type and samples by event, and passes on the side-band.
+// It reads 24 bytes of a record at most.
 type tally struct {
 	ids     idTable
 	samples []uint64 // by event
@@ -14,19 +14,28 @@ type tally struct {
 	unknown uint64 // samples whose id is none of ours
 	broken  bool   // a record with an impossible size was met
 
-	count func([]byte, int) // the method one, made once
+	sideband func(rec []byte)  // of Options, or nil
+	whole    []byte            // a side-band record put together
+	count    func([]byte, int) // the method one, made once
 }
 
-func newTally(ids idTable, events int) *tally {
-	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events)}
+func newTally(ids idTable, events int, sideband func(rec []byte)) *tally {
+	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events), sideband: sideband}
 	t.count = t.one
 	return t
+}
+
+// tee passes a side-band record on.
+func (t *tally) tee(rec []byte) {
+	if t.sideband != nil {
+		t.sideband(rec)
+	}
 }
 
 // add counts the records in a and, continued, in b.
 func (t *tally) add(a, b []byte) {
 	t.bytes += uint64(len(a) + len(b))
-	if !eachRecord(a, b, t.count) {
+	if !eachRecord(a, b, &t.whole, t.count) {
 		t.broken = true
 	}
 }
@@ -49,6 +58,7 @@ func (t *tally) one(b []byte, size int) {
 		}
 		return
 	}
+	t.tee(b)
 	if size < 24 {
 		return
 	}

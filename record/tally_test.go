@@ -1,8 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
 )
@@ -34,11 +37,31 @@ func TestTally(t *testing.T) {
 		stream = append(stream, rec...)
 	}
 	for cut := 0; cut <= len(stream); cut += 8 {
-		n := newTally(newIDTable([][]uint64{{101, 103}, {102}}), 2)
+		n := newTally(newIDTable([][]uint64{{101, 103}, {102}}), 2, nil)
 		n.add(stream[:cut], stream[cut:])
 		if n.broken || n.records != 9 || n.bytes != uint64(len(stream)) || n.lost != 10 ||
 			n.samples[0] != 3 || n.samples[1] != 1 || n.unknown != 1 || n.throttl[1] != 1 || n.allSamples() != 5 {
 			t.Errorf("cut at %d: %+v", cut, n)
+		}
+	}
+}
+
+// TestTallySideband cuts a stream in two at every place: what is no sample is
+// passed on whole.
+func TestTallySideband(t *testing.T) {
+	want := [][]byte{
+		record(abi.RecordMmap2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+		record(abi.RecordComm, 11),
+		record(abi.RecordExit, 12, 13, 14, 15),
+	}
+	sample := record(abi.RecordSample, 101, 2, 3, 4, 5, 6)
+	stream := bytes.Join([][]byte{sample, want[0], sample, want[1], want[2], sample}, nil)
+	for cut := 0; cut <= len(stream); cut += 8 {
+		var got [][]byte
+		n := newTally(newIDTable([][]uint64{{101}}), 1, func(rec []byte) { got = append(got, bytes.Clone(rec)) })
+		n.add(stream[:cut], stream[cut:])
+		if d := cmp.Diff(want, got); d != "" || n.broken {
+			t.Errorf("cut at %d: broken %v, -want +got\n%s", cut, n.broken, d)
 		}
 	}
 }
@@ -54,7 +77,7 @@ func TestTallyBroken(t *testing.T) {
 	} {
 		b = append(b, make([]byte, 8-len(b)%8)[:(8-len(b)%8)%8]...)
 		for cut := 0; cut <= len(b); cut += 8 {
-			n := newTally(idTable{}, 0)
+			n := newTally(idTable{}, 0, nil)
 			n.add(b[:cut], b[cut:])
 			if !n.broken {
 				t.Errorf("%s, cut at %d: not noticed", name, cut)
@@ -80,7 +103,7 @@ func FuzzTally(f *testing.F) {
 	f.Add(record(abi.RecordSample, 1, 2, 3), record(abi.RecordLost, 1, 2))
 	f.Add([]byte{}, []byte{9, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		n := newTally(newIDTable([][]uint64{{1}}), 1)
+		n := newTally(newIDTable([][]uint64{{1}}), 1, nil)
 		n.add(a, b)
 		if n.records > uint64(len(a)+len(b))/abi.HeaderSize {
 			t.Errorf("%d records in %d bytes", n.records, len(a)+len(b))
@@ -94,7 +117,7 @@ func BenchmarkTally(b *testing.B) {
 	for range 10000 {
 		stream = append(stream, record(abi.RecordSample, 101+rng.Uint64N(3), 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)...)
 	}
-	n := newTally(newIDTable([][]uint64{{101, 103}, {102}}), 2)
+	n := newTally(newIDTable([][]uint64{{101, 103}, {102}}), 2, nil)
 	b.SetBytes(int64(len(stream)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -192,7 +192,8 @@ func (o *taskOpener) scan() {
 			a, b = nil, b[skip-len(a):]
 		}
 		o.scanned[i] = size
-		eachRecord(a, b, func(rec []byte, _ int) {
+		var whole []byte
+		eachRecord(a, b, &whole, func(rec []byte, _ int) {
 			const le = abi.LittleEndian
 			// pid, ppid, tid, ptid, time
 			if abi.RecordType(le.Uint32(rec)) == abi.RecordFork && len(rec) >= head {

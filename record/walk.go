@@ -6,9 +6,10 @@ import "kprof/perfevent/abi"
 const head = 32
 
 // eachRecord calls f for the records in a and, continued, in b: with the record
-// or, if it lies in both, with its first 32 bytes, and with its size. It reports
-// whether all sizes were possible, and stops where one is not.
-func eachRecord(a, b []byte, f func(rec []byte, size int)) bool {
+// and with its size. Of a sample that lies in both f gets the first 32 bytes; any
+// other such record is put together in *whole. It reports whether all sizes were
+// possible, and stops where one is not.
+func eachRecord(a, b []byte, whole *[]byte, f func(rec []byte, size int)) bool {
 	rest, ok := eachWhole(a, f)
 	if !ok {
 		return false
@@ -19,10 +20,13 @@ func eachRecord(a, b []byte, f func(rec []byte, size int)) bool {
 		if after > len(b) {
 			return false
 		}
-		var whole [head]byte
-		n := copy(whole[:min(size, head)], rest)
-		n += copy(whole[n:min(size, head)], b)
-		f(whole[:n], size)
+		show := size
+		if abi.RecordType(abi.LittleEndian.Uint32(rest)) == abi.RecordSample {
+			show = min(size, head)
+		}
+		*whole = append((*whole)[:0], rest[:min(show, len(rest))]...)
+		*whole = append(*whole, b[:show-len(*whole)]...)
+		f(*whole, size)
 		b = b[after:]
 	}
 	rest, ok = eachWhole(b, f)

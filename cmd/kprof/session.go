@@ -31,13 +31,17 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	shown := newProgress(f.quiet)
 	opts.Progress = shown.update
 	var s *record.Session
+	var builds *buildIDs
+	opts.Sideband = func(rec []byte) { builds.take(rec) }
 	opts.Synthesize = func(write func([]byte) error) error { return synthesize(s, opts.Target, write) }
 
 	if s, err = record.Open(ctx, opts); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	sink, err := f.newSink(out, s)
+	events := s.Events()
+	builds = newBuildIDs(&events[len(events)-1].Attr)
+	sink, err := f.newSink(out, events, builds)
 	if err != nil {
 		return err
 	}
@@ -62,8 +66,7 @@ type sink interface {
 	finish(context.Context, *record.Stats) error
 }
 
-func (f *recordFlags) newSink(out output, s *record.Session) (sink, error) {
-	events := s.Events()
+func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs) (sink, error) {
 	early := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
 	if out.format != formatData {
 		sel, err := f.sel.options()
@@ -88,7 +91,7 @@ func (f *recordFlags) newSink(out output, s *record.Session) (sink, error) {
 		}
 		return &streamSink{w}, nil
 	}
-	return newFileSink(out.name, events, early)
+	return newFileSink(out.name, events, early, builds)
 }
 
 // addTracingData adds what perf script needs to print the fields of tracepoints.
@@ -115,13 +118,14 @@ func addTracingData(f *perfdata.Features, events []abi.Event) error {
 // fileSink writes a perf.data file.
 type fileSink struct {
 	*perfdata.Writer
-	f    *os.File
-	name string
+	f      *os.File
+	name   string
+	builds *buildIDs
 }
 
 // newFileSink creates the file; one that exists is kept with ".old" behind its
 // name, as perf does.
-func newFileSink(name string, events []abi.Event, early perfdata.Features) (*fileSink, error) {
+func newFileSink(name string, events []abi.Event, early perfdata.Features, builds *buildIDs) (*fileSink, error) {
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 		if err := os.Rename(name, name+".old"); err != nil {
 			return nil, err
@@ -136,12 +140,12 @@ func newFileSink(name string, events []abi.Event, early perfdata.Features) (*fil
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &fileSink{w, f, name}, nil
+	return &fileSink{w, f, name, builds}, nil
 }
 
 func (s *fileSink) finish(_ context.Context, stats *record.Stats) error {
 	tellStats(stats)
-	if err := errors.Join(s.Writer.Close(perfdata.Features{}), s.f.Close()); err != nil {
+	if err := errors.Join(s.Writer.Close(perfdata.Features{BuildIDs: s.builds.list}), s.f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	return nil
