@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/livetest"
+	"kprof/record"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts in testdata compare with")
+
+func TestMain(m *testing.M) {
+	record.ShimMain()
+	testscript.Main(m, map[string]func(){
+		"kprof": func() { os.Exit(run(os.Args[1:])) },
+	})
+}
+
+// TestScript runs the scripts in testdata/script. Those that start with live_
+// record, and need root, tracefs and perf; the others run anywhere.
+func TestScript(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	var anywhere, live []string
+	for _, f := range files {
+		if strings.HasPrefix(filepath.Base(f), "live_") {
+			live = append(live, f)
+		} else {
+			anywhere = append(anywhere, f)
+		}
+	}
+	t.Run("anywhere", func(t *testing.T) { runScripts(t, anywhere) })
+	t.Run("live", func(t *testing.T) {
+		livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+		runScripts(t, live)
+	})
+}
+
+func runScripts(t *testing.T, files []string) {
+	testdata, err := filepath.Abs(filepath.Join(root, "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Files:               files,
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("TESTDATA", testdata)
+			// A home for pprof and perf to keep things in.
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"mkfifo":   mkfifo,
+			"cut":      cut,
+			"oneline":  oneLine,
+			"lines":    lines,
+			"examples": examples,
+		},
+	})
+}
+
+// exits N PROGRAM [ARG...] runs a program that ends with exit code N.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N PROGRAM [ARG...]")
+	}
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+// mkfifo FILE makes a FIFO.
+func mkfifo(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: mkfifo FILE")
+	}
+	ts.Check(unix.Mkfifo(ts.MkAbs(args[0]), 0o600))
+}
+
+// cut FILE N OUT writes the first N bytes of FILE to OUT.
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: cut FILE N OUT")
+	}
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var n int
+	_, err = fmt.Sscan(args[1], &n)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o600))
+}
+
+// oneline fails unless the last command wrote one message of one line to
+// standard error: it starts with "kprof: ", and only the hint on usage may
+// follow. It also fails at the traces of a panic.
+func oneLine(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: oneline")
+	}
+	msg := strings.TrimSuffix(ts.ReadFile("stderr"), "Try 'kprof --help'.\n")
+	if !strings.HasPrefix(msg, "kprof: ") || strings.Count(msg, "\n") != 1 || strings.Contains(msg, "goroutine ") {
+		ts.Fatalf("not one clear line:\n%s", msg)
+	}
+}
+
+// lines N fails unless the last command wrote N lines to standard output.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: lines N")
+	}
+	if n := strings.Count(ts.ReadFile("stdout"), "\n"); fmt.Sprint(n) != args[0] {
+		ts.Fatalf("%d lines, want %s", n, args[0])
+	}
+}
+
+// examples COMMAND runs every line below "Examples:" in the help of a command
+// ("" for kprof itself) in a shell, as somebody would who pastes it.
+func examples(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: examples [COMMAND]")
+	}
+	ts.Check(ts.Exec("kprof", append(args, "--help")...))
+	_, rest, ok := strings.Cut(ts.ReadFile("stdout"), "\nExamples:\n")
+	if !ok {
+		ts.Fatalf("kprof %s --help shows no example", strings.Join(args, " "))
+	}
+	for line := range strings.Lines(rest) {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		if err := ts.Exec("bash", "-o", "pipefail", "-c", line); err != nil {
+			ts.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, ts.ReadFile("stderr"))
+		}
+	}
+}
