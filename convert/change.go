@@ -146,7 +146,7 @@ func (tl *timeline) change(c *change) {
 		th := tl.threadOf(c.tid, c.pid)
 		th.add(nameAt{born: t, name: c.name}, tl.settled)
 		if c.op == opExec {
-			tl.process(c.pid).add(spaceAt{t, &space{}}, tl.settled)
+			tl.process(c.pid).add(spaceAt{t, &space{executed: true}}, tl.settled)
 		}
 	case opFork, opAppears:
 		tl.forked(c)
@@ -160,7 +160,7 @@ func (tl *timeline) mapped(c *change) {
 	p := tl.process(c.area.pid)
 	s := p.spaceFrom(c.area.born)
 	s.add(c.area)
-	if tl.forgets && len(s.areas) > max(int(s.crowded), minCrowded) {
+	if tl.forgets && len(s.areas) > max(int(s.crowded), tl.limits.areas) {
 		tl.crowded = append(tl.crowded, p)
 		s.crowded = 2 * int32(len(s.areas))
 	}
@@ -172,9 +172,10 @@ func (tl *timeline) forked(c *change) {
 	if parent.pid == 0 {
 		tl.threadOf(c.ptid, c.ppid)
 	}
-	th := tl.threadOf(c.tid, c.pid)
-	th.add(nameAt{born: t, name: noName, from: parent}, tl.settled)
-	tl.forkedNames = append(tl.forkedNames, th)
+	if th := tl.threadOf(c.tid, c.pid); th != parent {
+		th.add(nameAt{born: t, name: noName, from: parent}, tl.settled)
+		tl.forkedNames = append(tl.forkedNames, th)
+	}
 	if c.pid == c.ppid || c.pid != c.tid {
 		return
 	}
@@ -200,7 +201,7 @@ func (tl *timeline) threadOf(tid, pid int32) *thread {
 }
 
 // add inserts a state in order of time and drops the ones that were over before
-// settled.
+// settled, but for the last of them: see spaceBefore.
 func (p *process) add(s spaceAt, settled uint64) {
 	i := p.stateAt(s.born) + 1
 	if i > 0 {
@@ -208,11 +209,13 @@ func (p *process) add(s spaceAt, settled uint64) {
 		s.space.areas = append(s.space.areas, p.spaces[i-1].space.cutAfter(s.born)...)
 	}
 	p.spaces = slices.Insert(p.spaces, i, s)
-	for len(p.spaces) > 1 && p.spaces[1].born < settled {
+	for len(p.spaces) > 2 && p.spaces[2].born < settled {
 		p.spaces = slices.Delete(p.spaces, 0, 1)
 	}
 }
 
+// add inserts a name in order of time and drops the ones that were over before
+// settled.
 func (th *thread) add(n nameAt, settled uint64) {
 	th.names = slices.Insert(th.names, th.stateAt(n.born)+1, n)
 	for len(th.names) > 1 && th.names[1].born < settled {

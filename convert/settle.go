@@ -14,24 +14,26 @@ type settling struct {
 	// forgets says that settle is called now and then, and that it may forget
 	// what has not been true for long.
 	forgets   bool
+	limits    limits
 	exits     []exit     // of threads that are remembered still, in order of arrival
 	crowded   []*process // with many areas
 	forgotten uint32     // changes when threads or processes are forgotten
 }
+
+// limits of what is kept.
+type limits struct {
+	exits     int // threads remembered after their end, since samples of them come for a while
+	areas     int // of a space, before it is worth to look for those that have been replaced
+	ancestors int // spaces that an address is looked up in
+}
+
+var defaultLimits = limits{exits: 1 << 14, areas: 256, ancestors: 32}
 
 // exit is the end of a thread.
 type exit struct {
 	pid, tid int32
 	time     uint64
 }
-
-// maxExits is how many threads are remembered after their end, since samples of
-// them come for a while.
-const maxExits = 1 << 14
-
-// minCrowded is from how many areas on it is worth to look for those that have
-// been replaced.
-const minCrowded = 256
 
 // settle says that all changes up to time t have been applied and that no sample
 // before t comes any more. It looks up what was forked up to t, so that the
@@ -51,14 +53,18 @@ func (tl *timeline) settle(t uint64) {
 		}
 		return true
 	})
+	var settled []*space
 	tl.forkedSpaces = slices.DeleteFunc(tl.forkedSpaces, func(s *space) bool {
 		if s.forkedAt > t {
 			return false
 		}
 		s.base, s.parent = s.parent.spaceAt(s.forkedAt), nil
-		s.shortcut()
+		settled = append(settled, s)
 		return true
 	})
+	for _, s := range settled {
+		s.shortcut(tl.limits.ancestors)
+	}
 	if tl.forgets {
 		tl.uncrowd()
 		tl.forget()
@@ -68,14 +74,14 @@ func (tl *timeline) settle(t uint64) {
 // shortcut passes by ancestors that map nothing themselves, and takes over the
 // areas of a long line of ancestors: a daemon that forks its successor and ends
 // would otherwise keep all that ever were.
-func (s *space) shortcut() {
-	for b := s.base; b != nil && b.parent == nil && b.epoch(s.forkedAt) == 0; b = s.base {
+func (s *space) shortcut(maxAncestors int) {
+	for b := s.base; b != nil && b.epoch(s.forkedAt) == 0; b = s.base {
 		s.forkedAt, s.base = min(s.forkedAt, b.forkedAt), b.base
 	}
-	if s.base == nil || s.base.parent != nil {
+	if s.base == nil {
 		return
 	}
-	if s.ancestors = s.base.ancestors + 1; s.ancestors < maxAncestors {
+	if s.ancestors = s.base.ancestors + 1; int(s.ancestors) < maxAncestors {
 		return
 	}
 	var line []*space
@@ -93,9 +99,6 @@ func (s *space) shortcut() {
 	s.areas = append(areas, s.areas...)
 	s.base, s.ancestors, s.index = nil, 0, nil
 }
-
-// maxAncestors is how many spaces an address is looked up in.
-const maxAncestors = 32
 
 // visible returns the areas of which anything is left when all are there.
 func visible(areas []area) []area {
@@ -119,7 +122,7 @@ func visible(areas []area) []area {
 func (tl *timeline) uncrowd() {
 	for _, p := range tl.crowded {
 		for i := range p.spaces {
-			if s := p.spaces[i].space; len(s.areas) > minCrowded {
+			if s := p.spaces[i].space; s.parent == nil && len(s.areas) > tl.limits.areas {
 				clone := *s
 				clone.uncrowd(tl.settled)
 				p.spaces[i].space = &clone
@@ -127,7 +130,7 @@ func (tl *timeline) uncrowd() {
 		}
 	}
 	tl.crowded = tl.crowded[:0]
-	if len(tl.kernel.areas) > max(int(tl.kernel.crowded), minCrowded) {
+	if len(tl.kernel.areas) > max(int(tl.kernel.crowded), tl.limits.areas) {
 		tl.kernel.uncrowd(tl.settled)
 	}
 }
@@ -143,7 +146,7 @@ func (s *space) uncrowd(settled uint64) {
 // processes none of whose threads are left.
 func (tl *timeline) forget() {
 	n := 0
-	for n < len(tl.exits)-maxExits && tl.exits[n].time < tl.settled {
+	for n < len(tl.exits)-tl.limits.exits && tl.exits[n].time < tl.settled {
 		e := tl.exits[n]
 		n++
 		th := tl.threads[e.tid]

@@ -47,6 +47,7 @@ type space struct {
 	forkedAt  uint64
 	base      *space // parent's space at forkedAt, once looked up
 	ancestors int32  // base, its base, and so on
+	executed  bool   // begun by an exec
 	crowded   int32  // how many areas are worth another look: see uncrowd
 
 	areas []area // by born, ties in order of arrival

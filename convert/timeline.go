@@ -77,6 +77,7 @@ func newTimeline() *timeline {
 		threads:   map[int32]*thread{},
 		ids:       map[objectKey]int32{},
 		nameIDs:   map[string]nameID{},
+		settling:  settling{limits: defaultLimits},
 	}
 }
 
@@ -144,11 +145,11 @@ func (p *process) spaceAt(t uint64) *space {
 	return nil
 }
 
-// spaceBefore returns the address space that the one at time t replaced, with a
-// time at which it was still in use, or nil.
+// spaceBefore returns the address space that the one at time t replaced by an
+// exec, with a time at which it was still in use, or nil.
 func (p *process) spaceBefore(t uint64) (*space, uint64) {
 	i := p.stateAt(t)
-	if i < 1 {
+	if i < 1 || !p.spaces[i].space.executed {
 		return nil, 0
 	}
 	born := p.spaces[i].born
@@ -170,7 +171,7 @@ func (tl *timeline) kernelImage() *area {
 
 // maxForks bounds how far a name or an address is followed through forks
 // without an exec.
-const maxForks = 1000
+const maxForks = 200
 
 // stateAt returns the index of the name at time t, or -1 if none is known yet.
 func (th *thread) stateAt(t uint64) int {
