@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/convert"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata"
+)
+
+// kprof returns a command that runs this test binary as kprof.
+func kprof(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), "kprof")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(link, args...)
+}
+
+// samples counts the samples of a recording as kprof reads them.
+func samples(t *testing.T, name string) (n int, truncated bool) {
+	t.Helper()
+	r, err := perfdata.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for rec, err := range r.Records() {
+		var end *perfdata.TruncatedError
+		if errors.As(err, &end) {
+			return n, true
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Type == abi.RecordSample {
+			n++
+		}
+	}
+	return n, false
+}
+
+var statsSamples = regexp.MustCompile(`SAMPLE events: +(\d+)`)
+
+// perfSamples counts them as perf report --stats does, which must not warn.
+func perfSamples(t *testing.T, name string) int {
+	t.Helper()
+	var out, warnings bytes.Buffer
+	c := exec.Command("perf", "report", "--stats", "-i", name)
+	c.Stdout, c.Stderr = &out, &warnings
+	if err := c.Run(); err != nil {
+		t.Fatalf("perf report: %v\n%s", err, warnings.Bytes())
+	}
+	if warnings.Len() > 0 {
+		t.Errorf("perf report warns:\n%s", warnings.Bytes())
+	}
+	m := statsSamples.FindSubmatch(out.Bytes())
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestLiveKilled kills a recorder at random moments. What it committed is read
+// by kprof and by perf, sample by sample, and the commits are no older than the
+// second that perfdata.Writer lets pass.
+func TestLiveKilled(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	for _, event := range []string{"cpu-clock", "sched:sched_switch"} {
+		t.Run(event, func(t *testing.T) {
+			for range 3 {
+				name := filepath.Join(t.TempDir(), "killed.data")
+				c := kprof(t, "record", "-q", "-a", "-e", event, "-o", name)
+				if err := c.Start(); err != nil {
+					t.Fatal(err)
+				}
+				life := 1500*time.Millisecond + rand.N(1500*time.Millisecond)
+				time.Sleep(life)
+				if err := c.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = c.Wait()
+				got, truncated := samples(t, name)
+				if want := perfSamples(t, name); got != want || got == 0 || !truncated {
+					t.Errorf("killed after %v: kprof reads %d samples (truncated %v), perf %d", life, got, truncated, want)
+				}
+				script, err := exec.Command("perf", "script", "-G", "-F", "comm", "-i", name).Output()
+				if n := bytes.Count(script, []byte("\n")); err != nil || n != got {
+					t.Errorf("perf script: %d samples, %v; want %d", n, err, got)
+				}
+			}
+		})
+	}
+}
+
+// TestLiveInterrupt presses Ctrl-C: both kprof and the command are sent SIGINT,
+// the command takes its leave and is recorded to its end, and its exit code is
+// passed on.
+func TestLiveInterrupt(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	dir := t.TempDir()
+	name, mark := filepath.Join(dir, "int.data"), filepath.Join(dir, "left")
+	c := kprof(t, "record", "-q", "-e", "cpu-clock", "-o", name, "--",
+		"sh", "-c", `trap 'echo bye >`+mark+`; exit 42' INT; while :; do :; done`)
+	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	var messages bytes.Buffer
+	c.Stderr = &messages
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(700 * time.Millisecond)
+	if err := unix.Kill(-c.Process.Pid, unix.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 42 {
+		t.Errorf("exit code %d, want the command's 42\n%s", code, messages.Bytes())
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Errorf("the command did not get the signal: %v", err)
+	}
+	got, truncated := samples(t, name)
+	if want := perfSamples(t, name); got != want || got < 100 || truncated {
+		t.Errorf("kprof reads %d samples (truncated %v), perf %d; want some hundreds", got, truncated, want)
+	}
+}
+
+// TestLiveInterruptAll ends a recording of the machine with SIGINT and with
+// SIGTERM: both end it cleanly, with exit code 0.
+func TestLiveInterruptAll(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
+		name := filepath.Join(t.TempDir(), "all.data")
+		c := kprof(t, "record", "-q", "-a", "-o", name)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(700 * time.Millisecond)
+		if err := c.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Errorf("%v: %v", sig, err)
+		}
+		if got, truncated := samples(t, name); got == 0 || truncated {
+			t.Errorf("%v: %d samples, truncated %v", sig, got, truncated)
+		}
+	}
+}
+
+// TestLiveForks records a thousand short children. Every sample has the name of
+// a program that ran and a mapping, or is counted.
+func TestLiveForks(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	script := filepath.Join(t.TempDir(), "forks.sh")
+	if err := os.WriteFile(script, []byte("i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range []bool{false, true} {
+		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "forks.data")
+			args := []string{"record", "-q", "-e", "cpu-clock", "-F", "10000", "-o", name}
+			if all {
+				args = append(args, "-a")
+			}
+			c := kprof(t, append(args, "--", "sh", script)...)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			r, err := perfdata.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			set, st, err := convert.File(context.Background(), r, convert.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var taken, nameless, unmapped uint64
+			pids := map[int64]bool{}
+			for i := range set.NumSamples() {
+				row := set.Sample(i)
+				n := uint64(row.Values[0])
+				taken += n
+				comm, _ := set.Label(row.Labels, "comm")
+				pid, _ := set.Label(row.Labels, "pid")
+				if comm.Str == "true" {
+					pids[pid.Num] = true
+				}
+				if strings.HasPrefix(comm.Str, ":") {
+					nameless += n
+				}
+				if leaf := set.Locations[set.Stack(row.Stack)[0]]; leaf.Mapping < 0 {
+					unmapped += n
+				}
+			}
+			if taken != st.Samples[0].Samples {
+				t.Errorf("%d samples in the Set, %d in the file", taken, st.Samples[0].Samples)
+			}
+			if nameless != st.Unnamed+st.Exited {
+				t.Errorf("%d samples without a name, %d counted", nameless, st.Unnamed+st.Exited)
+			}
+			// Only a task past its exit has no name, and what is interrupted
+			// right at a map that is being made no mapping.
+			if st.Unnamed != 0 || unmapped*1000 > taken {
+				t.Errorf("of %d samples %d have no name and %d leaves no mapping", taken, st.Unnamed, unmapped)
+			}
+			if len(pids) < 500 {
+				t.Errorf("samples of %d children, want most of 1000", len(pids))
+			}
+		})
+	}
+}
+
+// TestLiveNotItself records system calls of the whole machine: none of the
+// recorder's own gets past the kernel's filter, so the kernel's count is that of
+// the samples.
+func TestLiveNotItself(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	name := filepath.Join(t.TempDir(), "calls.data")
+	c := kprof(t, "record", "-q", "-a", "-e", "raw_syscalls:sys_enter", "-m", "8M", "-o", name, "--",
+		"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := c.Process.Pid
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("perf", "script", "-G", "-F", "pid,comm", "-i", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		calls[f[len(f)-1]]++
+		if strings.HasPrefix(f[0], "kprof") {
+			t.Fatalf("a sample of the recorder: %s", line)
+		}
+	}
+	if n := calls[strconv.Itoa(pid)]; n != 0 {
+		t.Errorf("%d samples of the recorder's own process", n)
+	}
+	most := 0
+	for _, n := range calls {
+		most = max(most, n)
+	}
+	if most < 600000 {
+		t.Errorf("dd made %d calls, want its 300,000 reads and as many writes", most)
+	}
+}
