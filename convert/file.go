@@ -77,6 +77,9 @@ func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 		}
 		place++
 	}
+	if _, hi, _ := r.DataRange(); wk.truncated == nil && r.Truncated {
+		wk.truncated = &perfdata.TruncatedError{Offset: hi, Reason: "the recording was not closed, or the file was cut between two records"}
+	}
 	wk.sideband.tl.freeze()
 	return wk, nil
 }

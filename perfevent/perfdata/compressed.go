@@ -27,14 +27,23 @@ type inflater struct {
 
 	out []byte // decompressed bytes that are not a whole record yet
 	off int64  // of the compressed record read last
+
+	budget int64 // bytes that may still come out
 }
 
 // maxZstdWindow bounds what a frame's header may ask the decoder to keep; perf
 // uses levels whose windows are 8 MiB at the most.
 const maxZstdWindow = 32 << 20
 
+// What comes out is bounded by what goes in, or a small file could keep a reader
+// busy for hours. Recordings shrink to a tenth, at best to a fiftieth.
+const (
+	inflateRatio = 256
+	inflateSlack = 16 << 20
+)
+
 func newInflater() *inflater {
-	z := &inflater{}
+	z := &inflater{budget: inflateSlack}
 	z.next, z.stop = iter.Pull(z.run)
 	return z
 }
@@ -80,6 +89,7 @@ func (z *inflaterOutput) Write(p []byte) (int, error) {
 // found in it to emit, until that returns false.
 func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Record) bool) (bool, error) {
 	z.in, z.off = payload, off
+	z.budget += inflateRatio * int64(len(payload))
 	var rec Record
 	for {
 		block, ok := z.next()
@@ -88,6 +98,9 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 		}
 		if block == nil {
 			return true, nil // wants input that only the next record has
+		}
+		if z.budget -= int64(len(block)); z.budget < 0 {
+			return false, &TruncatedError{off, fmt.Sprintf("compressed records decompress to more than %d times their size", inflateRatio)}
 		}
 		z.out = append(z.out, block...)
 		b := z.out

@@ -277,8 +277,9 @@ func (w *walk) one(rec *Record) bool {
 	takeUp := w.takeUp && w.place > w.r.taken
 	trail, err := w.r.trailing(rec)
 	if takeUp && err == nil {
-		w.r.taken = w.place
-		err = w.r.takeUp(rec)
+		if err = w.r.takeUp(rec); err == nil {
+			w.r.taken = w.place
+		}
 	}
 	if err != nil {
 		w.yield(nil, err)

@@ -1,0 +1,75 @@
+package perfdata
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"kprof/perfevent/abi"
+)
+
+// FuzzInflater gives arbitrary bytes to the inflater in two pieces.
+func FuzzInflater(f *testing.F) {
+	rec := abi.Header{Type: abi.RecordSample, Size: 24}.AppendTo(nil, abi.LittleEndian)
+	rec = append(rec, make([]byte, 16)...)
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(enc.EncodeAll(bytes.Repeat(rec, 50), nil), 20)
+	f.Add(enc.EncodeAll(bytes.Repeat([]byte{64}, 1<<20), nil), 1)
+	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		if len(b) > 1<<16 {
+			return
+		}
+		z := newInflater()
+		defer z.close()
+		cut = min(max(cut, 0), len(b))
+		var n int
+		for _, piece := range [][]byte{b[:cut], b[cut:]} {
+			_, err := z.records(piece, 0, abi.LittleEndian, func(rec *Record) bool {
+				n += abi.HeaderSize + len(rec.Payload)
+				return true
+			})
+			if err != nil {
+				break
+			}
+		}
+		if n > inflateSlack+inflateRatio*len(b)+1<<16 {
+			t.Errorf("%d bytes from %d", n, len(b))
+		}
+	})
+}
+
+// TestZstdBomb decompresses what is far larger than any recording packs: that is
+// refused before it takes long.
+func TestZstdBomb(t *testing.T) {
+	// A record of 0x4040 bytes and of type 0x40404040 is nothing but 0x40.
+	var b bytes.Buffer
+	enc, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := bytes.Repeat([]byte{0x40}, 0x4040*64)
+	for range 500 {
+		if _, err := enc.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := enc.Close(); err != nil {
+		t.Fatal(err)
+	}
+	z := newInflater()
+	defer z.close()
+	n := 0
+	_, err = z.records(b.Bytes(), 7, abi.LittleEndian, func(rec *Record) bool { n += int(rec.Size); return true })
+	var te *TruncatedError
+	if !errors.As(err, &te) || te.Offset != 7 {
+		t.Errorf("error %v", err)
+	}
+	if limit := inflateSlack + inflateRatio*b.Len() + 1<<20; n > limit || n == 0 {
+		t.Errorf("%d bytes from %d, limit %d", n, b.Len(), limit)
+	}
+}

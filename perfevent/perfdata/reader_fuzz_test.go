@@ -1,0 +1,91 @@
+package perfdata_test
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
+)
+
+// addGoldens adds the recordings of convert's tests in all forms.
+func addGoldens(f *testing.F) {
+	names, _ := filepath.Glob("../../convert/testdata/*.txtar")
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		rec := perftext.MustParse(string(txtar.Parse(b).Files[0].Data))
+		for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+			for _, z := range []abi.RecordType{0, abi.RecordCompressed, abi.RecordCompressed2} {
+				for _, pipe := range []bool{false, true} {
+					b, err := rec.Assemble(perftext.Form{Order: o, Zstd: z, Pipe: pipe})
+					if err != nil {
+						f.Fatal(err)
+					}
+					f.Add(b)
+				}
+			}
+		}
+	}
+}
+
+// FuzzReader walks arbitrary bytes, from a file twice and from a pipe. Both walks
+// of a file see the same, and so does the one of a pipe.
+func FuzzReader(f *testing.F) {
+	addGoldens(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 1<<16 {
+			return
+		}
+		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+		if err == nil {
+			first, firstErr := countRecords(t, r)
+			events := len(r.Events.Events)
+			second, secondErr := countRecords(t, r)
+			if first != second || (firstErr == nil) != (secondErr == nil) {
+				t.Errorf("first walk: %d records, %v; second: %d, %v", first, firstErr, second, secondErr)
+			}
+			if n := len(r.Events.Events); n != events {
+				t.Errorf("%d events, %d after another walk", events, n)
+			}
+			if !r.PipeMode() {
+				return
+			}
+			p, err := perfdata.NewReader(io.MultiReader(bytes.NewReader(b)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := countRecords(t, p); n != first || (err == nil) != (firstErr == nil) {
+				t.Errorf("file: %d records, %v; pipe: %d, %v", first, firstErr, n, err)
+			}
+		}
+	})
+}
+
+func countRecords(t *testing.T, r *perfdata.Reader) (n int, err error) {
+	var s abi.Sample
+	for rec, err := range r.Records() {
+		if err != nil {
+			return n, err
+		}
+		n++
+		e := r.Events.OfOther(rec.Payload)
+		if rec.Type == abi.RecordSample {
+			e = r.Events.OfSample(rec.Payload)
+		}
+		if e != nil {
+			_ = e.Layout.DecodeSample(&s, rec.Misc, rec.Payload)
+			_, _ = e.Layout.DecodeMmap(rec.Header, rec.Payload)
+			_, _ = e.Layout.DecodeTrailer(rec.Payload)
+		}
+	}
+	return n, nil
+}
