@@ -12,13 +12,13 @@ import (
 	"kprof/perfevent/perfdata/perftext"
 )
 
-// brokenText is a recording of ten samples, one a line, with what they rest on.
+// brokenText is a recording of six samples, one a line, with what they rest on.
 func brokenText() string {
 	var b strings.Builder
 	b.WriteString("event cycles type=hardware\ncomm t=0 pid=7 comm=x\nmmap t=0 pid=7 addr=0x1000 len=0x1000 file=/x\n")
-	for i := range 10 {
+	for i := range 6 {
 		fmt.Fprintf(&b, "sample t=%d pid=7 user 0x1000 0x%x\n", i+1, 0x1001+i)
-		if i == 4 {
+		if i == 2 {
 			b.WriteString("round\n")
 		}
 	}
@@ -38,7 +38,11 @@ func TestTruncated(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := uint64(0)
-		for n := range whole {
+		step := 1
+		if f.Order == abi.BigEndian || f.stream || f.Zstd != 0 {
+			step = 7 // it takes long
+		}
+		for n := len(whole) % step; n <= len(whole); n += step {
 			set, st, err := convertBytes(whole[:n], f.stream, Options{})
 			if err != nil {
 				if last > 0 {
@@ -53,14 +57,14 @@ func TestTruncated(t *testing.T) {
 			if got < last {
 				t.Fatalf("%v cut at byte %d: %d samples, %d with less", f, n, got, last)
 			}
-			if last = got; st.Samples[0].Taken != got {
-				t.Fatalf("%v cut at byte %d: %d samples counted, %d there", f, n, st.Samples[0].Taken, got)
+			if last = got; st.total() != got {
+				t.Fatalf("%v cut at byte %d: %d samples counted, %d there", f, n, st.total(), got)
 			}
 			if !f.Pipe && n < dataEnd(whole, f.Order) && st.Truncated == nil {
 				t.Fatalf("%v cut at byte %d: nothing said of it", f, n)
 			}
 		}
-		if last != 10 {
+		if last != 6 {
 			t.Fatalf("%v: %d samples at last", f, last)
 		}
 	}
@@ -140,7 +144,7 @@ func TestBadRing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if set.NumSamples() != 5 || st.BadRecords+st.BadSamples == 0 {
+		if set.NumSamples() != 3 || st.BadRecords+st.BadSamples == 0 {
 			t.Errorf("%x: %d samples, %d bad records, %d bad samples", bad, set.NumSamples(), st.BadRecords, st.BadSamples)
 		}
 	}
@@ -164,7 +168,7 @@ func TestBadCompression(t *testing.T) {
 			if err != nil {
 				t.Fatalf("byte %d: %v", i, err)
 			}
-			if n := set.NumSamples(); n > 10 {
+			if n := set.NumSamples(); n > 6 {
 				t.Fatalf("byte %d: %d samples", i, n)
 			}
 			if st.Truncated != nil {

@@ -194,7 +194,7 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 // COMPRESSED records, whose contents depend on those before.
 func (r *Reader) RecordsIn(lo, hi int64) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
-		s := newStream(io.NewSectionReader(r.at, lo, hi-lo), r.header.order, lo, streamBuffer)
+		s := newSectionStream(r.at, r.header.order, lo, hi-lo)
 		w := walk{r: r, s: s, yield: yield}
 		w.run()
 	}
@@ -204,9 +204,9 @@ func (r *Reader) open() (*stream, error) {
 	o := r.header.order
 	switch {
 	case !r.header.pipe:
-		return newStream(io.NewSectionReader(r.at, int64(r.data.off), int64(r.data.size)), o, int64(r.data.off), streamBuffer), nil
+		return newSectionStream(r.at, o, int64(r.data.off), int64(r.data.size)), nil
 	case r.at != nil:
-		return newStream(io.NewSectionReader(r.at, pipeHeaderSize, r.size-pipeHeaderSize), o, pipeHeaderSize, streamBuffer), nil
+		return newSectionStream(r.at, o, pipeHeaderSize, r.size-pipeHeaderSize), nil
 	case r.pipe == nil:
 		return nil, errors.New("a recording from a pipe can be read only once")
 	}

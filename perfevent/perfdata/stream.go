@@ -44,6 +44,11 @@ func newStream(r io.Reader, o abi.Order, off int64, size int) *stream {
 	return &stream{r: r, order: o, off: off, buf: make([]byte, size)}
 }
 
+// newSectionStream returns a stream of the n bytes of r at off.
+func newSectionStream(r io.ReaderAt, o abi.Order, off, n int64) *stream {
+	return newStream(io.NewSectionReader(r, off, n), o, off, int(min(n+1, streamBuffer)))
+}
+
 // fill tries to have n bytes in the buffer and returns whether it has.
 func (s *stream) fill(n int) (bool, error) {
 	if s.hi-s.lo >= n {
