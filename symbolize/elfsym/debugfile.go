@@ -4,56 +4,55 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/hex"
-	"io"
 	"path/filepath"
 	"strings"
-
-	"kprof/symbolize/internal/regular"
 )
 
 // defaultDebugDir is where distributions install separate debug files.
 const defaultDebugDir = "/usr/lib/debug"
 
-// openDebug opens the separate debug file that holds the symbol table of f,
-// nil if there is none. A file with another build id is not taken, nor is one
-// without any: f could not be told from its next version.
-func (f *File) openDebug() (*elf.File, io.Closer) {
+// openDebug opens the separate debug file of f that use accepts, nil if there is
+// none. A file with another build id is not taken, nor is one without any: f
+// could not be told from its next version.
+func (f *File) openDebug(use func(*elf.File) bool) *separateFile {
 	if f.path == "" || len(f.buildID) < 2 {
-		return nil, nil
+		return nil
 	}
-	for _, path := range f.debugPaths() {
-		file, _, err := regular.Open(f.opts.Root, path)
-		if err != nil {
-			continue
-		}
-		if checkHeader(file) == nil {
-			debug, err := elf.NewFile(file)
-			if err == nil && debug.SectionByType(elf.SHT_SYMTAB) != nil && bytes.Equal(buildID(debug), f.buildID) {
-				return debug, file
-			}
-		}
-		file.Close()
-	}
-	return nil, nil
+	return f.openFirst(f.debugPaths(), func(e *elf.File) bool {
+		return bytes.Equal(buildID(e), f.buildID) && use(e)
+	})
 }
 
 // debugPaths returns where a debug file may be, as gdb looks for it.
 func (f *File) debugPaths() []string {
-	dirs := f.opts.DebugDirs
-	if dirs == nil {
-		dirs = []string{defaultDebugDir}
-	}
-	var paths []string
-	id := hex.EncodeToString(f.buildID)
-	for _, dir := range dirs {
-		paths = append(paths, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))
-	}
+	dirs := f.debugDirs()
+	paths := f.byBuildID(f.buildID)
 	if link := f.debugLink(); link != "" {
 		own := filepath.Dir(f.path)
 		paths = append(paths, filepath.Join(own, link), filepath.Join(own, ".debug", link))
 		for _, dir := range dirs {
 			paths = append(paths, filepath.Join(dir, own, link))
 		}
+	}
+	return paths
+}
+
+func (f *File) debugDirs() []string {
+	if f.opts.DebugDirs == nil {
+		return []string{defaultDebugDir}
+	}
+	return f.opts.DebugDirs
+}
+
+// byBuildID returns where the debug file with that build id may be.
+func (f *File) byBuildID(buildID []byte) []string {
+	if len(buildID) < 2 {
+		return nil
+	}
+	id := hex.EncodeToString(buildID)
+	var paths []string
+	for _, dir := range f.debugDirs() {
+		paths = append(paths, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))
 	}
 	return paths
 }

@@ -561,7 +561,7 @@ func TestLookupAllocatesNothing(t *testing.T) {
 }
 
 func FuzzNew(f *testing.F) {
-	for _, flags := range [][]string{nil, {"-no-pie", "-m32"}, {"-c"}} {
+	for _, flags := range [][]string{nil, {"-no-pie", "-m32"}, {"-c"}, {"-c", "-g"}, {"-g", "-gz"}} {
 		if _, err := exec.LookPath("gcc"); err != nil {
 			break
 		}
@@ -577,10 +577,11 @@ func FuzzNew(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := New(bytes.NewReader(data), Options{})
+		file, err := New(bytes.NewReader(data), Options{DWARF: true})
 		if err != nil {
 			return
 		}
+		defer file.Close()
 		file.Load()
 		var dst []Function
 		for off := uint64(0); off < uint64(len(data)); off += 61 {

@@ -44,6 +44,10 @@ type Options struct {
 	// Demangle gives the readable form of a name, or the name itself. perf
 	// chooses between aliases by their readable names. nil leaves names alone.
 	Demangle func(name string) string
+
+	// DWARF has AppendFunctions read debug information, of the file or of its
+	// debug file; the file must then stay open. It is not read before that.
+	DWARF bool
 }
 
 // A File is an open ELF file. Its methods may be called concurrently; symbols
@@ -51,6 +55,7 @@ type Options struct {
 type File struct {
 	path    string // empty if it has none
 	opts    Options
+	reader  io.ReaderAt
 	closer  io.Closer
 	elf     *elf.File
 	buildID []byte
@@ -58,8 +63,11 @@ type File struct {
 	segments []segment
 
 	loadOnce sync.Once
-	table    *table // never nil once loaded
+	table    *table        // never nil once loaded
+	separate *separateFile // open debug file, nil if none is needed
 	loadErr  error
+
+	debug debugInfo
 }
 
 // Open opens the ELF file at path, which must be a regular file.
@@ -86,7 +94,7 @@ func FromFile(f *os.File, path string, opts Options) (*File, error) {
 }
 
 // New reads the headers of an ELF file. r must stay readable until Load has
-// returned or Close was called.
+// returned or Close was called; with Options.DWARF until Close.
 func New(r io.ReaderAt, opts Options) (*File, error) {
 	if err := checkHeader(r); err != nil {
 		return nil, err
@@ -97,15 +105,17 @@ func New(r io.ReaderAt, opts Options) (*File, error) {
 	}
 	return &File{
 		opts:     opts,
+		reader:   r,
 		elf:      f,
 		buildID:  buildID(f),
 		segments: segments(f),
 	}, nil
 }
 
-// Load reads all that lookups need. After it has returned, the file may be
-// closed and lookups still work. The error says why there are no symbols, or
-// fewer than there should be: ErrStripped, or what is wrong with the file.
+// Load reads all that lookups need, but for debug information. After it has
+// returned, the file may be closed and lookups still work. The error says why
+// there are no symbols, or fewer than there should be: ErrStripped, or what is
+// wrong with the file.
 func (f *File) Load() error {
 	f.loadOnce.Do(func() { f.table, f.loadErr = load(f) })
 	return f.loadErr
@@ -117,6 +127,10 @@ func (f *File) Close() error {
 	f.loadOnce.Do(func() {
 		f.table, f.loadErr = &table{}, os.ErrClosed
 	})
+	f.debug.close()
+	if f.separate != nil {
+		f.separate.file.Close() // only read; twice is no harm
+	}
 	if f.closer == nil {
 		return nil
 	}
@@ -149,13 +163,18 @@ func (f *File) LookupOffset(off uint64) (Symbol, bool) {
 }
 
 // AppendFunctions appends the functions at vaddr with their source positions,
-// where the file tells them without debug information (Go programs do): with
-// inline the innermost inlined function first, else only the one that holds
-// the code. It appends nothing if the file does not tell.
+// as the function table of Go programs and, with Options.DWARF, debug
+// information tell them: with inline the innermost inlined function first, else
+// only the one that holds the code. A function may lack its name where only the
+// line is known. It appends nothing if the file does not tell.
 func (f *File) AppendFunctions(dst []Function, vaddr uint64, inline bool) []Function {
 	f.Load() // its error is the caller's to ask for
-	if f.table.golang == nil {
-		return dst
+	before := len(dst)
+	if f.table.golang != nil {
+		dst = f.table.golang.appendFunctions(dst, vaddr, inline)
 	}
-	return f.table.golang.appendFunctions(dst, vaddr, inline)
+	if f.opts.DWARF && len(dst) == before {
+		dst = f.appendDebug(dst, vaddr, inline)
+	}
+	return dst
 }

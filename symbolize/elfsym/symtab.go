@@ -92,10 +92,20 @@ func load(f *File) (*table, error) {
 
 	symtab := f.elf.SectionByType(elf.SHT_SYMTAB)
 	source := f.elf
-	if symtab == nil {
-		if debug, closer := f.openDebug(); debug != nil {
-			defer closer.Close()
-			source, symtab = debug, debug.SectionByType(elf.SHT_SYMTAB)
+	if wantDebug := f.opts.DWARF && !hasDebugInfo(f.elf); symtab == nil || wantDebug {
+		debug := f.openDebug(func(e *elf.File) bool {
+			return symtab == nil && e.SectionByType(elf.SHT_SYMTAB) != nil || wantDebug && hasDebugInfo(e)
+		})
+		if debug != nil && symtab == nil {
+			if symtab = debug.elf.SectionByType(elf.SHT_SYMTAB); symtab != nil {
+				source = debug.elf
+			}
+		}
+		switch {
+		case debug != nil && wantDebug:
+			f.separate = debug
+		case debug != nil:
+			defer debug.file.Close()
 		}
 	}
 	var errs []error
