@@ -133,6 +133,14 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	set.TimeNanos = written.UnixNano() - set.DurationNanos
 	describe(set, &r.Features)
 	sym.foreign = !recordedHere(&r.Features, written)
+	if sym.kallsyms == "" {
+		capsule, err := r.Capsule()
+		if err != nil {
+			messagef("%v; names come from elsewhere", err)
+		} else if capsule != nil {
+			sym.recorded = capsule.Kallsyms
+		}
+	}
 	return p, p.name(ctx, sym)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -51,17 +52,22 @@ func (p *profile) weightColumn(event int) int {
 type symbolOptions struct {
 	kallsyms string
 	symfs    string
-	foreign  bool
+	foreign  bool   // not recorded by this kernel since it booted
+	recorded []byte // kallsyms that the recording brings, nil for none
 }
 
 // name fills in the names of all frames and tells which could not be had.
 func (p *profile) name(ctx context.Context, o symbolOptions) error {
-	sym := symbolize.New(symbolize.Options{
+	so := symbolize.Options{
 		Foreign:      o.foreign,
 		KallsymsPath: o.kallsyms,
 		Root:         o.symfs,
 		BuildIDCache: buildIDCache(),
-	})
+	}
+	if len(o.recorded) > 0 {
+		so.Kallsyms = bytes.NewReader(o.recorded)
+	}
+	sym := symbolize.New(so)
 	defer sym.Close()
 	missing, err := convert.Name(ctx, p.set, sym)
 	if err != nil {

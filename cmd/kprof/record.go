@@ -32,6 +32,7 @@ type recordFlags struct {
 	ring                string
 	output, format      string
 	quiet               bool
+	noCapsule           bool
 	sel                 selection
 	sym                 symbolOptions
 	command             []string
@@ -84,6 +85,7 @@ uprobe:PATH:SYMBOL. See 'kprof list'.`,
 	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
 	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded or text, whatever the file is called")
+	fl.BoolVar(&f.noCapsule, "no-capsule", false, "leave the kernel's symbols out of perf.data; without them it is named right on this machine only")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fl.StringSliceVar(&f.sel.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
 	return c

@@ -30,6 +30,10 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	shown := newProgress(f.quiet)
 	opts.Progress = shown.update
+	var symbols *capsuleReader
+	if out.format == formatData && !f.noCapsule {
+		symbols = readCapsule()
+	}
 	var s *record.Session
 	var builds *buildIDs
 	opts.Sideband = func(rec []byte) { builds.take(rec) }
@@ -41,7 +45,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	defer func() { err = errors.Join(err, s.Close()) }()
 	events := s.Events()
 	builds = newBuildIDs(&events[len(events)-1].Attr)
-	sink, err := f.newSink(out, events, builds)
+	sink, err := f.newSink(out, events, builds, symbols)
 	if err != nil {
 		return err
 	}
@@ -66,7 +70,7 @@ type sink interface {
 	finish(context.Context, *record.Stats) error
 }
 
-func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs) (sink, error) {
+func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, symbols *capsuleReader) (sink, error) {
 	early := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
 	if out.format != formatData {
 		sel, err := f.sel.options()
@@ -85,13 +89,16 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs) 
 		if isTerminal(os.Stdout) {
 			return nil, usagef("a recording is not for a terminal: use -o FILE, or a pipe")
 		}
+		if symbols != nil && !f.quiet {
+			messagef("a recording in a pipe does not carry the kernel's symbols: convert it on this machine")
+		}
 		w, err := perfdata.NewStreamWriter(os.Stdout, events, early, perfdata.WriterOptions{})
 		if err != nil {
 			return nil, err
 		}
 		return &streamSink{w}, nil
 	}
-	return newFileSink(out.name, events, early, builds)
+	return newFileSink(out.name, events, early, builds, symbols)
 }
 
 // addTracingData adds what perf script needs to print the fields of tracepoints.
@@ -118,14 +125,23 @@ func addTracingData(f *perfdata.Features, events []abi.Event) error {
 // fileSink writes a perf.data file.
 type fileSink struct {
 	*perfdata.Writer
-	f      *os.File
-	name   string
-	builds *buildIDs
+	f       *os.File
+	name    string
+	builds  *buildIDs
+	symbols *capsuleReader // nil for none
 }
 
 // newFileSink creates the file; one that exists is kept with ".old" behind its
 // name, as perf does.
-func newFileSink(name string, events []abi.Event, early perfdata.Features, builds *buildIDs) (*fileSink, error) {
+func newFileSink(name string, events []abi.Event, early perfdata.Features, builds *buildIDs, symbols *capsuleReader) (*fileSink, error) {
+	var o perfdata.WriterOptions
+	if symbols != nil {
+		capsule, err := symbols.start()
+		if err != nil {
+			return nil, err
+		}
+		o.Capsule = capsule
+	}
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && st.Size() > 0 {
 		if err := os.Rename(name, name+".old"); err != nil {
 			return nil, err
@@ -135,16 +151,23 @@ func newFileSink(name string, events []abi.Event, early perfdata.Features, build
 	if err != nil {
 		return nil, err
 	}
-	w, err := perfdata.NewWriter(f, events, early, perfdata.WriterOptions{})
+	w, err := perfdata.NewWriter(f, events, early, o)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &fileSink{w, f, name, builds}, nil
+	return &fileSink{w, f, name, builds, symbols}, nil
 }
 
 func (s *fileSink) finish(_ context.Context, stats *record.Stats) error {
 	tellStats(stats)
+	if s.symbols != nil {
+		trailer, err := s.symbols.end()
+		if err != nil {
+			messagef("symbols of modules that were loaded meanwhile are not recorded: %v", err)
+		}
+		s.SetTrailer(trailer)
+	}
 	if err := errors.Join(s.Writer.Close(perfdata.Features{BuildIDs: s.builds.list}), s.f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}

@@ -13,6 +13,10 @@ type WriterOptions struct {
 	Order       abi.Order     // of the records; default little-endian
 	BatchBytes  int           // written and committed at once; default 1 MiB
 	CommitEvery time.Duration // at the latest, as long as rounds finish; default 1 s
+
+	// Capsule is an encoded Capsule to lie before the data. A StreamWriter
+	// writes none.
+	Capsule []byte
 }
 
 func (o WriterOptions) withDefaults() WriterOptions {
@@ -30,7 +34,7 @@ func (o WriterOptions) withDefaults() WriterOptions {
 //
 //	header      data.size is what commits
 //	ids, attributes
-//	early       bodies of the features known from the start
+//	early       bodies of the features known from the start, then the capsule
 //	data        records
 //	            ...
 //	            FINISHED_ROUND  <- data.size ends inside this record, after its header
@@ -65,6 +69,7 @@ type Writer struct {
 	inRound   bool   // records since the last round
 	last      time.Time
 	rounds    roundLog
+	trailer   []byte
 
 	err    error // the first failed write; nothing is written after it
 	closed bool
@@ -113,6 +118,7 @@ func (w *Writer) head(early Features) {
 		b = ids[i].append(b, o)
 	}
 	b = w.early.add(b, 0, &early, o)
+	b = append(b, w.opts.Capsule...)
 	w.table = w.early.append(nil, o)
 	w.dataOff = int64(len(b))
 
@@ -251,6 +257,9 @@ func (w *Writer) Close(late Features) error {
 	return w.err
 }
 
+// SetTrailer gives Close an encoded Capsule to write behind everything else.
+func (w *Writer) SetTrailer(capsule []byte) { w.trailer = capsule }
+
 // tail writes the final table and the late bodies behind the data, then points
 // the header to them.
 func (w *Writer) tail(late Features) {
@@ -263,6 +272,7 @@ func (w *Writer) tail(late Features) {
 	n := len(all.append(nil, o))
 	b := all.add(make([]byte, n), w.off, &late, o)
 	copy(b, all.append(nil, o))
+	b = append(b, w.trailer...)
 	end := w.off
 	w.writeAt(b, end)
 	w.off += int64(len(b))
