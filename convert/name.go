@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
@@ -151,14 +152,19 @@ func each(n int, f func(int)) {
 	wg.Wait()
 }
 
-// Reason is the innermost cause of a Missing, without the name of the mapping.
+// Reason says in a few words why names are missing, without the name of the
+// mapping.
 func (m *Missing) Reason() string {
-	if m.Err == nil {
-		return "no symbol covers the address"
-	}
 	var e *symbolize.Error
-	if errors.As(m.Err, &e) {
-		return e.Err.Error()
+	switch {
+	case m.Err == nil:
+		return "no symbol covers the address"
+	case !errors.As(m.Err, &e):
+		return m.Err.Error()
+	case errors.Is(e, fs.ErrNotExist) && e.Mapping.Kind == symbolize.Anon:
+		return "code made at run time, and the process left no perf-PID.map"
+	case errors.Is(e, fs.ErrNotExist):
+		return "the file is not there any more"
 	}
-	return m.Err.Error()
+	return e.Err.Error()
 }

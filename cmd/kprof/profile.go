@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -99,27 +100,38 @@ func (p *profile) tellLost() {
 	}
 }
 
-// shownMissing is how many mappings without names are told one by one.
-const shownMissing = 5
+// shownMissing is how many mappings without names are told one by one, and
+// leastShown the share of samples from which they are.
+const (
+	shownMissing = 5
+	leastShown   = 0.001
+)
 
-// tellMissing tells what could not be named and why, the mappings of most samples
-// first.
+// missingNames is what is told of the mappings that share a file and a reason.
+type missingNames struct {
+	file, reason string
+	share        float64 // of samples
+}
+
+// tellMissing tells what could not be named and why, most samples first.
 func (p *profile) tellMissing(missing []convert.Missing) {
 	shares := p.set.UnnamedShares()
-	missing = slices.DeleteFunc(missing, func(m convert.Missing) bool { return shares[m.Mapping] == 0 })
-	slices.SortStableFunc(missing, func(a, b convert.Missing) int {
-		switch x, y := shares[a.Mapping], shares[b.Mapping]; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
+	var all []missingNames
+	for _, m := range missing {
+		u := missingNames{p.set.Mappings[m.Mapping].File, m.Reason(), shares[m.Mapping]}
+		i := slices.IndexFunc(all, func(o missingNames) bool { return o.file == u.file && o.reason == u.reason })
+		switch {
+		case u.share == 0:
+		case i >= 0:
+			all[i].share += u.share
+		default:
+			all = append(all, u)
 		}
-		return 0
-	})
-	for i, m := range missing {
-		line := fmt.Sprintf("%.1f%% of samples have frames without a name in %s: %s",
-			100*shares[m.Mapping], p.set.Mappings[m.Mapping].File, m.Reason())
-		if i < shownMissing && shares[m.Mapping] >= 0.001 {
+	}
+	slices.SortStableFunc(all, func(a, b missingNames) int { return cmp.Compare(b.share, a.share) })
+	for i, u := range all {
+		line := fmt.Sprintf("%.1f%% of samples have frames without a name in %s: %s", 100*u.share, u.file, u.reason)
+		if i < shownMissing && u.share >= leastShown {
 			messagef("%s", line)
 		}
 		p.set.Comments = append(p.set.Comments, line)
