@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 )
 
@@ -43,8 +44,39 @@ var errTooLarge = errors.New("kernel symbol names exceed 4 GiB")
 // and the first of them reported as a *FormatError, together with the Table of
 // all others; likewise an error of r, with what was read before it.
 func Parse(r io.Reader) (*Table, error) {
-	p := parser{modules: []string{""}, moduleIDs: map[string]uint16{}}
-	err := p.read(r)
+	p := newParser()
+	return p.finish(p.read(r))
+}
+
+// New returns the Table of the kernel's own symbols, given as Parse finds them
+// in kallsyms text: address, type, name. Errors are those of Parse.
+func New(symbols iter.Seq[RawSymbol]) (*Table, error) {
+	p := newParser()
+	for s := range symbols {
+		if len(s.Name) == 0 || len(s.Name) > maxName {
+			continue
+		}
+		if len(p.names) > maxArena-maxName {
+			return p.finish(errTooLarge)
+		}
+		p.add(s.Addr, s.Type, 0, []byte(s.Name))
+	}
+	return p.finish(nil)
+}
+
+// RawSymbol is a symbol as nm prints it.
+type RawSymbol struct {
+	Addr uint64
+	Type byte
+	Name string
+}
+
+func newParser() *parser {
+	return &parser{modules: []string{""}, moduleIDs: map[string]uint16{}}
+}
+
+// finish makes the table, err having ended its input.
+func (p *parser) finish(err error) (*Table, error) {
 	if p.functions == 0 {
 		if err == nil {
 			err = ErrEmpty
@@ -128,6 +160,12 @@ func (p *parser) line(line []byte) bool {
 	if len(name) == 0 || len(name) > maxName {
 		return false
 	}
+	p.add(addr, typ, module, name)
+	return true
+}
+
+// add takes in a symbol. name is not empty, and not too long.
+func (p *parser) add(addr uint64, typ byte, module uint16, name []byte) {
 	if addr != 0 {
 		p.nonzero = true
 	}
@@ -143,7 +181,7 @@ func (p *parser) line(line []byte) bool {
 	switch typ {
 	case 'T', 't', 'W', 'w':
 		if ignored(name) {
-			return true
+			return
 		}
 		p.functions++
 		p.entries = append(p.entries, entry{
@@ -159,7 +197,6 @@ func (p *parser) line(line []byte) bool {
 	}
 	// The rest perf leaves out too: A and a are absolute (per-cpu offsets
 	// and build constants at low addresses), R, r, V and v are data.
-	return true
 }
 
 // module returns the number of the module named in "[module]".
