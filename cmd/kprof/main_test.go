@@ -53,6 +53,14 @@ func runScripts(t *testing.T, files []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cache := os.Getenv("GOCACHE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(dir, "go-build")
+	}
 	testscript.Run(t, testscript.Params{
 		Files:               files,
 		UpdateScripts:       *update,
@@ -62,6 +70,7 @@ func runScripts(t *testing.T, files []string) {
 			env.Setenv("TESTDATA", testdata)
 			// A home for pprof and perf to keep things in.
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("GOCACHE", cache)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runQuietly runs a command line in this process and returns its exit code and
+// what it wrote to standard error. A panic becomes a test failure that says at
+// what.
+func runQuietly(t *testing.T, stderr *os.File, what string, args ...string) (code int, said string) {
+	t.Helper()
+	if err := stderr.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stderr.Seek(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	was := os.Stderr
+	os.Stderr = stderr
+	defer func() {
+		os.Stderr = was
+		if p := recover(); p != nil {
+			t.Fatalf("%s: panic: %v", what, p)
+		}
+	}()
+	code = run(args)
+	b, err := os.ReadFile(stderr.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, string(b)
+}
+
+func demo(t *testing.T) (data []byte, name string, convert []string, stderr *os.File) {
+	t.Helper()
+	testdata := filepath.Join(root, "testdata")
+	data, err := os.ReadFile(filepath.Join(testdata, "demo.data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if stderr, err = os.Create(filepath.Join(dir, "stderr")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stderr.Close() })
+	name = filepath.Join(dir, "cut.data")
+	return data, name, []string{
+		"convert", name, "-o", os.DevNull, "-f", "folded",
+		"--kallsyms", filepath.Join(testdata, "demo.kallsyms"), "--symfs", filepath.Join(testdata, "symfs"),
+	}, stderr
+}
+
+// small returns the first records of a recording as one of its own, without
+// features (struct perf_file_header, tools/perf/util/header.h).
+func small(t *testing.T, data []byte, records int) []byte {
+	t.Helper()
+	const dataOffset, dataSize, features, featuresEnd = 40, 48, 72, 104
+	le := binary.LittleEndian
+	start := le.Uint64(data[dataOffset:])
+	end := start
+	for range records {
+		end += uint64(le.Uint16(data[end+6:]))
+	}
+	b := bytes.Clone(data[:end])
+	le.PutUint64(b[dataSize:], end-start)
+	clear(b[features:featuresEnd])
+	return b
+}
+
+// TestTruncated converts a recording cut at every byte: one line says what is
+// wrong, and nothing worse happens.
+func TestTruncated(t *testing.T) {
+	data, name, convert, stderr := demo(t)
+	t.Run("small", func(t *testing.T) {
+		b := small(t, data, 30)
+		code, said := testCuts(t, b, name, convert, stderr, 1)
+		if code != 0 || strings.Contains(said, "offset") {
+			t.Errorf("whole: exit code %d, %q", code, said)
+		}
+	})
+	t.Run("with features", func(t *testing.T) { testCuts(t, data, name, convert, stderr, 97) })
+}
+
+// testCuts converts data whole, then cut shorter by step each time, and returns
+// the outcome of the former.
+func testCuts(t *testing.T, data []byte, name string, convert []string, stderr *os.File, step int) (code int, said string) {
+	t.Helper()
+	if testing.Short() {
+		step *= 23
+	}
+	le := binary.LittleEndian
+	recordsEnd := int(le.Uint64(data[40:]) + le.Uint64(data[48:]))
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, said = runQuietly(t, stderr, "whole", convert...)
+	converted, refused := 0, 0
+	for n := len(data) - 1; n >= 0; n -= step {
+		if err := os.Truncate(name, int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		code, said := runQuietly(t, stderr, fmt.Sprintf("cut to %d bytes", n), convert...)
+		switch {
+		case code == 0:
+			converted++
+			if n < recordsEnd && !strings.Contains(said, "offset") {
+				t.Fatalf("cut to %d bytes: converted in silence: %q", n, said)
+			}
+		case code == exitFailed && strings.HasPrefix(said, "kprof: ") && strings.Count(said, "\n") == 1:
+			refused++
+		default:
+			t.Fatalf("cut to %d bytes: exit code %d, %q", n, code, said)
+		}
+		if strings.Count(said, "\n") > 6 {
+			t.Fatalf("cut to %d bytes: too much is said: %q", n, said)
+		}
+	}
+	t.Logf("%d converted, %d refused", converted, refused)
+	if converted < refused {
+		t.Error("most of the cuts lie behind samples, which can be converted")
+	}
+	return code, said
+}
+
+// TestDamaged converts a recording with random bytes changed.
+func TestDamaged(t *testing.T) {
+	data, name, convert, stderr := demo(t)
+	rounds := 2000
+	if testing.Short() {
+		rounds = 100
+	}
+	rng := rand.New(rand.NewPCG(7, 11))
+	for i := range rounds {
+		bad := bytes.Clone(data)
+		for range 1 + rng.IntN(8) {
+			at := rng.IntN(len(bad))
+			if rng.IntN(2) == 0 {
+				at = rng.IntN(600) // header, attributes, first records
+			}
+			bad[at] ^= byte(1 + rng.IntN(255))
+		}
+		if err := os.WriteFile(name, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, said := runQuietly(t, stderr, fmt.Sprintf("round %d", i), convert...)
+		if code != 0 && (code != exitFailed || !strings.HasPrefix(said, "kprof: ")) {
+			t.Fatalf("round %d: exit code %d, %q", i, code, said)
+		}
+	}
+}

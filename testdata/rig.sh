@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# Usage: rig.sh [-json] [-only TESTS] [GUEST...]
+#
+# Boots kernels that have kprobes in QEMU, runs this project's live tests in
+# them, then has this machine's perf read the recordings they made. GUEST is
+# SERIES-ARCH, of Debian's cloud kernels; without one: 6.1-amd64 6.1-arm64
+# 6.12-amd64. With -json the output is that of go test -json, in which a package
+# is called PACKAGE@GUEST and "kprof/testdata/rig@GUEST Boot" is the guest
+# itself: skipped when it could not be had, as it is offline.
+#
+# As root it installs what it needs with apt-get. Kernels are the newest of
+# their series; they are kept in ${XDG_CACHE_HOME:-~/.cache}/kprof/rig, and looked
+# for again after a day. Logs, recordings and results lie in .build/rig/GUEST.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+exec </dev/null
+export PATH=$PATH:/usr/local/go/bin:/usr/lib/go/bin
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/kprof/rig
+out=$PWD/.build/rig
+json= only=
+while [ $# -gt 0 ]; do
+	case $1 in
+	-json) json=1 ;;
+	-only) only=$2 && shift ;;
+	*) break ;;
+	esac
+	shift
+done
+guests=("$@")
+[ $# -gt 0 ] || guests=(6.1-amd64 6.1-arm64 6.12-amd64)
+failed=0
+
+# What runs in a guest: packages, and which of their tests. Those left out need
+# programs that a guest does not have: perf, a C library to probe.
+packages=(./perfevent ./perfevent/tracefs ./record)
+run='^Test(Live|Kprobe|Probe)|^TestScript$/^guest$'
+skip=${RIGSKIP:-"^(TestLiveUprobeSymbol|TestLiveKinds|TestLiveCommand)$"}
+[ -z "$only" ] || run=$only
+
+say() { echo "rig: $*" >&2; }
+
+# event ACTION GUEST [TEXT] prints what go test -json would of the guest itself.
+event() {
+	local text=${3-} pkg=kprof/testdata/rig@$2
+	[ -n "$json" ] || { say "$2: $1${text:+: $text}"; return; }
+	printf '{"Action":"run","Package":"%s","Test":"Boot"}\n' "$pkg"
+	if [ -n "$text" ]; then
+		text=$(printf '%s' "$text" | tr -d '\000-\010\013-\037' | sed 's/\\/\\\\/g; s/"/\\"/g; s/\t/ /g' | awk '{ printf "%s\\n", $0 }')
+		printf '{"Action":"output","Package":"%s","Test":"Boot","Output":"%s"}\n' "$pkg" "$text"
+	fi
+	printf '{"Action":"%s","Package":"%s","Test":"Boot"}\n' "$1" "$pkg"
+}
+
+install_needs() {
+	local missing=()
+	command -v qemu-system-x86_64 >/dev/null || missing+=(qemu-system-x86)
+	command -v qemu-system-aarch64 >/dev/null || missing+=(qemu-system-arm)
+	command -v cpio >/dev/null || missing+=(cpio)
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	[ "$(id -u)" = 0 ] || { say "install ${missing[*]}"; return 1; }
+	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >&2 ||
+		{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; } >&2
+}
+
+# apt runs apt-get or apt-cache on lists of our own, of both architectures; the
+# machine's settings stay as they are.
+apt() {
+	mkdir -p "$cache"/apt/{state/lists/partial,archives/partial,parts}
+	: >"$cache/apt/status"
+	for suite in bookworm trixie; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian-security $suite-security main"
+	done >"$cache/apt/sources.list"
+	cat >"$cache/apt/conf" <<-END
+		Dir::State "$cache/apt/state";
+		Dir::State::status "$cache/apt/status";
+		Dir::Cache "$cache/apt";
+		Dir::Etc::sourcelist "$cache/apt/sources.list";
+		Dir::Etc::sourceparts "$cache/apt/parts";
+		Dir::Etc::preferencesparts "$cache/apt/parts";
+		APT::Architecture "amd64";
+		APT::Architectures { "amd64"; "arm64"; };
+		APT::Sandbox::User "root";
+		Acquire::Languages "none";
+		Acquire::Retries "2";
+		Acquire::http::Timeout "20";
+		Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
+		Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+	END
+	APT_CONFIG=$cache/apt/conf "$@"
+}
+
+# lists brings the lists of packages up to date, once a day.
+lists() {
+	[ -z "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ] || return 0
+	apt apt-get update -q -o APT::Update::Error-Mode=any >&2 && touch "$cache/apt/updated"
+}
+
+# unpack PACKAGE:ARCH DIR downloads a package and unpacks it.
+unpack() {
+	local debs
+	rm -rf "$2" && mkdir -p "$2/deb" &&
+		(cd "$2/deb" && apt apt-get download -q "$1" >&2) &&
+		debs=("$2"/deb/*.deb) && dpkg -x "${debs[0]}" "$2" && rm -r "$2/deb"
+}
+
+# kernel SERIES ARCH prints the path of a kernel: the newest there is, or the
+# newest kept here when there is none to be had.
+kernel() {
+	local series=$1 arch=$2 name= dir
+	mkdir -p "$cache"
+	if lists; then
+		name=$(apt apt-cache pkgnames "linux-image-$series." |
+			grep -E "^linux-image-${series//./\\.}\\.[0-9.]*[-+][^-]*-?cloud-$arch\$" | sort -V | tail -n 1)
+	fi
+	dir=$cache/$name
+	if [ -n "$name" ] && [ ! -e "$dir/vmlinuz" ]; then
+		unpack "$name:$arch" "$dir.new" &&
+			mv "$dir.new"/boot/vmlinuz-* "$dir.new/vmlinuz" && rm -rf "$dir" && mv "$dir.new" "$dir"
+	fi
+	if [ -z "$name" ] || [ ! -e "$dir/vmlinuz" ]; then
+		dir=$(ls -d "$cache/linux-image-$series."*"cloud-$arch" 2>/dev/null | grep -v '\.new$' | sort -V | tail -n 1)
+		[ -n "$dir" ] && say "no newer kernel could be had than $(basename "$dir")"
+	fi
+	[ -n "$dir" ] && [ -e "$dir/vmlinuz" ] && echo "$dir/vmlinuz"
+}
+
+# busybox ARCH prints the path of a static busybox.
+busybox() {
+	local dir=$cache/busybox-$1
+	[ -e "$dir/busybox" ] ||
+		{ lists && unpack "busybox-static:$1" "$dir.new" &&
+			mv "$(find "$dir.new" -type f -path "*bin/busybox" | head -n 1)" "$dir.new/busybox" &&
+			rm -rf "$dir" && mv "$dir.new" "$dir"; } || return 1
+	echo "$dir/busybox"
+}
+
+# initramfs ARCH DIR makes DIR/initramfs: busybox, the tests with the files they
+# read, kprof.
+initramfs() {
+	local arch=$1 root=$2/root bb pkg
+	bb=$(busybox "$arch") || return 1
+	rm -rf "$root" && mkdir -p "$root"/{bin,rig,proc,sys,dev,tmp,etc} || return 1
+	cp "$bb" "$root/bin/busybox" && cp testdata/rig/init "$root/init" && chmod 755 "$root/init" || return 1
+	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
+	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -o "$root/bin/kprof" ./cmd/kprof || return 1
+	for pkg in "${packages[@]}"; do
+		mkdir -p "$root/src/$pkg"
+		CGO_ENABLED=0 GOARCH=$arch go test -c -ldflags=-w -o "$root/src/$pkg/test" "$pkg" || return 1
+		[ ! -d "$pkg/testdata" ] || cp -r "$pkg/testdata" "$root/src/$pkg/"
+		cat >>"$root/rig/tests" <<-END
+			cd /src/$pkg
+			mkdir -p /out/$pkg
+			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=100s -test.run='$run' -test.skip='$skip' >/out/$pkg/log 2>&1
+			echo \$? >/out/$pkg/status
+		END
+	done
+	(cd "$root" && find . | cpio -o -H newc --quiet) >"$2/initramfs" && rm -rf "$root"
+}
+
+# boot ARCH KERNEL DIR WORD runs a guest. It is over when it powers itself off.
+boot() {
+	local qemu console machine=()
+	case $1 in
+	amd64) qemu=qemu-system-x86_64 console=ttyS0 machine=(-cpu max) ;;
+	arm64) qemu=qemu-system-aarch64 console=ttyAMA0 machine=(-M virt -cpu max,pauth-impdef=on) ;;
+	esac
+	truncate -s 64M "$3/disk" &&
+		timeout 200 $qemu "${machine[@]}" -accel tcg,thread=multi -m 1024 -smp 2 \
+			-display none -serial stdio -monitor none -nic none -no-reboot \
+			-drive "file=$3/disk,format=raw,if=none,id=d0,cache=unsafe" -device nvme,drive=d0,serial=kprof \
+			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 kprof.word=$4" \
+			>"$3/console" 2>&1
+}
+
+# results GUEST DIR prints what the tests of a guest said.
+results() {
+	local pkg name status
+	for pkg in "${packages[@]}"; do
+		name=kprof/${pkg#./}@$1
+		status=$(cat "$2/$pkg/status" 2>/dev/null || echo none)
+		[ "$status" = 0 ] || failed=1
+		if [ -n "$json" ]; then
+			go tool test2json -p "$name" <"$2/$pkg/log"
+			# A log that ends early says nothing of a failure.
+			[ "$status" = 0 ] || printf '{"Action":"fail","Package":"%s"}\n' "$name"
+		else
+			grep -E '^.?(--- (FAIL|SKIP)|FAIL|PASS|ok|panic)|^ +[a-z_]+\.go' "$2/$pkg/log"
+			say "$name: exit status $status, $(grep -c -- '--- PASS' "$2/$pkg/log") passed"
+		fi
+	done
+}
+
+guest() {
+	local series=${1%-*} arch=${1##*-} dir=$out/$1 image word start=$SECONDS
+	rm -rf "$dir" && mkdir -p "$dir/out"
+	image=$(kernel "$series" "$arch") && busybox "$arch" >/dev/null ||
+		{ event skip "$1" "no kernel $series for $arch could be downloaded, and none is kept"; return; }
+	if ! initramfs "$arch" "$dir"; then
+		failed=1
+		event fail "$1" "its initramfs could not be made"
+		return
+	fi
+	# The guest repeats this word last of all: nothing else means success.
+	word=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
+	boot "$arch" "$image" "$dir" "$word"
+	if ! tr -d '\r' <"$dir/console" | grep -qx "rig: $word" || ! tar -C "$dir/out" -xf "$dir/disk"; then
+		failed=1
+		event fail "$1" "it did not come to its end; $dir/console ends with
+$(tail -n 40 "$dir/console")"
+		return
+	fi
+	rm "$dir/disk" "$dir/initramfs"
+	results "$1" "$dir/out"
+	event pass "$1" "Linux $(cat "$dir/out/release") in $((SECONDS - start)) s"
+}
+
+if ! install_needs; then
+	for g in "${guests[@]}"; do event skip "$g" "QEMU or cpio are missing and could not be installed"; done
+	exit 0
+fi
+for g in "${guests[@]}"; do guest "$g"; done
+exit $failed
