@@ -187,23 +187,19 @@ func (r *run) drainUntil(w *waiter) error {
 // round drains every ring once. It does not go on until they are empty: who
 // writes faster than we read would keep us at one ring for ever.
 func (r *run) round() error {
-	any := false
 	for _, cr := range r.s.rings {
 		a, b := cr.ring.Peek()
 		n := len(a) + len(b)
 		if n == 0 {
 			continue
 		}
-		any = true
 		r.tally.add(a, b)
 		if err := r.sink.Write(a, b); err != nil {
 			return err
 		}
 		cr.ring.Consume(n)
 	}
-	if any {
-		r.rounds++
-	}
+	r.rounds++
 	// Empty rings end a round too: a sink may hold back what came before.
 	return r.sink.FinishRound()
 }
