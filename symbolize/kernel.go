@@ -74,17 +74,54 @@ func notesBuildID(path string) string {
 	return hex.EncodeToString(elfsym.BuildIDFromNotes(notes, 4, binary.NativeEndian))
 }
 
-// kernelTable names addresses of the kernel and its modules. This machine's
-// symbols are used only for the kernel that runs here: build ids must agree
-// where both are known.
+// kernelTable names addresses of the kernel and its modules, by kallsyms, or by
+// files with symbols where these are asked for, tell more, or are all there is.
 func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
+	if m.Kind == Kernel && s.opts.Vmlinux != "" {
+		return s.givenVmlinux(m)
+	}
+	names, err := s.kallsymsTable(m)
+	if names != nil && !s.opts.debug() || m.Kind == Symbol {
+		return asTable(names), err
+	}
+	t := kernelTable{inline: s.opts.Inline}
+	if names != nil {
+		t.names = []movedTable{*names}
+	}
+	var more error
+	if m.Kind == Kernel {
+		more = s.addVmlinux(&t, m)
+	} else {
+		more = s.addModule(&t, m)
+	}
+	if len(t.names) == 0 && t.file == nil {
+		return nil, moreTelling(err, more)
+	}
+	if names != nil {
+		return t, err
+	}
+	return t, nil
+}
+
+// asTable is nil for a nil *movedTable.
+func asTable(t *movedTable) Table {
+	if t == nil {
+		return nil
+	}
+	return kernelTable{names: []movedTable{*t}}
+}
+
+// kallsymsTable returns the names of kallsyms for m. This machine's symbols are
+// used only for the kernel that runs here: build ids must agree where both are
+// known.
+func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 	s.kernel.load(s.opts)
 	k := &s.kernel
 	if k.table == nil {
 		return nil, k.err
 	}
 
-	t := kernelTable{table: k.table}
+	t := movedTable{table: k.table}
 	switch m.Kind {
 	case Module:
 		t.module = moduleName(m.Path)
@@ -114,7 +151,7 @@ func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
 			return nil, fmt.Errorf("%w: the kernel started at another address", ErrForeign)
 		}
 	}
-	return t, k.err
+	return &t, k.err
 }
 
 // moved returns what to add to a recorded address to find it in the table: a
@@ -147,20 +184,48 @@ func moduleName(path string) string {
 	return strings.ReplaceAll(name, "-", "_")
 }
 
-// kernelTable is a kallsyms table seen from one mapping.
-type kernelTable struct {
+// movedTable is a kallsyms table seen from one mapping.
+type movedTable struct {
 	table  *kallsyms.Table
 	module string // the only one whose names may appear; empty for any
-	moved  uint64
+	moved  uint64 // to add to an address of the mapping
+}
+
+func (t *movedTable) name(addr uint64) string {
+	sym, ok := t.table.Lookup(addr + t.moved)
+	if !ok || t.module != "" && sym.Module != t.module {
+		return ""
+	}
+	return sym.Name
+}
+
+// kernelTable names addresses of the kernel or of a module.
+type kernelTable struct {
+	names  []movedTable // the first that knows an address counts
+	file   *elfsym.File // vmlinux or module, nil if there is none
+	moved  uint64       // to add to an address to find it in file
+	byFile bool         // file has names too
+	inline bool
 }
 
 func (t kernelTable) Lookup(dst []Frame, addr uint64) []Frame {
-	sym, ok := t.table.Lookup(addr + t.moved)
-	if !ok || t.module != "" && sym.Module != t.module {
-		return dst
+	var sym elfsym.Symbol
+	for i := range t.names {
+		if sym.Name = t.names[i].name(addr); sym.Name != "" {
+			break
+		}
 	}
-	return append(dst, Frame{Name: sym.Name, SystemName: sym.Name})
+	if sym.Name == "" {
+		if !t.byFile {
+			return dst
+		}
+		sym, _ = t.file.Lookup(addr + t.moved)
+	}
+	return appendNamed(dst, t.file, addr+t.moved, t.inline, sym, undemangled)
 }
+
+// undemangled leaves names of the kernel as they are.
+var undemangled = newDemangler(DemangleNone)
 
 // vdso is the vdso of this machine, read once.
 type vdso struct {

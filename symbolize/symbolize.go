@@ -1,10 +1,15 @@
 package symbolize
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"kprof/symbolize/elfsym"
 )
@@ -92,9 +97,26 @@ type Options struct {
 	// Demangle says how C++ and Rust names are shown.
 	Demangle Demangle
 
-	// Inline adds the frames of inlined functions, where a file tells them.
-	Inline bool
+	// Inline adds the frames of inlined functions, and Lines the source file and
+	// line of each frame, from debug information where there is any. Without
+	// both, debug information is not looked at.
+	Inline, Lines bool
+
+	// Vmlinux is the recorded kernel's file with symbols. Empty looks for one
+	// with the recorded build id in the usual places.
+	Vmlinux string
+
+	// Release is the recorded kernel's, as uname -r prints it; it tells where
+	// files of the kernel are. Empty is that of this machine's, unless Foreign.
+	Release string
+
+	// Force uses Vmlinux although its build id is not the recorded one. See
+	// Symbolizer.Overridden.
+	Force bool
 }
+
+// debug reports whether debug information is wanted.
+func (o *Options) debug() bool { return o.Inline || o.Lines }
 
 // A Symbolizer resolves addresses. It may be used concurrently, and reads each
 // file once. Close it to release what it holds.
@@ -104,9 +126,14 @@ type Symbolizer struct {
 	vdso     vdso
 	perfMaps cache[perfMapKey, *perfMap]
 	files    cache[fileKey, *fileTable]
+	kernels  cache[string, *vmlinux] // by build id; the one of Options without
+	modules  cache[moduleKey, *elfsym.File]
+	trees    cache[string, moduleTree] // by directory
 
-	mu     sync.Mutex
-	builds map[string]*fileTable // by build id, found good
+	mu         sync.Mutex
+	builds     map[string]*fileTable // by build id, found good
+	open       []io.Closer           // until Close
+	overridden []*BuildIDError
 }
 
 // New returns a Symbolizer. Nothing is read before it is needed.
@@ -133,17 +160,9 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 		return frames, &Error{Mapping: m, Err: why}
 	}
 
-	const check = 1 << 12 // addresses between looks at ctx
-	all := make([]Frame, 0, len(addrs))
-	missing := false
-	for i, addr := range addrs {
-		if i%check == 0 && ctx.Err() != nil {
-			return frames, ctx.Err()
-		}
-		start := len(all)
-		all = table.Lookup(all, addr)
-		frames[i] = all[start:len(all):len(all)]
-		missing = missing || len(frames[i]) == 0
+	missing, err := s.lookup(ctx, table, addrs, frames)
+	if err != nil {
+		return frames, err
 	}
 	if why != nil && missing {
 		return frames, &Error{Mapping: m, Err: why}
@@ -172,14 +191,83 @@ func (s *Symbolizer) table(m Mapping) (Table, error) {
 	return nil, ErrNoSymbols
 }
 
+// lookup fills in frames for each of addrs, and reports whether some have none.
+//
+// Debug information is read by units, of which few are kept: so addresses are
+// taken in their order, by as many goroutines as there are CPUs.
+func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, frames [][]Frame) (missing bool, err error) {
+	const chunk = 1 << 9
+	order := make([]int, len(addrs))
+	for i := range order {
+		order[i] = i
+	}
+	workers := 1
+	if s.opts.debug() {
+		slices.SortFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(addrs[a], addrs[b]), cmp.Compare(a, b))
+		})
+		workers = min(runtime.GOMAXPROCS(0), (len(addrs)+chunk-1)/chunk)
+	}
+	var (
+		next    atomic.Int64
+		unnamed atomic.Bool
+		wg      sync.WaitGroup
+	)
+	work := func() {
+		var all []Frame
+		for ctx.Err() == nil {
+			start := int(next.Add(chunk)) - chunk
+			if start >= len(order) {
+				return
+			}
+			for _, i := range order[start:min(start+chunk, len(order))] {
+				first := len(all)
+				all = table.Lookup(all, addrs[i])
+				frames[i] = all[first:len(all):len(all)]
+				if len(frames[i]) == 0 {
+					unnamed.Store(true)
+				}
+			}
+		}
+	}
+	for range workers - 1 {
+		wg.Go(work)
+	}
+	work()
+	wg.Wait()
+	return unnamed.Load(), ctx.Err()
+}
+
 // Close forgets everything. Frames returned stay good.
 func (s *Symbolizer) Close() error {
 	s.files.clear()
 	s.perfMaps.clear()
+	s.kernels.clear()
+	s.modules.clear()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.builds)
-	return nil
+	var errs []error
+	for _, c := range s.open {
+		errs = append(errs, c.Close())
+	}
+	s.open = nil
+	return errors.Join(errs...)
+}
+
+// keep has Close close c.
+func (s *Symbolizer) keep(c io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = append(s.open, c)
+}
+
+// Overridden lists the files that Options.Force had used although they are not
+// what was recorded: names from them may be wrong.
+func (s *Symbolizer) Overridden() []*BuildIDError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.overridden)
 }
 
 // named is the table of a mapping that is one function.
@@ -203,26 +291,35 @@ func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
 	if !ok {
 		return dst
 	}
-	start := len(dst)
-	var buf [8]elfsym.Function
-	for _, f := range t.file.AppendFunctions(buf[:0], vaddr, t.inline) {
-		dst = append(dst, Frame{f.Name, f.Name, f.File, f.Line, f.StartLine})
-	}
+	sym, _ := t.file.Lookup(vaddr)
+	return appendNamed(dst, t.file, vaddr, t.inline, sym, t.demangle)
+}
 
-	sym, ok := t.file.Lookup(vaddr)
-	if !ok {
-		return dst
+// appendNamed appends the frames that file tells of vaddr, and calls the
+// outermost one as sym has it: both know the function that holds the code, and
+// the symbol table has the name that other tools show. Of a file without such
+// information, or nil, that is the only frame.
+func appendNamed(dst []Frame, file *elfsym.File, vaddr uint64, inline bool, sym elfsym.Symbol, d *demangler) []Frame {
+	var buf [16]elfsym.Function
+	functions := buf[:0]
+	if file != nil {
+		functions = file.AppendFunctions(functions, vaddr, inline)
 	}
-	// Both know the function that holds the code; the symbol table has the
-	// name other tools show.
-	if len(dst) == start {
-		dst = append(dst, Frame{})
+	if len(functions) == 0 {
+		functions = append(functions, elfsym.Function{})
 	}
-	outer := &dst[len(dst)-1]
-	outer.Name, outer.SystemName = t.demangle.name(sym.Name), sym.Name
-	if sym.PLT {
-		outer.Name += "@plt"
-		outer.SystemName += "@plt"
+	for i, f := range functions {
+		suffix := ""
+		if i == len(functions)-1 && sym.Name != "" {
+			f.Name = sym.Name
+			if sym.PLT {
+				suffix = "@plt"
+			}
+		}
+		if f.Name == "" {
+			continue // a line alone
+		}
+		dst = append(dst, Frame{d.name(f.Name) + suffix, f.Name + suffix, f.File, f.Line, f.StartLine})
 	}
 	return dst
 }

@@ -106,10 +106,14 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	loaded := false
 	t, err := s.files.get(keyOf(info, m.Path), func() (*fileTable, error) {
+		loaded = true
 		return s.load(f, m.Path)
 	})
-	f.Close() // read in full, or known before; nothing was written
+	if !loaded {
+		f.Close() // known before
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,12 +139,15 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 		Root:      s.opts.Root,
 		DebugDirs: s.opts.DebugDirs,
 		Demangle:  demangle.convert,
+		DWARF:     s.opts.debug(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	why := file.Load()
-	if err := file.Close(); err != nil && why == nil {
+	if s.opts.debug() {
+		s.keep(file) // what else it tells is read when it is asked for
+	} else if err := file.Close(); err != nil && why == nil {
 		why = err
 	}
 	return &fileTable{file: file, demangle: demangle, inline: s.opts.Inline, why: why}, nil

@@ -48,6 +48,10 @@ type Options struct {
 	// DWARF has AppendFunctions read debug information, of the file or of its
 	// debug file; the file must then stay open. It is not read before that.
 	DWARF bool
+
+	// Module says that the file is a kernel module, or one's debug file:
+	// addresses count from where it is loaded.
+	Module bool
 }
 
 // A File is an open ELF file. Its methods may be called concurrently; symbols
@@ -102,6 +106,9 @@ func New(r io.ReaderAt, opts Options) (*File, error) {
 	f, err := elf.NewFile(r)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Module && f.Type == elf.ET_REL {
+		placeModule(f)
 	}
 	return &File{
 		opts:     opts,

@@ -245,8 +245,8 @@ func (l *loader) filter(source *elf.File, raw rawSymbol, strtab string) (symbol,
 		}
 		sec = l.file.Sections[index]
 	}
-	if sec.Type == elf.SHT_NOBITS {
-		return symbol{}, false // .bss has no place in the file
+	if sec.Type == elf.SHT_NOBITS && sec.Flags&elf.SHF_EXECINSTR == 0 {
+		return symbol{}, false // .bss has no place in the file; code has, elsewhere
 	}
 	if label && !strings.Contains(sec.Name, "text") && !strings.Contains(sec.Name, "data") {
 		return symbol{}, false

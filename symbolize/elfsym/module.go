@@ -1,0 +1,48 @@
+package elfsym
+
+import (
+	"debug/elf"
+	"strings"
+)
+
+// placeModule gives the sections of a kernel module the addresses, counted from
+// where the module is loaded, at which the kernel puts them: code first, in the
+// order of the file, then all other data; what is needed to start it apart. The
+// file itself has all of them at 0.
+//
+// See layout_sections in kernel/module/main.c. The order of what is no code is
+// of no importance here, but no two sections may overlap. Architectures that add
+// stubs of their own (.plt on arm64) decide their size when they load, so that
+// sections behind these lie elsewhere: /sys/module/NAME/sections knows.
+func placeModule(f *elf.File) {
+	const initial = 1 << 40
+	core, start := uint64(0), uint64(initial)
+	for _, exec := range []bool{true, false} {
+		for _, s := range f.Sections {
+			if s.Flags&elf.SHF_ALLOC == 0 || (s.Flags&elf.SHF_EXECINSTR != 0) != exec {
+				continue
+			}
+			next := &core
+			if strings.HasPrefix(s.Name, ".init") {
+				next = &start
+			}
+			if align := s.Addralign; align > 1 && align&(align-1) == 0 {
+				*next = pad(*next, align)
+			}
+			s.Addr = *next
+			if s.Size < initial/maxSections {
+				*next += s.Size
+			}
+		}
+	}
+}
+
+// ModuleText returns where section .text of a kernel module is, counted from
+// where the module is loaded.
+func (f *File) ModuleText() (vaddr uint64, ok bool) {
+	s := f.elf.Section(".text")
+	if s == nil {
+		return 0, false
+	}
+	return s.Addr, true
+}

@@ -1,0 +1,152 @@
+package symbolize
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"kprof/symbolize/elfsym"
+	"kprof/symbolize/internal/regular"
+)
+
+type moduleKey struct{ name, id string }
+
+// moduleTree is the modules in a directory tree: their paths, by name.
+type moduleTree map[string][]string
+
+// addModule adds the file of module m to t: its debug information and, where t
+// has no names, these too.
+func (s *Symbolizer) addModule(t *kernelTable, m Mapping) error {
+	name, id := moduleName(m.Path), trimBuildID(m.BuildID)
+	if name == "" || m.Start == 0 {
+		return fmt.Errorf("find module %q: %w: its name or address is not known", m.Path, fs.ErrNotExist)
+	}
+	if id == "" && !s.opts.Foreign {
+		id = trimBuildID(notesBuildID(filepath.Join("/sys/module", name, "notes/.note.gnu.build-id")))
+	}
+	if len(id) < 4 {
+		return fmt.Errorf("find module %s: %w: its build id is not known", name, fs.ErrNotExist)
+	}
+	file, err := s.modules.get(moduleKey{name, id}, func() (*elfsym.File, error) {
+		return s.findModule(name, id, m.Path)
+	})
+	if err != nil {
+		return err
+	}
+	text, ok := file.ModuleText()
+	if !ok {
+		return fmt.Errorf("module %s: no section .text", name)
+	}
+	t.file, t.moved = file, -m.Start
+	if !s.opts.Foreign {
+		if now, ok := ownModuleText(name); ok && now >= m.Start && now < m.Limit {
+			t.moved = text - now
+		}
+	}
+	t.byFile = len(t.names) == 0
+	return nil
+}
+
+// ownModuleText returns where the kernel that runs here has .text of a module.
+func ownModuleText(name string) (uint64, bool) {
+	data, err := os.ReadFile(filepath.Join("/sys/module", name, "sections/.text"))
+	if err != nil {
+		return 0, false
+	}
+	addr, err := strconv.ParseUint(strings.TrimSpace(string(data)), 0, 64)
+	return addr, err == nil && addr != 0
+}
+
+// findModule looks for the file of a module with a build id: in the debug trees
+// by that id, where it was recorded, in the trees of the release by its name.
+func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error) {
+	var places []place
+	for _, dir := range s.debugDirs() {
+		places = append(places, place{s.opts.Root, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
+	}
+	if cache := s.opts.BuildIDCache; cache != "" {
+		dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
+		places = append(places, place{"", filepath.Join(dir, "debug")}, place{"", filepath.Join(dir, "elf")})
+	}
+	if rel := s.release(); rel != "" {
+		for _, dir := range append(s.debugDirs(), "/") {
+			for _, path := range s.moduleTree(filepath.Join(dir, "lib/modules", rel))[name] {
+				places = append(places, place{s.opts.Root, path})
+			}
+		}
+	}
+	if strings.HasPrefix(recorded, "/") {
+		places = append(places, place{s.opts.Root, recorded})
+	}
+	var why error
+	for _, p := range places {
+		file, err := s.openModule(p, id)
+		if err == nil {
+			s.keep(file)
+			return file, nil
+		}
+		why = moreTelling(why, err)
+	}
+	if why == nil || errors.Is(why, fs.ErrNotExist) {
+		why = fmt.Errorf("find module %s with build id %s: %w", name, id, fs.ErrNotExist)
+	}
+	return nil, why
+}
+
+// openModule opens the module at p, compressed or not, if it has the build id.
+func (s *Symbolizer) openModule(p place, id string) (*elfsym.File, error) {
+	f, _, err := regular.Open(p.root, p.path)
+	if err != nil {
+		return nil, err
+	}
+	opts := elfsym.Options{Root: s.opts.Root, DebugDirs: s.opts.DebugDirs, DWARF: s.opts.debug(), Module: true}
+	file, err := elfsym.FromCompressed(f, p.path, opts)
+	if err != nil {
+		return nil, err
+	}
+	if found := hex.EncodeToString(file.BuildID()); trimBuildID(found) != id {
+		err = &BuildIDError{Path: p.String(), Recorded: id, Found: found}
+	} else {
+		err = file.Load()
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// maxModules bounds how many files of a tree are looked at. Distributions have
+// some six thousand.
+const maxModules = 1 << 17
+
+// moduleTree lists the modules below dir, a path below Root.
+func (s *Symbolizer) moduleTree(dir string) moduleTree {
+	tree, _ := s.trees.get(dir, func() (moduleTree, error) {
+		tree := moduleTree{}
+		seen := 0
+		base := filepath.Join(s.opts.Root, dir)
+		// What cannot be read is not there.
+		filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+			if seen++; seen > maxModules {
+				return fs.SkipAll
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return nil
+			}
+			file, _, ok := strings.Cut(d.Name(), ".ko")
+			if rel, err := filepath.Rel(base, path); ok && err == nil {
+				name := strings.ReplaceAll(file, "-", "_")
+				tree[name] = append(tree[name], filepath.Join(dir, rel))
+			}
+			return nil
+		})
+		return tree, nil
+	})
+	return tree
+}
