@@ -73,18 +73,21 @@ func (s *Stats) total() (n uint64) {
 // could not be used; none when it is complete.
 func (s *Stats) Losses() []string {
 	var l []string
-	add := func(n uint64, format string) {
-		if n > 0 {
-			l = append(l, fmt.Sprintf(format, n))
+	add := func(n uint64, before, noun, after string) {
+		switch {
+		case n == 1:
+			l = append(l, before+"1 "+noun+after)
+		case n > 1:
+			l = append(l, fmt.Sprintf("%s%d %ss%s", before, n, noun, after))
 		}
 	}
-	add(s.Lost, "%d records were lost while recording: use larger rings (-m) or a lower frequency (-F)")
-	add(s.LostSamples, "%d samples were lost while recording")
-	add(s.Throttled, "the kernel throttled sampling %d times: use a lower frequency (-F)")
-	add(s.UnknownEvent, "%d samples belong to no event of the recording and are left out")
-	add(s.BadSamples, "%d samples are shorter than their event says and are left out")
-	add(s.BadRecords, "%d records could not be decoded")
-	add(s.Exited, "%d samples are of tasks that had exited and have no pid any more (comm :-1)")
-	add(s.Unnamed, "%d samples are of threads whose name was never recorded")
+	add(s.Lost, "lost ", "record", " while recording: use larger rings (-m) or a lower frequency (-F)")
+	add(s.LostSamples, "lost ", "sample", " while recording")
+	add(s.Throttled, "the kernel throttled sampling ", "time", ": use a lower frequency (-F)")
+	add(s.UnknownEvent, "left out ", "sample", " of no event of the recording")
+	add(s.BadSamples, "left out ", "sample", " shorter than the event says")
+	add(s.BadRecords, "could not decode ", "record", "")
+	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")
+	add(s.Unnamed, "", "sample", " of threads whose name was never recorded")
 	return l
 }

@@ -77,7 +77,7 @@ uprobe:PATH:SYMBOL. See 'kprof list'.`,
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000)")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
-	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains (the default)")
+	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
 	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
 	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
