@@ -206,7 +206,7 @@ func (p *process) add(s spaceAt, settled uint64) {
 	i := p.stateAt(s.born) + 1
 	if i > 0 {
 		// Maps of the new space may have arrived before it.
-		s.space.areas = append(s.space.areas, p.spaces[i-1].space.cutAfter(s.born)...)
+		s.space.areas = p.spaces[i-1].space.cutAfter(s.born)
 	}
 	p.spaces = slices.Insert(p.spaces, i, s)
 	for len(p.spaces) > 2 && p.spaces[2].born < settled {

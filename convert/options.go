@@ -31,7 +31,7 @@ const (
 
 // maxHeld bounds, in bytes, the records that a Collector holds back when no end
 // of a round comes.
-const maxHeld = 64 << 20
+const maxHeld = 32 << 20
 
 // Stats is what was seen of a recording.
 type Stats struct {

@@ -84,8 +84,8 @@ func (s *space) cutAfter(t uint64) []area {
 	if n == len(s.areas) {
 		return nil
 	}
-	cut := slices.Clone(s.areas[n:])
-	s.areas = s.areas[:n]
+	cut := s.areas[n:]
+	s.areas = s.areas[:n:n]
 	s.index = nil
 	return cut
 }

@@ -126,20 +126,24 @@ func (s *stream) next(rec *Record) error {
 	return nil
 }
 
-// skip passes over n bytes. Fewer are not an error here: the next record will
-// not be there.
+// skip passes over n bytes that belong to a record, or returns a *TruncatedError
+// if there are fewer.
 func (s *stream) skip(n int64) error {
-	if have := int64(s.hi - s.lo); n > have {
-		s.lo, s.hi = 0, 0
-		s.off += have
-		m, err := io.CopyN(io.Discard, s.r, n-have)
-		s.off += m
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read at offset %d: %w", s.off, err)
-		}
+	have := int64(s.hi - s.lo)
+	if n <= have {
+		s.lo += int(n)
+		s.off += n
 		return nil
 	}
-	s.lo += int(n)
-	s.off += n
+	s.lo, s.hi = 0, 0
+	s.off += have
+	m, err := io.CopyN(io.Discard, s.r, n-have)
+	s.off += m
+	switch {
+	case errors.Is(err, io.EOF):
+		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are missing that belong to the record before", n-have-m)}
+	case err != nil:
+		return fmt.Errorf("read at offset %d: %w", s.off, err)
+	}
 	return nil
 }
