@@ -6,6 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 logs=.build/test
+# Programs below testdata, which ./... passes over.
+tools="./testdata/tally ./testdata/bench ./testdata/bench/load"
 rm -rf $logs
 mkdir -p $logs
 failed=()
@@ -114,15 +116,15 @@ step build-arm64 env CGO_ENABLED=0 GOARCH=arm64 go vet ./...
 step build-arm64-binary env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 step tally go build -o .build/tally ./testdata/tally
 step gofmt gofmt_clean
-step vet go vet ./... ./testdata/tally
-step staticcheck go tool staticcheck ./... ./testdata/tally
+step vet go vet ./... $tools
+step staticcheck go tool staticcheck ./... $tools
 # One package at a time: live tests watch the whole machine, and on Linux (6.18)
 # a recorder that asks for build ids makes the maps in the rings of older ones
 # look as if they had some, at which perf 6.1 aborts (misc is not restored after
 # an event, kernel/events/core.c, perf_event_mmap_output).
-tests unit go test -json -count=1 -p 1 ./... ./testdata/tally
+tests unit go test -json -count=1 -p 1 ./... $tools
 if have gcc; then
-	tests race env CGO_ENABLED=1 go test -json -count=1 -short -race $(concurrent)
+	tests race env CGO_ENABLED=1 go test -json -count=1 -p 1 -short -race $(concurrent)
 else
 	echo "skip race: there is no gcc"
 fi
