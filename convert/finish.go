@@ -20,12 +20,9 @@ import (
 func finish(w *worker, st Stats) {
 	set := w.set
 	if len(set.Events) == 0 {
-		for _, e := range w.events.Events {
-			if !isDummy(&e.Attr) && (w.opts.Event == "" || w.opts.Event == e.Name) {
-				w.grow(e.Index)
-				w.column(e)
-				break
-			}
+		if e := standIn(w); e != nil {
+			w.grow(e.Index)
+			w.column(e)
 		}
 	}
 	for i, c := range w.columns {
@@ -49,6 +46,22 @@ func finish(w *worker, st Stats) {
 		set.DurationNanos = int64(st.LastTime - st.FirstTime)
 	}
 	setPeriod(w)
+}
+
+// standIn is the event of a Set without samples: the first that may have some,
+// or nil if the recording has no event.
+func standIn(w *worker) *perfdata.Event {
+	var dummy *perfdata.Event
+	for _, e := range w.events.Events {
+		switch {
+		case w.opts.Event != "" && w.opts.Event != e.Name:
+		case !isDummy(&e.Attr):
+			return e
+		case dummy == nil:
+			dummy = e
+		}
+	}
+	return dummy
 }
 
 const (

@@ -130,6 +130,9 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	if err := knownEvent(opts.Event, p.events); err != nil {
 		return nil, err
 	}
+	if len(set.Events) == 0 {
+		return nil, errors.New("it has no events")
+	}
 	set.TimeNanos = written.UnixNano() - set.DurationNanos
 	describe(set, &r.Features)
 	sym.foreign = !recordedHere(&r.Features, written)
