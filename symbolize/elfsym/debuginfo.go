@@ -105,17 +105,18 @@ func (d *debugInfo) close() {
 
 // openDebugInfo finds the DWARF of f: in the file itself, else in its debug file.
 func (f *File) openDebugInfo() error {
-	f.Load() // opens the debug file; its error is the caller's to ask for
 	d := &f.debug
 	var im *image
 	switch {
 	case hasDebugInfo(f.elf):
 		file, _ := f.reader.(*os.File)
 		im = newImage(f.elf, file, f.path)
-	case f.separate != nil && hasDebugInfo(f.separate.elf):
-		im = newImage(f.separate.elf, f.separate.file, f.separate.path)
 	default:
-		return ErrNoDebugInfo
+		f.Load() // opens the debug file; its error is the caller's to ask for
+		if f.separate == nil || !hasDebugInfo(f.separate.elf) {
+			return ErrNoDebugInfo
+		}
+		im = newImage(f.separate.elf, f.separate.file, f.separate.path)
 	}
 	d.images = append(d.images, im)
 	sections, err := im.sections()

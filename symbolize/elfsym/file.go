@@ -65,6 +65,7 @@ type File struct {
 	buildID []byte
 
 	segments []segment
+	golang   bool // has Go's function table
 
 	loadOnce sync.Once
 	table    *table        // never nil once loaded
@@ -116,6 +117,7 @@ func New(r io.ReaderAt, opts Options) (*File, error) {
 		elf:      f,
 		buildID:  buildID(f),
 		segments: segments(f),
+		golang:   goSection(f) != nil,
 	}, nil
 }
 
@@ -175,10 +177,12 @@ func (f *File) LookupOffset(off uint64) (Symbol, bool) {
 // only the one that holds the code. A function may lack its name where only the
 // line is known. It appends nothing if the file does not tell.
 func (f *File) AppendFunctions(dst []Function, vaddr uint64, inline bool) []Function {
-	f.Load() // its error is the caller's to ask for
 	before := len(dst)
-	if f.table.golang != nil {
-		dst = f.table.golang.appendFunctions(dst, vaddr, inline)
+	if f.golang {
+		f.Load() // its error is the caller's to ask for
+		if f.table.golang != nil {
+			dst = f.table.golang.appendFunctions(dst, vaddr, inline)
+		}
 	}
 	if f.opts.DWARF && len(dst) == before {
 		dst = f.appendDebug(dst, vaddr, inline)

@@ -38,20 +38,17 @@ func (t *abbrevTable) get(code uint64) *abbrev {
 
 func (t *abbrevTable) size() int { return 48*(len(t.dense)+2*len(t.sparse)) + 16*t.attrs }
 
-// readAbbrevs reads the table of unit u; with only, no more of it than that
-// code.
-func (d *Data) readAbbrevs(u *unit, only uint64) (abbrevTable, bool) {
-	var t abbrevTable
+// readAbbrevs reads the table of unit u.
+func (d *Data) readAbbrevs(u *unit) (t abbrevTable, ok bool) {
 	c := cursor{b: d.s.Abbrev, big: d.s.BigEndian}
 	c.seek(u.abbrevs)
-	var arena []attr
+	// What most units have room in.
+	arena := make([]attr, 0, 1<<9)
+	t.dense = make([]abbrev, 0, 1<<7)
 	for {
 		code := c.uleb()
 		if code == 0 || c.bad {
 			break
-		}
-		if only != 0 {
-			arena = arena[:0]
 		}
 		first := len(arena)
 		a := abbrev{tag: dwarf.Tag(c.uleb()), children: c.u8() != 0, sibling: -1}
@@ -84,13 +81,6 @@ func (d *Data) readAbbrevs(u *unit, only uint64) (abbrevTable, bool) {
 			break
 		}
 		a.attrs = arena[first:len(arena):len(arena)]
-		if only != 0 {
-			if code == only {
-				t.sparse = map[uint64]*abbrev{code: &a}
-				return t, true
-			}
-			continue
-		}
 		if code == uint64(len(t.dense))+1 && t.sparse == nil {
 			t.dense = append(t.dense, a)
 			continue
@@ -104,5 +94,5 @@ func (d *Data) readAbbrevs(u *unit, only uint64) (abbrevTable, bool) {
 	if c.bad {
 		d.malformed(".debug_abbrev", u.abbrevs, "abbreviation table")
 	}
-	return t, !c.bad && only == 0
+	return t, !c.bad
 }

@@ -61,7 +61,7 @@ func (d *Data) readIndex() {
 			u.abbrevs = last
 		} else {
 			var ok bool
-			if u.abbrevs, ok = d.readAbbrevs(u.unit, 0); !ok {
+			if u.abbrevs, ok = d.readAbbrevs(u.unit); !ok {
 				continue
 			}
 			last, lastOff = u.abbrevs, u.unit.abbrevs

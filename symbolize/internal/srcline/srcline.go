@@ -70,7 +70,7 @@ type Data struct {
 
 // maxHeld is how much memory the functions and lines of units may take before
 // those used longest ago are dropped.
-const maxHeld = 48 << 20
+const maxHeld = 16 << 20
 
 // New returns the debug information in sections s. alt, which may be nil, is
 // that of the file named in .gnu_debugaltlink. Nothing is read yet.

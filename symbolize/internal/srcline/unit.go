@@ -184,7 +184,7 @@ type loaded struct {
 // readRoot reads the abbreviations and the root entry.
 func (u *loaded) readRoot() bool {
 	var ok bool
-	if u.abbrevs, ok = u.readAbbrevs(u.unit, 0); !ok {
+	if u.abbrevs, ok = u.readAbbrevs(u.unit); !ok {
 		return false
 	}
 	u.grow(u, u.abbrevs.size())

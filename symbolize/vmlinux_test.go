@@ -1,0 +1,328 @@
+package symbolize
+
+import (
+	"bytes"
+	"context"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/symbolize/elfsym"
+)
+
+// miniature compiles testdata/kernel.c, and returns the file, its build id, and
+// the addresses of its symbols.
+func miniature(t testing.TB, flags ...string) (path, id string, addrs map[string]uint64) {
+	t.Helper()
+	require(t, "gcc")
+	path = filepath.Join(t.TempDir(), "vmlinux")
+	run(t, "gcc", append([]string{"-O2", "-g", "-nostdlib", "-Wl,-e,main", "-Wl,--build-id", "-o", path, "testdata/kernel.c"}, flags...)...)
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	syms, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs = map[string]uint64{}
+	for _, s := range syms {
+		addrs[s.Name] = s.Value
+	}
+	file, err := elfsym.Open(path, elfsym.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	return path, hex.EncodeToString(file.BuildID()), addrs
+}
+
+// place copies a file below root.
+func install(t testing.TB, file, root, path string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(root, path)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// chain resolves one address, and writes its frames as "name file:line".
+func chain(t testing.TB, s *Symbolizer, m Mapping, addr uint64) (string, error) {
+	t.Helper()
+	frames, err := s.Resolve(context.Background(), m, []uint64{addr})
+	var b strings.Builder
+	for _, f := range frames[0] {
+		fmt.Fprintf(&b, "%s %s:%d from %d\n", f.Name, filepath.Base(f.File), f.Line, f.StartLine)
+	}
+	return b.String(), err
+}
+
+func TestVmlinux(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags []string
+	}{
+		{"fixed", []string{"-static", "-no-pie", "-Wl,-Ttext-segment=0x81000000"}},
+		{"ET_DYN", []string{"-static-pie"}},
+	} {
+		path, id, addrs := miniature(t, test.flags...)
+		for _, shift := range []uint64{0, 0x1e00000, 1<<64 - 0x10000} {
+			for _, start := range []string{"_text", "_stext"} {
+				m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]" + start, BuildID: id, Offset: addrs[start] + shift}
+				addr := addrs["vfs_read"] + shift + 6
+				for _, want := range []struct {
+					opts Options
+					text string
+				}{
+					// Both names are of one address; the kernel says the one with more underscores.
+					{Options{}, "__se_sys_read .:0 from 0\n"},
+					{Options{Lines: true}, "__se_sys_read kernel.c:19 from 17\n"},
+					{Options{Inline: true}, "fdget kernel.c:8 from 5\n__se_sys_read kernel.c:19 from 17\n"},
+				} {
+					want.opts.Vmlinux, want.opts.Foreign = path, true
+					s := New(want.opts)
+					if got, err := chain(t, s, m, addr); got != want.text || err != nil {
+						t.Errorf("%s, moved by %#x: %v, got\n%swant\n%s", test.name, shift, err, got, want.text)
+					}
+					if got, err := chain(t, s, m, addrs["_text"]+shift-1<<20); got != "" {
+						t.Errorf("%s: outside: %s %v", test.name, got, err)
+					}
+					s.Close()
+				}
+			}
+		}
+	}
+}
+
+func TestVmlinuxOfAnotherBuild(t *testing.T) {
+	path, id, addrs := miniature(t)
+	other := "00112233445566778899aabbccddeeff00112233"
+	m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: other, Offset: addrs["_text"]}
+
+	s := New(Options{Vmlinux: path, Foreign: true})
+	_, err := chain(t, s, m, addrs["vfs_write"])
+	var wrong *BuildIDError
+	if !errors.As(err, &wrong) || *wrong != (BuildIDError{path, other, id}) {
+		t.Errorf("error %v, want both build ids", err)
+	}
+	s.Close()
+
+	s = New(Options{Vmlinux: path, Foreign: true, Force: true})
+	for range 2 {
+		if got, err := chain(t, s, m, addrs["vfs_write"]); !strings.HasPrefix(got, "vfs_write ") || err != nil {
+			t.Errorf("forced: %q, %v", got, err)
+		}
+	}
+	if o := s.Overridden(); len(o) != 1 || *o[0] != (BuildIDError{path, other, id}) {
+		t.Errorf("overridden: %v", o)
+	}
+	s.Close()
+
+	s = New(Options{Vmlinux: path, Foreign: true})
+	defer s.Close()
+	m.BuildID, m.Offset = id, 0
+	if got, err := chain(t, s, m, addrs["vfs_write"]); got != "" || !errors.Is(err, errUnplaced) {
+		t.Errorf("moved nobody knows how far: %q, %v", got, err)
+	}
+	for _, path := range []string{"/none", "/", "testdata/kernel.c"} {
+		s := New(Options{Vmlinux: path, Foreign: true})
+		if _, err := chain(t, s, m, 1); err == nil {
+			t.Errorf("%s taken for a vmlinux", path)
+		}
+		s.Close()
+	}
+}
+
+func TestVmlinuxIsFound(t *testing.T) {
+	path, id, addrs := miniature(t)
+	decoy, _, _ := miniature(t, "-DDECOY", "-O1")
+	m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: id, Offset: addrs["_text"]}
+	const rel = "6.1.0-99-test"
+	for _, where := range []string{
+		"/usr/lib/debug/lib/modules/" + rel + "/vmlinux",
+		"/usr/lib/debug/boot/vmlinux-" + rel,
+		"/boot/vmlinux-" + rel,
+		"/boot/vmlinux-5.10.0-other",
+		"/lib/modules/" + rel + "/build/vmlinux",
+		"/usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug",
+	} {
+		root := t.TempDir()
+		install(t, decoy, root, "/boot/vmlinux-"+rel+"-decoy")
+		install(t, decoy, root, "/boot/vmlinux")
+		install(t, path, root, where)
+		s := New(Options{Root: root, Foreign: true, Release: rel, Inline: true})
+		if got, err := chain(t, s, m, addrs["vfs_read"]+6); !strings.HasPrefix(got, "fdget ") || err != nil {
+			t.Errorf("%s: %q, %v", where, got, err)
+		}
+		s.Close()
+	}
+	cache := t.TempDir()
+	install(t, path, cache, "/.build-id/"+id[:2]+"/"+id[2:]+"/vmlinux")
+	s := New(Options{Root: t.TempDir(), BuildIDCache: cache, Foreign: true})
+	defer s.Close()
+	if got, err := chain(t, s, m, addrs["vfs_read"]); got == "" || err != nil {
+		t.Errorf("perf's cache: %q, %v", got, err)
+	}
+
+	root := t.TempDir()
+	install(t, decoy, root, "/boot/vmlinux-"+rel)
+	s = New(Options{Root: root, Foreign: true, Release: rel})
+	defer s.Close()
+	var wrong *BuildIDError
+	if got, err := chain(t, s, m, addrs["vfs_read"]); got != "" || !errors.As(err, &wrong) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrForeign) {
+		t.Errorf("only another kernel's: %q, %v", got, err)
+	}
+}
+
+// TestInlineFramesBesideKallsyms takes names from kallsyms and the rest from the
+// vmlinux, where both were moved by different amounts.
+func TestInlineFramesBesideKallsyms(t *testing.T) {
+	path, id, addrs := miniature(t)
+	root := t.TempDir()
+	install(t, path, root, "/boot/vmlinux-x")
+	const booted, recorded = 0x40000000, 0x90000000
+	var text strings.Builder
+	for _, name := range []string{"_text", "_stext", "vfs_read", "vfs_write"} {
+		fmt.Fprintf(&text, "%x T %s\n", addrs[name]+booted, name)
+	}
+	fmt.Fprintf(&text, "%x t bpf_prog_x\t[bpf]\n", uint64(0xa0000000))
+	m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_stext", BuildID: id, Offset: addrs["_stext"] + recorded}
+	for _, given := range []string{"", path} {
+		s := New(Options{Root: root, Foreign: true, Inline: true, Vmlinux: given, Kallsyms: strings.NewReader(text.String())})
+		name := "vfs_read"
+		if given != "" {
+			name = "__se_sys_read"
+		}
+		want := "fdget kernel.c:8 from 5\n" + name + " kernel.c:19 from 17\n"
+		if got, err := chain(t, s, m, addrs["vfs_read"]+recorded+6); got != want || err != nil {
+			t.Errorf("%v, got\n%swant\n%s", err, got, want)
+		}
+		if got, err := chain(t, s, m, 0xa0000000+recorded-booted); !strings.HasPrefix(got, "bpf_prog_x ") {
+			t.Errorf("only in kallsyms: %q, %v", got, err)
+		}
+		s.Close()
+	}
+}
+
+func TestModule(t *testing.T) {
+	require(t, "gcc", "ld", "objcopy", "strip", "xz", "gzip", "zstd")
+	dir := t.TempDir()
+	object, ko := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
+	run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
+	run(t, "ld", "-r", "--build-id", "-o", ko, object)
+	debug, stripped := ko+".debug", filepath.Join(dir, "stripped.ko")
+	run(t, "objcopy", "--only-keep-debug", ko, debug)
+	run(t, "strip", "--strip-debug", "-o", stripped, ko)
+	file, err := elfsym.Open(ko, elfsym.Options{Module: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := hex.EncodeToString(file.BuildID())
+	file.Close()
+	packed := map[string]string{"": ko}
+	for suffix, command := range map[string][]string{".xz": {"xz", "-kc"}, ".gz": {"gzip", "-kc"}, ".zst": {"zstd", "-qc"}} {
+		packed[suffix] = ko + suffix
+		if err := os.WriteFile(ko+suffix, run(t, command[0], append(command[1:], ko)...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// Where the kernel has the functions: .text first, then .text.unlikely.
+	addrs := map[string]uint64{"ext4_map": 0, "ext4_error": 0}
+	f, err := elf.Open(ko)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := f.Section(".text")
+	unlikely := f.Section(".text.unlikely")
+	f.Close()
+	addrs["ext4_error"] = (text.Size + unlikely.Addralign - 1) &^ (unlikely.Addralign - 1)
+
+	const base = 0xffffffffc0a00000
+	m := Mapping{Kind: Module, Path: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
+	inlined := map[string]string{
+		"ext4_map":   "ext4_journal module.c:6 from 4\next4_map module.c:12 from 10\n",
+		"ext4_error": "ext4_journal module.c:6 from 4\next4_error module.c:17 from 15\n",
+	}
+	const rel = "6.1.0-99-test"
+	tree := "/lib/modules/" + rel + "/kernel/fs/ext4/ext4.ko"
+	tests := []struct {
+		name, file, at string
+		m              Mapping
+		lines          bool
+	}{
+		{"debug tree by build id", debug, "/usr/lib/debug/.build-id/" + id[:2] + "/" + id[2:] + ".debug", m, true},
+		{"debug tree by name", debug, "/usr/lib/debug" + tree + ".debug", m, true},
+		{"debug tree by name, whole", ko, "/usr/lib/debug" + tree, m, true},
+		{"stripped", stripped, tree, m, false},
+	}
+	for suffix, file := range packed {
+		tests = append(tests, struct {
+			name, file, at string
+			m              Mapping
+			lines          bool
+		}{"modules" + suffix, file, tree + suffix, m, true})
+	}
+	recorded := m
+	recorded.Path = "/opt/ext4.ko"
+	tests = append(tests, struct {
+		name, file, at string
+		m              Mapping
+		lines          bool
+	}{"recorded path", ko, "/opt/ext4.ko", recorded, true})
+	for _, test := range tests {
+		root := t.TempDir()
+		install(t, test.file, root, test.at)
+		for _, inline := range []bool{false, true} {
+			s := New(Options{Root: root, Foreign: true, Release: rel, Inline: inline})
+			for name, addr := range addrs {
+				want := name + " .:0 from 0\n"
+				if inline && test.lines {
+					want = inlined[name]
+				}
+				if got, err := chain(t, s, test.m, base+addr+3); got != want || err != nil {
+					t.Errorf("%s, inline %v: %v, got\n%swant\n%s", test.name, inline, err, got, want)
+				}
+			}
+			s.Close()
+		}
+		s := New(Options{Root: root, Foreign: true, Release: rel})
+		m := test.m
+		m.BuildID = "00112233445566778899aabbccddeeff00112233"
+		if got, err := chain(t, s, m, base); got != "" || err == nil {
+			t.Errorf("%s, another build: %q, %v", test.name, got, err)
+		}
+		s.Close()
+	}
+}
+
+func TestCompressedBomb(t *testing.T) {
+	require(t, "gzip")
+	path := filepath.Join(t.TempDir(), "ext4.ko.gz")
+	raw := strings.TrimSuffix(path, ".gz")
+	if err := os.WriteFile(raw, bytes.Repeat([]byte{0}, 1<<26), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "gzip", "-9", raw)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := elfsym.FromCompressed(f, path, elfsym.Options{}); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("error %v", err)
+	}
+}
