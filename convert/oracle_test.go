@@ -1,0 +1,244 @@
+package convert
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata"
+)
+
+// perfSample is the first line of a sample as perf script prints it.
+var perfSample = regexp.MustCompile(`^ *(.*?) +(-?\d+)/(-?\d+) +(?:(\d+)\.(\d{9}): +)?(\d+) +(.+?):(?: +([0-9a-f]+)(?: .*)?)? *$`)
+
+// scriptSamples are the samples of a recording by perf, a line each, and whether
+// perf can read it. The modifiers "HG" say that an event counts hosts and guests,
+// as all do that say nothing: they are left out of names here.
+func scriptSamples(t *testing.T, file string) ([]string, bool) {
+	cmd := exec.Command("perf", "script", "-i", file, "--no-inline", "--ns", "--max-stack=65535", "-F", "comm,pid,tid,time,event,period,ip")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil || len(out) == 0 || bytes.Contains(out, []byte(" instruction trace error")) {
+		return nil, false // or it makes samples up from traces
+	}
+	var samples []string
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" {
+			continue
+		}
+		if line[0] == '\t' || strings.HasPrefix(line, "        ") && !perfSample.MatchString(line) {
+			samples[len(samples)-1] += " " + strings.Fields(line)[0]
+			continue
+		}
+		m := perfSample.FindStringSubmatch(line)
+		if m == nil {
+			t.Fatalf("%s: perf script says %q", file, line)
+		}
+		s := fmt.Sprintf("%s.%s %s %s/%s %s %s:", m[4], m[5], m[1], m[2], m[3], m[6], strings.TrimSuffix(m[7], ":HG"))
+		if m[8] != "" {
+			s += " " + m[8]
+		}
+		samples = append(samples, s)
+	}
+	slices.Sort(samples)
+	return samples, true
+}
+
+// ownSamples are the same by this package.
+func ownSamples(t *testing.T, file string) []string {
+	r, err := perfdata.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	wk, err := firstWalk(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wk.newWorker(r.Events, &Options{})
+	var samples []string
+	var place uint64
+	var s abi.Sample
+	for rec, err := range r.Records() {
+		if err != nil {
+			break // the first walk has told
+		}
+		place++
+		if rec.Type != abi.RecordSample {
+			continue
+		}
+		e := r.Events.OfSample(rec.Payload)
+		if e == nil || e.Layout.DecodeSample(&s, rec.Misc, rec.Payload) != nil {
+			continue
+		}
+		at := s.Time
+		if wk.sideband.clock.byPlace {
+			at = place - 1
+		}
+		name := noName
+		if th := w.task(s.PID, s.TID).thread; th != nil {
+			name = th.nameAt(at)
+		}
+		line := scriptLine(e, &s, w.comm(name, s.TID))
+		if len(s.Callchain) > 0 && s.HasChain {
+			line += scriptChain(w.tl, w.task(s.PID, s.TID).process, at, &s)
+		} else if !s.HasChain && e.Attr.SampleType&abi.SampleIP != 0 {
+			line += fmt.Sprintf(" %x", s.IP)
+		}
+		samples = append(samples, line)
+	}
+	slices.Sort(samples)
+	return samples
+}
+
+// scriptLine is a sample in the manner of perf script.
+func scriptLine(e *perfdata.Event, s *abi.Sample, comm string) string {
+	period := s.Period
+	if e.Attr.SampleType&abi.SamplePeriod == 0 {
+		period = e.Attr.SamplePeriod // the frequency, for an event that has one: perf does not mind
+	}
+	line := fmt.Sprintf("%d.%09d %s %d/%d %d %s:", s.Time/1e9, s.Time%1e9, comm, s.PID, s.TID, period, e.Name)
+	if e.Attr.SampleType&abi.SampleTime == 0 {
+		line = fmt.Sprintf(". %s %d/%d %d %s:", comm, s.PID, s.TID, period, e.Name)
+	}
+	return line
+}
+
+// scriptChain is a callchain in the manner of perf script since Linux 5.19: an
+// address in a file is shown as the place in the file. perf does not empty an
+// address space at an exec, so where nothing is mapped yet it has the old one.
+func scriptChain(tl *timeline, p *process, at uint64, s *abi.Sample) (line string) {
+	user := viewOf(s.Misc) == viewUser
+	find := func(addr uint64) *area {
+		if p == nil || !user {
+			return nil
+		}
+		if a := tl.area(p.spaceAt(at), addr, at); a != nil {
+			return a
+		}
+		old, then := p.spaceBefore(at)
+		return tl.area(old, addr, then)
+	}
+	for _, addr := range s.Callchain {
+		if addr >= abi.ContextMax {
+			user = addr == abi.ContextUser
+			continue
+		}
+		if a := find(addr); a != nil && !perfAnonymous(tl.objects[a.obj].file) {
+			addr = addr - a.start + a.off
+		}
+		line += fmt.Sprintf(" %x", addr)
+	}
+	return line
+}
+
+// perfAnonymous is what perf takes for memory without a file: less than this
+// package does, which counts /memfd: and [uprobes] as such too.
+func perfAnonymous(file string) bool {
+	for _, prefix := range []string{"//anon", "/dev/zero", "/anon_hugepage", "[stack", "/SYSV", "[heap]"} {
+		if strings.HasPrefix(file, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// compareScript compares a recording sample by sample. Chains that perf unwinds
+// itself, from stacks or branches, are left out.
+func compareScript(t *testing.T, file string) {
+	want, ok := scriptSamples(t, file)
+	if !ok {
+		t.Skip("perf cannot read it")
+	}
+	got := ownSamples(t, file)
+	if unwinds(t, file) {
+		for _, l := range [][]string{got, want} {
+			for i, s := range l {
+				l[i] = s[:strings.LastIndex(s, ":")]
+			}
+			slices.Sort(l)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d samples, perf has %d", len(got), len(want))
+	}
+	differ, chainless := 0, 0
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] && strings.HasPrefix(got[i], want[i]+" ") {
+			// Of a live recording perf 6.1 prints now and then no chain at all,
+			// for one sample in thousands; why is not known.
+			if chainless++; chainless*1000 < len(want) {
+				continue
+			}
+		}
+		if got[i] != want[i] {
+			if differ++; differ <= 3 {
+				t.Errorf("sample %d\ngot  %s\nperf %s", i, got[i], want[i])
+			}
+		}
+	}
+	if differ > 0 {
+		t.Errorf("%d of %d samples differ", differ, len(want))
+	}
+}
+
+// unwinds reports whether perf makes call chains of a recording out of dumps of
+// the stack, or of branches.
+func unwinds(t *testing.T, file string) bool {
+	r, err := perfdata.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for range r.Records() { // for the events of pipe mode
+		continue
+	}
+	for _, e := range r.Events.Events {
+		if e.Attr.SampleType&abi.SampleStackUser != 0 || e.Attr.BranchSampleType&abi.BranchCallStack != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// TestScriptOfCorpus compares the recordings of other machines with perf script.
+func TestScriptOfCorpus(t *testing.T) {
+	files, _ := filepath.Glob("../../shared/corpus/perfdata/*")
+	if len(files) == 0 {
+		t.Skip("needs the corpus of recordings in ../../shared/corpus")
+	}
+	livetest.Require(t, livetest.Perf)
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) { compareScript(t, f) })
+	}
+}
+
+// TestScriptLive compares a recording of this machine, with many short-lived
+// processes.
+func TestScriptLive(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	for _, mode := range []string{"file", "pipe"} {
+		t.Run(mode, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "perf.data")
+			load := "for i in $(seq 300); do (/bin/true; :) & /bin/true; done; wait; sleep 1"
+			cmd := exec.Command("sh", "-c", "perf record -q -a -g -F 2000 -e cpu-clock -o "+file+" -- sh -c '"+load+"'")
+			if mode == "pipe" {
+				cmd = exec.Command("sh", "-c", "perf record -q -a -g -F 2000 -e cpu-clock -o - -- sh -c '"+load+"' | cat >"+file)
+			}
+			if err := cmd.Run(); err != nil {
+				t.Fatal(err)
+			}
+			compareScript(t, file)
+		})
+	}
+}
