@@ -80,7 +80,8 @@ func cstring(table string, off uint32) string {
 
 // load reads the symbols of f:
 //
-//  1. .symtab of the file or, if it has none, of its separate debug file;
+//  1. .symtab of the file or, if it has none, of its separate debug file, or of
+//     the small one that it may carry inside;
 //  2. .dynsym of the file, which names exported functions only;
 //  3. stubs of the procedure linkage table;
 //  4. Go's own function table.
@@ -109,6 +110,13 @@ func load(f *File) (*table, error) {
 		}
 	}
 	var errs []error
+	if symtab == nil {
+		mini, err := f.miniDebugInfo()
+		errs = append(errs, err)
+		if mini != nil {
+			source, symtab = mini, mini.SectionByType(elf.SHT_SYMTAB)
+		}
+	}
 	if symtab != nil {
 		errs = append(errs, l.add(source, symtab, fromSymtab))
 	}
