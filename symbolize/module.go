@@ -92,6 +92,14 @@ func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error)
 		}
 		why = moreTelling(why, err)
 	}
+	if f, path, err := s.servers.fetch(id, "debuginfo"); err == nil {
+		f.Close() // it is opened again as any other
+		file, err := s.openModule(place{"", path}, id)
+		if err == nil {
+			s.keep(file)
+		}
+		return file, err
+	}
 	if why == nil || errors.Is(why, fs.ErrNotExist) {
 		why = fmt.Errorf("find module %s with build id %s: %w", name, id, fs.ErrNotExist)
 	}

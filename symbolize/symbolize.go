@@ -110,6 +110,13 @@ type Options struct {
 	// files of the kernel are. Empty is that of this machine's, unless Foreign.
 	Release string
 
+	// DebuginfodURLs are servers asked for files with a build id that are not
+	// found here (DEBUGINFOD_URLS); none are asked by default. What they send
+	// is kept in DebuginfodCache (as elfutils does in ~/.cache/debuginfod_client),
+	// or if that is empty until Close.
+	DebuginfodURLs  []string
+	DebuginfodCache string
+
 	// Force uses Vmlinux although its build id is not the recorded one. See
 	// Symbolizer.Overridden.
 	Force bool
@@ -129,6 +136,7 @@ type Symbolizer struct {
 	kernels  cache[string, *vmlinux] // by build id; the one of Options without
 	modules  cache[moduleKey, *elfsym.File]
 	trees    cache[string, moduleTree] // by directory
+	servers  debuginfod
 
 	mu         sync.Mutex
 	builds     map[string]*fileTable // by build id, found good
@@ -138,7 +146,11 @@ type Symbolizer struct {
 
 // New returns a Symbolizer. Nothing is read before it is needed.
 func New(opts Options) *Symbolizer {
-	return &Symbolizer{opts: opts, builds: map[string]*fileTable{}}
+	return &Symbolizer{
+		opts:    opts,
+		builds:  map[string]*fileTable{},
+		servers: debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
+	}
 }
 
 // Resolve names the functions at addrs, which are file offsets for User and
@@ -252,6 +264,7 @@ func (s *Symbolizer) Close() error {
 		errs = append(errs, c.Close())
 	}
 	s.open = nil
+	errs = append(errs, s.servers.close())
 	return errors.Join(errs...)
 }
 

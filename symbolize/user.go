@@ -59,7 +59,30 @@ func (s *Symbolizer) userTable(m Mapping) (Table, error) {
 	if why == nil {
 		why = fmt.Errorf("find %q: %w", m.Path, fs.ErrNotExist)
 	}
+	if t := s.servedTable(m); t != nil {
+		return t, t.why
+	}
 	return nil, why
+}
+
+// servedTable returns the file of m as a debuginfod server has it, nil if none
+// does.
+func (s *Symbolizer) servedTable(m Mapping) *fileTable {
+	f, path, err := s.servers.fetch(strings.ToLower(m.BuildID), "executable")
+	if err != nil {
+		return nil
+	}
+	f.Close() // it is opened again as any other
+	t, err := s.file(place{"", path}, m)
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
+// fetchDebug brings a debug file from a debuginfod server.
+func (s *Symbolizer) fetchDebug(buildID []byte) (*os.File, string, error) {
+	return s.servers.fetch(hex.EncodeToString(buildID), "debuginfo")
 }
 
 // places lists where the file of m may be, the surest first.
@@ -140,6 +163,7 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 		DebugDirs: s.opts.DebugDirs,
 		Demangle:  demangle.convert,
 		DWARF:     s.opts.debug(),
+		Fetch:     s.fetchDebug,
 	})
 	if err != nil {
 		return nil, err

@@ -160,6 +160,9 @@ func (s *Symbolizer) findVmlinux(id string) (*vmlinux, error) {
 		}
 		why = moreTelling(why, err)
 	}
+	if f, path, err := s.servers.fetch(id, "debuginfo"); err == nil {
+		return s.tryVmlinux(f, place{"", path}, id)
+	}
 	if why == nil || errors.Is(why, fs.ErrNotExist) {
 		why = fmt.Errorf("find vmlinux with build id %s: %w", id, fs.ErrNotExist)
 	}

@@ -18,9 +18,15 @@ func (f *File) openDebug(use func(*elf.File) bool) *separateFile {
 	if f.path == "" || len(f.buildID) < 2 {
 		return nil
 	}
-	return f.openFirst(f.debugPaths(), func(e *elf.File) bool {
-		return bytes.Equal(buildID(e), f.buildID) && use(e)
-	})
+	good := func(e *elf.File) bool { return bytes.Equal(buildID(e), f.buildID) && use(e) }
+	if found := f.openFirst(f.debugPaths(), good); found != nil || f.opts.Fetch == nil {
+		return found
+	}
+	file, path, err := f.opts.Fetch(f.buildID)
+	if err != nil {
+		return nil // as if it were nowhere: DebugErr and Load tell what is missing
+	}
+	return elfIf(file, path, good)
 }
 
 // debugPaths returns where a debug file may be, as gdb looks for it.

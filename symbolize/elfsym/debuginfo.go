@@ -284,12 +284,20 @@ func (f *File) openFirst(paths []string, use func(*elf.File) bool) *separateFile
 		if err != nil {
 			continue
 		}
-		if checkHeader(file) == nil {
-			if e, err := elf.NewFile(file); err == nil && use(e) {
-				return &separateFile{e, file, path}
-			}
+		if found := elfIf(file, path, use); found != nil {
+			return found
 		}
-		file.Close()
 	}
+	return nil
+}
+
+// elfIf takes over file if it is an ELF file to use, else closes it.
+func elfIf(file *os.File, path string, use func(*elf.File) bool) *separateFile {
+	if checkHeader(file) == nil {
+		if e, err := elf.NewFile(file); err == nil && use(e) {
+			return &separateFile{e, file, path}
+		}
+	}
+	file.Close()
 	return nil
 }

@@ -49,6 +49,10 @@ type Options struct {
 	// debug file; the file must then stay open. It is not read before that.
 	DWARF bool
 
+	// Fetch brings the debug file with a build id from elsewhere, where none is
+	// found here; the File closes it. nil looks nowhere else.
+	Fetch func(buildID []byte) (f *os.File, path string, err error)
+
 	// Module says that the file is a kernel module, or one's debug file:
 	// addresses count from where it is loaded.
 	Module bool
