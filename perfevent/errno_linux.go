@@ -87,10 +87,10 @@ func reasonInvalid(e *Event) string {
 		return "x86 cannot watch reads alone; use :rw"
 	case a.Type == abi.TypeBreakpoint:
 		return "address and length must be aligned, and the access one the CPU can watch"
-	case e.isProbe() && e.Source.Probe.Return:
-		return "a return probe stands at a function's entry, and not on one that may not be traced"
+	case e.isProbe() && e.Source.Probe.User:
+		return "the file offset is outside the file, or not at an instruction"
 	case e.isProbe():
-		return "the place may not be probed"
+		return reasonNotProbed(e.Source.Probe)
 	case a.Flags.Precise() > 0:
 		return fmt.Sprintf("this PMU has no precision %d; try fewer p", a.Flags.Precise())
 	}

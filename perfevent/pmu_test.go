@@ -81,7 +81,7 @@ func TestResolvePMU(t *testing.T) {
 		"uncore/config=1/":  "type of PMU",
 		"no-such-event":     "nor an event of a PMU",
 		"kprobe:vfs_read":   "no kprobe PMU (CONFIG_KPROBE_EVENTS)",
-		"kprobe:f a=%di":    "need a probe in tracefs",
+		"kprobe:f a=%di":    "no kprobe PMU",
 		"uprobe:/bin/sh:f":  "no uprobe PMU (CONFIG_UPROBE_EVENTS)",
 		"kretprobe:mod:fun": "no kprobe PMU",
 	} {

@@ -83,6 +83,15 @@ func (p *Probe) parsePlace(place string) (err error) {
 	return nil
 }
 
+// isUser reports whether p is in a program's file; of the kernel's own
+// definitions, those that name a path are.
+func (p *Probe) isUser() bool {
+	if f := strings.Fields(p.Raw); len(f) > 1 {
+		return strings.Contains(f[1], "/")
+	}
+	return p.User
+}
+
 func lastSingleColon(s string) int {
 	for i := len(s) - 1; i >= 0; i-- {
 		if s[i] != ':' {

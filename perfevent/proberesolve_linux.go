@@ -11,25 +11,75 @@ import (
 	"kprof/perfevent/abi"
 )
 
-// probe fills in the attribute of a probe for the kprobe and uprobe PMUs
-// (kernel/events/core.c, perf_kprobe_event_init and its uprobe twin): config1
-// points to the function or path, config2 is the offset, or the address when
-// there is no function; one bit of config asks for the return.
-func (r *Resolver) probe(ev *Event) error {
-	p := ev.Source.Probe
-	if p.Raw != "" || p.Args != "" {
-		return fmt.Errorf("fetch arguments and kernel definitions need a probe in tracefs: %w", ErrNotSupported)
+// probe resolves a probe: a glob into one for each function, fetch arguments
+// and the kernel's own definitions into tracepoints.
+func (r *Resolver) probe(ev Event) ([]Event, error) {
+	specs := []Spec{ev.Source}
+	if ev.Source.Probe.isGlobbed() {
+		var err error
+		if specs, err = r.expandProbe(ev.Source); err != nil {
+			return nil, fmt.Errorf("event %q: %w", ev.Source.Text, err)
+		}
 	}
+	events := make([]Event, len(specs))
+	for i, s := range specs {
+		one := ev
+		one.Name, one.Source = s.Text, s
+		one.Attr.SamplePeriod = 1
+		var err error
+		if events[i], err = r.oneProbe(one); err != nil {
+			return nil, fmt.Errorf("event %q: %w", s.Text, err)
+		}
+	}
+	if len(specs) > 1 {
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d functions match %s", len(specs), ev.Source.Probe.Symbol))
+	}
+	return events, nil
+}
+
+func (r *Resolver) oneProbe(ev Event) (Event, error) {
+	p := ev.Source.Probe
+	tracefsOnly := p.Raw != "" || p.Args != ""
+	if tracefsOnly && r.ProbeVia == ProbePMU {
+		return ev, fmt.Errorf("fetch arguments and definitions of the kernel's need tracefs: %w", ErrNotSupported)
+	}
+	if err := r.probePMU(&ev); err != nil {
+		return ev, err
+	}
+	if !p.User && p.Raw == "" {
+		var err error
+		if ev.Notes, err = r.checkKernelProbe(p); err != nil {
+			return ev, err
+		}
+	}
+	if tracefsOnly || r.ProbeVia == ProbeTracefs {
+		return r.tracefsProbe(ev)
+	}
+	err := r.pmuProbe(&ev)
+	return ev, err
+}
+
+// probePMU finds the number of the PMU for ev's probe. A kernel that has none
+// has no such probes in tracefs either.
+func (r *Resolver) probePMU(ev *Event) (err error) {
 	pmu, what := "kprobe", "CONFIG_KPROBE_EVENTS"
-	if p.User {
+	if ev.Source.Probe.isUser() {
 		pmu, what = "uprobe", "CONFIG_UPROBE_EVENTS"
 	}
-	var err error
-	if ev.Attr.Type, err = r.PMUType(pmu); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("this kernel has no %s PMU (%s): %w", pmu, what, ErrNotSupported)
-		}
-		return err
+	if ev.Attr.Type, err = r.PMUType(pmu); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("this kernel has no %s PMU (%s): %w", pmu, what, ErrNotSupported)
+	}
+	return err
+}
+
+// pmuProbe fills in the rest of the attribute of a probe for the kprobe and
+// uprobe PMUs (kernel/events/core.c, perf_kprobe_event_init and its uprobe
+// twin): config1 points to the function or path, config2 is the offset, or the
+// address when there is no function; one bit of config asks for the return.
+func (r *Resolver) pmuProbe(ev *Event) (err error) {
+	p, pmu := ev.Source.Probe, "kprobe"
+	if p.User {
+		pmu = "uprobe"
 	}
 	if p.Return {
 		b, err := os.ReadFile(r.pmuPath(pmu, "format", "retprobe"))
@@ -118,5 +168,5 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// isProbePMU reports whether t is the type of a dynamic probe of ev.
+// isProbe reports whether e is a probe of the kprobe or uprobe PMU.
 func (e *Event) isProbe() bool { return e.Source.Kind == KindProbe && e.Attr.Type > abi.TypeBreakpoint }

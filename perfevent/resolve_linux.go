@@ -15,6 +15,7 @@ type Event struct {
 	Attr       abi.Attr      // what to count; Configure adds how to sample
 	Tracepoint tracefs.Event // zero when it is none
 	Source     Spec
+	Notes      []string // what the user should know of it: sentences without a full stop
 
 	// String that config1 must point to when the event is opened: the path of
 	// a user probe, the function of a kernel probe.
@@ -22,11 +23,16 @@ type Event struct {
 }
 
 // Resolver looks events up on this machine. The zero value is ready for use.
+// Close removes what it made.
 type Resolver struct {
-	Sysfs        string // where sysfs is; "/sys" when empty
-	MountTracefs bool   // mount tracefs when a tracepoint is asked for and it is not mounted
+	Sysfs        string   // where sysfs is; "/sys" when empty
+	MountTracefs bool     // mount tracefs when a tracepoint is asked for and it is not mounted
+	ProbeVia     ProbeVia // how probes are made
+	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
 
-	fs *tracefs.FS
+	fs     *tracefs.FS
+	funcs  kernelFuncs
+	probes []tracefs.Probe // in tracefs, to be removed
 }
 
 // Tracefs finds the tracing file system, once.
@@ -64,8 +70,7 @@ func (r *Resolver) Resolve(s Spec) ([]Event, error) {
 		ev.Attr.Config1, ev.Attr.Config2 = s.Breakpoint.Addr, s.Breakpoint.Len
 		ev.Attr.SamplePeriod = 1
 	case KindProbe:
-		ev.Attr.SamplePeriod = 1
-		err = r.probe(&ev)
+		return r.probe(ev)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("event %q: %w", s.Text, err)

@@ -48,6 +48,12 @@ type Options struct {
 	// should be quick.
 	Progress func(Progress)
 
+	// ProbeVia says how probes are made. perfevent.ProbeAuto takes the PMU, and
+	// tracefs for fetch arguments and for more than four CPUs: each counter of
+	// the PMU is one more probe at the place.
+	ProbeVia  perfevent.ProbeVia
+	MaxProbes int // how many functions the glob of a probe may match; 0: 100
+
 	MountTracefs bool // mount tracefs where a tracepoint needs it
 }
 
@@ -71,6 +77,7 @@ type Target struct {
 const (
 	defaultFrequency = 4000
 	defaultRing      = 2 << 20
+	pmuProbeCPUs     = 4        // up to which a probe on all tasks is made through the PMU
 	smallestRing     = 64 << 10 // that a default is halved down to
 	defaultInterval  = 250 * time.Millisecond
 )

@@ -22,6 +22,7 @@ type run struct {
 	cpus    *hotplug
 	start   time.Time
 	rounds  uint64
+	noted   int    // notes that Session.Notes had before
 	pending []byte // synthesized records not yet written
 }
 
@@ -37,7 +38,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	for _, e := range s.Events() {
 		ids = append(ids, e.IDs)
 	}
-	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now()}
+	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now(), noted: len(s.notes)}
 	restore := hurry()
 	err := r.record(ctx)
 	restore()
@@ -308,10 +309,16 @@ func (r *run) stats() (Stats, error) {
 			es.Enabled += count.Enabled
 			es.Running += count.Running
 		}
+		es.Probe = e.Source.Kind == perfevent.KindProbe
+		counts, _, err := r.s.resolver.ProbeCounts(e.Event)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		es.Missed, es.MissedKnown = counts.Misses, counts.MissesKnown
 		st.Throttled += es.Throttled
 		st.Events = append(st.Events, es)
 	}
-	st.Notes = append(st.Notes, r.s.notes...)
+	st.Notes = append(st.Notes, r.s.notes[r.noted:]...)
 	if r.cpus != nil {
 		st.Notes = append(st.Notes, r.cpus.notes...)
 	}

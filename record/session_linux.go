@@ -54,7 +54,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 		return nil, err
 	}
 	s := &Session{opts: opts}
-	s.resolver.MountTracefs = opts.MountTracefs
+	s.resolver.MountTracefs, s.resolver.MaxProbes = opts.MountTracefs, opts.MaxProbes
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -69,6 +69,8 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if s.features, err = perfevent.ProbeFeatures(); err != nil {
 		return nil, err
 	}
+	s.removeLeftovers()
+	s.resolver.ProbeVia = s.probeVia()
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}
@@ -103,6 +105,9 @@ func (s *Session) resolve() error {
 		}
 		for _, e := range found {
 			s.events = append(s.events, &event{Event: e.Configured(sampling)})
+			for _, n := range e.Notes {
+				s.note("%s: %s", e.Name, n)
+			}
 		}
 	}
 	s.sideband = &event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks()), filtered: true}
@@ -133,8 +138,8 @@ func (s *Session) all() []*event {
 	return append(slices.Clone(s.events), s.sideband)
 }
 
-// Notes say what was not done as asked: sentences without a full stop. They
-// are part of Stats.Notes too.
+// Notes say what was not done as asked, or is other than one may think:
+// sentences without a full stop. What is noted during Run is in Stats.Notes.
 func (s *Session) Notes() []string { return slices.Clone(s.notes) }
 
 // RingSize is the size of each CPU's ring in bytes.
@@ -163,6 +168,7 @@ func (s *Session) Close() error {
 		errs = append(errs, r.close())
 	}
 	s.rings, s.hangups = nil, nil
+	errs = append(errs, s.resolver.Close()) // no counter holds the probes any more
 	if s.anchors != nil {
 		s.anchors.stop()
 		s.anchors = nil

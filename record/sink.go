@@ -33,14 +33,17 @@ type Stats struct {
 // that for tracepoints that an interrupt hits on an idle CPU, such as
 // sched:sched_wakeup: some are counted and neither sampled nor lost.
 type EventStats struct {
-	Name      string
-	Hits      uint64 // counted by the kernel, read(2)
-	Samples   uint64 // in the rings
-	Lost      uint64 // samples that found the ring full; 0 unless LostKnown
-	LostKnown bool   // the kernel has PERF_FORMAT_LOST (6.0)
-	Throttled uint64
-	Enabled   time.Duration // summed over counters
-	Running   time.Duration // on the PMU, summed over counters
+	Name        string
+	Hits        uint64 // counted by the kernel, read(2)
+	Samples     uint64 // in the rings
+	Lost        uint64 // samples that found the ring full; 0 unless LostKnown
+	LostKnown   bool   // the kernel has PERF_FORMAT_LOST (6.0)
+	Throttled   uint64
+	Probe       bool          // made for this recording: a kprobe or uprobe
+	Missed      uint64        // hits of a probe that the kernel could not handle; 0 unless MissedKnown
+	MissedKnown bool          // the probe is in tracefs, where kprobe_profile tells
+	Enabled     time.Duration // summed over counters
+	Running     time.Duration // on the PMU, summed over counters
 }
 
 // Progress is a snapshot while a session runs.

@@ -1,0 +1,152 @@
+package perfevent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
+)
+
+// ProbeVia says how probes are made.
+type ProbeVia uint8
+
+const (
+	// ProbeAuto: through the PMU, but for what only tracefs can: fetch arguments
+	// and the kernel's own definitions.
+	ProbeAuto ProbeVia = iota
+
+	// ProbePMU: each counter is a probe of its own, gone with its file
+	// descriptor. On one function, each is one more handler that every hit
+	// runs.
+	ProbePMU
+
+	// ProbeTracefs: one probe whatever the number of counters, in a file of the
+	// kernel's, which outlives a process that is killed. See tracefs.Owner.
+	ProbeTracefs
+)
+
+// tracefsProbe makes a probe in tracefs and returns it as the tracepoint that
+// it is. Close removes it.
+func (r *Resolver) tracefsProbe(ev Event) (Event, error) {
+	def, err := definition(ev.Source.Probe)
+	if err != nil {
+		return ev, err
+	}
+	fs, err := r.Tracefs()
+	if err != nil {
+		return ev, err
+	}
+	self, err := tracefs.Self()
+	if err != nil {
+		return ev, err
+	}
+	ev.Name = probeName(ev.Source, def)
+	def.Group = self.Group()
+	base := def.Name
+	for n := 1; ; n++ {
+		if n > 1 {
+			def.Name = tracefs.Identifier(fmt.Sprintf("%.50s_%d", base, n))
+		}
+		if _, err := os.Stat(filepath.Join(fs.Path(), "events", def.Group, def.Name)); err != nil {
+			break // there is none of that name yet
+		}
+	}
+	if err := fs.AddProbe(def); err != nil {
+		return ev, fmt.Errorf("%w%s", explainProbe(err, ev.Source.Probe), hintTracefs(err))
+	}
+	r.probes = append(r.probes, def)
+	ev.Tracepoint = def.Event()
+	ev.Attr.Type = abi.TypeTracepoint
+	ev.Attr.Config, err = fs.ID(ev.Tracepoint)
+	return ev, err
+}
+
+// definition is p in the kernel's language, without a group.
+func definition(p Probe) (tracefs.Probe, error) {
+	if p.Raw != "" {
+		return tracefs.ParseProbe(p.Raw)
+	}
+	def := tracefs.Probe{User: p.User, Return: p.Return, Args: p.Args}
+	switch {
+	case p.User:
+		path, err := filepath.Abs(p.Path)
+		if err != nil {
+			return def, err
+		}
+		off, err := probeOffset(path, p)
+		if err != nil {
+			return def, err
+		}
+		def.Place = fmt.Sprintf("%s:%#x", path, off)
+		def.Name = tracefs.Identifier(p.Symbol)
+		if p.Symbol == "" {
+			def.Name = tracefs.Identifier(fmt.Sprintf("%s_%x", filepath.Base(path), off))
+		}
+	case p.Symbol == "":
+		def.Place = fmt.Sprintf("%#x", p.Addr)
+		def.Name = tracefs.Identifier(fmt.Sprintf("at_%x", p.Addr))
+	default:
+		def.Place, def.Name = p.Symbol, tracefs.Identifier(p.Symbol)
+		if p.Module != "" {
+			def.Place = p.Module + ":" + p.Symbol
+		}
+	}
+	if p.Off != 0 && !p.User {
+		def.Place += fmt.Sprintf("+%d", p.Off)
+		def.Name += fmt.Sprintf("_%x", p.Off)
+	}
+	return def, nil
+}
+
+// probeName is what a probe's event is called: as it was asked for, without
+// fetch arguments, so that recordings of it can be compared; a definition of the
+// kernel's as it would be called there.
+func probeName(s Spec, def tracefs.Probe) string {
+	if s.DisplayName != "" {
+		return s.DisplayName
+	}
+	if s.Probe.Raw == "" {
+		name, _, _ := strings.Cut(s.Text, " ")
+		return name
+	}
+	if def.Group == "" {
+		def.Group = "kprobes"
+		if def.User {
+			def.Group = "uprobes"
+		}
+	}
+	return def.Event().String()
+}
+
+// ProbeCounts are what the kernel counted of a probe that was made in tracefs;
+// ok is false for other events.
+func (r *Resolver) ProbeCounts(e Event) (c tracefs.Counts, ok bool, err error) {
+	if len(r.probes) == 0 || e.Source.Kind != KindProbe || e.Tracepoint == (tracefs.Event{}) {
+		return c, false, nil
+	}
+	all, err := r.fs.Probes()
+	if err != nil {
+		return c, false, err
+	}
+	for _, p := range all {
+		if p.Event() == e.Tracepoint {
+			return p.Counts, true, nil
+		}
+	}
+	return c, false, fmt.Errorf("probe %s is gone: %w", e.Tracepoint, os.ErrNotExist)
+}
+
+// Close removes the probes that were made. Counters of them must be closed
+// before. A second Close does nothing.
+func (r *Resolver) Close() error {
+	var errs []error
+	for _, p := range r.probes {
+		errs = append(errs, r.fs.RemoveProbe(p))
+	}
+	r.probes = nil
+	return errors.Join(errs...)
+}
