@@ -65,6 +65,42 @@ func (r *Resolver) tracefsProbe(ev Event) (Event, error) {
 	return ev, err
 }
 
+// Definition is the probe of s as one writes it into tracefs, checked, with no
+// group unless the kernel's own definition has one. Of a glob there is none.
+func (r *Resolver) Definition(s Spec) (def tracefs.Probe, err error) {
+	ev := Event{Source: s}
+	switch {
+	case s.Kind != KindProbe:
+		err = fmt.Errorf("not a probe: %w", os.ErrInvalid)
+	case s.Probe.isGlobbed():
+		err = fmt.Errorf("wants one function: %w", os.ErrInvalid)
+	default:
+		err = r.probePMU(&ev)
+	}
+	if err == nil && !s.Probe.User && s.Probe.Raw == "" {
+		_, err = r.checkKernelProbe(s.Probe)
+	}
+	if err == nil {
+		def, err = definition(s.Probe)
+	}
+	if err != nil {
+		return def, fmt.Errorf("event %q: %w", s.Text, err)
+	}
+	return def, nil
+}
+
+// AddProbe makes a probe that stays. An error says what to do instead.
+func (r *Resolver) AddProbe(s Spec, def tracefs.Probe) error {
+	fs, err := r.Tracefs()
+	if err != nil {
+		return err
+	}
+	if err := fs.AddProbe(def); err != nil {
+		return fmt.Errorf("%w%s", explainProbe(err, s.Probe), hintTracefs(err))
+	}
+	return nil
+}
+
 // definition is p in the kernel's language, without a group.
 func definition(p Probe) (tracefs.Probe, error) {
 	if p.Raw != "" {

@@ -55,8 +55,11 @@ func run(args []string) int {
 	}
 	messagef("%v", err)
 	var filter *tracefs.FilterError
+	var probe *tracefs.ProbeError
 	if errors.As(err, &filter) {
 		fmt.Fprintln(os.Stderr, filter.Caret())
+	} else if errors.As(err, &probe) && probe.Offset >= 0 {
+		fmt.Fprintln(os.Stderr, probe.Caret())
 	}
 	return exitFailed
 }
@@ -77,7 +80,7 @@ files that perf reads too.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRecord(), newConvert(), newReport(), newList(), newDoctor())
+	root.AddCommand(newRecord(), newConvert(), newReport(), newList(), newProbe(), newDoctor())
 	return root
 }
 

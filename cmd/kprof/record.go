@@ -28,6 +28,8 @@ type recordFlags struct {
 	callGraphMode       string
 	maxStack            int
 	filter              string
+	probeVia            string
+	maxProbes           int
 	duration            time.Duration
 	ring                string
 	output, format      string
@@ -54,7 +56,8 @@ reads too; .pb.gz and .folded are made while recording, without a perf.data.
 
 Events (-e, may be repeated): cpu-clock, cycles:u, page-faults, r1a8,
 cpu/event=0x3c/, sched:sched_switch, 'sched:*', mem:0xADDR/8:rw,
-uprobe:PATH:SYMBOL. See 'kprof list'.`,
+kprobe:FUNC+OFF, kretprobe:FUNC, uprobe:PATH:SYMBOL; with fetch arguments after a
+blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'. See 'kprof list'.`,
 		Example: `  kprof record -a -d 3s -o cpu.pb.gz
   kprof record -e page-faults -c 1 -o faults.folded -- ls /
   kprof record -e sched:sched_switch --filter 'prev_pid != 0' -a -d 1s`,
@@ -81,6 +84,8 @@ uprobe:PATH:SYMBOL. See 'kprof list'.`,
 	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
 	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
+	fl.StringVar(&f.probeVia, "probe-via", "auto", "how probes are made: pmu, tracefs, or auto, which is tracefs for fetch arguments and more than four CPUs")
+	fl.IntVar(&f.maxProbes, "max-probes", 100, "how many functions a probe with * may match")
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "stop after this `time`: 10s, 500ms, 2m")
 	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
@@ -150,6 +155,14 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	}
 	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
 	o.Filter = f.filter
+	via, ok := probeVias[f.probeVia]
+	if !ok {
+		return o, usagef("--probe-via %q: use auto, pmu or tracefs", f.probeVia)
+	}
+	if f.maxProbes < 1 {
+		return o, usagef("--max-probes %d: wants a number above 0", f.maxProbes)
+	}
+	o.ProbeVia, o.MaxProbes = via, f.maxProbes
 	o.MountTracefs = true
 	if o.RingSize, err = parseSize(f.ring); err != nil {
 		return o, err

@@ -43,6 +43,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	for _, n := range s.Notes() {
+		messagef("%s", n)
+	}
 	events := s.Events()
 	builds = newBuildIDs(&events[len(events)-1].Attr)
 	sink, err := f.newSink(out, events, builds, symbols)
@@ -57,6 +60,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	// What was recorded is kept, whatever ended the recording.
 	err = errors.Join(err, sink.finish(context.WithoutCancel(ctx), &stats))
+	if !f.quiet {
+		tellProbes(&stats)
+	}
 	if err == nil && !f.quiet {
 		messagef("%d samples in %v", stats.Samples, sink)
 	}
