@@ -3,6 +3,7 @@ package elfsym
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,6 +81,9 @@ func unpack(r io.Reader, kind string, limit int64) ([]byte, error) {
 		}
 		defer z.Close()
 		in = z
+	}
+	if in == nil {
+		return nil, errors.New("unknown compression")
 	}
 	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err == nil && int64(len(data)) > limit {

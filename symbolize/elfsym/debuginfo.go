@@ -45,41 +45,31 @@ func hasDebugInfo(f *elf.File) bool {
 }
 
 // appendDebug appends what DWARF tells of vaddr.
-func (f *File) appendDebug(dst []Function, vaddr uint64, inline bool) (out []Function) {
-	d := &f.debug
-	d.once.Do(func() { d.err = f.openDebugInfo() })
+func (f *File) appendDebug(dst []Function, vaddr uint64, inline bool) []Function {
+	d := f.openedDebug()
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.data == nil || d.broken.Load() {
 		return dst
 	}
-
-	// Whoever shortens a file that is mapped makes a fault of reading it, which
-	// would end the program.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			if _, fault := r.(interface{ Addr() uintptr }); !fault {
-				panic(r)
-			}
-			d.broken.Store(true)
-			out = dst
+	before := len(dst)
+	d.guard(func() {
+		var buf [16]srcline.Frame
+		for _, fr := range d.data.AppendFrames(buf[:0], vaddr, inline) {
+			dst = append(dst, Function(fr))
 		}
-	}()
-	var buf [16]srcline.Frame
-	out = dst
-	for _, fr := range d.data.AppendFrames(buf[:0], vaddr, inline) {
-		out = append(out, Function(fr))
+	})
+	if d.broken.Load() {
+		return dst[:before]
 	}
-	return out
+	return dst
 }
 
 // DebugErr says why there are no inlined frames or lines, or fewer than there
 // should be: ErrNoDebugInfo, or what is wrong with it as far as it was looked
 // at.
 func (f *File) DebugErr() error {
-	d := &f.debug
-	d.once.Do(func() { d.err = f.openDebugInfo() })
+	d := f.openedDebug()
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	switch {
@@ -89,6 +79,31 @@ func (f *File) DebugErr() error {
 		return d.data.Err()
 	}
 	return d.err
+}
+
+// openedDebug returns the DWARF of f, which the first call looks for.
+func (f *File) openedDebug() *debugInfo {
+	d := &f.debug
+	d.once.Do(func() {
+		d.guard(func() { d.err = f.openDebugInfo() })
+	})
+	return d
+}
+
+// guard calls read, which reads mapped files. Whoever shortens such a file makes
+// a fault of reading it, which would end the program; instead it ends the use of
+// the file.
+func (d *debugInfo) guard(read func()) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if _, fault := r.(interface{ Addr() uintptr }); !fault {
+				panic(r)
+			}
+			d.broken.Store(true)
+		}
+	}()
+	read()
 }
 
 // close ends the use of DWARF.

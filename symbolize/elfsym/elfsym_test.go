@@ -577,7 +577,7 @@ func FuzzNew(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := New(bytes.NewReader(data), Options{DWARF: true})
+		file, err := New(bytes.NewReader(data), Options{DWARF: true, Module: len(data)%2 == 0})
 		if err != nil {
 			return
 		}
@@ -593,6 +593,29 @@ func FuzzNew(f *testing.F) {
 			}
 		}
 		file.Lookup(^uint64(0))
+		file.DebugErr()
+		file.KernelSymbols()
+	})
+}
+
+func FuzzUnpack(f *testing.F) {
+	plain := strings.Repeat("what modules are made of ", 100)
+	for kind, command := range map[string][]string{"gzip": {"gzip", "-c"}, "xz": {"xz", "-c"}, "zstd": {"zstd", "-qc"}} {
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Stdin = strings.NewReader(plain)
+		if packed, err := cmd.Output(); err == nil {
+			f.Add(packed)
+			if got, err := unpack(bytes.NewReader(packed), compression(packed), 1<<20); err != nil || string(got) != plain {
+				f.Errorf("%s: %d bytes, %v", kind, len(got), err)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const limit = 1 << 16
+		out, err := unpack(bytes.NewReader(data), compression(data), limit)
+		if err == nil && len(out) > limit {
+			t.Fatalf("%d bytes, more than %d", len(out), limit)
+		}
 	})
 }
 

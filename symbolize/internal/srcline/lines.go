@@ -228,6 +228,7 @@ func (u *unit) readContents(c *cursor, f func(name value, dir uint64)) {
 	for range count {
 		var name value
 		var dir uint64
+		before := c.off
 		for _, col := range columns[:n] {
 			v := u.read(c, col)
 			switch col.name {
@@ -236,6 +237,9 @@ func (u *unit) readContents(c *cursor, f func(name value, dir uint64)) {
 			case contentDir:
 				dir = v.u
 			}
+		}
+		if c.off == before {
+			c.fail() // entries without a byte could be any number
 		}
 		if c.bad {
 			return
