@@ -73,11 +73,11 @@ func TestCollectorForgets(t *testing.T) {
 		t.Errorf("%d forks not looked up", n)
 	}
 	for _, s := range tl.processes[7].spaces {
-		if n := len(s.space.areas); n > 2*tl.limits.areas+4*each {
+		if n := len(s.space.areas); n > 4*tl.limits.areas {
 			t.Errorf("%d areas of the long-lived process", n)
 		}
 	}
-	if n := len(tl.kernel.areas); n > 2*tl.limits.areas+4*each {
+	if n := len(tl.kernel.areas); n > 4*tl.limits.areas {
 		t.Errorf("%d areas of the kernel", n)
 	}
 	if n := len(tl.objects); n > 30 {

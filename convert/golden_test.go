@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -286,11 +287,19 @@ func TestGoldens(t *testing.T) {
 	for _, g := range goldens(t) {
 		t.Run(g.name, func(t *testing.T) {
 			want := string(g.archive.Files[1].Data)
+			var columns string // the same events in the same order, whatever the form
 			for _, f := range forms() {
 				if g.skip(f) {
 					continue
 				}
-				got := dump(f.convert(g.rec, g.opts))
+				set, st, err := f.convert(g.rec, g.opts)
+				got := dump(set, st, err)
+				if err == nil {
+					c := fmt.Sprint(set.Events)
+					if columns = cmp.Or(columns, c); columns != c {
+						t.Errorf("%v: columns %s, before %s", f, c, columns)
+					}
+				}
 				if *update {
 					g.archive.Files[1].Data = []byte(got)
 					if err := os.WriteFile("testdata/"+g.name+".txtar", txtar.Format(g.archive), 0o666); err != nil {
