@@ -2,6 +2,7 @@ package perfevent
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -44,6 +45,9 @@ func (r *Resolver) kernelFuncs() (kernelFuncs, error) {
 	var all kernelFuncs
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
+		if !isFunctionLine(lines.Bytes()) {
+			continue
+		}
 		if fn, ok := parseKernelFunc(lines.Text()); ok {
 			all = append(all, fn)
 		}
@@ -53,6 +57,12 @@ func (r *Resolver) kernelFuncs() (kernelFuncs, error) {
 	}
 	r.funcs = all.withSizes()
 	return r.funcs, nil
+}
+
+// isFunctionLine sorts out most of what is no function, at once.
+func isFunctionLine(line []byte) bool {
+	i := bytes.IndexByte(line, ' ')
+	return i > 0 && i+1 < len(line) && bytes.IndexByte([]byte("tTwW"), line[i+1]) >= 0
 }
 
 // parseKernelFunc reads "ADDR TYPE NAME[\t[MODULE]]". Programs of BPF and

@@ -23,6 +23,7 @@ type Layout struct {
 	ReadFormat  ReadFormat
 	Branch      BranchSampleType
 	SampleIDAll bool
+	BuildID     bool // build ids in MMAP2 were asked for
 
 	// Offsets into a sample's payload in bytes, -1 for a field it lacks.
 	identifier, ip, tid, time, addr, id, stream, cpu, period int
@@ -41,6 +42,7 @@ func NewLayout(a *Attr, o Order) Layout {
 		ReadFormat:  a.ReadFormat,
 		Branch:      a.BranchSampleType,
 		SampleIDAll: a.Flags&FlagSampleIDAll != 0,
+		BuildID:     a.Flags&FlagBuildID != 0,
 		userRegs:    bits.OnesCount64(a.SampleRegsUser),
 		intrRegs:    bits.OnesCount64(a.SampleRegsIntr),
 	}

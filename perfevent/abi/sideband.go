@@ -84,8 +84,8 @@ func (l *Layout) DecodeMmap(h Header, payload []byte) (Mmap, error) {
 		V2: h.Type == RecordMmap2,
 	}
 	if m.V2 {
-		if id := c.bytes(24); h.Misc&MiscMmapBuildID != 0 && len(id) == 24 {
-			m.BuildID = hex.EncodeToString(id[4 : 4+min(int(id[0]), 20)])
+		if id := c.bytes(24); h.Misc&MiscMmapBuildID != 0 && l.isBuildID(id) {
+			m.BuildID = hex.EncodeToString(id[4 : 4+id[0]])
 		} else if len(id) == 24 {
 			m.Maj, m.Min = l.Order.Uint32(id), l.Order.Uint32(id[4:])
 			m.Ino, m.InoGen = l.Order.Uint64(id[8:]), l.Order.Uint64(id[16:])
@@ -94,6 +94,21 @@ func (l *Layout) DecodeMmap(h Header, payload []byte) (Mmap, error) {
 	}
 	m.File = c.str()
 	return m, c.err("MMAP", len(payload))
+}
+
+// isBuildID reports whether the 24 bytes between offset and protection of a MMAP2
+// record, marked as a build id, are one: its length, three zeros, 20 bytes.
+//
+// The mark alone does not say so. A kernel that writes the map for somebody who
+// asked for build ids leaves it set for those who did not and get the inode (Linux
+// 5.12 and later, kernel/events/core.c, perf_event_mmap_output). Where they were
+// not asked for, only what cannot well be an inode counts: perf inject puts build
+// ids of 20 or 16 bytes into recordings of others.
+func (l *Layout) isBuildID(b []byte) bool {
+	if len(b) != 24 || b[0] > 20 || b[1] != 0 || b[2] != 0 || b[3] != 0 {
+		return false
+	}
+	return l.BuildID || b[0] == 20 || b[0] == 16
 }
 
 // DecodeComm decodes the payload of a COMM record.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +20,21 @@ type Need func() string
 
 // Require skips t when something that it needs is missing, and names all of
 // it. Where KPROF_LIVE is "require", as on machines that are known to have
-// everything, it fails instead.
+// everything, or "guest", it fails instead.
 func Require(t testing.TB, needs ...Need) {
+	t.Helper()
+	require(t, needs, "require", "guest")
+}
+
+// RequireKernel is Require for what a kernel must have been built with. Nobody
+// can give that to a machine, so that it is a skip there; in the guests of
+// testdata/rig.sh, whose kernels are chosen for it, it is a failure.
+func RequireKernel(t testing.TB, needs ...Need) {
+	t.Helper()
+	require(t, needs, "guest")
+}
+
+func require(t testing.TB, needs []Need, failing ...string) {
 	t.Helper()
 	var missing []string
 	for _, need := range needs {
@@ -32,7 +46,7 @@ func Require(t testing.TB, needs ...Need) {
 		return
 	}
 	msg := "needs " + strings.Join(missing, ", ")
-	if os.Getenv("KPROF_LIVE") == "require" {
+	if slices.Contains(failing, os.Getenv("KPROF_LIVE")) {
 		t.Fatal(msg)
 	}
 	t.Skip(msg)
