@@ -2,7 +2,6 @@ package symbolize
 
 import (
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -157,7 +156,7 @@ func TestDebuginfodRefuses(t *testing.T) {
 	for _, id := range []string{"", "..", "../../../etc", hex.EncodeToString([]byte("x")) + "/"} {
 		if f, _, err := s.servers.fetch(id, "debuginfo"); err == nil {
 			f.Close()
-			t.Error(fmt.Sprintf("fetched %q", id))
+			t.Errorf("fetched %q", id)
 		}
 	}
 }

@@ -116,12 +116,11 @@ func (u *loaded) lineString(v value) []byte {
 
 // lineHeader is what the rows are computed with.
 type lineHeader struct {
-	minInst, maxOps      uint64
-	lineBase             int64
-	lineRange, firstOp   uint8
-	opcodeArgs           [256]uint8
-	addrSize             uint8
-	tables, program, end int // in .debug_line
+	minInst, maxOps    uint64
+	lineBase           int64
+	lineRange, firstOp uint8
+	opcodeArgs         [256]uint8
+	addrSize           uint8
 }
 
 // read reads the line table of unit u. What is malformed ends it early.

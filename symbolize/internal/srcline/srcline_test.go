@@ -105,6 +105,24 @@ func TestOutermostOnly(t *testing.T) {
 	}
 }
 
+// TestCodeLeftOut asks where the linker has put the functions that it left out:
+// at address 0.
+func TestCodeLeftOut(t *testing.T) {
+	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
+		s := needs(t, "gcc", "inline.c", "-O2", version, "-ffunction-sections", "-Wl,--gc-sections")
+		without := *s
+		without.Aranges = nil
+		for _, s := range []Sections{*s, without} {
+			d := New(s, nil)
+			for addr := uint64(0); addr < 64; addr++ {
+				if frames := d.AppendFrames(nil, addr, true); len(frames) > 0 {
+					t.Fatalf("%s: %#x is %+v", version, addr, frames)
+				}
+			}
+		}
+	}
+}
+
 func TestStartLines(t *testing.T) {
 	d := New(*needs(t, "gcc", "inline.c", "-O2"), nil)
 	want := map[string]int{"innermost": 8, "middle": 14, "nested": 22, "inner": 25, "elsewhere": 33, "split": 38, "unused": 48, "main": 53}
