@@ -186,6 +186,6 @@ func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 		return nil, st, err
 	}
 	st.Truncated = truncated
-	setBuildIDs(set, r.Features.BuildIDs)
+	SetBuildIDs(set, r.Features.BuildIDs)
 	return set, st, nil
 }

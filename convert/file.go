@@ -33,7 +33,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	st := stats(first.sideband, w)
 	st.Truncated = first.truncated
 	finish(w, st)
-	setBuildIDs(w.set, r.Features.BuildIDs)
+	SetBuildIDs(w.set, r.Features.BuildIDs)
 	return w.set, st, nil
 }
 

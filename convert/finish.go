@@ -100,9 +100,9 @@ func setPeriod(w *worker) {
 	}
 }
 
-// setBuildIDs gives mappings without a build id that of the recording's list, by
+// SetBuildIDs gives mappings without a build id that of the recording's list, by
 // name, unless the list has several of that name.
-func setBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
+func SetBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
 	byName := make(map[string]string, len(ids))
 	for _, id := range ids {
 		h := hex.EncodeToString(id.ID)

@@ -66,6 +66,22 @@ func TestTallySideband(t *testing.T) {
 	}
 }
 
+// TestTallyUnmarks cuts a marked map in two at every place: the mark is gone from
+// the ring.
+func TestTallyUnmarks(t *testing.T) {
+	rec := record(abi.RecordMmap2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+	want := bytes.Clone(rec)
+	want[4] = byte(abi.MiscUser)
+	for cut := 0; cut <= len(rec); cut += 8 {
+		ring := bytes.Clone(rec)
+		ring[4], ring[5] = byte(abi.MiscUser), byte(abi.MiscMmapBuildID>>8)
+		newTally(idTable{}, 0, nil).add(ring[:cut], ring[cut:])
+		if !bytes.Equal(ring, want) {
+			t.Errorf("cut at %d: % x, want % x", cut, ring[:8], want[:8])
+		}
+	}
+}
+
 func TestTallyBroken(t *testing.T) {
 	whole := record(abi.RecordSample, 1, 2, 3)
 	for name, b := range map[string][]byte{

@@ -85,7 +85,7 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, 
 		}
 		return &liveSink{
 			Collector: convert.NewCollector(abi.LittleEndian, events, sel),
-			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(),
+			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(), builds: builds,
 		}, nil
 	}
 	if err := addTracingData(&early, events); err != nil {
@@ -174,7 +174,7 @@ func (s *fileSink) finish(_ context.Context, stats *record.Stats) error {
 		}
 		s.SetTrailer(trailer)
 	}
-	if err := errors.Join(s.Writer.Close(perfdata.Features{BuildIDs: s.builds.list}), s.f.Close()); err != nil {
+	if err := errors.Join(s.Writer.Close(perfdata.Features{BuildIDs: s.builds.all()}), s.f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	return nil
@@ -200,6 +200,7 @@ type liveSink struct {
 	features perfdata.Features
 	sym      symbolOptions
 	begun    time.Time
+	builds   *buildIDs
 }
 
 func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
@@ -208,6 +209,7 @@ func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
 		return err
 	}
 	st.Lost = max(st.Lost, stats.Lost)
+	convert.SetBuildIDs(set, s.builds.all())
 	set.TimeNanos = s.begun.UnixNano()
 	describe(set, &s.features)
 	p := &profile{set: set, stats: st, events: s.events, source: s.out.name}

@@ -228,3 +228,38 @@ func BenchmarkDecodeSample(b *testing.B) {
 		}
 	}
 }
+
+// TestLeakedBuildIDMark decodes MMAP2 records that are marked as carrying a build
+// id: of a recording that asked for them, of one that did not and has inodes, and
+// of one into which they were put later.
+func TestLeakedBuildIDMark(t *testing.T) {
+	inode := []byte{0xfe, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0}
+	sda := append([]byte{8}, inode[1:]...)
+	id := append([]byte{20, 0, 0, 0}, "abcdefghijklmnopqrst"...)
+	short := append([]byte{8, 0, 0, 0}, "abcdefgh\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	for _, tt := range []struct {
+		asked bool
+		field []byte
+		build string
+		maj   uint32
+	}{
+		{true, id, "6162636465666768696a6b6c6d6e6f7071727374", 0},
+		{true, short, "6162636465666768", 0},
+		{false, id, "6162636465666768696a6b6c6d6e6f7071727374", 0},
+		{false, inode, "", 0xfe},
+		{false, sda, "", 8},
+		{true, inode, "", 0xfe}, // no length of a build id
+	} {
+		var a abi.Attr
+		if tt.asked {
+			a.Flags = abi.FlagBuildID
+		}
+		l := abi.NewLayout(&a, abi.LittleEndian)
+		b := append(make([]byte, 32), tt.field...)
+		b = append(b, "\x05\x00\x00\x00\x02\x00\x00\x00/bin/x\x00\x00"...)
+		m, err := l.DecodeMmap(abi.Header{Type: abi.RecordMmap2, Misc: abi.MiscUser | abi.MiscMmapBuildID}, b)
+		if err != nil || m.BuildID != tt.build || m.Maj != tt.maj || m.File != "/bin/x" || m.Prot != 5 {
+			t.Errorf("asked %v, %x: build id %q, device %d, file %q, prot %d, %v", tt.asked, tt.field, m.BuildID, m.Maj, m.File, m.Prot, err)
+		}
+	}
+}
