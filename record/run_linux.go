@@ -24,6 +24,7 @@ type run struct {
 	rounds  uint64
 	noted   int    // notes that Session.Notes had before
 	pending []byte // synthesized records not yet written
+	mended  []byte // what one ring held, without the marks of others
 }
 
 // Run records until the context is done or no target is left. It may be called
@@ -195,6 +196,11 @@ func (r *run) round() error {
 			continue
 		}
 		r.tally.add(a, b)
+		if len(r.tally.marked) > 0 {
+			// The kernel lets nobody write into a ring.
+			r.mended = r.tally.unmark(r.mended, a, b)
+			a, b = r.mended, nil
+		}
 		if err := r.sink.Write(a, b); err != nil {
 			return err
 		}

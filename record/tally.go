@@ -14,6 +14,13 @@ type tally struct {
 	unknown uint64 // samples whose id is none of ours
 	broken  bool   // a record with an impossible size was met
 
+	// marked are the places, in what add was last given, of maps that say
+	// they carry a build id. None of ours does; the kernel leaves the mark when
+	// it has written the map for somebody else who asked for build ids (see the
+	// side-band in perfevent), and perf aborts when it takes an inode for one.
+	marked []int
+	at     int // of the next record, likewise
+
 	sideband func(rec []byte)  // of Options, or nil
 	whole    []byte            // a side-band record put together
 	count    func([]byte, int) // the method one, made once
@@ -35,6 +42,7 @@ func (t *tally) tee(rec []byte) {
 // add counts the records in a and, continued, in b.
 func (t *tally) add(a, b []byte) {
 	t.bytes += uint64(len(a) + len(b))
+	t.marked, t.at = t.marked[:0], 0
 	if !eachRecord(a, b, &t.whole, t.count) {
 		t.broken = true
 	}
@@ -44,6 +52,8 @@ func (t *tally) add(a, b []byte) {
 func (t *tally) one(b []byte, size int) {
 	const o = abi.LittleEndian
 	t.records++
+	at := t.at
+	t.at += size
 	typ := abi.RecordType(o.Uint32(b))
 	if typ == abi.RecordSample {
 		// IDENTIFIER comes first in a sample.
@@ -57,6 +67,9 @@ func (t *tally) one(b []byte, size int) {
 			t.unknown++
 		}
 		return
+	}
+	if typ == abi.RecordMmap2 && abi.Misc(o.Uint16(b[4:]))&abi.MiscMmapBuildID != 0 {
+		t.marked = append(t.marked, at)
 	}
 	t.tee(b)
 	if size < 24 {
@@ -72,6 +85,16 @@ func (t *tally) one(b []byte, size int) {
 			t.throttl[e]++
 		}
 	}
+}
+
+// unmark returns a copy of a and b in dst, which add was last given, without the
+// marks that it found.
+func (t *tally) unmark(dst, a, b []byte) []byte {
+	dst = append(append(dst[:0], a...), b...)
+	for _, at := range t.marked {
+		dst[at+5] &^= byte(abi.MiscMmapBuildID >> 8)
+	}
+	return dst
 }
 
 func (t *tally) allSamples() (n uint64) {

@@ -66,19 +66,32 @@ func TestTallySideband(t *testing.T) {
 	}
 }
 
-// TestTallyUnmarks cuts a marked map in two at every place: the mark is gone from
-// the ring.
+// TestTallyUnmarks cuts a stream with marked maps in two at every place: the
+// copy has no marks, the ring is not touched.
 func TestTallyUnmarks(t *testing.T) {
-	rec := record(abi.RecordMmap2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-	want := bytes.Clone(rec)
-	want[4] = byte(abi.MiscUser)
-	for cut := 0; cut <= len(rec); cut += 8 {
-		ring := bytes.Clone(rec)
-		ring[4], ring[5] = byte(abi.MiscUser), byte(abi.MiscMmapBuildID>>8)
-		newTally(idTable{}, 0, nil).add(ring[:cut], ring[cut:])
-		if !bytes.Equal(ring, want) {
-			t.Errorf("cut at %d: % x, want % x", cut, ring[:8], want[:8])
+	sample := record(abi.RecordSample, 101, 2, 3, 4, 5, 6)
+	plain := record(abi.RecordMmap2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+	plain[4] = byte(abi.MiscUser)
+	marked := bytes.Clone(plain)
+	marked[5] = byte(abi.MiscMmapBuildID >> 8)
+	ring := bytes.Join([][]byte{sample, marked, sample, plain, marked}, nil)
+	want := bytes.Join([][]byte{sample, plain, sample, plain, plain}, nil)
+	n := newTally(newIDTable([][]uint64{{101}}), 1, nil)
+	for cut := 0; cut <= len(ring); cut += 8 {
+		a, b := bytes.Clone(ring[:cut]), bytes.Clone(ring[cut:])
+		n.add(a, b)
+		if len(n.marked) != 2 {
+			t.Fatalf("cut at %d: %d marks, want 2", cut, len(n.marked))
 		}
+		if got := n.unmark(nil, a, b); !bytes.Equal(got, want) {
+			t.Errorf("cut at %d: % x, want % x", cut, got, want)
+		}
+		if !bytes.Equal(append(a, b...), ring) {
+			t.Errorf("cut at %d: the ring has been written to", cut)
+		}
+	}
+	if n.add(plain, nil); len(n.marked) != 0 {
+		t.Error("marks of before are kept")
 	}
 }
 

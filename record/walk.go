@@ -34,7 +34,7 @@ func eachRecord(a, b []byte, whole *[]byte, f func(rec []byte, size int)) bool {
 }
 
 // eachWhole does so for what lies in b whole, and returns the rest: nothing, or
-// a record's beginning with its header. Both mend the marks of maps, see unmark.
+// a record's beginning with its header.
 func eachWhole(b []byte, f func(rec []byte, size int)) (rest []byte, ok bool) {
 	for len(b) > 0 {
 		if len(b) < abi.HeaderSize {
@@ -44,7 +44,6 @@ func eachWhole(b []byte, f func(rec []byte, size int)) (rest []byte, ok bool) {
 		if size < abi.HeaderSize {
 			return nil, false
 		}
-		unmark(b)
 		if size > len(b) {
 			return b, true
 		}
@@ -52,16 +51,4 @@ func eachWhole(b []byte, f func(rec []byte, size int)) (rest []byte, ok bool) {
 		b = b[size:]
 	}
 	return nil, true
-}
-
-// unmark takes away the mark of a MMAP2 record that says it carries a build id.
-// None of ours does; the kernel leaves it there when it has written the record for
-// somebody else who asked for build ids (see the side-band in perfevent), and perf
-// aborts when it takes an inode for one. h is the record's header in the ring.
-func unmark(h []byte) {
-	const o = abi.LittleEndian
-	if abi.RecordType(o.Uint32(h)) == abi.RecordMmap2 {
-		misc := abi.Misc(o.Uint16(h[4:])) &^ abi.MiscMmapBuildID
-		h[4], h[5] = byte(misc), byte(misc>>8)
-	}
 }
