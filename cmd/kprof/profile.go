@@ -54,11 +54,15 @@ type symbolOptions struct {
 	kallsyms string
 	symfs    string
 	foreign  bool   // not recorded by this kernel since it booted
+	none     bool   // nothing is to be named
 	recorded []byte // kallsyms that the recording brings, nil for none
 }
 
 // name fills in the names of all frames and tells which could not be had.
 func (p *profile) name(ctx context.Context, o symbolOptions) error {
+	if o.none {
+		return nil
+	}
 	so := symbolize.Options{
 		Foreign:      o.foreign,
 		KallsymsPath: o.kallsyms,

@@ -41,6 +41,7 @@ default; - is standard input.`,
 			if err != nil {
 				return err
 			}
+			sym.none = stats
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
 				return err
