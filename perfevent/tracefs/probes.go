@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Probe is a dynamic probe as kprobe_events and uprobe_events have it
@@ -53,10 +54,10 @@ func (p Probe) String() string {
 // ParseProbe parses p[:[GROUP/]NAME] PLACE [ARGS] and r[MAXACTIVE]…: whatever
 // is behind the place is kept as it is. A place with a slash is a program's.
 func ParseProbe(line string) (Probe, error) {
-	head, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	place, args, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	head, rest := cutBlank(strings.TrimSpace(line))
+	place, args := cutBlank(rest)
 	kind, name, _ := strings.Cut(head, ":")
-	p := Probe{Place: place, Args: strings.TrimSpace(args)}
+	p := Probe{Place: place, Args: args}
 	switch {
 	case kind == "p":
 	case strings.HasPrefix(kind, "r"):
@@ -71,11 +72,20 @@ func ParseProbe(line string) (Probe, error) {
 		p.Group, name = group, after
 	}
 	p.Name = name
-	if p.Name == "" || p.Place == "" {
+	if p.Name == "" || p.Place == "" || strings.Contains(name, "/") {
 		return p, fmt.Errorf("probe %q: wants %s:[GROUP/]NAME PLACE [ARGUMENTS]: %w", line, kind, os.ErrInvalid)
 	}
 	p.User = strings.Contains(p.Place, "/")
 	return p, nil
+}
+
+// cutBlank cuts s where its first blank is.
+func cutBlank(s string) (first, rest string) {
+	i := strings.IndexFunc(s, unicode.IsSpace)
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], strings.TrimSpace(s[i:])
 }
 
 // Identifier makes of s, such as a function's name, what the kernel takes as
