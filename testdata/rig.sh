@@ -30,11 +30,10 @@ guests=("$@")
 [ $# -gt 0 ] || guests=(6.1-amd64 6.1-arm64 6.12-amd64)
 failed=0
 
-# What runs in a guest: packages, and which of their tests. Those left out need
-# programs that a guest does not have: perf, a C library to probe.
-packages=(./perfevent ./perfevent/tracefs ./record)
-run='^Test(Live|Kprobe|Probe)|^TestScript$/^guest$'
-skip=${RIGSKIP:-"^(TestLiveUprobeSymbol|TestLiveKinds|TestLiveCommand)$"}
+# What runs in a guest: packages, and which of their tests. Others need programs
+# that a guest does not have, or are about the load that a machine can take.
+packages=(./perfevent ./perfevent/tracefs ./record ./testdata/rig)
+run='^Test(Kprobe|Probe|Guest|LiveUprobe$|LiveTracepoint|LiveBreakpoint|LiveErrors|LiveFilter|LiveFormat|LiveExiting|LiveCgroup)'
 [ -z "$only" ] || run=$only
 
 say() { echo "rig: $*" >&2; }
@@ -152,7 +151,7 @@ initramfs() {
 		cat >>"$root/rig/tests" <<-END
 			cd /src/$pkg
 			mkdir -p /out/$pkg
-			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=60s -test.run='$run' -test.skip='$skip' >/out/$pkg/log 2>&1
+			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=60s -test.run='$run' >/out/$pkg/log 2>&1
 			echo \$? >/out/$pkg/status
 		END
 	done
@@ -192,6 +191,16 @@ results() {
 	done
 }
 
+# recordings GUEST DIR has this machine's perf read what a guest recorded.
+recordings() {
+	local format=()
+	[ -z "$json" ] || format=(-json)
+	[ -z "$only" ] || ls "$2"/*.data >/dev/null 2>&1 || return 0
+	KPROF_RECORDINGS=$2 go test "${format[@]}" -count=1 -run '^TestPerf' ./testdata/rig |
+		sed "s|\"Package\":\"kprof/testdata/rig\"|\"Package\":\"kprof/testdata/rig@$1\"|"
+	[ "${PIPESTATUS[0]}" = 0 ] || failed=1
+}
+
 guest() {
 	local series=${1%-*} arch=${1##*-} dir=$out/$1 image word start=$SECONDS
 	rm -rf "$dir" && mkdir -p "$dir/out"
@@ -213,6 +222,7 @@ $(tail -n 40 "$dir/console")"
 	fi
 	rm "$dir/disk" "$dir/initramfs"
 	results "$1" "$dir/out"
+	recordings "$1" "$dir/out/testdata/rig"
 	event pass "$1" "Linux $(cat "$dir/out/release") in $((SECONDS - start)) s"
 }
 

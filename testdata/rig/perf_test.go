@@ -1,0 +1,54 @@
+package rig
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestPerfReads has perf script print the recordings that a guest made, in the
+// directory KPROF_RECORDINGS, and looks for what they should hold.
+func TestPerfReads(t *testing.T) {
+	dir := os.Getenv("KPROF_RECORDINGS")
+	if dir == "" {
+		t.Skip("testdata/rig.sh says where the recordings are")
+	}
+	if _, err := exec.LookPath("perf"); err != nil {
+		t.Skip("needs perf")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.data"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings in %s: %v", dir, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".data"), func(t *testing.T) {
+			cmd := exec.Command("perf", "script", "-G", "-i", file)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%v: %s", err, stderr.String())
+			}
+			out = regexp.MustCompile(`(?m)^ +`).ReplaceAll(out, nil)
+			wants, err := os.ReadFile(strings.TrimSuffix(file, ".data") + ".want")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(wants)) {
+				count, pattern, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+				times, err := strconv.Atoi(count)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := len(regexp.MustCompile(`(?m)`+pattern).FindAllIndex(out, -1))
+				if n != times && (times > 0 || n == 0) {
+					t.Errorf("%d lines with %s, want %d, in\n%.600s", n, pattern, times, out)
+				}
+			}
+		})
+	}
+}
