@@ -7,10 +7,12 @@ cd "$(dirname "$0")/.."
 exec </dev/null
 logs=.build/test
 # Programs below testdata, which ./... passes over.
-tools="./testdata/tally ./testdata/bench ./testdata/bench/load"
+tools=$(find ./testdata -name '*.go' -exec dirname {} + | sort -u)
 rm -rf $logs
 mkdir -p $logs
 failed=()
+# Tests know FlameGraph's script by either name.
+export STACKCOLLAPSE_PERF=${STACKCOLLAPSE_PERF:-${STACKCOLLAPSE:-}}
 
 # step NAME COMMAND... runs a check that is no test: good when it succeeds.
 step() {
@@ -55,7 +57,7 @@ find_perf() {
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
-	for program in gcc g++ ld objcopy perl git; do
+	for program in gcc g++ ld objcopy perl git dwz; do
 		have $program || missing+=($program)
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
@@ -63,7 +65,7 @@ install_needs() {
 		echo "note: the tests that need ${missing[*]} will be skipped"
 		return
 	fi
-	local packages=(gcc g++ libc6-dev binutils perl git ca-certificates)
+	local packages=(gcc g++ libc6-dev binutils perl git dwz ca-certificates)
 	apt-get update -q
 	if apt-cache show linux-perf >/dev/null 2>&1; then
 		packages+=(linux-perf)
@@ -122,9 +124,12 @@ step staticcheck go tool staticcheck ./... $tools
 # a recorder that asks for build ids makes the maps in the rings of older ones
 # look as if they had some, at which perf 6.1 aborts (misc is not restored after
 # an event, kernel/events/core.c, perf_event_mmap_output).
-tests unit go test -json -count=1 -p 1 ./... $tools
+tests unit go test -json -count=1 -p 1 ./... ./testdata/tally
 if have gcc; then
-	tests race env CGO_ENABLED=1 go test -json -count=1 -p 1 -short -race $(concurrent)
+	race="env CGO_ENABLED=1 go test -json -count=1 -p 1 -short -race"
+	tests race $race $(concurrent | grep -v cmd/)
+	# The command starts few goroutines of its own.
+	tests race-cmd $race -run='TestScript/anywhere|TestTruncated|TestDamaged|TestLiveInterrupt' ./cmd/kprof
 else
 	echo "skip race: there is no gcc"
 fi

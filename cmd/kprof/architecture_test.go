@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"symbolize/elfsym":            {"symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline"},
 	"symbolize/internal/regular":  {},
 	"symbolize/internal/span":     {},
-	"symbolize/internal/srcline":  {},
+	"symbolize/internal/srcline":  {"symbolize/internal/span"},
 	"symbolize/kallsyms":          {"symbolize/internal/span"},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -181,16 +182,25 @@ func shapeOf(line string) shape {
 // settle takes the lines with a boundary from the lines that they stand for.
 // It returns the weight that found no line.
 func settle(atStart, lines map[string]uint64) (unsettled map[string]uint64) {
-	unsettled = map[string]uint64{}
 	byShape := map[shape][]string{}
 	for _, line := range slices.Sorted(maps.Keys(lines)) {
 		byShape[shapeOf(line)] = append(byShape[shapeOf(line)], line)
 	}
-	for _, b := range slices.Sorted(maps.Keys(atStart)) {
-		weight := atStart[b]
-		want := strings.Split(b, ";")
-		most := shapeOf(b)
-		for s := most; s.frames >= most.frames-strings.Count(b, boundary); s.frames-- {
+	// What fits in fewest ways goes first: few boundaries, each standing for a
+	// frame. Then those that stand for none.
+	boundaries := func(line string) int { return strings.Count(line, boundary) }
+	unsettled = maps.Clone(atStart)
+	order := slices.SortedFunc(maps.Keys(atStart), func(a, b string) int {
+		return cmp.Or(boundaries(a)-boundaries(b), strings.Compare(a, b))
+	})
+	for without := 0; len(unsettled) > 0 && without < 64; without++ {
+		for _, b := range order {
+			weight, left := unsettled[b]
+			if !left || without > boundaries(b) {
+				continue
+			}
+			want, s := strings.Split(b, ";"), shapeOf(b)
+			s.frames -= without
 			for _, line := range byShape[s] {
 				n := min(weight, lines[line])
 				if n == 0 || !fits(want, strings.Split(line, ";")) {
@@ -201,9 +211,9 @@ func settle(atStart, lines map[string]uint64) (unsettled map[string]uint64) {
 					delete(lines, line)
 				}
 			}
-		}
-		if weight > 0 {
-			unsettled[b] = weight
+			if unsettled[b] = weight; weight == 0 {
+				delete(unsettled, b)
+			}
 		}
 	}
 	return unsettled

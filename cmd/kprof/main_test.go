@@ -73,6 +73,13 @@ func runScripts(t *testing.T, files []string) {
 			env.Setenv("GOCACHE", cache)
 			return nil
 		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "restricted" { // somebody without capabilities may record little
+				level, err := kernelSetting("perf_event_paranoid")
+				return level >= 2, err
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
 			"mkfifo":   mkfifo,
@@ -80,6 +87,7 @@ func runScripts(t *testing.T, files []string) {
 			"oneline":  oneLine,
 			"lines":    lines,
 			"examples": examples,
+			"recipes":  recipes,
 		},
 	})
 }
@@ -163,5 +171,26 @@ func examples(ts *testscript.TestScript, neg bool, args []string) {
 		if err := ts.Exec("bash", "-o", "pipefail", "-c", line); err != nil {
 			ts.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, ts.ReadFile("stderr"))
 		}
+	}
+}
+
+// recipes FILE runs the blocks of a Markdown file that are marked as sh.
+func recipes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: recipes FILE")
+	}
+	n := 0
+	for _, block := range strings.Split(ts.ReadFile(args[0]), "\n```sh\n")[1:] {
+		script, _, ok := strings.Cut(block, "\n```\n")
+		if !ok {
+			ts.Fatalf("%s: a block without end", args[0])
+		}
+		if err := ts.Exec("bash", "-euo", "pipefail", "-c", script); err != nil {
+			ts.Fatalf("%s\n%v\n%s", script, err, ts.ReadFile("stderr"))
+		}
+		n++
+	}
+	if n == 0 {
+		ts.Fatalf("%s has no recipe", args[0])
 	}
 }

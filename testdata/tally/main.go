@@ -5,7 +5,8 @@
 //
 // It ends with "N passed, N failed, N skipped", where a test with subtests
 // counts as these. With -may-skip, a test that was skipped has failed unless
-// FILE names it; with -min, fewer than N passed tests are a failure too.
+// FILE names it, or the test that it is a part of, or what it lacks; with -min,
+// fewer than N passed tests are a failure too.
 package main
 
 import (
@@ -49,7 +50,7 @@ func (t tally) at(i id) *result {
 }
 
 func main() {
-	maySkip := flag.String("may-skip", "", "`file` with the tests that may be skipped: a line \"PACKAGE TEST reason\" for each")
+	maySkip := flag.String("may-skip", "", "`file` with the tests that may be skipped: lines \"PACKAGE TEST why\", and \"lacking: PROGRAM\"")
 	least := flag.Int("min", 0, "fail when fewer tests than `N` passed")
 	flag.Parse()
 	t := tally{}
@@ -59,28 +60,56 @@ func main() {
 			os.Exit(2)
 		}
 	}
-	allowed := map[string]bool{}
+	var may allowed
 	if *maySkip != "" {
 		var err error
-		if allowed, err = readAllowed(*maySkip); err != nil {
+		if may, err = readAllowed(*maySkip); err != nil {
 			fmt.Fprintln(os.Stderr, "tally:", err)
 			os.Exit(2)
 		}
 	}
-	if !t.report(os.Stdout, *maySkip != "", allowed, *least) {
+	if !t.report(os.Stdout, *maySkip != "", may, *least) {
 		os.Exit(1)
 	}
 }
 
-func readAllowed(name string) (map[string]bool, error) {
+// allowed is what may be skipped.
+type allowed struct {
+	tests   map[string]bool // "PACKAGE TEST"
+	lacking []string        // words of a test that says what it needs
+}
+
+func readAllowed(name string) (allowed, error) {
 	b, err := os.ReadFile(name)
-	allowed := map[string]bool{}
+	a := allowed{tests: map[string]bool{}}
 	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] != "#" {
-			allowed[f[0]+" "+f[1]] = true
+		switch f := strings.Fields(line); {
+		case len(f) < 2 || f[0] == "#":
+		case f[0] == "lacking:":
+			a.lacking = append(a.lacking, f[1])
+		default:
+			a.tests[f[0]+" "+f[1]] = true
 		}
 	}
-	return allowed, err
+	return a, err
+}
+
+// has reports whether a test may be skipped with what it said.
+func (a allowed) has(i id, said string) bool {
+	words := strings.FieldsFunc(said, func(r rune) bool { return r == ' ' || r == ',' || r == '\n' })
+	if slices.Contains(words, "needs") && slices.ContainsFunc(a.lacking, func(p string) bool { return slices.Contains(words, p) }) {
+		return true
+	}
+	for test := i.test; ; {
+		if a.tests[i.pkg+" "+test] {
+			return true
+		}
+		slash := strings.LastIndexByte(test, '/')
+		if slash < 0 {
+			return false
+		}
+		test = test[:slash]
+	}
 }
 
 func (t tally) readFile(name string) error {
@@ -135,7 +164,7 @@ func (t tally) line(run string, line []byte) {
 }
 
 // report writes what happened and reports whether all is well.
-func (t tally) report(w io.Writer, strict bool, allowed map[string]bool, least int) bool {
+func (t tally) report(w io.Writer, strict bool, may allowed, least int) bool {
 	ids := slices.SortedFunc(maps.Keys(t), func(a, b id) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test))
 	})
@@ -156,7 +185,7 @@ func (t tally) report(w io.Writer, strict bool, allowed map[string]bool, least i
 				failed++
 			}
 		case r.action == "skip":
-			if reason := indent(r.output.String()); strict && !allowed[i.String()] {
+			if reason := indent(r.output.String()); strict && !may.has(i, reason) {
 				failed++
 				fmt.Fprintf(w, "FAIL %v: skipped, but this machine can run it (%s)\n%s", i, i.run, reason)
 			} else {
