@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +12,7 @@ import (
 // supervised is a command that is being recorded.
 type supervised struct {
 	*record.Command
+	signals  *signals
 	stop     func()        // ends the recording
 	started  bool          // start has been called
 	startErr error         // why the command could not be run
@@ -26,19 +26,18 @@ type supervised struct {
 const grace = 3 * time.Second
 
 // launch prepares a command; start lets it go. When it ends, stop is called.
-func launch(argv []string, stop func()) (*supervised, error) {
+func launch(argv []string, signals *signals, stop func()) (*supervised, error) {
 	c, err := record.Launch(argv, record.LaunchOptions{})
 	if err != nil {
 		messagef("%v", err)
 		return nil, exitError{record.ExitCode(err)}
 	}
-	return &supervised{Command: c, stop: stop, done: make(chan struct{})}, nil
+	return &supervised{Command: c, signals: signals, stop: stop, done: make(chan struct{})}, nil
 }
 
 // start lets the command go.
 func (c *supervised) start() error {
 	c.started = true
-	go c.supervise()
 	if c.startErr = c.Start(); c.startErr != nil {
 		return c.startErr
 	}
@@ -47,35 +46,29 @@ func (c *supervised) start() error {
 		c.code, c.err = c.Wait()
 		c.stop()
 	}()
+	go c.supervise()
 	return nil
 }
 
 // supervise ends the recording when a signal asks for it. Ctrl-C reaches the
 // command by itself, since it is in the same process group; other signals are
-// passed on. The command is recorded while it takes its leave. A second signal,
-// or a command that stays, ends the recording at once, and the command is asked
-// to end with SIGTERM.
+// passed on. The command is recorded while it takes its leave. If it stays, the
+// recording ends, and the command is asked to end with SIGTERM.
 func (c *supervised) supervise() {
-	sigs := make(chan os.Signal, 4)
-	signal.Notify(sigs, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
-	defer signal.Stop(sigs)
-	var late <-chan time.Time
-	for n := 0; n < 2; {
-		select {
-		case <-c.done:
-			return
-		case <-late:
-			n = 2
-		case s := <-sigs:
-			if s != os.Interrupt {
-				_ = c.Signal(s)
-			}
-			n++
-			late = time.After(grace)
+	select {
+	case s := <-c.signals.first:
+		if s != os.Interrupt {
+			_ = c.Signal(s)
 		}
+	case <-c.done:
+		return
 	}
-	c.stop()
-	_ = c.Signal(unix.SIGTERM)
+	select {
+	case <-time.After(grace):
+		c.stop()
+		_ = c.Signal(unix.SIGTERM)
+	case <-c.done:
+	}
 }
 
 // result turns the outcome of the recording and that of the command into one:

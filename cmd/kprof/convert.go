@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -70,8 +71,14 @@ func maxArgs(n int) cobra.PositionalArgs {
 }
 
 func (s *symbolOptions) flags(c *cobra.Command) {
-	c.Flags().StringVar(&s.kallsyms, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
-	c.Flags().StringVar(&s.symfs, "symfs", "", "`directory` that holds the recorded machine's files")
+	f := c.Flags()
+	f.StringVar(&s.kallsyms, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
+	f.StringVar(&s.vmlinux, "vmlinux", "", "`file` of the recorded kernel, with its symbols; without it one is looked for by build id")
+	f.BoolVar(&s.force, "force", false, "use --vmlinux although its build id is not the recorded one")
+	f.StringVar(&s.symfs, "symfs", "", "`directory` that holds the recorded machine's files")
+	f.BoolVar(&s.inline, "inline", false, "show inlined functions, where debug information tells them")
+	f.BoolVar(&s.lines, "lines", false, "add source files and lines, where debug information tells them")
+	f.StringVar(&s.debuginfod, "debuginfod", os.Getenv("DEBUGINFOD_URLS"), "`URLs` of debuginfod servers to ask for debug files (default $DEBUGINFOD_URLS)")
 }
 
 // selection is the flags that say which samples to take.

@@ -135,6 +135,7 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	}
 	set.TimeNanos = written.UnixNano() - set.DurationNanos
 	describe(set, &r.Features)
+	sym.release = r.Features.OSRelease
 	sym.foreign = !recordedHere(&r.Features, written)
 	if sym.kallsyms == "" {
 		capsule, err := r.Capsule()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -51,8 +52,16 @@ func (p *profile) weightColumn(event int) int {
 
 // symbolOptions are the flags that say where names come from.
 type symbolOptions struct {
-	kallsyms string
-	symfs    string
+	kallsyms   string
+	vmlinux    string
+	force      bool
+	symfs      string
+	inline     bool
+	lines      bool
+	debuginfod string // servers, separated by blanks
+
+	// What the recording says.
+	release  string // of the kernel
 	foreign  bool   // not recorded by this kernel since it booted
 	none     bool   // nothing is to be named
 	recorded []byte // kallsyms that the recording brings, nil for none
@@ -68,6 +77,13 @@ func (p *profile) name(ctx context.Context, o symbolOptions) error {
 		KallsymsPath: o.kallsyms,
 		Root:         o.symfs,
 		BuildIDCache: buildIDCache(),
+		Vmlinux:      o.vmlinux,
+		Force:        o.force,
+		Release:      o.release,
+		Inline:       o.inline,
+		Lines:        o.lines,
+
+		DebuginfodURLs: strings.Fields(o.debuginfod),
 	}
 	if len(o.recorded) > 0 {
 		so.Kallsyms = bytes.NewReader(o.recorded)
@@ -77,6 +93,15 @@ func (p *profile) name(ctx context.Context, o symbolOptions) error {
 	missing, err := convert.Name(ctx, p.set, sym)
 	if err != nil {
 		return err
+	}
+	for _, m := range missing {
+		var other *symbolize.BuildIDError
+		if k := p.set.Mappings[m.Mapping].Kind; o.vmlinux != "" && k == stacks.KindKernel && errors.As(m.Err, &other) {
+			return fmt.Errorf("%w: use the vmlinux of the recorded kernel, or --force", other)
+		}
+	}
+	for _, other := range sym.Overridden() {
+		p.warn(fmt.Sprintf("names may be wrong: %v", other))
 	}
 	p.tellMissing(missing)
 	return nil
@@ -91,16 +116,21 @@ func buildIDCache() string {
 	return home + "/.debug"
 }
 
+// warn tells something that makes the profile less than it should be, and puts it
+// into the profile.
+func (p *profile) warn(what string) {
+	messagef("%s", what)
+	p.set.Comments = append(p.set.Comments, "warning: "+what)
+}
+
 // tellLost tells what the recording does not hold.
 func (p *profile) tellLost() {
 	st := &p.stats
 	for _, l := range st.Losses() {
-		messagef("%s", l)
-		p.set.Comments = append(p.set.Comments, "warning: "+l)
+		p.warn(l)
 	}
 	if st.Truncated != nil {
-		messagef("%s: %v; everything before is converted", p.source, st.Truncated)
-		p.set.Comments = append(p.set.Comments, "warning: "+st.Truncated.Error())
+		p.warn(fmt.Sprintf("%s: %v; everything before is converted", p.source, st.Truncated))
 	}
 }
 

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
 	"kprof/record"
@@ -44,7 +42,7 @@ type recordFlags struct {
 func newRecord() *cobra.Command {
 	var f recordFlags
 	c := &cobra.Command{
-		Use:   "record [flags] [-- COMMAND [ARGS…]]",
+		Use:   "record [flags] [[--] COMMAND [ARGS…]]",
 		Short: "Record stacks of the machine, of processes or of a command",
 		Long: `Record samples events with their callchains: of a COMMAND that it starts, of
 processes (-p), threads (-t) or a cgroup, or of the whole machine (-a, which is
@@ -62,9 +60,6 @@ blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'. See 'kprof list'.`,
   kprof record -e page-faults -c 1 -o faults.folded -- ls /
   kprof record -e sched:sched_switch --filter 'prev_pid != 0' -a -d 1s`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if n := cmd.ArgsLenAtDash(); n > 0 || n < 0 && len(args) > 0 {
-				return usagef("%q: write the command to record behind --", args[0])
-			}
 			f.command = args
 			f.frequencySet = cmd.Flags().Changed("freq")
 			f.csSet = cmd.Flags().Changed("count")
@@ -72,6 +67,7 @@ blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'. See 'kprof list'.`,
 		},
 	}
 	fl := c.Flags()
+	fl.SetInterspersed(false) // what follows the command's name is the command's
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
 	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine")
 	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
@@ -115,15 +111,18 @@ func (f *recordFlags) run(ctx context.Context) error {
 		}
 	}()
 
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	signals := watchSignals()
 	if len(f.command) == 0 {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
-		defer stop()
+		go func() {
+			<-signals.first
+			stop()
+		}()
 		return f.session(ctx, stop, opts, out)
 	}
 	// Signals end the recording of a command by way of the command.
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd, err := launch(f.command, stop)
+	cmd, err := launch(f.command, signals, stop)
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,8 @@ import (
 	"kprof/record"
 )
 
-// session opens the events, records until ctx ends or stop is called, and
-// finishes the output. Stop gives signals back their usual meaning too, so that
-// another Ctrl-C ends a slow finish.
+// session opens the events, records until ctx ends, for which stop is to be
+// called, and finishes the output.
 func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Options, out output) (err error) {
 	start := opts.Start
 	opts.Start = func() error {
@@ -53,7 +52,6 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		return err
 	}
 	stats, err := s.Run(ctx, sink)
-	stop()
 	shown.clear()
 	for _, n := range stats.Notes {
 		messagef("%s", n)
