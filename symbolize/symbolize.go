@@ -305,7 +305,19 @@ func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
 		return dst
 	}
 	sym, _ := t.file.Lookup(vaddr)
+	if next, ok := t.file.Lookup(vaddr + 1); ok && next.Start == vaddr+1 && sigreturns[next.Name] {
+		vaddr, sym = vaddr+1, next
+	}
 	return appendNamed(dst, t.file, vaddr, t.inline, sym, t.demangle)
+}
+
+// sigreturns are the functions to which signal handlers return. Nothing calls
+// them: the kernel makes their first byte the handler's return address, and the
+// byte before, where a caller is looked up, belongs to whatever stands there.
+var sigreturns = map[string]bool{
+	"__restore_rt": true, "__restore": true, // C libraries
+	"__kernel_rt_sigreturn": true, "__kernel_sigreturn": true, // vdso
+	"runtime.sigreturn__sigaction.abi0": true, "runtime.sigreturn__sigaction": true, "runtime.sigreturn": true,
 }
 
 // appendNamed appends the frames that file tells of vaddr, and calls the
@@ -323,13 +335,13 @@ func appendNamed(dst []Frame, file *elfsym.File, vaddr uint64, inline bool, sym 
 	}
 	for i, f := range functions {
 		suffix := ""
-		if i == len(functions)-1 && sym.Name != "" {
+		if i == len(functions)-1 && (sym.Name != "" || sym.PLT) {
 			f.Name = sym.Name
 			if sym.PLT {
-				suffix = "@plt"
+				suffix = "@plt" // all there is of a stub for an unnamed target
 			}
 		}
-		if f.Name == "" {
+		if f.Name+suffix == "" {
 			continue // a line alone
 		}
 		dst = append(dst, Frame{d.name(f.Name) + suffix, f.Name + suffix, f.File, f.Line, f.StartLine})
