@@ -106,7 +106,11 @@ func definition(p Probe) (tracefs.Probe, error) {
 	if p.Raw != "" {
 		return tracefs.ParseProbe(p.Raw)
 	}
-	def := tracefs.Probe{User: p.User, Return: p.Return, Args: p.Args}
+	args, err := namedArguments(p)
+	if err != nil {
+		return tracefs.Probe{}, err
+	}
+	def := tracefs.Probe{User: p.User, Return: p.Return, Args: args}
 	switch {
 	case p.User:
 		path, err := filepath.Abs(p.Path)

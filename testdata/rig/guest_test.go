@@ -161,6 +161,8 @@ func TestGuestArguments(t *testing.T) {
 		"-e", `kprobe:do_sys_openat2 dfd=$arg1:s32 file=+0($arg2):ustring flags=+0($arg3):x64`,
 		"-e", `kretprobe:do_sys_openat2 fd=$retval:s32`,
 		"--", "cat", file)
+	record(t, "names", []want{{1, `kprobe:do_sys_openat2: \([0-9a-f]+\) dfd=-100 filename="` + regexp.QuoteMeta(file) + `" flags=0x[0-9]+ m=0$`}},
+		"-e", `kprobe:do_sys_openat2 dfd filename:ustring how->flags:x64 m=how->mode`, "--", "cat", file)
 }
 
 // TestGuestExamples are the examples of kernel documentation and of people's
