@@ -122,10 +122,8 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 		return nil, err
 	}
 	p := &profile{set: set, stats: stats, chosen: opts.Event}
-	names := []string{}
 	for _, e := range r.Events.Events {
 		p.events = append(p.events, e.Event)
-		names = append(names, e.Name)
 	}
 	if err := knownEvent(opts.Event, p.events); err != nil {
 		return nil, err
