@@ -3,6 +3,7 @@ package perfevent
 import (
 	"debug/elf"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"runtime"
@@ -119,7 +120,7 @@ func checkBoundary(f kernelFunc, off uint64) error {
 	}
 	if runtime.GOARCH == "arm64" {
 		if off%4 != 0 {
-			return insideInstruction(f, off, off&^3, off&^3+4)
+			return insideInstruction(f.name, off, off&^3, off&^3+4)
 		}
 		return nil
 	}
@@ -131,11 +132,29 @@ func checkBoundary(f kernelFunc, off uint64) error {
 	if !ok || after == off {
 		return nil
 	}
-	return insideInstruction(f, off, before, after)
+	return insideInstruction(f.name, off, before, after)
 }
 
-func insideInstruction(f kernelFunc, off, before, after uint64) error {
-	return fmt.Errorf("offset %#x is inside an instruction of %s, which lies between %#x and %#x: %w", off, f.name, before, after, os.ErrInvalid)
+// checkUserBoundary is checkBoundary for the code of a file, a function of which
+// begins at start. The kernel does not look: it writes its breakpoint into the
+// middle of an instruction, and the program goes astray.
+func checkUserBoundary(machine elf.Machine, f io.ReaderAt, start uint64, p Probe) error {
+	switch {
+	case p.Off == 0:
+	case machine == elf.EM_AARCH64 && p.Off%4 != 0:
+		return insideInstruction(p.Symbol, p.Off, p.Off&^3, p.Off&^3+4)
+	case machine == elf.EM_X86_64:
+		code := make([]byte, min(p.Off, 1<<20)+16)
+		n, _ := f.ReadAt(code, int64(start))
+		if before, after, ok := boundaries(code[:n], p.Off); ok && after != p.Off {
+			return insideInstruction(p.Symbol, p.Off, before, after)
+		}
+	}
+	return nil
+}
+
+func insideInstruction(name string, off, before, after uint64) error {
+	return fmt.Errorf("offset %#x is inside an instruction of %s, which lies between %#x and %#x: %w", off, name, before, after, os.ErrInvalid)
 }
 
 // boundaries decodes x86 code up to the first instruction that begins at off or

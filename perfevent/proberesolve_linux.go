@@ -130,7 +130,8 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	vaddr := sym.Value + p.Off
 	for _, seg := range e.Progs {
 		if seg.Type == elf.PT_LOAD && seg.Flags&elf.PF_X != 0 && vaddr-seg.Vaddr < seg.Filesz {
-			return vaddr - seg.Vaddr + seg.Off, nil
+			off = vaddr - seg.Vaddr + seg.Off
+			return off, checkUserBoundary(e.Machine, f, off-p.Off, p)
 		}
 	}
 	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)

@@ -75,16 +75,6 @@ func (l *Layout) DecodeSample(s *Sample, misc Misc, payload []byte) error {
 	return nil
 }
 
-// DecodeSampleFields decodes only what lies before the first field of variable
-// size: ids, time, CPU, period.
-func (l *Layout) DecodeSampleFields(s *Sample, misc Misc, payload []byte) error {
-	if len(payload) < l.fixed {
-		return fmt.Errorf("sample of %d bytes: %w", len(payload), ErrShort)
-	}
-	l.decodeFixed(s, misc, payload)
-	return nil
-}
-
 func (l *Layout) decodeFixed(s *Sample, misc Misc, p []byte) {
 	o := l.Order
 	s.Misc = misc

@@ -12,9 +12,8 @@ import (
 
 // Reader reads a recording, in file mode or in pipe mode.
 //
-// A recording in a regular file can be walked as often as needed, and one in
-// file mode from several goroutines at once (RecordsIn). One that arrives
-// through a pipe can be walked once.
+// A recording in a regular file can be walked as often as needed, one that arrives
+// through a pipe once.
 type Reader struct {
 	// Events are those of the file's header. In pipe mode they arrive with the
 	// records, before the first that needs them.
@@ -160,15 +159,6 @@ func (r *Reader) PipeMode() bool { return r.header.pipe }
 // Rewindable reports whether Records can be called more than once.
 func (r *Reader) Rewindable() bool { return r.at != nil }
 
-// DataRange is where the records of a recording in file mode lie, for RecordsIn.
-// In pipe mode and for input that cannot be read twice it returns false.
-func (r *Reader) DataRange() (lo, hi int64, ok bool) {
-	if r.header.pipe || r.at == nil {
-		return 0, 0, false
-	}
-	return int64(r.data.off), int64(r.data.off + r.data.size), true
-}
-
 // Records walks all records in the order of the file. COMPRESSED records are
 // replaced by the records in them, and what follows a record outside of it
 // (tracing data, AUX data) is passed over. Events, names and features that pipe
@@ -184,18 +174,6 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 			return
 		}
 		w := walk{r: r, s: s, yield: yield, takeUp: r.header.pipe}
-		w.run()
-	}
-}
-
-// RecordsIn walks the records of a recording in file mode that start at lo and
-// lie before hi, both offsets of records. Unlike Records it may be called from
-// several goroutines at once. It must not be used on a recording with
-// COMPRESSED records, whose contents depend on those before.
-func (r *Reader) RecordsIn(lo, hi int64) iter.Seq2[*Record, error] {
-	return func(yield func(*Record, error) bool) {
-		s := newSectionStream(r.at, r.header.order, lo, hi-lo)
-		w := walk{r: r, s: s, yield: yield}
 		w.run()
 	}
 }

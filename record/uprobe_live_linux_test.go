@@ -1,0 +1,79 @@
+package record
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/perfevent"
+	"kprof/perfevent/livetest"
+)
+
+// TestLiveUprobeHits counts calls of the C library's write in dd, which makes one
+// for each block and as many others whatever the number of blocks.
+func TestLiveUprobeHits(t *testing.T) {
+	libc := ""
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("dd"), func() string {
+		for _, glob := range []string{"/lib/*/libc.so.6", "/lib64/libc.so.6"} {
+			if found, err := filepath.Glob(glob); err == nil && len(found) > 0 {
+				libc = found[0]
+				return ""
+			}
+		}
+		return "libc.so.6"
+	})
+	later := laterInstruction(t, "uprobe:"+libc+":write")
+	for _, via := range []perfevent.ProbeVia{perfevent.ProbePMU, perfevent.ProbeTracefs} {
+		for _, event := range []string{"uprobe:" + libc + ":write", "uprobe:" + libc + ":write" + later, "uretprobe:" + libc + ":write"} {
+			none, some := writesOfDD(t, event, via, "count=0"), writesOfDD(t, event, via, "count=100")
+			if some-none != 100 {
+				t.Errorf("%s via %d: %d hits for 100 blocks, %d for none", event, via, some, none)
+			}
+		}
+	}
+}
+
+// laterInstruction is the offset of the second instruction of a function: the
+// first one that is not refused.
+func laterInstruction(t *testing.T, event string) string {
+	t.Helper()
+	for off := 1; off < 16; off++ {
+		later := fmt.Sprintf("+%d", off)
+		if _, err := new(perfevent.Resolver).Resolve(specs(t, event+later)[0]); err == nil {
+			return later
+		} else if !strings.Contains(err.Error(), "is inside an instruction of write") {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("no instruction in 16 bytes")
+	return ""
+}
+
+// writesOfDD records an event while dd runs.
+func writesOfDD(t *testing.T, event string, via perfevent.ProbeVia, count string) uint64 {
+	t.Helper()
+	c, err := Launch([]string{"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none", count}, LaunchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{
+		Specs:    specs(t, event),
+		Target:   Target{PIDs: []int{c.PID()}, EnableOnExec: true},
+		Start:    c.Start,
+		ProbeVia: via,
+	})
+	to := newSink(t)
+	st, err := s.Run(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := c.Wait(); code != 0 || err != nil {
+		t.Fatal(code, err)
+	}
+	checkCounts(t, st, to)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	return st.Events[0].Hits
+}
