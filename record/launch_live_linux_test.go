@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +38,23 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 		t.Fatal(err)
 	}
 	var s *Session
+	var layout abi.Layout
+	builds := map[string]perfdata.BuildID{}
 	opts := Options{
+		Sideband: func(rec []byte) {
+			h := abi.DecodeHeader(rec, abi.LittleEndian)
+			if h.Type != abi.RecordMmap && h.Type != abi.RecordMmap2 {
+				return
+			}
+			m, err := layout.DecodeMmap(h, rec[abi.HeaderSize:])
+			if err != nil {
+				t.Error(err)
+			}
+			if id := BuildID(&m); id != nil {
+				name := strings.TrimSuffix(strings.TrimSuffix(m.File, "_text"), "_stext")
+				builds[name] = perfdata.BuildID{Misc: h.Misc.CPUMode(), PID: -1, ID: id, Name: name}
+			}
+		},
 		Specs: specs, Target: Target{PIDs: []int{c.PID()}, EnableOnExec: true}, Period: period,
 		Start: c.Start,
 		Synthesize: func(write func([]byte) error) error {
@@ -49,6 +67,8 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 		t.Fatal(err)
 	}
 	defer s.Close()
+	all := s.Events()
+	layout = abi.NewLayout(&all[len(all)-1].Attr, abi.LittleEndian)
 	early := perfdata.Features{Host: ReadHost(), Version: "test", Cmdline: argv}
 	td, err := perfdata.ReadTracingData(os.DirFS("/sys/kernel/tracing"), s.Events(), abi.LittleEndian, 8, os.Getpagesize())
 	if err != nil {
@@ -78,7 +98,7 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 		done <- code
 	}()
 	_, err = s.Run(ctx, w)
-	if err := errors.Join(err, w.Close(perfdata.Features{})); err != nil {
+	if err := errors.Join(err, w.Close(perfdata.Features{BuildIDs: slices.Collect(maps.Values(builds))})); err != nil {
 		t.Fatal(err)
 	}
 	if code := <-done; code != 0 {
@@ -109,8 +129,8 @@ func TestRecordCommand(t *testing.T) {
 		`PERF_RECORD_COMM exec: ls:`,
 		`(?m)syscalls:sys_enter_openat: .*filename: 0x`,
 		`\[kernel.kallsyms\]\)$`,
-		`PERF_RECORD_MMAP2 .*<[0-9a-f]{40}>\]: r-xp .*libc\.so\.6`,
-		`PERF_RECORD_MMAP2 -1/0: \[0x[0-9a-f]+\(.*<[0-9a-f]{40}>\]: ---p \[kernel.kallsyms\]_(s)?text`,
+		`PERF_RECORD_MMAP2 .* [0-9a-f]+:[0-9a-f]+ \d+ \d+\]: r-xp .*libc\.so\.6`,
+		`PERF_RECORD_MMAP -1/0: \[0x[0-9a-f]+\(.*\]: x \[kernel.kallsyms\]_(s)?text`,
 	} {
 		if !regexp.MustCompile("(?m)" + want).MatchString(script) {
 			t.Errorf("perf script shows no %q in\n%s", want, script[:min(len(script), 4000)])

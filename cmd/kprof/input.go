@@ -105,7 +105,7 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 		if err != nil {
 			return nil, err
 		}
-		return &profile{set: set, chosen: opts.Event}, nil
+		return &profile{set: set}, nil
 	}
 	r, err := perfdata.NewReader(in)
 	if err != nil {
@@ -121,7 +121,7 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	if err != nil {
 		return nil, err
 	}
-	p := &profile{set: set, stats: stats, chosen: opts.Event}
+	p := &profile{set: set, stats: stats}
 	for _, e := range r.Events.Events {
 		p.events = append(p.events, e.Event)
 	}

@@ -23,7 +23,6 @@ type profile struct {
 	set    *stacks.Set
 	stats  convert.Stats
 	events []abi.Event // of the recording, nil for a profile of another tool
-	chosen string      // name of the event asked for, "" for none
 	source string      // name of the input
 }
 

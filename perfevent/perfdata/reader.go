@@ -159,6 +159,16 @@ func (r *Reader) PipeMode() bool { return r.header.pipe }
 // Rewindable reports whether Records can be called more than once.
 func (r *Reader) Rewindable() bool { return r.at != nil }
 
+
+// DataRange is where the records of a recording in file mode lie. In pipe mode and
+// for input that cannot be read twice it returns false.
+func (r *Reader) DataRange() (lo, hi int64, ok bool) {
+	if r.header.pipe || r.at == nil {
+		return 0, 0, false
+	}
+	return int64(r.data.off), int64(r.data.off + r.data.size), true
+}
+
 // Records walks all records in the order of the file. COMPRESSED records are
 // replaced by the records in them, and what follows a record outside of it
 // (tracing data, AUX data) is passed over. Events, names and features that pipe
