@@ -185,7 +185,7 @@ func TestSynthesizeMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if _, err := s.Run(ctx, got); err != nil {
 		t.Fatal(err)
