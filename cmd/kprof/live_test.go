@@ -60,6 +60,32 @@ func samples(t *testing.T, name string) (n int, truncated bool) {
 	return n, false
 }
 
+// waitFor waits until what holds, for a slow machine long enough.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// committed reports whether a recording that goes on has samples already.
+func committed(t *testing.T, name string) func() bool {
+	return func() bool {
+		if _, err := os.Stat(name); err != nil {
+			return false
+		}
+		r, err := perfdata.Open(name)
+		if err != nil {
+			return false // its header is being written
+		}
+		r.Close()
+		n, _ := samples(t, name)
+		return n > 0
+	}
+}
+
 var statsSamples = regexp.MustCompile(`SAMPLE events: +(\d+)`)
 
 // perfSamples counts them as perf report --stats does, which must not warn.
@@ -98,7 +124,8 @@ func TestLiveKilled(t *testing.T) {
 				if err := c.Start(); err != nil {
 					t.Fatal(err)
 				}
-				life := 1500*time.Millisecond + rand.N(1500*time.Millisecond)
+				waitFor(t, "a commit", committed(t, name))
+				life := rand.N(1500 * time.Millisecond)
 				time.Sleep(life)
 				if err := c.Process.Kill(); err != nil {
 					t.Fatal(err)
@@ -106,7 +133,7 @@ func TestLiveKilled(t *testing.T) {
 				_ = c.Wait()
 				got, truncated := samples(t, name)
 				if want := perfSamples(t, name); got != want || got == 0 || !truncated {
-					t.Errorf("killed after %v: kprof reads %d samples (truncated %v), perf %d", life, got, truncated, want)
+					t.Errorf("killed %v after its first commit: kprof reads %d samples (truncated %v), perf %d", life, got, truncated, want)
 				}
 				script, err := exec.Command("perf", "script", "-G", "-F", "comm", "-i", name).Output()
 				if n := bytes.Count(script, []byte("\n")); err != nil || n != got {
@@ -123,16 +150,17 @@ func TestLiveKilled(t *testing.T) {
 func TestLiveInterrupt(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
 	dir := t.TempDir()
-	name, mark := filepath.Join(dir, "int.data"), filepath.Join(dir, "left")
+	name, ready, mark := filepath.Join(dir, "int.data"), filepath.Join(dir, "ready"), filepath.Join(dir, "left")
 	c := kprof(t, "record", "-q", "-e", "cpu-clock", "-o", name, "--",
-		"sh", "-c", `trap 'echo bye >`+mark+`; exit 42' INT; while :; do :; done`)
+		"sh", "-c", `trap 'echo bye >`+mark+`; exit 42' INT; : >`+ready+`; while :; do :; done`)
 	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	var messages bytes.Buffer
 	c.Stderr = &messages
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(700 * time.Millisecond)
+	waitFor(t, "the command", func() bool { _, err := os.Stat(ready); return err == nil })
+	time.Sleep(500 * time.Millisecond)
 	if err := unix.Kill(-c.Process.Pid, unix.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +187,7 @@ func TestLiveInterruptAll(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(700 * time.Millisecond)
+		waitFor(t, "a commit", committed(t, name))
 		if err := c.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
