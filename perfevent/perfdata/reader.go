@@ -159,7 +159,6 @@ func (r *Reader) PipeMode() bool { return r.header.pipe }
 // Rewindable reports whether Records can be called more than once.
 func (r *Reader) Rewindable() bool { return r.at != nil }
 
-
 // DataRange is where the records of a recording in file mode lie. In pipe mode and
 // for input that cannot be read twice it returns false.
 func (r *Reader) DataRange() (lo, hi int64, ok bool) {
