@@ -151,7 +151,7 @@ initramfs() {
 		cat >>"$root/rig/tests" <<-END
 			cd /src/$pkg
 			mkdir -p /out/$pkg
-			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=60s -test.run='$run' >/out/$pkg/log 2>&1
+			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=120s -test.run='$run' >/out/$pkg/log 2>&1
 			echo \$? >/out/$pkg/status
 		END
 	done
@@ -168,7 +168,7 @@ boot() {
 	arm64) qemu=qemu-system-aarch64 console=ttyAMA0 machine=(-M virt -cpu max,pauth-impdef=on -accel tcg,thread=multi) ;;
 	esac
 	truncate -s 64M "$3/disk" &&
-		timeout 100 $qemu "${machine[@]}" -m 1024 -smp 2 \
+		timeout 300 $qemu "${machine[@]}" -m 1024 -smp 2 \
 			-display none -serial stdio -monitor none -nic none -no-reboot \
 			-drive "file=$3/disk,format=raw,if=none,id=d0,cache=unsafe" -device nvme,drive=d0,serial=kprof \
 			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 kprof.word=$4" \
