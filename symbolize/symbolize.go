@@ -153,6 +153,14 @@ func New(opts Options) *Symbolizer {
 	}
 }
 
+// Prefetch starts to read the kernel's symbols, which takes a while, beside what
+// the caller does until the first Resolve.
+func (s *Symbolizer) Prefetch() {
+	if s.opts.Vmlinux == "" && (!s.opts.Foreign || s.opts.Kallsyms != nil) {
+		go s.kernel.load(s.opts)
+	}
+}
+
 // Resolve names the functions at addrs, which are file offsets for User and
 // VDSO mappings and run-time addresses for all others. frames has an element
 // for each address, empty where the name is not known.

@@ -16,6 +16,7 @@ import (
 	"kprof/convert/pprof"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/symbolize"
 )
 
 // defaultInput is what perf record and kprof record write without -o.
@@ -117,6 +118,12 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
 
 func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, opts convert.Options, sym symbolOptions) (*profile, error) {
+	var names *symbolize.Symbolizer
+	if !r.PipeMode() {
+		names = sym.of(r, written)
+		defer names.Close()
+		names.Prefetch()
+	}
 	set, stats, err := convert.File(ctx, r, opts)
 	if err != nil {
 		return nil, err
@@ -133,17 +140,26 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	}
 	set.TimeNanos = written.UnixNano() - set.DurationNanos
 	describe(set, &r.Features)
-	sym.release = r.Features.OSRelease
-	sym.foreign = !recordedHere(&r.Features, written)
-	if sym.kallsyms == "" {
+	if names == nil { // a pipe tells last where it comes from
+		names = sym.of(r, written)
+		defer names.Close()
+	}
+	return p, p.name(ctx, names, &sym)
+}
+
+// of returns what names a recording, once its features have been read.
+func (o symbolOptions) of(r *perfdata.Reader, written time.Time) *symbolize.Symbolizer {
+	o.release = r.Features.OSRelease
+	o.foreign = !recordedHere(&r.Features, written)
+	if o.kallsyms == "" {
 		capsule, err := r.Capsule()
 		if err != nil {
 			messagef("%v; names come from elsewhere", err)
 		} else if capsule != nil {
-			sym.recorded = capsule.Kallsyms
+			o.recorded = capsule.Kallsyms
 		}
 	}
-	return p, p.name(ctx, sym)
+	return o.symbolizer()
 }
 
 func knownEvent(name string, events []abi.Event) error {

@@ -62,15 +62,11 @@ type symbolOptions struct {
 	// What the recording says.
 	release  string // of the kernel
 	foreign  bool   // not recorded by this kernel since it booted
-	none     bool   // nothing is to be named
 	recorded []byte // kallsyms that the recording brings, nil for none
 }
 
-// name fills in the names of all frames and tells which could not be had.
-func (p *profile) name(ctx context.Context, o symbolOptions) error {
-	if o.none {
-		return nil
-	}
+// symbolizer returns what names frames as the flags and the recording say.
+func (o *symbolOptions) symbolizer() *symbolize.Symbolizer {
 	so := symbolize.Options{
 		Foreign:      o.foreign,
 		KallsymsPath: o.kallsyms,
@@ -87,8 +83,11 @@ func (p *profile) name(ctx context.Context, o symbolOptions) error {
 	if len(o.recorded) > 0 {
 		so.Kallsyms = bytes.NewReader(o.recorded)
 	}
-	sym := symbolize.New(so)
-	defer sym.Close()
+	return symbolize.New(so)
+}
+
+// name fills in the names of all frames and tells which could not be had.
+func (p *profile) name(ctx context.Context, sym *symbolize.Symbolizer, o *symbolOptions) error {
 	missing, err := convert.Name(ctx, p.set, sym)
 	if err != nil {
 		return err

@@ -211,7 +211,9 @@ func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
 	set.TimeNanos = s.begun.UnixNano()
 	describe(set, &s.features)
 	p := &profile{set: set, stats: st, events: s.events, source: s.out.name}
-	if err := p.name(ctx, s.sym); err != nil {
+	names := s.sym.symbolizer()
+	defer names.Close()
+	if err := p.name(ctx, names, &s.sym); err != nil {
 		return err
 	}
 	p.tellLost()

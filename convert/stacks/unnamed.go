@@ -5,27 +5,43 @@ package stacks
 // mapping once.
 func (s *Set) UnnamedShares() []float64 {
 	shares := make([]float64, len(s.Mappings))
-	last := make([]int, len(s.Mappings)) // row that the mapping was last counted for, plus 1
+	samples := make([]float64, s.NumStacks())
 	var total float64
 	for i := range s.NumSamples() {
-		row := s.Sample(i)
-		if len(row.Values) == 0 {
-			continue
+		if row := s.Sample(i); len(row.Values) > 0 {
+			samples[row.Stack] += float64(row.Values[0])
+			total += float64(row.Values[0])
 		}
-		n := float64(row.Values[0])
-		total += n
-		for _, loc := range s.Stack(row.Stack) {
-			l := &s.Locations[loc]
-			if l.lines == 0 && l.Mapping >= 0 && last[l.Mapping] != i+1 {
-				last[l.Mapping] = i + 1
-				shares[l.Mapping] += n
+	}
+	in, any := s.unnamedIn()
+	if total == 0 || !any {
+		return shares
+	}
+	last := make([]int, len(s.Mappings)) // stack that the mapping was last counted for, plus 1
+	for id, n := range samples {
+		for _, loc := range s.Stack(StackID(id)) {
+			if m := in[loc]; m != NoMapping && last[m] != id+1 {
+				last[m] = id + 1
+				shares[m] += n
 			}
 		}
 	}
 	for i := range shares {
-		if total > 0 {
-			shares[i] /= total
-		}
+		shares[i] /= total
 	}
 	return shares
+}
+
+// unnamedIn returns for each location its mapping if it lies in one that does
+// not know its function, else NoMapping, and whether there is any: a table small
+// enough to stay in a CPU's cache while all stacks pass by.
+func (s *Set) unnamedIn() (in []int32, any bool) {
+	in = make([]int32, len(s.Locations))
+	for i := range s.Locations {
+		in[i] = NoMapping
+		if l := &s.Locations[i]; l.lines == 0 && l.Mapping >= 0 {
+			in[i], any = l.Mapping, true
+		}
+	}
+	return in, any
 }
