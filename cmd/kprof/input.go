@@ -122,7 +122,9 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	if !r.PipeMode() {
 		names = sym.of(r, written)
 		defer names.Close()
-		names.Prefetch()
+		if !sym.none {
+			names.Prefetch()
+		}
 	}
 	set, stats, err := convert.File(ctx, r, opts)
 	if err != nil {
@@ -151,7 +153,7 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 func (o symbolOptions) of(r *perfdata.Reader, written time.Time) *symbolize.Symbolizer {
 	o.release = r.Features.OSRelease
 	o.foreign = !recordedHere(&r.Features, written)
-	if o.kallsyms == "" {
+	if o.kallsyms == "" && !o.none {
 		capsule, err := r.Capsule()
 		if err != nil {
 			messagef("%v; names come from elsewhere", err)

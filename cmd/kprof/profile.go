@@ -62,6 +62,7 @@ type symbolOptions struct {
 	// What the recording says.
 	release  string // of the kernel
 	foreign  bool   // not recorded by this kernel since it booted
+	none     bool   // nothing is to be named
 	recorded []byte // kallsyms that the recording brings, nil for none
 }
 
@@ -88,6 +89,9 @@ func (o *symbolOptions) symbolizer() *symbolize.Symbolizer {
 
 // name fills in the names of all frames and tells which could not be had.
 func (p *profile) name(ctx context.Context, sym *symbolize.Symbolizer, o *symbolOptions) error {
+	if o.none {
+		return nil
+	}
 	missing, err := convert.Name(ctx, p.set, sym)
 	if err != nil {
 		return err
