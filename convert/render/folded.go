@@ -26,8 +26,8 @@ type FoldedOptions struct {
 // The work is done in three steps, each by as many goroutines as there are CPUs,
 // all of which have ended when Folded returns:
 //
-//  1. Rows are hashed by the ids of their frames' names, and the sums of equal
-//     ones gathered, by hash (merge.go).
+//  1. Stacks that read the same are found by a hash of the ids of their frames'
+//     names, and rows summed by stack and comm (merge.go).
 //  2. What is left is sorted, by ranks of names instead of text (sort.go).
 //  3. Lines are made in chunks, and written in order (lines.go).
 func Folded(w io.Writer, s *stacks.Set, o FoldedOptions) error {
@@ -172,23 +172,27 @@ func (f *frames) appendNames(dst []uint32, s *stacks.Set, id stacks.StackID, lab
 	if r.name != none {
 		dst = append(dst, r.name)
 	}
+	if dst = f.appendFrames(dst, s.Stack(id), r.java); len(dst) == start {
+		dst = append(dst, f.nothing)
+	}
+	return dst
+}
+
+// appendFrames appends the names of a stack's frames, from the root to the leaf,
+// as they are under java's comm or any other.
+func (f *frames) appendFrames(dst []uint32, stack []uint32, java bool) []uint32 {
 	first := len(dst)
-	stack := s.Stack(id)
 	for i := len(stack) - 1; i >= 0; i-- {
-		id := f.one[stack[i]]
-		if id < many {
+		if id := f.one[stack[i]]; id < many {
 			dst = append(dst, id)
 		} else {
 			dst = append(dst, f.lists[id&^many]...)
 		}
 	}
-	if r.java {
+	if java {
 		for i, id := range dst[first:] {
 			dst[first+i] = f.java[id]
 		}
-	}
-	if len(dst) == start {
-		dst = append(dst, f.nothing)
 	}
 	return dst
 }

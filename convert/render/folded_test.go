@@ -301,17 +301,32 @@ func TestFoldedWriteErrors(t *testing.T) {
 	}
 }
 
-// Rows whose hashes are equal by chance are told apart by their names.
-func TestGatherCollisions(t *testing.T) {
+// Stacks whose hashes are equal by chance are told apart by their names.
+func TestStackHashCollisions(t *testing.T) {
 	s := setOf(oddRows(3, 200))
 	f := newFrames(s, FoldedOptions{})
-	lines := gather(s, f, FoldedOptions{}, make([]uint64, s.NumSamples()), 0, 1)
-	sortLines(s, f, lines)
-	var b bytes.Buffer
-	if err := writeLines(&b, s, f, lines); err != nil {
-		t.Fatal(err)
+	for _, java := range []bool{false, true} {
+		same := f.firstStacks(s, make([]uint64, s.NumStacks()), java)
+		if diff := cmp.Diff(f.sameStacks(s, java), same); diff != "" {
+			t.Errorf("java %v: %s", java, diff)
+		}
+		if distinct := len(slices.Compact(slices.Sorted(slices.Values(same)))); distinct < 2 {
+			t.Errorf("java %v: %d different stacks", java, distinct)
+		}
 	}
-	if diff := cmp.Diff(naive(s, FoldedOptions{}), b.String()); diff != "" {
+}
+
+// A stack without frames reads like one of an unknown frame where there is no comm.
+func TestStackOfNothing(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "e", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	comm := s.InternLabels([]stacks.Label{{Key: "comm", Str: "sh"}})
+	unknown := s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 1, stacks.KindUnknown)})
+	for _, labels := range []stacks.LabelsID{0, comm} {
+		s.Add(0, unknown, labels, 1)
+		s.Add(0, s.Intern(nil), labels, 2)
+	}
+	want := "[unknown] 3\nsh 2\nsh;[unknown] 1\n"
+	if diff := cmp.Diff(want, folded(t, s, FoldedOptions{})); diff != "" {
 		t.Error(diff)
 	}
 }
