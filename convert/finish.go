@@ -46,6 +46,7 @@ func finish(w *worker, st Stats) {
 		set.DurationNanos = int64(st.LastTime - st.FirstTime)
 	}
 	setPeriod(w)
+	set.SortMoments()
 }
 
 // standIn is the event of a Set without samples: the first that may have some,
@@ -126,8 +127,13 @@ func SetBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
 // weight of a sample, and FlameGraph's scripts add up: the period where it was
 // recorded, but for tracepoints, whose samples count 1.
 func WeightColumn(set *stacks.Set, event int, a *abi.Attr) int {
+	return min(weightColumn(a), len(set.Events[event].Values)-1)
+}
+
+// weightColumn is WeightColumn where no column has been left out.
+func weightColumn(a *abi.Attr) int {
 	if a.Type == abi.TypeTracepoint || a.SampleType&abi.SamplePeriod == 0 {
 		return 0
 	}
-	return len(set.Events[event].Values) - 1
+	return 1
 }

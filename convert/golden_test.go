@@ -98,6 +98,7 @@ func convertLive(rec *perftext.Recording, o abi.Order, opts Options) (*stacks.Se
 // themselves:
 //
 //	event comm/pid: leaf < caller = count period
+//	at TIME: event comm/pid: leaf < caller + weight, in the order of the moments
 //	what of Stats is not zero
 func dump(set *stacks.Set, st Stats, err error) string {
 	if err != nil {
@@ -108,6 +109,10 @@ func dump(set *stacks.Set, st Stats, err error) string {
 		rows = append(rows, dumpRow(set, set.Sample(i)))
 	}
 	slices.Sort(rows)
+	for _, m := range set.Moments {
+		row, _, _ := strings.Cut(dumpRow(set, set.Sample(int(m.Sample))), " = ")
+		rows = append(rows, fmt.Sprintf("at %d: %s + %d", m.Time, row, m.Value))
+	}
 	for _, e := range st.Samples {
 		if e.Samples != e.Taken {
 			rows = append(rows, fmt.Sprintf("%s: %d of %d samples", e.Name, e.Taken, e.Samples))
@@ -253,7 +258,7 @@ func parseOptions(o *Options, s string) error {
 	for _, f := range strings.Fields(s) {
 		k, v, _ := strings.Cut(f, "=")
 		var n uint64
-		if k != "event" && k != "comm" && k != "label" {
+		if k != "event" && k != "comm" && k != "label" && k != "times" {
 			if _, err := fmt.Sscan(v, &n); err != nil {
 				return fmt.Errorf("option %s: %w", f, err)
 			}
@@ -273,6 +278,8 @@ func parseOptions(o *Options, s string) error {
 			o.From = n
 		case "to":
 			o.To = n
+		case "times":
+			o.Times = true
 		case "label":
 			o.Labels |= map[string]Labels{"tid": LabelTID, "cpu": LabelCPU}[v]
 		default:

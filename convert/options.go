@@ -19,6 +19,10 @@ type Options struct {
 	From, To uint64
 
 	Labels Labels // labels besides comm and pid
+
+	// Times keeps the time of each sample that has one (stacks.Set.Moments), 24
+	// bytes each. Memory then grows with the number of samples.
+	Times bool
 }
 
 // Labels is a set of labels that multiply the distinct samples.

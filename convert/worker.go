@@ -68,6 +68,8 @@ type row struct {
 	event  int
 	labels stacks.LabelsID
 	values [2]int64 // 1, and the period
+	time   uint64   // 0 where it is not kept
+	weight int64    // of values, the one of the weight column
 }
 
 // row makes a sample a row, whose locations are in w.locs until the next call.
@@ -106,12 +108,19 @@ func (w *worker) row(misc abi.Misc, payload []byte, place uint64) (r row, ok boo
 		w.stats.unnamed++
 	}
 	w.locs = w.stack(w.locs[:0], s, tk, t)
-	return row{w.column(e), w.labelsOf(s, name), [2]int64{1, w.count(e, s)}}, true
+	r = row{event: w.column(e), labels: w.labelsOf(s, name), values: [2]int64{1, w.count(e, s)}}
+	if w.opts.Times {
+		r.time, r.weight = s.Time, r.values[weightColumn(&e.Attr)]
+	}
+	return r, true
 }
 
 // add puts a row into the Set.
 func (w *worker) add(r *row, locs []uint32) {
-	w.set.Add(r.event, w.set.Intern(locs), r.labels, r.values[:]...)
+	i := w.set.Add(r.event, w.set.Intern(locs), r.labels, r.values[:]...)
+	if r.time != 0 {
+		w.set.AddMoment(stacks.Moment{Time: r.time, Sample: uint32(i), Value: r.weight})
+	}
 }
 
 // stack appends the locations of a sample, leaf first: its callchain, or its ip
@@ -289,6 +298,7 @@ func (w *worker) reorder() {
 		s := w.set.Sample(i)
 		set.Add(to[s.Event], s.Stack, s.Labels, s.Values...)
 	}
+	set.Moments = w.set.Moments // the rows have kept their numbers
 	w.set = set
 }
 

@@ -186,22 +186,23 @@ func (t *rowTable) valuesAt(p uint32, n int) []int64 {
 	return t.values[p/valueBlock][o : o+n : o+n]
 }
 
-// add adds values to a row. first is the mark of the stack's chain.
-func (t *rowTable) add(event, stack, labels uint32, values []int64, first *uint32) {
+// add adds values to a row and returns its id. first is the mark of the stack's
+// chain.
+func (t *rowTable) add(event, stack, labels uint32, values []int64, first *uint32) uint32 {
 	if *first == 0 {
 		t.push(row{event, stack, labels, t.store(values)})
 		*first = uint32(t.n)
-		return
+		return *first - 1
 	}
 	if t.addTo(*first-1, event, stack, labels, values) {
-		return
+		return *first - 1
 	}
 	h := t.hash(event, stack, labels)
 	tag, mask := uint32(h>>32), uint32(len(t.slots)-1)
 	i := uint32(h) & mask
 	for ; t.slots[i].id != 0; i = (i + 1) & mask {
 		if t.slots[i].tag == tag && t.addTo(t.slots[i].id-1, event, stack, labels, values) {
-			return
+			return t.slots[i].id - 1
 		}
 	}
 	t.push(row{event, stack, labels, t.store(values)})
@@ -209,6 +210,7 @@ func (t *rowTable) add(event, stack, labels uint32, values []int64, first *uint3
 	if t.hashed++; t.hashed*4 > len(t.slots)*3 {
 		t.grow()
 	}
+	return uint32(t.n - 1)
 }
 
 // addTo adds values to row id if it is the one meant.

@@ -8,7 +8,8 @@ import (
 // Merge adds the samples of src to s. Events are matched by name and columns,
 // mappings, functions, locations and label lists by what they hold; what s does
 // not have is appended. Comments that s lacks are appended, durations added,
-// and the earlier start time is kept. Of what describes a whole profile (period,
+// and the earlier start time is kept. Moments are sorted by time together,
+// whether or not the two were recorded by the same clock. Of what describes a whole profile (period,
 // default type, URL, frames to drop or keep) s's own stays.
 //
 // Locations of s that are equal stay apart; those of src join the first equal one.
@@ -125,8 +126,16 @@ func (m *merger) samples() {
 		}
 		stack[i] = m.dst.Intern(chain)
 	}
-	for i := range m.src.NumSamples() {
+	row := make([]uint32, m.src.NumSamples())
+	for i := range row {
 		x := m.src.Sample(i)
-		m.dst.Add(m.event[x.Event], stack[x.Stack], labels[x.Labels], x.Values...)
+		row[i] = uint32(m.dst.Add(m.event[x.Event], stack[x.Stack], labels[x.Labels], x.Values...))
 	}
+	if len(m.src.Moments) == 0 {
+		return
+	}
+	for _, x := range m.src.Moments {
+		m.dst.AddMoment(Moment{x.Time, row[x.Sample], x.Value})
+	}
+	m.dst.SortMoments()
 }

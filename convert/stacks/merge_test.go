@@ -125,6 +125,55 @@ func TestMergeTwiceAddsNothingNew(t *testing.T) {
 	}
 }
 
+// TestMergeMoments: of two Sets that share a row, in another place, each moment
+// is still that of its row.
+func TestMergeMoments(t *testing.T) {
+	made := func(base uint64, comms ...string) *Set {
+		s := New(Event{"e", countAndTime[:1]})
+		for i, c := range comms {
+			row := s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "comm", Str: c}}), 5)
+			s.AddMoment(Moment{base - uint64(i), uint32(row), 2})
+			s.AddMoment(Moment{base + 100 - uint64(i), uint32(row), 3})
+		}
+		s.SortMoments()
+		return s
+	}
+	a := made(40, "x", "y", "x")
+	a.Merge(made(70, "z", "y"))
+	a.Merge(New())
+	var got []string
+	for _, m := range a.Moments {
+		l, _ := a.Label(a.Sample(int(m.Sample)).Labels, "comm")
+		got = append(got, fmt.Sprintf("%d %s +%d", m.Time, l.Str, m.Value))
+	}
+	want := []string{
+		"38 x +2", "39 y +2", "40 x +2", "69 y +2", "70 z +2",
+		"138 x +3", "139 y +3", "140 x +3", "169 y +3", "170 z +3",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAddTellsTheRow: for the first row of a stack, for the others of it, and for
+// those that were there.
+func TestAddTellsTheRow(t *testing.T) {
+	s := New(Event{"e", countAndTime[:1]}, Event{"f", countAndTime[:1]})
+	for range 2 {
+		for i := range 3000 {
+			want := Sample{StackID(i / 3), 0, i % 3 % 2, nil}
+			if i%3 == 2 {
+				want.Labels = s.InternLabels([]Label{{Key: "comm", Str: "x"}})
+			}
+			got := s.Sample(s.Add(want.Event, s.Intern([]uint32{uint32(i / 3)}), want.Labels, 1))
+			got.Values = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%d: %s", i, diff)
+			}
+		}
+	}
+}
+
 func TestMergeHeader(t *testing.T) {
 	a, b := New(), New()
 	b.TimeNanos, b.DurationNanos = 50, 7

@@ -129,6 +129,10 @@ type Set struct {
 	// profiles that bring them.
 	DropFrames, KeepFrames string
 
+	// Moments are the single samples behind the rows, in the order of their
+	// times; nil where times were not kept. See AddMoment and SortMoments.
+	Moments []Moment
+
 	lines     []Line
 	functions map[Function]uint32
 	labels    labelTable
@@ -221,8 +225,9 @@ func (s *Set) Label(id LabelsID, key string) (Label, bool) {
 }
 
 // Add adds values, one for each column of the event, to the row of that stack,
-// labels and event. It panics if their number is wrong or above MaxColumns.
-func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) {
+// labels and event, and returns the row's number. It panics if their number is
+// wrong or above MaxColumns.
+func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) int {
 	if len(values) != len(s.Events[event].Values) {
 		panic(fmt.Sprintf("stacks: %d values for the %d columns of event %q",
 			len(values), len(s.Events[event].Values), s.Events[event].Name))
@@ -230,7 +235,7 @@ func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) {
 	if len(values) > MaxColumns {
 		panic(fmt.Sprintf("stacks: %d columns, at most %d can be stored", len(values), MaxColumns))
 	}
-	s.rows.add(uint32(event), uint32(stack), uint32(labels), values, s.chains.mark(uint32(stack)))
+	return int(s.rows.add(uint32(event), uint32(stack), uint32(labels), values, s.chains.mark(uint32(stack))))
 }
 
 // NumSamples is the number of rows.
