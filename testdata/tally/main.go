@@ -2,6 +2,11 @@
 // were skipped, and why.
 //
 //	tally [-may-skip FILE] [-min N] LOG...
+//	tally -failed LOG...
+//
+// The log of tests that were run again since they had failed in X.json is
+// X.again.json: one that passes there is unsteady, told, and no failure, unless
+// many are. With -failed it only prints what to run again, "PACKAGE TEST".
 //
 // It ends with "N passed, N failed, N skipped", where a test with subtests
 // counts as these. With -may-skip, a test that was skipped has failed unless
@@ -35,6 +40,7 @@ func (i id) String() string { return strings.TrimSuffix(i.pkg+" "+i.test, " ") }
 
 type result struct {
 	action  string // pass, fail, skip; empty while it runs
+	again   string // what it was when it was run again
 	output  strings.Builder
 	parent  bool    // it has subtests
 	elapsed float64 // in seconds
@@ -51,14 +57,23 @@ func (t tally) at(i id) *result {
 
 func main() {
 	maySkip := flag.String("may-skip", "", "`file` with the tests that may be skipped: lines \"PACKAGE TEST why\", and \"lacking: PROGRAM\"")
+	failed := flag.Bool("failed", false, "print the tests that failed, to run them again")
 	least := flag.Int("min", 0, "fail when fewer tests than `N` passed")
 	flag.Parse()
 	t := tally{}
-	for _, name := range flag.Args() {
+	logs := flag.Args()
+	slices.SortStableFunc(logs, func(a, b string) int { // second tries last
+		return cmp.Compare(strings.Count(a, againSuffix), strings.Count(b, againSuffix))
+	})
+	for _, name := range logs {
 		if err := t.readFile(name); err != nil {
 			fmt.Fprintln(os.Stderr, "tally:", err)
 			os.Exit(2)
 		}
+	}
+	if *failed {
+		t.printFailed(os.Stdout)
+		return
 	}
 	var may allowed
 	if *maySkip != "" {
@@ -121,7 +136,20 @@ func (t tally) readFile(name string) error {
 	return t.read(name, f)
 }
 
+// againSuffix is what the name of a log ends in that holds second tries.
+const againSuffix = ".again.json"
+
 func (t tally) read(run string, r io.Reader) error {
+	if first, ok := strings.CutSuffix(run, againSuffix); ok {
+		again := tally{}
+		err := again.read("", r)
+		for i, r := range again {
+			if first := t[id{first + ".json", i.pkg, i.test}]; first != nil {
+				first.again = r.action
+			}
+		}
+		return err
+	}
 	in := bufio.NewReader(r)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -163,52 +191,104 @@ func (t tally) line(run string, line []byte) {
 	}
 }
 
-// report writes what happened and reports whether all is well.
+// maxUnsteady is how many tests may fail once. A machine that does much else
+// beside makes one or two of thousands fail; more are the code's fault.
+const maxUnsteady = 3
+
+// report writes what happened, failures first, and reports whether all is well.
 func (t tally) report(w io.Writer, strict bool, may allowed, least int) bool {
-	ids := slices.SortedFunc(maps.Keys(t), func(a, b id) int {
-		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test))
-	})
-	blamed := map[id]bool{} // packages whose failure a test of theirs explains
-	passed, failed, skipped := 0, 0, 0
+	passed, failed, skipped, unsteady := 0, 0, 0, 0
+	var skips strings.Builder
+	t.finish()
+	ids := t.sorted()
+	blamed := t.blamed()
 	for _, i := range ids {
 		r := t[i]
-		switch {
-		case i.test == "":
-		case r.action == "":
-			// It ran when its package ended: a panic, or a timeout.
-			r.action = "fail"
-			fallthrough
-		case r.action == "fail":
-			blamed[id{i.run, i.pkg, ""}] = true
-			fmt.Fprintf(w, "FAIL %v (%s)\n%s", i, i.run, indent(r.output.String()))
-			if !r.parent {
+		switch said := indent(r.output.String()); {
+		case i.test == "" && (blamed[i] || r.action != "fail" && (i.pkg != "" || r.output.Len() == 0)):
+		case r.action == "fail" && r.again == "pass":
+			if !blamed[i] {
+				unsteady++
+				fmt.Fprintf(w, "UNSTEADY %v: failed, and passed when it was run again (%s)\n%s", i, i.run, said)
+			}
+		case r.action == "fail" || i.test == "":
+			if !blamed[i] {
 				failed++
 			}
+			fmt.Fprintf(w, "FAIL %v (%s)\n%s", i, i.run, said)
+		case r.action == "skip" && strict && !may.has(i, said):
+			failed++
+			fmt.Fprintf(w, "FAIL %v: skipped, but this machine can run it (%s)\n%s", i, i.run, said)
 		case r.action == "skip":
-			if reason := indent(r.output.String()); strict && !may.has(i, reason) {
-				failed++
-				fmt.Fprintf(w, "FAIL %v: skipped, but this machine can run it (%s)\n%s", i, i.run, reason)
-			} else {
-				skipped++
-				fmt.Fprintf(w, "skip %v (%s)\n%s", i, i.run, reason)
-			}
+			skipped++
+			fmt.Fprintf(&skips, "skip %v (%s)\n%s", i, i.run, said)
 		case !r.parent:
 			passed++
 		}
 	}
-	for _, i := range ids {
-		r := t[i]
-		if i.test == "" && !blamed[i] && (r.action == "fail" || i.pkg == "" && r.output.Len() > 0) {
-			failed++
-			fmt.Fprintf(w, "FAIL %v (%s)\n%s", i, i.run, indent(r.output.String()))
-		}
+	if unsteady > maxUnsteady {
+		fmt.Fprintf(w, "FAIL: %d tests passed only when they were run again\n", unsteady)
+		failed++
 	}
-	if passed < least {
+	if passed += unsteady; passed < least {
 		fmt.Fprintf(w, "FAIL: %d tests passed, and there should be %d\n", passed, least)
 		failed++
 	}
-	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", passed, failed, skipped)
+	io.WriteString(w, skips.String())
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped", passed, failed, skipped)
+	if unsteady > 0 {
+		fmt.Fprintf(w, ", %d unsteady", unsteady)
+	}
+	fmt.Fprintln(w)
 	return failed == 0
+}
+
+func (t tally) sorted() []id {
+	return slices.SortedFunc(maps.Keys(t), func(a, b id) int {
+		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test))
+	})
+}
+
+// finish has tests fail that ran when their package ended: a panic, or a timeout.
+func (t tally) finish() {
+	for i, r := range t {
+		if i.test != "" && r.action == "" {
+			r.action = "fail"
+		}
+	}
+}
+
+// blamed is the packages and tests whose failure one of their tests explains.
+func (t tally) blamed() map[id]bool {
+	blamed := map[id]bool{}
+	for i, r := range t {
+		if i.test == "" || r.action != "fail" {
+			continue
+		}
+		blamed[id{i.run, i.pkg, ""}] = true
+		for test := i.test; ; {
+			slash := strings.LastIndexByte(test, '/')
+			if slash < 0 {
+				break
+			}
+			test = test[:slash]
+			blamed[id{i.run, i.pkg, test}] = true
+		}
+	}
+	return blamed
+}
+
+// printFailed prints each failed test, without its subtests, after its package.
+func (t tally) printFailed(w io.Writer) {
+	t.finish()
+	seen := map[string]bool{}
+	for _, i := range t.sorted() {
+		test, _, _ := strings.Cut(i.test, "/")
+		if line := i.pkg + " " + test; test != "" && t[i].action == "fail" && !seen[line] {
+			seen[line] = true
+			fmt.Fprintln(w, line)
+		}
+	}
 }
 
 // indent drops the lines that say no more than the result does.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -36,6 +37,8 @@ func TestReport(t *testing.T) {
 		{"package fails alone", log + `{"Action":"fail","Package":"q"}`, false, allowed{}, 0, "1 passed, 1 failed, 1 skipped", false},
 		{"does not build", log + `{"ImportPath":"q [q.test]","Action":"build-fail"}`, false, allowed{}, 0, "1 passed, 1 failed, 1 skipped", false},
 		{"no JSON", log + "go: no such tool\n", false, allowed{}, 0, "1 passed, 1 failed, 1 skipped", false},
+		{"a test and its part fail as one", failing("p", "TestC/x"), false, allowed{}, 0, "0 passed, 1 failed, 0 skipped", false},
+		{"a test fails beside its parts", parentAlone, false, allowed{}, 0, "1 passed, 1 failed, 0 skipped", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := tally{}
@@ -49,5 +52,75 @@ func TestReport(t *testing.T) {
 				t.Errorf("%v, %q; want %v, %q\n%s", ok, got, tt.ok, tt.want, out.String())
 			}
 		})
+	}
+}
+
+// failing is the log of a package in which the given tests fail.
+func failing(pkg string, tests ...string) string { return ended("fail", pkg, tests...) }
+
+func ended(how, pkg string, tests ...string) string {
+	var b strings.Builder
+	event := func(action, test string) {
+		fmt.Fprintf(&b, `{"Action":%q,"Package":%q,"Test":%q}`+"\n", action, pkg, test)
+	}
+	for _, test := range tests {
+		parent, _, sub := strings.Cut(test, "/")
+		event("run", parent)
+		if sub {
+			event("run", test)
+			event(how, test)
+		}
+		event(how, parent)
+	}
+	fmt.Fprintf(&b, `{"Action":%q,"Package":%q}`+"\n", how, pkg)
+	return b.String()
+}
+
+const parentAlone = `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"run","Package":"p","Test":"TestA/x"}
+{"Action":"pass","Package":"p","Test":"TestA/x"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`
+
+func TestAgain(t *testing.T) {
+	four := []string{"TestA", "TestB/x", "TestC", "TestD"}
+	for _, tt := range []struct {
+		name, first, again string
+		want               string
+		ok                 bool
+	}{
+		{"passes", failing("p", "TestB/x"), ended("pass", "p", "TestB/x"), "1 passed, 0 failed, 0 skipped, 1 unsteady", true},
+		{"fails again", failing("p", "TestB/x"), failing("p", "TestB/x"), "0 passed, 1 failed, 0 skipped", false},
+		{"one of two", failing("p", "TestA", "TestB/x"), ended("pass", "p", "TestA") + failing("p", "TestB/x"), "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
+		{"too many", failing("p", four...), ended("pass", "p", four...), "4 passed, 1 failed, 0 skipped, 4 unsteady", false},
+		{"of another package", failing("p", "TestA"), ended("pass", "q", "TestA"), "0 passed, 1 failed, 0 skipped", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := tally{}
+			for _, log := range [][2]string{{"a.json", tt.first}, {"a.again.json", tt.again}} {
+				if err := all.read(log[0], strings.NewReader(log[1])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out strings.Builder
+			ok := all.report(&out, true, allowed{}, 0)
+			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
+				t.Errorf("%v, %q; want %v, %q\n%s", ok, got, tt.ok, tt.want, out.String())
+			}
+		})
+	}
+}
+
+func TestPrintFailed(t *testing.T) {
+	all := tally{}
+	if err := all.read("a.json", strings.NewReader(failing("p", "TestB/x", "TestA"))); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	all.printFailed(&out)
+	if got, want := out.String(), "p TestA\np TestB\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
