@@ -27,6 +27,7 @@ var imports = map[string][]string{
 	"convert/diff":                {"convert/stacks"},
 	"convert/pprof":               {"convert/stacks"},
 	"convert/render":              {"convert/stacks"},
+	"convert/render/browsertest":  {"perfevent/livetest"},
 	"convert/stacks":              {},
 	"perfevent":                   {"perfevent/abi", "perfevent/tracefs"},
 	"perfevent/abi":               {},
@@ -45,7 +46,7 @@ var imports = map[string][]string{
 
 // testOnly packages are for tests: nothing else imports them, and the rules on
 // what a library may do are not for them.
-var testOnly = []string{"perfevent/livetest", "perfevent/perfdata/perftext"}
+var testOnly = []string{"perfevent/livetest", "perfevent/perfdata/perftext", "convert/render/browsertest"}
 
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.

@@ -1,0 +1,299 @@
+package browsertest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// patience is how long a page may take for what takes it milliseconds.
+const patience = 2 * time.Minute
+
+// Keys beside characters, for Page.Keys.
+const (
+	Enter  = kb.Enter
+	Escape = kb.Escape
+	Tab    = kb.Tab
+	Left   = kb.ArrowLeft
+	Right  = kb.ArrowRight
+	Up     = kb.ArrowUp
+	Down   = kb.ArrowDown
+)
+
+// View is how a page is looked at. Default: 1280 by 800 CSS pixels, light.
+type View struct {
+	Width, Height int64
+	Dark          bool
+	Mobile        bool // a phone: touch, and <meta name=viewport> counts
+}
+
+// Page is a tab. Its methods fail the test when the page does not do what they
+// ask; the test fails too if the page has an exception that nothing caught, or
+// an error in its console, that Errors did not take.
+type Page struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu     sync.Mutex
+	errors []string
+	seen   chan struct{} // gets one for each mark in the console
+}
+
+// mark is what Page writes to the console to know that it has read all before.
+const mark = "browsertest: mark"
+
+// Open opens an address in a new tab and waits until it is loaded. The tab is
+// closed when t ends.
+func Open(t testing.TB, url string, v View) *Page {
+	t.Helper()
+	b := browser(t)
+	ctx, stop := context.WithTimeout(b, patience)
+	ctx, closeTab := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	p := &Page{t: t, ctx: ctx, seen: make(chan struct{}, 1)}
+	messages := chromedp.Console(ctx)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			switch {
+			case m.Text == mark:
+				p.seen <- struct{}{}
+			case m.IsException(), m.Type == chromedp.ConsoleError:
+				p.mu.Lock()
+				p.errors = append(p.errors, m.Text)
+				p.mu.Unlock()
+			}
+		}
+	})
+	t.Cleanup(func() {
+		for _, e := range p.Errors() {
+			t.Errorf("%s: %s", url, e)
+		}
+		closeTab()
+		stop()
+		listening.Wait()
+	})
+	p.View(v)
+	p.Go(url)
+	return p
+}
+
+// OpenFile is Open of a file.
+func OpenFile(t testing.TB, name string, v View) *Page {
+	t.Helper()
+	return Open(t, FileURL(t, name), v)
+}
+
+// FileURL is the address of a file, to which "#" and more may be appended.
+func FileURL(t testing.TB, name string) string {
+	t.Helper()
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + abs
+}
+
+// do runs steps.
+func (p *Page) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	if err := chromedp.Do(p.ctx, steps...); err != nil {
+		p.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// View changes how the page is looked at.
+func (p *Page) View(v View) {
+	p.t.Helper()
+	if v.Width == 0 {
+		v.Width = 1280
+	}
+	if v.Height == 0 {
+		v.Height = 800
+	}
+	var o []chromedp.EmulateViewportOption
+	if v.Mobile {
+		o = append(o, chromedp.EmulateMobile, chromedp.EmulateTouch)
+	}
+	p.do("view", chromedp.EmulateViewport(v.Width, v.Height, o...))
+	scheme := "light"
+	if v.Dark {
+		scheme = "dark"
+	}
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"},
+		},
+	})
+	if err != nil {
+		p.t.Fatalf("view: %v", err)
+	}
+}
+
+// Go goes to an address and waits until it is loaded.
+func (p *Page) Go(url string) {
+	p.t.Helper()
+	p.do("open "+url, chromedp.Navigate(url))
+}
+
+// Reload loads the page anew.
+func (p *Page) Reload() {
+	p.t.Helper()
+	p.do("reload", chromedp.Reload())
+}
+
+// Do runs JavaScript, which may await.
+func (p *Page) Do(js string) {
+	p.t.Helper()
+	Eval[bool](p, "(async()=>{"+js+"\nreturn true})()")
+}
+
+// Eval returns the value of a JavaScript expression, or what it is a promise of.
+func Eval[T any](p *Page, js string) T {
+	p.t.Helper()
+	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("evaluate %s: %v", shorten(js), err)
+	}
+	return v
+}
+
+// Wait waits until a JavaScript expression is true.
+func (p *Page) Wait(js string) {
+	p.t.Helper()
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](js,
+		chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience/2)))
+	if err != nil {
+		p.t.Fatalf("wait for %s: %v", shorten(js), err)
+	}
+}
+
+// Click clicks at a point of the viewport, in CSS pixels.
+func (p *Page) Click(x, y float64) {
+	p.t.Helper()
+	p.do("click", chromedp.MouseClickXY(x, y))
+}
+
+// ClickOn clicks in the middle of the first element that the CSS selector
+// chooses.
+func (p *Page) ClickOn(selector string) {
+	p.t.Helper()
+	at := p.Box(selector)
+	p.Click(at.X+at.Width/2, at.Y+at.Height/2)
+}
+
+// Hover moves the mouse to a point of the viewport.
+func (p *Page) Hover(x, y float64) {
+	p.t.Helper()
+	p.do("hover", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
+}
+
+// Box is where something is seen in the viewport, in CSS pixels.
+type Box struct{ X, Y, Width, Height float64 }
+
+// Box returns where the first element is that the CSS selector chooses, after
+// scrolling it into view.
+func (p *Page) Box(selector string) Box {
+	p.t.Helper()
+	return Eval[Box](p, `(() => {
+		const e = document.querySelector(`+quote(selector)+`)
+		if (!e) throw new Error('nothing is ' + `+quote(selector)+`)
+		e.scrollIntoView({block: 'nearest', inline: 'nearest', behavior: 'instant'})
+		const r = e.getBoundingClientRect()
+		return {X: r.x, Y: r.y, Width: r.width, Height: r.height}
+	})()`)
+}
+
+// Keys presses keys, one after the other.
+func (p *Page) Keys(keys string) {
+	p.t.Helper()
+	p.do("press keys", chromedp.KeyEvent(keys))
+}
+
+// Ctrl presses a key with the control key held.
+func (p *Page) Ctrl(key string) {
+	p.t.Helper()
+	p.do("press ctrl-"+key, chromedp.KeyEvent(key, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+}
+
+// Back goes back in the tab's history.
+func (p *Page) Back() {
+	p.t.Helper()
+	p.Do("history.back()")
+}
+
+// Errors returns the page's errors so far, those of what it has put off for the
+// moment included, and forgets them.
+func (p *Page) Errors() []string {
+	_, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](
+		"new Promise(done => setTimeout(() => { console.debug('"+mark+"'); done(true) }, 0))", chromedp.EvalAwaitPromise))
+	if err == nil {
+		select {
+		case <-p.seen:
+		case <-p.ctx.Done():
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.errors
+	p.errors = nil
+	return e
+}
+
+// Screenshot keeps a picture of the viewport as .build/screenshots/NAME.png, at
+// the top of the repository.
+func (p *Page) Screenshot(name string) {
+	p.t.Helper()
+	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatalf("screenshot %s: %v", name, err)
+	}
+	dir := filepath.Join(top(p.t), ".build", "screenshots")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// top is the directory of go.mod.
+func top(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("there is no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(s) + "'"
+}
+
+func shorten(js string) string {
+	if len(js) > 200 {
+		return js[:200] + " …"
+	}
+	return js
+}
