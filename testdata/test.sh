@@ -75,12 +75,18 @@ find_browser() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome
 }
 
+# Chromium, by the names that the tests know.
+find_browser() {
+	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome
+}
+
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
 	for program in gcc g++ ld objcopy perl git dwz; do
 		have $program || missing+=($program)
 	done
+	find_browser || missing+=(chromium)
 	find_browser || missing+=(chromium)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	if [ "$(id -u)" != 0 ] || ! have apt-get; then
@@ -94,6 +100,8 @@ install_needs() {
 	else
 		packages+=(linux-tools-generic)
 	fi
+	# Ubuntu has it as a snap only.
+	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
 	# Ubuntu has it as a snap only.
 	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
