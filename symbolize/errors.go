@@ -63,6 +63,31 @@ func (e *BuildIDError) Error() string {
 	return fmt.Sprintf("%s has build id %s, recorded %s", e.Path, e.Found, e.Recorded)
 }
 
+// A BootImageError reports a kernel as it is booted, which has no symbols.
+type BootImageError struct {
+	Path    string
+	Format  string // "bzImage"
+	BuildID string // hexadecimal; empty if it has none
+}
+
+func (e *BootImageError) Error() string {
+	is := ""
+	if e.BuildID != "" {
+		is = " with build id " + e.BuildID
+	}
+	return fmt.Sprintf("%s is a kernel to boot (%s)%s and has no symbols: these are in the vmlinux that it was made of", e.Path, e.Format, is)
+}
+
+// A VmlinuxError says why Options.Vmlinux cannot be used: a *BuildIDError, a
+// *BootImageError, or what is wrong with the file.
+type VmlinuxError struct {
+	Path string
+	Err  error
+}
+
+func (e *VmlinuxError) Error() string { return e.Err.Error() }
+func (e *VmlinuxError) Unwrap() error { return e.Err }
+
 // moreTelling returns which of two reasons to report, of several places looked
 // at in turn: a wrong build id before a lack of permission, any other failure
 // before the mere absence of a file, and of equals the first.

@@ -56,21 +56,19 @@ func (s *Symbolizer) loadVmlinux(f *os.File, path string) (*vmlinux, error) {
 // givenVmlinux names m by Options.Vmlinux, and what that does not cover (BPF
 // programs, say) by kallsyms.
 func (s *Symbolizer) givenVmlinux(m Mapping) (Table, error) {
-	v, err := s.kernels.get("", func() (*vmlinux, error) {
-		f, _, err := regular.Open("", s.opts.Vmlinux)
-		if err != nil {
-			return nil, err
-		}
-		return s.loadVmlinux(f, s.opts.Vmlinux)
-	})
+	v, err := s.kernels.get("", s.openVmlinux)
 	if err != nil {
-		return nil, err
+		var image *BootImageError
+		if id := s.kernelBuildID(m); errors.As(err, &image) && id != "" && trimBuildID(id) != trimBuildID(image.BuildID) {
+			err = &BuildIDError{Path: image.Path, Recorded: id, Found: image.BuildID}
+		}
+		return nil, &VmlinuxError{s.opts.Vmlinux, err}
 	}
 	names, _ := s.kallsymsTable(m) // its errors matter only without a vmlinux
 	if id, found := s.kernelBuildID(m), hex.EncodeToString(v.file.BuildID()); id != "" && trimBuildID(id) != trimBuildID(found) {
 		wrong := &BuildIDError{Path: v.path, Recorded: id, Found: found}
 		if !s.opts.Force {
-			return nil, wrong
+			return nil, &VmlinuxError{s.opts.Vmlinux, wrong}
 		}
 		s.override(wrong)
 	}
@@ -86,6 +84,28 @@ func (s *Symbolizer) givenVmlinux(m Mapping) (Table, error) {
 		t.file = nil
 	}
 	return t, nil
+}
+
+// openVmlinux reads Options.Vmlinux.
+func (s *Symbolizer) openVmlinux() (*vmlinux, error) {
+	path := s.opts.Vmlinux
+	f, _, err := regular.Open("", path)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.loadVmlinux(f, path)
+	if !errors.Is(err, elfsym.ErrNotELF) {
+		return v, err
+	}
+	if f, _, err = regular.Open("", path); err != nil {
+		return nil, err
+	}
+	defer f.Close() // it is only read
+	image, err := elfsym.ReadBootImage(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not an ELF file, nor a kernel to boot: %w", path, err)
+	}
+	return nil, &BootImageError{path, image.Format, hex.EncodeToString(image.BuildID)}
 }
 
 // override notes once that a file was used although it is another one.

@@ -2,8 +2,10 @@ package symbolize
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -142,6 +144,48 @@ func TestVmlinuxOfAnotherBuild(t *testing.T) {
 		s := New(Options{Vmlinux: path, Foreign: true})
 		if _, err := chain(t, s, m, 1); err == nil {
 			t.Errorf("%s taken for a vmlinux", path)
+		}
+		s.Close()
+	}
+}
+
+// TestBootImage: a bzImage is known for what it is, the recorded kernel or
+// another, and is refused for having no symbols.
+func TestBootImage(t *testing.T) {
+	path, id, addrs := miniature(t)
+	vmlinux, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(vmlinux); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	// Documentation/arch/x86/boot.rst: one sector of setup code, then the payload.
+	image := make([]byte, 2*512)
+	image[0x1f1] = 1
+	copy(image[0x202:], "HdrS")
+	binary.LittleEndian.PutUint32(image[0x24c:], uint32(packed.Len()))
+	vmlinuz := filepath.Join(t.TempDir(), "vmlinuz")
+	if err := os.WriteFile(vmlinuz, append(image, packed.Bytes()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := "00112233445566778899aabbccddeeff00112233"
+	for _, tt := range []struct {
+		recorded string
+		want     error
+	}{
+		{id, &BootImageError{vmlinuz, "bzImage", id}},
+		{"", &BootImageError{vmlinuz, "bzImage", id}},
+		{other, &BuildIDError{vmlinuz, other, id}},
+	} {
+		s := New(Options{Vmlinux: vmlinuz, Foreign: true, Force: true})
+		m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: tt.recorded, Offset: addrs["_text"]}
+		got, err := chain(t, s, m, addrs["vfs_read"])
+		var given *VmlinuxError
+		if got != "" || !errors.As(err, &given) || given.Error() != tt.want.Error() {
+			t.Errorf("recorded %q: %q, %v, want %v", tt.recorded, got, err, tt.want)
 		}
 		s.Close()
 	}

@@ -97,10 +97,15 @@ func (p *profile) name(ctx context.Context, sym *symbolize.Symbolizer, o *symbol
 		return err
 	}
 	for _, m := range missing {
-		var other *symbolize.BuildIDError
-		if k := p.set.Mappings[m.Mapping].Kind; o.vmlinux != "" && k == stacks.KindKernel && errors.As(m.Err, &other) {
-			return fmt.Errorf("%w: use the vmlinux of the recorded kernel, or --force", other)
+		var given *symbolize.VmlinuxError
+		if !errors.As(m.Err, &given) {
+			continue
 		}
+		var other *symbolize.BuildIDError
+		if errors.As(given, &other) {
+			return fmt.Errorf("--vmlinux: %w: use the vmlinux of the recorded kernel, or --force", other)
+		}
+		return fmt.Errorf("--vmlinux: %w", given)
 	}
 	for _, other := range sym.Overridden() {
 		p.warn(fmt.Sprintf("names may be wrong: %v", other))

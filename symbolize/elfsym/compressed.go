@@ -9,7 +9,8 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+	"github.com/pierrec/lz4/v4"
+	"github.com/therootcompany/xz"
 )
 
 // maxUnpacked bounds a file that is unpacked in memory; the largest modules with
@@ -42,7 +43,8 @@ func FromCompressed(f *os.File, path string, opts Options) (*File, error) {
 	return file, nil
 }
 
-// compression returns "gzip", "xz", "zstd", or "" by the first bytes of a file.
+// compression returns "gzip", "xz", "zstd", "lz4", or "" by the first bytes of a
+// file. lz4 is what kernels are packed with, its legacy format.
 func compression(magic []byte) string {
 	switch {
 	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
@@ -51,6 +53,8 @@ func compression(magic []byte) string {
 		return "xz"
 	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")):
 		return "zstd"
+	case bytes.HasPrefix(magic, []byte("\x02\x21\x4c\x18")):
+		return "lz4"
 	}
 	return ""
 }
@@ -69,10 +73,11 @@ func unpack(r io.Reader, kind string, limit int64) ([]byte, error) {
 		}
 		in = z
 	case "xz":
-		z, err := xz.ReaderConfig{SingleStream: true}.NewReader(r)
+		z, err := xz.NewReader(r, maxWindow)
 		if err != nil {
 			return nil, err
 		}
+		z.Multistream(false)
 		in = z
 	case "zstd":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
@@ -81,6 +86,8 @@ func unpack(r io.Reader, kind string, limit int64) ([]byte, error) {
 		}
 		defer z.Close()
 		in = z
+	case "lz4":
+		in = lz4.NewReader(r)
 	}
 	if in == nil {
 		return nil, errors.New("unknown compression")

@@ -600,7 +600,7 @@ func FuzzNew(f *testing.F) {
 
 func FuzzUnpack(f *testing.F) {
 	plain := strings.Repeat("what modules are made of ", 100)
-	for kind, command := range map[string][]string{"gzip": {"gzip", "-c"}, "xz": {"xz", "-c"}, "zstd": {"zstd", "-qc"}} {
+	for kind, command := range map[string][]string{"gzip": {"gzip", "-c"}, "xz": {"xz", "-c"}, "zstd": {"zstd", "-qc"}, "lz4": {"lz4", "-lc"}} {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Stdin = strings.NewReader(plain)
 		if packed, err := cmd.Output(); err == nil {

@@ -27,6 +27,9 @@ import (
 // found either; what it exports may still have names.
 var ErrStripped = errors.New("no symbol table (stripped)")
 
+// ErrNotELF reports a file of another format.
+var ErrNotELF = errors.New("not an ELF file")
+
 // ErrNotRegular reports a path that leads to something other than a regular
 // file; such a path is never opened.
 var ErrNotRegular = regular.ErrNotRegular

@@ -30,7 +30,7 @@ func checkHeader(r io.ReaderAt) error {
 		return fmt.Errorf("ELF header: %w", err)
 	}
 	if string(b[:4]) != elf.ELFMAG {
-		return errors.New("not an ELF file")
+		return ErrNotELF
 	}
 	var order binary.ByteOrder
 	switch elf.Data(b[elf.EI_DATA]) {
