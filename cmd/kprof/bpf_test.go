@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"kprof/perfevent/livetest"
+)
+
+// during records the whole machine, or what args say, while f runs. It starts
+// when everything records.
+func during(t *testing.T, args []string, f func()) {
+	t.Helper()
+	dir := t.TempDir()
+	ready, done := filepath.Join(dir, "ready"), filepath.Join(dir, "done")
+	wait := fmt.Sprintf(": >%s; while [ ! -e %s ]; do sleep 0.05; done", ready, done)
+	c := kprof(t, slices.Concat([]string{"record"}, args, []string{"--", "sh", "-c", wait})...)
+	var said bytes.Buffer
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	finish := sync.OnceValue(func() error {
+		if err := os.WriteFile(done, nil, 0o600); err != nil {
+			t.Error(err)
+			c.Process.Kill()
+		}
+		return c.Wait()
+	})
+	defer finish()
+	waitFor(t, "the command", func() bool { _, err := os.Stat(ready); return err == nil })
+	f()
+	if err := finish(); err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+}
+
+// spinBPF loads a BPF program, has the kernel run it for a while, and unloads it.
+func spinBPF(t *testing.T, name string) {
+	t.Helper()
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Name: name, Type: ebpf.SocketFilter, License: "MIT",
+		Instructions: asm.Instructions{
+			asm.Mov.Imm(asm.R0, 50000),
+			asm.Sub.Imm(asm.R0, 1).WithSymbol("loop"),
+			asm.JNE.Imm(asm.R0, 0, "loop"),
+			asm.Return(),
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	for begun := time.Now(); time.Since(begun) < 300*time.Millisecond; {
+		if _, err := prog.Run(&ebpf.RunOptions{Data: make([]byte, 64), Repeat: 200}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLiveBPF names programs that were loaded, sampled and unloaded while it
+// recorded, one after the other, perhaps at the same address.
+func TestLiveBPF(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	if jit, err := os.ReadFile("/proc/sys/net/core/bpf_jit_enable"); err != nil || bytes.Equal(jit, []byte("0\n")) {
+		t.Skip("needs BPF programs to be compiled (net.core.bpf_jit_enable)")
+	}
+	names := []string{"kprof_first", "kprof_second", "kprof_third"}
+	for _, ending := range []string{".data", ".folded"} {
+		out := filepath.Join(t.TempDir(), "bpf"+ending)
+		during(t, []string{"-a", "-e", "cpu-clock:k", "-F", "999", "-o", out}, func() {
+			for _, name := range names {
+				spinBPF(t, name)
+			}
+		})
+		folded, err := kprof(t, "convert", "-f", "folded", out).Output()
+		if ending == ".folded" {
+			folded, err = os.ReadFile(out)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			n := 0
+			for _, m := range regexp.MustCompile(`(?m);bpf_prog_[0-9a-f]{16}_`+name+` (\d+)$`).FindAllSubmatch(folded, -1) {
+				k, err := strconv.Atoi(string(m[1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				n += k
+			}
+			// Folded stacks have samples or nanoseconds.
+			if n < 10 {
+				t.Errorf("%s: %s has %d samples in\n%s", ending, name, n, folded)
+			}
+		}
+	}
+}
