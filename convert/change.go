@@ -75,6 +75,12 @@ func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		o.file, o.kind = kernelObject(m.File)
 	default:
 		o.kind = userKind(m.File)
+		if m.Flags&mapHugeTLB != 0 {
+			o.kind = stacks.KindAnon
+		}
+		if o.kind == stacks.KindVDSO {
+			c.area.off = 0 // Linux 3.2 says its address
+		}
 		if o.kind != stacks.KindAnon && m.BuildID == "" {
 			o.maj, o.min, o.ino, o.gen = m.Maj, m.Min, m.Ino, m.InoGen
 		}
@@ -82,6 +88,9 @@ func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 	c.area.obj = tl.object(o)
 	tl.pending = append(tl.pending, c)
 }
+
+// mapHugeTLB is MAP_HUGETLB of mmap(2): memory, whatever the name.
+const mapHugeTLB = 0x40000
 
 // ksymbol adds or removes a piece of code in the kernel.
 func (tl *timeline) ksymbol(k abi.Ksymbol, t uint64) {

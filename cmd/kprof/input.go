@@ -51,8 +51,6 @@ func openInput(name string) (*os.File, error) {
 		return nil, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
 	case err != nil:
 		return nil, err
-	case st.IsDir():
-		return nil, fmt.Errorf("%s is a directory, not a recording", name)
 	case st.Mode()&os.ModeNamedPipe != 0:
 		return openPipe(name)
 	}
@@ -84,14 +82,17 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 	}
 	var in io.Reader = f
 	var head []byte
-	if st.Mode().IsRegular() {
+	switch {
+	case st.IsDir():
+		head = []byte{0} // no profile, in any case
+	case st.Mode().IsRegular():
 		head = make([]byte, 8)
 		n, err := f.ReadAt(head, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		head = head[:n]
-	} else {
+	default:
 		b := bufio.NewReaderSize(f, 1<<16)
 		if head, err = b.Peek(8); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
@@ -112,6 +113,7 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 	if err != nil {
 		return nil, err
 	}
+	defer r.Close()
 	return loadRecording(ctx, r, st.ModTime(), opts, sym)
 }
 

@@ -86,21 +86,21 @@ func (z *inflaterOutput) Write(p []byte) (int, error) {
 }
 
 // records decompresses the payload of one record and passes each whole record
-// found in it to emit, until that returns false.
-func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Record) bool) (bool, error) {
+// found in it to emit, until that returns an error.
+func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Record) error) error {
 	z.in, z.off = payload, off
 	z.budget += inflateRatio * int64(len(payload))
 	var rec Record
 	for {
 		block, ok := z.next()
 		if !ok {
-			return false, &TruncatedError{off, fmt.Sprintf("compressed records do not decompress: %v", z.err)}
+			return &TruncatedError{Offset: off, Reason: fmt.Sprintf("compressed records do not decompress: %v", z.err)}
 		}
 		if block == nil {
-			return true, nil // wants input that only the next record has
+			return nil // wants input that only the next record has
 		}
 		if z.budget -= int64(len(block)); z.budget < 0 {
-			return false, &TruncatedError{off, fmt.Sprintf("compressed records decompress to more than %d times their size", inflateRatio)}
+			return &TruncatedError{Offset: off, Reason: fmt.Sprintf("compressed records decompress to more than %d times their size", inflateRatio)}
 		}
 		z.out = append(z.out, block...)
 		b := z.out
@@ -108,14 +108,14 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 			h := abi.DecodeHeader(b, o)
 			size := int(h.Size)
 			if size < abi.HeaderSize {
-				return false, &TruncatedError{off, fmt.Sprintf("record of type %d in a compressed one says its size is %d", uint32(h.Type), size)}
+				return &TruncatedError{Offset: off, Reason: fmt.Sprintf("record of type %d in a compressed one says its size is %d", uint32(h.Type), size)}
 			}
 			if len(b) < size {
 				break
 			}
 			rec = Record{Header: h, Offset: off, Payload: b[abi.HeaderSize:size:size]}
-			if !emit(&rec) {
-				return false, nil
+			if err := emit(&rec); err != nil {
+				return err
 			}
 			b = b[size:]
 		}
@@ -128,7 +128,7 @@ func (z *inflater) end() error {
 	if len(z.out) == 0 {
 		return io.EOF
 	}
-	return &TruncatedError{z.off, fmt.Sprintf("%d bytes are left of a record in compressed ones", len(z.out))}
+	return &TruncatedError{Offset: z.off, Reason: fmt.Sprintf("%d bytes are left of a record in compressed ones", len(z.out))}
 }
 
 // compressedPayload returns the zstd bytes of a COMPRESSED or COMPRESSED2

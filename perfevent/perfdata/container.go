@@ -31,6 +31,7 @@ type fileHeader struct {
 const (
 	pipeHeaderSize = 16
 	fileHeaderSize = 104
+	oldHeaderSize  = 72 // before Linux 2.6.31, without the set of features
 )
 
 var (
@@ -68,24 +69,28 @@ func headerOrder(b []byte) (o abi.Order, pipe bool, err error) {
 // file's.
 func readFileHeader(r io.ReaderAt, o abi.Order, size int64) (fileHeader, error) {
 	var b [fileHeaderSize]byte
-	if n, err := r.ReadAt(b[:], 0); err != nil && (!errors.Is(err, io.EOF) || n < fileHeaderSize) {
-		if errors.Is(err, io.EOF) {
-			return fileHeader{}, fmt.Errorf("perf.data header: %w", &TruncatedError{int64(n), fmt.Sprintf("%d of %d bytes", n, fileHeaderSize)})
-		}
+	n, err := r.ReadAt(b[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return fileHeader{}, fmt.Errorf("read perf.data header: %w", err)
+	}
+	want := fileHeaderSize
+	if o.Uint64(b[8:]) == oldHeaderSize {
+		want = oldHeaderSize
+		clear(b[oldHeaderSize:])
+	}
+	if n < want {
+		return fileHeader{}, fmt.Errorf("perf.data header: %w", &TruncatedError{Offset: int64(n), Reason: fmt.Sprintf("%d of %d bytes", n, want)})
 	}
 	sec := func(at int) section { return section{o.Uint64(b[at:]), o.Uint64(b[at+8:])} }
 	h := fileHeader{
 		order: o, size: o.Uint64(b[8:]), attrSize: o.Uint64(b[16:]),
 		attrs: sec(24), data: sec(40), // 56 is event_types, unused since Linux 3.10
 	}
-	for i := range h.features {
-		h.features[i] = featureWord(o, b[72+8*i:])
-	}
+	h.features = featureSet(o, b[oldHeaderSize:])
 	switch {
 	case h.attrSize < abi.AttrSizeVer0+16 || h.attrSize > maxAttrEntry:
 		return h, fmt.Errorf("perf.data header: attributes of %d bytes; was the recording ended properly?", h.attrSize)
-	case h.data.off < fileHeaderSize && h.data.off != 0, h.data.off > uint64(size):
+	case h.data.off < uint64(want) && h.data.off != 0, h.data.off > uint64(size):
 		return h, fmt.Errorf("perf.data header: data at offset %d of a file of %d bytes", h.data.off, size)
 	case h.attrs.off > uint64(size):
 		return h, fmt.Errorf("perf.data header: attributes at offset %d of a file of %d bytes", h.attrs.off, size)
@@ -95,16 +100,25 @@ func readFileHeader(r io.ReaderAt, o abi.Order, size int64) (fileHeader, error) 
 
 const maxAttrEntry = 4096 + 16
 
-// featureWord reads a word of the feature bit set, an array of unsigned long:
-// in a big-endian recording of a 32-bit kernel its halves are the other way
-// round (perf's header.c, perf_file_header__read). No kernel has had so many
-// features that the upper half of a word is used without the lower.
-func featureWord(o abi.Order, b []byte) uint64 {
-	v := o.Uint64(b)
-	if o == abi.BigEndian && uint32(v) == 0 {
-		v = bits.RotateLeft64(v, 32)
+// featureSet reads the set of features, an array of unsigned long: in a
+// big-endian recording of a 32-bit perf the halves of each word are the other way
+// round. Which it is shows HOSTNAME, which perf has always written since Linux
+// 2.6.38 (perf's header.c, perf_file_header__read); of an older one, that the low
+// halves alone are used.
+func featureSet(o abi.Order, b []byte) (s FeatureSet) {
+	for i := range s {
+		s[i] = o.Uint64(b[8*i:])
 	}
-	return v
+	if o == abi.BigEndian && !s.Has(FeatureHostname) {
+		swapped := s
+		for i, w := range swapped {
+			swapped[i] = bits.RotateLeft64(w, 32)
+		}
+		if swapped.Has(FeatureHostname) || uint32(s[0]) == 0 {
+			return swapped
+		}
+	}
+	return s
 }
 
 // bounded cuts a section to what lies within the file, reporting whether it had

@@ -79,6 +79,15 @@ func (s *EventSet) OfOther(payload []byte) *Event {
 	return s.of(s.Order.Uint64(payload[len(payload)-s.trailOff:]))
 }
 
+// updated returns the event that an EVENT_UPDATE record means by id: the only
+// one, whatever the id, as events without ids of their own have 0.
+func (s *EventSet) updated(id uint64) *Event {
+	if len(s.Events) == 1 {
+		return s.Events[0]
+	}
+	return s.of(id)
+}
+
 func (s *EventSet) of(id uint64) *Event {
 	if id == 0 {
 		return s.first()

@@ -29,7 +29,8 @@ type Reader struct {
 	BadFeatures []error
 
 	header fileHeader
-	file   *os.File    // to be closed, nil if not ours
+	files  []*os.File  // to be closed
+	parts  []part      // more files with records, of a recording in a directory
 	at     io.ReaderAt // nil when the input cannot be read twice
 	size   int64       // of at
 	pipe   io.Reader   // what follows the pipe header, without at
@@ -43,7 +44,7 @@ type Reader struct {
 	provisional  map[int]bool      // events named by nothing but their attribute
 }
 
-// Open opens the recording in the named file.
+// Open opens the recording in the named file or directory.
 func Open(name string) (*Reader, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -51,15 +52,15 @@ func Open(name string) (*Reader, error) {
 	}
 	r, err := NewReader(f)
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
-	r.file = f
+	r.files = append(r.files, f)
 	return r, nil
 }
 
 // NewReader returns a reader of the recording in r. If r is a regular file it is
-// read with ReadAt, from its start.
+// read with ReadAt, from its start; if it is a directory, the files in it are
+// opened by the name that r was opened by, and closed by Close.
 func NewReader(r io.Reader) (*Reader, error) {
 	if f, ok := r.(*os.File); ok {
 		st, err := f.Stat()
@@ -67,7 +68,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 			return nil, err
 		}
 		if st.IsDir() {
-			return nil, errors.New("is a directory, not a recording")
+			return openDir(f.Name())
 		}
 		if st.Mode().IsRegular() {
 			return NewReaderAt(f, st.Size())
@@ -140,14 +141,14 @@ func (r *Reader) openFile(o abi.Order) error {
 	return nil
 }
 
-// Close closes the file, if Open opened it.
+// Close closes the files that the reader opened.
 func (r *Reader) Close() error {
-	if r.file == nil {
-		return nil
+	var err error
+	for _, f := range r.files {
+		err = errors.Join(err, f.Close())
 	}
-	f := r.file
-	r.file = nil
-	return f.Close()
+	r.files = nil
+	return err
 }
 
 // Order is the byte order of the recording.
@@ -174,7 +175,8 @@ func (r *Reader) DataRange() (lo, hi int64, ok bool) {
 // mode brings as records are taken up on the way; those records are seen too.
 //
 // The *Record is reused. A recording that ends inside a record ends the walk
-// with a *TruncatedError; any other error ends it as well.
+// with a *TruncatedError, in a directory after the files that remain; any other
+// error ends it as well.
 func (r *Reader) Records() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		s, err := r.open()
@@ -183,7 +185,17 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 			return
 		}
 		w := walk{r: r, s: s, yield: yield, takeUp: r.header.pipe}
-		w.run()
+		truncated, ok := w.run()
+		for i := 0; i < len(r.parts) && ok; i++ {
+			var t *TruncatedError
+			w.s = newSectionStream(r.parts[i].at, r.header.order, 0, r.parts[i].size)
+			if t, ok = w.run(); t != nil && truncated == nil {
+				t.File, truncated = r.parts[i].name, t
+			}
+		}
+		if ok && truncated != nil {
+			yield(nil, truncated)
+		}
 	}
 }
 
@@ -209,82 +221,97 @@ type walk struct {
 	yield  func(*Record, error) bool
 	takeUp bool // the header records of pipe mode
 	place  int64
-	z      *inflater
 }
 
-func (w *walk) run() {
+// run reads w.s to its end and reports whether to go on. A file that ends too
+// early is no reason not to.
+func (w *walk) run() (*TruncatedError, bool) {
+	err := w.records()
+	var truncated *TruncatedError
+	switch {
+	case errors.As(err, &truncated):
+		return truncated, true
+	case err == errStopped:
+		return nil, false
+	case err != nil:
+		w.yield(nil, err)
+		return nil, false
+	}
+	return nil, true
+}
+
+// errStopped says that no more records are wanted.
+var errStopped = errors.New("stopped")
+
+// records hands out the records of w.s.
+func (w *walk) records() error {
+	var z *inflater
 	defer func() {
-		if w.z != nil {
-			w.z.close()
+		if z != nil {
+			z.close()
 		}
 	}()
 	var rec Record
 	for {
 		err := w.s.next(&rec)
-		if err == io.EOF && w.z != nil {
-			err = w.z.end()
+		if err == io.EOF && z != nil {
+			err = z.end()
 		}
 		if err == io.EOF {
-			return
+			return nil
 		}
 		if err != nil {
-			w.yield(nil, err)
-			return
+			return err
 		}
-		switch rec.Type {
-		case abi.RecordCompressed, abi.RecordCompressed2:
-			if w.z == nil {
-				w.z = newInflater()
+		if rec.Type != abi.RecordCompressed && rec.Type != abi.RecordCompressed2 {
+			if err := w.one(&rec); err != nil {
+				return err
 			}
-			more, err := w.z.records(compressedPayload(&rec, w.s.order), rec.Offset, w.s.order, w.one)
-			if err != nil {
-				w.yield(nil, err)
-				return
-			}
-			// The compressed record itself is counted, without its payload.
-			rec.Payload = nil
-			if !more || !w.yield(&rec, nil) {
-				return
-			}
-		default:
-			if !w.one(&rec) {
-				return
-			}
+			continue
+		}
+		if z == nil {
+			z = newInflater()
+		}
+		if err := z.records(compressedPayload(&rec, w.s.order), rec.Offset, w.s.order, w.one); err != nil {
+			return err
+		}
+		// The compressed record itself is counted, without its payload.
+		rec.Payload = nil
+		if !w.yield(&rec, nil) {
+			return errStopped
 		}
 	}
 }
 
 // one hands out a record, after taking up what it tells of the recording if no
 // earlier walk has.
-func (w *walk) one(rec *Record) bool {
+func (w *walk) one(rec *Record) error {
 	w.place++
 	if rec.Type < abi.RecordHeaderAttr {
-		return w.yield(rec, nil)
+		if !w.yield(rec, nil) {
+			return errStopped
+		}
+		return nil
 	}
 	takeUp := w.takeUp && w.place > w.r.taken
 	trail, err := w.r.trailing(rec)
-	if takeUp && err == nil {
-		if err = w.r.takeUp(rec); err == nil {
-			w.r.taken = w.place
-		}
-	}
 	if err != nil {
-		w.yield(nil, err)
-		return false
+		return err
+	}
+	if takeUp {
+		if err := w.r.takeUp(rec); err != nil {
+			return err
+		}
+		w.r.taken = w.place
 	}
 	if !w.yield(rec, nil) {
-		return false
+		return errStopped
 	}
 	switch {
 	case trail == 0:
+		return nil
 	case takeUp && rec.Type == abi.RecordHeaderTracingData:
-		err = w.r.readTracingData(w.s, trail)
-	default:
-		err = w.s.skip(trail)
+		return w.r.readTracingData(w.s, trail)
 	}
-	if err != nil {
-		w.yield(nil, err)
-		return false
-	}
-	return true
+	return w.s.skip(trail)
 }

@@ -20,9 +20,13 @@ type Record struct {
 type TruncatedError struct {
 	Offset int64  // where the record that cannot be read starts
 	Reason string // what is wrong with it
+	File   string // of a recording in a directory
 }
 
 func (e *TruncatedError) Error() string {
+	if e.File != "" {
+		return fmt.Sprintf("%s ends at offset %d: %s", e.File, e.Offset, e.Reason)
+	}
 	return fmt.Sprintf("recording ends at offset %d: %s", e.Offset, e.Reason)
 }
 
@@ -100,12 +104,12 @@ func (s *stream) next(rec *Record) error {
 		if s.hi == s.lo {
 			return io.EOF
 		}
-		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are left of a record's header", s.hi-s.lo)}
+		return &TruncatedError{Offset: s.off, Reason: fmt.Sprintf("%d bytes are left of a record's header", s.hi-s.lo)}
 	}
 	h := abi.DecodeHeader(s.buf[s.lo:], s.order)
 	size := int(h.Size)
 	if size < abi.HeaderSize {
-		return &TruncatedError{s.off, fmt.Sprintf("record of type %d says its size is %d", uint32(h.Type), size)}
+		return &TruncatedError{Offset: s.off, Reason: fmt.Sprintf("record of type %d says its size is %d", uint32(h.Type), size)}
 	}
 	ok, err = s.fill(size)
 	if err != nil {
@@ -113,10 +117,10 @@ func (s *stream) next(rec *Record) error {
 	}
 	if !ok && h.Type == abi.RecordFinishedRound && s.hi-s.lo == abi.HeaderSize {
 		// How Writer ends a commit: the body is beyond the data.
-		return &TruncatedError{s.off, "it was never closed, its recorder must have been killed"}
+		return &TruncatedError{Offset: s.off, Reason: "it was never closed, its recorder must have been killed"}
 	}
 	if !ok {
-		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are left of a record of %d", s.hi-s.lo, size)}
+		return &TruncatedError{Offset: s.off, Reason: fmt.Sprintf("%d bytes are left of a record of %d", s.hi-s.lo, size)}
 	}
 	rec.Header = h
 	rec.Offset = s.off
@@ -141,7 +145,7 @@ func (s *stream) skip(n int64) error {
 	s.off += m
 	switch {
 	case errors.Is(err, io.EOF):
-		return &TruncatedError{s.off, fmt.Sprintf("%d bytes are missing that belong to the record before", n-have-m)}
+		return &TruncatedError{Offset: s.off, Reason: fmt.Sprintf("%d bytes are missing that belong to the record before", n-have-m)}
 	case err != nil:
 		return fmt.Errorf("read at offset %d: %w", s.off, err)
 	}

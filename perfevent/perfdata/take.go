@@ -19,15 +19,15 @@ func (r *Reader) trailing(rec *Record) (int64, error) {
 	switch rec.Type {
 	case abi.RecordAuxtrace:
 		if len(p) < 8 {
-			return 0, &TruncatedError{rec.Offset, fmt.Sprintf("AUXTRACE record of %d bytes", len(p))}
+			return 0, &TruncatedError{Offset: rec.Offset, Reason: fmt.Sprintf("AUXTRACE record of %d bytes", len(p))}
 		}
 		if n := int64(o.Uint64(p)); n >= 0 {
 			return n, nil
 		}
-		return 0, &TruncatedError{rec.Offset, "AUXTRACE record of a negative size"}
+		return 0, &TruncatedError{Offset: rec.Offset, Reason: "AUXTRACE record of a negative size"}
 	case abi.RecordHeaderTracingData:
 		if len(p) < 4 {
-			return 0, &TruncatedError{rec.Offset, fmt.Sprintf("TRACING_DATA record of %d bytes", len(p))}
+			return 0, &TruncatedError{Offset: rec.Offset, Reason: fmt.Sprintf("TRACING_DATA record of %d bytes", len(p))}
 		}
 		return int64(o.Uint32(p)), nil
 	}
@@ -41,7 +41,7 @@ func (r *Reader) takeUp(rec *Record) error {
 	case abi.RecordHeaderAttr:
 		a, n, err := abi.DecodeAttr(p, o)
 		if err != nil {
-			return fmt.Errorf("attribute at offset %d: %w", rec.Offset, err)
+			return &TruncatedError{Offset: rec.Offset, Reason: err.Error()}
 		}
 		e := r.Events.Add(abi.Event{Attr: a, IDs: decodeIDs(p[n:], o)})
 		r.nameEvent(e)
@@ -90,8 +90,9 @@ func (r *Reader) updateEvent(p []byte) {
 	if len(p) < 16 || o.Uint64(p) != typeName {
 		return
 	}
-	if e := r.Events.OfID(o.Uint64(p[8:])); e != nil {
+	if e := r.Events.updated(o.Uint64(p[8:])); e != nil {
 		e.Name = cString(p[16:])
+		delete(r.provisional, e.Index)
 	}
 }
 
@@ -142,7 +143,7 @@ func (r *Reader) readTracingData(s *stream, n int64) error {
 	for n > 0 {
 		b, err := s.take(int(min(n, 1<<16)))
 		if err == io.ErrUnexpectedEOF {
-			return &TruncatedError{s.off, "inside the tracing data"}
+			return &TruncatedError{Offset: s.off, Reason: "inside the tracing data"}
 		}
 		if err != nil {
 			return err

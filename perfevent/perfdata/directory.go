@@ -1,0 +1,98 @@
+package perfdata
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A recording in a directory, as perf record --threads writes it, has its header,
+// features and side-band in a file "data", and the records of each CPU's ring in
+// "data.0", "data.1" and so on, which are nothing but records. That of perf record
+// --kcore has everything in "data". The feature DIR_FORMAT says which it is
+// (tools/perf/util/data.h).
+const (
+	dirHeader     = "data"
+	dirPart       = "data."
+	dirSingleFile = 2 // PERF_DIR_SINGLE_FILE
+)
+
+// part is a file of a recording in a directory that holds records alone.
+type part struct {
+	name string
+	at   io.ReaderAt
+	size int64
+}
+
+// openDir opens the recording in a directory.
+func openDir(dir string) (*Reader, error) {
+	f, err := openRegular(filepath.Join(dir, dirHeader))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("a directory without a recording: it has no file %q", dirHeader)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewReader(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dirHeader, err), f.Close())
+	}
+	r.files = append(r.files, f)
+	if r.Features.DirFormat == dirSingleFile {
+		return r, nil
+	}
+	if err := r.openParts(dir); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// openParts opens the files beside the header's, in the order of their numbers.
+func (r *Reader) openParts(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	numbers := map[string]uint64{}
+	var names []string
+	for _, e := range entries {
+		if n, ok := strings.CutPrefix(e.Name(), dirPart); ok {
+			if numbers[e.Name()], err = strconv.ParseUint(n, 10, 32); err == nil {
+				names = append(names, e.Name())
+			}
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(numbers[a], numbers[b]) })
+	for _, name := range names {
+		f, err := openRegular(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		r.files = append(r.files, f)
+		st, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		r.parts = append(r.parts, part{name, f, st.Size()})
+	}
+	return nil
+}
+
+// openRegular opens a file by a name that was found, not given: it must not be
+// something that an open waits for.
+func openRegular(name string) (*os.File, error) {
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return os.Open(name)
+}

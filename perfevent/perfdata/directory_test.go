@@ -1,0 +1,125 @@
+package perfdata_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
+)
+
+// writeDir writes a recording in a directory: what comes before the first round
+// goes into "data", and each round of its own into "data.0", "data.1" and so on.
+// It leaves out the last cut bytes of data.0.
+func writeDir(t *testing.T, text string, cut int) string {
+	t.Helper()
+	head, _, _ := strings.Cut(text, "round\n")
+	r := perftext.MustParse(head)
+	b, err := r.Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name string, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("data", b)
+	for i, b := range perftext.MustParse(text).Records(abi.LittleEndian)[1:] {
+		if i == 0 {
+			b = b[:len(b)-cut]
+		}
+		write("data."+string(rune('0'+i)), b)
+	}
+	write("data.txt", []byte("no part of it"))
+	return dir
+}
+
+const dirText = `
+event cycles type=hardware
+comm t=1 pid=1 comm=a
+round
+sample t=3 pid=1 user 0x30
+sample t=5 pid=1 user 0x50
+round
+sample t=2 pid=1 user 0x20
+`
+
+// walkDir returns the times of samples and the error that ended the walk.
+func walkDir(t *testing.T, dir string) (times []uint64, err error) {
+	t.Helper()
+	r, err := perfdata.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for rec, err := range r.Records() {
+		if err != nil {
+			return times, err
+		}
+		if rec.Type == abi.RecordSample {
+			var s abi.Sample
+			e := r.Events.OfSample(rec.Payload)
+			if err := e.Layout.DecodeSample(&s, rec.Misc, rec.Payload); err != nil {
+				t.Fatal(err)
+			}
+			times = append(times, s.Time)
+		}
+	}
+	return times, nil
+}
+
+// TestDirectory reads the files of a directory one after the other.
+func TestDirectory(t *testing.T) {
+	times, err := walkDir(t, writeDir(t, dirText, 0))
+	if diff := cmp.Diff([]uint64{3, 5, 2}, times); diff != "" || err != nil {
+		t.Errorf("error %v, times (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestDirectoryTruncated says which file ends too early, and reads the others.
+func TestDirectoryTruncated(t *testing.T) {
+	times, err := walkDir(t, writeDir(t, dirText, 3))
+	var te *perfdata.TruncatedError
+	if !errors.As(err, &te) || te.File != "data.0" || te.Offset == 0 {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]uint64{3, 2}, times); diff != "" {
+		t.Errorf("times (-want +got):\n%s", diff)
+	}
+}
+
+// TestDirectoryFIFO does not wait for somebody to write into what is no file.
+func TestDirectoryFIFO(t *testing.T) {
+	for _, name := range []string{"data", "data.2"} {
+		dir := writeDir(t, dirText, 0)
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := perfdata.Open(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("%s is a FIFO: error %v", name, err)
+			if err == nil {
+				r.Close()
+			}
+		}
+	}
+}
+
+// TestDirectoryWithout refuses a directory that is no recording.
+func TestDirectoryWithout(t *testing.T) {
+	if _, err := perfdata.Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "without a recording") {
+		t.Errorf("error %v", err)
+	}
+}
