@@ -117,6 +117,10 @@ type Options struct {
 	DebuginfodURLs  []string
 	DebuginfodCache string
 
+	// Keeper has files that the recording mapped, some of which may be nowhere
+	// else any more. nil for none. It stays open as long as the Symbolizer.
+	Keeper *Keeper
+
 	// Force uses Vmlinux although its build id is not the recorded one. See
 	// Symbolizer.Overridden.
 	Force bool

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,8 +35,8 @@ func (p place) String() string {
 	return filepath.Join(p.root, p.path)
 }
 
-// userTable finds the file of m: through a process that has it mapped, at its
-// recorded path, in perf's cache of build ids.
+// userTable finds the file of m: kept since it was mapped, through a process that
+// has it mapped, at its recorded path, in perf's cache of build ids.
 func (s *Symbolizer) userTable(m Mapping) (Table, error) {
 	if id := trimBuildID(m.BuildID); id != "" {
 		s.mu.Lock()
@@ -49,7 +50,17 @@ func (s *Symbolizer) userTable(m Mapping) (Table, error) {
 	if s.opts.Foreign && s.opts.Root == "" && m.BuildID == "" {
 		return nil, fmt.Errorf("%w, and without a build id", ErrForeign)
 	}
-	for _, p := range s.places(m) {
+	places := s.places(m)
+	if s.opts.Keeper != nil {
+		kept, err := s.opts.Keeper.place(&m)
+		switch {
+		case kept.path != "":
+			places = slices.Insert(places, 0, kept)
+		case err != nil && m.BuildID == "":
+			return nil, err // what is elsewhere may be another file
+		}
+	}
+	for _, p := range places {
 		t, err := s.file(p, m)
 		if err == nil {
 			return t, t.why

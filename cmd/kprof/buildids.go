@@ -7,6 +7,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/record"
+	"kprof/symbolize"
 )
 
 // buildIDs reads the build ids of the files that a recording maps, each as soon
@@ -20,9 +21,10 @@ import (
 type buildIDs struct {
 	layout abi.Layout
 	seen   map[mappedFile]bool
+	keeper *symbolize.Keeper // of the files themselves, nil for none
 
 	mu    sync.Mutex
-	queue []abi.Mmap
+	queue []event
 	wake  *sync.Cond // signalled when queue or over changes
 	over  bool
 	done  chan struct{} // closed when the queue has been worked off
@@ -36,12 +38,23 @@ type mappedFile struct {
 	ino, gen uint64
 }
 
+// event is what a side-band record says that concerns files.
+type event struct {
+	typ   abi.RecordType
+	mmap  abi.Mmap
+	first bool // map of this file
+	task  abi.Task
+}
+
 const kernelName = "[kernel.kallsyms]"
 
-func newBuildIDs(sideband *abi.Attr) *buildIDs {
+// newBuildIDs reads build ids of what a side-band with these attributes tells,
+// and shows maps and processes to a keeper too, which may be nil.
+func newBuildIDs(sideband *abi.Attr, keeper *symbolize.Keeper) *buildIDs {
 	b := &buildIDs{
 		layout: abi.NewLayout(sideband, abi.LittleEndian),
 		seen:   map[mappedFile]bool{},
+		keeper: keeper,
 		done:   make(chan struct{}),
 	}
 	b.wake = sync.NewCond(&b.mu)
@@ -52,21 +65,41 @@ func newBuildIDs(sideband *abi.Attr) *buildIDs {
 // take looks at a side-band record. It does not wait for files.
 func (b *buildIDs) take(rec []byte) {
 	h := abi.DecodeHeader(rec, abi.LittleEndian)
-	if h.Type != abi.RecordMmap && h.Type != abi.RecordMmap2 {
+	e := event{typ: h.Type}
+	var err error
+	switch payload := rec[abi.HeaderSize:]; h.Type {
+	case abi.RecordMmap, abi.RecordMmap2:
+		if e.mmap, err = b.layout.DecodeMmap(h, payload); err != nil {
+			return
+		}
+		f := mappedFile{e.mmap.File, e.mmap.Maj, e.mmap.Min, e.mmap.Ino, e.mmap.InoGen}
+		e.first = !b.seen[f]
+		b.seen[f] = true
+		if !e.first && b.keeper == nil {
+			return
+		}
+	case abi.RecordFork, abi.RecordExit:
+		if b.keeper == nil {
+			return
+		}
+		if e.task, err = b.layout.DecodeTask(payload); err != nil || e.task.PID != e.task.TID {
+			return
+		}
+	case abi.RecordComm:
+		if b.keeper == nil {
+			return
+		}
+		c, err := b.layout.DecodeComm(h, payload)
+		if err != nil || !c.Exec {
+			return
+		}
+		e.task.PID = c.PID
+	default:
 		return
 	}
-	m, err := b.layout.DecodeMmap(h, rec[abi.HeaderSize:])
-	if err != nil {
-		return
-	}
-	f := mappedFile{m.File, m.Maj, m.Min, m.Ino, m.InoGen}
-	if b.seen[f] {
-		return
-	}
-	b.seen[f] = true
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue = append(b.queue, m)
+	b.queue = append(b.queue, e)
 	b.wake.Signal()
 }
 
@@ -85,9 +118,34 @@ func (b *buildIDs) work() {
 			return
 		}
 		for i := range queue {
-			b.add(&queue[i])
+			e := &queue[i]
+			switch e.typ {
+			case abi.RecordFork:
+				b.keeper.Forked(int(e.task.PID), int(e.task.PPID))
+			case abi.RecordComm:
+				b.keeper.Executed(int(e.task.PID))
+			case abi.RecordExit:
+				b.keeper.Exited(int(e.task.PID))
+			default:
+				b.keep(&e.mmap)
+				if e.first {
+					b.add(&e.mmap)
+				}
+			}
 		}
 	}
+}
+
+// keep shows a map to the keeper.
+func (b *buildIDs) keep(m *abi.Mmap) {
+	if b.keeper == nil || m.PID <= 0 {
+		return
+	}
+	path, deleted := strings.CutSuffix(m.File, " (deleted)")
+	b.keeper.Mapped(symbolize.Map{
+		PID: int(m.PID), Start: m.Addr, Limit: m.Addr + m.Len, Path: path, Deleted: deleted,
+		Major: m.Maj, Minor: m.Min, Inode: m.Ino, Generation: m.InoGen,
+	})
 }
 
 func (b *buildIDs) add(m *abi.Mmap) {

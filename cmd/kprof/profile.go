@@ -64,6 +64,8 @@ type symbolOptions struct {
 	foreign  bool   // not recorded by this kernel since it booted
 	none     bool   // nothing is to be named
 	recorded []byte // kallsyms that the recording brings, nil for none
+
+	keeper *symbolize.Keeper // of files that were mapped, nil for none
 }
 
 // symbolizer returns what names frames as the flags and the recording say.
@@ -76,6 +78,7 @@ func (o *symbolOptions) symbolizer() *symbolize.Symbolizer {
 		Vmlinux:      o.vmlinux,
 		Force:        o.force,
 		Release:      o.release,
+		Keeper:       o.keeper,
 		Inline:       o.inline,
 		Lines:        o.lines,
 

@@ -12,6 +12,7 @@ import (
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/symbolize"
 )
 
 // session opens the events, records until ctx ends, for which stop is to be
@@ -46,7 +47,12 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		messagef("%s", n)
 	}
 	events := s.Events()
-	builds = newBuildIDs(&events[len(events)-1].Attr)
+	var keeper *symbolize.Keeper
+	if out.format != formatData {
+		keeper = symbolize.NewKeeper()
+		defer keeper.Close()
+	}
+	builds = newBuildIDs(&events[len(events)-1].Attr, keeper)
 	sink, err := f.newSink(out, events, builds, symbols)
 	if err != nil {
 		return err
@@ -81,6 +87,7 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, 
 		if err != nil {
 			return nil, err
 		}
+		out.needs(&sel)
 		return &liveSink{
 			Collector: convert.NewCollector(abi.LittleEndian, events, sel),
 			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(), builds: builds,
@@ -211,6 +218,7 @@ func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
 	set.TimeNanos = s.begun.UnixNano()
 	describe(set, &s.features)
 	p := &profile{set: set, stats: st, events: s.events, source: s.out.name}
+	s.sym.keeper = s.builds.keeper
 	names := s.sym.symbolizer()
 	defer names.Close()
 	if err := p.name(ctx, names, &s.sym); err != nil {
