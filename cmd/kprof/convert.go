@@ -20,7 +20,9 @@ func newConvert() *cobra.Command {
 		Long: `Convert reads a recording of kprof record or perf record, or a pprof profile,
 and writes it in another format. INPUT is perf.data by default; - is standard
 input. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded
-for folded stacks. With -f and no -o it goes to standard output.`,
+for folded stacks; .speedscope.json, .firefox.json and .trace.json for speedscope,
+the Firefox Profiler, and Perfetto or chrome://tracing, with .gz behind it to
+compress. With -f and no -o it goes to standard output.`,
 		Example: `  kprof convert perf.data -o cpu.pb.gz
   perf record -g -o - -- ls / | kprof convert - -f folded | head`,
 		Args: maxArgs(1),
@@ -30,7 +32,7 @@ for folded stacks. With -f and no -o it goes to standard output.`,
 				return err
 			}
 			if o.format == "" {
-				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, or -f pprof|folded|text")
+				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, or -f pprof|folded|text|speedscope|firefox|chrome")
 			}
 			if o.format == formatData {
 				return usagef("convert writes profiles, not perf.data: use -o FILE.pb.gz or FILE.folded")
@@ -39,6 +41,7 @@ for folded stacks. With -f and no -o it goes to standard output.`,
 			if err != nil {
 				return err
 			}
+			o.needs(&opts)
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
 				return err
@@ -47,7 +50,7 @@ for folded stacks. With -f and no -o it goes to standard output.`,
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
-	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded or text, whatever the file is called")
+	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, text, speedscope, firefox or chrome, whatever the file is called")
 	sel.flags(c)
 	sym.flags(c)
 	return c

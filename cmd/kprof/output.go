@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sys/unix"
 
+	"kprof/convert"
 	"kprof/convert/pprof"
 	"kprof/convert/render"
+	"kprof/convert/stacks"
 )
 
 // format is what an output is written as.
@@ -23,7 +26,19 @@ const (
 	formatPprof  format = "pprof"
 	formatFolded format = "folded"
 	formatText   format = "text"
+
+	// What other viewers open. A name may have .gz behind it.
+	formatSpeedscope format = "speedscope"
+	formatFirefox    format = "firefox"
+	formatChrome     format = "chrome"
 )
+
+// exports are the formats of other viewers.
+var exports = map[format]func(io.Writer, *stacks.Set, render.ExportOptions) error{
+	formatSpeedscope: render.Speedscope,
+	formatFirefox:    render.Firefox,
+	formatChrome:     render.Chrome,
+}
 
 // endings of file names and what they stand for.
 var endings = []struct {
@@ -34,12 +49,25 @@ var endings = []struct {
 	{".pprof", formatPprof},
 	{".folded", formatFolded},
 	{".data", formatData},
+	{".speedscope.json", formatSpeedscope},
+	{".firefox.json", formatFirefox},
+	{".trace.json", formatChrome},
 }
 
 // output is where to write, and as what.
 type output struct {
 	name   string // "-" for standard output
 	format format
+	gzip   bool // of a format that is not compressed itself
+}
+
+// needs adds to the options of a conversion what the format shows besides stacks:
+// threads, and what they did when.
+func (o output) needs(c *convert.Options) {
+	if exports[o.format] != nil {
+		c.Times = true
+		c.Labels |= convert.LabelTID
+	}
 }
 
 // chooseOutput applies the rules of -o and -f: the ending of the name picks the
@@ -47,18 +75,20 @@ type output struct {
 func chooseOutput(name, f string) (output, error) {
 	o := output{name: name, format: format(f)}
 	switch o.format {
-	case "", formatPprof, formatFolded, formatText, formatData:
+	case "", formatPprof, formatFolded, formatText, formatData, formatSpeedscope, formatFirefox, formatChrome:
 	default:
-		return o, usagef("unknown format %q: use pprof, folded, text or data", f)
+		return o, usagef("unknown format %q: use pprof, folded, text, speedscope, firefox, chrome or data", f)
 	}
 	if o.name == "" {
 		o.name = "-"
 	}
+	plain, compressed := strings.CutSuffix(o.name, ".gz")
 	if o.format != "" {
+		o.gzip = compressed && exports[o.format] != nil
 		return o, nil
 	}
 	for _, e := range endings {
-		if strings.HasSuffix(o.name, e.suffix) {
+		if o.gzip = compressed && exports[e.format] != nil && strings.HasSuffix(plain, e.suffix); o.gzip || strings.HasSuffix(o.name, e.suffix) {
 			o.format = e.format
 			return o, nil
 		}
@@ -66,18 +96,26 @@ func chooseOutput(name, f string) (output, error) {
 	if o.name == "-" {
 		return o, nil
 	}
-	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded or .data, or give -f", name)
+	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
 }
 
 // write writes a profile. A file that exists is replaced only by a whole one.
 func (o output) write(p *profile) error {
 	return o.create(func(w io.Writer) error {
 		bw := bufio.NewWriterSize(w, 1<<20)
+		if o.gzip {
+			return errors.Join(o.compress(bw, p), bw.Flush())
+		}
 		if err := o.render(bw, p); err != nil {
 			return err
 		}
 		return bw.Flush()
 	})
+}
+
+func (o output) compress(w io.Writer, p *profile) error {
+	zw := gzip.NewWriter(w)
+	return errors.Join(o.render(zw, p), zw.Close())
 }
 
 func (o output) render(w io.Writer, p *profile) error {
@@ -87,6 +125,11 @@ func (o output) render(w io.Writer, p *profile) error {
 		return render.Folded(w, p.set, render.FoldedOptions{Event: event, Column: p.weightColumn(event)})
 	case formatText:
 		return renderTop(w, p, topOptions{})
+	case formatSpeedscope, formatFirefox, formatChrome:
+		event := p.oneEvent()
+		return exports[o.format](w, p.set, render.ExportOptions{
+			Event: event, Column: p.weightColumn(event), Name: filepath.Base(p.source),
+		})
 	default:
 		return pprof.Write(w, p.set, pprof.WriteOptions{})
 	}
