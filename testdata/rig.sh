@@ -1,40 +1,45 @@
 #!/usr/bin/env bash
 # Usage: rig.sh [-json] [-only TESTS] [GUEST...]
+#        rig.sh -install [GUEST...]
 #
-# Boots kernels that have kprobes in QEMU, runs this project's live tests in
-# them, then has this machine's perf read the recordings they made. GUEST is
-# SERIES-ARCH, of Debian's cloud kernels; without one: 6.1-amd64 6.1-arm64
-# 6.12-amd64. With -json the output is that of go test -json, in which a package
-# is called PACKAGE@GUEST and "kprof/testdata/rig@GUEST Boot" is the guest
+# Boots kernels that have kprobes in QEMU, two at a time, runs this project's
+# live tests in them, then has this machine's perf read the recordings they made.
+# GUEST is SERIES-ARCH, of Debian's cloud kernels; without one: 6.12-amd64
+# 6.1-amd64 6.1-arm64. With -json the output is that of go test -json, in which a
+# package is called PACKAGE@GUEST and "kprof/testdata/rig@GUEST Boot" is the guest
 # itself: skipped when it could not be had, as it is offline.
 #
-# As root it installs what it needs with apt-get. Kernels are the newest of
-# their series; they are kept in ${XDG_CACHE_HOME:-~/.cache}/kprof/rig, and looked
-# for again after a day. Logs, recordings and results lie in .build/rig/GUEST.
+# -install only gets what it needs: programs with apt-get, as root, and kernels.
+# These are the newest of their series; they are kept in .build/rig/cache, and
+# looked for again after a day. Logs, recordings and results lie in
+# .build/rig/GUEST.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 export PATH=$PATH:/usr/local/go/bin:/usr/lib/go/bin
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/kprof/rig
 out=$PWD/.build/rig
-json= only=
+cache=$out/cache
+json= only= install=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-json) json=1 ;;
+	-install) install=1 ;;
 	-only) only=$2 && shift ;;
 	*) break ;;
 	esac
 	shift
 done
 guests=("$@")
-[ $# -gt 0 ] || guests=(6.1-amd64 6.1-arm64 6.12-amd64)
-failed=0
+# The slowest one first.
+[ $# -gt 0 ] || guests=(6.12-amd64 6.1-amd64 6.1-arm64)
 
 # What runs in a guest: packages, and which of their tests. Others need programs
 # that a guest does not have, or are about the load that a machine can take.
 packages=(./perfevent ./perfevent/tracefs ./record ./testdata/rig)
 run='^Test(Kprobe|Probe|Guest|LiveUprobe$|LiveTracepoint|LiveErrors|LiveFilter|LiveFormat|LiveCgroup)'
 [ -z "$only" ] || run=$only
+# Seconds for the tests of a package, and for a guest two minutes more.
+limit=600
 
 say() { echo "rig: $*" >&2; }
 
@@ -90,10 +95,13 @@ apt() {
 	APT_CONFIG=$cache/apt/conf "$@"
 }
 
-# lists brings the lists of packages up to date, once a day.
+# lists brings the lists of packages up to date, once a day; where that failed,
+# as it does offline, it is tried again after ten minutes.
 lists() {
 	[ -z "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ] || return 0
-	apt apt-get update -q -o APT::Update::Error-Mode=any >&2 && touch "$cache/apt/updated"
+	[ -z "$(find "$cache/apt/failed" -mmin -10 2>/dev/null)" ] || return 1
+	apt apt-get update -q -o APT::Update::Error-Mode=any >&2 && touch "$cache/apt/updated" ||
+		{ touch "$cache/apt/failed" && return 1; }
 }
 
 # unpack PACKAGE:ARCH DIR downloads a package and unpacks it.
@@ -135,49 +143,59 @@ busybox() {
 	echo "$dir/busybox"
 }
 
-# initramfs ARCH DIR makes DIR/initramfs: busybox, the tests with the files they
-# read, kprof.
+# initramfs ARCH makes .build/rig/ARCH.cpio: busybox, kprof, the tests with the
+# files they read.
 initramfs() {
-	local arch=$1 root=$2/root bb pkg
+	local arch=$1 root=$out/$1.root bb pkg
 	bb=$(busybox "$arch") || return 1
 	rm -rf "$root" && mkdir -p "$root"/{bin,rig,proc,sys,dev,tmp,etc} || return 1
 	cp "$bb" "$root/bin/busybox" && cp testdata/rig/init "$root/init" && chmod 755 "$root/init" || return 1
 	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
-	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -o "$root/bin/kprof" ./cmd/kprof || return 1
+	CGO_ENABLED=0 GOARCH=$arch go build -o "$root/bin/kprof" ./cmd/kprof || return 1
 	for pkg in "${packages[@]}"; do
 		mkdir -p "$root/src/$pkg"
 		CGO_ENABLED=0 GOARCH=$arch go test -c -ldflags=-w -o "$root/src/$pkg/test" "$pkg" || return 1
 		[ ! -d "$pkg/testdata" ] || cp -r "$pkg/testdata" "$root/src/$pkg/"
 		cat >>"$root/rig/tests" <<-END
+			echo "rig: $pkg"
 			cd /src/$pkg
 			mkdir -p /out/$pkg
-			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=120s -test.run='$run' >/out/$pkg/log 2>&1
+			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg ./test -test.v=test2json -test.timeout=${limit}s -test.run='$run' >/out/$pkg/log 2>&1
 			echo \$? >/out/$pkg/status
 		END
 	done
-	(cd "$root" && find . | cpio -o -H newc --quiet) >"$2/initramfs" && rm -rf "$root"
+	(cd "$root" && find . | cpio -o -H newc --quiet) >"$out/$arch.cpio" && rm -rf "$root"
+}
+
+# modules KERNEL FILE makes an archive of the modules that tests load.
+modules() {
+	local root=$2.root
+	mkdir -p "$root/modules" &&
+		find "$(dirname "$1")" -name 'loop.ko*' -exec cp {} "$root/modules/" \; &&
+		(cd "$root" && find modules | cpio -o -H newc --quiet) >"$2" && rm -rf "$root"
 }
 
 # boot ARCH KERNEL DIR WORD runs a guest. It is over when it powers itself off.
 boot() {
 	local qemu console machine=()
 	case $1 in
-	# One thread for both CPUs: with two, one of them may run a breakpoint that
-	# the other has just patched away, which Linux (6.12) does not survive.
-	amd64) qemu=qemu-system-x86_64 console=ttyS0 machine=(-cpu max -accel tcg,thread=single) ;;
-	arm64) qemu=qemu-system-aarch64 console=ttyAMA0 machine=(-M virt -cpu max,pauth-impdef=on -accel tcg,thread=multi) ;;
+	# One thread for all CPUs: with more, one of them may run a breakpoint that
+	# another has just patched away, which Linux does not survive.
+	amd64) qemu=qemu-system-x86_64 console=ttyS0 machine=(-cpu max -smp 2) ;;
+	# So many CPUs that a probe on all of them goes through tracefs.
+	arm64) qemu=qemu-system-aarch64 console=ttyAMA0 machine=(-M virt -cpu max,pauth-impdef=on -smp 5) ;;
 	esac
 	truncate -s 64M "$3/disk" &&
-		timeout 300 $qemu "${machine[@]}" -m 1024 -smp 2 \
+		timeout $((limit + 120)) $qemu "${machine[@]}" -accel tcg,thread=single -m 1024 \
 			-display none -serial stdio -monitor none -nic none -no-reboot \
 			-drive "file=$3/disk,format=raw,if=none,id=d0,cache=unsafe" -device nvme,drive=d0,serial=kprof \
 			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 kprof.word=$4" \
 			>"$3/console" 2>&1
 }
 
-# results GUEST DIR prints what the tests of a guest said.
+# results GUEST DIR prints what the tests of a guest said. It fails if one did.
 results() {
-	local pkg name status
+	local pkg name status failed=0
 	for pkg in "${packages[@]}"; do
 		name=kprof/${pkg#./}@$1
 		status=$(cat "$2/$pkg/status" 2>/dev/null || echo none)
@@ -191,46 +209,77 @@ results() {
 			say "$name: exit status $status, $(grep -c -- '--- PASS' "$2/$pkg/log") passed"
 		fi
 	done
+	return $failed
 }
 
 # recordings GUEST DIR has this machine's perf read what a guest recorded.
 recordings() {
-	local format=()
-	[ -z "$json" ] || format=(-json)
 	[ -z "$only" ] || ls "$2"/*.data >/dev/null 2>&1 || return 0
-	KPROF_RECORDINGS=$2 go test "${format[@]}" -count=1 -run '^TestPerf' ./testdata/rig |
-		sed "s|\"Package\":\"kprof/testdata/rig\"|\"Package\":\"kprof/testdata/rig@$1\"|"
-	[ "${PIPESTATUS[0]}" = 0 ] || failed=1
+	if [ -n "$json" ]; then
+		KPROF_RECORDINGS=$2 go tool test2json -p "kprof/testdata/rig@$1" "$out/host.test" -test.v=test2json -test.run='^TestPerf'
+	else
+		KPROF_RECORDINGS=$2 "$out/host.test" -test.run='^TestPerf' >&2
+	fi
 }
 
+# guest GUEST KERNEL boots a guest and prints what became of it.
 guest() {
-	local series=${1%-*} arch=${1##*-} dir=$out/$1 image word start=$SECONDS
-	rm -rf "$dir" && mkdir -p "$dir/out"
-	image=$(kernel "$series" "$arch") && busybox "$arch" >/dev/null ||
-		{ event skip "$1" "no kernel $series for $arch could be downloaded, and none is kept"; return; }
-	if ! initramfs "$arch" "$dir"; then
-		failed=1
-		event fail "$1" "its initramfs could not be made"
-		return
-	fi
+	local arch=${1##*-} dir=$out/$1 word start=$SECONDS
+	rm -rf "$dir" && mkdir -p "$dir/out" && modules "$2" "$dir/modules" &&
+		cat "$out/$arch.cpio" "$dir/modules" >"$dir/initramfs" ||
+		{ event fail "$1" "its initramfs could not be made" && return 1; }
 	# The guest repeats this word last of all: nothing else means success.
 	word=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
-	boot "$arch" "$image" "$dir" "$word"
+	boot "$arch" "$2" "$dir" "$word"
 	if ! tr -d '\r' <"$dir/console" | grep -qx "rig: $word" || ! tar -C "$dir/out" -xf "$dir/disk"; then
-		failed=1
-		event fail "$1" "it did not come to its end; $dir/console ends with
+		event fail "$1" "it did not come to its end in $((SECONDS - start)) s; $dir/console ends with
 $(tail -n 40 "$dir/console")"
-		return
+		return 1
 	fi
-	rm "$dir/disk" "$dir/initramfs"
-	results "$1" "$dir/out"
-	recordings "$1" "$dir/out/testdata/rig"
+	rm "$dir/disk" "$dir/initramfs" "$dir/modules"
+	local failed=0
+	results "$1" "$dir/out" || failed=1
+	recordings "$1" "$dir/out/testdata/rig" || failed=1
 	event pass "$1" "Linux $(cat "$dir/out/release") in $((SECONDS - start)) s"
+	return $failed
 }
 
 if ! install_needs; then
-	for g in "${guests[@]}"; do event skip "$g" "QEMU or cpio are missing and could not be installed"; done
+	[ -n "$install" ] || for g in "${guests[@]}"; do event skip "$g" "QEMU or cpio are missing and could not be installed"; done
 	exit 0
 fi
-for g in "${guests[@]}"; do guest "$g"; done
+
+# What can be had, and the archives for it, before any guest takes the CPUs.
+declare -A kernels
+for g in "${guests[@]}"; do
+	image=$(kernel "${g%-*}" "${g##*-}") && busybox "${g##*-}" >/dev/null && kernels[$g]=$image ||
+		[ -n "$install" ] || event skip "$g" "no kernel ${g%-*} for ${g##*-} could be downloaded, and none is kept"
+done
+[ -z "$install" ] && [ ${#kernels[@]} -gt 0 ] || exit 0
+go test -c -o "$out/host.test" ./testdata/rig || exit 1
+for arch in amd64 arm64; do
+	case " ${!kernels[*]}" in *"-$arch"*) initramfs "$arch" || { say "no initramfs for $arch"; exit 1; } ;; esac
+done
+
+# Two at a time; each says what it has to say when it is done.
+failed=0 running=0
+for g in "${guests[@]}"; do
+	[ -n "${kernels[$g]-}" ] || continue
+	if [ $running = 2 ]; then
+		wait -n || failed=1
+		running=$((running - 1))
+	fi
+	{
+		guest "$g" "${kernels[$g]}" >"$out/$g.said"
+		status=$?
+		# A line of one guest is not cut by one of another.
+		flock "$out" cat "$out/$g.said"
+		exit $status
+	} &
+	running=$((running + 1))
+done
+while [ $running -gt 0 ]; do
+	wait -n || failed=1
+	running=$((running - 1))
+done
 exit $failed

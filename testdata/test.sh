@@ -75,18 +75,12 @@ find_browser() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome
 }
 
-# Chromium, by the names that the tests know.
-find_browser() {
-	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome
-}
-
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
 	for program in gcc g++ ld objcopy perl git dwz; do
 		have $program || missing+=($program)
 	done
-	find_browser || missing+=(chromium)
 	find_browser || missing+=(chromium)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	if [ "$(id -u)" != 0 ] || ! have apt-get; then
@@ -100,8 +94,6 @@ install_needs() {
 	else
 		packages+=(linux-tools-generic)
 	fi
-	# Ubuntu has it as a snap only.
-	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
 	# Ubuntu has it as a snap only.
 	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
@@ -133,6 +125,7 @@ gofmt_clean() {
 
 have go || { echo "there is no go command in PATH"; exit 1; }
 step install install_needs
+step install-guests testdata/rig.sh -install
 find_perf
 if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
 	step mount-tracefs mount -t tracefs tracefs /sys/kernel/tracing
@@ -171,6 +164,7 @@ if have gcc; then
 else
 	echo "skip race: there is no gcc"
 fi
+tests guests testdata/rig.sh -json
 tests fuzz testdata/fuzz.sh 2s -json
 
 echo

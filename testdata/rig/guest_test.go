@@ -81,7 +81,7 @@ func record(t *testing.T, name string, wants []want, args ...string) string {
 		dir = t.TempDir()
 	}
 	file := filepath.Join(dir, name+".data")
-	code, _, stderr := kprof(t, append([]string{"record", "-o", file}, args...)...)
+	code, _, stderr := kprof(t, append([]string{"record", "--no-capsule", "-o", file}, args...)...)
 	if code != 0 {
 		t.Fatalf("%q: exit code %d\n%s", args, code, stderr)
 	}
