@@ -1,0 +1,384 @@
+// Package diff compares two profiles, or two groups of them, function by function.
+//
+// Functions are matched by name, with what differs between builds folded away
+// (Names). Each has a cost of its own (self) and with all it calls (cum), as a
+// share of the total or per second, operation or event. Differences have an
+// interval and a p-value:
+//
+//   - two runs with the times of their samples: from the variance between blocks
+//     of time, since samples that follow each other are not independent;
+//   - two runs without times: from their number, with an over-dispersion that is
+//     estimated from all functions together;
+//   - repeated runs: from the variance between runs.
+//
+// P-values are corrected for the number of functions looked at.
+package diff
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"kprof/convert/stacks"
+)
+
+// Per is what costs are divided by, so that runs can be compared.
+type Per uint8
+
+const (
+	PerShare  Per = iota // the total: shares from 0 to 1
+	PerSecond            // the duration, in seconds
+	PerOps               // a number of operations that the user counted
+	PerEvent             // the total of another event of the same recording
+)
+
+// Run is one profile to compare.
+type Run struct {
+	Name          string // for messages
+	Set           *stacks.Set
+	Event, Column int     // what is compared
+	PerEvent      int     // for PerEvent: index of that event
+	PerColumn     int     // and of its column
+	Ops           float64 // for PerOps
+	Machine       Machine
+	Lost          uint64 // samples or records that are missing
+}
+
+// Options say how to compare. Use Defaults for what is usual.
+type Options struct {
+	Names Names
+	Per   Per
+	// Alpha is the probability that anything at all is reported when nothing has
+	// changed. The intervals of single differences have a level of 1-Alpha.
+	Alpha float64
+	// MinEffect is how large a difference must be to be reported, as a share of
+	// the base's total.
+	MinEffect float64
+	// Paths is of how many functions the call paths are listed, PathsEach how many
+	// of each; the others are summed up.
+	Paths, PathsEach int
+	// Force compares what is not comparable.
+	Force bool
+}
+
+// Defaults are alpha 0.05, a minimum effect of half a percent, and paths of the
+// first ten functions.
+var Defaults = Options{Alpha: 0.05, MinEffect: 0.005, Paths: 10, PathsEach: 5}
+
+// Verdict says what became of a function.
+type Verdict uint8
+
+const (
+	Noise Verdict = iota // not more than chance, or less than the minimum effect
+	More
+	Less
+	New   // more, and the base did not have it
+	Gone  // less, and there is no more of it
+	Moved // between a function and what it is inlined into; together they cost the same
+)
+
+func (v Verdict) String() string {
+	return [...]string{"noise", "more", "less", "new", "gone", "moved"}[v]
+}
+
+// Difference is a cost on both sides: shares, or values per second, operation or
+// event; of repeated runs, their means.
+type Difference struct {
+	Base, New, Diff float64
+	Low, High       float64 // interval of Diff at the level 1-Alpha
+	P               float64 // of this difference alone
+	Adjusted        float64 // corrected for all that were tested; 1 if it was not
+	Significant     bool    // Adjusted at most Alpha, and at least the minimum effect
+}
+
+// Function is what both sides have of a function.
+type Function struct {
+	Name      string
+	Verdict   Verdict
+	Self, Cum Difference
+	// Values as they are in the profiles, summed over runs.
+	BaseSelf, NewSelf, BaseCum, NewCum int64
+	// With are the functions that cost moved from or to, for Moved.
+	With []string
+	// Paths are stacks with this function as leaf or, if only its cum differs,
+	// the ways to it; those that differ most first. OtherPaths is the sum of
+	// those not listed, NumPaths the number of all.
+	Paths      []Path
+	OtherPaths Path
+	NumPaths   int
+}
+
+// Path is a cost by call path.
+type Path struct {
+	Stack     []string // the outermost function first
+	Base, New float64  // as in Difference
+}
+
+// Side is one of the two groups of runs.
+type Side struct {
+	Runs    []string
+	Samples float64 // as many equal samples as the runs are worth
+	Value   int64   // total of all runs
+	Total   float64 // in the unit of Difference; the mean of the runs
+}
+
+// Merged is a function for which several names, or other ones than its own,
+// stand in the profiles.
+type Merged struct {
+	Name      string
+	Originals []Original
+}
+
+// Original is a name in the profiles.
+type Original struct {
+	Name      string
+	Rules     []Rule
+	Base, New bool // which side has it
+}
+
+// Result is a comparison.
+type Result struct {
+	Options
+	Event     string
+	Value     stacks.ValueType
+	Base, New Side
+	Total     Difference // for shares all is 1
+	Functions []Function // those that changed first, largest differences first
+	Merged    []Merged   // by name
+	Method    string     // a clause on where intervals come from
+	Tests     int        // number of differences that p-values are corrected for
+	Notes     []string   // sentences that a reader must know
+
+	table *nameTable
+	runs  [2][]Run
+	names [2][]*frames
+}
+
+// Compare compares runs of a base with runs of something new.
+func Compare(base, new []Run, o Options) (*Result, error) {
+	runs := [2][]Run{base, new}
+	if o.Alpha <= 0 || o.Alpha >= 1 {
+		return nil, fmt.Errorf("alpha is %v: it must be between 0 and 1", o.Alpha)
+	}
+	if o.MinEffect < 0 {
+		return nil, fmt.Errorf("the minimum effect is %v: it must not be negative", o.MinEffect)
+	}
+	notes, err := comparable(runs, &o)
+	if err != nil {
+		return nil, err
+	}
+	first := &base[0]
+	r := &Result{
+		Options: o, Notes: notes, runs: runs,
+		Event: first.Set.Events[first.Event].Name,
+		Value: first.Set.Events[first.Event].Values[first.Column],
+	}
+	var onlyInline int
+	r.table, r.names, onlyInline = align(runs, &o.Names)
+	if onlyInline >= 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("only %s has inlined functions: those that are no functions of their own on the other side count for their callers",
+			[...]string{"the base", "the new side"}[onlyInline]))
+	}
+	if err := r.symbols(); err != nil {
+		return nil, err
+	}
+	c, err := r.costs()
+	if err != nil {
+		return nil, err
+	}
+	r.compare(c)
+	r.merged()
+	return r, nil
+}
+
+// costs sums up all runs, both sides at once.
+func (r *Result) costs() (c [2][]*cost, err error) {
+	var wg sync.WaitGroup
+	for side := range r.runs {
+		c[side] = make([]*cost, len(r.runs[side]))
+		wg.Go(func() {
+			for i := range r.runs[side] {
+				c[side][i] = costs(&r.runs[side][i], r.names[side][i], r.Per)
+			}
+		})
+	}
+	wg.Wait()
+	for side := range c {
+		for i, x := range c[side] {
+			if x.total <= 0 {
+				err = errors.Join(err, fmt.Errorf("%s: event %s has no samples to compare", r.runs[side][i].Name, r.Event))
+			}
+		}
+	}
+	return c, err
+}
+
+// compare fills in the functions and the total.
+func (r *Result) compare(c [2][]*cost) {
+	d := newData(r.runs, c, r.Per)
+	m := newModel(d, r)
+	r.Method = m.method()
+	r.sides(d)
+	scale := r.Base.Total // a difference of this much is 100 %
+
+	n := len(r.table.functions)
+	r.Functions = make([]Function, n)
+	var tests []test
+	add := func(diff *Difference, middle float64) {
+		// What is large neither way cannot be reported; to judge by both sides
+		// together leaves the p-values of the others as they are.
+		if middle > 0 && middle >= r.MinEffect/2 {
+			tests = append(tests, test{diff: diff})
+		}
+	}
+	for fn := range uint32(n) {
+		f := &r.Functions[fn]
+		f.Name = r.table.functions[fn]
+		for side := range c {
+			self, cum := &f.BaseSelf, &f.BaseCum
+			if side == 1 {
+				self, cum = &f.NewSelf, &f.NewCum
+			}
+			for _, x := range c[side] {
+				*self += x.self[fn]
+				*cum += x.cum[fn]
+			}
+		}
+		f.Self = m.difference(d.function(fn, false), r.Alpha)
+		f.Cum = f.Self
+		add(&f.Self, f.Self.middle()/scale)
+		if f.BaseCum != f.BaseSelf || f.NewCum != f.NewSelf {
+			f.Cum = m.difference(d.function(fn, true), r.Alpha)
+			add(&f.Cum, f.Cum.middle()/scale)
+		}
+	}
+	r.Total = m.difference(d.totals(), r.Alpha)
+	if r.Per != PerShare {
+		add(&r.Total, 1)
+	}
+	holm(tests)
+	r.Tests = len(tests)
+	for _, t := range tests {
+		t.diff.Significant = t.diff.Adjusted <= r.Alpha && abs(t.diff.Diff) >= r.MinEffect*scale
+	}
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		if f.BaseCum == f.BaseSelf && f.NewCum == f.NewSelf {
+			f.Cum = f.Self
+		}
+		f.Verdict = f.verdict()
+	}
+	r.moved(m, d)
+	r.order()
+	r.paths(d)
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+func (f *Function) verdict() Verdict {
+	d := &f.Self
+	if !d.Significant {
+		d = &f.Cum
+	}
+	switch {
+	case !d.Significant:
+		return Noise
+	case d.Diff > 0 && f.BaseCum == 0:
+		return New
+	case d.Diff > 0:
+		return More
+	case f.NewCum == 0:
+		return Gone
+	}
+	return Less
+}
+
+// sides describes the two groups.
+func (r *Result) sides(d *data) {
+	for side, s := range [...]*Side{&r.Base, &r.New} {
+		for i := range r.runs[side] {
+			s.Runs = append(s.Runs, r.runs[side][i].Name)
+			s.Value += d.costs[side][i].total
+			s.Samples += float64(d.costs[side][i].total) / d.costs[side][i].weight
+			s.Total += float64(d.costs[side][i].total) / d.denominators[side][i] / float64(len(r.runs[side]))
+		}
+	}
+}
+
+// order sorts functions: those whose self cost changed, those whose cum did,
+// those whose cost moved, and the rest; each by the size of the difference.
+// Functions without any samples are left out.
+func (r *Result) order() {
+	class := func(f *Function) int {
+		switch {
+		case f.Verdict == Moved:
+			return 2
+		case f.Verdict == Noise:
+			return 3
+		case f.Self.Significant:
+			return 0
+		}
+		return 1
+	}
+	r.Functions = slices.DeleteFunc(r.Functions, func(f Function) bool { return f.BaseCum == 0 && f.NewCum == 0 })
+	slices.SortFunc(r.Functions, func(a, b Function) int {
+		size := cmp.Compare(abs(b.Self.Diff), abs(a.Self.Diff))
+		cum := cmp.Compare(abs(b.Cum.Diff), abs(a.Cum.Diff))
+		if class(&a) == 1 {
+			size, cum = cum, size
+		}
+		return cmp.Or(cmp.Compare(class(&a), class(&b)), size, cum, strings.Compare(a.Name, b.Name))
+	})
+}
+
+// merged lists the functions whose names were folded.
+func (r *Result) merged() {
+	at := make(map[uint32]int)
+	for o, fn := range r.table.function {
+		x := &r.table.originals[o]
+		if len(x.rules) == 0 {
+			continue
+		}
+		if _, ok := at[fn]; !ok {
+			at[fn] = len(r.Merged)
+			r.Merged = append(r.Merged, Merged{Name: r.table.functions[fn]})
+		}
+	}
+	for o, fn := range r.table.function {
+		if i, ok := at[fn]; ok {
+			x := &r.table.originals[o]
+			r.Merged[i].add(Original{x.name, x.rules, x.sides[0], x.sides[1]})
+		}
+	}
+	for _, m := range r.Merged {
+		slices.SortFunc(m.Originals, func(a, b Original) int { return strings.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(r.Merged, func(a, b Merged) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (m *Merged) add(o Original) {
+	for i := range m.Originals {
+		if x := &m.Originals[i]; x.Name == o.Name {
+			x.Base, x.New = x.Base || o.Base, x.New || o.New
+			return
+		}
+	}
+	m.Originals = append(m.Originals, o)
+}
+
+// Exceeds returns the functions that cost more by over limit, a share of the
+// base's total, and whether the total does.
+func (r *Result) Exceeds(limit float64) (functions []*Function, total bool) {
+	over := func(d *Difference) bool { return d.Significant && d.Diff > limit*r.Base.Total }
+	for i := range r.Functions {
+		if f := &r.Functions[i]; f.Verdict != Moved && (over(&f.Self) || over(&f.Cum)) {
+			functions = append(functions, f)
+		}
+	}
+	return functions, over(&r.Total)
+}
+
+func (d *Difference) middle() float64 { return (d.Base + d.New) / 2 }

@@ -1,0 +1,160 @@
+package diff
+
+import "kprof/convert/stacks"
+
+// What makes cost moved: a function that one side does not have at all, or next
+// to nothing of (vanished, by cum), whose callers changed the other way, so that
+// at most remainder of its change is left when they are taken together.
+const (
+	vanished  = 0.02
+	remainder = 0.25
+)
+
+// moved finds functions that were inlined on one side only, where that side does
+// not tell, and marks them and those they were inlined into. A group is all
+// functions that vanished into common callers.
+func (r *Result) moved(m *uncertain, d *data) {
+	suspects := make(map[uint32]int) // by function, the side that has it
+	for fn := range r.Functions {
+		f := &r.Functions[fn]
+		if !f.Self.Significant {
+			continue
+		}
+		switch base, new := f.Cum.Base, f.Cum.New; {
+		case new <= vanished*base:
+			suspects[uint32(fn)] = 0
+		case base <= vanished*new:
+			suspects[uint32(fn)] = 1
+		}
+	}
+	if len(suspects) == 0 {
+		return
+	}
+	group := newGroups(len(r.Functions))
+	for fn, hosts := range r.hosts(suspects) {
+		for _, host := range hosts {
+			if (r.Functions[host].Self.Diff < 0) != (r.Functions[fn].Self.Diff < 0) {
+				group.join(fn, host)
+			}
+		}
+	}
+	for _, members := range group.all() {
+		var change float64
+		for _, fn := range members {
+			if _, ok := suspects[fn]; ok {
+				change += abs(r.Functions[fn].Self.Diff)
+			}
+		}
+		rest := m.difference(d.together(members), r.Alpha)
+		if abs(rest.Diff) > remainder*change {
+			continue
+		}
+		for _, fn := range members {
+			f := &r.Functions[fn]
+			if !f.Self.Significant {
+				continue
+			}
+			f.Verdict = Moved
+			for _, other := range members {
+				if other != fn && r.Functions[other].Self.Significant && (r.Functions[other].Self.Diff < 0) != (f.Self.Diff < 0) {
+					f.With = append(f.With, r.Functions[other].Name)
+				}
+			}
+		}
+	}
+}
+
+// hosts returns for each suspect the callers that it may be inlined into on the
+// other side: the nearest that are there, in the order of their numbers.
+func (r *Result) hosts(suspects map[uint32]int) map[uint32][]uint32 {
+	found := make(map[uint32]map[uint32]bool)
+	var fns []uint32
+	for side := range r.runs {
+		for i := range r.runs[side] {
+			run, f := &r.runs[side][i], r.names[side][i]
+			for id := range run.Set.NumStacks() {
+				stack := run.Set.Stack(stacks.StackID(id))
+				if len(stack) == 0 || !f.mayBe(stack[0], suspects) {
+					continue
+				}
+				fns = f.appendFunctions(fns[:0], stack)
+				if at, ok := suspects[fns[0]]; !ok || at != side {
+					continue
+				}
+				for _, caller := range fns[1:] {
+					if _, also := suspects[caller]; !also {
+						if found[fns[0]] == nil {
+							found[fns[0]] = make(map[uint32]bool)
+						}
+						found[fns[0]][caller] = true
+						break
+					}
+				}
+			}
+		}
+	}
+	hosts := make(map[uint32][]uint32)
+	for fn, set := range found {
+		for host := range uint32(len(r.Functions)) {
+			if set[host] {
+				hosts[fn] = append(hosts[fn], host)
+			}
+		}
+	}
+	return hosts
+}
+
+// mayBe tells whether the leaf of a location is one of some functions.
+func (f *frames) mayBe(loc uint32, fns map[uint32]int) bool {
+	o := f.one[loc]
+	if o >= many {
+		o = f.lists[o&^many][0]
+	}
+	_, ok := fns[f.table.function[o]]
+	return ok
+}
+
+// groups is a union of sets of functions.
+type groups struct{ parent []uint32 }
+
+func newGroups(n int) *groups {
+	g := &groups{make([]uint32, n)}
+	for i := range g.parent {
+		g.parent[i] = uint32(i)
+	}
+	return g
+}
+
+func (g *groups) root(x uint32) uint32 {
+	for g.parent[x] != x {
+		g.parent[x] = g.parent[g.parent[x]]
+		x = g.parent[x]
+	}
+	return x
+}
+
+// join makes one group of two; its root is the smallest member.
+func (g *groups) join(a, b uint32) {
+	a, b = g.root(a), g.root(b)
+	g.parent[max(a, b)] = min(a, b)
+}
+
+// all returns the groups of more than one, by their smallest members.
+func (g *groups) all() [][]uint32 {
+	at := make(map[uint32]int)
+	var all [][]uint32
+	for x := range uint32(len(g.parent)) {
+		root := g.root(x)
+		if root == x {
+			continue
+		}
+		i, ok := at[root]
+		if !ok {
+			i = len(all)
+			at[root] = i
+			all = append(all, []uint32{root})
+		}
+		all[i] = append(all[i], x)
+	}
+	return all
+}

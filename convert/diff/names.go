@@ -1,0 +1,234 @@
+package diff
+
+import "strings"
+
+// A Rule makes one name of what differs between builds only in how it was
+// compiled or reached.
+type Rule uint8
+
+// The rules, in the order in which they are applied. Those of the kernel are not
+// applied to frames that are known to be in user space.
+const (
+	RuleMark    Rule = iota // marks of stackcollapse-perf.pl
+	RuleSuffix              // what compilers and linkers append to the names of clones
+	RulePrefix              // padding and type hashes before a function
+	RuleSyscall             // wrappers of system calls
+	RuleStub                // entry code
+	RuleAlias               // the user's own
+	numRules
+)
+
+var ruleTexts = [numRules]struct{ name, text string }{
+	RuleMark:    {"mark", "_[k] _[i] _[j] at the end, as stackcollapse-perf.pl --all writes them, are removed"},
+	RuleSuffix:  {"suffix", "endings that compilers and linkers give to clones are removed, any number of them"},
+	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes"},
+	RuleSyscall: {"syscall", "wrappers of system calls become sys_NAME, or compat_sys_NAME"},
+	RuleStub:    {"stub", "entry code of different kernels gets one name"},
+	RuleAlias:   {"alias", "the file of aliases"},
+}
+
+// String is the short name of a rule.
+func (r Rule) String() string { return ruleTexts[r].name }
+
+// RuleText describes a rule, and the names it knows.
+type RuleText struct {
+	Name, Text string
+	Examples   []string // "from → to", or single endings
+}
+
+// Rules describes all rules, in the order in which they are applied.
+func Rules() []RuleText {
+	texts := make([]RuleText, numRules)
+	for i, r := range ruleTexts {
+		texts[i] = RuleText{Name: r.name, Text: r.text}
+	}
+	for _, s := range cloneSuffixes {
+		texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "."+s)
+	}
+	texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "[clone .NAME]", "::h0123456789abcdef")
+	for _, w := range syscallWrappers {
+		texts[RuleSyscall].Examples = append(texts[RuleSyscall].Examples, w.prefix+"NAME → "+w.becomes+"NAME")
+	}
+	for _, s := range stubs {
+		for _, from := range s.from {
+			texts[RuleStub].Examples = append(texts[RuleStub].Examples, from+" → "+s.to)
+		}
+	}
+	for _, p := range stubPrefixes {
+		texts[RuleStub].Examples = append(texts[RuleStub].Examples, p+"NAME → "+strings.TrimPrefix(p, "asm_")+"NAME")
+	}
+	return texts
+}
+
+// cloneSuffixes are what follows a dot at the end of a name, with numbers behind:
+// gcc's clones (constprop, isra, part, cold, lto_priv, localalias, ipa_ra), and
+// those of LLVM (llvm, __uniq, cfi, cold, warm, specialized).
+var cloneSuffixes = []string{
+	"constprop", "isra", "part", "cold", "llvm", "lto_priv", "localalias", "clone",
+	"specialized", "__uniq", "cfi", "cfi_jt", "warm", "unlikely", "hot", "ipa_ra",
+}
+
+var namePrefixes = []string{"__pfx_", "__cfi_"}
+
+// syscallWrappers: arch/*/include/asm/syscall_wrapper.h, include/linux/syscalls.h;
+// SyS_ until 4.16.
+var syscallWrappers = []struct{ prefix, becomes string }{
+	{"__x64_sys_", "sys_"}, {"__ia32_sys_", "sys_"}, {"__arm64_sys_", "sys_"},
+	{"__riscv_sys_", "sys_"}, {"__s390x_sys_", "sys_"}, {"__s390_sys_", "sys_"},
+	{"__se_sys_", "sys_"}, {"__do_sys_", "sys_"}, {"ksys_", "sys_"}, {"SyS_", "sys_"},
+	{"__ia32_compat_sys_", "compat_sys_"}, {"__x64_compat_sys_", "compat_sys_"},
+	{"__arm64_compat_sys_", "compat_sys_"}, {"__riscv_compat_sys_", "compat_sys_"},
+	{"__se_compat_sys_", "compat_sys_"}, {"__do_compat_sys_", "compat_sys_"}, {"compat_SyS_", "compat_sys_"},
+}
+
+// stubs are the ways into the kernel and to a new thread: arch/x86/entry,
+// arch/arm64/kernel/entry*.
+var stubs = []struct {
+	to   string
+	from []string
+}{
+	{"entry_SYSCALL_64", []string{"entry_SYSCALL_64_after_hwframe", "entry_SYSCALL_64_fastpath", "entry_SYSCALL_64_safe_stack", "system_call_fastpath"}},
+	{"do_syscall_64", []string{"__do_syscall_64", "do_syscall_x64", "x64_sys_call"}},
+	{"do_int80_syscall_32", []string{"do_int80_emulation", "int80_emulation"}},
+	{"el0_sync", []string{"el0t_64_sync", "el0t_64_sync_handler", "el0_sync_handler"}},
+	{"el0_irq", []string{"el0t_64_irq", "el0t_64_irq_handler", "el0_irq_handler", "__el0_irq_handler_common"}},
+	{"el1_irq", []string{"el1h_64_irq", "el1h_64_irq_handler", "el1_irq_handler"}},
+	{"el1_sync", []string{"el1h_64_sync", "el1h_64_sync_handler", "el1_sync_handler"}},
+	{"el0_svc", []string{"do_el0_svc", "el0_svc_handler", "el0_svc_common", "el0_svc_naked"}},
+	{"invoke_syscall", []string{"__invoke_syscall"}},
+	{"exc_page_fault", []string{"page_fault", "async_page_fault"}},
+	{"sysvec_apic_timer_interrupt", []string{"apic_timer_interrupt", "smp_apic_timer_interrupt"}},
+	{"sysvec_reschedule_ipi", []string{"reschedule_interrupt", "smp_reschedule_interrupt"}},
+	{"sysvec_call_function_single", []string{"call_function_single_interrupt", "smp_call_function_single_interrupt"}},
+	{"common_interrupt", []string{"asm_common_interrupt"}},
+	{"ret_from_fork", []string{"ret_from_fork_asm"}},
+	{"secondary_startup_64", []string{"secondary_startup_64_no_verify"}},
+}
+
+// stubPrefixes are those of the assembly stub before the C function, which bears
+// the rest.
+var stubPrefixes = []string{"asm_exc_", "asm_sysvec_", "asm_fred_"}
+
+var stubNames = func() map[string]string {
+	m := make(map[string]string)
+	for _, s := range stubs {
+		for _, from := range s.from {
+			m[from] = s.to
+		}
+	}
+	return m
+}()
+
+// Names says by which names the functions of two builds are matched. The zero
+// value applies all rules.
+type Names struct {
+	Exact   bool // apply no rules; aliases still hold
+	Aliases Aliases
+}
+
+// Fold returns the name by which a function is matched, and the rules that made
+// it. user says that the function is known to be in user space.
+func (n *Names) Fold(name string, user bool) (folded string, rules []Rule) {
+	note := func(r Rule, changed string) {
+		if changed != name {
+			name, rules = changed, append(rules, r)
+		}
+	}
+	note(RuleAlias, n.Aliases.of(name))
+	if !n.Exact && !strings.HasPrefix(name, "[") {
+		note(RuleMark, unmarked(name))
+		note(RuleSuffix, withoutSuffixes(name))
+		if !user {
+			note(RulePrefix, withoutPrefix(name))
+			note(RuleSyscall, syscallName(name))
+			note(RuleStub, stubName(name))
+		}
+		note(RuleAlias, n.Aliases.of(name))
+	}
+	return name, rules
+}
+
+func unmarked(name string) string {
+	for _, mark := range [...]string{"_[k]", "_[i]", "_[j]"} {
+		if s, ok := strings.CutSuffix(name, mark); ok && s != "" {
+			return s
+		}
+	}
+	return name
+}
+
+func withoutSuffixes(name string) string {
+	for {
+		shorter := withoutSuffix(name)
+		if shorter == name || shorter == "" {
+			return name
+		}
+		name = shorter
+	}
+}
+
+// withoutSuffix removes one ending of a clone.
+func withoutSuffix(name string) string {
+	if strings.HasSuffix(name, "]") {
+		if i := strings.LastIndex(name, " [clone ."); i > 0 {
+			return name[:i]
+		}
+		return name
+	}
+	if i := strings.LastIndex(name, "::h"); i > 0 && isHash(name[i+3:]) {
+		return name[:i]
+	}
+	end := strings.TrimRight(name, "0123456789")
+	if len(end) < len(name) {
+		end = strings.TrimSuffix(end, ".")
+		// x.12 is not a clone, nor is x12.
+		if len(name)-len(end) < 2 || name[len(end)] != '.' {
+			return name
+		}
+	}
+	dot := strings.LastIndexByte(end, '.')
+	if dot < 0 {
+		return name
+	}
+	for _, s := range cloneSuffixes {
+		if end[dot+1:] == s {
+			return name[:dot]
+		}
+	}
+	return name
+}
+
+// isHash tells the hash of Rust's old mangling.
+func isHash(s string) bool {
+	return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func withoutPrefix(name string) string {
+	for _, p := range namePrefixes {
+		if rest, ok := strings.CutPrefix(name, p); ok && rest != "" {
+			return rest
+		}
+	}
+	return name
+}
+
+func syscallName(name string) string {
+	for _, w := range syscallWrappers {
+		if rest, ok := strings.CutPrefix(name, w.prefix); ok && rest != "" {
+			return w.becomes + rest
+		}
+	}
+	return name
+}
+
+func stubName(name string) string {
+	if to, ok := stubNames[name]; ok {
+		return to
+	}
+	for _, p := range stubPrefixes {
+		if rest, ok := strings.CutPrefix(name, p); ok && rest != "" {
+			return strings.TrimPrefix(p, "asm_") + rest
+		}
+	}
+	return name
+}

@@ -1,0 +1,101 @@
+package diff
+
+import "kprof/convert/stacks"
+
+// Sets returns both sides as profiles of the compared event, of all runs of a
+// side together, in which functions have the names by which they were matched and
+// inlined ones are left out as they were for the comparison.
+func (r *Result) Sets() (base, new *stacks.Set) {
+	return r.set(0), r.set(1)
+}
+
+func (r *Result) set(side int) *stacks.Set {
+	first := &r.runs[side][0]
+	e := first.Set.Events[first.Event]
+	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{e.Values[first.Column]}})
+	s.TimeNanos, s.Comments = first.Set.TimeNanos, first.Set.Comments
+	s.Period, s.PeriodType = first.Set.Period, first.Set.PeriodType
+	for i := range r.runs[side] {
+		s.DurationNanos += r.runs[side][i].Set.DurationNanos
+		r.names[side][i].copy(s, &r.runs[side][i])
+	}
+	return s
+}
+
+// copy adds a run to a Set.
+func (f *frames) copy(s *stacks.Set, r *Run) {
+	mapping := make([]int32, len(r.Set.Mappings))
+	for i, m := range r.Set.Mappings {
+		mapping[i] = s.AddMapping(m)
+	}
+	location := make([]uint32, len(r.Set.Locations))
+	for loc := range r.Set.Locations {
+		l := r.Set.Locations[loc]
+		if l.Mapping >= 0 {
+			l.Mapping = mapping[l.Mapping]
+		}
+		location[loc] = s.AddLocation(l.Mapping, l.Addr, l.Kind)
+		s.SetLines(location[loc], f.renamed(s, r.Set, uint32(loc))...)
+	}
+	stack := make([]stacks.StackID, r.Set.NumStacks())
+	var chain []uint32
+	for id := range stack {
+		chain = f.appendLocations(chain[:0], r.Set.Stack(stacks.StackID(id)))
+		for i, loc := range chain {
+			chain[i] = location[loc]
+		}
+		stack[id] = s.Intern(chain)
+	}
+	labels := make([]stacks.LabelsID, r.Set.NumLabels())
+	for i := range labels {
+		labels[i] = s.InternLabels(r.Set.Labels(stacks.LabelsID(i)))
+	}
+	for row := range r.Set.NumSamples() {
+		if x := r.Set.Sample(row); x.Event == r.Event {
+			s.Add(0, stack[x.Stack], labels[x.Labels], x.Values[r.Column])
+		}
+	}
+}
+
+// renamed returns the lines of a location with the names they were matched by.
+func (f *frames) renamed(to, s *stacks.Set, loc uint32) []stacks.Line {
+	lines := s.Lines(loc)
+	var left []stacks.Line
+	one := [1]uint32{f.one[loc]}
+	originals := one[:]
+	if one[0] >= many {
+		originals = f.lists[one[0]&^many]
+	}
+	for _, l := range lines {
+		fn := s.Functions[l.Function]
+		// Lines that were left out have no original; the others are in order.
+		if len(originals) == 0 || f.table.originals[originals[0]].name != fn.Name {
+			continue
+		}
+		fn.Name = f.table.functions[f.table.function[originals[0]]]
+		originals = originals[1:]
+		l.Function = to.AddFunction(fn)
+		left = append(left, l)
+	}
+	return left
+}
+
+// appendLocations appends a stack without those frames that are one with their
+// neighbour: see appendFunctions.
+func (f *frames) appendLocations(dst, stack []uint32) []uint32 {
+	last, before := uint32(many), uint32(many)
+	for _, loc := range stack {
+		o := f.one[loc]
+		if o >= many {
+			list := f.lists[o&^many]
+			o = list[len(list)-1]
+			dst, last, before = append(dst, loc), f.table.function[o], o
+			continue
+		}
+		if fn := f.table.function[o]; fn != last || o == before {
+			dst, last = append(dst, loc), fn
+		}
+		before = o
+	}
+	return dst
+}
