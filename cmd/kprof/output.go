@@ -25,6 +25,7 @@ const (
 	formatData   format = "data"
 	formatPprof  format = "pprof"
 	formatFolded format = "folded"
+	formatHTML   format = "html"
 	formatText   format = "text"
 
 	// What other viewers open. A name may have .gz behind it.
@@ -48,6 +49,7 @@ var endings = []struct {
 	{".pb.gz", formatPprof},
 	{".pprof", formatPprof},
 	{".folded", formatFolded},
+	{".html", formatHTML},
 	{".data", formatData},
 	{".speedscope.json", formatSpeedscope},
 	{".firefox.json", formatFirefox},
@@ -68,6 +70,10 @@ func (o output) needs(c *convert.Options) {
 		c.Times = true
 		c.Labels |= convert.LabelTID
 	}
+	if o.format == formatHTML {
+		c.Times = true
+		c.Labels |= convert.LabelTID | convert.LabelCPU
+	}
 }
 
 // chooseOutput applies the rules of -o and -f: the ending of the name picks the
@@ -75,9 +81,9 @@ func (o output) needs(c *convert.Options) {
 func chooseOutput(name, f string) (output, error) {
 	o := output{name: name, format: format(f)}
 	switch o.format {
-	case "", formatPprof, formatFolded, formatText, formatData, formatSpeedscope, formatFirefox, formatChrome:
+	case "", formatPprof, formatFolded, formatHTML, formatText, formatData, formatSpeedscope, formatFirefox, formatChrome:
 	default:
-		return o, usagef("unknown format %q: use pprof, folded, text, speedscope, firefox, chrome or data", f)
+		return o, usagef("unknown format %q: use pprof, folded, html, text, speedscope, firefox, chrome or data", f)
 	}
 	if o.name == "" {
 		o.name = "-"
@@ -96,7 +102,7 @@ func chooseOutput(name, f string) (output, error) {
 	if o.name == "-" {
 		return o, nil
 	}
-	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
+	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .html, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
 }
 
 // write writes a profile. A file that exists is replaced only by a whole one.
@@ -123,6 +129,8 @@ func (o output) render(w io.Writer, p *profile) error {
 	case formatFolded:
 		event := p.oneEvent()
 		return render.Folded(w, p.set, render.FoldedOptions{Event: event, Column: p.weightColumn(event)})
+	case formatHTML:
+		return render.HTML(w, p.set, render.HTMLOptions{Column: p.weightColumn(0), Title: filepath.Base(p.source)})
 	case formatText:
 		return renderTop(w, p, topOptions{})
 	case formatSpeedscope, formatFirefox, formatChrome:

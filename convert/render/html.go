@@ -1,0 +1,110 @@
+package render
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"kprof/convert/stacks"
+)
+
+// HTMLOptions say what an HTML page shows first.
+type HTMLOptions struct {
+	Event  int // index into Set.Events
+	Column int // which of the event's values
+	// Title stands above the page and in the browser's tab. Default: "kprof".
+	Title string
+}
+
+//go:embed html
+var htmlFiles embed.FS
+
+// htmlScripts are the page's scripts in the order in which they are needed.
+var htmlScripts = []string{
+	"format", "data", "tree", "layout", "time", "colors", "chart", "table", "filters", "state", "app", "input",
+}
+
+// HTML writes a page to look at a profile in a browser, with all events, values
+// and labels: flame graph, time order, callers and callees, table of functions.
+// It is one file, needs no network and forbids itself any: its policy allows the
+// scripts and styles written here, by their hashes, and nothing else. All text of
+// the profile is in a block of data, gzip as base64, that the page inflates.
+func HTML(w io.Writer, s *stacks.Set, o HTMLOptions) error {
+	if err := o.check(s); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	if o.Title == "" {
+		o.Title = "kprof"
+	}
+	head, tail := htmlPage(o.Title)
+	if _, err := io.WriteString(w, head); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	text := base64.NewEncoder(base64.StdEncoding, w)
+	z := gzip.NewWriter(text)
+	if err := newPageData(s, o).write(z); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	if err := text.Close(); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	if _, err := io.WriteString(w, tail); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	return nil
+}
+
+func (o *HTMLOptions) check(s *stacks.Set) error {
+	if o.Event < 0 || o.Event >= len(s.Events) {
+		return fmt.Errorf("no event %d among %d", o.Event, len(s.Events))
+	}
+	if n := len(s.Events[o.Event].Values); o.Column < 0 || o.Column >= n {
+		return fmt.Errorf("no column %d among %d of event %q", o.Column, n, s.Events[o.Event].Name)
+	}
+	return nil
+}
+
+// htmlPage is the page before and after its data.
+func htmlPage(title string) (head, tail string) {
+	style := htmlFile("style.css")
+	var script strings.Builder
+	script.WriteString("'use strict';\n(() => {\n")
+	for _, name := range htmlScripts {
+		script.WriteString(htmlFile(name + ".js"))
+	}
+	script.WriteString("})();\n")
+	policy := fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; script-src %s; style-src %s",
+		sourceHash(script.String()), sourceHash(style))
+	fill := strings.NewReplacer(
+		"{{policy}}", policy,
+		"{{title}}", html.EscapeString(strings.ToValidUTF8(title, "\uFFFD")),
+		"{{style}}", style,
+		"{{script}}", script.String(),
+	)
+	head, tail, _ = strings.Cut(htmlFile("page.html"), "{{data}}")
+	return fill.Replace(head), fill.Replace(tail)
+}
+
+// sourceHash allows an inline script or style in a Content-Security-Policy.
+func sourceHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// htmlFile is an embedded file, which is there as long as the program is.
+func htmlFile(name string) string {
+	b, err := htmlFiles.ReadFile("html/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,38 @@
+// How values, shares and names read.
+
+const scales = {
+  nanoseconds: [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]],
+  microseconds: [['µs', 1], ['ms', 1e3], ['s', 1e6]],
+  milliseconds: [['ms', 1], ['s', 1e3]],
+  bytes: [['B', 1], ['kB', 1024], ['MB', 1024 ** 2], ['GB', 1024 ** 3], ['TB', 1024 ** 4]],
+};
+
+const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+
+// formatValue writes times and sizes in a unit that suits, all else as a number.
+function formatValue(value, unit) {
+  const scale = scales[unit];
+  if (!scale) return wholeNumber.format(value).replaceAll(',', '\u202f');
+  let i = scale.length - 1;
+  while (i > 0 && Math.abs(value) < scale[i][1]) i--;
+  const x = value / scale[i][1];
+  const digits = i === 0 || Math.abs(x) >= 100 ? 0 : Math.abs(x) >= 10 ? 1 : 2;
+  return `${x.toFixed(digits)}\u202f${scale[i][0]}`;
+}
+
+function formatShare(value, total) {
+  return total ? `${(100 * value / total).toFixed(2)}%` : '–';
+}
+
+// shown replaces what would change how the text around it reads: control
+// characters, line ends and marks of direction.
+function shown(name) {
+  return name.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');
+}
+
+// element makes an HTML element. What is not an element itself is put in as text.
+function element(tag, properties = {}, ...children) {
+  const e = Object.assign(document.createElement(tag), properties);
+  e.append(...children);
+  return e;
+}

@@ -1,0 +1,131 @@
+// Buttons, keys, and the profile's own words; then the start of the page.
+
+App.prototype.listen = function listen() {
+  window.addEventListener('popstate', () => {
+    this.state = stateOf(this.p, location.hash);
+    this.render();
+  });
+  for (const tab of document.querySelectorAll('[role=tab]')) {
+    tab.onclick = () => this.set({ view: tab.dataset.view, range: null, zoom: 0 }, { push: true });
+  }
+  byId('value').onchange = (e) => {
+    const [event, column] = e.target.value.split('.').map(Number);
+    this.set({ event, column, range: null }, { push: true });
+  };
+  byId('group').onchange = (e) => this.set({ group: Number(e.target.value), zoom: 0, range: null }, { push: true });
+  byId('lane-key').onchange = (e) => this.set({ laneKey: Number(e.target.value), lane: null, range: null }, { push: true });
+  byId('lane').onchange = (e) => this.set({ lane: Number(e.target.value) }, { push: true });
+  byId('filter').onclick = () => this.toggleFilters(byId('filters').hidden);
+  byId('flip').onclick = () => this.flip();
+  byId('reset').onclick = () => this.reset();
+  byId('about').onclick = () => this.about();
+  byId('search').oninput = (e) => this.set({ query: e.target.value });
+  document.addEventListener('keydown', (e) => this.key(e));
+  document.addEventListener('pointerdown', (e) => {
+    if (!byId('filters').contains(e.target) && e.target !== byId('filter')) this.toggleFilters(false);
+  });
+};
+
+App.prototype.flip = function flip() { this.set({ icicle: !this.state.icicle }); };
+
+App.prototype.toggleFilters = function toggleFilters(open) {
+  if (byId('filters').hidden !== open) return;
+  byId('filters').hidden = !open;
+  byId('filter').setAttribute('aria-expanded', open);
+  if (open) this.filters.show(this.event, this.state.column, this.state.filter, this.unit);
+};
+
+App.prototype.key = function key(e) {
+  const input = byId('search');
+  const typing = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement;
+  if ((e.ctrlKey || e.metaKey) && e.key === 'f' || e.key === '/' && !typing) {
+    e.preventDefault();
+    input.focus();
+    input.select();
+    return;
+  }
+  if (e.key === 'Escape') {
+    this.escape();
+    return;
+  }
+  if (typing || e.ctrlKey || e.metaKey || e.altKey || byId('about-dialog').open) return;
+  const chart = this.charts.find((c) => c.canvas === document.activeElement)
+    ?? (this.state.view === 'callers' ? this.callees : this.flame);
+  const up = chart.upward ? 'in' : 'out', down = chart.upward ? 'out' : 'in';
+  const walk = { ArrowUp: up, ArrowDown: down, ArrowLeft: 'left', ArrowRight: 'right' }[e.key];
+  const onButton = e.target instanceof HTMLButtonElement;
+  if (walk && !byId('table').contains(e.target)) {
+    e.preventDefault();
+    chart.walk(walk);
+  } else if (e.key === 'Enter' && !onButton && chart.selected) {
+    this.pick(chart, chart.selected, e);
+  } else if (e.key === 'c' && chart.selected) {
+    this.toCallers(chart, chart.selected);
+  } else if (e.key === 'i') {
+    this.flip();
+  } else if (e.key === '?') {
+    this.about();
+  } else if (e.key >= '1' && e.key <= '4') {
+    document.querySelectorAll('[role=tab]')[e.key - 1].click();
+  }
+};
+
+// escape takes back one thing: an open panel, the search, the zoom.
+App.prototype.escape = function escape() {
+  const input = byId('search');
+  if (!byId('filters').hidden) {
+    this.toggleFilters(false);
+  } else if (document.activeElement === input) {
+    input.blur();
+    this.set({ query: '' });
+  } else if (this.state.zoom || this.state.range || this.charts.some((c) => c.selected)) {
+    this.reset();
+  } else {
+    this.set({ query: '' });
+  }
+};
+
+const keysHelp = [
+  ['/ or Ctrl-F', 'search'], ['Escape', 'close, clear the search, zoom out'], ['arrows', 'go from box to box'],
+  ['Enter', 'zoom to the box'], ['c', 'callers and callees of the box'], ['i', 'flip'], ['1 2 3 4', 'views'],
+  ['Ctrl-wheel, drag', 'zoom and move freely'],
+];
+
+App.prototype.about = function about() {
+  const { head } = this.p;
+  const dialog = byId('about-dialog');
+  const facts = [
+    ...head.events.map((e) => `${e.name}: ${wholeNumber.format(e.rows)} different stacks and labels`),
+    head.start ? `started ${new Date(head.start).toLocaleString()}` : '',
+    head.duration ? `lasted ${formatTime(head.duration)}` : '',
+    ...head.comments,
+  ].filter(Boolean).sort((a, b) => b.startsWith('warning: ') - a.startsWith('warning: '));
+  dialog.replaceChildren(
+    element('form', { method: 'dialog' }, element('button', { textContent: '✕', title: 'Close' })),
+    element('h2', { textContent: 'About this profile' }),
+    element('ul', {}, ...facts.map((text) => element('li', {
+      textContent: shown(text), className: text.startsWith('warning: ') ? 'warning' : '',
+    }))),
+    element('h2', { textContent: 'Keys' }),
+    element('dl', {}, ...keysHelp.flatMap(([keys, what]) => [element('dt', { textContent: keys }), element('dd', { textContent: what })])),
+  );
+  if (!dialog.open) dialog.showModal();
+};
+
+async function start() {
+  const data = byId('data');
+  try {
+    if (typeof DecompressionStream === 'undefined') throw new Error('this browser is too old: it has no DecompressionStream');
+    const bytes = await inflate(data.textContent);
+    data.remove();
+    // For whoever wants to look at the numbers from the browser's console.
+    window.kprof = new App(decodeProfile(bytes));
+    byId('loading').remove();
+    if (window.kprof.p.head.comments.some((c) => c.startsWith('warning: '))) byId('about').classList.add('warning');
+  } catch (e) {
+    byId('loading').textContent = `The profile cannot be shown: ${e.message}`;
+    throw e;
+  }
+}
+
+start();

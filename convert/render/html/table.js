@@ -1,0 +1,94 @@
+// The table of functions. Only the rows in view are elements.
+
+const tableRowHeight = 26;
+
+class FunctionTable {
+  constructor(host, { kindOf, onPick, onSort }) {
+    this.kindOf = kindOf;
+    this.onPick = onPick;
+    this.rows = [];
+    this.names = [];
+    this.heads = {};
+    const head = (id, text) => {
+      const button = element('button', { type: 'button', textContent: text, onclick: () => onSort(id) });
+      this.heads[id] = element('div', { className: `cell ${id}` }, button);
+      this.heads[id].setAttribute('role', 'columnheader');
+      return this.heads[id];
+    };
+    const header = element('div', { className: 'tr head' }, head('self', 'Self'), head('total', 'Total'), head('name', 'Function'));
+    header.setAttribute('role', 'row');
+    this.body = element('div', { className: 'rows' });
+    this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
+    this.scroller.setAttribute('aria-label', 'Functions');
+    this.summary = element('div', { className: 'table-summary' });
+    const table = element('div', { className: 'table' }, header, this.scroller, this.summary);
+    table.setAttribute('role', 'table');
+    host.append(table);
+    this.scroller.addEventListener('scroll', () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+  }
+
+  // show lists the functions that have something, or those that match.
+  show(p, sums, { total, unit, sort, ascending, matches, picked }) {
+    Object.assign(this, { names: p.names, sums, total, unit, picked });
+    const rows = [];
+    let all = 0;
+    for (let i = 0; i < sums.some.length; i++) {
+      if (!sums.some[i]) continue;
+      all++;
+      if (!matches || matches[i]) rows.push(i);
+    }
+    // Bars are as long as their part of the longest.
+    this.most = { self: rows.reduce((a, i) => Math.max(a, sums.self[i]), 0), total: rows.reduce((a, i) => Math.max(a, sums.total[i]), 0) };
+    const collator = new Intl.Collator('en');
+    const by = {
+      self: (a, b) => sums.self[b] - sums.self[a] || sums.total[b] - sums.total[a],
+      total: (a, b) => sums.total[b] - sums.total[a] || sums.self[b] - sums.self[a],
+      name: () => 0,
+    }[sort];
+    rows.sort((a, b) => by(a, b) || collator.compare(p.names[a], p.names[b]));
+    if (ascending) rows.reverse();
+    this.rows = rows;
+    for (const [id, cell] of Object.entries(this.heads)) {
+      cell.setAttribute('aria-sort', id !== sort ? 'none' : ascending !== (id === 'name') ? 'ascending' : 'descending');
+    }
+    this.summary.textContent = matches
+      ? `${wholeNumber.format(rows.length)} of ${wholeNumber.format(all)} functions match`
+      : `${wholeNumber.format(all)} functions`;
+    this.body.style.height = `${rows.length * tableRowHeight}px`;
+    this.from = this.to = -1;
+    this.draw();
+  }
+
+  draw() {
+    const { scrollTop, clientHeight } = this.scroller;
+    const from = Math.max(Math.floor(scrollTop / tableRowHeight) - 8, 0);
+    const to = Math.min(Math.ceil((scrollTop + clientHeight) / tableRowHeight) + 8, this.rows.length);
+    if (from === this.from && to === this.to) return;
+    this.from = from;
+    this.to = to;
+    this.body.replaceChildren(...this.rows.slice(from, to).map((name, i) => this.row(name, from + i)));
+  }
+
+  row(name, i) {
+    const { sums, total, unit } = this;
+    const text = shown(this.names[name]);
+    const kind = frameKinds[this.kindOf(name)];
+    const cell = (id, value) => element('div', { className: `cell ${id}`, title: formatValue(value, unit) },
+      this.bar(value / this.most[id]), element('span', { textContent: formatShare(value, total) }));
+    const mark = element('i', { className: `kind ${kind.id}`, textContent: kind.mark, title: kind.text });
+    const row = element('button', { type: 'button', className: 'tr', title: text, onclick: () => this.onPick(name) },
+      cell('self', sums.self[name]), cell('total', sums.total[name]),
+      element('div', { className: 'cell name' }, mark, element('span', { textContent: text })));
+    row.style.top = `${i * tableRowHeight}px`;
+    row.setAttribute('role', 'row');
+    if (name === this.picked) row.classList.add('picked');
+    return row;
+  }
+
+  bar(share) {
+    const bar = element('b', { className: 'bar' });
+    bar.style.width = `${Math.min(Math.max(100 * share, 0), 100) || 0}%`;
+    return bar;
+  }
+}

@@ -1,0 +1,231 @@
+// Trees of frames and the sums on them.
+//
+// A tree is columns by node. Node 0 is the root and shows everything; a parent
+// comes before its children, and what is below a node follows it (preorder):
+//
+//   parent, depth, frame
+//   again      1 if a node above has the same name: a recursion, to be counted once
+//   rowNode    the node where each row's stack ends
+//   base       the node of the profile's own tree that a grouped tree's stands for
+
+function newTree(p, depth, frame, rowNode) {
+  const n = depth.length;
+  const parent = new Uint32Array(n);
+  const again = new Uint8Array(n);
+  const path = []; // nodes from the root to the one before
+  const above = new Uint32Array(p.names.length); // how often each name is in path, below the root
+  for (let i = 1; i < n; i++) {
+    const d = depth[i];
+    while (path.length >= d) above[p.frameName[frame[path.pop()]]]--;
+    parent[i] = d > 1 ? path[d - 2] : 0;
+    const name = p.frameName[frame[i]];
+    again[i] = above[name]++ ? 1 : 0;
+    path.push(i);
+  }
+  return { parent, depth, frame, again, rowNode, base: null };
+}
+
+// groupTree is the profile's tree under the values of a label: a node for each
+// value, and below it the stacks of its rows. What has no such label is left as
+// it is.
+function groupTree(p, key) {
+  const t = p.tree, n = t.parent.length;
+  const groups = labelValues(p, key); // of each list of labels, -1 for none
+  const rows = rowsByGroup(p, groups, p.head.values[key].length);
+  const parent = [0], depth = [0], frame = [0], again = [0], base = [0];
+  const rowNode = new Uint32Array(p.rowNode.length);
+  const made = new Int32Array(n); // the group that a node was last made for, plus 2
+  const to = new Uint32Array(n); // and what as
+  const missing = [];
+  for (let g = -1; g < rows.length - 1; g++) {
+    const mine = rows[g + 1];
+    if (!mine.length) continue;
+    made[0] = g + 2;
+    to[0] = 0;
+    if (g >= 0) {
+      to[0] = parent.length;
+      parent.push(0); depth.push(1); again.push(0); base.push(0);
+      frame.push(groupFrame(p, key, g));
+    }
+    for (const row of mine) {
+      let node = p.rowNode[row];
+      for (; made[node] !== g + 2; node = t.parent[node]) missing.push(node);
+      while (missing.length) {
+        const child = missing.pop();
+        made[child] = g + 2;
+        to[child] = parent.length;
+        parent.push(to[node]);
+        depth.push(depth[to[node]] + 1);
+        frame.push(t.frame[child]); again.push(t.again[child]); base.push(child);
+        node = child;
+      }
+      rowNode[row] = to[node];
+    }
+  }
+  return {
+    parent: Uint32Array.from(parent), depth: Uint32Array.from(depth), frame: Uint32Array.from(frame),
+    again: Uint8Array.from(again), rowNode, base: Uint32Array.from(base),
+  };
+}
+
+// labelValues is the value that each list of labels has for a key, -1 for none.
+function labelValues(p, key) {
+  return Int32Array.from(p.head.labels, (list) => {
+    for (let i = 0; i < list.length; i += 2) if (list[i] === key) return list[i + 1];
+    return -1;
+  });
+}
+
+// rowsByGroup is the rows of each group, and before them those of none, each in
+// the order of their nodes.
+function rowsByGroup(p, groups, n) {
+  const rows = Array.from({ length: n + 1 }, () => []);
+  for (let i = 0; i < p.rowNode.length; i++) rows[groups[p.rowLabels[i]] + 1].push(i);
+  if (p.events.length > 1) {
+    for (const r of rows) r.sort((a, b) => p.rowNode[a] - p.rowNode[b]);
+  }
+  return rows;
+}
+
+// groupFrame is the frame that stands for a value of a label. Such frames follow
+// those of the profile, key by key.
+function groupFrame(p, key, value) {
+  let f = p.frameName.length;
+  for (let k = 0; k < key; k++) f += p.head.values[k].length;
+  return f + value;
+}
+
+// sumTree adds up the rows that a filter lets pass, a mask by list of labels:
+// self, what ends at a node, and total, with all below it. Where values are
+// negative, as differences are, width is the total of their sizes, so that boxes
+// have room for those below them; else it is total.
+function sumTree(p, tree, event, column, mask) {
+  const self = new Float64Array(tree.parent.length);
+  const values = event.values[column];
+  let negative = false;
+  for (let i = event.from; i < event.to; i++) {
+    if (!mask[p.rowLabels[i]]) continue;
+    const v = values[i - event.from];
+    self[tree.rowNode[i]] += v;
+    negative ||= v < 0;
+  }
+  const total = addUp(tree, self);
+  return { tree, self, total, width: negative ? addUp(tree, self.map(Math.abs)) : total };
+}
+
+function addUp(tree, self) {
+  const total = self.slice();
+  for (let i = total.length - 1; i > 0; i--) total[tree.parent[i]] += total[i];
+  return total;
+}
+
+// sumFunctions adds up by name: self, and total of the stacks that a name is in,
+// each counted once.
+function sumFunctions(p, { tree, self, total, width }) {
+  const fself = new Float64Array(p.names.length);
+  const ftotal = new Float64Array(p.names.length);
+  const some = new Uint8Array(p.names.length);
+  for (let i = 1; i < total.length; i++) {
+    const f = tree.frame[i];
+    if (f >= p.frameName.length) continue; // a group
+    const name = p.frameName[f];
+    if (width[i] !== 0) some[name] = 1;
+    fself[name] += self[i];
+    if (!tree.again[i]) ftotal[name] += total[i];
+  }
+  return { self: fself, total: ftotal, some };
+}
+
+// sumMatching is the sum of the stacks that have a name that matches.
+function sumMatching(p, { tree, total }, matches) {
+  let sum = 0;
+  const under = new Uint8Array(total.length);
+  for (let i = 1; i < total.length; i++) {
+    const up = under[tree.parent[i]];
+    const hit = matches[p.nameOf(tree.frame[i])];
+    if (hit && !up) sum += total[i];
+    under[i] = up | hit;
+  }
+  return sum;
+}
+
+// GrowingTree is a small tree made by asking for children by name.
+class GrowingTree {
+  constructor(p, rootFrame) {
+    this.p = p;
+    this.frame = [rootFrame];
+    this.parent = [0];
+    this.self = [0];
+    this.total = [0];
+    this.width = [0];
+    this.children = new Map();
+  }
+
+  child(node, frame) {
+    const key = node * 0x200000 + this.p.nameOf(frame);
+    let c = this.children.get(key);
+    if (c === undefined) {
+      c = this.frame.length;
+      this.children.set(key, c);
+      this.frame.push(frame);
+      this.parent.push(node);
+      this.self.push(0);
+      this.total.push(0);
+      this.width.push(0);
+    }
+    return c;
+  }
+
+  add(node, self, total, width) {
+    this.self[node] += self;
+    this.total[node] += total;
+    this.width[node] += width;
+  }
+
+  sums() {
+    const tree = { frame: Uint32Array.from(this.frame), parent: Uint32Array.from(this.parent) };
+    return {
+      tree, self: Float64Array.from(this.self),
+      total: Float64Array.from(this.total), width: Float64Array.from(this.width),
+    };
+  }
+}
+
+// callees is what a function calls: all that is below it, laid together. Below a
+// recursive call the function shows again.
+function callees(p, { tree, self, total, width }, name) {
+  const out = new GrowingTree(p, frameOf(p, tree, name));
+  const to = new Int32Array(total.length).fill(-1);
+  for (let i = 1; i < total.length; i++) {
+    if (width[i] === 0) continue;
+    const up = to[tree.parent[i]];
+    if (up >= 0) to[i] = out.child(up, tree.frame[i]);
+    else if (p.nameOf(tree.frame[i]) === name) to[i] = 0;
+    else continue;
+    out.add(to[i], self[i], total[i], width[i]);
+  }
+  return out.sums();
+}
+
+// callers is who calls a function, nearest first: the paths above its outermost
+// calls, upside down.
+function callers(p, { tree, total, width }, name) {
+  const out = new GrowingTree(p, frameOf(p, tree, name));
+  for (let i = 1; i < total.length; i++) {
+    if (width[i] === 0 || tree.again[i] || p.nameOf(tree.frame[i]) !== name) continue;
+    let to = 0;
+    out.add(0, 0, total[i], width[i]);
+    for (let up = tree.parent[i]; up !== 0; up = tree.parent[up]) {
+      to = out.child(to, tree.frame[up]);
+      out.add(to, 0, total[i], width[i]);
+    }
+    out.self[to] += total[i];
+  }
+  return out.sums();
+}
+
+// frameOf is a frame with that name.
+function frameOf(p, tree, name) {
+  const i = tree.frame.findIndex((f, node) => node > 0 && p.nameOf(f) === name);
+  return i < 0 ? 0 : tree.frame[i];
+}

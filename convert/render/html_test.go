@@ -1,0 +1,289 @@
+package render
+
+import (
+	"bytes"
+	gocmp "cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/stacks"
+)
+
+// pageOf writes a page.
+func pageOf(t testing.TB, s *stacks.Set, o HTMLOptions) string {
+	t.Helper()
+	var b strings.Builder
+	if err := HTML(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// pageRows reads the data of a page by itself, from what pageHead says of it: each
+// row as a line "event|outer;inner|key=value …|values", and of times
+// "time|…|values of its row".
+func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []string) {
+	t.Helper()
+	_, text, _ := strings.Cut(page, `id="data">`)
+	text, _, _ = strings.Cut(text, "<")
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bytes.NewReader(data)
+	next := func() int {
+		v, err := binary.ReadUvarint(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(v)
+	}
+	raw := make([]byte, next())
+	io.ReadFull(in, raw)
+	if err := json.Unmarshal(raw, &head); err != nil {
+		t.Fatal(err)
+	}
+	list := func(v any) []any { l, _ := v.([]any); return l }
+	number := func(v any) int { return int(v.(float64)) }
+	field := func(v any, name string) any { return v.(map[string]any)[name] }
+	names, frames := list(head["names"]), list(head["frames"])
+
+	nodes := number(head["nodes"])
+	depth := make([]int, nodes)
+	for i := 1; i < nodes; i++ {
+		depth[i] = depth[i-1] + 1 - next()
+	}
+	paths, path := make([]string, nodes), []string{}
+	for i := 1; i < nodes; i++ {
+		path = append(path[:depth[i]-1], names[number(frames[4*next()])].(string))
+		paths[i] = strings.Join(path, ";")
+	}
+	labels := func(id int) string {
+		l, text := list(list(head["labels"])[id]), []string{}
+		for i := 0; i < len(l); i += 2 {
+			k := number(l[i])
+			text = append(text, list(head["keys"])[k].(string)+"="+list(list(head["values"])[k])[number(l[i+1])].(string))
+		}
+		return strings.Join(text, " ")
+	}
+	for _, e := range list(head["events"]) {
+		at := make([]string, number(field(e, "rows")))
+		values := make([][]int64, len(at))
+		node := 0
+		for i := range at {
+			node += next()
+			at[i] = field(e, "name").(string) + "|" + paths[node] + "|"
+		}
+		for i := range at {
+			at[i] += labels(next()) + "|"
+		}
+		for _, c := range list(field(e, "columns")) {
+			for i := range at {
+				if f := number(field(c, "factor")); f != 0 {
+					values[i] = append(values[i], values[i][0]*int64(f))
+					continue
+				}
+				v, err := binary.ReadVarint(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values[i] = append(values[i], v)
+			}
+		}
+		for i := range at {
+			rows = append(rows, at[i]+fmt.Sprint(values[i]))
+		}
+	}
+	moments = make([]string, number(head["moments"]))
+	clock := number(head["clock"])
+	for i := range moments {
+		clock += next()
+		moments[i] = fmt.Sprint(clock) + "|"
+	}
+	for i := range moments {
+		moments[i] += rows[next()]
+	}
+	if in.Len() > 0 {
+		t.Errorf("%d bytes behind the last column", in.Len())
+	}
+	slices.Sort(rows)
+	return head, rows, moments
+}
+
+// setRows is what pageRows is to be, from the Set.
+func setRows(s *stacks.Set) (rows, moments []string) {
+	n := s.Names()
+	key := func(x stacks.Sample) string {
+		var path, labels []string
+		stack := s.Stack(x.Stack)
+		for i := len(stack) - 1; i >= 0; i-- {
+			names := n.Of(stack[i])
+			for j := len(names) - 1; j >= 0; j-- {
+				name := strings.ToValidUTF8(n.Names[names[j]], "\uFFFD")
+				path = append(path, gocmp.Or(name, "[unknown]"))
+			}
+		}
+		if len(path) == 0 {
+			path = []string{"[unknown]"}
+		}
+		for _, l := range s.Labels(x.Labels) {
+			v := l.Str
+			if v == "" {
+				v = strings.TrimSuffix(fmt.Sprintf("%d %s", l.Num, l.Unit), " ")
+			}
+			labels = append(labels, l.Key+"="+v)
+		}
+		return s.Events[x.Event].Name + "|" + strings.Join(path, ";") + "|" + strings.Join(labels, " ") + "|"
+	}
+	sums := map[string][]int64{}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		sum := sums[key(x)]
+		if sum == nil {
+			sum = make([]int64, len(x.Values))
+		}
+		for c, v := range x.Values {
+			sum[c] += v
+		}
+		sums[key(x)] = sum
+	}
+	for k, v := range sums {
+		rows = append(rows, k+fmt.Sprint(v))
+	}
+	slices.Sort(rows)
+	moments = []string{}
+	for _, m := range s.Moments {
+		k := key(s.Sample(int(m.Sample)))
+		moments = append(moments, fmt.Sprint(m.Time)+"|"+k+fmt.Sprint(sums[k]))
+	}
+	return rows, moments
+}
+
+// oddSet has two events, inlined frames, a stack without any, labels with units,
+// values below 0 and above 2⁵³, times, and names of all sorts.
+func oddSet() *stacks.Set {
+	s := stacks.New(
+		stacks.Event{Name: "cycles", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: "cycles", Unit: "count"}}},
+		stacks.Event{Name: "alloc:<b>", Values: []stacks.ValueType{{Type: "bytes", Unit: "bytes"}}},
+	)
+	kernel := s.AddMapping(stacks.Mapping{File: "[kernel.kallsyms]", Kind: stacks.KindKernel})
+	program := s.AddMapping(stacks.Mapping{File: "/opt/a b/prog", Kind: stacks.KindUser})
+	named := func(m int32, kind stacks.Kind, names ...string) uint32 {
+		l := s.AddLocation(m, uint64(len(s.Locations)), kind)
+		var lines []stacks.Line
+		for _, n := range names {
+			lines = append(lines, stacks.Line{Function: s.AddFunction(stacks.Function{Name: n, File: "src/" + n})})
+		}
+		s.SetLines(l, lines...)
+		return l
+	}
+	main := named(program, stacks.KindUser, "main")
+	outer := named(program, stacks.KindUser, "in_<innermost>", "in&between", "outer")
+	again := named(program, stacks.KindUser, "main")
+	read := named(kernel, stacks.KindKernel, "vfs_read")
+	odd := named(kernel, stacks.KindKernel, "bad \xff utf-8")
+	long := named(program, stacks.KindUser, strings.Repeat("x<", 2000))
+	nameless := s.AddLocation(program, 99, stacks.KindUser)
+	empty := named(kernel, stacks.KindKernel, "")
+	nowhere := s.AddLocation(stacks.NoMapping, 7, stacks.KindUnknown)
+
+	labels := func(comm string, pid int64) stacks.LabelsID {
+		return s.InternLabels([]stacks.Label{{Key: "comm", Str: comm}, {Key: "pid", Num: pid}, {Key: "size", Num: pid * 8, Unit: "bytes"}})
+	}
+	for i, stack := range [][]uint32{
+		{main}, {outer, main}, {outer, again}, {again, outer, main}, {read, nameless, main}, {odd, read, main},
+		{long, main}, {nowhere}, {}, {empty}, {read}, {read, outer, main},
+	} {
+		id := s.Intern(stack)
+		n := int64(i + 1)
+		row := s.Add(0, id, labels("<i>sh", n%3), n, n*1000)
+		s.AddMoment(stacks.Moment{Time: uint64(5e12) + uint64((i*7)%11)*1000, Sample: uint32(row), Value: 1000})
+		s.Add(0, id, 0, 1, 1000)
+		s.Add(1, id, labels("other", n%2), []int64{-5, 1 << 60, math.MinInt64, 3}[i%4])
+	}
+	s.SortMoments()
+	return s
+}
+
+// TestHTMLData: what is in the page is what is in the Set.
+func TestHTMLData(t *testing.T) {
+	noValues := stacks.New(stacks.Event{Name: "nothing", Values: countAndTime})
+	for name, s := range map[string]*stacks.Set{
+		"odd": oddSet(), "rows": setOf(plainRows(3, 300)), "wide": wide(2000, 12, 300), "empty": noValues,
+	} {
+		_, rows, moments := pageRows(t, pageOf(t, s, HTMLOptions{}))
+		wantRows, wantMoments := setRows(s)
+		if diff := cmp.Diff(wantRows, rows); diff != "" {
+			t.Errorf("%s: rows: %s", name, diff)
+		}
+		if diff := cmp.Diff(wantMoments, moments); diff != "" {
+			t.Errorf("%s: moments: %s", name, diff)
+		}
+	}
+}
+
+// TestHTMLPolicy: the page allows its own scripts and styles, by hash, and no
+// other; and no text of the profile is part of its markup.
+func TestHTMLPolicy(t *testing.T) {
+	const title = `</title><script>alert(1)</script>{{data}}{{script}}`
+	page := pageOf(t, oddSet(), HTMLOptions{Title: title})
+	for _, not := range []string{"<script>alert", "in_<innermost>", "http://", "https://", "src=", "<b>"} {
+		if strings.Contains(page, not) {
+			t.Errorf("the page has %s", not)
+		}
+	}
+	if n := strings.Count(page, "<script"); n != 2 || strings.Count(page, "</script") != n || strings.Count(page, "<style") != 1 {
+		t.Errorf("%d scripts, not that of the data and that of the page", n)
+	}
+	_, policy, _ := strings.Cut(page, `Content-Security-Policy" content="`)
+	policy, _, _ = strings.Cut(policy, `"`)
+	for _, tag := range []string{"style", "script"} {
+		_, text, _ := strings.Cut(page, "<"+tag+">")
+		text, _, _ = strings.Cut(text, "</"+tag+">")
+		if want := tag + "-src " + sourceHash(text); !strings.Contains(policy, want) {
+			t.Errorf("the policy has no %s: %s", want, policy)
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy %s", policy)
+	}
+}
+
+func TestHTMLErrors(t *testing.T) {
+	s := oddSet()
+	for want, o := range map[string]HTMLOptions{
+		"write HTML: no event 2 among 2":                       {Event: 2},
+		`write HTML: no column 1 among 1 of event "alloc:<b>"`: {Event: 1, Column: 1},
+		`write HTML: no column -1 among 2 of event "cycles"`:   {Column: -1},
+		"write HTML: no event -1 among 2":                      {Event: -1},
+	} {
+		if err := HTML(io.Discard, s, o); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	whole := len(pageOf(t, s, HTMLOptions{}))
+	for left := 0; left < whole; left += whole / 50 {
+		if err := HTML(&failing{left}, s, HTMLOptions{}); !errors.Is(err, errFull) {
+			t.Errorf("error after %d of %d bytes: %v", left, whole, err)
+		}
+	}
+}
