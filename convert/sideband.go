@@ -29,6 +29,9 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 	default:
 		return 0
 	}
+	if first := sb.events.OfOther(nil); first != nil {
+		payload = payload[:len(payload)-first.Layout.Excess(h.Type, payload)]
+	}
 	e := sb.events.OfOther(payload)
 	if e == nil {
 		// An id of an event we do not know: the layout is the same for all.

@@ -70,27 +70,34 @@ func spinBPF(t *testing.T, name string) {
 }
 
 // TestLiveBPF names programs that were loaded, sampled and unloaded while it
-// recorded, one after the other, perhaps at the same address.
+// recorded, one after the other, perhaps at the same address: in a file, and in a
+// profile made while recording. Both at once, since what the kernel tells a
+// second recorder needs a second look.
 func TestLiveBPF(t *testing.T) {
 	livetest.Require(t, livetest.Root)
 	if jit, err := os.ReadFile("/proc/sys/net/core/bpf_jit_enable"); err != nil || bytes.Equal(jit, []byte("0\n")) {
 		t.Skip("needs BPF programs to be compiled (net.core.bpf_jit_enable)")
 	}
+	dir := t.TempDir()
+	data, live := filepath.Join(dir, "bpf.data"), filepath.Join(dir, "bpf.folded")
 	names := []string{"kprof_first", "kprof_second", "kprof_third"}
-	for _, ending := range []string{".data", ".folded"} {
-		out := filepath.Join(t.TempDir(), "bpf"+ending)
-		during(t, []string{"-a", "-e", "cpu-clock:k", "-F", "999", "-o", out}, func() {
+	flags := []string{"-a", "-e", "cpu-clock:k", "-F", "999", "-o"}
+	during(t, append(flags, data), func() {
+		during(t, append(flags, live), func() {
 			for _, name := range names {
 				spinBPF(t, name)
 			}
 		})
-		folded, err := kprof(t, "convert", "-f", "folded", out).Output()
-		if ending == ".folded" {
-			folded, err = os.ReadFile(out)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	})
+	afterwards, err := kprof(t, "convert", "-f", "folded", data).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	meanwhile, err := os.ReadFile(live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, folded := range map[string][]byte{"in a file": afterwards, "while recording": meanwhile} {
 		for _, name := range names {
 			n := 0
 			for _, m := range regexp.MustCompile(`(?m);bpf_prog_[0-9a-f]{16}_`+name+` (\d+)$`).FindAllSubmatch(folded, -1) {
@@ -100,9 +107,8 @@ func TestLiveBPF(t *testing.T) {
 				}
 				n += k
 			}
-			// Folded stacks have samples or nanoseconds.
-			if n < 10 {
-				t.Errorf("%s: %s has %d samples in\n%s", ending, name, n, folded)
+			if n == 0 {
+				t.Errorf("%s: %s has no samples", what, name)
 			}
 		}
 	}

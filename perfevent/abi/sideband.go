@@ -1,6 +1,7 @@
 package abi
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 )
@@ -54,6 +55,14 @@ type CgroupRecord struct {
 // Lost is PERF_RECORD_LOST or, with ID from its sample id, LOST_SAMPLES.
 type Lost struct{ ID, Count uint64 }
 
+// CallchainDeferred is PERF_RECORD_CALLCHAIN_DEFERRED of Linux 6.19: the user part
+// of the callchains that end with ContextUserDeferred and its cookie.
+type CallchainDeferred struct {
+	TID       int32 // of its sample id; -1 without
+	Cookie    uint64
+	Callchain []uint64 // context marker included
+}
+
 // body is the payload without the sample id at its end. Old kernels and perf's
 // own synthesized records may lack the sample id, so a body never ends before
 // its fixed part.
@@ -62,6 +71,35 @@ func (l *Layout) body(payload []byte, fixed int) cursor {
 		payload = payload[:n]
 	}
 	return cursor{b: payload, o: l.Order}
+}
+
+// Excess returns how many bytes of a record's payload lie behind its sample id,
+// though that should be the end.
+//
+// Linux (6.18) writes a KSYMBOL or BPF_EVENT to one event after the other and
+// never takes back what each sample id has added to the record's size: of two
+// recorders on a CPU, the second gets records with room for two sample ids, the
+// first of them its own, and anything in the other (kernel/events/core.c,
+// perf_event_ksymbol_output and perf_event_bpf_output).
+func (l *Layout) Excess(t RecordType, payload []byte) int {
+	end := 0
+	switch t {
+	case RecordKsymbol: // addr, len, type, flags; name, padded to 8 bytes
+		end = 16
+		if len(payload) < end {
+			return 0
+		}
+		n := bytes.IndexByte(payload[end:], 0)
+		if n < 0 {
+			return 0
+		}
+		end += n&^7 + 8
+	case RecordBPFEvent: // type, flags, id, tag
+		end = 16
+	default:
+		return 0
+	}
+	return max(0, len(payload)-end-l.trailer)
 }
 
 func (c *cursor) err(what string, n int) error {
@@ -160,4 +198,13 @@ func (l *Layout) DecodeLost(h Header, payload []byte) (Lost, error) {
 	c := l.body(payload, 16)
 	r.ID, r.Count = c.uint64(), c.uint64()
 	return r, c.err("LOST", len(payload))
+}
+
+// DecodeCallchainDeferred decodes the payload of a CALLCHAIN_DEFERRED record.
+func (l *Layout) DecodeCallchainDeferred(payload []byte) (CallchainDeferred, error) {
+	f, _ := l.DecodeTrailer(payload)
+	c := l.body(payload, 16)
+	r := CallchainDeferred{TID: f.TID, Cookie: c.uint64()}
+	r.Callchain = c.uint64s(nil, c.uint64())
+	return r, c.err("CALLCHAIN_DEFERRED", len(payload))
 }
