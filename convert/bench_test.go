@@ -51,24 +51,20 @@ func samplesOf(tb testing.TB, text string) (w *worker, misc abi.Misc, payloads [
 	if sb.bad > 0 {
 		tb.Fatal("bad records")
 	}
-	return newWorker(sb.tl, events, &Options{}), misc, payloads
-}
-
-func (w *worker) take(misc abi.Misc, payload []byte) {
-	if r, ok := w.row(misc, payload, 1); ok {
-		w.add(&r, w.locs)
-	}
+	w = newWorker(sb.tl, events, &Options{})
+	w.emit = func(r row) { w.add(&r, w.locs) }
+	return w, misc, payloads
 }
 
 // TestNoAllocation: a sample whose stack has been seen costs no memory.
 func TestNoAllocation(t *testing.T) {
 	w, misc, payloads := samplesOf(t, benchText(500))
 	for _, p := range payloads {
-		w.take(misc, p)
+		w.takeSample(misc, p, 1)
 	}
 	i := 0
 	if n := testing.AllocsPerRun(1000, func() {
-		w.take(misc, payloads[i%len(payloads)])
+		w.takeSample(misc, payloads[i%len(payloads)], 1)
 		i++
 	}); n != 0 {
 		t.Errorf("%v allocations for a sample", n)
@@ -80,7 +76,7 @@ func BenchmarkSample(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(payloads[0])))
 	for i := 0; b.Loop(); i++ {
-		w.take(misc, payloads[i%len(payloads)])
+		w.takeSample(misc, payloads[i%len(payloads)], 1)
 	}
 }
 

@@ -40,7 +40,9 @@ func newCollector(events *perfdata.EventSet, opts Options) *Collector {
 	tl := newTimeline()
 	tl.forgets = true
 	c.sideband = &sideband{tl: tl, events: events}
-	c.worker = newWorker(tl, events, &c.opts)
+	w := newWorker(tl, events, &c.opts)
+	w.emit = func(r row) { w.add(&r, w.locs) }
+	c.worker = w
 	c.setClock()
 	return c
 }
@@ -76,6 +78,7 @@ func (c *Collector) Finish() (*stacks.Set, Stats, error) {
 			return nil, Stats{}, err
 		}
 	}
+	c.worker.releaseAll()
 	c.worker.order(c.worker.stats.samples)
 	c.worker.reorder()
 	st := stats(c.sideband, c.worker)
@@ -108,10 +111,8 @@ func (c *Collector) takeSideband() uint64 {
 func (c *Collector) release() (settled uint64) {
 	place := c.place
 	c.each(c.held, func(h abi.Header, payload []byte) {
+		c.worker.take(h, payload, place)
 		if h.Type == abi.RecordSample {
-			if r, ok := c.worker.row(h.Misc, payload, place); ok {
-				c.worker.add(&r, c.worker.locs)
-			}
 			c.earliest[1] = earlier(c.earliest[1], c.worker.sample.Time)
 		}
 		place++

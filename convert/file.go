@@ -41,6 +41,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 type walked struct {
 	sideband  *sideband
 	samples   []uint64 // by index of event
+	sample    abi.Sample
 	truncated error
 }
 
@@ -71,7 +72,7 @@ func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 		switch rec.Type {
 		case abi.RecordSample:
 			wk.sideband.counts[abi.RecordSample]++
-			wk.countSample(r.Events, rec.Payload)
+			wk.countSample(r.Events, rec.Misc, rec.Payload)
 		default:
 			wk.sideband.take(rec.Header, rec.Payload, place)
 		}
@@ -96,9 +97,26 @@ func (wk *walked) moreEvents(events *perfdata.EventSet, known int) {
 	}
 }
 
-func (wk *walked) countSample(events *perfdata.EventSet, payload []byte) {
-	if e := events.OfSample(payload); e != nil {
-		wk.samples[e.Index]++
+// countSample counts a sample for its event; one with the values of counters, for
+// the events of those.
+func (wk *walked) countSample(events *perfdata.EventSet, misc abi.Misc, payload []byte) {
+	e := events.OfSample(payload)
+	if e == nil {
+		return
+	}
+	wk.samples[e.Index]++
+	if e.Attr.SampleType&abi.SampleRead == 0 || e.Layout.DecodeSample(&wk.sample, misc, payload) != nil {
+		return
+	}
+	wk.samples[e.Index]--
+	for _, v := range wk.sample.Reads {
+		ev := e
+		if e.Attr.ReadFormat&abi.ReadID != 0 {
+			ev = events.OfID(v.ID)
+		}
+		if ev != nil && v.Value > 0 {
+			wk.samples[ev.Index]++
+		}
 	}
 }
 
@@ -156,6 +174,16 @@ func (b *batch) addTo(w *worker) {
 func readRows(ctx context.Context, r *perfdata.Reader, w *worker, full chan<- *batch, free <-chan *batch) error {
 	b := <-free
 	defer func() { full <- b }()
+	w.emit = func(r row) {
+		b.rows = append(b.rows, r)
+		b.locs = append(b.locs, w.locs...)
+		b.ends = append(b.ends, len(b.locs))
+		if len(b.rows) == batchRows {
+			full <- b
+			b = <-free
+		}
+	}
+	defer w.releaseAll()
 	var place uint64
 	for rec, err := range r.Records() {
 		var t *perfdata.TruncatedError
@@ -165,17 +193,7 @@ func readRows(ctx context.Context, r *perfdata.Reader, w *worker, full chan<- *b
 		if err != nil {
 			return err
 		}
-		if rec.Type == abi.RecordSample {
-			if row, ok := w.row(rec.Misc, rec.Payload, place); ok {
-				b.rows = append(b.rows, row)
-				b.locs = append(b.locs, w.locs...)
-				b.ends = append(b.ends, len(b.locs))
-				if len(b.rows) == batchRows {
-					full <- b
-					b = <-free
-				}
-			}
-		}
+		w.take(rec.Header, rec.Payload, place)
 		if place++; place%cancelEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}

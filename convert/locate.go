@@ -1,8 +1,11 @@
 package convert
 
 import (
+	"slices"
+
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
 )
 
 // locator turns addresses of samples into locations of a Set. User locations are
@@ -176,15 +179,16 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	return s.mapping
 }
 
-// chain appends the locations of a sample's callchain, leaf first.
+// chain appends the locations of a sample's callchain, leaf first. misc is the
+// sample's.
 //
 // The first address of each stretch is an instruction that was interrupted; the
 // others are return addresses, and the call lies before them.
-func (l *locator) chain(dst []uint32, s *abi.Sample, views *[numViews]view) []uint32 {
-	v := &views[viewOf(s.Misc)]
+func (l *locator) chain(dst []uint32, misc abi.Misc, chain []uint64, views *[numViews]view) []uint32 {
+	v := &views[viewOf(misc)]
 	caller := false
-	for i := 0; i < len(s.Callchain); i++ {
-		addr := s.Callchain[i]
+	for i := 0; i < len(chain); i++ {
+		addr := chain[i]
 		if addr >= abi.ContextMax {
 			switch addr {
 			case abi.ContextHV:
@@ -210,7 +214,7 @@ func (l *locator) chain(dst []uint32, s *abi.Sample, views *[numViews]view) []ui
 		}
 		loc := l.at(v, addr)
 		if !caller && v == &views[viewUser] && l.set.Locations[loc].Mapping < 0 {
-			loc = l.beforeExec(loc, addr, s, views)
+			loc = l.beforeExec(loc, addr, misc, views)
 		}
 		dst = append(dst, loc)
 		caller = true
@@ -218,11 +222,37 @@ func (l *locator) chain(dst []uint32, s *abi.Sample, views *[numViews]view) []ui
 	return dst
 }
 
+// branchesFrom returns where in its callchain the user part of a sample begins, if
+// the branches take its place, or -1: the processor kept them as a stack of calls
+// (perf record --call-graph lbr), and there is a user part.
+func branchesFrom(e *perfdata.Event, s *abi.Sample) int {
+	if e.Attr.BranchSampleType&abi.BranchCallStack == 0 || len(s.Branches) == 0 {
+		return -1
+	}
+	return slices.Index(s.Callchain, abi.ContextUser)
+}
+
+// branches appends the locations of a stack of calls, the last call first: where
+// it went to, and where each was made. These are addresses of calls, not of what
+// comes behind them (perf's machine.c, lbr_callchain_add_lbr_ip).
+func (l *locator) branches(dst []uint32, calls []abi.Branch, views *[numViews]view) []uint32 {
+	v := &views[viewUser]
+	if to := calls[0].To; to < abi.ContextMax {
+		dst = append(dst, l.at(v, to))
+	}
+	for i := range calls {
+		if from := calls[i].From; from < abi.ContextMax {
+			dst = append(dst, l.at(v, from))
+		}
+	}
+	return dst
+}
+
 // beforeExec looks again for the user address at which a sample in the kernel
 // entered it, loc, where nothing is mapped now: until exec returns, that is the
 // call of execve(2) in the program that is no more.
-func (l *locator) beforeExec(loc uint32, addr uint64, s *abi.Sample, views *[numViews]view) uint32 {
-	if viewOf(s.Misc) != viewKernel {
+func (l *locator) beforeExec(loc uint32, addr uint64, misc abi.Misc, views *[numViews]view) uint32 {
+	if viewOf(misc) != viewKernel {
 		return loc
 	}
 	if old := &views[viewBeforeExec]; old.space != nil {

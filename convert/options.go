@@ -50,6 +50,7 @@ type Stats struct {
 	BadRecords     uint64 // other records that could not be decoded
 	Unnamed        uint64 // samples of threads the recording never named
 	Exited         uint64 // samples of tasks past their exit, whose pid is -1
+	HalfChains     uint64 // samples whose user callers were to come later, and did not
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
 	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
@@ -91,6 +92,7 @@ func (s *Stats) Losses() []string {
 	add(s.UnknownEvent, "left out ", "sample", " of no event of the recording")
 	add(s.BadSamples, "left out ", "sample", " shorter than the event says")
 	add(s.BadRecords, "could not decode ", "record", "")
+	add(s.HalfChains, "", "sample", " without user callers, which the kernel was to write later and did not")
 	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")
 	add(s.Unnamed, "", "sample", " of threads whose name was never recorded")
 	return l

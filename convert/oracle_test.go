@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // perfSample is the first line of a sample as perf script prints it.
@@ -89,24 +91,30 @@ func ownSamples(t *testing.T, file string) []string {
 		if th := w.task(s.PID, s.TID).thread; th != nil {
 			name = th.nameAt(at)
 		}
-		line := scriptLine(e, &s, w.comm(name, s.TID))
+		chain := ""
 		if len(s.Callchain) > 0 && s.HasChain {
-			line += scriptChain(w.tl, w.task(s.PID, s.TID).process, at, &s)
+			chain = scriptChain(w.tl, w.task(s.PID, s.TID).process, at, e, &s)
 		} else if !s.HasChain && e.Attr.SampleType&abi.SampleIP != 0 {
-			line += fmt.Sprintf(" %x", s.IP)
+			chain = fmt.Sprintf(" %x", s.IP)
 		}
-		samples = append(samples, line)
+		add := func(e *perfdata.Event, period uint64) {
+			samples = append(samples, scriptLine(e, &s, w.comm(name, s.TID), period)+chain)
+		}
+		switch {
+		case e.Attr.SampleType&abi.SampleRead != 0:
+			w.readings(e, &s, add)
+		case e.Attr.SampleType&abi.SamplePeriod == 0:
+			add(e, e.Attr.SamplePeriod) // the frequency, for an event that has one: perf does not mind
+		default:
+			add(e, s.Period)
+		}
 	}
 	slices.Sort(samples)
 	return samples
 }
 
 // scriptLine is a sample in the manner of perf script.
-func scriptLine(e *perfdata.Event, s *abi.Sample, comm string) string {
-	period := s.Period
-	if e.Attr.SampleType&abi.SamplePeriod == 0 {
-		period = e.Attr.SamplePeriod // the frequency, for an event that has one: perf does not mind
-	}
+func scriptLine(e *perfdata.Event, s *abi.Sample, comm string, period uint64) string {
 	line := fmt.Sprintf("%d.%09d %s %d/%d %d %s:", s.Time/1e9, s.Time%1e9, comm, s.PID, s.TID, period, e.Name)
 	if e.Attr.SampleType&abi.SampleTime == 0 {
 		line = fmt.Sprintf(". %s %d/%d %d %s:", comm, s.PID, s.TID, period, e.Name)
@@ -116,24 +124,40 @@ func scriptLine(e *perfdata.Event, s *abi.Sample, comm string) string {
 
 // scriptChain is a callchain in the manner of perf script since Linux 5.19: an
 // address in a file is shown as the place in the file. perf does not empty an
-// address space at an exec, so where nothing is mapped yet it has the old one.
+// address space at an exec, so where nothing is mapped yet it has the old ones.
 //
 // Code without frame pointers leaves anything in their place, also what looks
 // like a context marker that nobody knows. perf then discards the whole chain;
 // this package keeps what is before it.
-func scriptChain(tl *timeline, p *process, at uint64, s *abi.Sample) (line string) {
+func scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Event, s *abi.Sample) (line string) {
 	user := viewOf(s.Misc) == viewUser
 	find := func(addr uint64) *area {
 		if p == nil || !user {
 			return nil
 		}
-		if a := tl.area(p.spaceAt(at), addr, at); a != nil {
-			return a
+		then := at
+		for i := p.stateAt(at); i >= 0; i-- {
+			if a := tl.area(p.spaces[i].space, addr, then); a != nil {
+				return a
+			}
+			if then = p.spaces[i].born; then > 0 {
+				then--
+			}
 		}
-		old, then := p.spaceBefore(at)
-		return tl.area(old, addr, then)
+		return nil
 	}
-	for _, addr := range s.Callchain {
+	chain := s.Callchain
+	if n := slices.Index(chain, abi.ContextUser); n >= 0 && e.Attr.BranchSampleType&abi.BranchCallStack != 0 {
+		if len(s.Branches) == 0 {
+			s.Callchain = chain[:n]
+			return scriptChain(tl, p, at, e, s) + notPrinted
+		}
+		chain = append(slices.Clone(chain[:n+1]), s.Branches[0].To)
+		for _, b := range s.Branches {
+			chain = append(chain, b.From)
+		}
+	}
+	for _, addr := range chain {
 		switch {
 		case addr == abi.ContextHV || addr == abi.ContextKernel || addr == abi.ContextUser:
 			user = addr == abi.ContextUser
@@ -149,6 +173,10 @@ func scriptChain(tl *timeline, p *process, at uint64, s *abi.Sample) (line strin
 	return line
 }
 
+// notPrinted stands for an address that perf takes from behind the sample: that of
+// the first branch, of none.
+const notPrinted = " ?"
+
 // perfAnonymous is what perf takes for memory without a file: less than this
 // package does, which counts /memfd: and [uprobes] as such too.
 func perfAnonymous(file string) bool {
@@ -161,7 +189,7 @@ func perfAnonymous(file string) bool {
 }
 
 // compareScript compares a recording sample by sample. Chains that perf unwinds
-// itself, from stacks or branches, are left out.
+// itself, from dumps of the stack, are left out.
 func compareScript(t *testing.T, file string) {
 	want, ok := scriptSamples(t, file)
 	if !ok {
@@ -181,6 +209,9 @@ func compareScript(t *testing.T, file string) {
 	}
 	differ := 0
 	for i := range min(len(got), len(want)) {
+		if strings.HasSuffix(got[i], notPrinted) {
+			want[i] = want[i][:strings.LastIndex(want[i], " ")] + notPrinted
+		}
 		if got[i] != want[i] {
 			if differ++; differ <= 3 {
 				t.Errorf("sample %d\ngot  %s\nperf %s", i, got[i], want[i])
@@ -193,7 +224,7 @@ func compareScript(t *testing.T, file string) {
 }
 
 // unwinds reports whether perf makes call chains of a recording out of dumps of
-// the stack, or of branches.
+// the stack.
 func unwinds(t *testing.T, file string) bool {
 	r, err := perfdata.Open(file)
 	if err != nil {
@@ -204,7 +235,7 @@ func unwinds(t *testing.T, file string) bool {
 		continue
 	}
 	for _, e := range r.Events.Events {
-		if e.Attr.SampleType&abi.SampleStackUser != 0 || e.Attr.BranchSampleType&abi.BranchCallStack != 0 {
+		if e.Attr.SampleType&abi.SampleStackUser != 0 {
 			return true
 		}
 	}
@@ -223,20 +254,53 @@ func TestScriptOfCorpus(t *testing.T) {
 	}
 }
 
-// TestScriptLive compares a recording of this machine, with many short-lived
-// processes.
+// TestScriptOfText compares recordings of testdata with what this machine may be
+// unable to record.
+func TestScriptOfText(t *testing.T) {
+	livetest.Require(t, livetest.Perf)
+	for _, g := range goldens(t) {
+		if !slices.Contains([]string{"lbr", "read-group", "vdso"}, g.name) {
+			continue
+		}
+		for _, f := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
+			t.Run(g.name+" "+f.String(), func(t *testing.T) {
+				b, err := g.rec.Assemble(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				file := filepath.Join(t.TempDir(), "perf.data")
+				if err := os.WriteFile(file, b, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				compareScript(t, file)
+			})
+		}
+	}
+}
+
+// TestScriptLive compares recordings of this machine, with many short-lived
+// processes: the ways to write one down, and groups of events that are read at
+// each sample.
 func TestScriptLive(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
-	for _, mode := range []string{"file", "pipe"} {
-		t.Run(mode, func(t *testing.T) {
+	const load = "for i in $(seq 100); do (/bin/true; :) & /bin/true; done; wait; sleep 1"
+	for name, args := range map[string]string{
+		"file":           "-g -e cpu-clock -o FILE",
+		"pipe":           "-g -e cpu-clock -o - | cat >FILE",
+		"directory":      "-g -e cpu-clock --threads -o FILE",
+		"zstd directory": "-g -e cpu-clock --threads -z -o FILE",
+		"read":           "-e '{cpu-clock,page-faults,context-switches}:S' -o FILE",
+		"read single":    "-e cpu-clock:S -e task-clock:S -o FILE",
+	} {
+		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "perf.data")
-			load := "for i in $(seq 300); do (/bin/true; :) & /bin/true; done; wait; sleep 1"
-			cmd := exec.Command("sh", "-c", "perf record -q -a -g -F 2000 -e cpu-clock -o "+file+" -- sh -c '"+load+"'")
-			if mode == "pipe" {
-				cmd = exec.Command("sh", "-c", "perf record -q -a -g -F 2000 -e cpu-clock -o - -- sh -c '"+load+"' | cat >"+file)
+			args, pipe, piped := strings.Cut(strings.ReplaceAll(args, "FILE", file), "|")
+			cmd := "perf record -q -a -F 2000 " + args + " -- sh -c '" + load + "'"
+			if piped {
+				cmd += "|" + pipe
 			}
-			if err := cmd.Run(); err != nil {
-				t.Fatal(err)
+			if out, err := exec.Command("sh", "-c", cmd).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", cmd, err, out)
 			}
 			compareScript(t, file)
 		})

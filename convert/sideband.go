@@ -129,9 +129,10 @@ func stats(sb *sideband, w *worker) Stats {
 		Throttled:    sb.counts[abi.RecordThrottle],
 		UnknownEvent: w.stats.unknownEvent,
 		BadSamples:   w.stats.bad,
-		BadRecords:   sb.bad,
+		BadRecords:   sb.bad + w.stats.badRecords,
 		Unnamed:      w.stats.unnamed,
 		Exited:       w.stats.exited,
+		HalfChains:   w.stats.halfChains,
 		FirstTime:    w.stats.first,
 		LastTime:     w.stats.last,
 

@@ -10,7 +10,7 @@ import (
 )
 
 // worker turns samples into rows of a Set: locations, labels and values. It does
-// not add them: see row.
+// not add them: see take.
 type worker struct {
 	tl     *timeline
 	events *perfdata.EventSet
@@ -21,11 +21,15 @@ type worker struct {
 	locator *locator
 	stats   workerStats
 
+	emit func(row)
+
 	columns []int // of the Set's events by index of the recording's, -1 before the first sample
 	sample  abi.Sample
 	locs    []uint32 // of the row
 	tasks   []task   // direct-mapped cache by tid
 	labels  map[labelKey]stacks.LabelsID
+	read    map[readingKey]reading
+	joining joining
 
 	forgotten uint32 // tl.forgotten when tasks were cached
 }
@@ -34,7 +38,9 @@ type worker struct {
 type workerStats struct {
 	samples, taken, period []uint64
 	unknownEvent, bad      uint64
+	badRecords             uint64
 	unnamed, exited        uint64
+	halfChains             uint64
 	first, last            uint64
 }
 
@@ -72,47 +78,98 @@ type row struct {
 	weight int64    // of values, the one of the weight column
 }
 
-// row makes a sample a row, whose locations are in w.locs until the next call.
-// It returns false for a sample that is left out. place is its ordinal number
-// among all records.
-func (w *worker) row(misc abi.Misc, payload []byte, place uint64) (r row, ok bool) {
+// take passes the rows that a record makes to w.emit, with their locations in
+// w.locs until it returns. place is the record's ordinal number among all.
+func (w *worker) take(h abi.Header, payload []byte, place uint64) {
+	switch h.Type {
+	case abi.RecordSample:
+		w.takeSample(h.Misc, payload, place)
+	case abi.RecordCallchainDeferred:
+		w.takeDeferred(payload)
+	}
+}
+
+func (w *worker) takeSample(misc abi.Misc, payload []byte, place uint64) {
+	w.sample.Time = 0
 	e := w.events.OfSample(payload)
 	if e == nil {
 		w.stats.unknownEvent++
-		return r, false
+		return
 	}
-	w.grow(e.Index)
-	w.stats.samples[e.Index]++
 	s := &w.sample
 	if err := e.Layout.DecodeSample(s, misc, payload); err != nil {
+		w.grow(e.Index)
+		w.stats.samples[e.Index]++
 		w.stats.bad++
-		return r, false
+		return
 	}
 	t := s.Time
 	if w.clock.byPlace {
 		t = place
 	}
+	st := w.stateOf(s, t)
+	if cookie, ok := deferredCookie(s); ok && !w.join(s, st, payload, cookie) {
+		return // until its user part comes
+	}
+	w.rows(e, s, &st)
+}
+
+// state is what is known of a sample's task at its time.
+type state struct {
+	time         uint64
+	name         nameID
+	user, before *space // and what it replaced by an exec: see spaceBefore
+	beforeTime   uint64
+}
+
+func (w *worker) stateOf(s *abi.Sample, t uint64) state {
+	st := state{time: t, name: noName}
 	tk := w.task(s.PID, s.TID)
-	name := noName
 	if tk.thread != nil {
-		name = tk.thread.nameAt(t)
+		st.name = tk.thread.nameAt(t)
 	}
-	if w.opts.selects() && !w.selected(e, s, name) {
-		return r, false
+	if tk.process != nil {
+		st.user = tk.process.spaceAt(t)
+		st.before, st.beforeTime = tk.process.spaceBefore(t)
 	}
-	switch {
-	case name != noName || s.TID == 0:
-	case s.TID == -1:
-		w.stats.exited++
-	default:
-		w.stats.unnamed++
+	return st
+}
+
+// rows emits the rows of a sample: one, or one for each counter that it read.
+func (w *worker) rows(e *perfdata.Event, s *abi.Sample, st *state) {
+	selected := !w.opts.selects() || w.selected(s, st.name)
+	if selected {
+		switch {
+		case st.name != noName || s.TID == 0:
+		case s.TID == -1:
+			w.stats.exited++
+		default:
+			w.stats.unnamed++
+		}
+		w.locs = w.stack(w.locs[:0], e, s, st)
 	}
-	w.locs = w.stack(w.locs[:0], s, tk, t)
-	r = row{event: w.column(e), labels: w.labelsOf(s, name), values: [2]int64{1, w.count(e, s)}}
+	if e.Attr.SampleType&abi.SampleRead == 0 {
+		w.row(e, s, st, periodOf(e, s), selected)
+		return
+	}
+	w.readings(e, s, func(e *perfdata.Event, period uint64) {
+		w.row(e, s, st, period, selected)
+	})
+}
+
+// row counts a sample for an event, and emits it if it is selected.
+func (w *worker) row(e *perfdata.Event, s *abi.Sample, st *state, period uint64, selected bool) {
+	w.grow(e.Index)
+	w.stats.samples[e.Index]++
+	if !selected || w.opts.Event != "" && w.opts.Event != e.Name {
+		return
+	}
+	w.count(e, s, period)
+	r := row{event: w.column(e), labels: w.labelsOf(s, st.name), values: [2]int64{1, int64(period)}}
 	if w.opts.Times {
 		r.time, r.weight = s.Time, r.values[weightColumn(&e.Attr)]
 	}
-	return r, true
+	w.emit(r)
 }
 
 // add puts a row into the Set.
@@ -125,24 +182,23 @@ func (w *worker) add(r *row, locs []uint32) {
 
 // stack appends the locations of a sample, leaf first: its callchain, or its ip
 // where it has none.
-func (w *worker) stack(dst []uint32, s *abi.Sample, tk *task, t uint64) []uint32 {
-	var user, before *space
-	var beforeTime uint64
-	if tk.process != nil {
-		user = tk.process.spaceAt(t)
-		before, beforeTime = tk.process.spaceBefore(t)
-	}
+func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state) []uint32 {
 	l := w.locator
 	views := [numViews]view{
-		viewUser:        l.view(user, t, stacks.KindUnknown),
-		viewKernel:      l.view(&w.tl.kernel, t, stacks.KindKernel),
-		viewHypervisor:  l.view(nil, t, stacks.KindHypervisor),
-		viewGuestKernel: l.view(&w.tl.guest, t, stacks.KindGuest),
-		viewGuestUser:   l.view(nil, t, stacks.KindGuest),
-		viewBeforeExec:  l.view(before, beforeTime, stacks.KindUnknown),
+		viewUser:        l.view(st.user, st.time, stacks.KindUnknown),
+		viewKernel:      l.view(&w.tl.kernel, st.time, stacks.KindKernel),
+		viewHypervisor:  l.view(nil, st.time, stacks.KindHypervisor),
+		viewGuestKernel: l.view(&w.tl.guest, st.time, stacks.KindGuest),
+		viewGuestUser:   l.view(nil, st.time, stacks.KindGuest),
+		viewBeforeExec:  l.view(st.before, st.beforeTime, stacks.KindUnknown),
 	}
 	if s.HasChain {
-		dst = l.chain(dst, s, &views)
+		if n := branchesFrom(e, s); n >= 0 {
+			dst = l.chain(dst, s.Misc, s.Callchain[:n], &views)
+			dst = l.branches(dst, s.Branches, &views)
+		} else {
+			dst = l.chain(dst, s.Misc, s.Callchain, &views)
+		}
 	}
 	if len(dst) == 0 {
 		dst = append(dst, l.at(&views[viewOf(s.Misc)], s.IP))
@@ -150,15 +206,19 @@ func (w *worker) stack(dst []uint32, s *abi.Sample, tk *task, t uint64) []uint32
 	return dst
 }
 
-// count sums up a sample and returns its period.
-func (w *worker) count(e *perfdata.Event, s *abi.Sample) int64 {
-	period := s.Period
-	if e.Attr.SampleType&abi.SamplePeriod == 0 {
-		period = 1
-		if e.Attr.Flags&abi.FlagFreq == 0 && e.Attr.SamplePeriod > 0 {
-			period = e.Attr.SamplePeriod
-		}
+// periodOf returns the period of a sample.
+func periodOf(e *perfdata.Event, s *abi.Sample) uint64 {
+	switch {
+	case e.Attr.SampleType&abi.SamplePeriod != 0:
+		return s.Period
+	case e.Attr.Flags&abi.FlagFreq == 0 && e.Attr.SamplePeriod > 0:
+		return e.Attr.SamplePeriod
 	}
+	return 1
+}
+
+// count sums up a sample of an event.
+func (w *worker) count(e *perfdata.Event, s *abi.Sample, period uint64) {
 	st := &w.stats
 	st.taken[e.Index]++
 	st.period[e.Index] += period
@@ -168,7 +228,6 @@ func (w *worker) count(e *perfdata.Event, s *abi.Sample) int64 {
 		}
 		st.last = max(st.last, s.Time)
 	}
-	return int64(period)
 }
 
 // task returns the process and the thread of a sample, as far as they are known.
@@ -223,17 +282,17 @@ func (w *worker) comm(name nameID, tid int32) string {
 	return ":" + strconv.Itoa(int(tid))
 }
 
-// selects reports whether o leaves any sample out.
+// selects reports whether o leaves any sample out, whatever its event.
 func (o *Options) selects() bool {
-	return o.Event != "" || o.To != 0 || o.From != 0 ||
+	return o.To != 0 || o.From != 0 ||
 		len(o.PIDs)+len(o.TIDs)+len(o.CPUs)+len(o.Comms) > 0
 }
 
-func (w *worker) selected(e *perfdata.Event, s *abi.Sample, name nameID) bool {
+// selected reports whether a sample is to be taken, if its event is.
+func (w *worker) selected(s *abi.Sample, name nameID) bool {
 	o := w.opts
 	in := func(list []int32, x int32) bool { return len(list) == 0 || slices.Contains(list, x) }
-	return (o.Event == "" || o.Event == e.Name) &&
-		in(o.PIDs, s.PID) && in(o.TIDs, s.TID) && in(o.CPUs, s.CPU) &&
+	return in(o.PIDs, s.PID) && in(o.TIDs, s.TID) && in(o.CPUs, s.CPU) &&
 		s.Time >= o.From && (o.To == 0 || s.Time <= o.To) &&
 		(len(o.Comms) == 0 || slices.Contains(o.Comms, w.comm(name, s.TID)))
 }

@@ -12,7 +12,8 @@ import (
 
 // Names of bits, lowest first, as in include/uapi/linux/perf_event.h.
 var (
-	sampleNames = strings.Fields("ip tid time addr read callchain id cpu period stream_id raw")
+	sampleNames = strings.Fields("ip tid time addr read callchain id cpu period stream_id raw branch_stack")
+	readNames   = strings.Fields("enabled running id group lost")
 	flagNames   = strings.Fields(`disabled inherit pinned exclusive exclude_user exclude_kernel exclude_hv
 		exclude_idle mmap comm freq inherit_stat enable_on_exec task watermark precise0 precise1 mmap_data
 		sample_id_all exclude_host exclude_guest exclude_callchain_kernel exclude_callchain_user mmap2
@@ -20,6 +21,7 @@ var (
 		text_poke build_id`)
 	typeNames  = strings.Fields("hardware software tracepoint hw_cache raw breakpoint")
 	modeNames  = strings.Fields("none kernel user hypervisor guest_kernel guest_user")
+	branches   = map[string]abi.BranchSampleType{"call_stack": abi.BranchCallStack, "hw_index": abi.BranchHWIndex, "counters": abi.BranchCounters}
 	sampleMore = map[string]abi.SampleType{"identifier": abi.SampleIdentifier}
 	contexts   = map[string]uint64{
 		"hv": abi.ContextHV, "kernel": abi.ContextKernel, "user": abi.ContextUser,
@@ -71,6 +73,12 @@ func (r *Recording) event(words []string) error {
 	a.Config2 = f.num("config2", 0)
 	a.SampleType = f.sampleType()
 	a.Flags = abi.Flags(f.names("flags", "sample_id_all", flagNames))
+	a.ReadFormat = abi.ReadFormat(f.names("read", "", readNames))
+	for _, name := range strings.Split(f.str("branch", ""), ",") {
+		if a.BranchSampleType |= branches[name]; name != "" && branches[name] == 0 {
+			f.fail("branch=%s", name)
+		}
+	}
 	a.SamplePeriod = f.num("period", 1)
 	if f.has("freq") {
 		a.SamplePeriod = f.num("freq", 0)
@@ -162,6 +170,8 @@ func (r *Recording) record(word string, f *fields) error {
 		rec.mmap(word, f)
 	case "comm", "fork", "exit":
 		rec.task(word, f)
+	case "callchain_deferred":
+		rec.deferred(f)
 	case "ksymbol", "lost", "lost_samples", "throttle", "unthrottle":
 		rec.other(word, f)
 	default:
@@ -308,76 +318,4 @@ func (rec *record) other(word string, f *fields) {
 			return o.AppendUint64(b, id.StreamID)
 		}
 	}
-}
-
-// sample has its callchain as the bare words.
-func (r *Recording) sample(rec *record, f *fields) {
-	rec.typ, rec.kernel = abi.RecordSample, false
-	var chain []uint64
-	var first uint64
-	found, mode := false, abi.MiscUser
-	for _, w := range f.flags {
-		n, ok := contexts[w]
-		if !ok {
-			n = f.parse(w)
-		}
-		if len(chain) == 0 {
-			if m, ok := contextModes[n]; ok {
-				mode = m
-			}
-		}
-		if !found && n < abi.ContextMax {
-			first, found = n, true
-		}
-		chain = append(chain, n)
-	}
-	f.flags = nil
-	rec.misc = f.mode(mode)
-	ip, addr, period := f.num("ip", first), f.num("addr", 0), f.num("period", 1)
-	count := f.num("nr", uint64(len(chain))) // of the chain, a lie if given
-	rawData := f.hex("raw")
-	id, t := rec.id, r.Events[rec.event].Attr.SampleType
-	rec.body = func(b []byte, o abi.Order) []byte {
-		word := func(bit abi.SampleType, v uint64) {
-			if t&bit != 0 {
-				b = o.AppendUint64(b, v)
-			}
-		}
-		half := func(bit abi.SampleType, lo, hi uint32) {
-			if t&bit != 0 {
-				b = o.AppendUint32(b, lo)
-				b = o.AppendUint32(b, hi)
-			}
-		}
-		word(abi.SampleIdentifier, id.ID)
-		word(abi.SampleIP, ip)
-		half(abi.SampleTID, uint32(id.PID), uint32(id.TID))
-		word(abi.SampleTime, id.Time)
-		word(abi.SampleAddr, addr)
-		word(abi.SampleID, id.ID)
-		word(abi.SampleStreamID, id.StreamID)
-		half(abi.SampleCPU, uint32(id.CPU), 0)
-		word(abi.SamplePeriod, period)
-		word(abi.SampleRead, period)
-		if t&abi.SampleCallchain != 0 {
-			b = o.AppendUint64(b, count)
-			for _, n := range chain {
-				b = o.AppendUint64(b, n)
-			}
-		}
-		if t&abi.SampleRaw != 0 {
-			pad := (8 - (4+len(rawData))%8) % 8
-			b = o.AppendUint32(b, uint32(len(rawData)+pad))
-			b = append(b, rawData...)
-			b = append(b, make([]byte, pad)...)
-		}
-		return b
-	}
-}
-
-// appendString appends s as the kernel does: ended by a NUL, and padded so that
-// the record is a multiple of 8 bytes.
-func appendString(b []byte, s string) []byte {
-	b = append(b, s...)
-	return append(b, make([]byte, 8-len(b)%8)...)
 }

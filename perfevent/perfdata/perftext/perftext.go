@@ -16,11 +16,17 @@
 //	throttle t=10
 //	unthrottle t=10
 //	sample t=10 pid=100 tid=101 cpu=0 id=1 period=1 ip=0x400010 kernel 0x… user 0x400010 0x400020
+//	sample t=10 pid=100 reads=1:500,2:7 branches=0x400020>0x400010,0x400040>0x400018 user 0x400010
+//	callchain_deferred t=10 pid=100 cookie=7 user 0x400010
 //	round                              FINISHED_ROUND
 //	record type=200 misc=0 data=0011   any record, with its payload in hex
 //	raw 0011aa                         bytes that are no record
 //	buildid id=0123 file=/bin/a misc=user    in the header, or in pipe mode a record
 //	truncate 5                         bytes to leave out at the end
+//
+// An event's read= says what its samples with read say of counters (enabled,
+// running, id, group, lost), branch= what those with branch_stack have
+// (call_stack, hw_index, counters). reads are ids with values.
 //
 // t is the time in ns, id one of the first event's if it is not given. A sample
 // without ip has its first address, and one without misc the mode of its first
