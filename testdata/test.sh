@@ -100,6 +100,13 @@ install_needs() {
 	find_perf
 }
 
+# Viewers of profiles, whose own code reads what kprof writes for them.
+install_viewers() {
+	have npm && npm install --prefix .build/viewers --no-save --no-audit --no-fund --ignore-scripts \
+		--prefer-offline --fetch-retries=0 speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0 ||
+		echo "note: the tests that need them will be skipped"
+}
+
 # The tests find what they compare with in perf, so that they may be required
 # to run depends on perf, not on kprof.
 can_record() {
@@ -125,6 +132,7 @@ gofmt_clean() {
 
 have go || { echo "there is no go command in PATH"; exit 1; }
 step install install_needs
+step install-viewers install_viewers
 step install-guests testdata/rig.sh -install
 find_perf
 if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then

@@ -89,8 +89,9 @@ func (t *tracks) byLabels(s *stacks.Set) []uint32 {
 		if !ok {
 			id = uint32(len(t.list))
 			ids[k] = id
-			t.list = append(t.list, track{comm: comm, pid: k.pid, tid: k.tid})
+			t.list = append(t.list, track{pid: k.pid, tid: k.tid})
 		}
+		t.list[id].comm = comm // lists are in the order in which they were first seen
 		of[i] = id
 	}
 	return of

@@ -1,0 +1,464 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/stacks"
+)
+
+// oddName is hard to write as JSON; oddShown is what is left of it in a file that
+// is UTF-8.
+const (
+	oddName  = "<script>alert(\"1\")</script>\\;\n\u2028é\xff"
+	oddShown = "<script>alert(\"1\")</script>\\;\n\u2028é\ufffd"
+)
+
+const ms = 1_000_000
+
+// exportSet is what three threads did: one that works, calls the kernel, recurses
+// and sleeps, one that runs code without a file and is renamed, and one of another
+// process whose stack is not known.
+func exportSet(timed bool) *stacks.Set {
+	s := stacks.New(stacks.Event{Name: "other", Values: countAndTime[:1]}, oneEvent())
+	add := func(kind stacks.Kind, file, name string) uint32 {
+		m := s.AddMapping(stacks.Mapping{File: file, Kind: kind, BuildID: strings.Repeat("ab", len(file)/5)})
+		l := s.AddLocation(m, uint64(len(s.Locations)), kind)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
+		return l
+	}
+	main, work := add(stacks.KindUser, "/bin/app", "main"), add(stacks.KindUser, "/bin/app", "work")
+	read := add(stacks.KindKernel, "[kernel.kallsyms]", "sys_read")
+	jit := add(stacks.KindAnon, "//anon", oddName)
+	labels := func(comm string, pid, tid int64) stacks.LabelsID {
+		return s.InternLabels([]stacks.Label{{Key: "comm", Str: comm}, {Key: "pid", Num: pid}, {Key: "tid", Num: tid}})
+	}
+	sample := func(time uint64, labels stacks.LabelsID, outermostFirst ...uint32) {
+		stack := make([]uint32, 0, len(outermostFirst))
+		for i := len(outermostFirst) - 1; i >= 0; i-- {
+			stack = append(stack, outermostFirst[i])
+		}
+		row := s.Add(1, s.Intern(stack), labels, 1, ms)
+		if timed {
+			s.AddMoment(stacks.Moment{Time: 1e9 + time, Sample: uint32(row), Value: ms})
+		}
+	}
+	app, app8, worker, idle := labels("app", 7, 7), labels("app", 7, 8), labels("worker", 7, 8), labels("idle", 9, 9)
+	sample(0, app, main, work)
+	sample(1*ms, app, main, work)
+	sample(2*ms, app, main, read)
+	sample(3*ms, app, main, work, work)
+	sample(50*ms, app, main)
+	sample(0.5*ms, app8, jit)
+	sample(1.5*ms, worker, jit)
+	sample(2.5*ms, idle)
+	row := s.Add(0, s.Intern([]uint32{main}), app, 5) // of the other event
+	if timed {
+		s.AddMoment(stacks.Moment{Time: 1e9 - 1, Sample: uint32(row), Value: 5})
+		s.SortMoments()
+	}
+	s.TimeNanos = 1_700_000_000_123_000_000
+	s.Comments = []string{"command: perf record", "kernel: 6.12 x86_64", "cpu: AMD", "warning: lost 5", "odd"}
+	return s
+}
+
+var exportOptions = ExportOptions{Event: 1, Column: 1, Name: "perf.data"}
+
+type exporter func(io.Writer, *stacks.Set, ExportOptions) error
+
+func export(t *testing.T, f exporter, s *stacks.Set, o ExportOptions) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// decode takes JSON apart strictly: there are no fields that v does not have.
+func decode(t *testing.T, b []byte, v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("%v in\n%s", err, b)
+	}
+}
+
+// speedscopeText writes a line for each sample, below one for its profile.
+func speedscopeText(t *testing.T, b []byte) string {
+	var f struct {
+		Schema             string `json:"$schema"`
+		Exporter, Name     string
+		ActiveProfileIndex int
+		Shared             struct {
+			Frames []struct {
+				Name, File string
+				Line       int
+			}
+		}
+		Profiles []struct {
+			Type, Name, Unit     string
+			StartValue, EndValue int64
+			Samples              [][]int
+			Weights              []int64
+		}
+	}
+	decode(t, b, &f)
+	var w strings.Builder
+	for _, p := range f.Profiles {
+		fmt.Fprintf(&w, "%s: %s %s %d to %d\n", p.Name, p.Type, p.Unit, p.StartValue, p.EndValue)
+		if len(p.Samples) != len(p.Weights) {
+			t.Fatalf("%d samples, %d weights", len(p.Samples), len(p.Weights))
+		}
+		for i, stack := range p.Samples {
+			var names []string
+			for _, id := range stack {
+				names = append(names, f.Shared.Frames[id].Name)
+			}
+			fmt.Fprintf(&w, "  %s = %d\n", strings.ReplaceAll(strings.Join(names, " "), oddShown, "ODD"), p.Weights[i])
+		}
+	}
+	return w.String()
+}
+
+func TestSpeedscope(t *testing.T) {
+	const all = `
+cpu-clock: sampled nanoseconds 0 to 8000000
+  app main = 1000000
+  app main work = 2000000
+  app main work work = 1000000
+  app main sys_read = 1000000
+  app ODD = 1000000
+  worker ODD = 1000000
+  idle [unknown] = 1000000
+`
+	for timed, want := range map[bool]string{false: all, true: all + `app 7/7: sampled nanoseconds 0 to 5000000
+  main work = 1000000
+  main work = 1000000
+  main sys_read = 1000000
+  main work work = 1000000
+  main = 1000000
+worker 7/8: sampled nanoseconds 0 to 2000000
+  ODD = 1000000
+  ODD = 1000000
+idle 9/9: sampled nanoseconds 0 to 1000000
+  [unknown] = 1000000
+`} {
+		got := speedscopeText(t, export(t, Speedscope, exportSet(timed), exportOptions))
+		if diff := cmp.Diff(want[1:], got); diff != "" {
+			t.Errorf("times %t: %s", timed, diff)
+		}
+	}
+}
+
+// firefoxText writes a line for each sample, below one for its thread.
+func firefoxText(t *testing.T, b []byte) string {
+	type column = []json.RawMessage
+	var f struct {
+		Meta   map[string]any
+		Libs   []map[string]any
+		Shared struct {
+			StackTable struct {
+				Length int
+				Frame  []int
+				Prefix []*int
+			}
+			FrameTable struct {
+				Length                                                                       int
+				Func, Category                                                               []int
+				Line, Address, Subcategory, InlineDepth, NativeSymbol, InnerWindowID, Column column
+			}
+			FuncTable struct {
+				Length                                                int
+				Name, Resource                                        []int
+				Source, LineNumber, ColumnNumber, IsJS, RelevantForJS column
+			}
+			ResourceTable struct {
+				Length     int
+				Name, Lib  []int
+				Type, Host column
+			}
+			Sources struct {
+				Length       int
+				ID, Filename column
+			}
+			NativeSymbols map[string]any
+			StringArray   []string
+		}
+		Threads []struct {
+			Name, ProcessName, ProcessType, Pid string
+			Tid                                 int
+			IsMainThread                        bool
+			ProcessStartupTime, RegisterTime    float64
+			ProcessShutdownTime, UnregisterTime any
+			PausedRanges                        []any
+			Markers                             map[string]any
+			Samples                             struct {
+				Length         int
+				Stack          []int
+				Time, Weight   []float64
+				WeightType     string
+				ThreadCPUDelta []int64
+			}
+		}
+	}
+	decode(t, b, &f)
+	sh := &f.Shared
+	var w strings.Builder
+	for _, k := range f.Threads {
+		fmt.Fprintf(&w, "%s of %s %s/%d main %t: %s\n", k.Name, k.ProcessName, k.Pid, k.Tid, k.IsMainThread, k.Samples.WeightType)
+		for i := range k.Samples.Length {
+			var names []string
+			for at := &k.Samples.Stack[i]; at != nil; at = sh.StackTable.Prefix[*at] {
+				frame := sh.StackTable.Frame[*at]
+				fn := sh.FrameTable.Func[frame]
+				name := sh.StringArray[sh.FuncTable.Name[fn]]
+				if r := sh.FuncTable.Resource[fn]; r >= 0 {
+					name = sh.StringArray[sh.ResourceTable.Name[r]] + "!" + name
+				}
+				category := f.Meta["categories"].([]any)[sh.FrameTable.Category[frame]].(map[string]any)["name"]
+				names = append(names, fmt.Sprintf("%s (%s)", name, category))
+			}
+			fmt.Fprintf(&w, "  %v: %s = %v", k.Samples.Time[i], strings.ReplaceAll(strings.Join(names, " < "), oddShown, "ODD"), k.Samples.Weight[i])
+			if k.Samples.ThreadCPUDelta != nil {
+				fmt.Fprintf(&w, " cpu %d", k.Samples.ThreadCPUDelta[i])
+			}
+			w.WriteString("\n")
+		}
+	}
+	return w.String()
+}
+
+func TestFirefox(t *testing.T) {
+	for timed, want := range map[bool]string{true: `
+app of app 7/7 main true: tracing-ms
+  0: app!work (User) < app!main (User) = 1 cpu 1000000
+  1: app!work (User) < app!main (User) = 1 cpu 1000000
+  2: [kernel.kallsyms]!sys_read (Kernel) < app!main (User) = 1 cpu 1000000
+  3: app!work (User) < app!work (User) < app!main (User) = 1 cpu 1000000
+  50: app!main (User) = 1 cpu 1000000
+worker of worker 7/8 main false: tracing-ms
+  0.5: anon!ODD (JIT) = 1 cpu 1000000
+  1.5: anon!ODD (JIT) = 1 cpu 1000000
+idle of idle 9/9 main true: tracing-ms
+  2.5: [unknown] (Other) = 1 cpu 1000000
+`, false: `
+app of app 7/7 main true: tracing-ms
+  0: app!main (User) = 1
+  1: app!work (User) < app!main (User) = 2
+  3: app!work (User) < app!work (User) < app!main (User) = 1
+  4: [kernel.kallsyms]!sys_read (Kernel) < app!main (User) = 1
+worker of worker 7/8 main false: tracing-ms
+  0: anon!ODD (JIT) = 1
+  1: anon!ODD (JIT) = 1
+idle of idle 9/9 main true: tracing-ms
+  0: [unknown] (Other) = 1
+`} {
+		got := firefoxText(t, export(t, Firefox, exportSet(timed), exportOptions))
+		if diff := cmp.Diff(want[1:], got); diff != "" {
+			t.Errorf("times %t: %s", timed, diff)
+		}
+	}
+}
+
+// TestFirefoxMeta: what the recording says of itself, where the format has it.
+func TestFirefoxMeta(t *testing.T) {
+	var f struct {
+		Meta map[string]any
+		Libs []struct{ Name, Path, CodeID string }
+	}
+	if err := json.Unmarshal(export(t, Firefox, exportSet(true), exportOptions), &f); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"product": "perf.data", "startTime": 1_700_000_000_123.0, "interval": 1.0, "symbolicated": true,
+		"arguments": "perf record", "oscpu": "Linux 6.12 x86_64", "CPUName": "AMD",
+	}
+	for k, v := range want {
+		if f.Meta[k] != v {
+			t.Errorf("%s is %v, not %v", k, f.Meta[k], v)
+		}
+	}
+	libs := fmt.Sprint(f.Libs)
+	if want := "[{app /bin/app ab} {[kernel.kallsyms] [kernel.kallsyms] ababab} {anon //anon ab}]"; libs != want {
+		t.Errorf("libs are %s, not %s", libs, want)
+	}
+}
+
+// chromeText writes a line for each function that was entered, indented by those
+// it was entered from, with the times of both ends in ms. It fails unless the
+// events of each thread nest and are in the order of time.
+func chromeText(t *testing.T, b []byte) string {
+	type event struct {
+		Ph, Name, Cat string
+		PID, TID      int
+		TS            float64
+		Args          map[string]string
+	}
+	var f struct {
+		DisplayTimeUnit string
+		OtherData       map[string]string
+		TraceEvents     []event
+	}
+	decode(t, b, &f)
+	type thread struct {
+		lines []string
+		open  []int
+		last  float64
+	}
+	threads := map[string]*thread{}
+	var order []string
+	for _, e := range f.TraceEvents {
+		id := fmt.Sprintf("%d/%d", e.PID, e.TID)
+		k := threads[id]
+		if k == nil {
+			k = &thread{}
+			threads[id] = k
+			order = append(order, id)
+		}
+		if e.Ph != "M" && e.TS < k.last {
+			t.Errorf("%+v comes after %v", e, k.last)
+		}
+		k.last = e.TS
+		at := e.TS / 1000
+		switch e.Ph {
+		case "M":
+			k.lines = append(k.lines, e.Name+" "+e.Args["name"])
+		case "B":
+			line := fmt.Sprintf("%s%s (%s) %v", strings.Repeat("  ", len(k.open)), e.Name, e.Cat, at)
+			k.open = append(k.open, len(k.lines))
+			k.lines = append(k.lines, line)
+		case "E":
+			n := len(k.open) - 1
+			line := &k.lines[k.open[n]]
+			if !strings.HasPrefix(strings.TrimLeft(*line, " "), e.Name+" (") {
+				t.Errorf("%q ends with %s", *line, e.Name)
+			}
+			*line += fmt.Sprintf("-%v", at)
+			k.open = k.open[:n]
+		default:
+			t.Errorf("an event %+v", e)
+		}
+	}
+	var w strings.Builder
+	for _, id := range order {
+		if n := len(threads[id].open); n > 0 {
+			t.Errorf("%s: %d functions do not end", id, n)
+		}
+		for _, l := range threads[id].lines {
+			fmt.Fprintf(&w, "%s: %s\n", id, strings.ReplaceAll(l, oddShown, "ODD"))
+		}
+	}
+	return w.String()
+}
+
+func TestChrome(t *testing.T) {
+	for timed, want := range map[bool]string{true: `
+7/7: thread_name app
+7/7: process_name app
+7/7: main (User) 0-4
+7/7:   work (User) 0-2
+7/7:   sys_read (Kernel) 2-3
+7/7:   work (User) 3-4
+7/7:     work (User) 3-4
+7/7: main (User) 50-51
+7/8: thread_name worker
+7/8: ODD (JIT) 0.5-2.5
+9/9: thread_name idle
+9/9: process_name idle
+9/9: [unknown] (Other) 2.5-3.5
+`, false: `
+7/7: thread_name app
+7/7: process_name app
+7/7: main (User) 0-5
+7/7:   work (User) 1-4
+7/7:     work (User) 3-4
+7/7:   sys_read (Kernel) 4-5
+7/8: thread_name worker
+7/8: ODD (JIT) 0-2
+9/9: thread_name idle
+9/9: process_name idle
+9/9: [unknown] (Other) 0-1
+`} {
+		got := chromeText(t, export(t, Chrome, exportSet(timed), exportOptions))
+		if diff := cmp.Diff(want[1:], got); diff != "" {
+			t.Errorf("times %t: %s", timed, diff)
+		}
+	}
+}
+
+// TestExportFolded: samples without pid, threads and times.
+func TestExportFolded(t *testing.T) {
+	s, err := FoldedRead(strings.NewReader("a;main;f 3\na;main;g 5\nb;main 2\n"), FoldedReadOptions{Comm: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		export exporter
+		text   func(*testing.T, []byte) string
+		want   string
+	}{
+		"speedscope": {Speedscope, speedscopeText, `
+samples: sampled none 0 to 10
+  b main = 2
+  a main g = 5
+  a main f = 3
+`},
+		"firefox": {Firefox, firefoxText, `
+a of a a/0 main true: samples
+  0: g (Other) < main (Other) = 5
+  5: f (Other) < main (Other) = 3
+b of b b/0 main true: samples
+  0: main (Other) = 2
+`},
+		"chrome": {Chrome, chromeText, `
+0/1: thread_name a
+0/1: process_name a
+0/1: main (Other) 0-0.008
+0/1:   g (Other) 0-0.005
+0/1:   f (Other) 0.005-0.008
+0/2: thread_name b
+0/2: process_name b
+0/2: main (Other) 0-0.002
+`},
+	} {
+		if diff := cmp.Diff(c.want[1:], c.text(t, export(t, c.export, s, ExportOptions{}))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestExportErrors(t *testing.T) {
+	for name, f := range map[string]exporter{"speedscope": Speedscope, "firefox": Firefox, "chrome": Chrome} {
+		for _, o := range []ExportOptions{{Event: 2}, {Event: -1}, {Column: 1}, {Column: -1}} {
+			if err := f(io.Discard, exportSet(true), o); err == nil || !strings.HasPrefix(err.Error(), "write "+name+": no ") {
+				t.Errorf("%s of %+v: %v", name, o, err)
+			}
+		}
+		if err := f(&failing{n: 100}, exportSet(true), exportOptions); err == nil || !strings.HasPrefix(err.Error(), "write "+name+": disk full") {
+			t.Errorf("%s to a full disk: %v", name, err)
+		}
+		b := export(t, f, stacks.New(oneEvent()), ExportOptions{})
+		if !json.Valid(b) {
+			t.Errorf("%s of nothing: %s", name, b)
+		}
+	}
+}
+
+func TestAppendMillionths(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 1: "0.000001", 1_500_000: "1.5", -1: "-0.000001", -2_000_010: "-2.00001", 7_000_000: "7",
+		-1 << 63: "-9223372036854.775808",
+	} {
+		if got := string(appendMillionths(nil, n)); got != want {
+			t.Errorf("%d is written as %s, not %s", n, got, want)
+		}
+	}
+}
