@@ -1,6 +1,10 @@
 package perfevent
 
-import "kprof/perfevent/abi"
+import (
+	"runtime"
+
+	"kprof/perfevent/abi"
+)
 
 // Sampling says how events are sampled. The zero value takes each event's own
 // default and no callchains.
@@ -18,6 +22,12 @@ type Sampling struct {
 	EnableOnExec bool   // start counting when the task calls exec
 	ReadLost     bool   // the kernel takes PERF_FORMAT_LOST, see Features
 }
+
+// linkRegister is PERF_REG_ARM64_LR (arch/arm64/include/uapi/asm/perf_regs.h), as
+// a mask. A function that has just been entered has no frame yet, by which arm64
+// kernels unwind: its caller is in this register alone. Package record puts it
+// into the callchain.
+const linkRegister = 1 << 30
 
 const (
 	// baseSample is what all records of a ring share. With IDENTIFIER the id
@@ -48,6 +58,10 @@ func (e Event) Configured(s Sampling) Event {
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain
 		a.SampleMaxStack = s.MaxStack
+		if e.entry && runtime.GOARCH == "arm64" {
+			a.SampleType |= abi.SampleRegsIntr
+			a.SampleRegsIntr = linkRegister
+		}
 	}
 	return e
 }

@@ -120,6 +120,23 @@ func (all kernelFuncs) variants(name string) (found []kernelFunc) {
 	return found
 }
 
+// ReturnTrampolines are where functions return to that a return probe or the
+// function graph tracer watches; who called them stands elsewhere then.
+func (r *Resolver) ReturnTrampolines() []uint64 {
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		return nil
+	}
+	var addrs []uint64
+	for _, f := range funcs {
+		switch f.name {
+		case "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler":
+			addrs = append(addrs, f.addr)
+		}
+	}
+	return addrs
+}
+
 // at returns the function that holds addr.
 func (all kernelFuncs) at(addr uint64) (kernelFunc, bool) {
 	i, found := slices.BinarySearchFunc(all, addr, func(f kernelFunc, addr uint64) int { return cmp.Compare(f.addr, addr) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
 )
 
 // probe resolves a probe: a glob into one for each function, fetch arguments
@@ -52,11 +53,32 @@ func (r *Resolver) oneProbe(ev Event) (Event, error) {
 			return ev, err
 		}
 	}
+	ev.entry = r.atEntry(p)
 	if tracefsOnly || r.ProbeVia == ProbeTracefs {
 		return r.tracefsProbe(ev)
 	}
 	err := r.pmuProbe(&ev)
 	return ev, err
+}
+
+// atEntry reports whether p stands at the first instruction of a function.
+func (r *Resolver) atEntry(p Probe) bool {
+	if p.Raw != "" {
+		def, err := tracefs.ParseProbe(p.Raw)
+		if err != nil || def.User {
+			return false
+		}
+		p = placeOf(def)
+	}
+	if p.Symbol != "" || p.User || p.Return {
+		return p.Symbol != "" && p.Off == 0 && !p.Return
+	}
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		return false
+	}
+	f, ok := funcs.at(p.Addr)
+	return ok && f.addr == p.Addr
 }
 
 // probePMU finds the number of the PMU for ev's probe. A kernel that has none

@@ -20,6 +20,8 @@ type Event struct {
 	// String that config1 must point to when the event is opened: the path of
 	// a user probe, the function of a kernel probe.
 	target string
+
+	entry bool // a probe at the first instruction of a function
 }
 
 // Resolver looks events up on this machine. The zero value is ready for use.

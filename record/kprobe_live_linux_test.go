@@ -37,10 +37,7 @@ func TestKprobeSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer zero.Close()
-	// On x86, what calls ksys_read may do so with its last instruction, and is not
-	// there. On arm64 the kernel unwinds by frame pointers, and a function that
-	// has just been entered has no frame yet: its caller is not there.
-	entry := map[string]string{"amd64": "vfs_read ksys_read", "arm64": "vfs_read __arm64_sys_read"}[runtime.GOARCH]
+	const entry = "vfs_read ksys_read"
 	for _, tt := range []struct {
 		arg  string
 		via  perfevent.ProbeVia

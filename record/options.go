@@ -49,8 +49,9 @@ type Options struct {
 	Progress func(Progress)
 
 	// ProbeVia says how probes are made. perfevent.ProbeAuto takes the PMU, and
-	// tracefs for fetch arguments and for more than four CPUs: each counter of
-	// the PMU is one more probe at the place.
+	// tracefs for fetch arguments, for more than four CPUs (each counter of the
+	// PMU is one more probe at the place), and on arm64 where there are probes of
+	// entries and of returns (a return probe of the PMU hides the caller).
 	ProbeVia  perfevent.ProbeVia
 	MaxProbes int // how many functions the glob of a probe may match; 0: 100
 

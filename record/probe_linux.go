@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 
 	"kprof/perfevent"
@@ -11,15 +13,42 @@ import (
 
 // probeVia chooses how probes are made when the options leave it open. Each
 // counter of the PMU is one more probe at the place, and every hit runs them
-// all: with a counter for each CPU, one probe in tracefs is better.
+// all: with a counter for each CPU, one probe in tracefs is better. So it is where
+// their order matters, see returnsFirst, since counters are made CPU by CPU.
 func (s *Session) probeVia() perfevent.ProbeVia {
-	if s.opts.ProbeVia != perfevent.ProbeAuto || s.opts.Target.tasks() || len(s.cpus) <= pmuProbeCPUs {
+	many := !s.opts.Target.tasks() && len(s.cpus) > pmuProbeCPUs
+	if s.opts.ProbeVia != perfevent.ProbeAuto || !many && !ordered(s.opts.Specs) {
 		return s.opts.ProbeVia
 	}
 	if _, err := s.resolver.Tracefs(); err != nil {
 		return s.opts.ProbeVia
 	}
 	return perfevent.ProbeTracefs
+}
+
+// ordered reports whether there are probes on entries and on returns, and an
+// architecture where that matters.
+func ordered(specs []perfevent.Spec) bool {
+	is := func(ret bool) func(perfevent.Spec) bool {
+		return func(s perfevent.Spec) bool { return s.Kind == perfevent.KindProbe && s.Probe.Return == ret }
+	}
+	return runtime.GOARCH == "arm64" && slices.ContainsFunc(specs, is(true)) && slices.ContainsFunc(specs, is(false))
+}
+
+// returnsFirst is the order in which probes are made: those on returns, then what
+// else there is. Of the probes at one place the youngest runs first, and one on
+// the return replaces the return address, which on arm64 is the caller to those
+// that run after it.
+func returnsFirst(specs []perfevent.Spec) []int {
+	var returns, others []int
+	for i, s := range specs {
+		if s.Probe.Return {
+			returns = append(returns, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return append(returns, others...)
 }
 
 // removeLeftovers removes the probes of kprofs that were killed. That it may not

@@ -24,7 +24,7 @@ type run struct {
 	rounds  uint64
 	noted   int    // notes that Session.Notes had before
 	pending []byte // synthesized records not yet written
-	mended  []byte // what one ring held, without the marks of others
+	mended  []byte // what one ring held, where that is not passed on as it is
 }
 
 // Run records until the context is done or no target is left. It may be called
@@ -40,6 +40,11 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 		ids = append(ids, e.IDs)
 	}
 	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now(), noted: len(s.notes)}
+	for i, e := range s.events {
+		if r.tally.chains[i] = placeOfChain(&e.Attr); r.tally.chains[i].at != 0 && r.tally.trampolines == nil {
+			r.tally.trampolines = s.resolver.ReturnTrampolines()
+		}
+	}
 	restore := hurry()
 	err := r.record(ctx)
 	restore()
@@ -196,9 +201,9 @@ func (r *run) round() error {
 			continue
 		}
 		r.tally.add(a, b)
-		if len(r.tally.marked) > 0 {
+		if r.tally.mends() {
 			// The kernel lets nobody write into a ring.
-			r.mended = r.tally.unmark(r.mended, a, b)
+			r.mended = r.tally.mend(r.mended, a, b)
 			a, b = r.mended, nil
 		}
 		if err := r.sink.Write(a, b); err != nil {

@@ -98,16 +98,17 @@ func (s *Session) resolve() error {
 	if sampling.DefaultFrequency == 0 {
 		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())
 	}
-	for _, spec := range s.opts.Specs {
-		found, err := s.resolver.Resolve(spec)
-		if err != nil {
+	found := make([][]perfevent.Event, len(s.opts.Specs))
+	for _, i := range returnsFirst(s.opts.Specs) {
+		var err error
+		if found[i], err = s.resolver.Resolve(s.opts.Specs[i]); err != nil {
 			return err
 		}
-		for _, e := range found {
-			s.events = append(s.events, &event{Event: e.Configured(sampling)})
-			for _, n := range e.Notes {
-				s.note("%s: %s", e.Name, n)
-			}
+	}
+	for _, e := range slices.Concat(found...) {
+		s.events = append(s.events, &event{Event: e.Configured(sampling)})
+		for _, n := range e.Notes {
+			s.note("%s: %s", e.Name, n)
 		}
 	}
 	s.sideband = &event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks()), filtered: true}

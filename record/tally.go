@@ -21,13 +21,18 @@ type tally struct {
 	marked []int
 	at     int // of the next record, likewise
 
+	// entries are the places, likewise, of samples whose callchain lacks a caller.
+	entries     []int
+	chains      []chainPlace // by event
+	trampolines []uint64     // what is no caller
+
 	sideband func(rec []byte)  // of Options, or nil
 	whole    []byte            // a side-band record put together
 	count    func([]byte, int) // the method one, made once
 }
 
 func newTally(ids idTable, events int, sideband func(rec []byte)) *tally {
-	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events), sideband: sideband}
+	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events), chains: make([]chainPlace, events), sideband: sideband}
 	t.count = t.one
 	return t
 }
@@ -42,7 +47,7 @@ func (t *tally) tee(rec []byte) {
 // add counts the records in a and, continued, in b.
 func (t *tally) add(a, b []byte) {
 	t.bytes += uint64(len(a) + len(b))
-	t.marked, t.at = t.marked[:0], 0
+	t.marked, t.entries, t.at = t.marked[:0], t.entries[:0], 0
 	if !eachRecord(a, b, &t.whole, t.count) {
 		t.broken = true
 	}
@@ -63,6 +68,9 @@ func (t *tally) one(b []byte, size int) {
 		}
 		if e := t.ids.lookup(o.Uint64(b[8:])); e >= 0 {
 			t.samples[e]++
+			if t.chains[e].at != 0 {
+				t.entries = append(t.entries, at)
+			}
 		} else {
 			t.unknown++
 		}
@@ -87,12 +95,21 @@ func (t *tally) one(b []byte, size int) {
 	}
 }
 
-// unmark returns a copy of a and b in dst, which add was last given, without the
-// marks that it found.
-func (t *tally) unmark(dst, a, b []byte) []byte {
+// mends reports whether what add was last given is not to be passed on as it is.
+func (t *tally) mends() bool { return len(t.marked)+len(t.entries) > 0 }
+
+// mend returns a copy of a and b in dst, which add was last given, without the
+// marks that it found, and with the callers that were missing.
+func (t *tally) mend(dst, a, b []byte) []byte {
 	dst = append(append(dst[:0], a...), b...)
 	for _, at := range t.marked {
 		dst[at+5] &^= byte(abi.MiscMmapBuildID >> 8)
+	}
+	const o = abi.LittleEndian
+	for _, at := range t.entries {
+		rec := dst[at:]
+		rec = rec[:o.Uint16(rec[6:])]
+		addCaller(rec, t.chains[t.ids.lookup(o.Uint64(rec[8:]))], t.trampolines)
 	}
 	return dst
 }

@@ -83,7 +83,7 @@ func TestTallyUnmarks(t *testing.T) {
 		if len(n.marked) != 2 {
 			t.Fatalf("cut at %d: %d marks, want 2", cut, len(n.marked))
 		}
-		if got := n.unmark(nil, a, b); !bytes.Equal(got, want) {
+		if got := n.mend(nil, a, b); !bytes.Equal(got, want) {
 			t.Errorf("cut at %d: % x, want % x", cut, got, want)
 		}
 		if !bytes.Equal(append(a, b...), ring) {

@@ -125,18 +125,33 @@ func TestGuestHits(t *testing.T) {
 	}
 }
 
-// TestGuestFolded names the callers.
+// TestGuestFolded names the callers, in a recording of both the entry and the
+// return too: a return probe hides the return address from others.
 func TestGuestFolded(t *testing.T) {
 	guest(t)
-	args := append([]string{"record", "-q", "-e", "kprobe:write_null", "-o", "-", "-f", "folded", "--"}, dd...)
-	code, stdout, stderr := kprof(t, args...)
 	// On x86, what calls ksys_write may do so with its last instruction, and is
-	// not there. On arm64 the kernel unwinds by frame pointers, and a function
-	// that has just been entered has no frame yet: its caller is not there.
-	callers := map[string]string{"amd64": "(do_syscall_64|__x64_sys_write);ksys_write;vfs_write", "arm64": "__arm64_sys_write;ksys_write"}[runtime.GOARCH]
-	want := regexp.MustCompile(`(?m)^dd;.*;` + callers + `;write_null 100$`)
-	if code != 0 || !want.MatchString(stdout) {
-		t.Errorf("exit code %d, want %s in\n%s%s", code, want, stdout, stderr)
+	// not there.
+	callers := map[string]string{"amd64": "(do_syscall_64|__x64_sys_write)", "arm64": "__arm64_sys_write"}[runtime.GOARCH] + ";ksys_write;vfs_write"
+	file := filepath.Join(t.TempDir(), "folded.data")
+	for _, tt := range []struct {
+		events, via string
+		leaves      map[string]string
+	}{
+		{"kprobe:write_null", "pmu", map[string]string{"kprobe:write_null": ";write_null"}},
+		{"kretprobe:write_null", "pmu", map[string]string{"kretprobe:write_null": ""}},
+		{"kprobe:write_null,kretprobe:write_null", "auto", map[string]string{"kprobe:write_null": ";write_null", "kretprobe:write_null": ""}},
+	} {
+		args := append([]string{"record", "-q", "--no-capsule", "-e", tt.events, "--probe-via", tt.via, "-o", file, "--"}, dd...)
+		if code, _, stderr := kprof(t, args...); code != 0 {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+		for event, leaf := range tt.leaves {
+			code, stdout, stderr := kprof(t, "convert", file, "--event", event, "-o", "-", "-f", "folded")
+			want := regexp.MustCompile(`(?m)^dd;.*;` + callers + leaf + ` 100$`)
+			if code != 0 || !want.MatchString(stdout) {
+				t.Errorf("%s of %s via %s: exit code %d, want %s in\n%s%s", event, tt.events, tt.via, code, want, stdout, stderr)
+			}
+		}
 	}
 }
 
