@@ -16,11 +16,16 @@ type Tree struct {
 	// name, or stand in the order of time.
 	Nodes []TreeNode
 	// Base has the base's value of each node in a Tree of two Sets, else nil.
-	Base []int64
+	// Scale is what it is to be multiplied with to be compared.
+	Base  []int64
+	Scale float64
 	// Start has the values before each node in a Tree by time, else nil.
 	Start []int64
-	// Cut is what was left out because of TreeOptions.Min.
-	Cut TreeCut
+	// Sum is the value of all samples: the root's unless TreeOptions.Total is more.
+	Sum int64
+	// Cut counts the nodes that were left out because of TreeOptions.Min. Those
+	// below them were not looked at.
+	Cut int
 }
 
 // TreeNode is one node. The children of node i are the nodes i+1, then that one's
@@ -34,13 +39,6 @@ type TreeNode struct {
 	Kind  FrameKind
 }
 
-// TreeCut counts what a Tree leaves out.
-type TreeCut struct {
-	Nodes int   // that were left out, not counting those below them
-	Value int64 // of the samples that end in or below those
-	Base  int64 // as Value, of the base
-}
-
 // TreeOptions say what is merged, and how.
 type TreeOptions struct {
 	Event  int // index into Set.Events
@@ -52,7 +50,9 @@ type TreeOptions struct {
 	// ByTime keeps the samples in the order of their times (Set.Moments), those of
 	// one thread beside each other: only neighbours are merged.
 	ByTime bool
-	// Min leaves out the nodes with a value below it.
+	// Total is the root's value. Default: the sum of all samples.
+	Total int64
+	// Min leaves out the nodes that have less than this part, 0 to 1, of the total.
 	Min float64
 }
 
@@ -65,14 +65,24 @@ func NewTree(s *stacks.Set, o TreeOptions) (*Tree, error) {
 }
 
 // newDiffTree merges the samples of two Sets: Value is that of set, Base that of
-// base. TreeOptions.Min is compared with the mean of the one and scale times the
-// other.
+// base, whose event and column baseOptions has. What TreeOptions.Min is compared
+// with is the mean of the one and scale times the other; scale 0 is what makes the
+// totals equal.
 func newDiffTree(base, set *stacks.Set, baseOptions, o TreeOptions, scale float64) (*Tree, error) {
 	b := treeBuilder{o: o, scale: scale, sides: []side{
 		{set: set},
 		{set: base, event: baseOptions.Event, column: baseOptions.Column},
 	}}
 	return b.build()
+}
+
+// weight is what a node is as large as: in a comparison, the mean of both.
+func (t *Tree) weight(i int) float64 {
+	v := float64(t.Nodes[i].Value)
+	if t.Base == nil {
+		return v
+	}
+	return (v + t.Scale*float64(t.Base[i])) / 2
 }
 
 // FrameKind is what sort of code a frame is, for those who look at it.
@@ -127,5 +137,36 @@ func (t *Tree) Children(i int) func(yield func(int) bool) {
 				return
 			}
 		}
+	}
+}
+
+// cut leaves out the nodes that small tells, with all below them.
+func (t *Tree) cut(small func(i int) bool) {
+	moved := make([]uint32, len(t.Nodes)+1) // where nodes are now
+	n := 0
+	for i := 0; i < len(t.Nodes); {
+		end := int(t.Nodes[i].End)
+		if i > 0 && small(i) {
+			t.Cut++
+			for ; i < end; i++ {
+				moved[i] = uint32(n)
+			}
+			continue
+		}
+		moved[i] = uint32(n)
+		t.Nodes[n] = t.Nodes[i]
+		if t.Base != nil {
+			t.Base[n] = t.Base[i]
+		}
+		if t.Start != nil {
+			t.Start[n] = t.Start[i]
+		}
+		n++
+		i++
+	}
+	moved[len(t.Nodes)] = uint32(n)
+	t.Nodes = t.Nodes[:n]
+	for i := range t.Nodes {
+		t.Nodes[i].End = moved[t.Nodes[i].End]
 	}
 }

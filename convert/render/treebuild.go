@@ -23,7 +23,8 @@ import (
 // What is below a node too small to be shown is never looked at.
 type treeBuilder struct {
 	o     TreeOptions
-	scale float64 // of the base's values in a comparison
+	scale float64 // of the base's values in a comparison, 0 for equal totals
+	min   float64 // weight that a node has at least
 	sides []side
 
 	tree    *Tree
@@ -92,9 +93,8 @@ func (b *treeBuilder) build() (*Tree, error) {
 	b.next = make([]uint32, len(b.entries[0]))
 	b.count = make([]uint32, len(b.tree.Names))
 	b.sums = make([][2]int64, len(b.tree.Names))
-	b.tree.Nodes[0].Value = sum[0]
-	if len(b.sides) > 1 {
-		b.tree.Base = []int64{sum[1]}
+	if err := b.root(sum); err != nil {
+		return nil, err
 	}
 	if b.o.ByTime {
 		b.splitByTime(0, len(b.entries[0]), 0)
@@ -102,6 +102,24 @@ func (b *treeBuilder) build() (*Tree, error) {
 		b.split(0, 0, len(b.entries[0]), 0)
 	}
 	return b.tree, nil
+}
+
+// root gives the root its values.
+func (b *treeBuilder) root(sum [2]int64) error {
+	t := b.tree
+	if b.o.Total != 0 && b.o.Total < sum[0] {
+		return fmt.Errorf("the samples add up to %d, more than a total of %d", sum[0], b.o.Total)
+	}
+	t.Sum = sum[0]
+	t.Nodes[0].Value = max(t.Sum, b.o.Total)
+	if len(b.sides) > 1 {
+		if t.Scale = b.scale; t.Scale == 0 && sum[1] > 0 {
+			t.Scale = float64(t.Nodes[0].Value) / float64(sum[1])
+		}
+		t.Base = []int64{sum[1]}
+	}
+	b.min = b.o.Min * t.weight(0)
+	return nil
 }
 
 func (d *side) check() error {

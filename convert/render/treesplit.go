@@ -1,11 +1,6 @@
 package render
 
-import (
-	"slices"
-	"strings"
-
-	"kprof/convert/stacks"
-)
+import "slices"
 
 // step moves an entry on by one frame and returns the frame's name, or none when
 // there is no other.
@@ -67,19 +62,8 @@ func (b *treeBuilder) kind(e entry, name uint32) FrameKind {
 	if n == 0 {
 		n = frames
 	}
-	if b.inner(int(frames), n-1) < int(frames)-1 {
-		return FrameInlined
-	}
-	l := &d.set.Locations[loc]
-	if l.Kind == stacks.KindUnknown && l.Mapping == stacks.NoMapping {
-		if text := b.tree.Names[name]; strings.HasSuffix(text, "]") && len(text) > 4 {
-			return annotations[text[len(text)-4:]]
-		}
-	}
-	if int(l.Kind) < len(kindOfCode) {
-		return kindOfCode[l.Kind]
-	}
-	return FrameUnknown
+	inlined := b.inner(int(frames), n-1) < int(frames)-1
+	return kindOfFrame(&d.set.Locations[loc], inlined, b.tree.Names[name])
 }
 
 // split makes the nodes below the last one, of the entries lo to hi in buffer
@@ -199,26 +183,23 @@ func (b *treeBuilder) splitByTime(lo, hi int, start int64) {
 
 // node appends a node, of whose entries e is the first, if it is large enough.
 func (b *treeBuilder) node(k kid, e entry, depth uint32) bool {
-	if b.weight(k.sum[0], k.sum[1]) < b.o.Min {
-		b.tree.Cut.Nodes++
-		b.tree.Cut.Value += k.sum[0]
-		b.tree.Cut.Base += k.sum[1]
+	t := b.tree
+	if len(t.Nodes) == cap(t.Nodes) {
+		t.Nodes = slices.Grow(t.Nodes, len(t.Nodes)+1) // twice, where append would copy at every 1.25
+	}
+	t.Nodes = append(t.Nodes, TreeNode{Name: k.name, Value: k.sum[0], Depth: depth})
+	if t.Base != nil {
+		t.Base = append(t.Base, k.sum[1])
+	}
+	last := len(t.Nodes) - 1
+	if t.weight(last) < b.min {
+		t.Cut++
+		t.Nodes = t.Nodes[:last]
+		if t.Base != nil {
+			t.Base = t.Base[:last]
+		}
 		return false
 	}
-	if len(b.tree.Nodes) == cap(b.tree.Nodes) {
-		b.tree.Nodes = slices.Grow(b.tree.Nodes, len(b.tree.Nodes)+1) // twice, where append would copy at every 1.25
-	}
-	b.tree.Nodes = append(b.tree.Nodes, TreeNode{Name: k.name, Value: k.sum[0], Depth: depth, Kind: b.kind(e, k.name)})
-	if b.tree.Base != nil {
-		b.tree.Base = append(b.tree.Base, k.sum[1])
-	}
+	t.Nodes[last].Kind = b.kind(e, k.name)
 	return true
-}
-
-// weight is what a node is as large as.
-func (b *treeBuilder) weight(value, base int64) float64 {
-	if b.tree.Base == nil {
-		return float64(value)
-	}
-	return (float64(value) + b.scale*float64(base)) / 2
 }
