@@ -2,61 +2,110 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 )
 
-// capsuleReader reads the kernel's symbols for a recording's capsule while its
-// events are being opened.
-type capsuleReader struct {
-	done    chan struct{}
-	capsule perfdata.Capsule
-	encoded []byte
-	err     error
+// symbolWatch reads the kernel's symbols while a recording starts, and again
+// whenever modules have come or gone: no record tells of these.
+type symbolWatch struct {
+	ready chan struct{} // closed when the first reading is done
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+
+	// Written before ready is closed.
+	first  perfdata.Capsule
+	hidden bool // the kernel shows no addresses to us
+	err    error
+
+	// For the watcher until stopped.
+	history symbolHistory
+	late    error // of a later reading
 }
 
-func readCapsule() *capsuleReader {
-	c := &capsuleReader{done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
-		if c.capsule, c.err = functionsOfKernel(); c.err == nil && len(c.capsule.Kallsyms) > 0 {
-			c.encoded, c.err = c.capsule.AppendTo(nil, abi.LittleEndian)
+// watchInterval is how often the list of modules is looked at. What is loaded
+// and gone again within it stays unknown.
+const watchInterval = 500 * time.Millisecond
+
+// watchSymbols begins to read. Where no capsule is wanted, there is nothing to
+// read as long as no module can go.
+func watchSymbols(capsule bool) *symbolWatch {
+	ctx, stop := context.WithCancel(context.Background())
+	k := &symbolWatch{ready: make(chan struct{}), stop: stop}
+	k.wg.Go(func() {
+		modules, _ := os.ReadFile(procModules)
+		if capsule || len(modules) > 0 {
+			k.first, k.err = functionsOfKernel()
+			k.hidden = len(k.first.Kallsyms) == 0
 		}
-	}()
-	return c
+		k.history.add(k.first)
+		close(k.ready)
+		if k.err != nil || k.hidden {
+			return
+		}
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				k.look()
+			}
+		}
+	})
+	return k
 }
 
-// start returns the capsule as it was at the start, nil if the kernel shows no
-// addresses to us.
-func (c *capsuleReader) start() ([]byte, error) {
-	<-c.done
-	return c.encoded, c.err
-}
-
-// end returns a capsule for the end of a recording if modules came or went since
-// its start, else nil: no record tells of them.
-func (c *capsuleReader) end() ([]byte, error) {
-	if <-c.done; c.encoded == nil {
-		return nil, nil
-	}
-	modules, err := os.ReadFile("/proc/modules")
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	if bytes.Equal(modules, c.capsule.Modules) {
-		return nil, nil
+// look reads the symbols if modules have come or gone.
+func (k *symbolWatch) look() {
+	modules, err := os.ReadFile(procModules)
+	if err != nil || !k.history.changedBy(modules) {
+		return // a kernel without modules has no such file
 	}
 	now, err := functionsOfKernel()
 	if err != nil {
-		return nil, err
+		k.late = err
+		return
 	}
-	// A module that is gone has its symbols in the first list only.
-	now.Kallsyms = append(now.Kallsyms, goneModules(c.capsule.Kallsyms, now.Modules)...)
-	return now.AppendTo(nil, abi.LittleEndian)
+	k.history.add(now)
 }
+
+// close ends the watch.
+func (k *symbolWatch) close() {
+	k.stop()
+	k.wg.Wait()
+}
+
+// start returns a capsule as the kernel was at the start, encoded; nil if there
+// is nothing to put into it.
+func (k *symbolWatch) start() ([]byte, error) {
+	if <-k.ready; k.err != nil || k.hidden {
+		return nil, k.err
+	}
+	return k.first.AppendTo(nil, abi.LittleEndian)
+}
+
+// end ends the watch and returns the symbols of all modules that there were; nil
+// if they are still those of the start.
+func (k *symbolWatch) end() (*perfdata.Capsule, error) {
+	k.close()
+	if k.err != nil || k.hidden {
+		return nil, nil
+	}
+	if k.look(); k.late != nil || k.history.readings == 1 {
+		return nil, k.late
+	}
+	return &perfdata.Capsule{Kallsyms: k.history.kallsyms(), Modules: k.history.now.Modules}, nil
+}
+
+const procModules = "/proc/modules"
 
 // functionsOfKernel reads /proc/kallsyms, the functions of it, and /proc/modules.
 func functionsOfKernel() (c perfdata.Capsule, err error) {
@@ -64,7 +113,7 @@ func functionsOfKernel() (c perfdata.Capsule, err error) {
 	if err != nil {
 		return c, fmt.Errorf("symbols of the kernel: %w", err)
 	}
-	if c.Modules, err = os.ReadFile("/proc/modules"); err != nil && !os.IsNotExist(err) {
+	if c.Modules, err = os.ReadFile(procModules); err != nil && !os.IsNotExist(err) {
 		return c, fmt.Errorf("modules of the kernel: %w", err)
 	}
 	hidden := true
@@ -81,23 +130,4 @@ func functionsOfKernel() (c perfdata.Capsule, err error) {
 		c.Kallsyms = nil
 	}
 	return c, nil
-}
-
-// goneModules returns the lines of kallsyms that belong to modules which the
-// list does not have.
-func goneModules(kallsyms, modules []byte) (lines []byte) {
-	loaded := map[string]bool{}
-	for line := range bytes.Lines(modules) {
-		name, _, _ := bytes.Cut(line, []byte{' '})
-		loaded[string(name)] = true
-	}
-	for line := range bytes.Lines(kallsyms) {
-		_, module, ok := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t["))
-		name := string(bytes.TrimSuffix(module, []byte("]")))
-		// "bpf" and names that begin with "__builtin__" are no modules.
-		if ok && !loaded[name] && name != "bpf" && !bytes.HasPrefix(module, []byte("__builtin__")) {
-			lines = append(lines, line...)
-		}
-	}
-	return lines
 }

@@ -30,9 +30,10 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	shown := newProgress(f.quiet)
 	opts.Progress = shown.update
-	var symbols *capsuleReader
-	if out.format == formatData && !f.noCapsule {
-		symbols = readCapsule()
+	var symbols *symbolWatch
+	if out.format != formatData || !f.noCapsule {
+		symbols = watchSymbols(out.format == formatData)
+		defer symbols.close()
 	}
 	var s *record.Session
 	var builds *buildIDs
@@ -80,7 +81,7 @@ type sink interface {
 	finish(context.Context, *record.Stats) error
 }
 
-func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, symbols *capsuleReader) (sink, error) {
+func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, symbols *symbolWatch) (sink, error) {
 	early := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
 	if out.format != formatData {
 		sel, err := f.sel.options()
@@ -90,7 +91,7 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, 
 		out.needs(&sel)
 		return &liveSink{
 			Collector: convert.NewCollector(abi.LittleEndian, events, sel),
-			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(), builds: builds,
+			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(), builds: builds, symbols: symbols,
 		}, nil
 	}
 	if err := addTracingData(&early, events); err != nil {
@@ -139,12 +140,12 @@ type fileSink struct {
 	f       *os.File
 	name    string
 	builds  *buildIDs
-	symbols *capsuleReader // nil for none
+	symbols *symbolWatch // nil for none
 }
 
 // newFileSink creates the file; one that exists is kept with ".old" behind its
 // name, as perf does.
-func newFileSink(name string, events []abi.Event, early perfdata.Features, builds *buildIDs, symbols *capsuleReader) (*fileSink, error) {
+func newFileSink(name string, events []abi.Event, early perfdata.Features, builds *buildIDs, symbols *symbolWatch) (*fileSink, error) {
 	var o perfdata.WriterOptions
 	if symbols != nil {
 		capsule, err := symbols.start()
@@ -174,10 +175,14 @@ func (s *fileSink) finish(_ context.Context, stats *record.Stats) error {
 	tellStats(stats)
 	if s.symbols != nil {
 		trailer, err := s.symbols.end()
+		if err == nil && trailer != nil {
+			var encoded []byte
+			encoded, err = trailer.AppendTo(nil, abi.LittleEndian)
+			s.SetTrailer(encoded)
+		}
 		if err != nil {
 			messagef("symbols of modules that were loaded meanwhile are not recorded: %v", err)
 		}
-		s.SetTrailer(trailer)
 	}
 	if err := errors.Join(s.Writer.Close(perfdata.Features{BuildIDs: s.builds.all()}), s.f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
@@ -206,6 +211,7 @@ type liveSink struct {
 	sym      symbolOptions
 	begun    time.Time
 	builds   *buildIDs
+	symbols  *symbolWatch
 }
 
 func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
@@ -219,6 +225,12 @@ func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
 	describe(set, &s.features)
 	p := &profile{set: set, stats: st, events: s.events, source: s.out.name}
 	s.sym.keeper = s.builds.keeper
+	// Without modules that came or went, the kernel itself tells its symbols.
+	if all, err := s.symbols.end(); err != nil {
+		messagef("symbols of modules that were loaded meanwhile are not known: %v", err)
+	} else if all != nil {
+		s.sym.recorded = all.Kallsyms
+	}
 	names := s.sym.symbolizer()
 	defer names.Close()
 	if err := p.name(ctx, names, &s.sym); err != nil {
