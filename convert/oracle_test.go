@@ -68,6 +68,7 @@ func ownSamples(t *testing.T, file string) []string {
 		t.Fatal(err)
 	}
 	w := wk.newWorker(r.Events, &Options{})
+	o := ownersOf(w.tl)
 	var samples []string
 	var place uint64
 	var s abi.Sample
@@ -93,7 +94,7 @@ func ownSamples(t *testing.T, file string) []string {
 		}
 		chain := ""
 		if len(s.Callchain) > 0 && s.HasChain {
-			chain = scriptChain(w.tl, w.task(s.PID, s.TID).process, at, e, &s)
+			chain = o.scriptChain(w.tl, w.task(s.PID, s.TID).process, at, e, &s)
 		} else if !s.HasChain && e.Attr.SampleType&abi.SampleIP != 0 {
 			chain = fmt.Sprintf(" %x", s.IP)
 		}
@@ -129,28 +130,19 @@ func scriptLine(e *perfdata.Event, s *abi.Sample, comm string, period uint64) st
 // Code without frame pointers leaves anything in their place, also what looks
 // like a context marker that nobody knows. perf then discards the whole chain;
 // this package keeps what is before it.
-func scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Event, s *abi.Sample) (line string) {
+func (o owners) scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Event, s *abi.Sample) (line string) {
 	user := viewOf(s.Misc) == viewUser
 	find := func(addr uint64) *area {
 		if p == nil || !user {
 			return nil
 		}
-		then := at
-		for i := p.stateAt(at); i >= 0; i-- {
-			if a := tl.area(p.spaces[i].space, addr, then); a != nil {
-				return a
-			}
-			if then = p.spaces[i].born; then > 0 {
-				then--
-			}
-		}
-		return nil
+		return o.everMapped(tl, p, addr, at, 0)
 	}
 	chain := s.Callchain
 	if n := slices.Index(chain, abi.ContextUser); n >= 0 && e.Attr.BranchSampleType&abi.BranchCallStack != 0 {
 		if len(s.Branches) == 0 {
 			s.Callchain = chain[:n]
-			return scriptChain(tl, p, at, e, s) + notPrinted
+			return o.scriptChain(tl, p, at, e, s) + notPrinted
 		}
 		chain = append(slices.Clone(chain[:n+1]), s.Branches[0].To)
 		for _, b := range s.Branches {
@@ -176,6 +168,40 @@ func scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Event, s *abi.
 // notPrinted stands for an address that perf takes from behind the sample: that of
 // the first branch, of none.
 const notPrinted = " ?"
+
+// owners tells whose an address space is.
+type owners map[*space]*process
+
+func ownersOf(tl *timeline) owners {
+	o := owners{}
+	for _, p := range tl.processes {
+		for _, s := range p.spaces {
+			o[s.space] = p
+		}
+	}
+	return o
+}
+
+// everMapped is what covers an address where no exec empties an address space:
+// what is mapped, else what was before the exec, else what the parent had at the
+// fork, before execs of its own too.
+func (o owners) everMapped(tl *timeline, p *process, addr, at uint64, depth int) *area {
+	for i := p.stateAt(at); i >= 0 && depth < maxForks; i-- {
+		sp := p.spaces[i]
+		if a := tl.area(sp.space, addr, at); a != nil {
+			return a
+		}
+		if at = sp.born; at > 0 {
+			at--
+		}
+		if parent := o[sp.space.base]; parent != nil {
+			if a := o.everMapped(tl, parent, addr, sp.space.forkedAt, depth+1); a != nil {
+				return a
+			}
+		}
+	}
+	return nil
+}
 
 // perfAnonymous is what perf takes for memory without a file: less than this
 // package does, which counts /memfd: and [uprobes] as such too.
