@@ -26,6 +26,7 @@ func Chrome(w io.Writer, s *stacks.Set, o ExportOptions) error {
 		tracks: newTracks(s, o.Event, o.Column, func() *stackTree { return newStackTree(s, frames) }),
 		time:   appendThousandths, // ns as µs
 	}
+	c.interval = c.tracks.interval()
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))
 	}
@@ -53,6 +54,8 @@ type chrome struct {
 	names  [][]byte                       // of functions, as JSON
 	time   func(b []byte, t int64) []byte // appends a time
 
+	interval uint64 // between two samples, ns
+
 	ids  string   // the thread that is written, as fields of an event
 	open []uint32 // functions that have begun, outermost first
 	path []uint32 // scratch
@@ -70,7 +73,6 @@ func (c *chrome) track(k *track, i int) {
 	if k.isMain() {
 		c.name("process_name", k)
 	}
-	longest := 2 * c.tracks.interval()
 	for i, x := range k.items {
 		begin := x.time
 		c.path = c.frames.appendFunctions(c.path[:0], c.set.Sample(int(x.row)).Stack)
@@ -82,33 +84,33 @@ func (c *chrome) track(k *track, i int) {
 		for _, id := range c.path[kept:] {
 			c.begin(id, begin)
 		}
+		last := i == len(k.items)-1
 		switch {
-		case !c.tracks.timed:
-			c.endIfLast(k, i, begin+uint64(max(x.weight, 0)))
-		case i == len(k.items)-1 || k.items[i+1].time-begin > longest:
-			c.end(0, begin+longest/2)
+		case !c.tracks.timed && last:
+			c.end(0, begin+uint64(max(x.weight, 0)))
+		case c.tracks.timed && (last || k.items[i+1].time-begin > 2*c.interval):
+			c.end(0, begin+c.interval)
 		}
 	}
 }
 
 // name writes what a thread or its process is called.
 func (c *chrome) name(what string, k *track) {
-	c.event(`{"ph":"M","name":"` + what + `",` + c.ids + `,"args":{"name":`)
+	if c.any {
+		c.raw(",")
+	}
+	c.any = true
+	c.raw("\n" + `{"ph":"M","name":"` + what + `",` + c.ids + `,"args":{"name":`)
 	c.text(k.title())
 	c.raw("}}")
 }
 
-func (c *chrome) endIfLast(k *track, i int, at uint64) {
-	if i == len(k.items)-1 {
-		c.end(0, at)
-	}
-}
-
 func (c *chrome) begin(id uint32, at uint64) {
-	f := &c.frames.functions[id]
 	c.open = append(c.open, id)
-	c.slice("B", id, at)
-	c.raw(`,"cat":"` + categories[f.kind].Name + `"}`)
+	b := c.appendSlice(c.buf[:0], 'B', id, at)
+	b = append(append(b, `,"cat":"`...), categories[c.frames.functions[id].kind].Name...)
+	c.buf = append(b, `"}`...)
+	c.w.Write(c.buf)
 }
 
 // end ends the functions that are open from the given depth on.
@@ -116,29 +118,16 @@ func (c *chrome) end(depth int, at uint64) {
 	for len(c.open) > depth {
 		id := c.open[len(c.open)-1]
 		c.open = c.open[:len(c.open)-1]
-		c.slice("E", id, at)
-		c.raw("}")
+		c.buf = append(c.appendSlice(c.buf[:0], 'E', id, at), '}')
+		c.w.Write(c.buf)
 	}
 }
 
-func (c *chrome) slice(phase string, id uint32, at uint64) {
-	c.event(`{"ph":"`)
-	c.raw(phase)
-	c.raw(`",`)
-	c.raw(c.ids)
-	c.raw(`,"ts":`)
-	c.buf = c.time(c.buf[:0], int64(at))
-	c.w.Write(c.buf)
-	c.raw(`,"name":`)
-	c.w.Write(c.names[id])
-}
-
-// event begins an event.
-func (c *chrome) event(begin string) {
-	if c.any {
-		c.raw(",")
-	}
-	c.any = true
-	c.raw("\n")
-	c.raw(begin)
+// appendSlice appends the begin or the end of a function, but for the last "}". An
+// end has the name too: speedscope wants it to be that of the begin.
+func (c *chrome) appendSlice(b []byte, phase byte, id uint32, at uint64) []byte {
+	b = append(append(b, ",\n{\"ph\":\""...), phase, '"', ',')
+	b = append(append(b, c.ids...), `,"ts":`...)
+	b = append(c.time(b, int64(at)), `,"name":`...)
+	return append(b, c.names[id]...)
 }
