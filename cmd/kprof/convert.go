@@ -13,6 +13,7 @@ import (
 func newConvert() *cobra.Command {
 	var sel selection
 	var sym symbolOptions
+	var svg svgFlags
 	var out, f string
 	c := &cobra.Command{
 		Use:   "convert [INPUT] {-o FILE | -f FORMAT}",
@@ -20,10 +21,10 @@ func newConvert() *cobra.Command {
 		Long: `Convert reads a recording of kprof record or perf record, or a pprof profile,
 and writes it in another format. INPUT is perf.data by default; - is standard
 input. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded
-for folded stacks, .html for a page to look at in any browser; .speedscope.json,
-.firefox.json and .trace.json for speedscope, the Firefox Profiler, and Perfetto or
-chrome://tracing, with .gz behind it to compress. With -f and no -o it goes to
-standard output.`,
+for folded stacks, .svg for a flame graph, .html for a page to look at in any
+browser; .speedscope.json, .firefox.json and .trace.json for speedscope, the
+Firefox Profiler, and Perfetto or chrome://tracing, with .gz behind it to compress.
+With -f and no -o it goes to standard output.`,
 		Example: `  kprof convert perf.data -o cpu.pb.gz
   perf record -g -o - -- ls / | kprof convert - -f folded | head`,
 		Args: maxArgs(1),
@@ -33,10 +34,13 @@ standard output.`,
 				return err
 			}
 			if o.format == "" {
-				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.html, or -f pprof|folded|html|text|speedscope|firefox|chrome")
+				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text|speedscope|firefox|chrome")
 			}
 			if o.format == formatData {
-				return usagef("convert writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded or FILE.html")
+				return usagef("convert writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
+			}
+			if o.svg, err = svg.options(o.format); err != nil {
+				return err
 			}
 			opts, err := sel.options()
 			if err != nil {
@@ -51,9 +55,10 @@ standard output.`,
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
-	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, html, text, speedscope, firefox or chrome, whatever the file is called")
+	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	sel.flags(c)
 	sym.flags(c)
+	svg.flags(c)
 	return c
 }
 

@@ -26,6 +26,7 @@ const (
 	formatPprof  format = "pprof"
 	formatFolded format = "folded"
 	formatHTML   format = "html"
+	formatSVG    format = "svg"
 	formatText   format = "text"
 
 	// What other viewers open. A name may have .gz behind it.
@@ -50,6 +51,7 @@ var endings = []struct {
 	{".pprof", formatPprof},
 	{".folded", formatFolded},
 	{".html", formatHTML},
+	{".svg", formatSVG},
 	{".data", formatData},
 	{".speedscope.json", formatSpeedscope},
 	{".firefox.json", formatFirefox},
@@ -61,12 +63,17 @@ type output struct {
 	name   string // "-" for standard output
 	format format
 	gzip   bool // of a format that is not compressed itself
+	svg    render.SVGOptions
 }
 
 // needs adds to the options of a conversion what the format shows besides stacks:
 // threads, and what they did when.
 func (o output) needs(c *convert.Options) {
 	if exports[o.format] != nil {
+		c.Times = true
+		c.Labels |= convert.LabelTID
+	}
+	if o.format == formatSVG && o.svg.ByTime {
 		c.Times = true
 		c.Labels |= convert.LabelTID
 	}
@@ -81,9 +88,9 @@ func (o output) needs(c *convert.Options) {
 func chooseOutput(name, f string) (output, error) {
 	o := output{name: name, format: format(f)}
 	switch o.format {
-	case "", formatPprof, formatFolded, formatHTML, formatText, formatData, formatSpeedscope, formatFirefox, formatChrome:
+	case "", formatPprof, formatFolded, formatHTML, formatSVG, formatText, formatData, formatSpeedscope, formatFirefox, formatChrome:
 	default:
-		return o, usagef("unknown format %q: use pprof, folded, html, text, speedscope, firefox, chrome or data", f)
+		return o, usagef("unknown format %q: use pprof, folded, svg, html, text, speedscope, firefox, chrome or data", f)
 	}
 	if o.name == "" {
 		o.name = "-"
@@ -102,7 +109,7 @@ func chooseOutput(name, f string) (output, error) {
 	if o.name == "-" {
 		return o, nil
 	}
-	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .html, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
+	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .svg, .html, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
 }
 
 // write writes a profile. A file that exists is replaced only by a whole one.
@@ -131,6 +138,8 @@ func (o output) render(w io.Writer, p *profile) error {
 		return render.Folded(w, p.set, render.FoldedOptions{Event: event, Column: p.weightColumn(event)})
 	case formatHTML:
 		return render.HTML(w, p.set, render.HTMLOptions{Column: p.weightColumn(0), Title: filepath.Base(p.source)})
+	case formatSVG:
+		return renderSVG(w, p, o.svg)
 	case formatText:
 		return renderTop(w, p, topOptions{})
 	case formatSpeedscope, formatFirefox, formatChrome:

@@ -35,6 +35,7 @@ type recordFlags struct {
 	noCapsule           bool
 	sel                 selection
 	sym                 symbolOptions
+	svg                 svgFlags
 	command             []string
 	frequencySet, csSet bool
 }
@@ -50,7 +51,7 @@ also what it does when nothing else is said), until the command ends, the time
 (-d) is over, or Ctrl-C.
 
 The ending of the output's name picks the format: .data is perf.data, which perf
-reads too; .pb.gz, .folded and .html are made while recording, without a perf.data.
+reads too; .pb.gz, .folded, .svg and .html are made while recording, without a perf.data.
 
 Events (-e, may be repeated): cpu-clock, cycles:u, page-faults, r1a8,
 cpu/event=0x3c/, sched:sched_switch, 'sched:*', mem:0xADDR/8:rw,
@@ -85,10 +86,11 @@ blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'. See 'kprof list'.`,
 	fl.DurationVarP(&f.duration, "duration", "d", 0, "stop after this `time`: 10s, 500ms, 2m")
 	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
-	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, html, text, speedscope, firefox or chrome, whatever the file is called")
+	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&f.noCapsule, "no-capsule", false, "leave the kernel's symbols out of perf.data; without them it is named right on this machine only")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no summary")
 	fl.StringSliceVar(&f.sel.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+	f.svg.flags(c)
 	return c
 }
 
@@ -100,6 +102,9 @@ func (f *recordFlags) run(ctx context.Context) error {
 	}
 	if out.format == "" {
 		out.format = formatData
+	}
+	if out.svg, err = f.svg.options(out.format); err != nil {
+		return err
 	}
 	opts, err := f.options()
 	if err != nil {

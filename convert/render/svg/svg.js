@@ -529,5 +529,4 @@ function (info, numbers) {
 	window.addEventListener('hashchange', readHash)
 	new ResizeObserver(() => draw()).observe(stage)
 	readHash()
-	stage.focus({preventScroll: true})
 }
