@@ -173,6 +173,12 @@ else
 	echo "skip race: there is no gcc"
 fi
 tests guests testdata/rig.sh -json
+guests=$(.build/tally -failed "$logs/guests.json" | sed -nE 's/^[^ ]*@([^ ]*) .*/\1/p' | sort -u)
+if [ -n "$guests" ]; then
+	echo "     again:" $guests
+	testdata/rig.sh -json $guests >"$logs/guests.again.json" 2>&1
+	unset 'failed[-1]'
+fi
 tests fuzz testdata/fuzz.sh 2s -json
 
 echo

@@ -144,8 +144,11 @@ func (t tally) read(run string, r io.Reader) error {
 		again := tally{}
 		err := again.read("", r)
 		for i, r := range again {
-			if first := t[id{first + ".json", i.pkg, i.test}]; first != nil {
-				first.again = r.action
+			i.run = first + ".json"
+			if t[i] == nil { // it had not come to it
+				t[i] = r
+			} else {
+				t[i].again = r.action
 			}
 		}
 		return err

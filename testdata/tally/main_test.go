@@ -94,7 +94,8 @@ func TestAgain(t *testing.T) {
 		{"fails again", failing("p", "TestB/x"), failing("p", "TestB/x"), "0 passed, 1 failed, 0 skipped", false},
 		{"one of two", failing("p", "TestA", "TestB/x"), ended("pass", "p", "TestA") + failing("p", "TestB/x"), "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
 		{"too many", failing("p", four...), ended("pass", "p", four...), "4 passed, 1 failed, 0 skipped, 4 unsteady", false},
-		{"of another package", failing("p", "TestA"), ended("pass", "q", "TestA"), "0 passed, 1 failed, 0 skipped", false},
+		{"of another package", failing("p", "TestA"), ended("pass", "q", "TestA"), "1 passed, 1 failed, 0 skipped", false},
+		{"more than before", failing("p", "TestA"), ended("pass", "p", "TestA") + failing("p", "TestB"), "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := tally{}
