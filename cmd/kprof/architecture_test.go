@@ -26,7 +26,7 @@ var imports = map[string][]string{
 	"convert":                     {"convert/stacks", "perfevent/abi", "perfevent/perfdata", "symbolize"},
 	"convert/diff":                {"convert/stacks"},
 	"convert/pprof":               {"convert/stacks"},
-	"convert/render":              {"convert/stacks"},
+	"convert/render":              {"convert/diff", "convert/stacks"},
 	"convert/render/browsertest":  {"perfevent/livetest"},
 	"convert/stacks":              {},
 	"perfevent":                   {"perfevent/abi", "perfevent/tracefs"},

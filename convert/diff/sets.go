@@ -1,6 +1,11 @@
 package diff
 
-import "kprof/convert/stacks"
+import (
+	"math"
+	"slices"
+
+	"kprof/convert/stacks"
+)
 
 // Sets returns both sides as profiles of the compared event, of all runs of a
 // side together, in which functions have the names by which they were matched and
@@ -98,4 +103,38 @@ func (f *frames) appendLocations(dst, stack []uint32) []uint32 {
 		before = o
 	}
 	return dst
+}
+
+// Scale is what the base's values are multiplied with to be compared with the
+// others: the ratio of what both are divided by.
+func (r *Result) Scale() float64 {
+	return float64(r.New.Value) / r.New.Total / (float64(r.Base.Value) / r.Base.Total)
+}
+
+// Profile returns both sides in one profile, as pprof -diff_base makes it: the
+// base's values are negative, and its samples have the label pprof::base. They
+// are multiplied by scale and rounded.
+func (r *Result) Profile(scale float64) *stacks.Set {
+	base, s := r.Sets()
+	negative := stacks.New(base.Events...)
+	for _, m := range base.Mappings {
+		negative.AddMapping(m)
+	}
+	for loc, l := range base.Locations {
+		negative.AddLocation(l.Mapping, l.Addr, l.Kind)
+		var lines []stacks.Line
+		for _, x := range base.Lines(uint32(loc)) {
+			x.Function = negative.AddFunction(base.Functions[x.Function])
+			lines = append(lines, x)
+		}
+		negative.SetLines(uint32(loc), lines...)
+	}
+	for row := range base.NumSamples() {
+		x := base.Sample(row)
+		labels := append(slices.Clone(base.Labels(x.Labels)), stacks.Label{Key: "pprof::base", Str: "true"})
+		negative.Add(0, negative.Intern(base.Stack(x.Stack)), negative.InternLabels(labels),
+			-int64(math.Round(scale*float64(x.Values[0]))))
+	}
+	s.Merge(negative)
+	return s
 }

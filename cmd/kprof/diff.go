@@ -1,0 +1,529 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert/diff"
+	"kprof/convert/pprof"
+	"kprof/convert/render"
+	"kprof/convert/stacks"
+)
+
+// exitOver is the exit code when something costs more than --fail-over allows.
+const exitOver = 3
+
+// Formats that only comparisons have.
+const (
+	formatJSON     format = "json"
+	formatMarkdown format = "markdown"
+	formatDiffSVG  format = "svg"
+)
+
+var diffEndings = []struct {
+	suffix string
+	format format
+}{
+	{".pb.gz", formatPprof},
+	{".pprof", formatPprof},
+	{".folded", formatFolded},
+	{".svg", formatDiffSVG},
+	{".json", formatJSON},
+	{".md", formatMarkdown},
+	{".txt", formatText},
+}
+
+// diffFlags are the flags of kprof diff.
+type diffFlags struct {
+	sel selection
+	sym symbolOptions
+
+	inputs, vmlinux, kallsyms, symfs [2]string
+	repeats                          [2][]string
+	elf                              [2]string
+	ops                              [2]float64
+
+	per, minEffect, failOver string
+	alpha                    float64
+	exact, explain           bool
+	aliases                  string
+	out, format              string
+	limit                    int
+	wide                     bool
+}
+
+func newDiff() *cobra.Command {
+	var f diffFlags
+	c := &cobra.Command{
+		Use:   "diff {BASE NEW | --base FILE… --new FILE…}",
+		Short: "Compare two profiles: what changed, and is it more than noise",
+		Long: `Diff compares two profiles of the same load, such as on two builds of a kernel,
+function by function: what changed, by how much, and whether that is more than
+chance. BASE and NEW are anything that kprof reads; several runs of each, with
+--base and --new, tell more than one can.
+
+Functions are matched by name. What differs between builds is folded away:
+suffixes of clones, wrappers of system calls, entry stubs (--explain-names lists
+the rules, and what they did). Differences are shares of the total, or per second
+or operation (--per). Single recordings get intervals from the variance between
+blocks of time, repeated ones from that between runs; verdicts are corrected for
+the number of functions.
+
+The ending of -o picks the format: .json, .md, .folded (two columns, as
+difffolded.pl), .svg (a flame graph of both), .pb.gz or .pprof (the base negated,
+as pprof -diff_base), .txt.`,
+		Example: `  kprof diff old.data new.data
+  kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
+  kprof diff -o diff.md --fail-over 2% old.data new.data     # in CI: exit code 3 if slower`,
+		Args: maxArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fl := c.Flags()
+	f.sel.flags(c)
+	f.sym.flags(c)
+	fl.Lookup("force").Usage = "compare what is not comparable, and use a vmlinux although its build id is not the recorded one"
+	for side, name := range sideNames {
+		fl.StringArrayVar(&f.repeats[side], name, nil, "`file` of a run of the "+name+" side, any number of times")
+		fl.StringVar(&f.vmlinux[side], name+"-vmlinux", "", "as --vmlinux, of the "+name+" side; its functions' sizes are shown")
+		fl.StringVar(&f.kallsyms[side], name+"-kallsyms", "", "as --kallsyms, of the "+name+" side")
+		fl.StringVar(&f.symfs[side], name+"-symfs", "", "as --symfs, of the "+name+" side")
+		fl.StringVar(&f.elf[side], name+"-elf", "", "program or library `file` of the "+name+" side, to show its functions' sizes")
+		fl.Float64Var(&f.ops[side], name+"-ops", 0, "number of operations that the "+name+" side did, for --per=ops")
+	}
+	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops or event:NAME")
+	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
+	fl.StringVar(&f.minEffect, "min-effect", percentText(diff.Defaults.MinEffect), "least difference to report, in `percent` of the base's total")
+	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total")
+	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
+	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
+	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
+	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output")
+	fl.StringVarP(&f.format, "format", "f", "", "text, json, markdown, folded, svg or pprof, whatever the file is called")
+	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` changed functions, 0 for all")
+	fl.BoolVar(&f.wide, "wide", false, "do not cut lines to the width of the terminal")
+	return c
+}
+
+var sideNames = [2]string{"base", "new"}
+
+func percentText(share float64) string { return strconv.FormatFloat(100*share, 'f', -1, 64) + "%" }
+
+// percentage parses a number with a percent sign.
+func percentage(flag, s string) (float64, error) {
+	n, ok := strings.CutSuffix(s, "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
+	if !ok || err != nil || x < 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0, usagef("%s %q: wants a percentage like 2%%", flag, s)
+	}
+	return x / 100, nil
+}
+
+func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
+	names, err := f.runs(args)
+	if err != nil {
+		return err
+	}
+	out, err := f.output()
+	if err != nil {
+		return err
+	}
+	o, perEvent, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.explain && names[0] == nil {
+		return explainNames(os.Stdout, nil)
+	}
+	limit := math.Inf(1)
+	if f.failOver != "" {
+		if limit, err = percentage("--fail-over", f.failOver); err != nil {
+			return err
+		}
+	}
+	profiles, err := f.load(cmd.Context(), names, perEvent)
+	if err != nil {
+		return err
+	}
+	runs, err := f.choose(profiles, perEvent)
+	if err != nil {
+		return err
+	}
+	r, err := diff.Compare(runs[0], runs[1], o)
+	if err != nil {
+		return err
+	}
+	if f.explain {
+		return explainNames(os.Stdout, r)
+	}
+	if err := f.write(out, r, profiles); err != nil {
+		return err
+	}
+	return f.judge(r, limit)
+}
+
+// runs returns the names of the inputs of both sides; none at all is possible
+// with --explain-names.
+func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
+	switch given := len(f.repeats[0]) + len(f.repeats[1]); {
+	case given == 0 && len(args) == 2:
+		return [2][]string{args[:1], args[1:]}, nil
+	case given == 0 && len(args) == 0 && f.explain:
+		return names, nil
+	case given == 0 && len(args) == 0:
+		return names, usagef("name two profiles to compare: BASE NEW, or --base FILE and --new FILE")
+	case given == 0:
+		return names, usagef("%s is to be compared with what? Name two profiles: BASE NEW", args[0])
+	case len(args) > 0:
+		return names, usagef("%q: with --base and --new, all profiles are given so", args[0])
+	case len(f.repeats[0]) == 0 || len(f.repeats[1]) == 0:
+		return names, usagef("--base and --new go together")
+	}
+	return f.repeats, nil
+}
+
+// output applies the rules of -o and -f.
+func (f *diffFlags) output() (output, error) {
+	o := output{name: f.out, format: format(f.format)}
+	if o.name == "" {
+		o.name = "-"
+	}
+	switch o.format {
+	case formatText, formatJSON, formatMarkdown, formatFolded, formatPprof, formatDiffSVG:
+		return o, nil
+	case "":
+	default:
+		return o, usagef("unknown format %q: use text, json, markdown, folded, svg or pprof", f.format)
+	}
+	if o.name == "-" {
+		o.format = formatText
+		return o, nil
+	}
+	for _, e := range diffEndings {
+		if strings.HasSuffix(o.name, e.suffix) {
+			o.format = e.format
+			return o, nil
+		}
+	}
+	return o, usagef("%s: the ending does not tell the format: use .txt, .json, .md, .folded, .svg or .pb.gz, or give -f", f.out)
+}
+
+// options checks the flags that say how to compare. perEvent is the event to
+// divide by, "" for none.
+func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
+	o = diff.Defaults
+	o.Force, o.Alpha, o.Names.Exact = f.sym.force, f.alpha, f.exact
+	if !(o.Alpha > 0 && o.Alpha < 1) {
+		return o, "", usagef("--alpha %v: wants a probability between 0 and 1", f.alpha)
+	}
+	if o.MinEffect, err = percentage("--min-effect", f.minEffect); err != nil {
+		return o, "", err
+	}
+	switch event, byEvent := strings.CutPrefix(f.per, "event:"); {
+	case f.per == "" || f.per == "share":
+	case f.per == "second":
+		o.Per = diff.PerSecond
+	case f.per == "ops":
+		o.Per = diff.PerOps
+	case byEvent && event != "":
+		o.Per, perEvent = diff.PerEvent, event
+	default:
+		return o, "", usagef("--per %q: use share, second, ops or event:NAME", f.per)
+	}
+	for side, n := range f.ops {
+		switch {
+		case o.Per == diff.PerOps && !(n > 0 && !math.IsInf(n, 1)):
+			return o, "", usagef("--per=ops needs the number of operations of both sides: --base-ops N --new-ops M")
+		case o.Per != diff.PerOps && n != 0:
+			return o, "", usagef("--%s-ops is for --per=ops", sideNames[side])
+		}
+	}
+	if f.aliases != "" {
+		file, err := os.Open(f.aliases)
+		if err != nil {
+			return o, "", err
+		}
+		defer file.Close()
+		if o.Names.Aliases, err = diff.ReadAliases(file); err != nil {
+			return o, "", fmt.Errorf("%s: %w", f.aliases, err)
+		}
+	}
+	return o, perEvent, nil
+}
+
+// load reads all profiles, with the times of their samples where they have some.
+func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string) (profiles [2][]*profile, err error) {
+	opts, err := f.sel.options()
+	if err != nil {
+		return profiles, err
+	}
+	opts.Times = true
+	if perEvent != "" {
+		opts.Event = "" // both are needed
+	}
+	for side := range names {
+		sym := f.sym
+		override(&sym.vmlinux, f.vmlinux[side])
+		override(&sym.kallsyms, f.kallsyms[side])
+		override(&sym.symfs, f.symfs[side])
+		for _, name := range names[side] {
+			p, err := load(ctx, name, opts, sym)
+			if err != nil {
+				return profiles, err
+			}
+			if p.set.NumSamples() == 0 {
+				return profiles, fmt.Errorf("%s: the profile is empty: there are no samples to compare", p.source)
+			}
+			profiles[side] = append(profiles[side], p)
+		}
+	}
+	return profiles, nil
+}
+
+func override(s *string, by string) {
+	if by != "" {
+		*s = by
+	}
+}
+
+// choose finds what is to be compared in each profile.
+func (f *diffFlags) choose(profiles [2][]*profile, perEvent string) (runs [2][]diff.Run, err error) {
+	first := profiles[0][0]
+	event, err := f.commonEvent(profiles)
+	if err != nil {
+		return runs, err
+	}
+	want := first.set.Events[event].Values[first.weightColumn(event)]
+	for side := range profiles {
+		for _, p := range profiles[side] {
+			e := matchingEvent(p.set, &first.set.Events[event])
+			r := diff.Run{
+				Name: p.source, Set: p.set, Event: e, Column: p.weightColumn(e),
+				Ops: f.ops[side], Machine: p.machine(), Lost: p.lost(),
+			}
+			for c, vt := range p.set.Events[e].Values {
+				if vt == want {
+					r.Column = c
+				}
+			}
+			if perEvent != "" {
+				if r.PerEvent = p.set.EventIndex(perEvent); r.PerEvent < 0 {
+					return runs, fmt.Errorf("%s: it has no event %q to divide by, but %s", p.source, perEvent, eventNames(p.set))
+				}
+				r.PerColumn = p.weightColumn(r.PerEvent)
+			}
+			runs[side] = append(runs[side], r)
+		}
+	}
+	return runs, nil
+}
+
+// commonEvent returns the index in the first profile of the event to compare: the
+// one asked for, else the first that all have.
+func (f *diffFlags) commonEvent(profiles [2][]*profile) (int, error) {
+	first := profiles[0][0]
+	all := append(append([]*profile(nil), profiles[0]...), profiles[1]...)
+	var common []int
+	for i := range first.set.Events {
+		e := &first.set.Events[i]
+		everywhere := f.sel.event == "" || e.Name == f.sel.event
+		for _, p := range all {
+			everywhere = everywhere && matchingEvent(p.set, e) >= 0
+		}
+		if everywhere {
+			common = append(common, i)
+		}
+	}
+	if len(common) == 0 {
+		have := ""
+		for _, p := range all {
+			have += fmt.Sprintf("; %s has %s", p.source, eventNames(p.set))
+		}
+		if f.sel.event != "" {
+			return 0, fmt.Errorf("not all profiles have event %q%s", f.sel.event, have)
+		}
+		return 0, errors.New("the profiles have no event in common" + have)
+	}
+	if len(common) > 1 {
+		var others []string
+		for _, i := range common[1:] {
+			others = append(others, first.set.Events[i].Name)
+		}
+		messagef("comparing event %s only; choose another with --event: %s", first.set.Events[common[0]].Name, strings.Join(others, ", "))
+	}
+	return common[0], nil
+}
+
+// matchingEvent returns the index of the event that counts what e does: of the
+// same name, else of the same value, since a pprof profile of one event does not
+// keep its name, else the only one where either side is folded stacks, which name
+// nothing.
+func matchingEvent(s *stacks.Set, e *stacks.Event) int {
+	if i := s.EventIndex(e.Name); i >= 0 {
+		return i
+	}
+	for i := range s.Events {
+		if v := s.Events[i].Values; v[len(v)-1] == e.Values[len(e.Values)-1] {
+			return i
+		}
+	}
+	if len(s.Events) == 1 && (s.Events[0].Name == "samples" || e.Name == "samples") {
+		return 0
+	}
+	return -1
+}
+
+func eventNames(s *stacks.Set) string {
+	var names []string
+	for _, e := range s.Events {
+		names = append(names, e.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// machine is what the profile's comments say of where it was recorded: see
+// describe.
+func (p *profile) machine() (m diff.Machine) {
+	for _, c := range p.set.Comments {
+		what, value, _ := strings.Cut(c, ": ")
+		switch what {
+		case "host":
+			m.Host = value
+		case "kernel":
+			m.Kernel, m.Arch, _ = strings.Cut(value, " ")
+		case "cpu":
+			m.CPU = value
+		}
+	}
+	return m
+}
+
+// lost is the number of records or samples that the profile lacks.
+func (p *profile) lost() uint64 {
+	if n := p.stats.Lost + p.stats.LostSamples; n > 0 {
+		return n
+	}
+	var sum uint64
+	for _, c := range p.set.Comments {
+		var n uint64
+		if _, err := fmt.Sscanf(c, "warning: lost %d", &n); err == nil {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// write writes the comparison.
+func (f *diffFlags) write(out output, r *diff.Result, profiles [2][]*profile) error {
+	return out.create(func(w io.Writer) error {
+		bw := bufio.NewWriterSize(w, 1<<20)
+		if err := f.render(bw, out, r, profiles); err != nil {
+			return err
+		}
+		return bw.Flush()
+	})
+}
+
+// shownNoise is how many functions are shown that did not change.
+const shownNoise = 10
+
+func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, profiles [2][]*profile) error {
+	// Values are written as they are, unless it was said what they are per.
+	scale := 1.0
+	if f.per != "" {
+		scale = r.Scale()
+	}
+	switch out.format {
+	case formatFolded:
+		base, new := r.Sets()
+		return render.DiffFolded(w, base, new, scale)
+	case formatPprof:
+		return pprof.Write(w, r.Profile(scale), pprof.WriteOptions{})
+	case formatDiffSVG:
+		base, new := r.Sets()
+		o := render.DiffSVGOptions{BaseScale: r.Scale()}
+		o.Title = fmt.Sprintf("%s → %s", strings.Join(r.Base.Runs, " "), strings.Join(r.New.Runs, " "))
+		o.Notes = r.Notes
+		return render.DiffSVG(w, base, new, o)
+	}
+	o := render.DiffOptions{Limit: f.limit, Noise: shownNoise}
+	var err error
+	if o.Code, err = f.code(r, profiles); err != nil {
+		return err
+	}
+	switch out.format {
+	case formatJSON:
+		return render.DiffJSON(w, r, o)
+	case formatMarkdown:
+		return render.DiffMarkdown(w, r, o)
+	}
+	if out.name == "-" && isTerminal(os.Stdout) {
+		o.Color = os.Getenv("NO_COLOR") == ""
+		if !f.wide {
+			o.Width = terminalWidth(os.Stdout)
+		}
+	}
+	return render.DiffTable(w, r, o)
+}
+
+// judge fails if something costs more than allowed.
+func (f *diffFlags) judge(r *diff.Result, limit float64) error {
+	if math.IsInf(limit, 1) {
+		return nil
+	}
+	functions, total := r.Exceeds(limit)
+	switch {
+	case total:
+		messagef("the total costs %s more than the base, over %s", percentText(round(r.Total.Diff/r.Base.Total)), f.failOver)
+	case len(functions) > 0:
+		fn := functions[0]
+		more := max(fn.Self.Diff, fn.Cum.Diff) / r.Base.Total
+		messagef("%s costs %s of the base's total more, over %s; so do %d others", fn.Name, percentText(round(more)), f.failOver, len(functions)-1)
+	default:
+		return nil
+	}
+	return exitError{exitOver}
+}
+
+// round keeps two digits of a percentage.
+func round(share float64) float64 { return math.Round(share*1e4) / 1e4 }
+
+// explainNames writes the rules and, of a comparison, the names that they changed.
+func explainNames(w io.Writer, r *diff.Result) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintln(b, "Rules, in this order; --exact-names applies none, --aliases FILE adds to them:")
+	for _, rule := range diff.Rules() {
+		fmt.Fprintf(b, "\n%s: %s\n", rule.Name, rule.Text)
+		for _, e := range rule.Examples {
+			fmt.Fprintf(b, "    %s\n", e)
+		}
+	}
+	if r != nil {
+		fmt.Fprintf(b, "\nNames that were changed, and which side has them: %d functions\n", len(r.Merged))
+		for _, m := range r.Merged {
+			fmt.Fprintf(b, "\n%s\n", m.Name)
+			for _, o := range m.Originals {
+				side := "both"
+				if !o.New {
+					side = "base"
+				} else if !o.Base {
+					side = "new"
+				}
+				rules := ""
+				for _, rule := range o.Rules {
+					rules += " " + rule.String()
+				}
+				fmt.Fprintf(b, "    %-4s  %s%s\n", side, o.Name, rules)
+			}
+		}
+	}
+	return b.Flush()
+}

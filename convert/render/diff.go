@@ -1,0 +1,172 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"kprof/convert/diff"
+)
+
+// DiffOptions say what is shown of a comparison.
+type DiffOptions struct {
+	// Limit is the number of changed functions shown. Default: all.
+	Limit int
+	// Noise is the number of functions shown whose difference is noise.
+	Noise int
+	// Width is the number of characters a line may have. Default: any.
+	Width int
+	// Color marks lines for a terminal.
+	Color bool
+	// Code has what the builds themselves say of functions, by name.
+	Code map[string]DiffCode
+}
+
+// DiffCode is the code of a function in both builds.
+type DiffCode struct{ Base, New CodeOf }
+
+// CodeOf is the code of a function in one build.
+type CodeOf struct {
+	Size  uint64 // in bytes, of all its parts; 0 if it has no code of its own
+	Known bool   // whether the build was at hand
+	// Inlined tells that the build's debug information knows the function although
+	// it has no code of its own.
+	Inlined bool
+}
+
+func (c CodeOf) String() string {
+	switch {
+	case !c.Known:
+		return "not known"
+	case c.Size > 0:
+		return fmt.Sprintf("%d bytes", c.Size)
+	case c.Inlined:
+		return "inlined"
+	}
+	return "absent"
+}
+
+// String says what became of the code, as far as it is known.
+func (c DiffCode) String() string {
+	text := c.Base.String() + " → " + c.New.String()
+	switch known := c.Base.Known && c.New.Known; {
+	case known && c.Base.Size == 0 && c.New.Size > 0 && !c.Base.Inlined:
+		return text + " (added)"
+	case known && c.Base.Size > 0 && c.New.Size == 0 && !c.New.Inlined:
+		return text + " (removed)"
+	case known && c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size:
+		return fmt.Sprintf("%s (%+d)", text, int64(c.New.Size)-int64(c.Base.Size))
+	}
+	return text
+}
+
+// diffText words the parts of a comparison.
+type diffText struct{ r *diff.Result }
+
+// costed says what is compared.
+func (t diffText) costed() string {
+	per := [...]string{
+		diff.PerShare:  "share of the total",
+		diff.PerSecond: "per second",
+		diff.PerOps:    "per operation",
+		diff.PerEvent:  "per event",
+	}[t.r.Per]
+	return fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, per)
+}
+
+func (t diffText) side(s *diff.Side) string {
+	text := fmt.Sprintf("%.0f samples", s.Samples)
+	if t.r.Per != diff.PerShare {
+		text += ", " + t.cost(s.Total)
+	}
+	if n := len(s.Runs); n > 1 {
+		text += fmt.Sprintf(", %d runs", n)
+	}
+	return text + ": " + strings.Join(s.Runs, " ")
+}
+
+// level is the level of the intervals in percent.
+func (t diffText) level() string {
+	return strconv.FormatFloat(math.Round(1e4*(1-t.r.Alpha))/100, 'f', -1, 64) + "%"
+}
+
+func (t diffText) rules() []string {
+	atLeast := ""
+	if t.r.MinEffect > 0 {
+		atLeast = fmt.Sprintf(", and at least %s of the base's total", percent(t.r.MinEffect))
+	}
+	return []string{
+		fmt.Sprintf("Intervals of %s %s.", t.level(), t.r.Method),
+		fmt.Sprintf("A change is what chance explains with a probability of at most %g in all of %d differences (Holm)%s.", t.r.Alpha, t.r.Tests, atLeast),
+	}
+}
+
+// cost writes a cost: a share, or a value per whatever.
+func (t diffText) cost(x float64) string {
+	if t.r.Per == diff.PerShare {
+		return percent(x)
+	}
+	unit := map[diff.Per]string{diff.PerSecond: "/s", diff.PerOps: "/op", diff.PerEvent: "/event"}[t.r.Per]
+	if t.r.Value.Unit == "nanoseconds" {
+		return scaledFloat(x, 1000, []string{"ns", "us", "ms", "s"}) + unit
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64) + unit
+}
+
+// change writes a difference as a share of the base's total.
+func (t diffText) change(x float64) string {
+	s := percent(x / t.r.Base.Total)
+	if !strings.HasPrefix(s, "-") {
+		s = "+" + s
+	}
+	return s
+}
+
+// margin writes half of an interval as a share of the base's total.
+func (t diffText) margin(d *diff.Difference) string {
+	return "±" + percent((d.High-d.Low)/2/t.r.Base.Total)
+}
+
+func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) + "%" }
+
+func scaledFloat(x, step float64, units []string) string {
+	for len(units) > 1 && math.Abs(x) >= step {
+		x /= step
+		units = units[1:]
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64) + units[0]
+}
+
+// changed returns the functions that changed, and the others.
+func (t diffText) changed() (changed, noise []diff.Function) {
+	n := 0
+	for n < len(t.r.Functions) && t.r.Functions[n].Verdict != diff.Noise {
+		n++
+	}
+	return t.r.Functions[:n], t.r.Functions[n:]
+}
+
+// verdict is a function's, with what its cost moved from or to.
+func verdict(f *diff.Function) string {
+	if len(f.With) == 0 {
+		return f.Verdict.String()
+	}
+	way := "to"
+	if f.Self.Diff > 0 {
+		way = "from"
+	}
+	return fmt.Sprintf("%s %s %s", f.Verdict, way, strings.Join(f.With, ", "))
+}
+
+// nothing says that nothing has changed.
+const nothing = "Nothing changed: no difference is more than chance explains and large enough."
+
+// writeString is io.WriteString with an error that says what was written.
+func writeString(w io.Writer, what, s string) error {
+	if _, err := io.WriteString(w, s); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"kprof/convert/diff"
+)
+
+// DiffTable writes a comparison for a terminal: what is compared, the functions
+// that changed, their call paths, and last the noise, grey where there is colour.
+func DiffTable(w io.Writer, r *diff.Result, o DiffOptions) error {
+	t := diffTable{diffText: diffText{r}, o: o}
+	changed, noise := t.changed()
+	t.header()
+	if len(changed) == 0 {
+		t.line("", nothing)
+	} else {
+		shown := t.functions(changed, o.Limit)
+		t.paths(shown)
+	}
+	t.noise(noise)
+	return writeString(w, "comparison", t.b.String())
+}
+
+type diffTable struct {
+	diffText
+	o DiffOptions
+	b strings.Builder
+}
+
+// Colours of lines: ECMA-48 SGR parameters.
+const (
+	sgrWorse  = "31" // red
+	sgrBetter = "32" // green
+	sgrMoved  = "33" // yellow
+	sgrNoise  = "90" // grey
+)
+
+func colorOf(f *diff.Function) string {
+	switch {
+	case f.Verdict == diff.Noise:
+		return sgrNoise
+	case f.Verdict == diff.Moved:
+		return sgrMoved
+	case f.Verdict == diff.More || f.Verdict == diff.New:
+		return sgrWorse
+	}
+	return sgrBetter
+}
+
+// line writes a line of at most Width characters.
+func (t *diffTable) line(color, l string) {
+	l = printable(strings.TrimRight(l, " "))
+	if t.o.Width > 0 {
+		l = shorten(l, t.o.Width)
+	}
+	if t.o.Color && color != "" {
+		l = "\x1b[" + color + "m" + l + "\x1b[0m"
+	}
+	t.b.WriteString(l)
+	t.b.WriteByte('\n')
+}
+
+// text writes a sentence, on several lines where it does not fit.
+func (t *diffTable) text(color, s string) {
+	l := ""
+	for _, word := range strings.Fields(s) {
+		if t.o.Width > 0 && l != "" && utf8.RuneCountInString(l)+1+utf8.RuneCountInString(word) > t.o.Width {
+			t.line(color, l)
+			l = " "
+		}
+		if l != "" {
+			l += " "
+		}
+		l += word
+	}
+	t.line(color, l)
+}
+
+func (t *diffTable) header() {
+	t.line("", "Event: "+t.costed())
+	t.line("", "Base:  "+t.side(&t.r.Base))
+	t.line("", "New:   "+t.side(&t.r.New))
+	if t.r.Per != diff.PerShare {
+		v := "noise"
+		if t.r.Total.Significant {
+			v = "changed"
+		}
+		t.line("", fmt.Sprintf("Total: %s %s (%s)", t.change(t.r.Total.Diff), t.margin(&t.r.Total), v))
+	}
+	for _, s := range t.rules() {
+		t.text("", s)
+	}
+	for _, n := range t.r.Notes {
+		t.text(sgrMoved, "Note: "+n+".")
+	}
+	t.line("", "")
+}
+
+// narrow is a width that has no room for what both sides cost with their calls.
+const narrow = 110
+
+func (t *diffTable) head() {
+	cum := fmt.Sprintf("%9s %9s %9s %9s", "cum base", "new", "diff", t.level())
+	if t.narrow() {
+		cum = fmt.Sprintf("%9s %9s", "cum diff", t.level())
+	}
+	t.line("", fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s", "self base", "new", "diff", t.level(), cum, "verdict", "function"))
+}
+
+func (t *diffTable) narrow() bool { return t.o.Width > 0 && t.o.Width < narrow }
+
+// functions writes rows, all but those above the limit, and returns those shown.
+func (t *diffTable) functions(fns []diff.Function, limit int) []diff.Function {
+	rest := 0
+	if limit > 0 && len(fns) > limit {
+		rest = len(fns) - limit
+		fns = fns[:limit]
+	}
+	t.head()
+	for i := range fns {
+		f := &fns[i]
+		cum := fmt.Sprintf("%9s %9s %9s %9s", t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum))
+		if t.narrow() {
+			cum = fmt.Sprintf("%9s %9s", t.change(f.Cum.Diff), t.margin(&f.Cum))
+		}
+		name := f.Name
+		if len(f.With) > 0 {
+			name += " (" + strings.TrimPrefix(verdict(f), f.Verdict.String()+" ") + ")"
+		}
+		t.line(colorOf(f), fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s",
+			t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), cum, f.Verdict, name))
+	}
+	if rest > 0 {
+		t.line("", fmt.Sprintf("… and %d more", rest))
+	}
+	t.line("", "")
+	return fns
+}
+
+// paths writes the call paths of functions, and their code where it is known.
+func (t *diffTable) paths(fns []diff.Function) {
+	for i := range fns {
+		f := &fns[i]
+		code, known := t.o.Code[f.Name]
+		if len(f.Paths) == 0 && !known {
+			continue
+		}
+		title := f.Name
+		if known {
+			title += ", code " + code.String()
+		}
+		t.line(colorOf(f), title)
+		for _, p := range f.Paths {
+			t.path(p, strings.Join(p.Stack, ";"))
+		}
+		if n := f.NumPaths - len(f.Paths); n > 0 {
+			t.path(f.OtherPaths, fmt.Sprintf("(%d other paths)", n))
+		}
+		t.line("", "")
+	}
+}
+
+func (t *diffTable) path(p diff.Path, text string) {
+	l := fmt.Sprintf("%9s %9s %9s  ", t.cost(p.Base), t.cost(p.New), t.change(p.New-p.Base))
+	if n := t.o.Width - utf8.RuneCountInString(l); t.o.Width > 0 && n > 0 {
+		// The end of a path tells more than its beginning.
+		if r := []rune(text); len(r) > n {
+			text = "…" + string(r[len(r)-n+1:])
+		}
+	}
+	t.line("", l+text)
+}
+
+func (t *diffTable) noise(fns []diff.Function) {
+	if len(fns) == 0 {
+		return
+	}
+	few := fns[:min(len(fns), t.o.Noise)]
+	t.text(sgrNoise, fmt.Sprintf("Noise: %d functions whose differences chance explains, or that are too small; %d of them:", len(fns), len(few)))
+	if len(few) == 0 {
+		return
+	}
+	t.functions(few, 0)
+}
