@@ -14,6 +14,7 @@ func newConvert() *cobra.Command {
 	var sel selection
 	var sym symbolOptions
 	var svg svgFlags
+	var info inspection
 	var out, f string
 	c := &cobra.Command{
 		Use:   "convert [INPUT] {-o FILE | -f FORMAT}",
@@ -29,6 +30,9 @@ With -f and no -o it goes to standard output.`,
   perf record -g -o - -- ls / | kprof convert - -f folded | head`,
 		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if info.asked() {
+				return info.run(cmd.Context(), os.Stdout, inputArg(args))
+			}
 			o, err := chooseOutput(out, f)
 			if err != nil {
 				return err
@@ -56,6 +60,7 @@ With -f and no -o it goes to standard output.`,
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
 	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	info.flags(c)
 	sel.flags(c)
 	sym.flags(c)
 	svg.flags(c)

@@ -25,6 +25,7 @@ func newReport() *cobra.Command {
 	var sel selection
 	var sym symbolOptions
 	var top topOptions
+	var info inspection
 	var stats bool
 	c := &cobra.Command{
 		Use:   "report [INPUT]",
@@ -34,9 +35,13 @@ in them (self) and in them or what they called (cum). INPUT is perf.data by
 default; - is standard input.`,
 		Example: `  kprof report cpu.pb.gz
   kprof report --by comm perf.data
-  kprof report --stats perf.data`,
+  kprof report --stats perf.data
+  kprof report --header perf.data`,
 		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if info.asked() {
+				return info.run(cmd.Context(), os.Stdout, inputArg(args))
+			}
 			opts, err := sel.options()
 			if err != nil {
 				return err
@@ -58,6 +63,7 @@ default; - is standard input.`,
 	f.StringVar(&top.by, "by", "", "group by `what` instead of by function: comm, pid or mapping")
 	f.BoolVar(&top.wide, "wide", false, "do not cut lines to the width of the terminal")
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
+	info.flags(c)
 	sel.flags(c)
 	sym.flags(c)
 	return c

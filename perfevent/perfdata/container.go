@@ -20,6 +20,7 @@ type section struct{ off, size uint64 }
 // bytes of struct perf_pipe_file_header.
 type fileHeader struct {
 	order    abi.Order
+	version  int // as perf counts: 0 with the magic of before Linux 2.6.38, else 1
 	pipe     bool
 	size     uint64
 	attrSize uint64 // of an attribute with its section of ids
@@ -65,6 +66,14 @@ func headerOrder(b []byte) (o abi.Order, pipe bool, err error) {
 	return o, o.Uint64(b[8:]) == pipeHeaderSize, nil
 }
 
+// headerVersion is perf's number of the format that a header begins.
+func headerVersion(b []byte) int {
+	if bytes.Equal(b[:8], magic1) {
+		return 0
+	}
+	return 1
+}
+
 // readFileHeader reads the header of a recording in file mode; size is the
 // file's.
 func readFileHeader(r io.ReaderAt, o abi.Order, size int64) (fileHeader, error) {
@@ -84,7 +93,7 @@ func readFileHeader(r io.ReaderAt, o abi.Order, size int64) (fileHeader, error) 
 	sec := func(at int) section { return section{o.Uint64(b[at:]), o.Uint64(b[at+8:])} }
 	h := fileHeader{
 		order: o, size: o.Uint64(b[8:]), attrSize: o.Uint64(b[16:]),
-		attrs: sec(24), data: sec(40), // 56 is event_types, unused since Linux 3.10
+		version: headerVersion(b[:]), attrs: sec(24), data: sec(40), // 56 is event_types, unused since Linux 3.10
 	}
 	h.features = featureSet(o, b[oldHeaderSize:])
 	switch {

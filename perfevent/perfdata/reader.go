@@ -86,7 +86,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if !pipe {
 		return nil, errors.New("a recording in file mode cannot be read from a pipe: name the file, or record with -o -")
 	}
-	return &Reader{Events: NewEventSet(o, nil), header: fileHeader{order: o, pipe: true}, pipe: r}, nil
+	return &Reader{Events: NewEventSet(o, nil), header: fileHeader{order: o, version: headerVersion(b[:]), pipe: true}, pipe: r}, nil
 }
 
 // NewReaderAt returns a reader of the recording in the first size bytes of r.
@@ -100,7 +100,7 @@ func NewReaderAt(r io.ReaderAt, size int64) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	rd := &Reader{at: r, size: size, header: fileHeader{order: o, pipe: true}}
+	rd := &Reader{at: r, size: size, header: fileHeader{order: o, version: headerVersion(b[:]), pipe: true}}
 	if pipe {
 		rd.Events = NewEventSet(o, nil)
 		return rd, nil

@@ -58,8 +58,9 @@ func (r *Reader) takeUp(rec *Record) error {
 	case abi.RecordHeaderBuildID:
 		r.takeBuildID(rec)
 	case abi.RecordHeaderFeature:
-		if len(p) >= 8 {
+		if len(p) > 8 { // perf's mark of the end has no body
 			if id := o.Uint64(p); id < 256 {
+				r.header.features.Add(Feature(id))
 				r.takeFeature(Feature(id), append([]byte(nil), p[8:]...))
 				r.nameEvents()
 			}

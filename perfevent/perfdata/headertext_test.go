@@ -1,0 +1,120 @@
+package perfdata_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata"
+)
+
+// perfHeader are the lines of perf report --header-only, and whether it can read
+// the recording.
+func perfHeader(file string, args ...string) ([]string, bool) {
+	out, err := exec.Command("perf", append([]string{"report", "--header-only", "-i", file}, args...)...).Output()
+	return headerLines(string(out)), err == nil && len(out) > 0
+}
+
+// headerLines leaves out what frames a header, what this package keeps as bytes,
+// and the features that perf 6.1 does not know to be missing.
+func headerLines(text string) (lines []string) {
+	for l := range strings.Lines(text) {
+		l = strings.TrimRight(l, "\n")
+		switch {
+		case l == "" || l == "#" || l == "# ========",
+			strings.HasPrefix(l, "# bpf_prog_info "), strings.HasPrefix(l, "# \tsub_prog "), strings.HasPrefix(l, "# btf info of "),
+			strings.HasPrefix(l, "# feature "):
+			continue
+		}
+		lines = append(lines, strings.TrimSuffix(l, "CPU_DOMAIN_INFO E_MACHINE CLN_SIZE "))
+	}
+	return lines
+}
+
+// compareHeader compares both forms of a recording's header with perf's, line by
+// line. The features of a pipe may come in any order.
+func compareHeader(t *testing.T, file string) {
+	t.Helper()
+	for _, full := range []bool{false, true} {
+		var args []string
+		if full {
+			args = []string{"-I"}
+		}
+		want, ok := perfHeader(file, args...)
+		if !ok {
+			t.Skip("perf cannot read it")
+		}
+		r, err := perfdata.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if r.PipeMode() {
+			for range r.Records() { // bring the features
+				continue
+			}
+			slices.Sort(want)
+		}
+		st, err := os.Stat(file)
+		if err == nil && st.IsDir() {
+			st, err = os.Stat(filepath.Join(file, "data"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := r.WriteHeader(&b, st.ModTime(), full); err != nil {
+			t.Fatal(err)
+		}
+		got := headerLines(b.String())
+		if r.PipeMode() {
+			slices.Sort(got)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("full %v (-perf +got):\n%s", full, diff)
+		}
+	}
+}
+
+// TestHeaderOfPerf compares the headers of fresh recordings with what perf shows.
+func TestHeaderOfPerf(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	for name, args := range map[string]string{
+		"tracepoint": "-a -e cpu-clock,sched:sched_switch -o FILE",
+		"group":      "-k mono -z -e '{cpu-clock,page-faults}' -c 1000 -o FILE",
+		"breakpoint": "-e mem:0x1000/8:w -e page-faults:u -g -o FILE",
+		"threads":    "-a --threads -e cpu-clock -o FILE",
+		"pipe":       "-k mono -e '{cpu-clock,page-faults}' -o - | cat >FILE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "perf.data")
+			cmd, pipe, piped := strings.Cut("perf record -q "+strings.ReplaceAll(args, "FILE", file), "|")
+			cmd += " -- true"
+			if piped {
+				cmd += "|" + pipe
+			}
+			if out, err := exec.Command("sh", "-c", cmd).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", cmd, err, out)
+			}
+			compareHeader(t, file)
+		})
+	}
+}
+
+// TestHeaderOfCorpus compares the headers of recordings of other machines.
+func TestHeaderOfCorpus(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join(corpusDir, "perfdata", "*"))
+	if len(files) == 0 {
+		t.Skip("needs the corpus of recordings in " + corpusDir)
+	}
+	livetest.Require(t, livetest.Perf)
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) { compareHeader(t, f) })
+	}
+}
