@@ -155,6 +155,7 @@ type svgDoc struct {
 	event stacks.Event
 	look  svgLook
 	depth uint32 // of the deepest frame
+	drawn uint32 // of the deepest one in the picture
 
 	out *bufio.Writer
 	buf []byte
@@ -171,9 +172,7 @@ func (d *svgDoc) write(w io.Writer) error {
 	least := d.fit()
 	d.note(least)
 	d.look = newSVGLook(d)
-	for i := range d.tree.Nodes {
-		d.depth = max(d.depth, d.tree.Nodes[i].Depth)
-	}
+	d.measure()
 	d.out = bufio.NewWriterSize(w, 1<<16)
 	d.picture()
 	if err := d.script(); err != nil {
@@ -184,6 +183,23 @@ func (d *svgDoc) write(w io.Writer) error {
 		return fmt.Errorf("write svg: %w", err)
 	}
 	return nil
+}
+
+// measure finds the depths.
+func (d *svgDoc) measure() {
+	t := d.tree
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		d.depth = max(d.depth, n.Depth)
+		if d.visible(i) {
+			d.drawn = max(d.drawn, n.Depth)
+		}
+	}
+}
+
+// visible tells whether a frame is wide enough to be seen without zooming in.
+func (d *svgDoc) visible(i int) bool {
+	return d.tree.weight(i)*d.o.span() >= leastDrawn*d.tree.weight(0)
 }
 
 // fit leaves out more frames until what is left is not too much to open, and
@@ -224,7 +240,7 @@ func (d *svgDoc) note(least float64) {
 		for i := range t.Nodes {
 			shown += t.Nodes[i].Self
 		}
-		text += fmt.Sprintf(", with all they call: the ends of %.1f%% of the stacks", 100*float64(t.Sum-shown)/t.weight(0))
+		text += fmt.Sprintf(", and all they call: %.1f%% of the total ends there", 100*float64(t.Sum-shown)/t.weight(0))
 	}
 	d.o.Notes = append(d.o.Notes[:len(d.o.Notes):len(d.o.Notes)], text)
 }

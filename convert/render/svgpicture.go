@@ -22,13 +22,16 @@ const (
 	textPad   = 4
 	markSize  = 6
 	leastText = 3 // letters that a label has at least
+	// leastDrawn is how wide a frame is at least to be drawn. Narrower ones are
+	// seen when they are zoomed into. The script has the same.
+	leastDrawn = .3
 )
 
 // picture writes the file up to its script: what is seen where no script runs.
 func (d *svgDoc) picture() {
 	w := d.o.width()
 	header := d.header()
-	rows := int(d.depth) + 1
+	rows := int(d.drawn) + 1
 	top := header.height
 	h := top + rows*rowPitch + svgPad
 	fmt.Fprintf(d.out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", w, h, w, h)
@@ -105,7 +108,7 @@ func (h svgHeader) write(d *svgDoc) {
 	y := 46
 	for _, line := range h.lines {
 		fmt.Fprintf(d.out, `<text class="note" x="%d" y="%d">`, svgPad, y)
-		d.text(line)
+		d.text(cutToFit(visible(line), d.o.span()))
 		d.out.WriteString("</text>\n")
 		y += 16
 	}
@@ -133,7 +136,7 @@ func (d *svgDoc) frames() {
 	x := make([]float64, len(t.Nodes)) // where each begins
 	next := make([]float64, d.depth+2) // by depth: where the next begins
 	next[0] = svgPad
-	for i := range t.Nodes {
+	for i := 0; i < len(t.Nodes); i++ {
 		n := &t.Nodes[i]
 		x[i] = next[n.Depth]
 		if t.Start != nil {
@@ -141,9 +144,13 @@ func (d *svgDoc) frames() {
 		}
 		width := scale * t.weight(i)
 		next[n.Depth], next[n.Depth+1] = x[i]+width, x[i]
+		if !d.visible(i) {
+			i = int(n.End) - 1
+			continue
+		}
 		row := int(n.Depth)
 		if !d.o.Inverted {
-			row = int(d.depth) - row
+			row = int(d.drawn) - row
 		}
 		y := row * rowPitch
 		left, right := tenth(x[i]), tenth(x[i]+width)
@@ -199,9 +206,30 @@ func visible(name string) string {
 	}, printable(name))
 }
 
-// fitting is as much of a name as fits into a width in pixels; "" if that is
-// hardly any of it.
+// fitting is as much of a name as fits into a width in pixels, without the path
+// in front of it if need be; "" if that is hardly any of it.
 func fitting(name string, room float64) string {
+	label := cutToFit(name, room)
+	if len(label) < len(name) {
+		label = cutToFit(name[pathLen(name):], room)
+	}
+	return label
+}
+
+// pathLen is how much of a name is a path, as of Go's packages.
+func pathLen(name string) int {
+	end := strings.IndexAny(name, "(<[ ")
+	if end < 0 {
+		end = len(name)
+	}
+	n := strings.LastIndexByte(name[:end], '/') + 1
+	if n == len(name) {
+		return 0
+	}
+	return n
+}
+
+func cutToFit(name string, room float64) string {
 	width := 0.0
 	cut := 0 // where there is still room for "…"
 	for i, r := range name {

@@ -18,7 +18,6 @@ function (info, numbers) {
 	const depth = new Int32Array(count), parent = new Int32Array(count), end = new Int32Array(count)
 	const value = new Float64Array(count), base = new Float64Array(count), self = new Float64Array(count)
 	const left = new Float64Array(count), wide = new Float64Array(count) // where frames lie, in values
-	let deepest = 0
 
 	function decode() {
 		const path = [] // from the root to the frame before
@@ -39,7 +38,6 @@ function (info, numbers) {
 			next[path.length] = left[i] + wide[i]
 			next[path.length + 1] = left[i]
 			path.push(i)
-			deepest = Math.max(deepest, depth[i])
 		}
 		for (const i of path) end[i] = count
 	}
@@ -142,7 +140,7 @@ function (info, numbers) {
 
 	function draw() {
 		width = info.width ? info.width - 20 : Math.max(100, stage.clientWidth - stagePadding())
-		rows = 1 + (zoom === 0 ? deepest : deepestBelow(zoom))
+		rows = 1 + deepestBelow(zoom)
 		const height = rows * PITCH
 		graph.setAttribute('width', width)
 		graph.setAttribute('height', height)
@@ -216,7 +214,7 @@ function (info, numbers) {
 		for (const [x, y, full, room] of labels) {
 			let label = full
 			const fits = Math.floor(room / letter)
-			if (label.length > fits) label = shortened(label, fits)
+			if (label.length > fits) label = shortened(withoutPath(label), fits)
 			const t = shape('text', {x: tenth(x), y: y})
 			t.textContent = label
 			names.append(t)
@@ -232,7 +230,11 @@ function (info, numbers) {
 		}
 	}
 
+	// withoutPath takes off the path that Go's names have in front.
+	const withoutPath = text => text.replace(/^[^(<[ ]*\/(?=.)/, '')
+
 	function shortened(text, n) {
+		if (text.length <= n) return text
 		return n < 3 ? '' : Array.from(text).slice(0, n - 1).join('') + '…'
 	}
 
