@@ -9,6 +9,7 @@ import (
 //
 //	kprobe:[MODULE:]FUNC[+OFF]  kprobe:0xADDR  kretprobe:FUNC
 //	uprobe:PATH:SYMBOL[+OFF]    uprobe:PATH:0xOFF  uretprobe:…
+//	usdt:PATH:PROVIDER:NAME
 //
 // optionally followed by a blank and fetch arguments, or one of the kernel's
 // own definitions (Documentation/trace/kprobetrace.rst), kept verbatim.
@@ -18,13 +19,20 @@ type Probe struct {
 	Module string // of a kernel probe, or empty
 	Path   string // of a user probe
 	Symbol string // empty when Addr says it all
-	Addr   uint64 // kernel address, or file offset of a user probe, without Symbol
+	Addr   uint64 // kernel address, or file offset of a user probe, without Symbol or with Provider
 	Off    uint64 // bytes from Symbol
 	Args   string // fetch arguments, not looked at
 	Raw    string // "p:…" or "r:…", then everything else is empty
+
+	// Of a statically defined probe, whose name is Symbol. A Resolver finds Addr
+	// and Counter in the program's notes.
+	Provider string
+	Counter  uint64 // file offset of what the kernel is to count its watchers in, or 0
 }
 
-var probePrefixes = []string{"kprobe:", "kretprobe:", "uprobe:", "uretprobe:", "p:", "r:"}
+var probePrefixes = []string{"kprobe:", "kretprobe:", "uprobe:", "uretprobe:", usdtPrefix, "p:", "r:"}
+
+const usdtPrefix = "usdt:"
 
 func probePrefix(s string) (string, bool) {
 	for _, p := range probePrefixes {
@@ -48,6 +56,15 @@ func (p *Probe) parse(prefix, text string) error {
 	}
 	place, args, _ := strings.Cut(rest, " ")
 	p.Args = strings.TrimSpace(args)
+	if prefix == usdtPrefix {
+		f := strings.Split(place, ":")
+		n := len(f)
+		if n < 3 || f[0] == "" || f[n-2] == "" || f[n-1] == "" {
+			return fmt.Errorf("wants %sPATH:PROVIDER:NAME", prefix)
+		}
+		p.Path, p.Provider, p.Symbol = strings.Join(f[:n-2], ":"), f[n-2], f[n-1]
+		return nil
+	}
 	if p.User {
 		// The path may hold colons, the symbol of C++ too: a path's end is the
 		// last colon that is not one of a pair.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kprof/perfevent/abi"
@@ -15,27 +16,88 @@ import (
 // probe resolves a probe: a glob into one for each function, fetch arguments
 // and the kernel's own definitions into tracepoints.
 func (r *Resolver) probe(ev Event) ([]Event, error) {
-	specs := []Spec{ev.Source}
-	if ev.Source.Probe.isGlobbed() {
-		var err error
-		if specs, err = r.expandProbe(ev.Source); err != nil {
-			return nil, fmt.Errorf("event %q: %w", ev.Source.Text, err)
-		}
+	specs, err := r.expand(ev.Source)
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w", ev.Source.Text, err)
 	}
 	events := make([]Event, len(specs))
 	for i, s := range specs {
 		one := ev
 		one.Name, one.Source = s.Text, s
 		one.Attr.SamplePeriod = 1
-		var err error
 		if events[i], err = r.oneProbe(one); err != nil {
 			return nil, fmt.Errorf("event %q: %w", s.Text, err)
 		}
 	}
-	if len(specs) > 1 {
-		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d functions match %s", len(specs), ev.Source.Probe.Symbol))
+	if n, p := len(specs), ev.Source.Probe; n > 1 && p.Provider != "" {
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d places in %s are %s:%s", n, p.Path, p.Provider, p.Symbol))
+	} else if n > 1 {
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d functions match %s", n, p.Symbol))
 	}
 	return events, nil
+}
+
+// expand returns the probes that s asks for, each at one place.
+func (r *Resolver) expand(s Spec) ([]Spec, error) {
+	switch {
+	case s.Probe.isGlobbed():
+		return r.expandProbe(s)
+	case s.Probe.Provider != "":
+		return expandUSDT(s)
+	}
+	return []Spec{s}, nil
+}
+
+// expandUSDT returns a Spec for each place that is the statically defined probe
+// of s. Several are told apart by their offsets: PATH:PROVIDER:NAME@0x1234.
+func expandUSDT(s Spec) ([]Spec, error) {
+	p := s.Probe
+	f, err := openRegular(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
+	}
+	all, err := readUSDT(e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
+	}
+	var specs []Spec
+	var others []string
+	for _, u := range all {
+		if u.provider != p.Provider || u.name != p.Symbol {
+			if name := u.provider + ":" + u.name; !slices.Contains(others, name) {
+				others = append(others, name)
+			}
+			continue
+		}
+		one := s
+		one.Probe.Addr, one.Probe.Counter = u.off, u.counter
+		if one.Probe.Args, err = fetchUSDT(e.Machine, u.args, p.Args); err != nil {
+			return nil, fmt.Errorf("%s at %#x: %w (its arguments: %q)", p.Path, u.off, err, u.args)
+		}
+		specs = append(specs, one)
+	}
+	switch {
+	case len(all) == 0:
+		return nil, fmt.Errorf("%s has no statically defined probes: %w", p.Path, os.ErrNotExist)
+	case len(specs) == 0:
+		const most = 20
+		there := strings.Join(others[:min(len(others), most)], ", ")
+		if len(others) > most {
+			there += fmt.Sprintf(" and %d more", len(others)-most)
+		}
+		return nil, fmt.Errorf("%s has no probe %s:%s: %w (it has %s)", p.Path, p.Provider, p.Symbol, os.ErrNotExist, there)
+	case len(specs) > 1:
+		for i := range specs {
+			place, args, _ := strings.Cut(s.Text, " ")
+			specs[i].Text = strings.TrimSpace(fmt.Sprintf("%s@%#x %s", place, specs[i].Probe.Addr, args))
+		}
+	}
+	return specs, nil
 }
 
 func (r *Resolver) oneProbe(ev Event) (Event, error) {
@@ -71,7 +133,7 @@ func (r *Resolver) atEntry(p Probe) bool {
 		p = placeOf(def)
 	}
 	if p.Symbol != "" || p.User || p.Return {
-		return p.Symbol != "" && p.Off == 0 && !p.Return
+		return p.Symbol != "" && p.Provider == "" && p.Off == 0 && !p.Return
 	}
 	funcs, err := r.kernelFuncs()
 	if err != nil {
@@ -124,13 +186,19 @@ func (r *Resolver) pmuProbe(ev *Event) (err error) {
 	if ev.target, err = filepath.Abs(p.Path); err != nil {
 		return err
 	}
-	ev.Attr.Config2, err = probeOffset(ev.target, p)
-	return err
+	if ev.Attr.Config2, err = probeOffset(ev.target, p); err != nil || p.Counter == 0 {
+		return err
+	}
+	b, err := os.ReadFile(r.pmuPath(pmu, "format", "ref_ctr_offset"))
+	if err != nil {
+		return fmt.Errorf("PMU %s has no semaphores (Linux 4.20 has): %w", pmu, err)
+	}
+	return setField(&ev.Attr, strings.TrimSpace(string(b)), p.Counter)
 }
 
 // probeOffset is the file offset of a user probe.
 func probeOffset(path string, p Probe) (off uint64, err error) {
-	if p.Symbol == "" {
+	if p.Symbol == "" || p.Provider != "" {
 		return p.Addr, nil
 	}
 	f, err := openRegular(path)
@@ -150,11 +218,8 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 		return 0, fmt.Errorf("%s: offset %d is outside %s, which has %d bytes", path, p.Off, p.Symbol, sym.Size)
 	}
 	vaddr := sym.Value + p.Off
-	for _, seg := range e.Progs {
-		if seg.Type == elf.PT_LOAD && seg.Flags&elf.PF_X != 0 && vaddr-seg.Vaddr < seg.Filesz {
-			off = vaddr - seg.Vaddr + seg.Off
-			return off, checkUserBoundary(e.Machine, f, off-p.Off, p)
-		}
+	if off, ok := segmentOffset(e, vaddr, elf.PF_X); ok {
+		return off, checkUserBoundary(e.Machine, f, off-p.Off, p)
 	}
 	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
 }

@@ -77,6 +77,14 @@ func (r *Resolver) Definition(s Spec) (def tracefs.Probe, err error) {
 	default:
 		err = r.probePMU(&ev)
 	}
+	if err == nil && s.Probe.Provider != "" {
+		var places []Spec
+		if places, err = expandUSDT(s); len(places) > 1 {
+			err = fmt.Errorf("%d places are this probe, and one is wanted: make each a uprobe:PATH:0xOFF: %w", len(places), os.ErrInvalid)
+		} else if err == nil {
+			s = places[0]
+		}
+	}
 	if err == nil && !s.Probe.User && s.Probe.Raw == "" {
 		_, err = r.checkKernelProbe(s.Probe)
 	}
@@ -122,7 +130,13 @@ func definition(p Probe) (tracefs.Probe, error) {
 			return def, err
 		}
 		def.Place = fmt.Sprintf("%s:%#x", path, off)
+		if p.Counter != 0 {
+			def.Place += fmt.Sprintf("(%#x)", p.Counter)
+		}
 		def.Name = tracefs.Identifier(p.Symbol)
+		if p.Provider != "" {
+			def.Name = tracefs.Identifier(p.Provider + "_" + p.Symbol)
+		}
 		if p.Symbol == "" {
 			def.Name = tracefs.Identifier(fmt.Sprintf("%s_%x", filepath.Base(path), off))
 		}

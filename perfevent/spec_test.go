@@ -71,6 +71,8 @@ func TestParseSpec(t *testing.T) {
 		{"kprobe:do_sys_openat2 file=+0($arg2):ustring", probe(Probe{Symbol: "do_sys_openat2", Args: "file=+0($arg2):ustring"})},
 		{"uprobe:/bin/bash:readline", probe(Probe{User: true, Path: "/bin/bash", Symbol: "readline"})},
 		{"uretprobe:/a:b/c:std::sort+4", probe(Probe{User: true, Return: true, Path: "/a:b/c", Symbol: "std::sort", Off: 4})},
+		{"usdt:/lib/libc.so.6:libc:setjmp", probe(Probe{User: true, Path: "/lib/libc.so.6", Provider: "libc", Symbol: "setjmp"})},
+		{"usdt:/a:b:c:d x=$arg1", probe(Probe{User: true, Path: "/a:b", Provider: "c", Symbol: "d", Args: "x=$arg1"})},
 		{"uprobe:/bin/bash:0x4710", probe(Probe{User: true, Path: "/bin/bash", Addr: 0x4710})},
 		{"p:mine/open do_sys_openat2 $arg1", probe(Probe{Raw: "p:mine/open do_sys_openat2 $arg1"})},
 		{"r:ret vfs_read $retval", probe(Probe{Return: true, Raw: "r:ret vfs_read $retval"})},
@@ -128,6 +130,9 @@ func TestParseSpecErrors(t *testing.T) {
 		"kprobe:":                  "no function",
 		"kprobe:+4":                "no function",
 		"kprobe:f+x":               "offset",
+		"usdt:/bin/bash:readline":  "wants usdt:PATH:PROVIDER:NAME",
+		"usdt:/bin/bash::readline": "wants usdt:PATH:PROVIDER:NAME",
+		"usdt::a:b":                "wants usdt:PATH:PROVIDER:NAME",
 		"uprobe:nocolon":           "wants uprobe:PATH:SYMBOL",
 		"p:name":                   "wants p:",
 		"no such":                  "not an event name",
@@ -173,7 +178,7 @@ func TestParseSpecs(t *testing.T) {
 func FuzzParseSpecs(f *testing.F) {
 	for _, s := range []string{
 		"cpu-clock:u,sched:sched_*:k", "cpu/event=0x3c,umask=1,name=x/ppp", "mem:0x1000/8:rw:u",
-		"kprobe:do_sys_openat2+4 file=+0($arg2):ustring", "uprobe:/a:b:c::d+1", "L1-dcache-load-misses", "r1a8",
+		"kprobe:do_sys_openat2+4 file=+0($arg2):ustring", "uprobe:/a:b:c::d+1", "usdt:/a:b:c", "L1-dcache-load-misses", "r1a8",
 		"p:g/n f %di", "cycles/freq=99/", ",", "a/b",
 	} {
 		f.Add(s)

@@ -146,7 +146,7 @@ func listEvents(res *perfevent.Resolver) (eventGroups, error) {
 		case "kprobe":
 			forms.names = append(forms.names, "kprobe:FUNC[+OFF]", "kprobe:0xADDR", "kretprobe:FUNC")
 		case "uprobe":
-			forms.names = append(forms.names, "uprobe:PATH:SYMBOL[+OFF]", "uretprobe:PATH:SYMBOL")
+			forms.names = append(forms.names, "uprobe:PATH:SYMBOL[+OFF]", "uretprobe:PATH:SYMBOL", "usdt:PATH:PROVIDER:NAME")
 		case "software", "tracepoint", "breakpoint":
 		default:
 			g := eventGroup{kind: "PMU " + pmu}

@@ -55,8 +55,9 @@ reads too; .pb.gz, .folded, .svg and .html are made while recording, without a p
 
 Events (-e, may be repeated): cpu-clock, cycles:u, page-faults, r1a8,
 cpu/event=0x3c/, sched:sched_switch, 'sched:*', mem:0xADDR/8:rw,
-kprobe:FUNC+OFF, kretprobe:FUNC, uprobe:PATH:SYMBOL; with fetch arguments after a
-blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'. See 'kprof list'.`,
+kprobe:FUNC+OFF, kretprobe:FUNC, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME; with
+fetch arguments after a blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'
+or '$arg1' of a usdt probe. See 'kprof list'.`,
 		Example: `  kprof record -a -d 3s -o cpu.pb.gz
   kprof record -e page-faults -c 1 -o faults.folded -- ls /
   kprof record -e sched:sched_switch --filter 'prev_pid != 0' -a -d 1s`,
