@@ -14,6 +14,8 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/pprof"
+	"kprof/convert/render"
+	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
@@ -86,7 +88,7 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 	case st.IsDir():
 		head = []byte{0} // no profile, in any case
 	case st.Mode().IsRegular():
-		head = make([]byte, 8)
+		head = make([]byte, headSize)
 		n, err := f.ReadAt(head, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
@@ -94,7 +96,7 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 		head = head[:n]
 	default:
 		b := bufio.NewReaderSize(f, 1<<16)
-		if head, err = b.Peek(8); err != nil && !errors.Is(err, io.EOF) {
+		if head, err = b.Peek(headSize); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		in = b
@@ -102,12 +104,15 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 	if len(head) == 0 {
 		return nil, errors.New("it is empty")
 	}
-	if isGzip(head) {
-		set, err := pprof.Read(in)
-		if err != nil {
-			return nil, err
-		}
-		return &profile{set: set}, nil
+	var set *stacks.Set
+	switch {
+	case isPprof(head):
+		set, err = pprof.Read(in)
+	case isText(head):
+		set, err = render.FoldedRead(in, render.FoldedReadOptions{Comm: true})
+	}
+	if set != nil || err != nil {
+		return &profile{set: set}, err
 	}
 	r, err := perfdata.NewReader(in)
 	if err != nil {
@@ -117,7 +122,31 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 	return loadRecording(ctx, r, st.ModTime(), opts, sym)
 }
 
-func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
+// headSize is how much of an input tells what it is.
+const headSize = 32
+
+// isPprof reports whether an input may be a pprof profile: compressed, plain, or
+// of one of the old text formats.
+func isPprof(head []byte) bool {
+	for _, p := range []string{"\x1f\x8b", "heap profile:", "goroutine profile:", "threadcreate profile:", "--- "} {
+		if bytes.HasPrefix(head, []byte(p)) {
+			return true
+		}
+	}
+	// A Profile's first field is a ValueType, whose first is a number.
+	return len(head) > 2 && head[0] == 0x0a && head[2] == 0x08
+}
+
+// isText reports whether an input may be folded stacks, and is no perf.data,
+// whose magic is text too.
+func isText(head []byte) bool {
+	for _, magic := range []string{"PERFILE", "PERFFILE", "2ELIFREP"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return false
+		}
+	}
+	return !bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
+}
 
 func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, opts convert.Options, sym symbolOptions) (*profile, error) {
 	var names *symbolize.Symbolizer

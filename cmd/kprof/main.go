@@ -80,7 +80,7 @@ files that perf reads too.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRecord(), newConvert(), newReport(), newDiff(), newList(), newProbe(), newDoctor())
+	root.AddCommand(newRecord(), newConvert(), newReport(), newView(), newDiff(), newList(), newProbe(), newDoctor())
 	return root
 }
 
