@@ -36,7 +36,7 @@ var htmlScripts = []string{
 // scripts and styles written here, by their hashes, and nothing else. All text of
 // the profile is in a block of data, gzip as base64, that the page inflates.
 func HTML(w io.Writer, s *stacks.Set, o HTMLOptions) error {
-	if err := o.check(s); err != nil {
+	if err := check(s, o.Event, o.Column); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	if o.Title == "" {
@@ -59,16 +59,6 @@ func HTML(w io.Writer, s *stacks.Set, o HTMLOptions) error {
 	}
 	if _, err := io.WriteString(w, tail); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
-	}
-	return nil
-}
-
-func (o *HTMLOptions) check(s *stacks.Set) error {
-	if o.Event < 0 || o.Event >= len(s.Events) {
-		return fmt.Errorf("no event %d among %d", o.Event, len(s.Events))
-	}
-	if n := len(s.Events[o.Event].Values); o.Column < 0 || o.Column >= n {
-		return fmt.Errorf("no column %d among %d of event %q", o.Column, n, s.Events[o.Event].Name)
 	}
 	return nil
 }

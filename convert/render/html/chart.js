@@ -176,13 +176,16 @@ class Chart {
       const frame = tree.frame[node[i]], root = level === 0 && this.all;
       const left = Math.max((x0[i] - from) * k, 0);
       const right = Math.min((x1[i] - from) * k, this.width);
-      const hit = !root && frames.matches(frame);
+      const narrow = right - left < 1;
+      const next = narrow ? firstAfter(layout, i + 1, end, from + (Math.floor(left) + 1) / k) : i + 1;
+      const hit = root ? 0 : this.matchIn(i, next);
       const color = hit > 0 ? colors.match : (hit < 0 ? colors.faded : fills)[root ? groupKind * shades : frames.fill(frame)];
       if (c.fillStyle !== color) c.fillStyle = color;
-      if (right - left < 1) {
-        // Boxes narrower than a pixel share one: the first stands for all.
+      if (narrow) {
+        // Boxes narrower than a pixel share one: the first stands for all, or one
+        // that matches.
         c.fillRect(Math.floor(left), y, 1, rowHeight - 1);
-        i = firstAfter(layout, i + 1, end, from + (Math.floor(left) + 1) / k);
+        i = next;
         continue;
       }
       c.fillRect(left, y, right - left - (right - left > 3 ? 0.6 : 0), rowHeight - 1);
@@ -194,10 +197,19 @@ class Chart {
     }
   }
 
+  // matchIn is 1 if one of the boxes i to end matches, -1 if none does, and 0 when
+  // nothing is searched for.
+  matchIn(i, end) {
+    const { frames, tree, layout } = this;
+    let hit = frames.matches(tree.frame[layout.node[i]]);
+    while (hit < 0 && ++i < end) hit = frames.matches(tree.frame[layout.node[i]]);
+    return hit;
+  }
+
   drawLabel(name, mark, node, x, y, width) {
     const c = this.context;
     let inset = textInset;
-    if (mark && width > 8 * this.letter) {
+    if (mark && width > 6 * this.letter) {
       c.globalAlpha = 0.55;
       c.fillText(mark, x + inset, y + rowHeight / 2);
       c.globalAlpha = 1;
