@@ -16,8 +16,8 @@ import (
 	"kprof/convert/stacks"
 )
 
-// hostile would run if a page took it for anything but text.
-var hostile = []string{
+// hostileFunctions would run if a page took it for anything but text.
+var hostileFunctions = []string{
 	`<script>window.hacked = 1</script>`, `<img src=x onerror="window.hacked = 1">`, `</script><script>window.hacked = 1</script>`,
 	`]]>&amp;<!--`, `it's "quoted"`, "a\u2028b\u202ec", "函数 ünïcödé 🔥", strings.Repeat("long<T> ", 500), "javascript:window.hacked=1",
 }
@@ -46,7 +46,7 @@ func pageSet() *stacks.Set {
 	add(&user, stacks.Mapping{File: "/usr/bin/server", Kind: stacks.KindUser}, "main", "serve", "parse_request", "render_page", "github.com/some/module/pkg.(*Type).Method")
 	add(&user, stacks.Mapping{File: "/usr/lib/libc.so.6", Kind: stacks.KindUser}, "malloc", "memcpy", "__libc_start_main", "qsort_r")
 	add(&user, stacks.Mapping{File: "//anon", Kind: stacks.KindAnon}, "LazyCompile:~handler", "Interpreter")
-	add(&user, stacks.Mapping{File: "/opt/odd", Kind: stacks.KindUser}, hostile...)
+	add(&user, stacks.Mapping{File: "/opt/odd", Kind: stacks.KindUser}, hostileFunctions...)
 	add(&kernel, stacks.Mapping{File: "[kernel.kallsyms]", Kind: stacks.KindKernel}, "entry_SYSCALL_64_after_hwframe", "do_syscall_64", "vfs_read", "copy_page_to_iter", "schedule")
 	add(&kernel, stacks.Mapping{File: "[ext4]", Kind: stacks.KindModule}, "ext4_file_read_iter", "ext4_map_blocks")
 	add(&kernel, stacks.Mapping{File: "bpf_prog_1", Kind: stacks.KindBPF}, "bpf_prog_6deef7357e7b4530_filter")
