@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
@@ -72,7 +73,9 @@ func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		o.file, o.kind = kernelObject(m.File)
 	case mode == abi.MiscKernel || m.PID == -1 && mode != abi.MiscUser:
 		c.op = opKernel
-		o.file, o.kind = kernelObject(m.File)
+		if o.file, o.kind = kernelObject(m.File); o.kind == stacks.KindKernel {
+			o.symbol = strings.TrimPrefix(m.File, o.file)
+		}
 	default:
 		o.kind = userKind(m.File)
 		if m.Flags&mapHugeTLB != 0 {

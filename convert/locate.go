@@ -173,7 +173,7 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	}
 	s.mapping = l.set.AddMapping(stacks.Mapping{
 		Start: a.start, Limit: a.end, Offset: a.off,
-		File: o.file, BuildID: o.buildID, Kind: o.kind, PID: int(max(a.pid, 0)),
+		File: o.file, Symbol: o.symbol, BuildID: o.buildID, Kind: o.kind, PID: int(max(a.pid, 0)),
 	})
 	l.segments[key.obj] = append(l.segments[key.obj], s)
 	return s.mapping

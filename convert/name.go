@@ -111,7 +111,7 @@ func symbolMapping(m *stacks.Mapping) symbolize.Mapping {
 		stacks.KindAnon:   symbolize.Anon,
 	}
 	return symbolize.Mapping{
-		Kind: kinds[m.Kind], Path: path, BuildID: m.BuildID, PID: m.PID,
+		Kind: kinds[m.Kind], Path: path + m.Symbol, BuildID: m.BuildID, PID: m.PID,
 		Start: m.Start, Limit: m.Limit, Offset: m.Offset, Deleted: deleted,
 	}
 }

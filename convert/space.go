@@ -13,6 +13,7 @@ type object struct {
 	file    string
 	buildID string
 	kind    stacks.Kind
+	symbol  string // of the kernel: what its mapping's offset is the address of
 }
 
 // area is one mapping record: addresses [start, end) hold obj from off on, since

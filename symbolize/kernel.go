@@ -159,7 +159,7 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 func moved(table *kallsyms.Table, m Mapping) uint64 {
 	text, stext := table.Text()
 	now := text
-	if strings.HasSuffix(m.Path, "_stext") || text == 0 {
+	if strings.HasSuffix(m.Path, "_stext") || text == 0 && !strings.HasSuffix(m.Path, "_text") {
 		now = stext
 	}
 	if m.Offset == 0 || now == 0 {

@@ -214,11 +214,11 @@ results() {
 
 # recordings GUEST DIR has this machine's perf read what a guest recorded.
 recordings() {
-	[ -z "$only" ] || ls "$2"/*.data >/dev/null 2>&1 || return 0
+	[ -z "$only" ] || [ -n "$(find "$2" -name '*.data' 2>/dev/null)" ] || return 0
 	if [ -n "$json" ]; then
-		KPROF_RECORDINGS=$2 go tool test2json -p "kprof/testdata/rig@$1" "$out/host.test" -test.v=test2json -test.run='^TestPerf'
+		KPROF_RECORDINGS=$2 go tool test2json -p "kprof/testdata/rig@$1" "$out/host.test" -test.v=test2json -test.run='^Test(Perf|Host)'
 	else
-		KPROF_RECORDINGS=$2 "$out/host.test" -test.run='^TestPerf' >&2
+		KPROF_RECORDINGS=$2 "$out/host.test" -test.run='^Test(Perf|Host)' >&2
 	fi
 }
 

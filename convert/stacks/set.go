@@ -47,7 +47,8 @@ const (
 // Mapping is a file, or a piece of one, that code was executed from.
 type Mapping struct {
 	Start, Limit uint64 // run-time addresses, of the first process seen to map it
-	Offset       uint64 // file offset of Start
+	Offset       uint64 // file offset of Start; of KindKernel the run-time address of Symbol
+	Symbol       string // of KindKernel: "_text" or "_stext", "" if unknown
 	File         string // as recorded: a path, "[kernel.kallsyms]", "[vdso]", "//anon"
 	BuildID      string // lower-case hex, "" if unknown
 	Kind         Kind
