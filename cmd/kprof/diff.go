@@ -101,7 +101,7 @@ as pprof -diff_base), .txt.`,
 	}
 	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops or event:NAME")
 	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
-	fl.StringVar(&f.minEffect, "min-effect", percentText(diff.Defaults.MinEffect), "least difference to report, in `percent` of the base's total")
+	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 1%, of repeated runs 0.5%)")
 	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
@@ -112,6 +112,10 @@ as pprof -diff_base), .txt.`,
 	fl.BoolVar(&f.wide, "wide", false, "do not cut lines to the width of the terminal")
 	return c
 }
+
+// repeatedMinEffect is the default for repeated runs, which show how much they
+// differ by themselves.
+const repeatedMinEffect = 0.005
 
 var sideNames = [2]string{"base", "new"}
 
@@ -224,8 +228,13 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return o, "", usagef("--alpha %v: wants a probability between 0 and 1", f.alpha)
 	}
-	if o.MinEffect, err = percentage("--min-effect", f.minEffect); err != nil {
-		return o, "", err
+	switch {
+	case f.minEffect != "":
+		if o.MinEffect, err = percentage("--min-effect", f.minEffect); err != nil {
+			return o, "", err
+		}
+	case len(f.repeats[0]) > 1 && len(f.repeats[1]) > 1:
+		o.MinEffect = repeatedMinEffect
 	}
 	switch event, byEvent := strings.CutPrefix(f.per, "event:"); {
 	case f.per == "" || f.per == "share":

@@ -64,9 +64,10 @@ type Options struct {
 	Force bool
 }
 
-// Defaults are alpha 0.05, a minimum effect of half a percent, and paths of the
-// first ten functions.
-var Defaults = Options{Alpha: 0.05, MinEffect: 0.005, Paths: 10, PathsEach: 5}
+// Defaults are alpha 0.05, a minimum effect of one percent, since a single run does
+// not show how much runs of the same build differ, and paths of the first ten
+// functions.
+var Defaults = Options{Alpha: 0.05, MinEffect: 0.01, Paths: 10, PathsEach: 5}
 
 // Verdict says what became of a function.
 type Verdict uint8

@@ -16,28 +16,22 @@ const (
 func (r *Result) moved(m *uncertain, d *data) {
 	suspects := make(map[uint32]int) // by function, the side that has it
 	for fn := range r.Functions {
-		f := &r.Functions[fn]
-		if !f.Self.Significant {
-			continue
-		}
-		switch base, new := f.Cum.Base, f.Cum.New; {
-		case new <= vanished*base:
-			suspects[uint32(fn)] = 0
-		case base <= vanished*new:
-			suspects[uint32(fn)] = 1
+		if side, ok := r.Functions[fn].onlyOn(); ok && r.Functions[fn].Self.Significant {
+			suspects[uint32(fn)] = side
 		}
 	}
 	if len(suspects) == 0 {
 		return
 	}
 	group := newGroups(len(r.Functions))
-	for fn, hosts := range r.hosts(suspects) {
-		for _, host := range hosts {
-			if (r.Functions[host].Self.Diff < 0) != (r.Functions[fn].Self.Diff < 0) {
-				group.join(fn, host)
+	r.eachHost(suspects, func(fn, host uint32, between []uint32) {
+		if (r.Functions[host].Self.Diff < 0) != (r.Functions[fn].Self.Diff < 0) {
+			group.join(fn, host)
+			for _, f := range between {
+				group.join(fn, f)
 			}
 		}
-	}
+	})
 	for _, members := range group.all() {
 		var change float64
 		for _, fn := range members {
@@ -51,23 +45,42 @@ func (r *Result) moved(m *uncertain, d *data) {
 		}
 		for _, fn := range members {
 			f := &r.Functions[fn]
-			if !f.Self.Significant {
+			if f.Verdict == Noise {
 				continue
 			}
 			f.Verdict = Moved
 			for _, other := range members {
-				if other != fn && r.Functions[other].Self.Significant && (r.Functions[other].Self.Diff < 0) != (f.Self.Diff < 0) {
-					f.With = append(f.With, r.Functions[other].Name)
+				if o := &r.Functions[other]; o.Self.Significant && o.grew() != f.grew() {
+					f.With = append(f.With, o.Name)
 				}
 			}
 		}
 	}
 }
 
-// hosts returns for each suspect the callers that it may be inlined into on the
-// other side: the nearest that are there, in the order of their numbers.
-func (r *Result) hosts(suspects map[uint32]int) map[uint32][]uint32 {
-	found := make(map[uint32]map[uint32]bool)
+// onlyOn tells which side alone has a function, but for remnants.
+func (f *Function) onlyOn() (side int, ok bool) {
+	switch base, new := f.Cum.Base, f.Cum.New; {
+	case new <= vanished*base:
+		return 0, true
+	case base <= vanished*new:
+		return 1, true
+	}
+	return 0, false
+}
+
+// grew is the direction of what changed of a function.
+func (f *Function) grew() bool {
+	if f.Self.Significant {
+		return f.Self.Diff > 0
+	}
+	return f.Cum.Diff > 0
+}
+
+// eachHost calls yield with each suspect and a caller that it may be inlined into
+// on the other side: the nearest that is there. Between them are functions that
+// are not there either.
+func (r *Result) eachHost(suspects map[uint32]int, yield func(fn, host uint32, between []uint32)) {
 	var fns []uint32
 	for side := range r.runs {
 		for i := range r.runs[side] {
@@ -81,27 +94,15 @@ func (r *Result) hosts(suspects map[uint32]int) map[uint32][]uint32 {
 				if at, ok := suspects[fns[0]]; !ok || at != side {
 					continue
 				}
-				for _, caller := range fns[1:] {
-					if _, also := suspects[caller]; !also {
-						if found[fns[0]] == nil {
-							found[fns[0]] = make(map[uint32]bool)
-						}
-						found[fns[0]][caller] = true
+				for n, caller := range fns[1:] {
+					if at, only := r.Functions[caller].onlyOn(); !only || at != side {
+						yield(fns[0], caller, fns[1:n+1])
 						break
 					}
 				}
 			}
 		}
 	}
-	hosts := make(map[uint32][]uint32)
-	for fn, set := range found {
-		for host := range uint32(len(r.Functions)) {
-			if set[host] {
-				hosts[fn] = append(hosts[fn], host)
-			}
-		}
-	}
-	return hosts
 }
 
 // mayBe tells whether the leaf of a location is one of some functions.

@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"kprof/convert/stacks"
@@ -14,7 +15,8 @@ type load struct {
 	functions int
 	samples   int
 	burst     int     // mean number of samples in one function at a stretch
-	slow      float64 // share of samples that go to function "slow" instead
+	slow      float64 // share of samples that go to the slower function instead
+	slower    string  // which has others already, or is new. Default: "slow"
 	times     bool
 	wobble    float64 // by how much weights differ from run to run, as a factor's deviation
 }
@@ -24,51 +26,54 @@ func (l load) run(name string, seed uint64) Run {
 	rnd := rand.New(rand.NewPCG(seed, 6))
 	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
 	s.DurationNanos = int64(l.samples) * 1e6
-	location := func(name string) uint32 {
-		loc := s.AddLocation(stacks.NoMapping, 0, stacks.KindUser)
-		s.SetLines(loc, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
-		return loc
-	}
-	root := location("main")
-	var chains [][]uint32
-	sums := []float64{0}
+	root := frame(s, "main")
 	callers := make([]uint32, 8)
 	for i := range callers {
-		callers[i] = location(fmt.Sprintf("caller%d", i))
+		callers[i] = frame(s, fmt.Sprintf("caller%d", i))
 	}
+	var ids []stacks.StackID
+	var sums []float64
+	sum := 0.0
 	for i := range l.functions {
-		chains = append(chains, []uint32{location(fmt.Sprintf("f%d", i)), callers[i%len(callers)], root})
+		ids = append(ids, s.Intern([]uint32{frame(s, fmt.Sprintf("f%d", i)), callers[i%len(callers)], root}))
 		weight := 1 / float64(i+2)
 		if l.wobble > 0 {
 			weight *= max(0, 1+l.wobble*rnd.NormFloat64())
 		}
-		sums = append(sums, sums[i]+weight)
+		sum += weight
+		sums = append(sums, sum)
 	}
-	slow := []uint32{location("slow"), callers[0], root}
-	pick := func() []uint32 {
-		if rnd.Float64() < l.slow {
-			return slow
-		}
-		x := rnd.Float64() * sums[len(sums)-1]
-		for i := range chains {
-			if x < sums[i+1] {
-				return chains[i]
+	slow := s.Intern([]uint32{frame(s, l.into()), callers[0], root})
+	var id stacks.StackID
+	for i := range l.samples {
+		if i == 0 || l.burst < 2 || rnd.IntN(l.burst) == 0 {
+			if id = slow; rnd.Float64() >= l.slow {
+				at, _ := slices.BinarySearch(sums, rnd.Float64()*sum)
+				id = ids[at]
 			}
 		}
-		return chains[0]
-	}
-	chain := pick()
-	for i := range l.samples {
-		if l.burst < 2 || rnd.IntN(l.burst) == 0 {
-			chain = pick()
-		}
-		row := s.Add(0, s.Intern(chain), 0, 1)
+		row := s.Add(0, id, 0, 1)
 		if l.times {
 			s.AddMoment(stacks.Moment{Time: uint64(i+1) * 1e6, Sample: uint32(row), Value: 1})
 		}
 	}
 	s.SortMoments()
 	return Run{Name: name, Set: s}
+}
+
+// into is the function that gets slower.
+func (l load) into() string {
+	if l.slower == "" {
+		return "slow"
+	}
+	return l.slower
+}
+
+// frame adds a location with one function.
+func frame(s *stacks.Set, name string) uint32 {
+	loc := s.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+	s.SetLines(loc, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
+	return loc
 }
 
 // runs simulates several runs, each with a seed of its own.
@@ -86,14 +91,17 @@ var simulations = []struct {
 	load   load
 	repeat int
 	pairs  int
+	// slower are functions that a 5 % slow-down is found in.
+	slower []string
 }{
-	{"independent", load{functions: 60, samples: 10_000, times: true}, 1, 1000},
-	{"bursts of 20", load{functions: 60, samples: 10_000, times: true, burst: 20}, 1, 1000},
-	{"bursts of 200", load{functions: 60, samples: 10_000, times: true, burst: 200}, 1, 1000},
-	{"without times", load{functions: 60, samples: 10_000}, 1, 1000},
-	{"without times, bursts of 8", load{functions: 60, samples: 10_000, burst: 8}, 1, 1000},
-	{"three runs each", load{functions: 60, samples: 10_000, burst: 3}, 3, 300},
-	{"five runs each, which differ", load{functions: 60, samples: 10_000, wobble: 0.05}, 5, 200},
+	{"independent", load{functions: 60, samples: 10_000, times: true}, 1, 1000, []string{"slow", "f20", "f2"}},
+	{"bursts of 4", load{functions: 60, samples: 10_000, times: true, burst: 4}, 1, 300, []string{"slow", "f20"}},
+	{"bursts of 20", load{functions: 60, samples: 10_000, times: true, burst: 20}, 1, 500, nil},
+	{"bursts of 200", load{functions: 60, samples: 10_000, times: true, burst: 200}, 1, 300, nil},
+	{"without times", load{functions: 60, samples: 10_000}, 1, 500, []string{"slow", "f20", "f2"}},
+	{"without times, bursts of 8", load{functions: 60, samples: 10_000, burst: 8}, 1, 300, nil},
+	{"three runs each", load{functions: 60, samples: 10_000, burst: 3}, 3, 150, []string{"slow", "f20"}},
+	{"five runs each, which differ", load{functions: 60, samples: 10_000, wobble: 0.05}, 5, 100, []string{"slow", "f20"}},
 }
 
 func flagged(r *Result) (names []string) {
@@ -108,13 +116,13 @@ func flagged(r *Result) (names []string) {
 // TestEqualProfiles compares loads with themselves: in at most 70 of 1000 pairs
 // anything at all may be reported at alpha 0.05, with no minimum effect to help.
 func TestEqualProfiles(t *testing.T) {
+	o := Defaults
+	o.MinEffect = 0
 	for _, sim := range simulations {
 		t.Run(sim.name, func(t *testing.T) {
 			t.Parallel()
 			wrong := 0
 			for pair := range uint64(sim.pairs) {
-				o := Defaults
-				o.MinEffect = 0
 				r, err := Compare(sim.load.runs("base", sim.repeat, 2*pair), sim.load.runs("new", sim.repeat, 2*pair+1), o)
 				if err != nil {
 					t.Fatal(err)
@@ -135,21 +143,30 @@ func TestEqualProfiles(t *testing.T) {
 // must be the first in the table in at least 95 of 100 pairs.
 func TestSlowerFunction(t *testing.T) {
 	for _, sim := range simulations {
-		t.Run(sim.name, func(t *testing.T) {
-			t.Parallel()
-			found := 0
-			for pair := range uint64(100) {
-				slower := sim.load
-				slower.slow = 0.05
-				r, err := Compare(sim.load.runs("base", sim.repeat, 2*pair+5000), slower.runs("new", sim.repeat, 2*pair+5001), Defaults)
-				if err != nil {
-					t.Fatal(err)
+		for _, slower := range sim.slower {
+			t.Run(sim.name+", "+slower, func(t *testing.T) {
+				t.Parallel()
+				found := 0
+				after := sim.load
+				after.slow, after.slower = 0.05, slower
+				for pair := range uint64(100) {
+					r, err := Compare(sim.load.runs("base", sim.repeat, 2*pair+5000), after.runs("new", sim.repeat, 2*pair+5001), Defaults)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := More
+					if slower == "slow" {
+						want = New
+					}
+					if f := r.Functions[0]; f.Name == slower && f.Verdict == want {
+						found++
+					}
 				}
-				if f := r.Functions[0]; f.Name == "slow" && f.Verdict == New {
-					found++
+				t.Logf("found in %d of 100 pairs", found)
+				if found < 95 {
+					t.Errorf("found in %d of 100 pairs only", found)
 				}
-			}
-			t.Logf("found in %d of 100", found)
-		})
+			})
+		}
 	}
 }

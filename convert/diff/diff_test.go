@@ -1,0 +1,416 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/stacks"
+)
+
+// profile makes a run of lines like folded stacks, the outermost function first;
+// "a+b" are a and b inlined into it at one location.
+func profile(t testing.TB, name, lines string) Run {
+	t.Helper()
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	s.DurationNanos = 2e9
+	m := s.AddMapping(stacks.Mapping{File: "/bin/load", Kind: stacks.KindUnknown})
+	locations := map[string]uint32{}
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		blank := strings.LastIndexByte(line, ' ')
+		var n int64
+		if _, err := fmt.Sscan(line[blank+1:], &n); err != nil {
+			t.Fatal(err)
+		}
+		var chain []uint32
+		frames := strings.Split(line[:blank], ";")
+		for _, f := range slices.Backward(frames) {
+			loc, ok := locations[f]
+			if !ok {
+				loc = s.AddLocation(m, uint64(len(locations)), stacks.KindUnknown)
+				var all []stacks.Line
+				parts := strings.Split(f, "+")
+				for _, p := range slices.Backward(parts) {
+					all = append(all, stacks.Line{Function: s.AddFunction(stacks.Function{Name: p})})
+				}
+				s.SetLines(loc, all...)
+				locations[f] = loc
+			}
+			chain = append(chain, loc)
+		}
+		s.Add(0, s.Intern(chain), 0, n)
+	}
+	return Run{Name: name, Set: s}
+}
+
+func compareLines(t testing.TB, base, new string, o Options) *Result {
+	t.Helper()
+	r, err := Compare([]Run{profile(t, "base", base)}, []Run{profile(t, "new", new)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// verdicts of the functions that changed.
+func verdicts(r *Result) []string {
+	var l []string
+	for _, f := range r.Functions {
+		if f.Verdict != Noise {
+			text := f.Name + " " + f.Verdict.String()
+			if len(f.With) > 0 {
+				text += " " + strings.Join(f.With, ",")
+			}
+			l = append(l, text)
+		}
+	}
+	return l
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, test := range []struct {
+		name, base, new string
+		exact           bool
+		want            []string
+	}{
+		{
+			name: "renamed",
+			base: "a;f.isra.0 4000\na;g 6000", new: "a;f.constprop.1.cold 1000\na;f 3000\na;g 6000",
+		},
+		{
+			name: "renamed, exactly", exact: true,
+			base: "a;f.isra.0 4000\na;g 6000", new: "a;f 4000\na;g 6000",
+			want: []string{"f new", "f.isra.0 gone"},
+		},
+		{
+			name: "wrappers",
+			base: "entry_SYSCALL_64_after_hwframe;do_syscall_64;__x64_sys_read;ksys_read;vfs_read 5000\nu 5000",
+			new:  "entry_SYSCALL_64_after_hwframe;do_syscall_64;x64_sys_call;__x64_sys_read;vfs_read 5000\nu 5000",
+		},
+		{
+			name: "more and less",
+			base: "a;f 4000\na;g 6000", new: "a;f 6000\na;g 4000",
+			want: []string{"f more", "g less"},
+		},
+		{
+			name: "only what a function calls",
+			base: "a;p;f 2000\na;q;f 8000", new: "a;p;f 8000\na;q;f 2000",
+			want: []string{"p more", "q less"},
+		},
+		{
+			name: "inlined where nobody tells",
+			base: "a;host;helper 3000\na;host 2000\na;x 5000", new: "a;host 5000\na;x 5000",
+			want: []string{"helper moved host", "host moved helper"},
+		},
+		{
+			name: "two inlined into two, through a third",
+			base: "a;h1;in 2000\na;h2;in 1000\na;h1;mid;in2 1000\na;h1 1000\na;h2 1000\na;x 4000",
+			new:  "a;h1 4000\na;h2 2000\na;x 4000",
+			want: []string{"h1 moved in,in2", "in moved h1,h2", "h2 moved in,in2", "in2 moved h1,h2", "mid moved h1,h2"},
+		},
+		{
+			name: "new, although its caller has a smaller share",
+			base: "a;host 5000\na;x 5000", new: "a;host 5000\na;x 5000\na;host;added 2500",
+			want: []string{"added new", "host less", "x less"},
+		},
+		{
+			name: "inlined, both tell",
+			base: "a;host+helper 3000\na;host 2000\na;x 5000", new: "a;host;helper 3000\na;host+other 2000\na;x 5000",
+			want: []string{"host moved other", "other moved host"},
+		},
+		{
+			name: "inlined, one tells",
+			base: "a;host+helper 3000\na;host+tiny 2000\na;x 5000", new: "a;host;helper 3000\na;host 2000\na;x 5000",
+		},
+	} {
+		o := Defaults
+		o.Names.Exact = test.exact
+		got := verdicts(compareLines(t, test.base, test.new, o))
+		slices.Sort(got)
+		slices.Sort(test.want)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+func TestMergedNamesAreTold(t *testing.T) {
+	r := compareLines(t, "f.isra.0 5\n__x64_sys_read;g 5", "f 5\nksys_read;g 5", Defaults)
+	want := []Merged{
+		{"f", []Original{{Name: "f", New: true}, {Name: "f.isra.0", Rules: []Rule{RuleSuffix}, Base: true}}},
+		{"sys_read", []Original{
+			{Name: "__x64_sys_read", Rules: []Rule{RuleSyscall}, Base: true},
+			{Name: "ksys_read", Rules: []Rule{RuleSyscall}, New: true},
+		}},
+	}
+	if diff := cmp.Diff(want, r.Merged); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// randomLines makes stacks of few functions, so that different seeds share most.
+func randomLines(seed uint64) string {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var b strings.Builder
+	for range 1 + rnd.IntN(200) {
+		for i := range 1 + rnd.IntN(6) {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			fmt.Fprintf(&b, "f%d%s", rnd.IntN(8), []string{"", ".isra.0", "+in", ".cold"}[rnd.IntN(4)])
+		}
+		fmt.Fprintf(&b, " %d\n", 1+rnd.IntN(1000))
+	}
+	return b.String()
+}
+
+// TestSums holds that differences of self cost sum to that of the totals, and
+// those of the paths of a function to the function's, in all units.
+func TestSums(t *testing.T) {
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }
+	for seed := range uint64(60) {
+		for per := PerShare; per <= PerEvent; per++ {
+			o := Options{Alpha: 0.5, Per: per, Paths: 1000, PathsEach: int(seed % 5)}
+			var runs [2][]Run
+			for side := range runs {
+				for i := range 1 + int(seed)%3 {
+					r := profile(t, "run", randomLines(seed*10+uint64(side*5+i)))
+					r.Ops = float64(100 * (side + 1))
+					runs[side] = append(runs[side], r)
+				}
+			}
+			r, err := Compare(runs[0], runs[1], o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var base, new, diff float64
+			var value [2]int64
+			for _, f := range r.Functions {
+				base += f.Self.Base
+				new += f.Self.New
+				diff += f.Self.Diff
+				value[0] += f.BaseSelf
+				value[1] += f.NewSelf
+				if len(f.Paths) == 0 && f.NumPaths == 0 {
+					continue
+				}
+				sum := f.OtherPaths
+				for _, p := range f.Paths {
+					sum.Base += p.Base
+					sum.New += p.New
+				}
+				want := f.Self
+				if !f.Self.Significant {
+					want = f.Cum
+				}
+				if !near(sum.Base, want.Base) || !near(sum.New, want.New) {
+					t.Errorf("seed %d: paths of %s: %+v, want %+v", seed, f.Name, sum, want)
+				}
+			}
+			if value != [2]int64{r.Base.Value, r.New.Value} {
+				t.Errorf("seed %d: self values sum to %v, want %d, %d", seed, value, r.Base.Value, r.New.Value)
+			}
+			if !near(base, r.Total.Base) || !near(new, r.Total.New) || !near(diff, r.Total.New-r.Total.Base) {
+				t.Errorf("seed %d per %d: self costs sum to %v, %v; total %+v", seed, per, base, new, r.Total)
+			}
+			a, b := r.Sets()
+			if a.Totals(0)[0] != r.Base.Value || b.Totals(0)[0] != r.New.Value {
+				t.Errorf("seed %d: sets have %d, %d", seed, a.Totals(0)[0], b.Totals(0)[0])
+			}
+			if got := r.Profile(1).Totals(0)[0]; got != r.New.Value-r.Base.Value {
+				t.Errorf("seed %d: the profile of both sums to %d, want %d", seed, got, r.New.Value-r.Base.Value)
+			}
+		}
+	}
+}
+
+// TestSame: a profile does not differ from itself.
+func TestSame(t *testing.T) {
+	for seed := range uint64(20) {
+		l := randomLines(seed)
+		if got := verdicts(compareLines(t, l, l, Options{Alpha: 0.5})); got != nil {
+			t.Errorf("seed %d: %v", seed, got)
+		}
+	}
+}
+
+// TestPer compares the same samples taken in half the time, or for twice the work.
+func TestPer(t *testing.T) {
+	const lines = "a;f 4000\na;g 6000"
+	base, new := profile(t, "base", lines), profile(t, "new", lines)
+	new.Set.DurationNanos /= 2
+	base.Ops, new.Ops = 10, 5
+	for per, want := range map[Per]Difference{
+		PerShare:  {Base: 1, New: 1},
+		PerSecond: {Base: 5000, New: 10000, Diff: 5000},
+		PerOps:    {Base: 1000, New: 2000, Diff: 1000},
+	} {
+		o := Defaults
+		o.Per = per
+		r, err := Compare([]Run{base}, []Run{new}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Difference{Base: r.Total.Base, New: r.Total.New, Diff: r.Total.Diff}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("per %d: %s", per, diff)
+		}
+		if changed := r.Functions[0].Verdict == More; changed != (per != PerShare) || r.Total.Significant != changed {
+			t.Errorf("per %d: %+v", per, r.Functions[0])
+		}
+		if fns, total := r.Exceeds(0.5); len(fns) > 0 != (per != PerShare) || total != (per != PerShare) {
+			t.Errorf("per %d: %d functions and %v exceed a half", per, len(fns), total)
+		}
+		if fns, total := r.Exceeds(1.5); len(fns) > 0 || total {
+			t.Errorf("per %d: %d functions and %v exceed all", per, len(fns), total)
+		}
+	}
+}
+
+func TestIncomparable(t *testing.T) {
+	change := func(f func(r *Run)) Run {
+		r := profile(t, "other", "a;f 4000\na;g 6000")
+		f(&r)
+		return r
+	}
+	for _, test := range []struct {
+		name      string
+		new       Run
+		per       Per
+		want      string
+		forceable bool
+	}{
+		{name: "event", new: change(func(r *Run) {
+			r.Set.Events[0] = stacks.Event{Name: "page-faults", Values: []stacks.ValueType{{Type: "page-faults", Unit: "count"}}}
+		}), want: "base has event cpu-clock, other has event page-faults", forceable: true},
+		{name: "lost", new: change(func(r *Run) { r.Lost = 10_000 }), want: "other lost 50 % of its samples", forceable: true},
+		{name: "arch", new: change(func(r *Run) { r.Machine.Arch = "aarch64" }), want: "base was recorded on x86_64, other on aarch64", forceable: true},
+		{name: "rate", per: PerSecond, new: change(func(r *Run) {
+			r.Set.PeriodType, r.Set.Period = stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}, 1_000_000
+		}), want: "base was sampled every 250000 nanoseconds, other every 1000000", forceable: true},
+		{name: "duration", per: PerSecond, new: change(func(r *Run) { r.Set.DurationNanos = 0 }), want: "other: it does not tell how long it took"},
+		{name: "ops", per: PerOps, new: change(func(r *Run) {}), want: "base: the number of operations must be given"},
+		{name: "empty", new: profile(t, "other", ""), want: "other: the profile is empty"},
+		{name: "zeros", new: profile(t, "other", "a 0"), want: "other: event cpu-clock has no samples to compare"},
+		{name: "no symbols", new: change(func(r *Run) {
+			s := stacks.New(r.Set.Events...)
+			s.Add(0, s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 1, stacks.KindUnknown)}), 0, 5)
+			r.Set = s
+		}), want: "other has no function names for 100 % of its samples, which the other side has: give its symbols (--new-vmlinux, --new-kallsyms, --new-symfs), or --force", forceable: true},
+	} {
+		base := profile(t, "base", "a;f 4000\na;g 6000")
+		base.Set.PeriodType, base.Set.Period = stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}, 250_000
+		base.Machine.Arch = "x86_64"
+		o := Defaults
+		o.Per = test.per
+		if _, err := Compare([]Run{base}, []Run{test.new}, o); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+		o.Force = true
+		if _, err := Compare([]Run{base}, []Run{test.new}, o); (err == nil) != test.forceable {
+			t.Errorf("%s, forced: %v", test.name, err)
+		}
+	}
+	for _, o := range []Options{{}, {Alpha: 1}, {Alpha: 0.5, MinEffect: -1}} {
+		if _, err := Compare([]Run{profile(t, "", "a 1")}, []Run{profile(t, "", "a 1")}, o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	if _, err := Compare(nil, []Run{profile(t, "", "a 1")}, Defaults); err == nil || errors.Is(err, ErrIncomparable) {
+		t.Errorf("no base: %v", err)
+	}
+}
+
+// TestTail compares with tables of the distributions.
+func TestTail(t *testing.T) {
+	for _, x := range []struct{ t, freedom, p float64 }{
+		{12.706, 1, 0.05}, {2.228, 10, 0.05}, {4.587, 10, 0.001}, {1.95996, math.Inf(1), 0.05}, {3.291, math.Inf(1), 0.001},
+	} {
+		if p := tail(-x.t, x.freedom); math.Abs(p/x.p-1) > 2e-3 {
+			t.Errorf("t %v with %v degrees: p %v, want %v", x.t, x.freedom, p, x.p)
+		}
+		if q := quantile(x.p, x.freedom); math.Abs(q/x.t-1) > 1e-3 {
+			t.Errorf("p %v with %v degrees: t %v, want %v", x.p, x.freedom, q, x.t)
+		}
+	}
+}
+
+// TestHolm has the p-values of Wikipedia's example of the Holm–Bonferroni method.
+func TestHolm(t *testing.T) {
+	var tests []test
+	for _, p := range []float64{0.01, 0.04, 0.03, 0.005} {
+		tests = append(tests, test{&Difference{P: p}})
+	}
+	holm(tests)
+	var got []float64
+	for _, x := range tests {
+		got = append(got, math.Round(x.diff.Adjusted*1e6)/1e6)
+	}
+	if diff := cmp.Diff([]float64{0.02, 0.03, 0.06, 0.06}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFitOfVariances draws variances from the distribution that is then estimated.
+func TestFitOfVariances(t *testing.T) {
+	const own, prior, overall = 4, 6, 3
+	rnd := rand.New(rand.NewPCG(1, 2))
+	chi := func(n int) (sum float64) {
+		for range n {
+			x := rnd.NormFloat64()
+			sum += x * x
+		}
+		return sum / float64(n)
+	}
+	var ratios []float64
+	for range 20_000 {
+		ratios = append(ratios, overall*chi(own)/chi(prior))
+	}
+	m := runsModel{own: own}
+	m.fit(ratios)
+	if math.Abs(m.prior/prior-1) > 0.1 || math.Abs(m.overall/overall-1) > 0.05 {
+		t.Errorf("prior %v, want %v; overall %v, want %v", m.prior, prior, m.overall, overall)
+	}
+}
+
+// TestSampleWeight: values that are sums of periods are not numbers of samples.
+func TestSampleWeight(t *testing.T) {
+	set := func(values []stacks.ValueType, rows ...[]int64) Run {
+		s := stacks.New(stacks.Event{Name: "e", Values: values})
+		for i, v := range rows {
+			s.Add(0, s.Intern([]uint32{uint32(i)}), 0, v...)
+		}
+		return Run{Set: s, Column: len(values) - 1}
+	}
+	count, ns := stacks.ValueType{Type: "samples", Unit: "count"}, stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}
+	for name, test := range map[string]struct {
+		run  Run
+		want float64
+	}{
+		"counts":       {set([]stacks.ValueType{count}, []int64{9000}, []int64{1000}), 1},
+		"beside":       {set([]stacks.ValueType{count, ns}, []int64{9, 900}, []int64{1, 100}), 100},
+		"fixed period": {set([]stacks.ValueType{ns}, []int64{750_000}, []int64{500_000}), 250_000},
+		"sums":         {set([]stacks.ValueType{count}, []int64{1_000_003}, []int64{1_000_007}, []int64{1_000_001}, []int64{900_000_001}), 1_000_003},
+	} {
+		if got := sampleWeight(&test.run, test.run.Set.Totals(0)[test.run.Column]); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	moments := set([]stacks.ValueType{ns}, []int64{1000})
+	for _, v := range []int64{100, 300, 600} {
+		moments.Set.AddMoment(stacks.Moment{Time: uint64(v), Value: v})
+	}
+	if got, want := sampleWeight(&moments, 1000), (100*100+300*300+600*600)/1000.0; got != want {
+		t.Errorf("moments: %v, want %v", got, want)
+	}
+}

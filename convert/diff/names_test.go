@@ -1,0 +1,149 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFold(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		user       bool
+	}{
+		{name: "vfs_read", want: "vfs_read"},
+		{name: "vfs_read.constprop.0", want: "vfs_read"},
+		{name: "vfs_read.isra.1", want: "vfs_read"},
+		{name: "vfs_read.part.3", want: "vfs_read"},
+		{name: "vfs_read.cold", want: "vfs_read"},
+		{name: "vfs_read.cold.12", want: "vfs_read"},
+		{name: "vfs_read.llvm.1234567890123456789", want: "vfs_read"},
+		{name: "vfs_read.part.0.isra.0.constprop.7.cold", want: "vfs_read"},
+		{name: "vfs_read.__uniq.2385.llvm.99", want: "vfs_read"},
+		{name: "x.lto_priv.0", want: "x"},
+		{name: "ns::f [clone .isra.0] [clone .cold]", want: "ns::f", user: true},
+		{name: "core::ptr::drop::h0123456789abcdef", want: "core::ptr::drop", user: true},
+		// What only looks like it.
+		{name: "f.12", want: "f.12"},
+		{name: "f12", want: "f12"},
+		{name: "f.cold12", want: "f.cold12"},
+		{name: "recold", want: "recold"},
+		{name: ".cold", want: ".cold"},
+		{name: "main.part", want: "main"},
+		{name: "apart.partial", want: "apart.partial"},
+		{name: "[cold]", want: "[cold]"},
+		{name: "[libc.so.6]", want: "[libc.so.6]"},
+		{name: "a::h0123", want: "a::h0123"},
+
+		{name: "__x64_sys_read", want: "sys_read"},
+		{name: "__ia32_sys_read", want: "sys_read"},
+		{name: "__arm64_sys_read", want: "sys_read"},
+		{name: "__se_sys_read", want: "sys_read"},
+		{name: "__do_sys_read", want: "sys_read"},
+		{name: "__do_sys_read.isra.0", want: "sys_read"},
+		{name: "ksys_read", want: "sys_read"},
+		{name: "SyS_read", want: "sys_read"},
+		{name: "__arm64_compat_sys_ioctl", want: "compat_sys_ioctl"},
+		{name: "__se_sys_", want: "__se_sys_"},
+		{name: "ksys_read", want: "ksys_read", user: true},
+		{name: "entry_SYSCALL_64_after_hwframe", want: "entry_SYSCALL_64"},
+		{name: "x64_sys_call", want: "do_syscall_64"},
+		{name: "el0_svc_common.constprop.0", want: "el0_svc"},
+		{name: "el0t_64_sync_handler", want: "el0_sync"},
+		{name: "asm_exc_page_fault", want: "exc_page_fault"},
+		{name: "asm_sysvec_apic_timer_interrupt", want: "sysvec_apic_timer_interrupt"},
+		{name: "__pfx_vfs_read", want: "vfs_read"},
+		{name: "__cfi_vfs_read", want: "vfs_read"},
+		{name: "__pfx___x64_sys_read", want: "sys_read"},
+		{name: "__x64_sys_read_[k]", want: "sys_read"},
+	} {
+		got, _ := new(Names).Fold(test.name, test.user)
+		if got != test.want {
+			t.Errorf("%s (user %v): %s, want %s", test.name, test.user, got, test.want)
+		}
+		if got, rules := (&Names{Exact: true}).Fold(test.name, test.user); got != test.name || rules != nil {
+			t.Errorf("%s: exactly %s, %v", test.name, got, rules)
+		}
+	}
+}
+
+func TestFoldTellsRules(t *testing.T) {
+	a, err := ReadAliases(strings.NewReader("sys_read => read\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := Names{Aliases: a}
+	got, rules := n.Fold("__do_sys_read.isra.0_[k]", false)
+	if diff := cmp.Diff([]any{"read", []Rule{RuleMark, RuleSuffix, RuleSyscall, RuleAlias}}, []any{got, rules}); diff != "" {
+		t.Error(diff)
+	}
+	if texts := Rules(); len(texts) != int(numRules) || slices.ContainsFunc(texts, func(r RuleText) bool { return r.Name == "" || r.Text == "" }) {
+		t.Errorf("%+v", texts)
+	}
+}
+
+func TestReadAliases(t *testing.T) {
+	a, err := ReadAliases(strings.NewReader("# comment\n\n a  =>b \nb => std::map<int, x>::y(int)\r\nc=>b\nc => b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const y = "std::map<int, x>::y(int)"
+	want := map[string]string{"a": y, "b": y, "c": y}
+	if diff := cmp.Diff(want, a.to); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"a => b\nb => c\nc => a\n": "line 1: a loop: a => b => c => a",
+		"x => c\nc => b\nb => c\n": "line 2: a loop: c => b => c",
+		"a => a":                   "line 1: a is an alias of itself",
+		"a => b\na => c":           "line 2: a is an alias of c, but of b in line 1",
+		"a b":                      `line 1: "a b" is not of the form NAME => OTHER`,
+		"\na =>":                   `line 2: "a =>" is not of the form NAME => OTHER`,
+		"=> b":                     `line 1: "=> b" is not of the form NAME => OTHER`,
+		"a => b => c":              `line 1: "a => b => c" is not of the form NAME => OTHER`,
+		"a => b\n" + strings.Repeat("x", maxAliasLine+1): fmt.Sprintf("line 2 is longer than %d bytes", maxAliasLine),
+	} {
+		if _, err := ReadAliases(strings.NewReader(text)); err == nil || err.Error() != want {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// FuzzReadAliases: a file is refused, or no name leads to another alias.
+func FuzzReadAliases(f *testing.F) {
+	f.Add("a => b\nb => c\n# x\n")
+	f.Add("a => b\nb => a\n")
+	f.Add("x=>y=>z")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := ReadAliases(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for from, to := range a.to {
+			if from == "" || to == "" || a.of(to) != to || !strings.Contains(text, from) || !strings.Contains(text, to) {
+				t.Errorf("%q => %q => %q", from, to, a.of(to))
+			}
+		}
+	})
+}
+
+// FuzzFold: a name stays one, and a rule is told exactly when something changed.
+func FuzzFold(f *testing.F) {
+	f.Add("__x64_sys_read.isra.0.cold_[k]", false)
+	f.Add("a [clone .b] [clone .c]", true)
+	f.Add(".constprop.0.", false)
+	f.Add("::h0123456789abcdef", false)
+	f.Fuzz(func(t *testing.T, name string, user bool) {
+		var n Names
+		got, rules := n.Fold(name, user)
+		if name != "" && got == "" || (got != name) != (len(rules) > 0) {
+			t.Errorf("%q: %q by %v", name, got, rules)
+		}
+		if again, _ := n.Fold(name, user); again != got {
+			t.Errorf("%q: %q, then %q", name, got, again)
+		}
+	})
+}
