@@ -248,15 +248,15 @@ func (r *Result) compare(c [2][]*cost) {
 				*cum += x.cum[fn]
 			}
 		}
-		f.Self = m.difference(d.function(fn, false), r.Alpha)
+		f.Self = m.difference(d.function(fn, false))
 		f.Cum = f.Self
 		add(&f.Self, f.Self.middle()/scale)
 		if f.BaseCum != f.BaseSelf || f.NewCum != f.NewSelf {
-			f.Cum = m.difference(d.function(fn, true), r.Alpha)
+			f.Cum = m.difference(d.function(fn, true))
 			add(&f.Cum, f.Cum.middle()/scale)
 		}
 	}
-	r.Total = m.difference(d.totals(), r.Alpha)
+	r.Total = m.difference(d.totals())
 	if r.Per != PerShare {
 		add(&r.Total, 1)
 	}

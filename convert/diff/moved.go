@@ -39,7 +39,7 @@ func (r *Result) moved(m *uncertain, d *data) {
 				change += abs(r.Functions[fn].Self.Diff)
 			}
 		}
-		rest := m.difference(d.together(members), r.Alpha)
+		rest := m.difference(d.together(members))
 		if abs(rest.Diff) > remainder*change {
 			continue
 		}

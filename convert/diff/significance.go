@@ -18,25 +18,45 @@ type model interface {
 }
 
 // uncertain is a model with what makes a Difference of a variance.
-type uncertain struct{ model }
+type uncertain struct {
+	model
+	alpha     float64
+	quantiles map[float64]float64 // by degrees of freedom
+}
 
 // newModel chooses a model by what the runs have.
 func newModel(d *data, r *Result) *uncertain {
+	u := &uncertain{alpha: r.Alpha, quantiles: make(map[float64]float64)}
 	switch {
 	case len(d.costs[0])+len(d.costs[1]) > 2:
-		return &uncertain{newRunsModel(d, len(r.table.functions))}
+		u.model = newRunsModel(d, len(r.table.functions))
 	case d.hasBlocks():
-		return &uncertain{blocksModel{}}
+		u.model = blocksModel{}
+	default:
+		u.model = newCountsModel(d, len(r.table.functions))
 	}
-	return &uncertain{newCountsModel(d, len(r.table.functions))}
+	return u
+}
+
+// quantile is cached, since it takes long: degrees of freedom are rounded down.
+func (u *uncertain) quantile(freedom float64) float64 {
+	if freedom > 10 {
+		freedom = math.Floor(freedom)
+	}
+	q, ok := u.quantiles[freedom]
+	if !ok {
+		q = quantile(u.alpha, freedom)
+		u.quantiles[freedom] = q
+	}
+	return q
 }
 
 // difference compares the selected cost.
-func (u *uncertain) difference(d *data, alpha float64) Difference {
+func (u *uncertain) difference(d *data) Difference {
 	x := Difference{Base: d.mean(0), New: d.mean(1), P: 1, Adjusted: 1}
 	x.Diff = x.New - x.Base
 	variance, freedom := u.variance(d)
-	half := quantile(alpha, freedom) * math.Sqrt(variance)
+	half := u.quantile(freedom) * math.Sqrt(variance)
 	x.Low, x.High = x.Diff-half, x.Diff+half
 	if x.Diff != 0 && variance > 0 {
 		x.P = tail(x.Diff/math.Sqrt(variance), freedom)
