@@ -35,32 +35,44 @@ var htmlScripts = []string{
 // It is one file, needs no network and forbids itself any: its policy allows the
 // scripts and styles written here, by their hashes, and nothing else. All text of
 // the profile is in a block of data, gzip as base64, that the page inflates.
+//
+// Of a profile that would make a page too large to open, the lightest stacks keep
+// their outer frames only, as far as they lead to heavy ones, and end in "…".
 func HTML(w io.Writer, s *stacks.Set, o HTMLOptions) error {
-	if err := check(s, o.Event, o.Column); err != nil {
+	if err := writeHTML(w, s, o, usualLimits); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
+	}
+	return nil
+}
+
+func writeHTML(w io.Writer, s *stacks.Set, o HTMLOptions, limits pageLimits) error {
+	if err := check(s, o.Event, o.Column); err != nil {
+		return err
 	}
 	if o.Title == "" {
 		o.Title = "kprof"
 	}
+	data, err := newPageData(s, o, limits)
+	if err != nil {
+		return err
+	}
 	head, tail := htmlPage(o.Title)
 	if _, err := io.WriteString(w, head); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
+		return err
 	}
 	text := base64.NewEncoder(base64.StdEncoding, w)
 	z := gzip.NewWriter(text)
-	if err := newPageData(s, o).write(z); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
+	if err := data.write(z); err != nil {
+		return err
 	}
 	if err := z.Close(); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
+		return err
 	}
 	if err := text.Close(); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
+		return err
 	}
-	if _, err := io.WriteString(w, tail); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
-	}
-	return nil
+	_, err = io.WriteString(w, tail)
+	return err
 }
 
 // htmlPage is the page before and after its data.

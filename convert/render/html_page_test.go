@@ -114,8 +114,13 @@ func labelIs(s *stacks.Set, x stacks.Sample, key, value string) bool {
 // openHTML opens a page of a Set and waits until it has drawn it.
 func openHTML(t *testing.T, s *stacks.Set, v browsertest.View) *browsertest.Page {
 	t.Helper()
+	return openPage(t, pageOf(t, s, HTMLOptions{Column: len(s.Events[0].Values) - 1, Title: "a & <b>"}), v)
+}
+
+func openPage(t *testing.T, page string, v browsertest.View) *browsertest.Page {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(pageOf(t, s, HTMLOptions{Column: len(s.Events[0].Values) - 1, Title: "a & <b>"})), 0o666); err != nil {
+	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	p := browsertest.OpenFile(t, file, v)
@@ -309,14 +314,33 @@ func TestHTMLEqualsPprof(t *testing.T) {
 	want := pprofTop(t, s)
 	p := openHTML(t, s, browsertest.View{})
 	for _, group := range []int{-1, 0, 1} {
-		got := browsertest.Eval[map[string][2]int64](p, fmt.Sprintf(`(() => {
-			kprof.set({group: %d, column: 0});
-			const f = kprof.functions(), out = {};
-			f.some.forEach((some, i) => { if (some) out[kprof.p.names[i]] = [f.self[i], f.total[i]] });
-			return out;
-		})()`, group))
-		equal(t, "functions", got, want)
+		p.Do(fmt.Sprintf("kprof.set({group: %d})", group))
+		equal(t, "functions", pageFunctions(p, 0), want)
 	}
+}
+
+// pageFunctions is self and total of every function, by name, as the page has them.
+func pageFunctions(p *browsertest.Page, column int) map[string][2]int64 {
+	return browsertest.Eval[map[string][2]int64](p, fmt.Sprintf(`(() => {
+		kprof.set({column: %d});
+		const f = kprof.functions(), out = {};
+		f.some.forEach((some, i) => { if (some) out[kprof.p.names[i]] = [f.self[i], f.total[i]] });
+		return out;
+	})()`, column))
+}
+
+// costsOf is what pageFunctions is to be.
+func costsOf(t *testing.T, s *stacks.Set, column int) map[string][2]int64 {
+	t.Helper()
+	costs, _, err := Costs(s, TopOptions{Column: column})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := map[string][2]int64{}
+	for _, c := range costs {
+		m[c.Name] = [2]int64{c.Self, c.Cum}
+	}
+	return m
 }
 
 // boxesFit: boxes lie within those of their parents, beside each other, and names
@@ -351,24 +375,13 @@ func boxesFit(t *testing.T, p *browsertest.Page) {
 
 // functionsEqual: the table is that of Costs, and shows it.
 func functionsEqual(t *testing.T, p *browsertest.Page, s *stacks.Set) {
-	costs, all, err := Costs(s, TopOptions{Column: 1, Sort: BySelf})
+	equal(t, "functions", pageFunctions(p, 1), costsOf(t, s, 1))
+	costs, all, err := Costs(s, TopOptions{Column: 1, Sort: ByCum})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]int64{}
-	for _, c := range costs {
-		want[c.Name] = []int64{c.Self, c.Cum}
-	}
-	got := browsertest.Eval[map[string][]int64](p, `(() => {
-		const f = kprof.functions(), out = {};
-		f.some.forEach((some, i) => { if (some) out[kprof.p.names[i]] = [f.self[i], f.total[i]] });
-		return out;
-	})()`)
-	equal(t, "functions", got, want)
-
 	p.Do("document.querySelector('[data-view=functions]').click(); document.querySelector('.head .total button').click()")
 	settle(p)
-	slices.SortFunc(costs, func(a, b Cost) int { return int(b.Cum - a.Cum) })
 	var shares []string
 	for _, c := range costs[:10] {
 		shares = append(shares, fmt.Sprintf("%.2f%%", 100*float64(c.Cum)/float64(all)))

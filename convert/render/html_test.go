@@ -12,11 +12,13 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"kprof/convert/render/browsertest"
 	"kprof/convert/stacks"
 )
 
@@ -111,6 +113,17 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		}
 		for i := range at {
 			rows = append(rows, at[i]+fmt.Sprint(values[i]))
+		}
+	}
+	if head["cut"].(bool) {
+		for _, e := range list(head["events"]) {
+			for range list(field(e, "columns")) {
+				for n := next(); n > 0; n-- {
+					next()
+					next()
+					next()
+				}
+			}
 		}
 	}
 	moments = make([]string, number(head["moments"]))
@@ -239,6 +252,68 @@ func TestHTMLData(t *testing.T) {
 			t.Errorf("%s: moments: %s", name, diff)
 		}
 	}
+}
+
+// TestHTMLCut: of a profile with too many nodes or times, what is left out is light,
+// is told, and is still in the sums.
+func TestHTMLCut(t *testing.T) {
+	s := wide(3000, 12, 600)
+	heavy := s.Sample(1234)
+	s.Add(0, heavy.Stack, heavy.Labels, 50, 50)
+	heavy = s.Sample(1234)
+	for i := range 9 {
+		s.AddMoment(stacks.Moment{Time: uint64(i + 1), Sample: 5, Value: 1})
+	}
+	var b strings.Builder
+	const most = 4000
+	if err := writeHTML(&b, s, HTMLOptions{}, pageLimits{most, 8}); err != nil {
+		t.Fatal(err)
+	}
+	head, rows, moments := pageRows(t, b.String())
+	if n := head["nodes"].(float64); n < most || n > 2*most {
+		t.Errorf("%v nodes, asked for %d", n, most)
+	}
+	if said := fmt.Sprint(head["comments"]); !strings.Contains(said, "lightest") || !strings.Contains(said, "the times of 9 samples") || len(moments) > 0 {
+		t.Errorf("%d times, and the page says %s", len(moments), said)
+	}
+	// What each row that was cut may be of.
+	whole, _ := setRows(s)
+	slices.Sort(whole)
+	var sum, cut int64
+	for _, r := range rows {
+		path, behind, isCut := strings.Cut(r, ";…|")
+		v, err := strconv.ParseInt(r[strings.LastIndexByte(r, '[')+1:strings.LastIndexByte(r, ' ')], 10, 64)
+		if err != nil {
+			t.Fatal(r)
+		}
+		sum += v
+		if !isCut {
+			if _, ok := slices.BinarySearch(whole, r); !ok {
+				t.Errorf("no row %s", r)
+			}
+			continue
+		}
+		cut += v
+		at, _ := slices.BinarySearch(whole, path+";")
+		labels, _, _ := strings.Cut(behind, "|")
+		if at == len(whole) || !strings.HasPrefix(whole[at], path+";") || !slices.ContainsFunc(whole[at:], func(w string) bool {
+			return strings.HasPrefix(w, path+";") && strings.Contains(w, "|"+labels+"|")
+		}) {
+			t.Errorf("no row begins as %s", r)
+		}
+	}
+	if want := s.Totals(0)[0]; sum != want || cut == 0 || cut == sum {
+		t.Errorf("the sum is %d, of which %d are cut, not %d", sum, cut, want)
+	}
+	if n := s.Names(); !slices.ContainsFunc(rows, func(r string) bool {
+		return strings.HasPrefix(r, "cpu-clock|"+strings.Join(path(s, n, heavy), ";")+"|")
+	}) {
+		t.Error("the heaviest stack is cut")
+	}
+
+	p := openPage(t, b.String(), browsertest.View{})
+	equal(t, "functions", pageFunctions(p, 0), costsOf(t, s, 0))
+	equal(t, "sum", total(p), s.Totals(0)[0])
 }
 
 // TestHTMLPolicy: the page allows its own scripts and styles, by hash, and no

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,9 @@ import (
 //	  node      of each row, minus that of the row before, 0 before the first
 //	  labels    of each row, index into labels
 //	  values    of each row, zigzag; once for each column that has no factor
+//	for each event and column, if stacks are cut:
+//	  functions number of those that follow
+//	  name      of each function, self and total, zigzag
 //	time        of each moment, ns since the one before, 0 for the first
 //	row         of each moment, in the order of all rows above
 //
@@ -51,6 +55,7 @@ type pageHead struct {
 	Labels [][]uint32 `json:"labels"` // lists of labels: key, value, key, value, …
 
 	Nodes   int    `json:"nodes"`   // with the root
+	Cut     bool   `json:"cut"`     // some stacks do not have all of their frames
 	Moments int    `json:"moments"` // samples whose time is known
 	Clock   uint64 `json:"clock"`   // time of the first, ns of the recording's clock
 }
@@ -77,8 +82,10 @@ type pageData struct {
 	rows   []pageRow // by event, node and labels
 	values []int64   // of the rows
 
-	moments []stacks.Moment
-	rowOf   []uint32 // number among rows of each of the Set's
+	names     *stringTable
+	functions [][]Cost // by event and column; none unless the tree is cut
+	moments   []stacks.Moment
+	rowOf     []uint32 // number among rows of each of the Set's
 }
 
 // pageRow is all rows of a Set that have the same event, labels and names.
@@ -87,8 +94,14 @@ type pageRow struct {
 	value               uint32 // index into pageData.values of the first
 }
 
-func newPageData(s *stacks.Set, o HTMLOptions) *pageData {
-	d := &pageData{tree: newPrefixTree(s), moments: s.Moments}
+// pageLimits bound what a page holds.
+type pageLimits struct{ nodes, moments int }
+
+// usualLimits keep a page below 20 MB, so that it opens quickly.
+var usualLimits = pageLimits{nodes: 4 << 20, moments: 2 << 20}
+
+func newPageData(s *stacks.Set, o HTMLOptions, limits pageLimits) (*pageData, error) {
+	d := &pageData{tree: newPrefixTree(s, stackWeights(s, o), limits.nodes), moments: s.Moments}
 	d.head = pageHead{
 		Title:    o.Title,
 		Comments: append([]string{}, s.Comments...),
@@ -97,16 +110,54 @@ func newPageData(s *stacks.Set, o HTMLOptions) *pageData {
 		Event:    o.Event,
 		Column:   o.Column,
 		Nodes:    len(d.tree.frame),
-		Moments:  len(s.Moments),
 	}
-	if len(s.Moments) > 0 {
-		d.head.Clock = s.Moments[0].Time
+	if d.tree.cut > 0 {
+		d.head.Comments = append(d.head.Comments, fmt.Sprintf("warning: of the lightest %d of %d stacks only the outer frames are kept; they end in %q",
+			d.tree.cut, s.NumStacks(), d.tree.frames.names[d.tree.frames.all[d.tree.frames.cut].name]))
+	}
+	if len(d.moments) > limits.moments {
+		d.head.Comments = append(d.head.Comments, fmt.Sprintf("warning: the times of %d samples are left out, a page holds up to %d: take a part of the recording with --time",
+			len(d.moments), limits.moments))
+		d.moments = nil
+	}
+	if d.head.Moments = len(d.moments); len(d.moments) > 0 {
+		d.head.Clock = d.moments[0].Time
 	}
 	d.addFrames(s)
 	d.addLabels(s)
 	d.addRows(s)
 	d.addEvents(s)
-	return d
+	if d.head.Cut = d.tree.cut > 0; d.head.Cut {
+		return d, d.addFunctions(s)
+	}
+	return d, nil
+}
+
+// stackWeights is what part each stack has of the samples, by StackID: of the
+// column that is shown first, and of the last column of the other events.
+func stackWeights(s *stacks.Set, o HTMLOptions) []float64 {
+	columns, totals := make([]int, len(s.Events)), make([]float64, len(s.Events))
+	for i := range s.Events {
+		columns[i] = len(s.Events[i].Values) - 1
+	}
+	columns[o.Event] = o.Column
+	size := func(x stacks.Sample) float64 {
+		if len(x.Values) == 0 {
+			return 0
+		}
+		return math.Abs(float64(x.Values[columns[x.Event]]))
+	}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		totals[x.Event] += size(x)
+	}
+	weights := make([]float64, s.NumStacks())
+	for i := range s.NumSamples() {
+		if x := s.Sample(i); totals[x.Event] > 0 {
+			weights[x.Stack] += size(x) / totals[x.Event]
+		}
+	}
+	return weights
 }
 
 // addFrames numbers frames by how many nodes have them, so that the numbers of
@@ -126,7 +177,7 @@ func (d *pageData) addFrames(s *stacks.Set) {
 		order = order[:len(order)-1]
 	}
 
-	names := newStringTable()
+	d.names = newStringTable()
 	mappings := newStringTable()
 	files := newStringTable("")
 	d.frames = make([]uint32, len(t.all))
@@ -137,9 +188,27 @@ func (d *pageData) addFrames(s *stacks.Set) {
 		if f.mapping != stacks.NoMapping {
 			mapping = int64(mappings.id(baseName(s.Mappings[f.mapping].File)))
 		}
-		h.Frames = append(h.Frames, int64(names.id(t.names[f.name])), int64(f.kind), mapping, int64(files.id(f.file)))
+		h.Frames = append(h.Frames, int64(d.names.id(t.names[f.name])), int64(f.kind), mapping, int64(files.id(f.file)))
 	}
-	h.Names, h.Mappings, h.Files = names.all, mappings.all, files.all
+	h.Names, h.Mappings, h.Files = d.names.all, mappings.all, files.all
+}
+
+// addFunctions adds up functions where the tree cannot tell them.
+func (d *pageData) addFunctions(s *stacks.Set) error {
+	for i, e := range s.Events {
+		for c := range e.Values {
+			costs, _, err := Costs(s, TopOptions{Event: i, Column: c})
+			if err != nil {
+				return err
+			}
+			d.functions = append(d.functions, costs)
+			for _, x := range costs {
+				d.names.id(x.Name)
+			}
+		}
+	}
+	d.head.Names = d.names.all
+	return nil
 }
 
 func baseName(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }
@@ -283,6 +352,14 @@ func (d *pageData) write(w io.Writer) error {
 			for _, r := range rows {
 				c.putSigned(d.values[r.value+uint32(k)])
 			}
+		}
+	}
+	for _, costs := range d.functions {
+		c.put(uint64(len(costs)))
+		for _, x := range costs {
+			c.put(uint64(d.names.id(x.Name)))
+			c.putSigned(x.Self)
+			c.putSigned(x.Cum)
 		}
 	}
 	last := d.head.Clock

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math"
 	"slices"
 
 	"kprof/convert/stacks"
@@ -15,93 +16,80 @@ type prefixTree struct {
 	frame  []uint32 // of each node, index into frames.all; that of the root means nothing
 	depth  []uint32 // of each node, 0 for the root
 	leaf   []uint32 // the node where each stack ends, by StackID
+	cut    int      // stacks that end at a node of frame pageFrames.cut, before their end
 }
 
-// pageFrame is what a node shows. Nodes are told apart by name only, and have the
-// frame that came first.
-type pageFrame struct {
-	name    uint32 // index into pageFrames.names
-	kind    FrameKind
-	mapping int32  // index into Set.Mappings, or stacks.NoMapping
-	file    string // source file, "" if unknown
-}
-
-// pageFrames is the frames that the locations of a Set stand for, each once.
-type pageFrames struct {
-	names []string
-	all   []pageFrame
-	// of[at[loc]:at[loc+1]] are indices into all, outermost first, at least one.
-	of []uint32
-	at []uint32
-	// nothing is what a stack without any location shows.
-	nothing uint32
-}
-
-func newPageFrames(s *stacks.Set) *pageFrames {
-	n := s.Names()
-	t := &pageFrames{names: n.Names, at: make([]uint32, 1, len(s.Locations)+1)}
-	ids := make(map[pageFrame]uint32)
-	id := func(f pageFrame) uint32 {
-		i, ok := ids[f]
-		if !ok {
-			i = uint32(len(t.all))
-			ids[f] = i
-			t.all = append(t.all, f)
-		}
-		return i
-	}
-	unknown := slices.Index(t.names, "[unknown]")
-	if unknown < 0 {
-		unknown = len(t.names)
-		t.names = append(t.names, "[unknown]")
-	}
-	for i := range s.Locations {
-		loc, names := &s.Locations[i], n.Of(uint32(i))
-		lines := s.Lines(uint32(i))
-		for j := len(names) - 1; j >= 0; j-- {
-			f := pageFrame{name: names[j], kind: kindOfFrame(loc, j < len(names)-1, n.Names[names[j]]), mapping: loc.Mapping}
-			if t.names[f.name] == "" {
-				f.name = uint32(unknown)
-			}
-			if len(lines) > 0 {
-				f.file = s.Functions[lines[j].Function].File
-			}
-			t.of = append(t.of, id(f))
-		}
-		t.at = append(t.at, uint32(len(t.of)))
-	}
-	t.nothing = id(pageFrame{name: uint32(unknown), kind: FrameUnknown, mapping: stacks.NoMapping})
-	return t
-}
-
-func (t *pageFrames) frames(loc uint32) []uint32 { return t.of[t.at[loc]:t.at[loc+1]] }
-
-// newPrefixTree lays the stacks of a Set over each other. Siblings are in the
-// order in which they came.
-func newPrefixTree(s *stacks.Set) *prefixTree {
+// newPrefixTree makes a tree of about most nodes or less. If there would be more,
+// paths of little weight, which is by StackID and not below 0, end early.
+//
+// All stacks that go along one path are a range of entries. The heaviest path is
+// made longer first, and of those that weigh alike the shortest:
+//
+//  1. The next frame of each of its entries is looked up and counted by name. A
+//     stack without one ends here.
+//  2. The entries are moved, into the other of two buffers, so that those of one
+//     name are beside each other: the paths that are one frame longer.
+func newPrefixTree(s *stacks.Set, weight []float64, most int) *prefixTree {
 	b := prefixBuilder{
-		t:        newPageFrames(s),
-		leaf:     make([]uint32, s.NumStacks()),
-		children: make([]prefixChild, 1<<10),
+		set: s, frames: newPageFrames(s), weight: weight,
+		leaf:  make([]uint32, s.NumStacks()),
+		nodes: []prefixNode{{first: none, last: none, next: none}},
 	}
-	b.add(none, 0)
-	for id := range b.leaf {
-		b.leaf[id] = b.insert(s, s.Stack(stacks.StackID(id)))
+	b.count = make([]uint32, len(b.frames.names))
+	b.sums = make([]float64, len(b.frames.names))
+	b.nextFrame = make([]uint32, s.NumStacks())
+	for side := range b.entries {
+		b.entries[side] = make([]prefixEntry, s.NumStacks())
+	}
+	all := prefixPath{hi: uint32(s.NumStacks())}
+	var sum float64
+	for i := range b.entries[0] {
+		stack := s.Stack(stacks.StackID(i))
+		b.entries[0][i] = prefixEntry{stack: stacks.StackID(i), left: uint32(len(stack))}
+		sum += weight[i]
+	}
+	b.unit = sum / (1 << (weightClasses - 1))
+	b.put(all, sum)
+	for p, ok := b.take(); ok; p, ok = b.take() {
+		if len(b.nodes) < most {
+			b.split(p)
+		} else {
+			b.end(p)
+		}
 	}
 	return b.preorder()
 }
 
-// prefixBuilder numbers nodes as they come. Children are found by hash.
+// prefixBuilder numbers nodes as they come.
 type prefixBuilder struct {
-	t     *pageFrames
-	leaf  []uint32
-	nodes []prefixNode
+	set    *stacks.Set
+	frames *pageFrames
+	weight []float64
+	leaf   []uint32
+	cut    int
+	nodes  []prefixNode
 
-	children []prefixChild // open addressing, of a length that is a power of 2
+	entries   [2][]prefixEntry
+	nextFrame []uint32 // of the entries of a path while it is split
 
-	// The last stack: what the next one shares with it needs no look-up.
-	path   []uint32 // its nodes
-	frames []uint32 // their frames
+	// By name, while a path is split; zero in between.
+	count []uint32
+	sums  []float64
+	kids  []prefixKid
+
+	// waiting are the paths to be made longer, by the logarithm of their weight.
+	waiting [weightClasses]prefixQueue
+	unit    float64 // the weight from which paths are not in the lowest class
+}
+
+// weightClasses is how many binary orders of weight are told apart.
+const weightClasses = 40
+
+// prefixEntry is a stack on its way: how many of its locations are left, and how
+// many frames of the outermost of these are behind.
+type prefixEntry struct {
+	stack       stacks.StackID
+	left, inner uint32
 }
 
 type prefixNode struct {
@@ -109,59 +97,133 @@ type prefixNode struct {
 	first, last, next uint32 // children as a list, none at its end
 }
 
-// prefixChild is an entry of the hash table: node 0, the root, is nobody's child and
-// marks an empty one.
-type prefixChild struct{ parent, name, node uint32 }
-
-func (b *prefixBuilder) insert(s *stacks.Set, stack []uint32) uint32 {
-	node, d, same := uint32(0), 0, true
-	step := func(f uint32) {
-		if same && d < len(b.path) && b.frames[d] == f {
-			node = b.path[d]
-			d++
-			return
-		}
-		same = false
-		node = b.childOf(node, f)
-		b.path, b.frames = append(b.path[:d], node), append(b.frames[:d], f)
-		d++
-	}
-	for i := len(stack) - 1; i >= 0; i-- {
-		for _, f := range b.t.frames(stack[i]) {
-			step(f)
-		}
-	}
-	if len(stack) == 0 {
-		step(b.t.nothing)
-	}
-	b.path, b.frames = b.path[:d], b.frames[:d]
-	return node
+// prefixPath is a node and the entries that go through it:
+// prefixBuilder.entries[side][lo:hi].
+type prefixPath struct {
+	node, lo, hi uint32
+	side         uint8
 }
 
-func (b *prefixBuilder) childOf(parent, frame uint32) uint32 {
-	name := b.t.all[frame].name
-	mask := uint32(len(b.children) - 1)
-	i := childHash(parent, name) & mask
-	for ; b.children[i].node != 0; i = (i + 1) & mask {
-		if c := &b.children[i]; c.parent == parent && c.name == name {
-			return c.node
+// prefixKid is a path one frame longer, while its entries are counted.
+type prefixKid struct {
+	frame uint32
+	path  prefixPath
+}
+
+// prefixQueue gives out what came first.
+type prefixQueue struct {
+	paths []prefixPath
+	taken int
+}
+
+func (b *prefixBuilder) put(p prefixPath, weight float64) {
+	class := 0
+	if weight > b.unit {
+		class = min(math.Ilogb(weight/b.unit), weightClasses-1)
+	}
+	q := &b.waiting[class]
+	if q.taken == len(q.paths) {
+		q.paths, q.taken = q.paths[:0], 0
+	}
+	q.paths = append(q.paths, p)
+}
+
+func (b *prefixBuilder) take() (prefixPath, bool) {
+	for class := weightClasses - 1; class >= 0; class-- {
+		if q := &b.waiting[class]; q.taken < len(q.paths) {
+			q.taken++
+			return q.paths[q.taken-1], true
 		}
 	}
-	node := b.add(parent, frame)
-	b.children[i] = prefixChild{parent, name, node}
-	if len(b.nodes)*4 > len(b.children)*3 {
-		b.grow()
+	return prefixPath{}, false
+}
+
+// step moves an entry on by one frame, which it returns, or none at its end.
+func (b *prefixBuilder) step(e *prefixEntry, top bool) uint32 {
+	if e.left == 0 {
+		if top {
+			return b.frames.nothing
+		}
+		return none
 	}
-	return node
+	of := b.frames.at(b.set.Stack(e.stack)[e.left-1])
+	f := of[e.inner]
+	if e.inner++; int(e.inner) == len(of) {
+		e.left, e.inner = e.left-1, 0
+	}
+	return f
+}
+
+// split makes the nodes below that of a path.
+func (b *prefixBuilder) split(p prefixPath) {
+	entries := b.entries[p.side][p.lo:p.hi]
+	next := b.nextFrame[p.lo:p.hi]
+	b.kids = b.kids[:0]
+	for i := range entries {
+		e := &entries[i]
+		f := b.step(e, p.node == 0)
+		next[i] = f
+		if f == none {
+			b.leaf[e.stack] = p.node
+			continue
+		}
+		name := b.frames.all[f].name
+		if b.count[name] == 0 {
+			b.kids = append(b.kids, prefixKid{frame: f})
+		}
+		b.count[name]++
+		b.sums[name] += b.weight[e.stack]
+	}
+	at := p.lo
+	for i := range b.kids {
+		k := &b.kids[i]
+		name := b.frames.all[k.frame].name
+		k.path = prefixPath{node: b.add(p.node, k.frame), lo: at, hi: at + b.count[name], side: 1 - p.side}
+		at, b.count[name] = k.path.hi, k.path.lo // from now on where the next goes
+	}
+	if len(b.kids) == 1 && at == p.hi {
+		b.kids[0].path.side = p.side // they are in place
+	} else {
+		to := b.entries[1-p.side]
+		for i, f := range next {
+			if f != none {
+				name := b.frames.all[f].name
+				to[b.count[name]] = entries[i]
+				b.count[name]++
+			}
+		}
+	}
+	for _, k := range b.kids {
+		name := b.frames.all[k.frame].name
+		b.put(k.path, b.sums[name])
+		b.count[name], b.sums[name] = 0, 0
+	}
+}
+
+// end leaves a path as it is: what goes on from it is cut.
+func (b *prefixBuilder) end(p prefixPath) {
+	cut := uint32(none)
+	for i := p.lo; i < p.hi; i++ {
+		e := &b.entries[p.side][i]
+		if e.left == 0 && p.node != 0 {
+			b.leaf[e.stack] = p.node
+			continue
+		}
+		if cut == none {
+			cut = b.add(p.node, b.frames.cut)
+		}
+		b.leaf[e.stack] = cut
+		b.cut++
+	}
 }
 
 // add appends a node.
 func (b *prefixBuilder) add(parent, frame uint32) uint32 {
 	node := uint32(len(b.nodes))
-	b.nodes = append(b.nodes, prefixNode{frame: frame, first: none, last: none, next: none})
-	if parent == none {
-		return node
+	if len(b.nodes) == cap(b.nodes) {
+		b.nodes = slices.Grow(b.nodes, len(b.nodes)+1) // twice, where append would copy at every 1.25
 	}
+	b.nodes = append(b.nodes, prefixNode{frame: frame, first: none, last: none, next: none})
 	p := &b.nodes[parent]
 	if p.first == none {
 		p.first = node
@@ -172,31 +234,10 @@ func (b *prefixBuilder) add(parent, frame uint32) uint32 {
 	return node
 }
 
-func (b *prefixBuilder) grow() {
-	old := b.children
-	b.children = make([]prefixChild, 2*len(old))
-	mask := uint32(len(b.children) - 1)
-	for _, c := range old {
-		if c.node == 0 {
-			continue
-		}
-		i := childHash(c.parent, c.name) & mask
-		for b.children[i].node != 0 {
-			i = (i + 1) & mask
-		}
-		b.children[i] = c
-	}
-}
-
-func childHash(parent, name uint32) uint32 {
-	h := (uint64(parent)<<32 | uint64(name)) * 0x9e3779b97f4a7c15
-	return uint32(h >> 32)
-}
-
 // preorder numbers the nodes anew.
 func (b *prefixBuilder) preorder() *prefixTree {
 	n := len(b.nodes)
-	t := &prefixTree{frames: b.t, frame: make([]uint32, 0, n), depth: make([]uint32, 0, n), leaf: b.leaf}
+	t := &prefixTree{frames: b.frames, frame: make([]uint32, 0, n), depth: make([]uint32, 0, n), leaf: b.leaf, cut: b.cut}
 	number := make([]uint32, n)
 	var up []uint32 // the nodes above, each to be gone on from its sibling
 	for node := uint32(0); ; {

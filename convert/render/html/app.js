@@ -79,7 +79,12 @@ class App {
       sumTree(this.p, this.tree(), this.event, this.state.column, this.mask()));
   }
 
-  functions() { return this.once('functions', this.needs(), () => sumFunctions(this.p, this.sums())); }
+  // functions are those of all samples where a tree that is cut cannot tell them.
+  functions() {
+    const { p, state } = this;
+    if (p.functions && !state.filter.size) return p.functions[state.event][state.column];
+    return this.once('functions', this.needs(), () => sumFunctions(p, this.sums()));
+  }
 
   // name is the number of the function whose callers are shown: the one asked
   // for, else the one that has most.

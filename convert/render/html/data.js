@@ -58,6 +58,8 @@ class Varints {
 //   events                   [{name, columns, from, to, values}]: rows from to to
 //                            and, for each column, their values
 //   rowNode, rowLabels       of each row
+//   functions                [event][column]: sums as of sumFunctions, where stacks
+//                            are cut; else undefined
 //   moments                  {time, row} of each sample, see time.js; undefined
 //                            without times
 function decodeProfile(bytes) {
@@ -95,6 +97,7 @@ function decodeProfile(bytes) {
   }
   p.tree = newTree(p, depth, frame, p.rowNode);
 
+  if (head.cut) p.functions = p.events.map((e) => e.columns.map(() => readFunctions(input, p.names.length)));
   if (head.moments) {
     p.moments = { time: new Float64Array(head.moments), row: new Uint32Array(head.moments) };
     for (let i = 0, t = 0; i < head.moments; i++) p.moments.time[i] = t += input.next();
@@ -123,4 +126,15 @@ function readEvent(input, p, e, from) {
     values.push(v);
   }
   return { name: e.name, columns: e.columns, from, to, values };
+}
+
+function readFunctions(input, n) {
+  const sums = { self: new Float64Array(n), total: new Float64Array(n), some: new Uint8Array(n) };
+  for (let left = input.next(); left > 0; left--) {
+    const name = input.next();
+    sums.some[name] = 1;
+    sums.self[name] = input.nextSigned();
+    sums.total[name] = input.nextSigned();
+  }
+  return sums;
 }
