@@ -78,6 +78,7 @@ func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		}
 	default:
 		o.kind = userKind(m.File)
+		tl.noteDump(&m)
 		if m.Flags&mapHugeTLB != 0 {
 			o.kind = stacks.KindAnon
 		}

@@ -22,7 +22,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	if !r.Rewindable() {
 		return pipe(ctx, r, opts)
 	}
-	first, err := firstWalk(ctx, r)
+	first, err := firstWalk(ctx, r, &opts)
 	if err != nil {
 		return nil, Stats{}, err
 	}
@@ -48,7 +48,7 @@ type walked struct {
 // cancelEvery is how many records are read between two looks at the context.
 const cancelEvery = 1 << 16
 
-func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
+func firstWalk(ctx context.Context, r *perfdata.Reader, opts *Options) (*walked, error) {
 	wk := &walked{sideband: &sideband{tl: newTimeline(), events: r.Events, clock: clockOf(r.Events)}}
 	known := len(r.Events.Events)
 	wk.samples = make([]uint64, known)
@@ -80,6 +80,9 @@ func firstWalk(ctx context.Context, r *perfdata.Reader) (*walked, error) {
 	}
 	if _, hi, _ := r.DataRange(); wk.truncated == nil && r.Truncated {
 		wk.truncated = &perfdata.TruncatedError{Offset: hi, Reason: "the recording was not closed, or the file was cut between two records"}
+	}
+	if opts.JITCode != nil && monotonic(r.Events) {
+		wk.sideband.tl.addJITCode(opts.JITCode)
 	}
 	wk.sideband.tl.freeze()
 	return wk, nil

@@ -162,6 +162,9 @@ func (l *locator) privateTo(pid, obj int32) int32 {
 // covers it or has the bounds of the area, or a new one with them.
 func (l *locator) mapping(a *area, key locationKey) int32 {
 	o := &l.tl.objects[a.obj]
+	if o.size > 0 {
+		a = &area{end: o.size, obj: a.obj, pid: a.pid}
+	}
 	s := segment{off: a.start, size: a.end - a.start}
 	if byOffset(o.kind) {
 		s.off = a.off

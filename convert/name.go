@@ -162,7 +162,7 @@ func (m *Missing) Reason() string {
 	case !errors.As(m.Err, &e):
 		return m.Err.Error()
 	case errors.Is(e, fs.ErrNotExist) && e.Mapping.Kind == symbolize.Anon:
-		return "code made at run time, and the process left no perf-PID.map"
+		return "code made at run time, and the process left no perf-PID.map and no jitdump"
 	case errors.Is(e, fs.ErrNotExist):
 		return "the file is not there any more"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kprof/perfevent/abi"
+	"kprof/symbolize"
 )
 
 // Options say which samples to take and how to label them. The zero value takes
@@ -19,6 +20,10 @@ type Options struct {
 	From, To uint64
 
 	Labels Labels // labels besides comm and pid
+
+	// JITCode returns what a jitdump says, in the order of time; nil for nobody
+	// who reads it. It is asked where times of dumps are those of the recording.
+	JITCode func(JITDump) []symbolize.JITCode
 
 	// Times keeps the time of each sample that has one (stacks.Set.Moments), 24
 	// bytes each. Memory then grows with the number of samples.
@@ -54,6 +59,8 @@ type Stats struct {
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
 	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
+
+	JITDumps []JITDump // that processes were seen to write
 
 	// Truncated tells where and why the recording ended before its end.
 	Truncated error

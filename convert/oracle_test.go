@@ -63,7 +63,7 @@ func ownSamples(t *testing.T, file string) []string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	wk, err := firstWalk(context.Background(), r)
+	wk, err := firstWalk(context.Background(), r, &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,6 +137,7 @@ func stats(sb *sideband, w *worker) Stats {
 		LastTime:     w.stats.last,
 
 		UnmappedFrames: w.locator.unmapped,
+		JITDumps:       sb.tl.dumps,
 	}
 	for t, n := range sb.counts {
 		if n > 0 {

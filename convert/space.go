@@ -14,6 +14,7 @@ type object struct {
 	buildID string
 	kind    stacks.Kind
 	symbol  string // of the kernel: what its mapping's offset is the address of
+	size    uint64 // of a jitdump, whose functions are all of one mapping; else 0
 }
 
 // area is one mapping record: addresses [start, end) hold obj from off on, since

@@ -33,6 +33,7 @@ type timeline struct {
 	serial  uint32
 
 	pending []change // not applied yet
+	dumps   []JITDump
 	settling
 }
 

@@ -111,22 +111,27 @@ func parseHex(b []byte) (uint64, error) {
 // perfMapKey tells perf maps apart.
 type perfMapKey struct{ pid int }
 
-// perfMapTable reads the perf map of the process of m: in the file system and
-// under the number that the process itself knows, then in this machine's /tmp.
+// perfMapTable is perfMap as a Table.
 func (s *Symbolizer) perfMapTable(m Mapping) (Table, error) {
+	t, err := s.perfMap(m)
+	if t == nil {
+		return nil, err
+	}
+	return t, err
+}
+
+// perfMap reads the perf map of the process of m: in the file system and under the
+// number that the process itself knows, then in this machine's /tmp.
+func (s *Symbolizer) perfMap(m Mapping) (*perfMap, error) {
 	if m.PID <= 0 {
 		return nil, fmt.Errorf("%w: process unknown", ErrNoSymbols)
 	}
 	if s.opts.Foreign && s.opts.Root == "" {
 		return nil, ErrForeign
 	}
-	t, err := s.perfMaps.get(perfMapKey{m.PID}, func() (*perfMap, error) {
+	return s.perfMaps.get(perfMapKey{m.PID}, func() (*perfMap, error) {
 		return s.openPerfMap(m.PID)
 	})
-	if t == nil {
-		return nil, err
-	}
-	return t, err
 }
 
 func (s *Symbolizer) openPerfMap(pid int) (*perfMap, error) {

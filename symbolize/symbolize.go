@@ -144,6 +144,7 @@ type Symbolizer struct {
 
 	mu         sync.Mutex
 	builds     map[string]*fileTable // by build id, found good
+	dumps      map[int]string        // jitdumps, by process
 	open       []io.Closer           // until Close
 	overridden []*BuildIDError
 }
@@ -210,7 +211,7 @@ func (s *Symbolizer) table(m Mapping) (Table, error) {
 	case VDSO:
 		return s.vdsoTable(m)
 	case Anon:
-		return s.perfMapTable(m)
+		return s.anonTable(m)
 	}
 	return nil, ErrNoSymbols
 }
@@ -302,9 +303,10 @@ func (n named) Lookup(dst []Frame, _ uint64) []Frame {
 	return append(dst, Frame{Name: string(n), SystemName: string(n)})
 }
 
-// fileTable names vaddrs and offsets of one ELF file.
+// fileTable names offsets of one ELF file, or of a jitdump.
 type fileTable struct {
 	file     *elfsym.File
+	jit      *jitDump // instead of file
 	demangle *demangler
 	inline   bool
 	why      error // what is missing of its symbols
@@ -312,6 +314,12 @@ type fileTable struct {
 
 // Lookup names the function at offset off of the file.
 func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
+	if t.jit != nil {
+		if f, ok := t.jit.frame(off); ok {
+			dst = append(dst, f)
+		}
+		return dst
+	}
 	vaddr, ok := t.file.Vaddr(off)
 	if !ok {
 		return dst

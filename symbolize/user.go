@@ -38,6 +38,15 @@ func (p place) String() string {
 // userTable finds the file of m: kept since it was mapped, through a process that
 // has it mapped, at its recorded path, in perf's cache of build ids.
 func (s *Symbolizer) userTable(m Mapping) (Table, error) {
+	t, err := s.userFile(m)
+	if t == nil {
+		return nil, err
+	}
+	return t, err
+}
+
+// userFile is userTable, a nil pointer for none.
+func (s *Symbolizer) userFile(m Mapping) (*fileTable, error) {
 	if id := trimBuildID(m.BuildID); id != "" {
 		s.mu.Lock()
 		t := s.builds[id]
@@ -155,7 +164,10 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 	if id == "" {
 		return t, nil
 	}
-	found := hex.EncodeToString(t.file.BuildID())
+	var found string
+	if t.file != nil {
+		found = hex.EncodeToString(t.file.BuildID())
+	}
 	if trimBuildID(found) != id {
 		return nil, &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
 	}
@@ -165,9 +177,18 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 	return t, nil
 }
 
-// load reads the ELF file f. A file that can be read but has no symbols gives a
-// table that says so.
+// load reads the ELF file or jitdump f. A file that can be read but has no symbols
+// gives a table that says so.
 func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
+	var magic [4]byte
+	if _, err := f.ReadAt(magic[:], 0); err == nil && isJITDump(magic[:]) {
+		defer f.Close() // it is only read
+		dump, err := parseJITDump(f)
+		if dump == nil {
+			return nil, err
+		}
+		return &fileTable{jit: dump, why: err}, nil
+	}
 	demangle := newDemangler(s.opts.Demangle)
 	file, err := elfsym.FromFile(f, path, elfsym.Options{
 		Root:      s.opts.Root,

@@ -155,6 +155,7 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 		defer names.Close()
 		if !sym.none {
 			names.Prefetch()
+			opts.JITCode = func(d convert.JITDump) []symbolize.JITCode { return names.JITCode(d.PID, d.Path) }
 		}
 	}
 	set, stats, err := convert.File(ctx, r, opts)

@@ -95,6 +95,9 @@ func (p *profile) name(ctx context.Context, sym *symbolize.Symbolizer, o *symbol
 	if o.none {
 		return nil
 	}
+	for _, d := range p.stats.JITDumps {
+		sym.AddJITDump(d.PID, d.Path)
+	}
 	missing, err := convert.Name(ctx, p.set, sym)
 	if err != nil {
 		return err
