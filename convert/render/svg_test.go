@@ -50,9 +50,9 @@ func graphOf(n int, seed uint64) *stacks.Set {
 	for range n {
 		var chain []uint32
 		at := r.IntN(3)
-		for range 1 + r.IntN(40) {
+		for range 1 + r.IntN(1+r.IntN(40)) {
 			chain = append(chain, locations[at])
-			at = (at*7 + 1 + int(math.Abs(r.NormFloat64()))) % len(locations)
+			at = (at*7 + 1 + int(math.Abs(r.NormFloat64())*.9)) % len(locations)
 		}
 		slices.Reverse(chain)
 		value := 1 + r.Int64N(9)

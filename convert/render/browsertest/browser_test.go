@@ -14,8 +14,9 @@ func TestPage(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "page.html")
 	const page = `<!doctype html><meta charset=utf-8><meta name=viewport content="width=device-width">
 <body style="margin:0"><button style="position:absolute;left:100px;top:50px;width:80px;height:20px"
-onclick="document.title += 'clicked,'">push</button><script>
+onclick="document.title += 'clicked,'">push</button><input><script>
 addEventListener('keydown', e => { document.title += (e.ctrlKey ? 'ctrl-' : '') + e.key + ',' })
+addEventListener('keydown', e => { if (e.key === '/') { e.preventDefault(); document.querySelector('input').focus() } })
 addEventListener('mousemove', e => { document.body.dataset.at = e.clientX + ',' + e.clientY })
 </script>`
 	if err := os.WriteFile(name, []byte(page), 0o666); err != nil {
@@ -44,6 +45,10 @@ addEventListener('mousemove', e => { document.body.dataset.at = e.clientX + ',' 
 	p.Wait("document.body.dataset.at == '3,4'")
 	if got := Eval[string](p, "document.title"); !strings.HasPrefix(got, "clicked,a,Escape,") || !strings.HasSuffix(got, "ctrl-f,") {
 		t.Errorf("the page saw %q", got)
+	}
+	p.Keys("/typed")
+	if got := Eval[string](p, "document.querySelector('input').value"); got != "typed" {
+		t.Errorf("%q was typed behind a key whose default is prevented", got)
 	}
 	p.Screenshot("browsertest")
 

@@ -173,7 +173,7 @@ func Eval[T any](p *Page, js string) T {
 // Wait waits until a JavaScript expression is true.
 func (p *Page) Wait(js string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool](js,
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+js+")",
 		chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience/2)))
 	if err != nil {
 		p.t.Fatalf("wait for %s: %v", shorten(js), err)
@@ -219,13 +219,35 @@ func (p *Page) Box(selector string) Box {
 // Keys presses keys, one after the other.
 func (p *Page) Keys(keys string) {
 	p.t.Helper()
-	p.do("press keys", chromedp.KeyEvent(keys))
+	for _, r := range keys {
+		p.press(r, 0)
+	}
 }
 
 // Ctrl presses a key with the control key held.
 func (p *Page) Ctrl(key string) {
 	p.t.Helper()
-	p.do("press ctrl-"+key, chromedp.KeyEvent(key, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
+	for _, r := range key {
+		p.press(r, chromedp.ModifierCtrl)
+	}
+}
+
+// press presses a key. What it types goes along with it, so that a page which
+// prevents the default of a key prevents that, as it does with people's keys;
+// chromedp.KeyEvent types by itself.
+func (p *Page) press(key rune, modifier chromedp.Modifier) {
+	p.t.Helper()
+	events := kb.Encode(key)
+	down, up := events[0], events[len(events)-1]
+	if len(events) == 3 && modifier == 0 {
+		down.Type, down.Text, down.UnmodifiedText = input.DispatchKeyEventTypeKeyDown, events[1].Text, events[1].UnmodifiedText
+	}
+	for _, e := range []*input.DispatchKeyEventParams{down, up} {
+		e.Modifiers |= int64(modifier)
+		if _, err := chromedp.Call(p.ctx, input.DispatchKeyEvent, *e); err != nil {
+			p.t.Fatalf("press %q: %v", key, err)
+		}
+	}
 }
 
 // Back goes back in the tab's history.

@@ -356,28 +356,39 @@ function (info, numbers) {
 		return '#' + p
 	}
 
-	function readHash() {
-		const p = new URLSearchParams(location.hash.slice(1))
-		const z = Number(p.get('zoom'))
-		zoom = Number.isInteger(z) && z > 0 && z < count ? z : 0
-		const s = p.get('search') || ''
-		if (input.value !== s) input.value = s
-		search(s)
+	let shown = '#' // the address of what is shown
+
+	// show shows the state as it is now.
+	function show() {
+		shown = hash()
+		search(pattern)
 		if (chosen >= 0 && !within(chosen, zoom)) chosen = -1
 		draw()
 		describe()
 		showRoot()
 	}
 
+	function readHash() {
+		if ((location.hash || '#') === shown) return
+		const p = new URLSearchParams(location.hash.slice(1))
+		const z = Number(p.get('zoom'))
+		zoom = Number.isInteger(z) && z > 0 && z < count ? z : 0
+		pattern = input.value = p.get('search') || ''
+		show()
+		shown = location.hash || '#'
+	}
+
 	// go makes a new entry in the history, of what leads back by going back.
 	function go(z) {
 		if (z === zoom) return
 		zoom = z
-		location.hash = hash() // readHash follows
+		show()
+		location.hash = shown
 	}
 
 	// replace changes the address without an entry.
 	function replace() {
+		shown = hash()
 		try {
 			history.replaceState(null, '', hash() === '#' ? location.pathname + location.search : hash())
 		} catch (e) {
@@ -436,9 +447,8 @@ function (info, numbers) {
 		const i = frameAt(event)
 		if (i < 0) return
 		chosen = i
-		go(i)
-		outline(outlineChosen, chosen)
-		describe()
+		if (i !== zoom) go(i)
+		else choose(i)
 	})
 	reset.addEventListener('click', () => go(0))
 	input.addEventListener('input', () => {
@@ -497,7 +507,10 @@ function (info, numbers) {
 		ArrowRight: () => choose(chosen < 0 ? zoom : sibling(chosen, 1)),
 		Enter: () => chosen >= 0 && go(chosen),
 		Backspace: () => zoom > 0 && go(parent[zoom]),
-		'/': () => input.select(),
+		'/': () => {
+			input.focus()
+			input.select()
+		},
 	}
 
 	function clearSearch() {
@@ -511,7 +524,7 @@ function (info, numbers) {
 	document.addEventListener('keydown', event => {
 		if ((event.ctrlKey || event.metaKey) && event.key === 'f') {
 			event.preventDefault()
-			input.select()
+			keys['/']()
 			return
 		}
 		if (event.ctrlKey || event.metaKey || event.altKey) return
@@ -530,5 +543,6 @@ function (info, numbers) {
 	measure()
 	window.addEventListener('hashchange', readHash)
 	new ResizeObserver(() => draw()).observe(stage)
+	show()
 	readHash()
 }
