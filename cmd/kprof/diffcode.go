@@ -1,11 +1,221 @@
 package main
 
 import (
+	"encoding/hex"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"kprof/convert/diff"
 	"kprof/convert/render"
+	"kprof/convert/stacks"
+	"kprof/symbolize/elfsym"
 )
 
-// code returns what the builds themselves say of the functions that changed.
+// kernelCode is the key of a kernel among the files that functions are in; those
+// of others are the base names of their files.
+const kernelCode = "[kernel]"
+
+// shownCode is of how many functions the code is looked up where no limit says.
+const shownCode = 100
+
+// code returns what the builds themselves say of the functions that changed: the
+// sizes of their code, from the ELF files given by flags or found by build id.
 func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]render.DiffCode, error) {
-	return nil, nil
+	limit := f.limit
+	if limit <= 0 {
+		limit = shownCode
+	}
+	code := map[string]render.DiffCode{}
+	for i := range r.Functions {
+		if fn := &r.Functions[i]; fn.Verdict != diff.Noise && i < limit {
+			code[fn.Name] = render.DiffCode{}
+		}
+	}
+	if len(code) == 0 {
+		return nil, nil
+	}
+	w := wantedCode{names: &r.Options.Names, raw: map[string]string{}, in: map[string]map[string]bool{}}
+	for side := range profiles {
+		for _, p := range profiles[side] {
+			w.add(p.set, code)
+		}
+	}
+	known := false
+	for side := range profiles {
+		found, err := f.codeOf(side, profiles[side], &w)
+		if err != nil {
+			return nil, err
+		}
+		for name, c := range code {
+			of := found[name]
+			if known = known || of.Known; side == 0 {
+				c.Base = of
+			} else {
+				c.New = of
+			}
+			code[name] = c
+		}
+	}
+	if !known {
+		return nil, nil
+	}
+	return code, nil
 }
+
+// wantedCode is the functions whose code is looked for.
+type wantedCode struct {
+	names *diff.Names
+	raw   map[string]string          // the names by which functions are matched, by those of linkers
+	in    map[string]map[string]bool // keys of the files that have a function, by name
+}
+
+// add finds the functions of a profile in it. A function of folded stacks may be
+// in any file.
+func (w *wantedCode) add(s *stacks.Set, code map[string]render.DiffCode) {
+	for loc := range s.Locations {
+		l := &s.Locations[loc]
+		for _, line := range s.Lines(uint32(loc)) {
+			fn := &s.Functions[line.Function]
+			name, _ := w.names.Fold(fn.Name, l.Kind == stacks.KindUser)
+			if _, ok := code[name]; !ok {
+				continue
+			}
+			if fn.SystemName != "" {
+				w.raw[fn.SystemName] = name
+			}
+			if w.in[name] == nil {
+				w.in[name] = map[string]bool{}
+			}
+			if l.Mapping >= 0 {
+				w.in[name][codeKey(&s.Mappings[l.Mapping])] = true
+			}
+		}
+	}
+}
+
+func codeKey(m *stacks.Mapping) string {
+	if m.Kind == stacks.KindKernel {
+		return kernelCode
+	}
+	return filepath.Base(m.File)
+}
+
+// codeOf looks up the code of one side.
+func (f *diffFlags) codeOf(side int, profiles []*profile, w *wantedCode) (map[string]render.CodeOf, error) {
+	found := map[string]render.CodeOf{}
+	opened := map[string]bool{}
+	look := func(key, path, buildID string, given bool) error {
+		if opened[key] {
+			return nil
+		}
+		ok, err := w.look(key, path, buildID, found)
+		if err != nil && given {
+			return err
+		}
+		opened[key] = ok
+		return nil
+	}
+	vmlinux := f.sym.vmlinux
+	override(&vmlinux, f.vmlinux[side])
+	if vmlinux != "" {
+		if err := look(kernelCode, vmlinux, "", true); err != nil {
+			return nil, err
+		}
+	}
+	if f.elf[side] != "" {
+		if err := look(filepath.Base(f.elf[side]), f.elf[side], "", true); err != nil {
+			return nil, err
+		}
+	}
+	symfs := f.sym.symfs
+	override(&symfs, f.symfs[side])
+	for _, p := range profiles {
+		for i := range p.set.Mappings {
+			m := &p.set.Mappings[i]
+			if m.BuildID == "" || !w.isIn(codeKey(m)) {
+				continue
+			}
+			for _, path := range codePaths(m, symfs) {
+				// A file that cannot be read is one that is not at hand.
+				_ = look(codeKey(m), path, m.BuildID, false)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (w *wantedCode) isIn(key string) bool {
+	for _, keys := range w.in {
+		if keys[key] {
+			return true
+		}
+	}
+	return false
+}
+
+// codePaths are the places where a file with a build id is looked for.
+func codePaths(m *stacks.Mapping, root string) []string {
+	var paths []string
+	if len(m.BuildID) > 2 {
+		dir, rest := m.BuildID[:2], m.BuildID[2:]
+		paths = append(paths, filepath.Join(root, "/usr/lib/debug/.build-id", dir, rest+".debug"))
+		if cache := buildIDCache(); cache != "" {
+			paths = append(paths, filepath.Join(cache, ".build-id", dir, rest, "elf"))
+		}
+	}
+	if m.Kind == stacks.KindUser && strings.HasPrefix(m.File, "/") {
+		paths = append(paths, filepath.Join(root, m.File))
+	}
+	return paths
+}
+
+// look adds the code that a file has of the functions in it. The file must have
+// the build id, if one is given.
+func (w *wantedCode) look(key, path, buildID string, found map[string]render.CodeOf) (bool, error) {
+	file, err := elfsym.Open(path, elfsym.Options{DWARF: true})
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	if id := hex.EncodeToString(file.BuildID()); buildID != "" && !strings.HasPrefix(id, buildID) {
+		return false, os.ErrNotExist
+	}
+	if err := file.Load(); err != nil {
+		return false, err
+	}
+	here := map[string]bool{}
+	for name, keys := range w.in {
+		if keys[key] || len(keys) == 0 {
+			c := found[name]
+			c.Known = true
+			found[name] = c
+			here[name] = true
+		}
+	}
+	for s := range file.Functions() {
+		name, ok := w.raw[s.Name]
+		if !ok {
+			name, _ = w.names.Fold(s.Name, key != kernelCode)
+		}
+		if c := found[name]; here[name] && !s.PLT {
+			c.Size += s.End - s.Start
+			found[name] = c
+		}
+	}
+	mentioned, searched := file.Mentions(slices.Collect(maps.Keys(here)))
+	for name := range here {
+		c := found[name]
+		// Compilers keep shorter names elsewhere.
+		c.Searched = searched && len(name) >= shortestMention
+		c.Inlined = mentioned[name] && c.Size == 0
+		found[name] = c
+	}
+	return true, nil
+}
+
+// shortestMention is the length of the shortest names in .debug_str: those of up
+// to three letters take less room in place (gcc's find_string_form).
+const shortestMention = 4

@@ -119,9 +119,19 @@ func TestVerdicts(t *testing.T) {
 			want: []string{"h1 moved in,in2", "in moved h1,h2", "h2 moved in,in2", "in2 moved h1,h2", "mid moved h1,h2"},
 		},
 		{
+			name: "inlined, and its caller missed by a walk without its frame",
+			base: "a;leaf 3000\na;host 2000\na;x 5000", new: "a;host 5000\na;x 5000",
+			want: []string{"leaf moved host", "host moved leaf"},
+		},
+		{
 			name: "new, although its caller has a smaller share",
 			base: "a;host 5000\na;x 5000", new: "a;host 5000\na;x 5000\na;host;added 2500",
 			want: []string{"added new", "host less", "x less"},
+		},
+		{
+			name: "new, in a program of little else",
+			base: "a;host 9900\na;x 100", new: "a;host 7920\na;host;added 2000\na;x 80",
+			want: []string{"added new", "host less"},
 		},
 		{
 			name: "inlined, both tell",

@@ -1,6 +1,10 @@
 package diff
 
-import "kprof/convert/stacks"
+import (
+	"slices"
+
+	"kprof/convert/stacks"
+)
 
 // What makes cost moved: a function that one side does not have at all, or next
 // to nothing of (vanished, by cum), whose callers changed the other way, so that
@@ -24,11 +28,23 @@ func (r *Result) moved(m *uncertain, d *data) {
 		return
 	}
 	group := newGroups(len(r.Functions))
+	leaves := r.leaves(suspects)
 	r.eachHost(suspects, func(fn, host uint32, between []uint32) {
-		if (r.Functions[host].Self.Diff < 0) != (r.Functions[fn].Self.Diff < 0) {
+		against := func(other uint32) bool {
+			return (r.Functions[other].Self.Diff < 0) != (r.Functions[fn].Self.Diff < 0)
+		}
+		if against(host) {
 			group.join(fn, host)
 			for _, f := range between {
 				group.join(fn, f)
+			}
+		}
+		if r.Functions[host].Self.Significant {
+			return
+		}
+		for _, leaf := range leaves[host] {
+			if against(leaf) {
+				group.join(fn, leaf)
 			}
 		}
 	})
@@ -40,7 +56,7 @@ func (r *Result) moved(m *uncertain, d *data) {
 			}
 		}
 		rest := m.difference(d.together(members))
-		if abs(rest.Diff) > remainder*change {
+		if abs(rest.Diff) > remainder*change || r.Per == PerShare && !movedShare(&rest, change) {
 			continue
 		}
 		for _, fn := range members {
@@ -56,6 +72,16 @@ func (r *Result) moved(m *uncertain, d *data) {
 			}
 		}
 	}
+}
+
+// movedShare tells whether shares moved within a group. If a function is added or
+// removed, the shares of all others shrink or grow alike, its callers' too, and if
+// these have most of the total, the group has what it had. So what has no part in
+// the change must be seen to keep its share.
+func movedShare(group *Difference, change float64) bool {
+	others := 1 - max(group.Base, group.New)
+	half := (group.High - group.Low) / 2
+	return abs(group.Diff)+half < others*change
 }
 
 // onlyOn tells which side alone has a function, but for remnants.
@@ -103,6 +129,37 @@ func (r *Result) eachHost(suspects map[uint32]int, yield func(fn, host uint32, b
 			}
 		}
 	}
+}
+
+// leaves returns for each function those that it calls, as leaves of stacks, whose
+// self cost changed, suspects aside. A walk by frame pointers misses the caller of
+// a function that sets up no frame of its own: what such a leaf is inlined into
+// then looks like one called beside it.
+func (r *Result) leaves(suspects map[uint32]int) map[uint32][]uint32 {
+	changed := make(map[uint32]int)
+	for fn := range r.Functions {
+		if _, also := suspects[uint32(fn)]; !also && r.Functions[fn].Self.Significant {
+			changed[uint32(fn)] = 0
+		}
+	}
+	leaves := make(map[uint32][]uint32)
+	var fns []uint32
+	for side := range r.runs {
+		for i := range r.runs[side] {
+			run, f := &r.runs[side][i], r.names[side][i]
+			for id := range run.Set.NumStacks() {
+				stack := run.Set.Stack(stacks.StackID(id))
+				if len(stack) < 2 || !f.mayBe(stack[0], changed) {
+					continue
+				}
+				fns = f.appendFunctions(fns[:0], stack)
+				if _, ok := changed[fns[0]]; ok && len(fns) > 1 && !slices.Contains(leaves[fns[1]], fns[0]) {
+					leaves[fns[1]] = append(leaves[fns[1]], fns[0])
+				}
+			}
+		}
+	}
+	return leaves
 }
 
 // mayBe tells whether the leaf of a location is one of some functions.

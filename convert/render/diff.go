@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,9 +32,9 @@ type DiffCode struct{ Base, New CodeOf }
 type CodeOf struct {
 	Size  uint64 // in bytes, of all its parts; 0 if it has no code of its own
 	Known bool   // whether the build was at hand
-	// Inlined tells that the build's debug information knows the function although
-	// it has no code of its own.
-	Inlined bool
+	// Searched tells that the build's debug information was looked into, Inlined
+	// that it knows the function although that has no code of its own.
+	Searched, Inlined bool
 }
 
 func (c CodeOf) String() string {
@@ -44,19 +45,22 @@ func (c CodeOf) String() string {
 		return fmt.Sprintf("%d bytes", c.Size)
 	case c.Inlined:
 		return "inlined"
+	case c.Searched:
+		return "absent"
 	}
-	return "absent"
+	return "none of its own"
 }
 
 // String says what became of the code, as far as it is known.
 func (c DiffCode) String() string {
 	text := c.Base.String() + " → " + c.New.String()
-	switch known := c.Base.Known && c.New.Known; {
-	case known && c.Base.Size == 0 && c.New.Size > 0 && !c.Base.Inlined:
+	absent := func(c CodeOf) bool { return c.Searched && c.Size == 0 && !c.Inlined }
+	switch {
+	case absent(c.Base) && c.New.Size > 0:
 		return text + " (added)"
-	case known && c.Base.Size > 0 && c.New.Size == 0 && !c.New.Inlined:
+	case c.Base.Size > 0 && absent(c.New):
 		return text + " (removed)"
-	case known && c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size:
+	case c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size:
 		return fmt.Sprintf("%s (%+d)", text, int64(c.New.Size)-int64(c.Base.Size))
 	}
 	return text
@@ -148,6 +152,9 @@ func (t diffText) changed() (changed, noise []diff.Function) {
 	return t.r.Functions[:n], t.r.Functions[n:]
 }
 
+// shownWith is how many functions are named that cost moved from or to.
+const shownWith = 3
+
 // verdict is a function's, with what its cost moved from or to.
 func verdict(f *diff.Function) string {
 	if len(f.With) == 0 {
@@ -157,7 +164,11 @@ func verdict(f *diff.Function) string {
 	if f.Self.Diff > 0 {
 		way = "from"
 	}
-	return fmt.Sprintf("%s %s %s", f.Verdict, way, strings.Join(f.With, ", "))
+	with := f.With
+	if len(with) > shownWith {
+		with = append(slices.Clone(with[:shownWith]), "…")
+	}
+	return fmt.Sprintf("%s %s %s", f.Verdict, way, strings.Join(with, ", "))
 }
 
 // nothing says that nothing has changed.

@@ -74,8 +74,9 @@ type diffCodeSize struct {
 }
 
 type diffCodeOf struct {
-	Size    uint64 `json:"size"`
-	Inlined bool   `json:"inlined"`
+	Size     uint64 `json:"size"`
+	Searched bool   `json:"searched_debug_info"`
+	Inlined  bool   `json:"inlined"`
 }
 
 type diffMerged struct {
@@ -149,5 +150,5 @@ func jsonCode(c CodeOf) *diffCodeOf {
 	if !c.Known {
 		return nil
 	}
-	return &diffCodeOf{c.Size, c.Inlined}
+	return &diffCodeOf{c.Size, c.Searched, c.Inlined}
 }
