@@ -9,16 +9,41 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"kprof/convert"
 	"kprof/convert/render"
 	"kprof/perfevent/abi"
 )
 
-// topOptions are the flags of the table of functions.
+// topOptions are the flags of the table of functions, and of the tree of calls.
 type topOptions struct {
-	limit int
-	sort  string
-	by    string
-	wide  bool
+	limit   int
+	sort    string
+	by      string
+	wide    bool
+	tree    bool
+	reverse bool
+	min     float64 // percent
+}
+
+// check checks the flags, and adds to the options of a conversion what they need.
+func (o *topOptions) check(c *convert.Options) error {
+	switch {
+	case o.tree && o.by != "":
+		return usagef("--tree and --by exclude each other")
+	case o.reverse && !o.tree:
+		return usagef("--reverse is for --tree")
+	case o.min < 0 || o.min > 100:
+		return usagef("--min %v: wants a share from 0 to 100 percent", o.min)
+	case o.sort != "self" && o.sort != "cum":
+		return usagef("--sort %q: use self or cum", o.sort)
+	}
+	switch o.by {
+	case "tid":
+		c.Labels |= convert.LabelTID
+	case "cpu":
+		c.Labels |= convert.LabelCPU
+	}
+	return nil
 }
 
 func newReport() *cobra.Command {
@@ -32,9 +57,11 @@ func newReport() *cobra.Command {
 		Short: "Show the functions that cost most, in the terminal",
 		Long: `Report prints the functions of a recording or profile with the samples that were
 in them (self) and in them or what they called (cum). INPUT is perf.data by
-default; - is standard input.`,
+default; - is standard input. With --tree it prints which function called which,
+the heaviest first, down to a share of --min percent.`,
 		Example: `  kprof report cpu.pb.gz
   kprof report --by comm perf.data
+  kprof report --tree --min 2 perf.data
   kprof report --stats perf.data
   kprof report --header perf.data`,
 		Args: maxArgs(1),
@@ -44,6 +71,9 @@ default; - is standard input.`,
 			}
 			opts, err := sel.options()
 			if err != nil {
+				return err
+			}
+			if err := top.check(&opts); err != nil {
 				return err
 			}
 			sym.none = stats
@@ -60,7 +90,10 @@ default; - is standard input.`,
 	f := c.Flags()
 	f.IntVarP(&top.limit, "limit", "n", 40, "show `N` rows, 0 for all")
 	f.StringVar(&top.sort, "sort", "self", "sort by self or cum")
-	f.StringVar(&top.by, "by", "", "group by `what` instead of by function: comm, pid or mapping")
+	f.StringVar(&top.by, "by", "", "group by `what` instead of by function: comm, pid, tid, cpu, mapping, event, or another label of the profile")
+	f.BoolVar(&top.tree, "tree", false, "show the tree of calls")
+	f.BoolVar(&top.reverse, "reverse", false, "show the tree from the functions up to their callers")
+	f.Float64Var(&top.min, "min", 0.5, "leave out of the tree what has less than this share, in `percent`")
 	f.BoolVar(&top.wide, "wide", false, "do not cut lines to the width of the terminal")
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
 	info.flags(c)
@@ -69,21 +102,30 @@ default; - is standard input.`,
 	return c
 }
 
-// renderTop writes the table of one event.
+// renderTop writes the table of one event, or its tree.
 func renderTop(w io.Writer, p *profile, o topOptions) error {
-	event := p.oneEvent()
-	ro := render.TopOptions{Event: event, Column: p.weightColumn(event), Limit: o.limit, By: o.by}
-	switch o.sort {
-	case "", "self":
-	case "cum":
+	event := 0
+	if o.by != "event" {
+		event = p.oneEvent()
+	}
+	column := p.weightColumn(event)
+	width, color := 0, false
+	if w == os.Stdout {
+		color = isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""
+		if !o.wide {
+			width = terminalWidth(os.Stdout)
+		}
+	}
+	notes := p.stats.Losses()
+	if o.tree {
+		return render.TreeText(w, p.set, render.TreeTextOptions{
+			Event: event, Column: column, Reverse: o.reverse, Min: o.min / 100, Width: width, Color: color, Notes: notes,
+		})
+	}
+	ro := render.TopOptions{Event: event, Column: column, Limit: o.limit, By: o.by, Width: width, Color: color, Notes: notes}
+	if o.sort == "cum" {
 		ro.Sort = render.ByCum
-	default:
-		return usagef("--sort %q: use self or cum", o.sort)
 	}
-	if w == os.Stdout && !o.wide {
-		ro.Width = terminalWidth(os.Stdout)
-	}
-	ro.Notes = p.stats.Losses()
 	return render.Top(w, p.set, ro)
 }
 

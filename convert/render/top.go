@@ -32,8 +32,10 @@ type TopOptions struct {
 	// Width is the number of characters a line may have. Default: any.
 	Width int
 	// By groups samples by the label of this key instead of by function, or, for
-	// "mapping", by what holds the leaf. Default: by function.
-	By string
+	// "mapping", by what holds the leaf. "event" counts the samples of all events,
+	// in their first columns. Default: by function.
+	By    string
+	Color bool // escape sequences of a terminal
 	// Notes are lines for the header, such as how many records were lost.
 	Notes []string
 }
@@ -55,7 +57,14 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	}
 	b := bufio.NewWriter(w)
 	t := topTable{w: b, o: o, total: total, unit: s.Events[o.Event].Values[o.Column].Unit}
-	t.header(s, len(costs))
+	if o.By == byEvent {
+		t.unit = "samples"
+	}
+	what := "functions"
+	if o.By != "" {
+		what = "groups by " + o.By
+	}
+	t.header(s, fmt.Sprintf(" in %d %s", len(costs), what))
 	if o.Limit > 0 && len(costs) > o.Limit {
 		costs = costs[:o.Limit]
 	}
@@ -69,16 +78,13 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 // Costs returns all functions or groups, sorted as o says, ties by name, and the
 // total. Functions are told apart by name.
 func Costs(s *stacks.Set, o TopOptions) (costs []Cost, total int64, err error) {
-	if o.Event < 0 || o.Event >= len(s.Events) {
-		return nil, 0, fmt.Errorf("no event %d among %d", o.Event, len(s.Events))
-	}
-	if n := len(s.Events[o.Event].Values); o.Column < 0 || o.Column >= n {
-		return nil, 0, fmt.Errorf("no column %d among %d of event %q", o.Column, n, s.Events[o.Event].Name)
+	if err := check(s, o.Event, o.Column); err != nil {
+		return nil, 0, err
 	}
 	if o.By == "" {
 		costs, total = functionCosts(s, o)
-	} else {
-		costs, total = groupCosts(s, o)
+	} else if costs, total = groupCosts(s, o); len(costs) == 1 && costs[0].Name == noLabel {
+		return nil, 0, fmt.Errorf("no sample tells its %s", o.By)
 	}
 	slices.SortFunc(costs, func(a, b Cost) int {
 		x, y := cmp.Compare(b.Self, a.Self), cmp.Compare(b.Cum, a.Cum)
@@ -143,7 +149,11 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []Cost, total int64) {
 	at := make(map[string]int)
 	for i := range s.NumSamples() {
 		x := s.Sample(i)
-		if x.Event != o.Event {
+		column := o.Column
+		switch {
+		case o.By == byEvent:
+			column = 0
+		case x.Event != o.Event:
 			continue
 		}
 		name := groupName(s, x, o.By)
@@ -153,7 +163,7 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []Cost, total int64) {
 			at[name] = k
 			costs = append(costs, Cost{Name: name})
 		}
-		v := x.Values[o.Column]
+		v := x.Values[column]
 		costs[k].Self += v
 		costs[k].Cum += v
 		total += v
@@ -161,8 +171,19 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []Cost, total int64) {
 	return costs, total
 }
 
+// What samples are grouped by besides labels, and what those without the label
+// are called.
+const (
+	byMapping = "mapping"
+	byEvent   = "event"
+	noLabel   = "(none)"
+)
+
 func groupName(s *stacks.Set, x stacks.Sample, by string) string {
-	if by == "mapping" {
+	switch by {
+	case byEvent:
+		return s.Events[x.Event].Name
+	case byMapping:
 		if stack := s.Stack(x.Stack); len(stack) > 0 {
 			return mappingName(s, stack[0])
 		}
@@ -170,7 +191,7 @@ func groupName(s *stacks.Set, x stacks.Sample, by string) string {
 	}
 	switch l, ok := s.Label(x.Labels, by); {
 	case !ok:
-		return "(none)"
+		return noLabel
 	case l.Str != "":
 		return l.Str
 	default:
@@ -199,14 +220,15 @@ type topTable struct {
 	unit  string
 }
 
-func (t *topTable) header(s *stacks.Set, n int) {
+// header writes what is shown, how much that is, and the notes.
+func (t *topTable) header(s *stacks.Set, in string) {
 	e := s.Events[t.o.Event]
-	t.line(fmt.Sprintf("Event: %s, %s of %s", e.Name, e.Values[t.o.Column].Type, t.unit))
-	what := "functions"
-	if t.o.By != "" {
-		what = "groups by " + t.o.By
+	if t.o.By == byEvent {
+		t.line(fmt.Sprintf("Events: all, %s", t.unit))
+	} else {
+		t.line(fmt.Sprintf("Event: %s, %s of %s", e.Name, e.Values[t.o.Column].Type, t.unit))
 	}
-	t.line(fmt.Sprintf("Total: %s in %d %s", t.value(t.total), n, what))
+	t.line(fmt.Sprintf("Total: %s%s", t.value(t.total), in))
 	for _, note := range t.o.Notes {
 		t.line(note)
 	}
@@ -226,26 +248,54 @@ func (t *topTable) rows(costs []Cost) {
 	}
 	t.row("self", "self%", "cum", "cum%", "mapping", mappingWidth, last)
 	for _, c := range costs {
-		t.row(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), c.Mapping, mappingWidth, c.Name)
+		t.row(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), c.Mapping, mappingWidth, c.Name,
+			shareCell{11, c.Self}, shareCell{30, c.Cum})
 	}
 }
 
-func (t *topTable) row(self, selfShare, cum, cumShare, mapping string, mappingWidth int, name string) {
+func (t *topTable) row(self, selfShare, cum, cumShare, mapping string, mappingWidth int, name string, shares ...shareCell) {
 	l := fmt.Sprintf("%10s %7s %10s %7s  ", self, selfShare, cum, cumShare)
 	if mappingWidth > 0 {
 		l += fmt.Sprintf("%-*s  ", mappingWidth, shorten(printable(mapping), mappingWidth))
 	}
-	t.line(l + name)
+	t.line(l+name, shares...)
 }
 
-// line writes a line of at most Width characters.
-func (t *topTable) line(l string) {
+// line writes a line of at most Width characters, in which shares stand that may
+// be colored.
+func (t *topTable) line(l string, shares ...shareCell) {
 	l = printable(l)
 	if t.o.Width > 0 {
 		l = shorten(l, t.o.Width)
 	}
+	if t.o.Color {
+		for _, c := range slices.Backward(shares) {
+			if end := c.at + shareWidth; t.o.Width == 0 || end < t.o.Width {
+				l = l[:c.at] + t.colored(l[c.at:end], c.value) + l[end:]
+			}
+		}
+	}
 	t.w.WriteString(l)
 	t.w.WriteByte('\n')
+}
+
+// shareCell is where in a line the share of a value stands.
+type shareCell struct {
+	at    int // column
+	value int64
+}
+
+const shareWidth = 7
+
+// colored gives a large share the color that perf gives it.
+func (t *topTable) colored(text string, v int64) string {
+	switch share := float64(v) / float64(t.total); {
+	case share >= 0.05:
+		return "\x1b[31m" + text + "\x1b[m"
+	case share >= 0.005:
+		return "\x1b[32m" + text + "\x1b[m"
+	}
+	return text
 }
 
 // shorten cuts s to n characters, the last of which then is "…".

@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -74,15 +75,24 @@ Total: 10 in 2 groups by mapping
       self   self%        cum    cum%  mapping
          7  70.00%          7  70.00%  x
 `},
-		{TopOptions{By: "cpu"}, `
+		// Large shares are red, others worth a look green; what is cut is not colored.
+		{TopOptions{Limit: 1, Color: true}, `
 Event: cpu-clock, samples of count
-Total: 10 in 1 groups by cpu
+Total: 10 in 4 functions
 
-      self   self%        cum    cum%  cpu
-        10 100.00%         10 100.00%  (none)
+      self   self%        cum    cum%  mapping  function
+         6 RED 60.00%END          7 RED 70.00%END  several  leaf
+`},
+		{TopOptions{Limit: 1, Color: true, Width: 31}, `
+Event: cpu-clock, samples of c…
+Total: 10 in 4 functions
+
+      self   self%        cum …
+         6 RED 60.00%END          7 …
 `},
 	} {
-		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), top(t, topSet(), c.o)); diff != "" {
+		want := strings.NewReplacer("RED", "\x1b[31m", "END", "\x1b[m").Replace(strings.TrimPrefix(c.want, "\n"))
+		if diff := cmp.Diff(want, top(t, topSet(), c.o)); diff != "" {
 			t.Errorf("%+v: %s", c.o, diff)
 		}
 	}
@@ -99,6 +109,34 @@ func TestTopOfOneEvent(t *testing.T) {
 		if err != nil || total != 7 || len(got) != 1 || got[0].Self != 7 {
 			t.Errorf("by %q: %v, total %d, %v", by, got, total, err)
 		}
+	}
+}
+
+// TestTopByEvent: samples of events of different units are counted, whatever
+// event is asked for.
+func TestTopByEvent(t *testing.T) {
+	s := stacks.New(oneEvent(), stacks.Event{Name: "faults", Values: countAndTime[:1]})
+	s.Add(0, s.Intern(nil), 0, 2, 5000)
+	s.Add(1, s.Intern(nil), 0, 997)
+	want := `
+Events: all, samples
+Total: 999 in 2 groups by event
+
+      self   self%        cum    cum%  event
+       997 RED 99.80%END        997 RED 99.80%END  faults
+         2   0.20%          2   0.20%  cpu-clock
+`
+	want = strings.NewReplacer("RED", "\x1b[31m", "END", "\x1b[m").Replace(want[1:])
+	if diff := cmp.Diff(want, top(t, s, TopOptions{By: "event", Column: 1, Color: true})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTopByNothing: a label that no sample has is a mistake.
+func TestTopByNothing(t *testing.T) {
+	err := Top(io.Discard, topSet(), TopOptions{By: "cpu"})
+	if err == nil || !strings.Contains(err.Error(), "no sample tells its cpu") {
+		t.Error(err)
 	}
 }
 
