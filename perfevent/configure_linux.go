@@ -43,7 +43,7 @@ const (
 func (e Event) Configured(s Sampling) Event {
 	a := &e.Attr
 	a.Flags |= abi.FlagDisabled | abi.FlagSampleIDAll
-	if s.Inherit {
+	if s.Inherit && !e.alone {
 		a.Flags |= abi.FlagInherit
 	}
 	if s.EnableOnExec {

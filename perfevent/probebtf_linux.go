@@ -36,7 +36,7 @@ func namedArguments(p Probe) (string, error) {
 		}
 		if proto == nil {
 			var err error
-			if proto, err = kernelProto(p.Symbol); err != nil {
+			if proto, err = kernelProto(p); err != nil {
 				return "", err
 			}
 		}
@@ -49,24 +49,51 @@ func namedArguments(p Probe) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// kernelProto is the type of a function of the kernel itself.
-func kernelProto(name string) (*btf.FuncProto, error) {
-	spec, err := btf.LoadKernelSpec()
+// kernelProto is the type of the function that p stands in, of the kernel itself
+// or of a module.
+func kernelProto(p Probe) (*btf.FuncProto, error) {
+	spec, err := kernelTypes(p.Module)
 	if err != nil {
-		return nil, fmt.Errorf("types of the kernel (needs CONFIG_DEBUG_INFO_BTF): %w", err)
+		return nil, err
 	}
 	var fn *btf.Func
-	if err := spec.TypeByName(name, &fn); err != nil {
+	err = spec.TypeByName(p.Symbol, &fn)
+	if errors.Is(err, btf.ErrNotFound) && p.Module == "" {
+		if funcs, ferr := new(Resolver).kernelFuncs(); ferr == nil {
+			if found := funcs.named(p.Symbol, ""); len(found) == 1 && found[0].module != "" {
+				p.Module = found[0].module
+				return kernelProto(p)
+			}
+		}
+	}
+	if err != nil {
 		if errors.Is(err, btf.ErrNotFound) {
 			err = os.ErrNotExist
 		}
-		return nil, fmt.Errorf("the kernel does not describe the arguments of %s: write $arg1, $arg2: %w", name, err)
+		return nil, fmt.Errorf("the kernel does not describe the arguments of %s: write $arg1, $arg2: %w", p.Symbol, err)
 	}
 	proto, ok := fn.Type.(*btf.FuncProto)
 	if !ok {
-		return nil, fmt.Errorf("the kernel describes %s as %v: %w", name, fn.Type, os.ErrInvalid)
+		return nil, fmt.Errorf("the kernel describes %s as %v: %w", p.Symbol, fn.Type, os.ErrInvalid)
 	}
 	return proto, nil
+}
+
+// kernelTypes are those of /sys/kernel/btf: of vmlinux, and of a module if it is
+// given.
+func kernelTypes(module string) (*btf.Spec, error) {
+	if module == "" {
+		spec, err := btf.LoadKernelSpec()
+		if err != nil {
+			return nil, fmt.Errorf("types of the kernel (needs CONFIG_DEBUG_INFO_BTF): %w", err)
+		}
+		return spec, nil
+	}
+	spec, err := btf.LoadKernelModuleSpec(module)
+	if err != nil {
+		return nil, fmt.Errorf("types of module %s (needs CONFIG_DEBUG_INFO_BTF_MODULES): %w", module, err)
+	}
+	return spec, nil
 }
 
 // fetchOf makes a fetch argument of NAME[->MEMBER|.MEMBER]…[:TYPE]. Without a

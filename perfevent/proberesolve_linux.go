@@ -119,8 +119,20 @@ func (r *Resolver) oneProbe(ev Event) (Event, error) {
 	if tracefsOnly || r.ProbeVia == ProbeTracefs {
 		return r.tracefsProbe(ev)
 	}
-	err := r.pmuProbe(&ev)
-	return ev, err
+	if err := r.pmuProbe(&ev); err != nil || ev.target == "" || !r.Inherit {
+		return ev, err
+	}
+	if r.ProbeVia == ProbeAuto {
+		made, err := r.tracefsProbe(ev)
+		if err == nil || !errors.Is(err, os.ErrPermission) && !errors.Is(err, os.ErrNotExist) {
+			return made, err
+		}
+	}
+	// The kernel reads what config1 points to once more whenever a task passes
+	// the event on, and in the memory of that task: fork fails there.
+	ev.alone = true
+	ev.Notes = append(ev.Notes, "what a recorded task starts is not recorded: a probe of the "+probePMUName(p)+" PMU is not passed on")
+	return ev, nil
 }
 
 // atEntry reports whether p stands at the first instruction of a function.
@@ -146,9 +158,9 @@ func (r *Resolver) atEntry(p Probe) bool {
 // probePMU finds the number of the PMU for ev's probe. A kernel that has none
 // has no such probes in tracefs either.
 func (r *Resolver) probePMU(ev *Event) (err error) {
-	pmu, what := "kprobe", "CONFIG_KPROBE_EVENTS"
-	if ev.Source.Probe.isUser() {
-		pmu, what = "uprobe", "CONFIG_UPROBE_EVENTS"
+	pmu, what := probePMUName(ev.Source.Probe), "CONFIG_KPROBE_EVENTS"
+	if pmu == "uprobe" {
+		what = "CONFIG_UPROBE_EVENTS"
 	}
 	if ev.Attr.Type, err = r.PMUType(pmu); errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("this kernel has no %s PMU (%s): %w", pmu, what, ErrNotSupported)
@@ -156,15 +168,20 @@ func (r *Resolver) probePMU(ev *Event) (err error) {
 	return err
 }
 
+func probePMUName(p Probe) string {
+	if p.isUser() {
+		return "uprobe"
+	}
+	return "kprobe"
+}
+
 // pmuProbe fills in the rest of the attribute of a probe for the kprobe and
 // uprobe PMUs (kernel/events/core.c, perf_kprobe_event_init and its uprobe
 // twin): config1 points to the function or path, config2 is the offset, or the
 // address when there is no function; one bit of config asks for the return.
 func (r *Resolver) pmuProbe(ev *Event) (err error) {
-	p, pmu := ev.Source.Probe, "kprobe"
-	if p.User {
-		pmu = "uprobe"
-	}
+	p := ev.Source.Probe
+	pmu := probePMUName(p)
 	if p.Return {
 		b, err := os.ReadFile(r.pmuPath(pmu, "format", "retprobe"))
 		if err != nil {
@@ -178,6 +195,12 @@ func (r *Resolver) pmuProbe(ev *Event) (err error) {
 		ev.target, ev.Attr.Config2 = p.Symbol, p.Addr+p.Off
 		if p.Module != "" {
 			ev.target = p.Module + ":" + p.Symbol
+		}
+		// An address needs no pointer.
+		if funcs, err := r.kernelFuncs(); r.Inherit && p.Symbol != "" && err == nil {
+			if found := funcs.named(p.Symbol, p.Module); len(found) == 1 && found[0].addr != 0 {
+				ev.target, ev.Attr.Config2 = "", found[0].addr+p.Off
+			}
 		}
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 type ProbeVia uint8
 
 const (
-	// ProbeAuto: through the PMU, but for what only tracefs can: fetch arguments
-	// and the kernel's own definitions.
+	// ProbeAuto: through the PMU, but for what only tracefs can: fetch arguments,
+	// the kernel's own definitions, and user probes that are inherited.
 	ProbeAuto ProbeVia = iota
 
 	// ProbePMU: each counter is a probe of its own, gone with its file

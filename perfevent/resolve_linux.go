@@ -22,6 +22,7 @@ type Event struct {
 	target string
 
 	entry bool // a probe at the first instruction of a function
+	alone bool // cannot be inherited
 }
 
 // Resolver looks events up on this machine. The zero value is ready for use.
@@ -30,6 +31,7 @@ type Resolver struct {
 	Sysfs        string   // where sysfs is; "/sys" when empty
 	MountTracefs bool     // mount tracefs when a tracepoint is asked for and it is not mounted
 	ProbeVia     ProbeVia // how probes are made
+	Inherit      bool     // the events are to be inherited, see Sampling
 	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
 
 	fs     *tracefs.FS

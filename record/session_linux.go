@@ -70,7 +70,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 		return nil, err
 	}
 	s.removeLeftovers()
-	s.resolver.ProbeVia = s.probeVia()
+	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.tasks()
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,23 +11,28 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// TestLiveUprobeHits counts calls of the C library's write in dd, which makes one
-// for each block and as many others whatever the number of blocks.
-func TestLiveUprobeHits(t *testing.T) {
-	libc := ""
-	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("dd"), func() string {
+// cLibrary needs the C library, and says where it is.
+func cLibrary(path *string) livetest.Need {
+	return func() string {
 		for _, glob := range []string{"/lib/*/libc.so.6", "/lib64/libc.so.6"} {
 			if found, err := filepath.Glob(glob); err == nil && len(found) > 0 {
-				libc = found[0]
+				*path = found[0]
 				return ""
 			}
 		}
 		return "libc.so.6"
-	})
+	}
+}
+
+// TestLiveUprobeHits counts calls of the C library's write in dd, which makes one
+// for each block and as many others whatever the number of blocks.
+func TestLiveUprobeHits(t *testing.T) {
+	var libc string
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("dd"), cLibrary(&libc))
 	later := laterInstruction(t, "uprobe:"+libc+":write")
 	for _, via := range []perfevent.ProbeVia{perfevent.ProbePMU, perfevent.ProbeTracefs} {
 		for _, event := range []string{"uprobe:" + libc + ":write", "uprobe:" + libc + ":write" + later, "uretprobe:" + libc + ":write"} {
-			none, some := writesOfDD(t, event, via, "count=0"), writesOfDD(t, event, via, "count=100")
+			none, some := hitsOf(t, event, via, copyBlocks("0")...), hitsOf(t, event, via, copyBlocks("100")...)
 			if some-none != 100 {
 				t.Errorf("%s via %d: %d hits for 100 blocks, %d for none", event, via, some, none)
 			}
@@ -50,10 +56,37 @@ func laterInstruction(t *testing.T, event string) string {
 	return ""
 }
 
-// writesOfDD records an event while dd runs.
-func writesOfDD(t *testing.T, event string, via perfevent.ProbeVia, count string) uint64 {
+// TestLiveUprobeOfChildren: a probe follows what the target starts, or kprof says
+// that it does not. The kernel cannot pass a uprobe of the PMU on: to try makes
+// fork fail.
+func TestLiveUprobeOfChildren(t *testing.T) {
+	var libc string
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("dd"), livetest.Program("sh"), cLibrary(&libc))
+	event := "uprobe:" + libc + ":write"
+	child := func(count string) []string {
+		return []string{"sh", "-c", strings.Join(copyBlocks(count), " ") + " && :"}
+	}
+	if none, some := hitsOf(t, event, perfevent.ProbeAuto, child("0")...), hitsOf(t, event, perfevent.ProbeAuto, child("100")...); some-none != 100 {
+		t.Errorf("%d hits for 100 blocks, %d for none", some, none)
+	}
+	hitsOf(t, event, perfevent.ProbePMU, child("1")...)
+	s := open(t, Options{Specs: specs(t, event), Target: Target{TIDs: []int{os.Getpid()}}, ProbeVia: perfevent.ProbePMU})
+	if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "what a recorded task starts is not recorded") {
+		t.Errorf("%q", notes)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func copyBlocks(count string) []string {
+	return []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none", "count=" + count}
+}
+
+// hitsOf records an event while a command runs, which must succeed.
+func hitsOf(t *testing.T, event string, via perfevent.ProbeVia, command ...string) uint64 {
 	t.Helper()
-	c, err := Launch([]string{"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none", count}, LaunchOptions{})
+	c, err := Launch(command, LaunchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

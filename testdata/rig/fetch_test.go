@@ -1,0 +1,139 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestGuestFetch fetches the same arguments by every type that the kernel has, and
+// by what a probe can see besides them.
+func TestGuestFetch(t *testing.T) {
+	guest(t)
+	file := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// AT_FDCWD is -100, 0xffffff9c. struct open_how has flags, mode and resolve.
+	fetch := []struct{ arg, want string }{
+		{"a=$arg1:s8", "a=(-100|156)"}, // perf 6.1 leaves signs out of numbers this small
+		{"b=$arg1:u8", "b=156"},
+		{"c=$arg1:x8", "c=0x9c"},
+		{"d=$arg1:s16", "d=(-100|65436)"},
+		{"e=$arg1:u16", "e=65436"},
+		{"f=$arg1:x16", "f=0xff9c"},
+		{"g=$arg1:s32", "g=-100"},
+		{"h=$arg1:u32", "h=4294967196"},
+		{"i=$arg1:x32", "i=0xffffff9c"},
+		{"j=+0($arg3):u64", "j=[0-9]+"},
+		{"k=+8($arg3):s64", "k=0"},
+		{"l=+8($arg3):x64", "l=0x0"},
+		// Four bits of 0x9c, from bit 4 on.
+		{"m=$arg1:b4@4/32", "m=9"},
+		{"n=+8($arg3):x64[2]", `n=\{0x0,0x0\}`},
+		{"o=+0($arg2):ustring", `o="` + regexp.QuoteMeta(file) + `"`},
+		{"p=+u5($arg2):string", `p="` + regexp.QuoteMeta(file[5:]) + `"`},
+		{"u=+u0($arg2):x32", "u=0x706d742f"}, // "/tmp"
+		{`q=\42:u8`, "q=42"},
+		{"r=$comm", `r="cat"`},
+		{"s=$stack2:x64", "s=0x[0-9a-f]+"},
+		{"t=$stack:x64", "t=0x[0-9a-f]+"},
+	}
+	var args, wants []string
+	for _, f := range fetch {
+		args, wants = append(args, f.arg), append(wants, f.want)
+	}
+	record(t, "fetch", []want{{1, `kprobe:do_sys_openat2: \([0-9a-f]+\) ` + strings.Join(wants, " ") + `$`}},
+		"-e", "kprobe:do_sys_openat2 "+strings.Join(args, " "), "--", "cat", file)
+
+	// The caller as a symbol; what lies at a symbol. Symbols of data are listed
+	// by x86 kernels only (KALLSYMS_ALL).
+	caller, at, is := "$stack0", "@linux_banner:string", `"Linux version `
+	if runtime.GOARCH == "arm64" {
+		caller, at, is = "%x30", "@vfs_write:x32", "0x[0-9a-f]+"
+	}
+	record(t, "symbols", []want{{100, `kprobe:write_null: \([0-9a-f]+\) from=\S+ at=` + is}},
+		append([]string{"-e", fmt.Sprintf("kprobe:write_null from=%s:symbol at=%s", caller, at), "--"}, dd...)...)
+}
+
+// TestGuestAuto: a probe on the whole machine is one for each CPU up to four, and
+// one in tracefs beyond; the kernel counts misses of the latter.
+func TestGuestAuto(t *testing.T) {
+	guest(t)
+	misses := "unknown"
+	if runtime.NumCPU() > 4 {
+		misses = "0"
+	}
+	said := record(t, "auto", []want{{100, `^dd .*kprobe:write_null:`}}, append([]string{"-a", "-e", "kprobe:write_null", "--"}, dd...)...)
+	if want := "kprobe:write_null: 100 hits, 100 samples, 0 lost, misses " + misses; !strings.Contains(said, want) {
+		t.Errorf("%d CPUs: want %q in\n%s", runtime.NumCPU(), want, said)
+	}
+}
+
+// loadLoop loads the module loop, for the time of the test.
+func loadLoop(t *testing.T) {
+	t.Helper()
+	found, err := filepath.Glob("/modules/loop.ko*")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("modules %q: %v", found, err)
+	}
+	f, err := os.Open(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	flags := 0
+	if filepath.Ext(f.Name()) != ".ko" {
+		flags = unix.MODULE_INIT_COMPRESSED_FILE
+	}
+	if err := unix.FinitModule(int(f.Fd()), "", flags); err != nil && !errors.Is(err, unix.EEXIST) {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.DeleteModule("loop", 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGuestModule probes a function of a module that has been loaded, with its
+// arguments by name, which /sys/kernel/btf/loop knows.
+func TestGuestModule(t *testing.T) {
+	guest(t)
+	loadLoop(t)
+	// Each losetup asks once for a free device: LOOP_CTL_GET_FREE, 0x4c82.
+	ask := []string{"--", "sh", "-c", "for i in 1 2 3 4 5; do losetup -f; done"}
+	for _, place := range []string{"loop:loop_control_ioctl", "loop_control_ioctl"} {
+		record(t, "module-"+strings.ReplaceAll(place, ":", "-"), []want{{5, `^losetup .*kprobe:` + place + `: \([0-9a-f]+\) cmd=19586 parm=0x[0-9a-f]+$`}},
+			append([]string{"-e", "kprobe:" + place + " cmd parm:x64"}, ask...)...)
+	}
+	for _, via := range []string{"pmu", "tracefs"} {
+		said := record(t, "module-"+via, []want{{5, `^losetup .*kprobe:loop:loop_control_ioctl:`}, {5, `^losetup .*kretprobe:loop:loop_control_ioctl:`}},
+			append([]string{"--probe-via", via, "-e", "kprobe:loop:loop_control_ioctl,kretprobe:loop:loop_control_ioctl"}, ask...)...)
+		for _, e := range []string{"kprobe", "kretprobe"} {
+			if want := e + ":loop:loop_control_ioctl: 5 hits, 5 samples, 0 lost"; !strings.Contains(said, want) {
+				t.Errorf("want %q in\n%s", want, said)
+			}
+		}
+	}
+	code, folded, said := kprof(t, append([]string{"record", "-q", "-e", "kprobe:loop:loop_control_ioctl", "-o", "-", "-f", "folded"}, ask...)...)
+	if code != 0 || !regexp.MustCompile(`(?m)^losetup;.*sys_ioctl;loop_control_ioctl 5$`).MatchString(folded) {
+		t.Errorf("exit code %d: %s%s", code, folded, said)
+	}
+	for _, tt := range []struct{ event, want string }{
+		{"kprobe:loop:vfs_read", "no such function"},
+		{"kprobe:nosuch:loop_control_ioctl", "no such function"},
+		{"kprobe:loop:loop_control_ioctl nosuch", "there are: file, cmd, parm"},
+	} {
+		if code, _, said := kprof(t, "record", "-e", tt.event, "--", "true"); code != 1 || !strings.Contains(said, tt.want) {
+			t.Errorf("%s: exit code %d, want %q in\n%s", tt.event, code, tt.want, said)
+		}
+	}
+}
