@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"kprof/convert/pprof"
 	"kprof/convert/render/browsertest"
 	"kprof/convert/stacks"
 )
@@ -153,23 +151,25 @@ func TestSVGDrawn(t *testing.T) {
 	s := graphOf(3000, 1)
 	file := svgFile(t, svg(t, s, SVGOptions{Title: "Frames & names"}))
 	inverted := svgFile(t, svg(t, s, SVGOptions{Inverted: true, Reverse: true, Width: 900, Color: ColorName}))
+	p := browsertest.OpenFile(t, file, browsertest.View{})
 	for _, test := range []struct {
-		name string
-		file string
-		v    browsertest.View
+		name  string
+		file  string
+		v     browsertest.View
+		width float64
 	}{
-		{"wide", file, browsertest.View{Width: 1600, Height: 900}},
-		{"wide-dark", file, browsertest.View{Width: 1600, Height: 900, Dark: true}},
-		{"narrow", file, browsertest.View{Width: 400, Height: 800}},
-		{"narrow-dark", file, browsertest.View{Width: 400, Height: 800, Dark: true}},
-		{"inverted", inverted, browsertest.View{Width: 1000, Height: 900}},
+		{"wide", file, browsertest.View{Width: 1600, Height: 900}, 1580},
+		{"wide-dark", file, browsertest.View{Width: 1600, Height: 900, Dark: true}, 1580},
+		{"narrow", file, browsertest.View{Width: 400, Height: 800}, 392},
+		{"narrow-dark", file, browsertest.View{Width: 400, Height: 800, Dark: true}, 392},
+		{"inverted", inverted, browsertest.View{Width: 1000, Height: 900}, 880},
 	} {
-		p := browsertest.OpenFile(t, test.file, test.v)
-		d := drawnIn(p, ".graph")
-		want := map[string]float64{"wide": 1580, "wide-dark": 1580, "narrow": 392, "narrow-dark": 392, "inverted": 880}[test.name]
-		if d.Width != want {
-			t.Errorf("%s: the graph is %v pixels wide, not %v", test.name, d.Width, want)
+		p.View(test.v)
+		if test.file != file {
+			p.Go(browsertest.FileURL(t, test.file))
 		}
+		p.Wait(fmt.Sprintf("document.querySelector('.graph').getAttribute('width') == %v", test.width))
+		d := drawnIn(p, ".graph")
 		d.check(t, test.name == "inverted")
 		if w := browsertest.Eval[int64](p, "document.documentElement.scrollWidth"); w > test.v.Width {
 			t.Errorf("%s: the page is %d pixels wide", test.name, w)
@@ -316,10 +316,13 @@ func TestSVGKeyboard(t *testing.T) {
 // TestSVGSearch: the share of each function is the cumulative one of pprof.
 func TestSVGSearch(t *testing.T) {
 	s := graphOf(2000, 2)
-	p := browsertest.OpenFile(t, svgFile(t, svg(t, s, SVGOptions{Column: 1, MinWidth: -1})), browsertest.View{})
-	for name, share := range pprofShares(t, s) {
-		if got := svgSearch(p, "^"+regexp.QuoteMeta(name)+"$"); got != fmt.Sprintf("%.2f%% matched", share) {
-			t.Errorf("%s: %s, where pprof has %v%%", name, got, share)
+	p := browsertest.OpenFile(t, svgFile(t, svg(t, s, SVGOptions{MinWidth: -1})), browsertest.View{})
+	total := s.Totals(0)[0]
+	for name, selfAndCum := range pprofTop(t, s) {
+		name = strings.TrimSuffix(name, " (inline)")
+		want := fmt.Sprintf("%.2f%% matched", 100*float64(selfAndCum[1])/float64(total))
+		if got := svgSearch(p, "^"+regexp.QuoteMeta(name)+"$"); got != want {
+			t.Errorf("%s: %s, where pprof has %d of %d, %s", name, got, selfAndCum[1], total, want)
 		}
 	}
 	if got := svgSearch(p, "f1"); got == "" || browsertest.Eval[int](p, "document.querySelectorAll('path.found').length") == 0 {
@@ -332,43 +335,6 @@ func TestSVGSearch(t *testing.T) {
 	if got := svgSearch(p, ""); got != "" || browsertest.Eval[int](p, "document.querySelectorAll('path.found').length") != 0 {
 		t.Errorf("without a pattern: %q", got)
 	}
-}
-
-// pprofShares are the cumulative shares of all functions as go tool pprof -top
-// prints them: to two digits behind the point.
-func pprofShares(t *testing.T, s *stacks.Set) map[string]float64 {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "profile.pb.gz")
-	var b bytes.Buffer
-	if err := pprof.Write(&b, s, pprof.WriteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("go", "tool", "pprof", "-top", "-cum", "-nodecount=1000", "-nodefraction=0", "-edgefraction=0", "-sample_index=cpu", file)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go tool pprof: %v\n%s", err, stderr.String())
-	}
-	// flat flat% sum% cum cum% name
-	shares := make(map[string]float64)
-	for line := range strings.Lines(string(out)) {
-		f := strings.Fields(line)
-		if len(f) < 6 || !strings.HasSuffix(f[4], "%") {
-			continue
-		}
-		name := strings.TrimSuffix(strings.Join(f[5:], " "), " (inline)")
-		if shares[name], err = strconv.ParseFloat(strings.TrimSuffix(f[4], "%"), 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(shares) < 30 {
-		t.Fatalf("pprof shows %d functions:\n%s", len(shares), out)
-	}
-	return shares
 }
 
 // TestSVGHostile: names are text, and nothing else.

@@ -105,12 +105,6 @@ func newSVGLook(d *svgDoc) svgLook {
 	t := d.tree
 	hash := nameHashes(t)
 	l := svgLook{}
-	kindOf := func(i int) int {
-		if i == 0 {
-			return int(FrameUser)
-		}
-		return int(t.Nodes[i].Kind)
-	}
 	seen := [numFrameKinds]bool{}
 	for i := range t.Nodes {
 		if i > 0 {
@@ -129,7 +123,7 @@ func newSVGLook(d *svgDoc) svgLook {
 			if i == 0 {
 				return int(FrameProcess) * shades, markNone
 			}
-			k := kindOf(i)
+			k := int(t.Nodes[i].Kind)
 			return k*shades + int(hash[t.Nodes[i].Name]%shades), k
 		}
 	case ColorName:
@@ -146,8 +140,18 @@ func newSVGLook(d *svgDoc) svgLook {
 		}
 	}
 	if l.of == nil {
-		n := uint32(len(l.colors))
-		l.of = func(i int) (int, int) { return int(hash[t.Nodes[i].Name] % n), kindOf(i) }
+		n := len(l.colors)
+		l.colors = append(l.colors, kindColors[FrameProcess])
+		l.of = func(i int) (int, int) {
+			switch k := t.Nodes[i].Kind; {
+			case i == 0:
+				return n, markNone
+			case k == FrameProcess:
+				return n, int(k)
+			default:
+				return int(hash[t.Nodes[i].Name] % uint32(n)), int(k)
+			}
+		}
 	}
 	for _, k := range []FrameKind{FrameProcess, FrameUser, FrameInlined, FrameJIT, FrameKernel, FrameModule, FrameBPF, FrameGuest, FrameUnknown} {
 		if seen[k] {
