@@ -111,8 +111,11 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 	case isText(head):
 		set, err = render.FoldedRead(in, render.FoldedReadOptions{Comm: true})
 	}
-	if set != nil || err != nil {
-		return &profile{set: set}, err
+	if err != nil {
+		return nil, err
+	}
+	if set != nil {
+		return &profile{set: set}, selectRows(set, &opts)
 	}
 	r, err := perfdata.NewReader(in)
 	if err != nil {

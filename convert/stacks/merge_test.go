@@ -16,19 +16,7 @@ func canon(s *Set) map[string]string {
 	sum := map[string][]int64{}
 	for i := range s.NumSamples() {
 		x := s.Sample(i)
-		var b strings.Builder
-		fmt.Fprintf(&b, "%v %v", s.Events[x.Event], s.Labels(x.Labels))
-		for _, l := range s.Stack(x.Stack) {
-			loc := s.Locations[l]
-			fmt.Fprintf(&b, "\n%d %#x", loc.Kind, loc.Addr)
-			if loc.Mapping >= 0 {
-				fmt.Fprintf(&b, " %+v", s.Mappings[loc.Mapping])
-			}
-			for _, y := range s.Lines(l) {
-				fmt.Fprintf(&b, " %+v:%d:%d", s.Functions[y.Function], y.Line, y.Column)
-			}
-		}
-		k := b.String()
+		k := rowText(s, x)
 		if sum[k] == nil {
 			sum[k] = make([]int64, len(x.Values))
 		}
@@ -41,6 +29,23 @@ func canon(s *Set) map[string]string {
 		m[k] = fmt.Sprint(v)
 	}
 	return m
+}
+
+// rowText is what a row says, but for its values.
+func rowText(s *Set, x Sample) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v %v", s.Events[x.Event], s.Labels(x.Labels))
+	for _, l := range s.Stack(x.Stack) {
+		loc := s.Locations[l]
+		fmt.Fprintf(&b, "\n%d %#x", loc.Kind, loc.Addr)
+		if loc.Mapping >= 0 {
+			fmt.Fprintf(&b, " %+v", s.Mappings[loc.Mapping])
+		}
+		for _, y := range s.Lines(l) {
+			fmt.Fprintf(&b, " %+v:%d:%d", s.Functions[y.Function], y.Line, y.Column)
+		}
+	}
+	return b.String()
 }
 
 // random makes a small Set in which different seeds have much in common.
