@@ -19,6 +19,7 @@ type Missing struct {
 	Locations int // how many of the mapping
 	Unnamed   int // how many of these have no name
 	Err       error
+	Debug     error // why lines and inlined functions that were asked for are missing
 }
 
 // Name fills in the functions of all locations of a Set, each location once. It
@@ -60,8 +61,16 @@ func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Mi
 	}
 	for i, err := range errs {
 		m := jobs[i].index
+		missed := Missing{Mapping: m, Locations: len(jobs[i].addrs), Unnamed: unnamed[m], Err: err}
+		var e *symbolize.Error
+		if errors.As(err, &e) {
+			missed.Debug = e.Debug
+			if e.Err == nil {
+				missed.Err = nil
+			}
+		}
 		if err != nil || unnamed[m] > 0 {
-			missing = append(missing, Missing{Mapping: m, Locations: len(jobs[i].addrs), Unnamed: unnamed[m], Err: err})
+			missing = append(missing, missed)
 		}
 	}
 	return missing, nil
@@ -161,10 +170,14 @@ func (m *Missing) Reason() string {
 		return "no symbol covers the address"
 	case !errors.As(m.Err, &e):
 		return m.Err.Error()
-	case errors.Is(e, fs.ErrNotExist) && e.Mapping.Kind == symbolize.Anon:
-		return "code made at run time, and the process left no perf-PID.map and no jitdump"
-	case errors.Is(e, fs.ErrNotExist):
-		return "the file is not there any more"
+	case !errors.Is(e, fs.ErrNotExist):
+		return e.Err.Error()
 	}
-	return e.Err.Error()
+	switch e.Mapping.Kind {
+	case symbolize.Anon:
+		return "code made at run time, and the process left no perf-PID.map and no jitdump"
+	case symbolize.Kernel, symbolize.Module:
+		return e.Err.Error()
+	}
+	return "the file is not there any more"
 }

@@ -33,16 +33,21 @@ var (
 	ErrNoSymbols = errors.New("no symbols for this kind of mapping")
 )
 
-// An Error says why names of a mapping are missing.
+// An Error says why names of a mapping are missing, or lines and inlined
+// functions.
 type Error struct {
 	Mapping Mapping
-	Err     error
+	Err     error // nil if all have names
+	Debug   error // nil if all have lines, or none are wanted
 }
 
 func (e *Error) Error() string {
 	name := e.Mapping.Path
 	if name == "" {
 		name = e.Mapping.Kind.String()
+	}
+	if e.Err == nil {
+		return fmt.Sprintf("lines of %s: %v", name, e.Debug)
 	}
 	return fmt.Sprintf("symbols of %s: %v", name, e.Err)
 }

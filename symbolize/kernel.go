@@ -97,6 +97,7 @@ func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
 	if len(t.names) == 0 && t.file == nil {
 		return nil, moreTelling(err, more)
 	}
+	t.why = more
 	if names != nil {
 		return t, err
 	}
@@ -206,6 +207,14 @@ type kernelTable struct {
 	moved  uint64       // to add to an address to find it in file
 	byFile bool         // file has names too
 	inline bool
+	why    error // there is no file
+}
+
+func (t kernelTable) debugErr() error {
+	if t.file == nil {
+		return t.why
+	}
+	return t.file.DebugErr()
 }
 
 func (t kernelTable) Lookup(dst []Frame, addr uint64) []Frame {

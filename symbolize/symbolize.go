@@ -170,8 +170,9 @@ func (s *Symbolizer) Prefetch() {
 // VDSO mappings and run-time addresses for all others. frames has an element
 // for each address, empty where the name is not known.
 //
-// The error says why names are missing: it is an *Error, unless ctx ended. Some
-// frames may be known even so: a stripped file still names what it exports.
+// The error says why names are missing, or lines that were asked for: it is an
+// *Error, unless ctx ended. Some frames may be known even so: a stripped file
+// still names what it exports.
 func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (frames [][]Frame, err error) {
 	frames = make([][]Frame, len(addrs))
 	if len(addrs) == 0 {
@@ -185,14 +186,26 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 		return frames, &Error{Mapping: m, Err: why}
 	}
 
-	missing, err := s.lookup(ctx, table, addrs, frames)
+	unnamed, lineless, err := s.lookup(ctx, table, addrs, frames)
 	if err != nil {
 		return frames, err
 	}
-	if why != nil && missing {
-		return frames, &Error{Mapping: m, Err: why}
+	if !unnamed {
+		why = nil
+	}
+	var debug error
+	if t, ok := table.(debugTable); ok && lineless {
+		debug = t.debugErr()
+	}
+	if why != nil || debug != nil {
+		return frames, &Error{Mapping: m, Err: why, Debug: debug}
 	}
 	return frames, nil
+}
+
+// debugTable is a Table that knows lines and inlined functions, if it finds them.
+type debugTable interface {
+	debugErr() error // why it does not
 }
 
 // table returns what names m. Beside a table, the error says why it may lack
@@ -216,11 +229,12 @@ func (s *Symbolizer) table(m Mapping) (Table, error) {
 	return nil, ErrNoSymbols
 }
 
-// lookup fills in frames for each of addrs, and reports whether some have none.
+// lookup fills in frames for each of addrs, and reports whether some have none,
+// and whether some have no lines though these are wanted.
 //
 // Debug information is read by units, of which few are kept: so addresses are
 // taken in their order, by as many goroutines as there are CPUs.
-func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, frames [][]Frame) (missing bool, err error) {
+func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, frames [][]Frame) (unnamed, lineless bool, err error) {
 	const chunk = 1 << 9
 	order := make([]int, len(addrs))
 	for i := range order {
@@ -234,9 +248,9 @@ func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, fr
 		workers = min(runtime.GOMAXPROCS(0), (len(addrs)+chunk-1)/chunk)
 	}
 	var (
-		next    atomic.Int64
-		unnamed atomic.Bool
-		wg      sync.WaitGroup
+		next             atomic.Int64
+		noNames, noLines atomic.Bool
+		wg               sync.WaitGroup
 	)
 	work := func() {
 		var all []Frame
@@ -249,8 +263,11 @@ func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, fr
 				first := len(all)
 				all = table.Lookup(all, addrs[i])
 				frames[i] = all[first:len(all):len(all)]
-				if len(frames[i]) == 0 {
-					unnamed.Store(true)
+				switch {
+				case len(frames[i]) == 0:
+					noNames.Store(true)
+				case frames[i][0].File == "":
+					noLines.Store(true)
 				}
 			}
 		}
@@ -260,7 +277,7 @@ func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, fr
 	}
 	work()
 	wg.Wait()
-	return unnamed.Load(), ctx.Err()
+	return noNames.Load(), noLines.Load() && s.opts.debug(), ctx.Err()
 }
 
 // Close forgets everything. Frames returned stay good.
@@ -329,6 +346,13 @@ func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
 		vaddr, sym = vaddr+1, next
 	}
 	return appendNamed(dst, t.file, vaddr, t.inline, sym, t.demangle)
+}
+
+func (t *fileTable) debugErr() error {
+	if t.jit != nil {
+		return nil
+	}
+	return t.file.DebugErr()
 }
 
 // sigreturns are the functions to which signal handlers return. Nothing calls

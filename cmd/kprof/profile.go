@@ -160,29 +160,55 @@ type missingNames struct {
 	share        float64 // of samples
 }
 
-// tellMissing tells what could not be named and why, most samples first.
-func (p *profile) tellMissing(missing []convert.Missing) {
-	shares := p.set.UnnamedShares()
-	var all []missingNames
-	for _, m := range missing {
-		u := missingNames{p.set.Mappings[m.Mapping].File, m.Reason(), shares[m.Mapping]}
-		i := slices.IndexFunc(all, func(o missingNames) bool { return o.file == u.file && o.reason == u.reason })
-		switch {
-		case u.share == 0:
-		case i >= 0:
-			all[i].share += u.share
-		default:
-			all = append(all, u)
-		}
+// missingList gathers what is missing.
+type missingList []missingNames
+
+func (l *missingList) add(file, reason string, share float64) {
+	if share == 0 {
+		return
 	}
-	slices.SortStableFunc(all, func(a, b missingNames) int { return cmp.Compare(b.share, a.share) })
-	for i, u := range all {
-		line := fmt.Sprintf("%.1f%% of samples have frames without a name in %s: %s", 100*u.share, u.file, u.reason)
+	i := slices.IndexFunc(*l, func(o missingNames) bool { return o.file == file && o.reason == reason })
+	if i < 0 {
+		*l = append(*l, missingNames{file, reason, share})
+		return
+	}
+	// A sample may have frames in several mappings of a file.
+	(*l)[i].share = min((*l)[i].share+share, 1)
+}
+
+// tell writes what is missing into the profile's comments, and the most of it as
+// messages, most samples first.
+func (l missingList) tell(p *profile, what string) {
+	slices.SortStableFunc(l, func(a, b missingNames) int { return cmp.Compare(b.share, a.share) })
+	hidden := 0
+	for i, u := range l {
+		line := fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*u.share, what, u.file, u.reason)
 		if i < shownMissing && u.share >= leastShown {
 			messagef("%s", line)
+		} else if u.share >= leastShown {
+			hidden++
 		}
 		p.set.Comments = append(p.set.Comments, line)
 	}
+	if hidden > 0 {
+		messagef("and %d more files with frames without %s: see the comments of a profile (-o FILE.pb.gz)", hidden, what)
+	}
+}
+
+// tellMissing tells what could not be named and why, and what has no lines though
+// these were asked for.
+func (p *profile) tellMissing(missing []convert.Missing) {
+	var names, lines missingList
+	unnamed, lineless := p.set.UnnamedShares(), p.set.LinelessShares()
+	for _, m := range missing {
+		file := p.set.Mappings[m.Mapping].File
+		names.add(file, m.Reason(), unnamed[m.Mapping])
+		if m.Debug != nil {
+			lines.add(file, m.Debug.Error(), lineless[m.Mapping])
+		}
+	}
+	names.tell(p, "a name")
+	lines.tell(p, "lines")
 }
 
 // describe writes into the profile's comments what the recording says of itself.

@@ -28,9 +28,14 @@ func TestUnnamedShares(t *testing.T) {
 	named, in, also := s.AddLocation(x, 1, 0), s.AddLocation(x, 2, 0), s.AddLocation(x, 3, 0)
 	s.AddLocation(y, 1, 0)
 	s.SetLines(named, Line{Function: s.AddFunction(Function{Name: "f"})})
-	s.Add(0, s.Intern([]uint32{named}), 0, 1, 0)
+	lined := s.AddLocation(y, 2, 0)
+	s.SetLines(lined, Line{Function: s.AddFunction(Function{Name: "g", File: "g.c"})})
+	s.Add(0, s.Intern([]uint32{named, lined}), 0, 1, 0)
 	s.Add(0, s.Intern([]uint32{in, also, named}), 0, 3, 0)
 	if diff := cmp.Diff([]float64{0.75, 0}, s.UnnamedShares()); diff != "" {
 		t.Error(diff)
+	}
+	if diff := cmp.Diff([]float64{1, 0}, s.LinelessShares()); diff != "" {
+		t.Error("without lines: ", diff)
 	}
 }

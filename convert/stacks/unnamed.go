@@ -4,6 +4,20 @@ package stacks
 // a frame in it whose function is not known. A sample is counted for each
 // mapping once.
 func (s *Set) UnnamedShares() []float64 {
+	return s.shares(func(l *Location) bool { return l.lines == 0 })
+}
+
+// LinelessShares is UnnamedShares for frames whose function is known, and not its
+// source file.
+func (s *Set) LinelessShares() []float64 {
+	return s.shares(func(l *Location) bool {
+		return l.lines != 0 && s.Functions[s.lines[l.line].Function].File == ""
+	})
+}
+
+// shares returns for each mapping the share of samples that have a frame in it for
+// which is holds.
+func (s *Set) shares(is func(*Location) bool) []float64 {
 	shares := make([]float64, len(s.Mappings))
 	samples := make([]float64, s.NumStacks())
 	var total float64
@@ -13,7 +27,7 @@ func (s *Set) UnnamedShares() []float64 {
 			total += float64(row.Values[0])
 		}
 	}
-	in, any := s.unnamedIn()
+	in, any := s.mappingsOf(is)
 	if total == 0 || !any {
 		return shares
 	}
@@ -32,14 +46,14 @@ func (s *Set) UnnamedShares() []float64 {
 	return shares
 }
 
-// unnamedIn returns for each location its mapping if it lies in one that does
-// not know its function, else NoMapping, and whether there is any: a table small
-// enough to stay in a CPU's cache while all stacks pass by.
-func (s *Set) unnamedIn() (in []int32, any bool) {
+// mappingsOf returns for each location its mapping if it lies in one and is holds,
+// else NoMapping, and whether there is any: a table small enough to stay in a CPU's
+// cache while all stacks pass by.
+func (s *Set) mappingsOf(is func(*Location) bool) (in []int32, any bool) {
 	in = make([]int32, len(s.Locations))
 	for i := range s.Locations {
 		in[i] = NoMapping
-		if l := &s.Locations[i]; l.lines == 0 && l.Mapping >= 0 {
+		if l := &s.Locations[i]; l.Mapping >= 0 && is(l) {
 			in[i], any = l.Mapping, true
 		}
 	}

@@ -2,8 +2,10 @@ package elfsym
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -19,8 +21,20 @@ func (f *File) openDebug(use func(*elf.File) bool) *separateFile {
 		return nil
 	}
 	good := func(e *elf.File) bool { return bytes.Equal(buildID(e), f.buildID) && use(e) }
-	if found := f.openFirst(f.debugPaths(), good); found != nil || f.opts.Fetch == nil {
-		return found
+	for _, path := range f.debugPaths() {
+		found := f.openFirst([]string{path}, func(e *elf.File) bool {
+			if id := buildID(e); !bytes.Equal(id, f.buildID) {
+				f.refused = cmp.Or(f.refused, error(&otherBuild{path, id}))
+				return false
+			}
+			return use(e)
+		})
+		if found != nil {
+			return found
+		}
+	}
+	if f.opts.Fetch == nil {
+		return nil
 	}
 	file, path, err := f.opts.Fetch(f.buildID)
 	if err != nil {
@@ -41,6 +55,28 @@ func (f *File) debugPaths() []string {
 		}
 	}
 	return paths
+}
+
+// otherBuild reports a debug file that belongs to another build of a file.
+type otherBuild struct {
+	path string
+	id   []byte
+}
+
+func (e *otherBuild) Error() string {
+	if len(e.id) == 0 {
+		return fmt.Sprintf("debug file %s has no build id", e.path)
+	}
+	return fmt.Sprintf("debug file %s is of another build, %x", e.path, e.id)
+}
+
+// without returns an error that something is missing, with the debug file that
+// would have had it if that was refused.
+func (f *File) without(missing error) error {
+	if f.refused == nil {
+		return missing
+	}
+	return fmt.Errorf("%w: %w", missing, f.refused)
 }
 
 func (f *File) debugDirs() []string {

@@ -67,8 +67,11 @@ func (f *File) appendDebug(dst []Function, vaddr uint64, inline bool) []Function
 
 // DebugErr says why there are no inlined frames or lines, or fewer than there
 // should be: ErrNoDebugInfo, or what is wrong with it as far as it was looked
-// at.
+// at. It is nil without Options.DWARF.
 func (f *File) DebugErr() error {
+	if !f.opts.DWARF {
+		return nil
+	}
 	d := f.openedDebug()
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -129,7 +132,7 @@ func (f *File) openDebugInfo() error {
 	default:
 		f.Load() // opens the debug file; its error is the caller's to ask for
 		if f.separate == nil || !hasDebugInfo(f.separate.elf) {
-			return ErrNoDebugInfo
+			return f.without(ErrNoDebugInfo)
 		}
 		im = newImage(f.separate.elf, f.separate.file, f.separate.path)
 	}

@@ -370,6 +370,9 @@ func TestDebugFile(t *testing.T) {
 			if found := err == nil; found != test.found {
 				t.Errorf("Load: %v, want symbols: %v", err, test.found)
 			}
+			if refused := err != nil && strings.Contains(err.Error(), ".debug is of another build, "); refused != (test.name == "of another build") || err != nil && !errors.Is(err, ErrStripped) {
+				t.Errorf("Load: %v, want to be told of a debug file that was refused", err)
+			}
 			if !test.found {
 				return
 			}

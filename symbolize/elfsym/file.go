@@ -77,6 +77,7 @@ type File struct {
 	loadOnce sync.Once
 	table    *table        // never nil once loaded
 	separate *separateFile // open debug file, nil if none is needed
+	refused  error         // why not the first one found
 	loadErr  error
 
 	debug debugInfo

@@ -2,7 +2,6 @@ package elfsym
 
 import (
 	"bytes"
-	"debug/elf"
 	"iter"
 )
 
@@ -30,12 +29,8 @@ func (f *File) Mentions(names []string) (mentioned map[string]bool, ok bool) {
 	if f.separate != nil {
 		e = f.separate.elf
 	}
-	sec := e.Section(".debug_str")
-	if sec == nil || sec.Type == elf.SHT_NOBITS {
-		return nil, false
-	}
-	data, err := sectionData(sec, maxTable)
-	if err != nil {
+	data, err := newImage(e, nil, f.path).debugSection("str")
+	if err != nil || data == nil {
 		return nil, false
 	}
 	mentioned = make(map[string]bool)

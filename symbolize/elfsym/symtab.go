@@ -137,7 +137,7 @@ func load(f *File) (*table, error) {
 	}
 	if symtab == nil && t.golang == nil {
 		// What .dynsym names may be a small part of all functions.
-		return t, ErrStripped
+		return t, f.without(ErrStripped)
 	}
 	return t, nil
 }
