@@ -157,6 +157,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	rootComms(profiles)
 	runs, err := f.choose(profiles, perEvent)
 	if err != nil {
 		return err
@@ -295,6 +296,51 @@ func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string
 		}
 	}
 	return profiles, nil
+}
+
+// rootComms makes functions of the first frames of folded stacks, which are read
+// as comms, if all profiles are folded stacks: many do not start with a comm, and
+// then it is the same on both sides.
+func rootComms(profiles [2][]*profile) {
+	for _, p := range append(append([]*profile(nil), profiles[0]...), profiles[1]...) {
+		if p.events != nil || len(p.set.Mappings) > 0 || len(p.set.Events) != 1 || p.set.Events[0].Name != "samples" {
+			return
+		}
+	}
+	for side := range profiles {
+		for _, p := range profiles[side] {
+			p.set = commRooted(p.set)
+		}
+	}
+}
+
+// commRooted returns folded stacks with their comms as outermost frames.
+func commRooted(s *stacks.Set) *stacks.Set {
+	rooted := stacks.New(s.Events...)
+	add := func(name string) uint32 {
+		loc := rooted.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+		rooted.SetLines(loc, stacks.Line{Function: rooted.AddFunction(stacks.Function{Name: name, SystemName: name})})
+		return loc
+	}
+	for loc := range s.Locations {
+		add(s.Functions[s.Lines(uint32(loc))[0].Function].Name)
+	}
+	comms := map[string]uint32{}
+	var chain []uint32
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		chain = append(chain[:0], s.Stack(x.Stack)...)
+		if comm, ok := s.Label(x.Labels, "comm"); ok {
+			loc, known := comms[comm.Str]
+			if !known {
+				loc = add(comm.Str)
+				comms[comm.Str] = loc
+			}
+			chain = append(chain, loc)
+		}
+		rooted.Add(x.Event, rooted.Intern(chain), 0, x.Values...)
+	}
+	return rooted
 }
 
 func override(s *string, by string) {

@@ -147,7 +147,7 @@ type Result struct {
 	Value     stacks.ValueType
 	Base, New Side
 	Total     Difference // for shares all is 1
-	Functions []Function // those that changed first, largest differences first
+	Functions []Function // those that changed first: see Function.class
 	Merged    []Merged   // by name
 	Method    string     // a clause on where intervals come from
 	Tests     int        // number of differences that p-values are corrected for
@@ -309,29 +309,37 @@ func (r *Result) sides(d *data) {
 	}
 }
 
-// order sorts functions: those whose self cost changed, those whose cum did,
-// those whose cost moved, and the rest; each by the size of the difference.
-// Functions without any samples are left out.
-func (r *Result) order() {
-	class := func(f *Function) int {
-		switch {
-		case f.Verdict == Moved:
-			return 2
-		case f.Verdict == Noise:
-			return 3
-		case f.Self.Significant:
-			return 0
-		}
+// class is the group in which a function stands: those whose self cost grew, those
+// whose self cost shrank, the same for those of which only what they call changed,
+// those whose cost moved, and noise. As shares, what shrinks may only do so because
+// something else grows; so it comes after.
+func (f *Function) class() int {
+	switch {
+	case f.Verdict == Moved:
+		return 4
+	case f.Verdict == Noise:
+		return 5
+	case f.Self.Significant && f.grew():
+		return 0
+	case f.Self.Significant:
 		return 1
+	case f.grew():
+		return 2
 	}
+	return 3
+}
+
+// order sorts functions by class, then by the size of the difference. Functions
+// without any samples are left out.
+func (r *Result) order() {
 	r.Functions = slices.DeleteFunc(r.Functions, func(f Function) bool { return f.BaseCum == 0 && f.NewCum == 0 })
 	slices.SortFunc(r.Functions, func(a, b Function) int {
-		size := cmp.Compare(abs(b.Self.Diff), abs(a.Self.Diff))
+		self := cmp.Compare(abs(b.Self.Diff), abs(a.Self.Diff))
 		cum := cmp.Compare(abs(b.Cum.Diff), abs(a.Cum.Diff))
-		if class(&a) == 1 {
-			size, cum = cum, size
+		if c := a.class(); c == 2 || c == 3 {
+			self, cum = cum, self
 		}
-		return cmp.Or(cmp.Compare(class(&a), class(&b)), size, cum, strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.class(), b.class()), self, cum, strings.Compare(a.Name, b.Name))
 	})
 }
 

@@ -1,0 +1,230 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/diff"
+)
+
+func compareFolded(t *testing.T, base, new string) *diff.Result {
+	t.Helper()
+	var runs [2][]diff.Run
+	for side, text := range [...]string{base, new} {
+		s, err := FoldedRead(strings.NewReader(text), FoldedReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[side] = []diff.Run{{Name: [...]string{"old.folded", "new.folded"}[side], Set: s}}
+	}
+	r, err := diff.Compare(runs[0], runs[1], diff.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+const (
+	diffBase = "main;work;f|g 1000\nmain;work;h.isra.0 8900\nmain;idle 100\n"
+	diffNew  = "main;work;f|g 3000\nmain;work;h 6900\nmain;idle 90\nmain;late 10\n"
+)
+
+// rowOf returns the words of the line of a function, which is the last word.
+func rowOf(text, function string) []string {
+	for line := range strings.Lines(text) {
+		if w := strings.Fields(line); len(w) > 8 && w[len(w)-1] == function {
+			return w
+		}
+	}
+	return nil
+}
+
+func TestDiffTable(t *testing.T) {
+	r := compareFolded(t, diffBase, diffNew)
+	var b bytes.Buffer
+	if err := DiffTable(&b, r, DiffOptions{Noise: 10, Code: map[string]DiffCode{
+		"f|g": {Base: CodeOf{Known: true, Searched: true}, New: CodeOf{Known: true, Size: 64}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	// Shares by hand: f 1000 → 3000, h 8900 → 6900 and idle 100 → 90 of 10,000.
+	for function, want := range map[string]string{
+		"f|g":  "10.00% 30.00% +20.00% 10.00% 30.00% +20.00% more",
+		"h":    "89.00% 69.00% -20.00% 89.00% 69.00% -20.00% less",
+		"idle": "1.00% 0.90% -0.10% 1.00% 0.90% -0.10% noise",
+		"main": "0.00% 0.00% +0.00% 100.00% 100.00% +0.00% noise",
+	} {
+		row := rowOf(text, function)
+		if len(row) != 10 {
+			t.Errorf("%s: row %q in\n%s", function, row, text)
+			continue
+		}
+		got := strings.Join(append(append(row[0:3:3], row[4:7]...), row[8]), " ")
+		if got != want {
+			t.Errorf("%s: %s, want %s", function, got, want)
+		}
+	}
+	for _, want := range []string{
+		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
+		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
+		"Noise: 4 functions",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Index(text, "f|g") > strings.Index(text, " h\n") || strings.Index(text, "Noise:") < strings.Index(text, " h\n") {
+		t.Errorf("order:\n%s", text)
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Error("colour where none was asked for")
+	}
+}
+
+func TestDiffTableOfATerminal(t *testing.T) {
+	r := compareFolded(t, diffBase, diffNew)
+	for _, width := range []int{60, 80, 120} {
+		var b bytes.Buffer
+		if err := DiffTable(&b, r, DiffOptions{Noise: 10, Width: width, Color: true}); err != nil {
+			t.Fatal(err)
+		}
+		grey := 0
+		for line := range strings.Lines(b.String()) {
+			plain := line
+			for _, sgr := range []string{sgrWorse, sgrBetter, sgrMoved, sgrNoise, "0"} {
+				plain = strings.ReplaceAll(plain, "\x1b["+sgr+"m", "")
+			}
+			if n := len([]rune(strings.TrimRight(plain, "\n"))); n > width {
+				t.Errorf("width %d: a line of %d: %q", width, n, line)
+			}
+			if strings.HasPrefix(line, "\x1b["+sgrNoise+"m") {
+				grey++
+			}
+			switch w := strings.Fields(plain); {
+			case width < 120 || len(w) == 0:
+			case w[len(w)-1] == "h" && !strings.HasPrefix(line, "\x1b["+sgrBetter+"m"),
+				w[len(w)-1] == "idle" && !strings.HasPrefix(line, "\x1b["+sgrNoise+"m"):
+				t.Errorf("colour of %q", line)
+			}
+		}
+		if grey < 5 {
+			t.Errorf("width %d: %d grey lines", width, grey)
+		}
+	}
+}
+
+func TestDiffNothing(t *testing.T) {
+	r := compareFolded(t, diffBase, diffBase)
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"table":    func(b *bytes.Buffer) error { return DiffTable(b, r, DiffOptions{}) },
+		"markdown": func(b *bytes.Buffer) error { return DiffMarkdown(b, r, DiffOptions{}) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.ToLower(b.String()), "nothing changed") || strings.Contains(b.String(), "more ") && name == "markdown" && strings.Contains(b.String(), "| more |") {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+// TestDiffMarkdown: every row of a table has as many cells as its head, whatever
+// is in a name.
+func TestDiffMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := DiffMarkdown(&b, compareFolded(t, diffBase, diffNew), DiffOptions{Noise: 10}); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		rows++
+		if n := strings.Count(strings.ReplaceAll(line, "\\|", ""), "|"); n != 9 {
+			t.Errorf("%d bars in %s", n, line)
+		}
+	}
+	if rows != 2+2+2+4 || !strings.Contains(b.String(), "| `f\\|g` | more | 10.00% | 30.00% | +20.00% ±") {
+		t.Errorf("%d rows in\n%s", rows, b.String())
+	}
+}
+
+func TestDiffJSON(t *testing.T) {
+	r := compareFolded(t, diffBase, diffNew)
+	var b bytes.Buffer
+	if err := DiffJSON(&b, r, DiffOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Per       string
+		Functions []struct {
+			Name, Verdict string
+			Self          struct {
+				Diff, Low, High float64
+				Base_value      int64
+				New_value       int64
+			}
+			Paths []struct {
+				Stack []string
+				Diff  float64
+			}
+		}
+		Merged []struct {
+			Name      string
+			Originals []struct {
+				Name  string
+				Rules []string
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	f := d.Functions[0]
+	got := fmt.Sprint(d.Per, f.Name, f.Verdict, f.Self.Base_value, f.Self.New_value, f.Paths[0].Stack, d.Merged)
+	want := "share f|g more 1000 3000 [main work f|g] [{h [{h []} {h.isra.0 [suffix]}]}]"
+	want = strings.Replace(want, "share f|g more ", "sharef|gmore", 1)
+	if got != want || f.Self.Low > f.Self.Diff || f.Self.High < f.Self.Diff || len(d.Functions) != 6 {
+		t.Errorf("%s, want %s; %+v", got, want, f.Self)
+	}
+}
+
+// TestDiffFolded has what difffolded.pl prints of these, with names as they are
+// matched.
+func TestDiffFolded(t *testing.T) {
+	base, new := compareFolded(t, diffBase, diffNew).Sets()
+	for scale, want := range map[float64]string{
+		1: "main;idle 100 90\nmain;late 0 10\nmain;work;f|g 1000 3000\nmain;work;h 8900 6900\n",
+		2: "main;idle 200 90\nmain;late 0 10\nmain;work;f|g 2000 3000\nmain;work;h 17800 6900\n",
+	} {
+		var b bytes.Buffer
+		if err := DiffFolded(&b, base, new, scale); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	failed := &failAfter{n: 0}
+	if err := DiffFolded(failed, base, new, 1); err == nil {
+		t.Error("no error of a writer that fails")
+	}
+}
+
+// failAfter fails after n bytes.
+type failAfter struct{ n int }
+
+func (f *failAfter) Write(p []byte) (int, error) {
+	if f.n -= len(p); f.n < 0 {
+		return 0, fmt.Errorf("no room")
+	}
+	return len(p), nil
+}
