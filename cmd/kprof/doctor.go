@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -198,9 +199,40 @@ func events() []finding {
 			f.ok, f.detail = true, fmt.Sprintf("PMU number %d", n)
 		}
 		findings = append(findings, f)
+		if f.ok {
+			findings = append(findings, hitCost(p.pmu))
+		}
 	}
 	return append(findings, try("breakpoints", someBreakpoint+" opens", someBreakpoint, self, userOnly))
 }
+
+// hitCost tells by how much a probe slows down what it is on. Each counter of the
+// PMU is a probe of its own, of which every hit runs all; one in tracefs serves
+// them all.
+func hitCost(pmu string) finding {
+	const others = 8
+	f := finding{what: pmu + " hit"}
+	user := pmu == "uprobe"
+	one, err := perfevent.HitCost(user, perfevent.ProbePMU, 0)
+	if err != nil {
+		f.detail = err.Error()
+		return f
+	}
+	many, err := perfevent.HitCost(user, perfevent.ProbePMU, others)
+	if err != nil {
+		f.detail = err.Error()
+		return f
+	}
+	f.ok, f.detail = true, fmt.Sprintf("costs %s through the PMU, and %s for each further CPU", costText(one), costText(max(many-one, 0)/others))
+	if one, err = perfevent.HitCost(user, perfevent.ProbeTracefs, 0); err != nil {
+		f.detail += fmt.Sprintf("; through tracefs: %v", err)
+	} else {
+		f.detail += fmt.Sprintf("; %s through tracefs", costText(one))
+	}
+	return f
+}
+
+func costText(d time.Duration) string { return d.Round(10 * time.Nanosecond).String() }
 
 func names() []finding {
 	kptr := finding{what: "kptr_restrict", remedy: "sysctl kernel.kptr_restrict=0, or run as root"}

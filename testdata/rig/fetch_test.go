@@ -137,3 +137,12 @@ func TestGuestModule(t *testing.T) {
 		}
 	}
 }
+
+// TestGuestDoctor: what a hit of a kernel probe costs.
+func TestGuestDoctor(t *testing.T) {
+	guest(t)
+	code, out, said := kprof(t, "doctor")
+	if want := regexp.MustCompile(`(?m)^  OK  kprobe hit +costs \S+s through the PMU, and \S+s for each further CPU; \S+s through tracefs$`); code != 0 || said != "" || !want.MatchString(out) {
+		t.Errorf("exit code %d: %s%s", code, said, out)
+	}
+}
