@@ -245,6 +245,10 @@ func (t *topTable) rows(costs []Cost) {
 		for _, c := range costs {
 			mappingWidth = max(mappingWidth, min(utf8.RuneCountInString(c.Mapping), 24))
 		}
+		if t.o.Width > 0 { // functions matter more
+			const before, function = 41, 24
+			mappingWidth = min(mappingWidth, max(len("mapping"), t.o.Width-before-function))
+		}
 	}
 	t.row("self", "self%", "cum", "cum%", "mapping", mappingWidth, last)
 	for _, c := range costs {
