@@ -153,7 +153,7 @@ func (c *Collector) each(b []byte, f func(abi.Header, []byte)) {
 func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, Stats, error) {
 	c := newCollector(r.Events, opts)
 	var truncated error
-	known, n := 0, 0
+	known, n, limit := 0, 0, maxRoundless
 	for rec, err := range r.Records() {
 		if err != nil {
 			var t *perfdata.TruncatedError
@@ -176,7 +176,10 @@ func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 			c.round = rec.Header.AppendTo(c.round, r.Order())
 			c.round = append(c.round, rec.Payload...)
 		}
-		if rec.Type == abi.RecordFinishedRound || len(c.round) > maxHeld {
+		if rec.Type == abi.RecordFinishedRound {
+			limit = maxHeld
+		}
+		if rec.Type == abi.RecordFinishedRound || len(c.round) > limit {
 			if err := c.FinishRound(); err != nil {
 				return nil, Stats{}, err
 			}

@@ -38,9 +38,12 @@ const (
 	LabelCPU
 )
 
-// maxHeld bounds, in bytes, the records that a Collector holds back when no end
-// of a round comes.
-const maxHeld = 32 << 20
+// Bounds, in bytes, of the records that a Collector holds back while no end of a
+// round comes: of a recording that has rounds, and of one where none has come yet.
+const (
+	maxHeld      = 32 << 20
+	maxRoundless = 4 << 20
+)
 
 // Stats is what was seen of a recording.
 type Stats struct {

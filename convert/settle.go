@@ -102,10 +102,8 @@ func (s *space) shortcut(maxAncestors int) {
 
 // visible returns the areas of which anything is left when all are there.
 func visible(areas []area) []area {
-	var x index
-	x.build(areas)
 	left := make([]bool, len(areas))
-	for _, p := range x.last {
+	for _, p := range latestPieces(areas) {
 		left[p.area] = true
 	}
 	var v []area
@@ -168,8 +166,7 @@ func (tl *timeline) forget() {
 	}
 }
 
-// freeze settles everything and makes look-ups free of writes, so that several
-// goroutines may do them.
+// freeze settles everything: no change comes any more.
 func (tl *timeline) freeze() {
 	tl.apply()
 	tl.pending = nil

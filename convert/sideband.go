@@ -19,6 +19,13 @@ type sideband struct {
 	bad     uint64
 }
 
+// maxUnknownTypes bounds the types of records that are counted each for itself
+// though nobody knows them; further ones are counted as manyTypes.
+const (
+	maxUnknownTypes                = 1 << 10
+	manyTypes       abi.RecordType = 1<<32 - 1
+)
+
 // take looks at a record that is not a sample. place is its ordinal number. It
 // returns the time of a record that may change the timeline, 0 for others.
 func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) {
@@ -106,6 +113,9 @@ func (sb *sideband) count(t abi.RecordType) {
 	}
 	if sb.others == nil {
 		sb.others = map[abi.RecordType]uint64{}
+	}
+	if _, known := sb.others[t]; !known && len(sb.others) >= maxUnknownTypes {
+		t = manyTypes
 	}
 	sb.others[t]++
 }

@@ -58,11 +58,23 @@ type space struct {
 
 // index finds areas of a space by address.
 type index struct {
-	serial  uint32  // differs for each index ever built
-	last    []piece // disjoint pieces of the state after all areas, by start
-	byStart []int32 // areas by start; maxEnd[i] is the highest end up to byStart[i]
-	maxEnd  []uint64
+	serial uint32    // differs for each index ever built
+	last   []piece   // disjoint pieces of the state after all areas, by start
+	blocks [][]block // of earlier states: see findBefore
 }
+
+// block is a run of areas that were born one after the other.
+type block struct {
+	built  bool
+	pieces []piece // disjoint, each of the latest area of the run, by start
+}
+
+// Runs of the lowest level are searched area by area; those of the levels above
+// have blockLeaf * blockFan^level areas.
+const (
+	blockLeaf = 32
+	blockFan  = 16
+)
 
 // piece is a part of an area that no later area covers.
 type piece struct {
@@ -94,31 +106,23 @@ func (s *space) cutAfter(t uint64) []area {
 
 // epoch tells states of the space apart: two times with the same epoch see the
 // same areas.
-func (s *space) epoch(t uint64) int {
-	n := len(s.areas)
-	if n == 0 || s.areas[n-1].born <= t {
-		return n
-	}
-	i, _ := slices.BinarySearchFunc(s.areas, t, func(a area, t uint64) int { return after(a.born, t) })
-	return i
-}
+func (s *space) epoch(t uint64) int { return bornBy(s.areas, t) }
 
 // build sorts the areas for look-ups.
 func (x *index) build(areas []area) {
-	x.byStart = make([]int32, len(areas))
+	x.last = latestPieces(areas)
+}
+
+// latestPieces returns the pieces of the state after all areas.
+func latestPieces(areas []area) []piece {
+	byStart := make([]int32, len(areas))
 	for i := range areas {
-		x.byStart[i] = int32(i)
+		byStart[i] = int32(i)
 	}
-	slices.SortFunc(x.byStart, func(i, j int32) int {
+	slices.SortFunc(byStart, func(i, j int32) int {
 		return cmp.Or(cmp.Compare(areas[i].start, areas[j].start), cmp.Compare(i, j))
 	})
-	x.maxEnd = make([]uint64, len(areas))
-	var high uint64
-	for k, i := range x.byStart {
-		high = max(high, areas[i].end)
-		x.maxEnd[k] = high
-	}
-	x.last = lastPieces(areas, x.byStart, nil)
+	return lastPieces(areas, byStart, nil)
 }
 
 // lastPieces sweeps over the areas by address and appends the pieces on which
@@ -198,39 +202,77 @@ func (h *latestFirst) pop() {
 
 // find returns the area that holds addr at time t, or nil.
 func (x *index) find(areas []area, addr, t uint64) *area {
-	i, _ := slices.BinarySearchFunc(x.last, addr, func(p piece, addr uint64) int {
-		if p.end <= addr {
-			return -1
-		}
-		return 1
-	})
-	if i == len(x.last) || x.last[i].start > addr {
+	i := pieceOf(x.last, addr)
+	if i < 0 {
 		return nil
 	}
-	if a := &areas[x.last[i].area]; a.born <= t {
+	if a := &areas[i]; a.born <= t {
 		return a
 	}
 	return x.findBefore(areas, addr, t)
 }
 
-// findBefore is find where the last state is not the one at t: among all areas
-// that start at or below addr, the latest that covers it and was born by t.
-func (x *index) findBefore(areas []area, addr, t uint64) *area {
-	i, _ := slices.BinarySearchFunc(x.byStart, addr, func(i int32, addr uint64) int {
-		if areas[i].start <= addr {
+// pieceOf returns the area of the piece that holds addr, or -1.
+func pieceOf(pieces []piece, addr uint64) int32 {
+	i, _ := slices.BinarySearchFunc(pieces, addr, func(p piece, addr uint64) int {
+		if p.end <= addr {
 			return -1
 		}
 		return 1
 	})
-	best := int32(-1)
-	for i--; i >= 0 && x.maxEnd[i] > addr; i-- {
-		a := x.byStart[i]
-		if a > best && areas[a].end > addr && areas[a].born <= t {
-			best = a
+	if i == len(pieces) || pieces[i].start > addr {
+		return -1
+	}
+	return pieces[i].area
+}
+
+// findBefore is find where the last state is not the one at t: the latest of the
+// areas born by t that covers addr. It goes back over them in the largest blocks
+// that fit, which are built when they are first looked at: a program that maps a
+// million times costs a million times the logarithm, not the square.
+func (x *index) findBefore(areas []area, addr, t uint64) *area {
+	n := bornBy(areas, t)
+	for n > 0 {
+		if n%blockLeaf != 0 || n < blockLeaf {
+			n--
+			if a := &areas[n]; addr >= a.start && addr < a.end {
+				return a
+			}
+			continue
+		}
+		level, size := 0, blockLeaf
+		for n%(size*blockFan) == 0 {
+			level, size = level+1, size*blockFan
+		}
+		n -= size
+		if i := pieceOf(x.block(areas, level, n/size, size), addr); i >= 0 {
+			return &areas[n+int(i)]
 		}
 	}
-	if best < 0 {
-		return nil
+	return nil
+}
+
+// block returns the pieces of the i-th run of size areas, as indices in the run.
+func (x *index) block(areas []area, level, i, size int) []piece {
+	for len(x.blocks) <= level {
+		x.blocks = append(x.blocks, nil)
 	}
-	return &areas[best]
+	if x.blocks[level] == nil {
+		x.blocks[level] = make([]block, len(areas)/size)
+	}
+	b := &x.blocks[level][i]
+	if !b.built {
+		b.built, b.pieces = true, latestPieces(areas[i*size:(i+1)*size])
+	}
+	return b.pieces
+}
+
+// bornBy returns how many areas were born by t.
+func bornBy(areas []area, t uint64) int {
+	n := len(areas)
+	if n == 0 || areas[n-1].born <= t {
+		return n
+	}
+	i, _ := slices.BinarySearchFunc(areas, t, func(a area, t uint64) int { return after(a.born, t) })
+	return i
 }

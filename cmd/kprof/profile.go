@@ -160,28 +160,36 @@ type missingNames struct {
 	share        float64 // of samples
 }
 
-// missingList gathers what is missing.
-type missingList []missingNames
+// missingList gathers what is missing, once for each file and reason.
+type missingList struct {
+	all   []missingNames
+	index map[missingNames]int // in all, without the share
+}
 
 func (l *missingList) add(file, reason string, share float64) {
 	if share == 0 {
 		return
 	}
-	i := slices.IndexFunc(*l, func(o missingNames) bool { return o.file == file && o.reason == reason })
-	if i < 0 {
-		*l = append(*l, missingNames{file, reason, share})
-		return
+	if l.index == nil {
+		l.index = map[missingNames]int{}
+	}
+	key := missingNames{file: file, reason: reason}
+	i, known := l.index[key]
+	if !known {
+		i = len(l.all)
+		l.index[key] = i
+		l.all = append(l.all, key)
 	}
 	// A sample may have frames in several mappings of a file.
-	(*l)[i].share = min((*l)[i].share+share, 1)
+	l.all[i].share = min(l.all[i].share+share, 1)
 }
 
 // tell writes what is missing into the profile's comments, and the most of it as
 // messages, most samples first.
-func (l missingList) tell(p *profile, what string) {
-	slices.SortStableFunc(l, func(a, b missingNames) int { return cmp.Compare(b.share, a.share) })
+func (l *missingList) tell(p *profile, what string) {
+	slices.SortStableFunc(l.all, func(a, b missingNames) int { return cmp.Compare(b.share, a.share) })
 	hidden := 0
-	for i, u := range l {
+	for i, u := range l.all {
 		line := fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*u.share, what, u.file, u.reason)
 		if i < shownMissing && u.share >= leastShown {
 			messagef("%s", line)

@@ -146,11 +146,18 @@ func (s section) bounded(size int64) (section, bool) {
 // a recording of 10,000 threads on 512 CPUs, five million.
 const maxIDs = 1 << 24
 
+// maxEvents bounds the events of a recording. A machine has some thousand to
+// choose from.
+const maxEvents = 1 << 14
+
 // readAttrs reads the attributes and their ids.
 func readAttrs(r io.ReaderAt, h fileHeader, size int64) ([]abi.Event, error) {
 	attrs, cut := h.attrs.bounded(size)
 	if cut {
 		return nil, fmt.Errorf("attributes of %d bytes at offset %d reach past the end of a file of %d", h.attrs.size, h.attrs.off, size)
+	}
+	if n := attrs.size / h.attrSize; n > maxEvents {
+		return nil, fmt.Errorf("perf.data header: %d events, more than %d", n, maxEvents)
 	}
 	var events []abi.Event
 	budget := uint64(maxIDs)

@@ -13,6 +13,15 @@ func (r *Reader) nameEvents() {
 	}
 }
 
+// renameEvents names the events again if something has come that may name them.
+func (r *Reader) renameEvents() {
+	if r.renamed && r.namings < maxNamings {
+		r.namings++
+		r.nameEvents()
+	}
+	r.renamed = false
+}
+
 // nameEvent names an event by, in this order: what an EVENT_UPDATE or an earlier
 // call said, the event description with one of its ids, the tracing data, the
 // event types of old pipes, its attribute.

@@ -42,6 +42,8 @@ type Reader struct {
 	tracepoints  map[uint64]string // "system:name" by id, from the tracing data
 	described    map[uint64]string // names of EVENT_DESC by id
 	provisional  map[int]bool      // events named by nothing but their attribute
+	renamed      bool              // something has come that may name events
+	namings      int               // how often it has
 }
 
 // Open opens the recording in the named file or directory.
@@ -186,6 +188,7 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 		}
 		w := walk{r: r, s: s, yield: yield, takeUp: r.header.pipe}
 		truncated, ok := w.run()
+		r.renameEvents()
 		for i := 0; i < len(r.parts) && ok; i++ {
 			var t *TruncatedError
 			w.s = newSectionStream(r.parts[i].at, r.header.order, 0, r.parts[i].size)
@@ -288,6 +291,9 @@ func (w *walk) records() error {
 func (w *walk) one(rec *Record) error {
 	w.place++
 	if rec.Type < abi.RecordHeaderAttr {
+		if w.r.renamed {
+			w.r.renameEvents()
+		}
 		if !w.yield(rec, nil) {
 			return errStopped
 		}

@@ -1,6 +1,7 @@
 package perfdata
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -141,7 +142,7 @@ func (s *stream) skip(n int64) error {
 	}
 	s.lo, s.hi = 0, 0
 	s.off += have
-	m, err := io.CopyN(io.Discard, s.r, n-have)
+	m, err := s.skipUnread(n - have)
 	s.off += m
 	switch {
 	case errors.Is(err, io.EOF):
@@ -150,4 +151,22 @@ func (s *stream) skip(n int64) error {
 		return fmt.Errorf("read at offset %d: %w", s.off, err)
 	}
 	return nil
+}
+
+// skipUnread passes over n bytes of r, or up to its end, and returns how many.
+func (s *stream) skipUnread(n int64) (int64, error) {
+	file, ok := s.r.(*io.SectionReader)
+	if !ok {
+		return io.CopyN(io.Discard, s.r, n)
+	}
+	at, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	if left := file.Size() - at; n > left {
+		_, err = file.Seek(0, io.SeekEnd)
+		return left, cmp.Or(err, io.EOF)
+	}
+	_, err = file.Seek(n, io.SeekCurrent)
+	return n, err
 }

@@ -9,8 +9,10 @@ import (
 
 // Bounds on what a recording may make a reader keep besides its events.
 const (
-	maxFeatureBytes = 64 << 20 // of all features together
+	maxFeatureBytes = 32 << 20 // of all features together
 	maxTracingBytes = 64 << 20
+	maxTypeNames    = 1 << 14
+	maxNamings      = 1 << 10 // how often all events are named anew
 )
 
 // trailing returns how many bytes follow a record that belong to it.
@@ -43,17 +45,20 @@ func (r *Reader) takeUp(rec *Record) error {
 		if err != nil {
 			return &TruncatedError{Offset: rec.Offset, Reason: err.Error()}
 		}
+		if len(r.Events.Events) >= maxEvents {
+			return &TruncatedError{Offset: rec.Offset, Reason: fmt.Sprintf("more than %d events", maxEvents)}
+		}
 		e := r.Events.Add(abi.Event{Attr: a, IDs: decodeIDs(p[n:], o)})
 		r.nameEvent(e)
 	case abi.RecordEventUpdate:
 		r.updateEvent(p)
 	case abi.RecordHeaderEventType:
-		if len(p) > 8 {
+		if len(p) > 8 && len(r.typeNames) < maxTypeNames {
 			if r.typeNames == nil {
 				r.typeNames = map[uint64]string{}
 			}
 			r.typeNames[o.Uint64(p)] = cString(p[8:])
-			r.nameEvents()
+			r.renamed = true
 		}
 	case abi.RecordHeaderBuildID:
 		r.takeBuildID(rec)
@@ -62,7 +67,7 @@ func (r *Reader) takeUp(rec *Record) error {
 			if id := o.Uint64(p); id < 256 {
 				r.header.features.Add(Feature(id))
 				r.takeFeature(Feature(id), append([]byte(nil), p[8:]...))
-				r.nameEvents()
+				r.renamed = true
 			}
 		}
 	}
@@ -137,7 +142,7 @@ func (r *Reader) readFeatures() {
 
 // readTracingData reads the tracing data that follows its record in pipe mode.
 func (r *Reader) readTracingData(s *stream, n int64) error {
-	if n > maxTracingBytes {
+	if n > maxTracingBytes || len(r.Features.TracingData) > 0 {
 		return s.skip(n)
 	}
 	// Grow with what is there, not with what the record says.
@@ -153,7 +158,7 @@ func (r *Reader) readTracingData(s *stream, n int64) error {
 		n -= int64(len(b))
 	}
 	r.readFormats()
-	r.nameEvents()
+	r.renamed = true
 	return nil
 }
 
