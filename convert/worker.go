@@ -261,7 +261,7 @@ func (w *worker) labelsOf(s *abi.Sample, name nameID) stacks.LabelsID {
 		if w.opts.Labels&LabelTID != 0 {
 			l = append(l, stacks.Label{Key: "tid", Num: int64(s.TID)})
 		}
-		if w.opts.Labels&LabelCPU != 0 {
+		if w.opts.Labels&LabelCPU != 0 && s.CPU >= 0 {
 			l = append(l, stacks.Label{Key: "cpu", Num: int64(s.CPU)})
 		}
 		id = w.set.InternLabels(l)
