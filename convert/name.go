@@ -170,6 +170,8 @@ func (m *Missing) Reason() string {
 		return "no symbol covers the address"
 	case !errors.As(m.Err, &e):
 		return m.Err.Error()
+	case errors.Is(e, symbolize.ErrForeign) && (e.Mapping.Kind == symbolize.Kernel || e.Mapping.Kind == symbolize.Module):
+		return e.Err.Error() + ", and does not bring its symbols: use --vmlinux or --kallsyms"
 	case !errors.Is(e, fs.ErrNotExist):
 		return e.Err.Error()
 	}

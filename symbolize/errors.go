@@ -93,6 +93,12 @@ type VmlinuxError struct {
 func (e *VmlinuxError) Error() string { return e.Err.Error() }
 func (e *VmlinuxError) Unwrap() error { return e.Err }
 
+// notFound is a fs.ErrNotExist that says what was looked for in many places.
+type notFound string
+
+func (e notFound) Error() string        { return "found no " + string(e) }
+func (e notFound) Is(target error) bool { return target == fs.ErrNotExist }
+
 // moreTelling returns which of two reasons to report, of several places looked
 // at in turn: a wrong build id before a lack of permission, any other failure
 // before the mere absence of a file, and of equals the first.

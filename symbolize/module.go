@@ -24,13 +24,13 @@ type moduleTree map[string][]string
 func (s *Symbolizer) addModule(t *kernelTable, m Mapping) error {
 	name, id := moduleName(m.Path), trimBuildID(m.BuildID)
 	if name == "" || m.Start == 0 {
-		return fmt.Errorf("find module %q: %w: its name or address is not known", m.Path, fs.ErrNotExist)
+		return notFound("module of unknown name or address")
 	}
 	if id == "" && !s.opts.Foreign {
 		id = trimBuildID(notesBuildID(filepath.Join("/sys/module", name, "notes/.note.gnu.build-id")))
 	}
 	if len(id) < 4 {
-		return fmt.Errorf("find module %s: %w: its build id is not known", name, fs.ErrNotExist)
+		return notFound("file of module " + name + ", whose build id is not known")
 	}
 	file, err := s.modules.get(moduleKey{name, id}, func() (*elfsym.File, error) {
 		return s.findModule(name, id, m.Path)
@@ -101,7 +101,7 @@ func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error)
 		return file, err
 	}
 	if why == nil || errors.Is(why, fs.ErrNotExist) {
-		why = fmt.Errorf("find module %s with build id %s: %w", name, id, fs.ErrNotExist)
+		why = notFound("file of module " + name + " with build id " + id)
 	}
 	return nil, why
 }

@@ -146,7 +146,7 @@ func (s *Symbolizer) shift(v *vmlinux, m Mapping) (uint64, error) {
 func (s *Symbolizer) addVmlinux(t *kernelTable, m Mapping) error {
 	id := trimBuildID(s.kernelBuildID(m))
 	if len(id) < 4 {
-		return fmt.Errorf("find vmlinux: %w: its build id is not known", fs.ErrNotExist)
+		return notFound("vmlinux of a kernel whose build id is not known")
 	}
 	v, err := s.kernels.get(id, func() (*vmlinux, error) { return s.findVmlinux(id) })
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *Symbolizer) findVmlinux(id string) (*vmlinux, error) {
 		return s.tryVmlinux(f, place{"", path}, id)
 	}
 	if why == nil || errors.Is(why, fs.ErrNotExist) {
-		why = fmt.Errorf("find vmlinux with build id %s: %w", id, fs.ErrNotExist)
+		why = notFound("vmlinux with build id " + id)
 	}
 	return nil, why
 }
