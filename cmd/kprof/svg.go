@@ -34,7 +34,7 @@ func (f *svgFlags) flags(c *cobra.Command) {
 	fl.Float64Var(&f.minWidth, "min-width", .1, "SVG: leave out frames narrower than so many `pixels`")
 	fl.BoolVar(&f.inverted, "inverted", false, "SVG: the root at the top, as icicles grow")
 	fl.BoolVar(&f.reverse, "reverse", false, "SVG: merge from the leaf: who calls a function, above it")
-	fl.StringVar(&f.color, "color", "kind", "SVG: what colours `tell`: kind of code, name, or nothing: hot, grey")
+	fl.StringVar(&f.color, "color", "kind", "SVG: `what` colours tell: kind of code, name, or nothing: hot, grey")
 	fl.Int64Var(&f.total, "total", 0, "SVG: `value` that shares are of (default the sum of the samples)")
 	fl.BoolVar(&f.flamechart, "flamechart", false, "SVG: from left to right in the order of time, thread by thread")
 }
