@@ -541,7 +541,11 @@ func (f *diffFlags) judge(r *diff.Result, limit float64) error {
 	case len(functions) > 0:
 		fn := functions[0]
 		more := max(fn.Self.Diff, fn.Cum.Diff) / r.Base.Total
-		messagef("%s costs %s of the base's total more, over %s; so do %d others", fn.Name, percentText(round(more)), f.failOver, len(functions)-1)
+		others := ""
+		if n := len(functions) - 1; n > 0 {
+			others = fmt.Sprintf("; so do %d others", n)
+		}
+		messagef("%s costs %s of the base's total more, over %s%s", fn.Name, percentText(round(more)), f.failOver, others)
 	default:
 		return nil
 	}

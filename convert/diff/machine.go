@@ -142,6 +142,13 @@ func anonymous(s *stacks.Set, event int) bool {
 	return e.Name == "samples" && len(e.Values) == 1 && len(s.Mappings) == 0
 }
 
+// named tells whether the function at a location is known: folded stacks have
+// "[file]" where it was not.
+func named(s *stacks.Set, loc uint32) bool {
+	lines := s.Lines(loc)
+	return len(lines) > 0 && !strings.HasPrefix(s.Functions[lines[0].Function].Name, "[")
+}
+
 // symbols checks that both sides have names, or neither.
 func (r *Result) symbols() error {
 	if r.Force {
@@ -160,7 +167,7 @@ func (r *Result) symbols() error {
 				v := float64(x.Values[run.Column])
 				total += v
 				stack := run.Set.Stack(x.Stack)
-				if len(stack) == 0 || len(run.Set.Lines(stack[0])) == 0 {
+				if len(stack) == 0 || !named(run.Set, stack[0]) {
 					unnamed += v
 				}
 			}
