@@ -174,6 +174,7 @@ func TestFitting(t *testing.T) {
 		{"a/b/pkg.(*T).run/x", 14, "pkg.(*T).run/x"},
 		{"a/b/pkg.(*T).run/x", 8, "pkg.(*T…"},
 		{"/usr/lib/", 5, "/usr…"},
+		{"kworker/u8:2-events", 8, "kworker…"},
 		{"日本語日本語", 10, "日本…"}, // three letters wide, at most
 	}
 	for _, test := range tests {

@@ -216,14 +216,16 @@ func fitting(name string, room float64) string {
 	return label
 }
 
-// pathLen is how much of a name is a path, as of Go's packages.
+// pathLen is how much of a name is the path of a Go package: of
+// "net/http.(*Client).Do", "net/". Threads of the kernel have names with "/" too,
+// but no dot.
 func pathLen(name string) int {
 	end := strings.IndexAny(name, "(<[ ")
 	if end < 0 {
 		end = len(name)
 	}
 	n := strings.LastIndexByte(name[:end], '/') + 1
-	if n == len(name) {
+	if !strings.Contains(name[n:], ".") {
 		return 0
 	}
 	return n

@@ -230,8 +230,9 @@ function (info, numbers) {
 		}
 	}
 
-	// withoutPath takes off the path that Go's names have in front.
-	const withoutPath = text => text.replace(/^[^(<[ ]*\/(?=.)/, '')
+	// withoutPath takes off the path that Go's names have in front, as pathLen in
+	// svgpicture.go does.
+	const withoutPath = text => text.replace(/^[^(<[ ]*\/(?=.*\.)/, '')
 
 	function shortened(text, n) {
 		if (text.length <= n) return text
