@@ -8,7 +8,7 @@ class App {
     this.state = stateOf(p, location.hash);
     this.memory = new Map(); // what was computed last, by what for
     this.kinds = kindsOfFrames(p);
-    this.fills = this.kinds.map((kind, f) => kind * shades + shadeOf(p.nameText(p.nameOf(f))));
+    this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
     this.kindOfName = new Uint8Array(p.names.length);
     for (let f = p.frameName.length - 1; f >= 0; f--) this.kindOfName[p.frameName[f]] = this.kinds[f];
     this.matchOf = null; // of each name, null when nothing is searched for
@@ -16,7 +16,8 @@ class App {
       root: 'all',
       text: (f) => shown(p.nameText(p.nameOf(f))),
       mark: (f) => frameKinds[this.kinds[f]].mark,
-      fill: (f) => this.fills[f],
+      kind: (f) => this.kinds[f],
+      shade: (f) => this.shades[f],
       matches: (f) => this.matchOf ? (this.matchOf[p.nameOf(f)] ? 1 : -1) : 0,
     };
     const chart = (id, label, upward) => new Chart(byId(id), frames, {

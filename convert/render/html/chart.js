@@ -6,7 +6,7 @@ const moveTime = 160; // ms
 
 class Chart {
   // host is the element to fill; frames what the chart asks of the profile:
-  // text(frame), kind(frame), shade(frame), matches(frame).
+  // root, text(frame), mark(frame), kind(frame), shade(frame), matches(frame).
   constructor(host, frames, { upward, onPick, onHover, label }) {
     this.frames = frames;
     this.upward = upward; // the root at the bottom
@@ -171,30 +171,40 @@ class Chart {
     const k = this.width / (to - from);
     const y = this.y(level), end = layout.start[level + 1];
     const fills = level < this.faded ? colors.faded : colors.fills;
+    const run = { x: 0, width: 0, color: '' }; // of columns of one color
+    const drawRun = () => {
+      c.fillStyle = run.color;
+      c.fillRect(run.x, y, run.width, rowHeight - 1);
+      run.width = 0;
+    };
     let i = firstAfter(layout, layout.start[level], end, from);
     while (i < end && x0[i] < to) {
       const frame = tree.frame[node[i]], root = level === 0 && this.all;
       const left = Math.max((x0[i] - from) * k, 0);
       const right = Math.min((x1[i] - from) * k, this.width);
-      const narrow = right - left < 1;
-      const next = narrow ? firstAfter(layout, i + 1, end, from + (Math.floor(left) + 1) / k) : i + 1;
+      // Boxes narrower than a pixel share a column: the first stands for all, or
+      // one that matches.
+      const narrow = right - left < 1, x = Math.floor(left);
+      const next = narrow ? firstAfter(layout, i + 1, end, from + (x + 1) / k) : i + 1;
       const hit = root ? 0 : this.matchIn(i, next);
-      const color = hit > 0 ? colors.match : (hit < 0 ? colors.faded : fills)[root ? groupKind * shades : frames.fill(frame)];
-      if (c.fillStyle !== color) c.fillStyle = color;
+      const kind = root ? groupKind : frames.kind(frame);
+      const shade = narrow || root ? middleShade : frames.shade(frame);
+      const color = hit > 0 ? colors.match : (hit < 0 ? colors.faded : fills)[kind * shades + shade];
+      if (run.width && (!narrow || color !== run.color || x !== run.x + run.width)) drawRun();
       if (narrow) {
-        // Boxes narrower than a pixel share one: the first stands for all, or one
-        // that matches.
-        c.fillRect(Math.floor(left), y, 1, rowHeight - 1);
-        i = next;
-        continue;
+        if (!run.width) Object.assign(run, { x, color });
+        run.width++;
+      } else {
+        c.fillStyle = color;
+        c.fillRect(left, y, right - left - (right - left > 3 ? 0.6 : 0), rowHeight - 1);
+        if (right - left > 3 * this.letter) {
+          c.fillStyle = hit >= 0 && fills === colors.fills ? colors.text : colors.fadedText;
+          this.drawLabel(root ? frames.root : frames.text(frame), root ? '' : frames.mark(frame), node[i], left, y, right - left);
+        }
       }
-      c.fillRect(left, y, right - left - (right - left > 3 ? 0.6 : 0), rowHeight - 1);
-      if (right - left > 3 * this.letter) {
-        c.fillStyle = hit >= 0 && fills === colors.fills ? colors.text : colors.fadedText;
-        this.drawLabel(root ? frames.root : frames.text(frame), root ? '' : frames.mark(frame), node[i], left, y, right - left);
-      }
-      i++;
+      i = next;
     }
+    if (run.width) drawRun();
   }
 
   // matchIn is 1 if one of the boxes i to end matches, -1 if none does, and 0 when

@@ -29,7 +29,7 @@ function kindsOfFrames(p) {
 }
 
 // shades is how many a kind has, so that neighbours can be told apart.
-const shades = 6;
+const shades = 6, middleShade = 1;
 
 // palette makes the colours of a theme: fills[kind * shades + shade].
 function palette(dark) {

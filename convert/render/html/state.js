@@ -14,9 +14,11 @@
 
 const views = ['flame', 'time', 'callers', 'functions'];
 
+const mostGrouped = 2e6; // nodes of a tree that is grouped from the start
+
 function firstState(p) {
   const { keys, values } = p.head;
-  const comm = keys.indexOf('comm');
+  const comm = p.head.nodes > mostGrouped ? -1 : keys.indexOf('comm');
   return {
     view: 'flame', event: p.head.event, column: p.head.column,
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,

@@ -24,14 +24,16 @@ function timeOrder(p, tree, event, mask) {
     if (row[i] >= event.from && row[i] < event.to && mask[p.rowLabels[row[i]]]) picked.push(i);
   }
   const longest = 3 * usualStep(time, picked);
-  const boxes = new OpenBoxes(tree);
-  for (let i = 0; i < picked.length; i++) {
-    const t = time[picked[i]];
-    const next = i + 1 < picked.length ? time[picked[i + 1]] : t + longest / 3;
-    boxes.sample(tree.rowNode[row[picked[i]]], t, Math.min(next, t + longest));
-  }
-  boxes.close(0);
-  return boxes.layout(time.length ? Math.max(time[time.length - 1] + longest / 3, 1) : 1);
+  const walk = (emit) => {
+    const boxes = new OpenBoxes(tree, emit);
+    for (let i = 0; i < picked.length; i++) {
+      const t = time[picked[i]];
+      const next = i + 1 < picked.length ? time[picked[i + 1]] : t + longest / 3;
+      boxes.sample(tree.rowNode[row[picked[i]]], t, Math.min(next, t + longest));
+    }
+    boxes.close(0);
+  };
+  return gather(walk, time.length ? Math.max(time[time.length - 1] + longest / 3, 1) : 1);
 }
 
 // usualStep is the median time between two samples, in ns, at least 1.
@@ -42,17 +44,15 @@ function usualStep(time, picked) {
   return Math.max(steps[steps.length >> 1] || time[time.length - 1] / 100 || 1, 1);
 }
 
-// OpenBoxes makes boxes of samples that come in the order of time.
+// OpenBoxes makes boxes of samples that come in the order of time, and gives each
+// to emit(level, node, x0, x1) when it ends.
 class OpenBoxes {
-  constructor(tree) {
+  constructor(tree, emit) {
     this.tree = tree;
+    this.emit = emit;
     this.open = []; // by level: the node shown now
     this.since = [];
     this.until = -1;
-    this.level = [];
-    this.node = [];
-    this.x0 = [];
-    this.x1 = [];
   }
 
   sample(node, from, to) {
@@ -60,8 +60,7 @@ class OpenBoxes {
     const { depth, parent } = this.tree;
     if (from > this.until) this.close(0);
     const path = [];
-    let up = node;
-    for (; depth[up] >= this.open.length || this.open[depth[up]] !== up; up = parent[up]) {
+    for (let up = node; this.open[depth[up]] !== up; up = parent[up]) {
       path.push(up);
       if (up === 0) break;
     }
@@ -76,29 +75,26 @@ class OpenBoxes {
   // close ends the boxes from a level on.
   close(level) {
     while (this.open.length > level) {
-      this.level.push(this.open.length - 1);
-      this.node.push(this.open.pop());
-      this.x0.push(this.since.pop());
-      this.x1.push(this.until);
+      this.emit(this.open.length - 1, this.open.pop(), this.since.pop(), this.until);
     }
   }
+}
 
-  // layout sorts the boxes by level. Those of one level have ended in the order in
-  // which they began.
-  layout(max) {
-    const n = this.level.length;
-    const levels = this.level.reduce((a, b) => Math.max(a, b + 1), 0);
-    const start = new Array(levels + 1).fill(0);
-    for (const l of this.level) start[l + 1]++;
-    for (let l = 0; l < levels; l++) start[l + 1] += start[l];
-    const next = start.slice();
-    const node = new Uint32Array(n), x0 = new Float64Array(n), x1 = new Float64Array(n);
-    for (let i = 0; i < n; i++) {
-      const at = next[this.level[i]]++;
-      node[at] = this.node[i];
-      x0[at] = this.x0[i];
-      x1[at] = this.x1[i];
-    }
-    return { levels, start, node, x0, x1, min: 0, max };
-  }
+// gather makes a layout of the boxes that walk gives out, which it asks for twice:
+// to count them, and to place them. Those of one level come from left to right.
+function gather(walk, max) {
+  const count = [];
+  walk((level) => { count[level] = (count[level] ?? 0) + 1; });
+  const start = [0];
+  for (const n of count) start.push(start.at(-1) + n);
+  const next = start.slice();
+  const n = start.at(-1);
+  const node = new Uint32Array(n), x0 = new Float64Array(n), x1 = new Float64Array(n);
+  walk((level, shows, from, to) => {
+    const at = next[level]++;
+    node[at] = shows;
+    x0[at] = from;
+    x1[at] = to;
+  });
+  return { levels: count.length, start, node, x0, x1, min: 0, max };
 }

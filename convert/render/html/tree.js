@@ -6,7 +6,6 @@
 //   parent, depth, frame
 //   again      1 if a node above has the same name: a recursion, to be counted once
 //   rowNode    the node where each row's stack ends
-//   base       the node of the profile's own tree that a grouped tree's stands for
 
 function newTree(p, depth, frame, rowNode) {
   const n = depth.length;
@@ -22,7 +21,7 @@ function newTree(p, depth, frame, rowNode) {
     again[i] = above[name]++ ? 1 : 0;
     path.push(i);
   }
-  return { parent, depth, frame, again, rowNode, base: null };
+  return { parent, depth, frame, again, rowNode };
 }
 
 // groupTree is the profile's tree under the values of a label: a node for each
@@ -32,7 +31,7 @@ function groupTree(p, key) {
   const t = p.tree, n = t.parent.length;
   const groups = labelValues(p, key); // of each list of labels, -1 for none
   const rows = rowsByGroup(p, groups, p.head.values[key].length);
-  const parent = [0], depth = [0], frame = [0], again = [0], base = [0];
+  const parent = [0], depth = [0], frame = [0], again = [0];
   const rowNode = new Uint32Array(p.rowNode.length);
   const made = new Int32Array(n); // the group that a node was last made for, plus 2
   const to = new Uint32Array(n); // and what as
@@ -44,7 +43,7 @@ function groupTree(p, key) {
     to[0] = 0;
     if (g >= 0) {
       to[0] = parent.length;
-      parent.push(0); depth.push(1); again.push(0); base.push(0);
+      parent.push(0); depth.push(1); again.push(0);
       frame.push(groupFrame(p, key, g));
     }
     for (const row of mine) {
@@ -56,15 +55,15 @@ function groupTree(p, key) {
         to[child] = parent.length;
         parent.push(to[node]);
         depth.push(depth[to[node]] + 1);
-        frame.push(t.frame[child]); again.push(t.again[child]); base.push(child);
+        frame.push(t.frame[child]); again.push(t.again[child]);
         node = child;
       }
       rowNode[row] = to[node];
     }
   }
   return {
-    parent: Uint32Array.from(parent), depth: Uint32Array.from(depth), frame: Uint32Array.from(frame),
-    again: Uint8Array.from(again), rowNode, base: Uint32Array.from(base),
+    parent: new Uint32Array(parent), depth: new Uint32Array(depth), frame: new Uint32Array(frame),
+    again: new Uint8Array(again), rowNode,
   };
 }
 
@@ -149,31 +148,56 @@ function sumMatching(p, { tree, total }, matches) {
   return sum;
 }
 
-// GrowingTree is a small tree made by asking for children by name.
+// GrowingTree is a tree made by asking for children by name, which are found by
+// hash.
 class GrowingTree {
   constructor(p, rootFrame) {
     this.p = p;
-    this.frame = [rootFrame];
-    this.parent = [0];
-    this.self = [0];
-    this.total = [0];
-    this.width = [0];
-    this.children = new Map();
+    this.frame = [];
+    this.name = [];
+    this.parent = [];
+    this.self = [];
+    this.total = [];
+    this.width = [];
+    this.slots = new Uint32Array(1 << 10); // nodes; the root is nobody's child and marks an empty one
+    this.push(0, rootFrame, p.nameOf(rootFrame));
+  }
+
+  push(parent, frame, name) {
+    this.frame.push(frame);
+    this.name.push(name);
+    this.parent.push(parent);
+    this.self.push(0);
+    this.total.push(0);
+    this.width.push(0);
+    return this.frame.length - 1;
   }
 
   child(node, frame) {
-    const key = node * 0x200000 + this.p.nameOf(frame);
-    let c = this.children.get(key);
-    if (c === undefined) {
-      c = this.frame.length;
-      this.children.set(key, c);
-      this.frame.push(frame);
-      this.parent.push(node);
-      this.self.push(0);
-      this.total.push(0);
-      this.width.push(0);
+    const name = this.p.nameOf(frame), mask = this.slots.length - 1;
+    let i = this.slot(node, name);
+    for (; this.slots[i] !== 0; i = (i + 1) & mask) {
+      const c = this.slots[i];
+      if (this.parent[c] === node && this.name[c] === name) return c;
     }
+    const c = this.slots[i] = this.push(node, frame, name);
+    if (c * 3 > this.slots.length * 2) this.grow();
     return c;
+  }
+
+  slot(node, name) {
+    const h = Math.imul(Math.imul(node, 0x9e3779b1) ^ name, 0x85ebca6b);
+    return (h ^ h >>> 15) & (this.slots.length - 1);
+  }
+
+  grow() {
+    this.slots = new Uint32Array(2 * this.slots.length);
+    const mask = this.slots.length - 1;
+    for (let c = 1; c < this.frame.length; c++) {
+      let i = this.slot(this.parent[c], this.name[c]);
+      while (this.slots[i] !== 0) i = (i + 1) & mask;
+      this.slots[i] = c;
+    }
   }
 
   add(node, self, total, width) {
@@ -183,10 +207,9 @@ class GrowingTree {
   }
 
   sums() {
-    const tree = { frame: Uint32Array.from(this.frame), parent: Uint32Array.from(this.parent) };
+    const tree = { frame: new Uint32Array(this.frame), parent: new Uint32Array(this.parent) };
     return {
-      tree, self: Float64Array.from(this.self),
-      total: Float64Array.from(this.total), width: Float64Array.from(this.width),
+      tree, self: new Float64Array(this.self), total: new Float64Array(this.total), width: new Float64Array(this.width),
     };
   }
 }
