@@ -69,6 +69,12 @@ func (d *demangler) convert(name string) string {
 	if readable, ok := convertLegacyRust(name); ok {
 		return readable
 	}
+	if strings.HasPrefix(name, "_R") {
+		if readable, ok := convertRust(name); ok {
+			return readable
+		}
+		return name
+	}
 	options := []demangle.Option{demangle.MaxLength(maxReadable)}
 	if d.mode == DemangleSimple {
 		options = append(options, demangle.NoParams)
