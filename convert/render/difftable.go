@@ -103,12 +103,12 @@ func (t *diffTable) header() {
 // narrow is a width that has no room for what both sides cost with their calls.
 const narrow = 110
 
-func (t *diffTable) head() {
+func (t *diffTable) head(color string) {
 	cum := fmt.Sprintf("%9s %9s %9s %9s", "cum base", "new", "diff", t.level())
 	if t.narrow() {
 		cum = fmt.Sprintf("%9s %9s", "cum diff", t.level())
 	}
-	t.line("", fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s", "self base", "new", "diff", t.level(), cum, "verdict", "function"))
+	t.line(color, fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s", "self base", "new", "diff", t.level(), cum, "verdict", "function"))
 }
 
 func (t *diffTable) narrow() bool { return t.o.Width > 0 && t.o.Width < narrow }
@@ -120,7 +120,11 @@ func (t *diffTable) functions(fns []diff.Function, limit int) []diff.Function {
 		rest = len(fns) - limit
 		fns = fns[:limit]
 	}
-	t.head()
+	color := ""
+	if fns[0].Verdict == diff.Noise {
+		color = sgrNoise
+	}
+	t.head(color)
 	for i := range fns {
 		f := &fns[i]
 		cum := fmt.Sprintf("%9s %9s %9s %9s", t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum))
