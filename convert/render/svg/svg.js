@@ -285,6 +285,11 @@ function (info, numbers) {
 
 	const percent = (a, b) => (b > 0 ? 100 * a / b : 0).toFixed(2) + '%'
 
+	function signed(x) {
+		const digits = Math.abs(x).toFixed(2)
+		return (x < 0 && digits !== '0.00' ? '−' : '+') + digits
+	}
+
 	function detailsOf(i) {
 		const d = [amount(value[i]), percent(value[i], value[0]) + ' of all']
 		if (diff) {
@@ -293,9 +298,8 @@ function (info, numbers) {
 			d.push('base ' + amount(base[i]) + ', ' + percent(was, allWas))
 			if (was === 0) d.push('new')
 			else if (is === 0) d.push('gone')
-			else d.push((is >= was ? '+' : '−') + percent(Math.abs(is - was), was) + ' of its share')
-			const points = 100 * (is / allIs - was / allWas)
-			d.push((points >= 0 ? '+' : '−') + Math.abs(points).toFixed(2) + ' points')
+			else d.push(signed(100 * (is - was) / was) + '% of its share')
+			d.push(signed(100 * (is / allIs - was / allWas)) + ' points')
 		} else {
 			if (zoom > 0 && i !== zoom && within(i, zoom)) d.push(percent(value[i], value[zoom]) + ' of ' + nameOf(zoom))
 			if (!info.reverse && i > 0) d.push('self ' + percent(self[i], value[0]))
