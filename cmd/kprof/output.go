@@ -137,7 +137,7 @@ func (o output) render(w io.Writer, p *profile) error {
 		event := p.oneEvent()
 		return render.Folded(w, p.set, render.FoldedOptions{Event: event, Column: p.weightColumn(event)})
 	case formatHTML:
-		return render.HTML(w, p.set, render.HTMLOptions{Column: p.weightColumn(0), Title: filepath.Base(p.source)})
+		return renderHTML(w, p, o.svg.Title)
 	case formatSVG:
 		return renderSVG(w, p, o.svg)
 	case formatText:

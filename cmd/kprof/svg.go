@@ -29,7 +29,7 @@ var svgColors = map[string]render.SVGColor{
 func (f *svgFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
 	f.given = fl.Changed
-	fl.StringVar(&f.title, "title", "", "SVG: `heading` of the flame graph")
+	fl.StringVar(&f.title, "title", "", "SVG, HTML: `heading` of the flame graph")
 	fl.IntVar(&f.width, "width", 0, "SVG: width in `pixels` (default 1200, and that of the window where it is opened on its own)")
 	fl.Float64Var(&f.minWidth, "min-width", .1, "SVG: leave out frames narrower than so many `pixels`")
 	fl.BoolVar(&f.inverted, "inverted", false, "SVG: the root at the top, as icicles grow")
@@ -42,7 +42,7 @@ func (f *svgFlags) flags(c *cobra.Command) {
 // options checks the flags for an output.
 func (f *svgFlags) options(out format) (o render.SVGOptions, err error) {
 	for _, name := range []string{"title", "width", "min-width", "inverted", "reverse", "color", "total", "flamechart"} {
-		if f.given(name) && out != formatSVG {
+		if f.given(name) && out != formatSVG && (name != "title" || out != formatHTML) {
 			return o, usagef("--%s is for flame graphs: give -o FILE.svg or -f svg", name)
 		}
 	}

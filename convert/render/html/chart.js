@@ -235,10 +235,10 @@ class Chart {
     return /^[ -~]*$/.test(text) ? text.length * this.letter : this.context.measureText(text).width;
   }
 
-  // fit cuts a name to a width: first the path before a package or a file.
+  // fit cuts a name to a width: first the path that names of Go have in front.
   fit(name, width) {
     if (name.length * this.letter <= width && this.measure(name) <= width) return name;
-    const path = /^[\w.~+-]*(?:\/[\w.~+-]+)*\/(?=[^/()]+(?:\(|$))/.exec(name);
+    const path = /^[^(<[ ]*\/(?=.*\.)/.exec(name);
     if (path) return this.fit(name.slice(path[0].length), width);
     const most = Math.floor(width / this.letter * 2) + 2;
     const characters = Array.from(name.slice(0, most));

@@ -11,7 +11,7 @@ const frameKinds = [
   { id: 'bpf', text: 'BPF', mark: 'b', hue: 268, saturation: 58 },
   { id: 'jit', text: 'JIT', mark: 'j', hue: 108, saturation: 42 },
   { id: 'inlined', text: 'inlined', mark: 'i', hue: 184, saturation: 48 },
-  { id: 'guest', text: 'guest', mark: 'g', hue: 330, saturation: 55 },
+  { id: 'guest', text: 'guest', mark: 'g', hue: 218, saturation: 72 },
   { id: 'group', text: 'group', mark: '', hue: 215, saturation: 24 },
   { id: 'plain', text: 'kind not told', mark: '', hue: 20, saturation: 70 },
 ];
