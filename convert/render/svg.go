@@ -2,7 +2,6 @@ package render
 
 import (
 	"bufio"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -140,13 +139,6 @@ func (o *SVGOptions) minWidth() float64 {
 
 // span is how wide the root is, in pixels.
 func (o *SVGOptions) span() float64 { return float64(o.width() - 2*svgPad) }
-
-var (
-	//go:embed svg/svg.js
-	svgScript string
-	//go:embed svg/svg.css
-	svgStyle string
-)
 
 // svgDoc is a flame graph being written.
 type svgDoc struct {

@@ -24,7 +24,7 @@ type text struct {
 	X, Y, Width float64
 }
 
-// drawn is what is in a graph. Its paths are those that svgpicture.go and svg.js
+// drawn is what is in a graph. Its paths are those that svgpicture.go and draw.js
 // write: "M x y h w v 17 h-w z" for each frame.
 type drawn struct {
 	Width float64
@@ -131,7 +131,7 @@ func hoverOver(p *browsertest.Page, n text) {
 	p.Hover(at.X+n.X+2, at.Y+n.Y+8)
 }
 
-func svgDetails(p *browsertest.Page) string {
+func svgFooter(p *browsertest.Page) string {
 	return browsertest.Eval[string](p, "document.querySelector('.foot').textContent")
 }
 
@@ -213,7 +213,7 @@ func TestSVGZoom(t *testing.T) {
 	worker := whole.find(t, "worker/1")
 	hoverOver(p, worker)
 	p.Wait("document.querySelector('.foot').textContent.startsWith('worker/1 ')")
-	details := svgDetails(p)
+	details := svgFooter(p)
 	share := 100 * whole.frameOf(worker).Width / whole.Width
 	if m := regexp.MustCompile(`([\d.]+)% of all`).FindStringSubmatch(details); m == nil {
 		t.Errorf("details without a share: %s", details)
@@ -276,7 +276,7 @@ func TestSVGKeyboard(t *testing.T) {
 	press := func(keys, want string) {
 		t.Helper()
 		p.Keys(keys)
-		if got := svgDetails(p); !strings.HasPrefix(got, want) {
+		if got := svgFooter(p); !strings.HasPrefix(got, want) {
 			t.Errorf("after a key the details are of %q, not of %s", got, want)
 		}
 	}
@@ -416,7 +416,7 @@ func TestDiffSVG(t *testing.T) {
 		}
 		hoverOver(p, n)
 		p.Wait("document.querySelector('.foot b').textContent == '" + name + "'")
-		if got := svgDetails(p); got != want.details {
+		if got := svgFooter(p); got != want.details {
 			t.Errorf("%q, not %q", got, want.details)
 		}
 	}

@@ -2,9 +2,33 @@ package render
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"strconv"
 )
+
+var (
+	//go:embed svg/svg.css
+	svgStyle string
+
+	//go:embed svg/frames.js
+	svgFrames string
+	//go:embed svg/page.js
+	svgPage string
+	//go:embed svg/draw.js
+	svgDraw string
+	//go:embed svg/details.js
+	svgDetails string
+	//go:embed svg/control.js
+	svgControl string
+)
+
+// svgScript is a function of svgData and the frames. It does nothing where the
+// file is a part of another page.
+var svgScript = "function (info, numbers) {\n'use strict'\n" +
+	"const svg = document.currentScript.closest('svg')\n" +
+	"if (document.documentElement !== svg) return\n\n" +
+	svgFrames + "\n" + svgPage + "\n" + svgDraw + "\n" + svgDetails + "\n" + svgControl + "}"
 
 // svgData is what the script of a flame graph knows, without its frames.
 type svgData struct {
