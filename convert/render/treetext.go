@@ -81,7 +81,7 @@ func (t *treeText) calls(node int, guides []byte) {
 	for i, c := range children {
 		branch, below := "", ""
 		switch {
-		case len(children) == 1 || node == 0:
+		case len(children) == 1:
 		case i == len(children)-1:
 			branch, below = "└─ ", "   "
 		default:
