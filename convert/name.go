@@ -22,7 +22,7 @@ type Missing struct {
 	Debug     error // why lines and inlined functions that were asked for are missing
 }
 
-// Name fills in the functions of all locations of a Set, each location once. It
+// Name fills in the functions of all locations of a Set that have none, each once. It
 // returns what could not be named and why, by mapping. The only error is that of
 // ctx.
 //
@@ -33,6 +33,9 @@ func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Mi
 	frames := make([][][]symbolize.Frame, len(jobs))
 	errs := make([]error, len(jobs))
 	each(len(jobs), func(i int) {
+		if len(jobs[i].addrs) == 0 {
+			return
+		}
 		frames[i], errs[i] = sym.Resolve(ctx, jobs[i].mapping, jobs[i].addrs)
 	})
 	if err := ctx.Err(); err != nil {
@@ -48,7 +51,7 @@ func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Mi
 	unnamed := make([]int, len(set.Mappings))
 	for loc := range set.Locations {
 		m := set.Locations[loc].Mapping
-		if m < 0 {
+		if m < 0 || len(set.Lines(uint32(loc))) > 0 {
 			continue
 		}
 		fs := frames[jobOf[m]][at[m]]
@@ -91,7 +94,7 @@ func namingJobs(set *stacks.Set) []namingJob {
 	}
 	for i := range set.Locations {
 		l := &set.Locations[i]
-		if l.Mapping < 0 {
+		if l.Mapping < 0 || len(set.Lines(uint32(i))) > 0 {
 			continue
 		}
 		j := &jobs[l.Mapping]

@@ -36,6 +36,11 @@ func newDemangler(mode Demangle) *demangler {
 	return &demangler{mode: mode, seen: map[string]string{}}
 }
 
+// Readable returns the readable form of a name as the linker knows it.
+func (m Demangle) Readable(name string) string {
+	return newDemangler(m).name(name)
+}
+
 // name returns the readable form of a name, and remembers it.
 func (d *demangler) name(name string) string {
 	if d.mode == DemangleNone || !mangled(name) {

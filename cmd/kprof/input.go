@@ -165,7 +165,7 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	if err != nil {
 		return nil, err
 	}
-	p := &profile{set: set, stats: stats}
+	p := &profile{set: set, stats: stats, symbols: r.Features.FileSymbols}
 	for _, e := range r.Events.Events {
 		p.events = append(p.events, e.Event)
 	}

@@ -24,6 +24,8 @@ type profile struct {
 	stats  convert.Stats
 	events []abi.Event // of the recording, nil for a profile of another tool
 	source string      // name of the input
+
+	symbols []perfdata.FileSymbols // that the recording brings along
 }
 
 // oneEvent returns the event to show where only one can be: the one asked for,
@@ -98,6 +100,7 @@ func (p *profile) name(ctx context.Context, sym *symbolize.Symbolizer, o *symbol
 	for _, d := range p.stats.JITDumps {
 		sym.AddJITDump(d.PID, d.Path)
 	}
+	convert.NameRecorded(p.set, p.symbols, symbolize.DemangleSimple)
 	missing, err := convert.Name(ctx, p.set, sym)
 	if err != nil {
 		return err

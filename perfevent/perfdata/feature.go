@@ -54,6 +54,9 @@ func (f Feature) String() string {
 	if int(f) < len(features) && features[f].name != "" {
 		return features[f].name
 	}
+	if name, ok := simpleperfNames[f]; ok {
+		return name
+	}
 	return fmt.Sprintf("feature %d", uint8(f))
 }
 
@@ -112,6 +115,10 @@ type Features struct {
 	Compressed  Compression
 	Machine     ELFMachine
 	CacheLine   uint32 // bytes
+
+	// Of simpleperf, out of its sections among Unknown.
+	FileSymbols []FileSymbols
+	MetaInfo    []KeyValue
 
 	// Features kept as bytes: perf's own formats of BPF objects, and what
 	// this package does not know.
@@ -194,6 +201,9 @@ func (f *Features) Decode(id Feature, body []byte, o abi.Order) error {
 	if int(id) >= len(features) || features[id].decode == nil {
 		if id == 0 {
 			return fmt.Errorf("feature 0 is reserved")
+		}
+		if err := f.decodeSimpleperf(id, body); err != nil {
+			return fmt.Errorf("decode feature %v of %d bytes: %w", id, len(body), err)
 		}
 		f.Unknown = append(f.Unknown, RawFeature{id, body})
 		return nil

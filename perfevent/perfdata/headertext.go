@@ -25,6 +25,14 @@ func (r *Reader) WriteHeader(w io.Writer, written time.Time, full bool) error {
 	set := &r.header.features
 	for id := range set.All() {
 		switch {
+		case id == FeatureSimpleperfMetaInfo:
+			for _, i := range r.Features.MetaInfo {
+				h.line("%s : %s", i.Key, strings.ReplaceAll(i.Value, "\n", "; "))
+			}
+		case id == FeatureSimpleperfFile || id == FeatureSimpleperfFile2:
+			for _, s := range r.Features.FileSymbols {
+				h.line("symbols of %s : %d", s.Path, len(s.Symbols))
+			}
 		case int(id) >= len(features):
 			h.line("%s of %d bytes", id, r.unknownSize(id))
 		case fullOnly(id) && !full:

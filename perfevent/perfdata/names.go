@@ -2,6 +2,8 @@ package perfdata
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"kprof/perfevent/abi"
 )
@@ -67,8 +69,14 @@ func (r *Reader) describedName(e *Event) string {
 	return r.described[e.IDs[0]]
 }
 
-// readFormats takes the names of tracepoints out of the tracing data.
+// readFormats takes the names of tracepoints out of the tracing data, or what
+// simpleperf says instead.
 func (r *Reader) readFormats() {
+	for _, i := range r.Features.MetaInfo {
+		if i.Key == "event_type_info" {
+			r.tracepoints = simpleperfTracepoints(i.Value)
+		}
+	}
 	if len(r.Features.TracingData) == 0 {
 		return
 	}
@@ -83,4 +91,19 @@ func (r *Reader) readFormats() {
 	for _, tp := range t.Tracepoints {
 		r.tracepoints[tp.ID] = tp.System + ":" + tp.Name
 	}
+}
+
+// simpleperfTracepoints reads lines of "name,type,config".
+func simpleperfTracepoints(text string) map[uint64]string {
+	names := map[uint64]string{}
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSpace(line), ",")
+		if len(f) != 3 || f[1] != strconv.Itoa(int(abi.TypeTracepoint)) {
+			continue
+		}
+		if id, err := strconv.ParseUint(f[2], 10, 64); err == nil {
+			names[id] = f[0]
+		}
+	}
+	return names
 }
