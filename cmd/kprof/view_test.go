@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -209,7 +210,12 @@ func TestViewMany(t *testing.T) {
 }
 
 func TestViewRefuses(t *testing.T) {
-	for _, args := range [][]string{{"--http", "8080", "x"}, {"nowhere.pb.gz"}, {"--diff-base", "nowhere.pb.gz", viewed(t)}, {"--http", "256.0.0.1:0", viewed(t)}} {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, args := range [][]string{{"--http", "8080", "x"}, {"nowhere.pb.gz"}, {"--diff-base", "nowhere.pb.gz", viewed(t)}, {"--http", taken.Addr().String(), viewed(t)}} {
 		out, err := kprof(t, append([]string{"view", "--no-browser"}, args...)...).CombinedOutput()
 		if err == nil || !strings.HasPrefix(string(out), "kprof: ") {
 			t.Errorf("view %q: %v\n%s", args, err, out)
