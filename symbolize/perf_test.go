@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"debug/elf"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -12,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kprof/symbolize/elfsym"
 )
 
 // require skips the test, naming all programs that are missing.
@@ -159,6 +163,81 @@ func TestNamesOfPerfScript(t *testing.T) {
 			}
 			if compared < 20 {
 				t.Errorf("perf names only %d addresses of the program", compared)
+			}
+		})
+	}
+}
+
+// TestSymbolsApart names every function of programs that were stripped, by their
+// debug files, as nm does of what they were. (perf 6.1 gives functions of a static
+// program the names of others.)
+func TestSymbolsApart(t *testing.T) {
+	for name, command := range map[string][]string{
+		"c++ pie":    {"g++", "-O1", "testdata/names.cc"},
+		"c++ static": {"g++", "-O1", "-static", "testdata/names.cc"},
+		"rust":       {"rustc", "-g", "-O", "-C", "link-arg=-Wl,--build-id", "testdata/names.rs"},
+		"rust v0":    {"rustc", "-g", "-O", "-C", "link-arg=-Wl,--build-id", "-C", "symbol-mangling-version=v0", "testdata/names.rs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require(t, command[0], "objcopy", "strip", "nm")
+			path := filepath.Join(t.TempDir(), "prog")
+			run(t, command[0], append(command[1:], "-o", path)...)
+			stripped, debug := strippedCopy(t, path)
+			file, err := elfsym.Open(path, elfsym.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			headers, err := elf.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer headers.Close()
+			id := hex.EncodeToString(file.BuildID())
+			dirs := t.TempDir()
+			install(t, debug, dirs, "/.build-id/"+id[:2]+"/"+id[2:]+".debug")
+
+			at := map[uint64][]string{} // names, by offset in the file
+			var offs []uint64
+			for line := range strings.Lines(string(run(t, "nm", path))) {
+				f := strings.Fields(line)
+				if len(f) != 3 || !strings.Contains("tTwWi", f[1]) {
+					continue
+				}
+				addr, err := strconv.ParseUint(f[0], 16, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				code := slices.ContainsFunc(headers.Progs, func(p *elf.Prog) bool {
+					return p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 && addr-p.Vaddr < p.Filesz
+				})
+				if off, ok := file.Offset(addr); ok && code {
+					at[off] = append(at[off], f[2])
+					offs = append(offs, off)
+				}
+			}
+			s := New(Options{DebugDirs: []string{dirs}, Demangle: DemangleNone})
+			defer s.Close()
+			m := Mapping{Kind: User, Path: stripped, BuildID: id}
+			frames, err := s.Resolve(context.Background(), m, offs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong := 0
+			for i, off := range offs {
+				if len(frames[i]) != 1 || !slices.Contains(at[off], frames[i][0].Name) {
+					if wrong++; wrong < 10 {
+						t.Errorf("%#x: %v, nm says %q", off, frames[i], at[off])
+					}
+				}
+			}
+			if len(offs) < 20 || wrong > 0 {
+				t.Errorf("of %d functions %d have another name", len(offs), wrong)
+			}
+			bare := New(Options{DebugDirs: []string{}, Demangle: DemangleNone})
+			defer bare.Close()
+			if _, err := bare.Resolve(context.Background(), m, offs); !errors.Is(err, ErrStripped) {
+				t.Errorf("without its debug file: %v", err)
 			}
 		})
 	}
