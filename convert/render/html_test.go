@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	gocmp "cmp"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
@@ -151,8 +150,7 @@ func setRows(s *stacks.Set) (rows, moments []string) {
 		for i := len(stack) - 1; i >= 0; i-- {
 			names := n.Of(stack[i])
 			for j := len(names) - 1; j >= 0; j-- {
-				name := strings.ToValidUTF8(n.Names[names[j]], "\uFFFD")
-				path = append(path, gocmp.Or(name, "[unknown]"))
+				path = append(path, shownName(n.Names[names[j]]))
 			}
 		}
 		if len(path) == 0 {
@@ -312,7 +310,7 @@ func TestHTMLCut(t *testing.T) {
 	}
 
 	p := openPage(t, b.String(), browsertest.View{})
-	equal(t, "functions", pageFunctions(p, 0), costsOf(t, s, 0))
+	equal(t, "functions", pageFunctions(p, 0), costsOf(s, 0))
 	equal(t, "sum", total(p), s.Totals(0)[0])
 }
 

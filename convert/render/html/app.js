@@ -9,8 +9,8 @@ class App {
     this.memory = new Map(); // what was computed last, by what for
     this.kinds = kindsOfFrames(p);
     this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
-    this.kindOfName = new Uint8Array(p.names.length);
-    for (let f = p.frameName.length - 1; f >= 0; f--) this.kindOfName[p.frameName[f]] = this.kinds[f];
+    this.frameOfName = new Int32Array(p.names.length).fill(-1); // the most frequent one
+    for (let f = p.frameName.length - 1; f >= 0; f--) this.frameOfName[p.frameName[f]] = f;
     this.matchOf = null; // of each name, null when nothing is searched for
     const frames = {
       root: 'all',
@@ -29,7 +29,8 @@ class App {
     this.charts = [this.flame, this.callers, this.callees];
     this.flame.onRange = () => this.set({ range: this.flame.range, zoom: 0 }, { draw: false });
     this.table = new FunctionTable(byId('table'), {
-      kindOf: (name) => this.kindOfName[name],
+      kindOf: (name) => this.frameOfName[name] < 0 ? unknownKind : this.kinds[this.frameOfName[name]],
+      placeOf: (name) => this.frameOfName[name] < 0 ? '' : this.place(this.frameOfName[name]).join(' · '),
       onPick: (name) => this.set({ view: 'callers', name: p.names[name] }, { push: true }),
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
@@ -279,7 +280,8 @@ class App {
     const parts = what.box.level === 0 && what.chart === this.flame ? [] : this.origin(frame);
     const all = this.sums().total[0];
     if (this.state.view === 'time') {
-      parts.unshift(`${formatTime(layout.x1[what.box.i] - layout.x0[what.box.i])} from ${formatTime(layout.x0[what.box.i])}`);
+      parts.unshift(`${formatTime(layout.x1[what.box.i] - layout.x0[what.box.i])} from ${formatTime(layout.x0[what.box.i])}`,
+        `clock ${((this.p.head.clock + layout.x0[what.box.i]) / 1e9).toFixed(6)}\u202fs`);
     } else {
       const { self, total } = what.chart === this.flame ? this.sums() : what.chart.sums;
       parts.unshift(`${this.amount(total[node], all)}`, `self ${this.amount(self[node], all)}`);
@@ -289,12 +291,15 @@ class App {
 
   isGroup({ chart, box }) { return chart.tree.frame[chart.layout.node[box.i]] >= this.p.frameName.length; }
 
-  // origin tells where a frame comes from.
+  // origin tells what a frame is, and from where.
   origin(frame) {
-    const { p, kinds } = this;
-    if (frame >= p.frameName.length) return [];
+    return frame < this.p.frameName.length ? [frameKinds[this.kinds[frame]].text, ...this.place(frame)] : [];
+  }
+
+  place(frame) {
+    const { p } = this;
     const mapping = p.frameMapping[frame] < 0 ? '' : p.head.mappings[p.frameMapping[frame]];
-    return [frameKinds[kinds[frame]].text, shown(mapping), shown(p.head.files[p.frameFile[frame]])].filter(Boolean);
+    return [shown(mapping), shown(p.head.files[p.frameFile[frame]])].filter(Boolean);
   }
 
   fillPicks() {

@@ -3,8 +3,10 @@
 const tableRowHeight = 26;
 
 class FunctionTable {
-  constructor(host, { kindOf, onPick, onSort }) {
+  // kindOf and placeOf tell of a function's number what it is and where it is from.
+  constructor(host, { kindOf, placeOf, onPick, onSort }) {
     this.kindOf = kindOf;
+    this.placeOf = placeOf;
     this.onPick = onPick;
     this.rows = [];
     this.names = [];
@@ -15,7 +17,8 @@ class FunctionTable {
       this.heads[id].setAttribute('role', 'columnheader');
       return this.heads[id];
     };
-    const header = element('div', { className: 'tr head' }, head('self', 'Self'), head('total', 'Total'), head('name', 'Function'));
+    const header = element('div', { className: 'tr head' }, head('self', 'Self'), head('total', 'Total'), head('name', 'Function'),
+      element('div', { className: 'cell place', textContent: 'From' }));
     header.setAttribute('role', 'row');
     this.body = element('div', { className: 'rows' });
     this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
@@ -75,11 +78,13 @@ class FunctionTable {
     const text = shown(this.names[name]);
     const kind = frameKinds[this.kindOf(name)];
     const cell = (id, value) => element('div', { className: `cell ${id}`, title: formatValue(value, unit) },
-      this.bar(value / this.most[id]), element('span', { textContent: formatShare(value, total) }));
+      this.bar(value / this.most[id]), element('em', { textContent: formatValue(value, unit) }),
+      element('span', { textContent: formatShare(value, total) }));
     const mark = element('i', { className: `kind ${kind.id}`, textContent: kind.mark, title: kind.text });
     const row = element('button', { type: 'button', className: 'tr', title: text, onclick: () => this.onPick(name) },
       cell('self', sums.self[name]), cell('total', sums.total[name]),
-      element('div', { className: 'cell name' }, mark, element('span', { textContent: text })));
+      element('div', { className: 'cell name' }, mark, element('span', { textContent: text })),
+      element('div', { className: 'cell place', textContent: this.placeOf(name) }));
     row.style.top = `${i * tableRowHeight}px`;
     row.setAttribute('role', 'row');
     if (name === this.picked) row.classList.add('picked');
