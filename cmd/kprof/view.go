@@ -104,6 +104,9 @@ func (f *viewFlags) run(ctx context.Context, inputs []string) error {
 // files nor keeps copies of them.
 type sources map[string]*pprofile.Profile
 
+// manyStacks are more than pprof shows at once.
+const manyStacks = 200_000
+
 // add loads inputs and adds them up.
 func (s sources) add(ctx context.Context, name string, inputs []string, opts convert.Options, sym symbolOptions) error {
 	var set *stacks.Set
@@ -120,6 +123,9 @@ func (s sources) add(ctx context.Context, name string, inputs []string, opts con
 			continue
 		}
 		set.Merge(p.set)
+	}
+	if n := set.NumStacks(); n > manyStacks {
+		messagef("pprof's pages take their time with %d different stacks: select some, or use kprof convert -o FILE.html", n)
 	}
 	p, err := pprofOf(set)
 	if err != nil {
