@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
+	"kprof/perfevent/abi"
 )
 
 // run is what lives while a session runs.
@@ -40,6 +41,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 		ids = append(ids, e.IDs)
 	}
 	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now(), noted: len(s.notes)}
+	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
 	for i, e := range s.events {
 		if r.tally.chains[i] = placeOfChain(&e.Attr); r.tally.chains[i].at != 0 && r.tally.trampolines == nil {
 			r.tally.trampolines = s.resolver.ReturnTrampolines()

@@ -1,6 +1,10 @@
 package record
 
-import "kprof/perfevent/abi"
+import (
+	"encoding/binary"
+
+	"kprof/perfevent/abi"
+)
 
 // tally counts records by type and samples by event, and passes on the side-band.
 // It reads 24 bytes of a record at most.
@@ -20,6 +24,11 @@ type tally struct {
 	// side-band in perfevent), and perf aborts when it takes an inode for one.
 	marked []int
 	at     int // of the next record, likewise
+
+	// long are the places, likewise, of records that the kernel made longer for
+	// somebody else who is told of BPF programs too: see abi.Layout.Excess.
+	long   []int
+	layout abi.Layout // of the side-band
 
 	// entries are the places, likewise, of samples whose callchain lacks a caller.
 	entries     []int
@@ -47,7 +56,7 @@ func (t *tally) tee(rec []byte) {
 // add counts the records in a and, continued, in b.
 func (t *tally) add(a, b []byte) {
 	t.bytes += uint64(len(a) + len(b))
-	t.marked, t.entries, t.at = t.marked[:0], t.entries[:0], 0
+	t.marked, t.long, t.entries, t.at = t.marked[:0], t.long[:0], t.entries[:0], 0
 	if !eachRecord(a, b, &t.whole, t.count) {
 		t.broken = true
 	}
@@ -79,6 +88,9 @@ func (t *tally) one(b []byte, size int) {
 	if typ == abi.RecordMmap2 && abi.Misc(o.Uint16(b[4:]))&abi.MiscMmapBuildID != 0 {
 		t.marked = append(t.marked, at)
 	}
+	if t.layout.Excess(typ, b[abi.HeaderSize:]) > 0 {
+		t.long = append(t.long, at)
+	}
 	t.tee(b)
 	if size < 24 {
 		return
@@ -96,10 +108,11 @@ func (t *tally) one(b []byte, size int) {
 }
 
 // mends reports whether what add was last given is not to be passed on as it is.
-func (t *tally) mends() bool { return len(t.marked)+len(t.entries) > 0 }
+func (t *tally) mends() bool { return len(t.marked)+len(t.long)+len(t.entries) > 0 }
 
 // mend returns a copy of a and b in dst, which add was last given, without the
-// marks that it found, and with the callers that were missing.
+// marks that it found, without what is too much, and with the callers that were
+// missing.
 func (t *tally) mend(dst, a, b []byte) []byte {
 	dst = append(append(dst[:0], a...), b...)
 	for _, at := range t.marked {
@@ -110,6 +123,14 @@ func (t *tally) mend(dst, a, b []byte) []byte {
 		rec := dst[at:]
 		rec = rec[:o.Uint16(rec[6:])]
 		addCaller(rec, t.chains[t.ids.lookup(o.Uint64(rec[8:]))], t.trampolines)
+	}
+	for i := len(t.long) - 1; i >= 0; i-- { // what lies behind moves
+		rec := dst[t.long[i]:]
+		size := int(o.Uint16(rec[6:]))
+		less := t.layout.Excess(abi.RecordType(o.Uint32(rec)), rec[abi.HeaderSize:size])
+		copy(rec[size-less:], rec[size:])
+		binary.LittleEndian.PutUint16(rec[6:], uint16(size-less))
+		dst = dst[:len(dst)-less]
 	}
 	return dst
 }

@@ -95,6 +95,31 @@ func TestTallyUnmarks(t *testing.T) {
 	}
 }
 
+// TestTallyMendsLong: a KSYMBOL with room for another recorder's sample id loses
+// that.
+func TestTallyMendsLong(t *testing.T) {
+	a := abi.Attr{SampleType: abi.SampleTID | abi.SampleTime | abi.SampleIdentifier, Flags: abi.FlagSampleIDAll}
+	n := newTally(newIDTable([][]uint64{{101}}), 1, nil)
+	n.layout = abi.NewLayout(&a, abi.LittleEndian)
+	const name = 0x746573 // "set", and zeros
+	good := record(abi.RecordKsymbol, 1, 2, name, 7, 8, 101)
+	long := record(abi.RecordKsymbol, 1, 2, name, 7, 8, 101, 0xbad, 0xbad, 0xbad)
+	ring := bytes.Join([][]byte{good, long, good, long}, nil)
+	want := bytes.Join([][]byte{good, good, good, good}, nil)
+	for cut := 0; cut <= len(ring); cut += 8 {
+		n.add(ring[:cut], ring[cut:])
+		if !n.mends() {
+			t.Fatalf("cut at %d: nothing to mend", cut)
+		}
+		if !bytes.Equal(n.mend(nil, ring[:cut], ring[cut:]), want) {
+			t.Errorf("cut at %d: % x, want % x", cut, n.mend(nil, ring[:cut], ring[cut:]), want)
+		}
+	}
+	if n.add(good, nil); n.mends() {
+		t.Error("a good record is to be mended")
+	}
+}
+
 func TestTallyBroken(t *testing.T) {
 	whole := record(abi.RecordSample, 1, 2, 3)
 	for name, b := range map[string][]byte{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -89,6 +90,14 @@ func TestLiveBPF(t *testing.T) {
 			}
 		})
 	})
+	// perf, which reads a sample id from the end of a record, has them all too.
+	if script, err := exec.Command("perf", "script", "-G", "-F", "ip,sym", "-i", data).Output(); err == nil {
+		for _, name := range names {
+			if !bytes.Contains(script, []byte("_"+name+"\n")) {
+				t.Errorf("perf script names no %s", name)
+			}
+		}
+	}
 	afterwards, err := kprof(t, "convert", "-f", "folded", data).Output()
 	if err != nil {
 		t.Fatal(err)
