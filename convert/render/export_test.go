@@ -462,3 +462,59 @@ func TestAppendMillionths(t *testing.T) {
 		}
 	}
 }
+
+// TestExportSource: source files and lines, where they are known; a function on
+// two of its lines is one, and an inlined one is called by what it is inlined into.
+func TestExportSource(t *testing.T) {
+	s := stacks.New(oneEvent())
+	m := s.AddMapping(stacks.Mapping{File: "/bin/app", Kind: stacks.KindUser})
+	outer := s.AddFunction(stacks.Function{Name: "outer", File: "/src/app.c", StartLine: 10})
+	inner := s.AddFunction(stacks.Function{Name: "inner", File: "/src/app.h", StartLine: 3})
+	a, b := s.AddLocation(m, 1, stacks.KindUser), s.AddLocation(m, 2, stacks.KindUser)
+	s.SetLines(a, stacks.Line{Function: inner, Line: 4}, stacks.Line{Function: outer, Line: 12})
+	s.SetLines(b, stacks.Line{Function: outer, Line: 15})
+	s.Add(0, s.Intern([]uint32{a}), 0, 2, 2)
+	s.Add(0, s.Intern([]uint32{b}), 0, 1, 1)
+
+	var sp struct {
+		Shared struct {
+			Frames []struct {
+				Name, File string
+				Line       int
+			}
+		}
+	}
+	if err := json.Unmarshal(export(t, Speedscope, s, ExportOptions{}), &sp); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(sp.Shared.Frames), "[{inner /src/app.h 3} {outer /src/app.c 10}]"; got != want {
+		t.Errorf("speedscope has %s, not %s", got, want)
+	}
+
+	var f struct {
+		Shared struct {
+			StackTable  struct{ Frame []int }
+			FrameTable  struct{ Func, Line []int }
+			FuncTable   struct{ Name, Source, LineNumber []int }
+			Sources     struct{ Filename []int }
+			StringArray []string
+		}
+	}
+	if err := json.Unmarshal(export(t, Firefox, s, ExportOptions{}), &f); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, frame := range f.Shared.StackTable.Frame {
+		fn := f.Shared.FrameTable.Func[frame]
+		got = append(got, fmt.Sprintf("%s from %s:%d at %d", f.Shared.StringArray[f.Shared.FuncTable.Name[fn]],
+			f.Shared.StringArray[f.Shared.Sources.Filename[f.Shared.FuncTable.Source[fn]]],
+			f.Shared.FuncTable.LineNumber[fn], f.Shared.FrameTable.Line[frame]))
+	}
+	want := []string{"outer from /src/app.c:10 at 12", "inner from /src/app.h:3 at 4", "outer from /src/app.c:10 at 15"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("firefox: %s", diff)
+	}
+	if n := len(f.Shared.FuncTable.Name); n != 2 {
+		t.Errorf("firefox has %d functions", n)
+	}
+}
