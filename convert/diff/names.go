@@ -1,6 +1,9 @@
 package diff
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A Rule makes one name of what differs between builds only in how it was
 // compiled or reached.
@@ -14,6 +17,8 @@ const (
 	RulePrefix              // padding and type hashes before a function
 	RuleSyscall             // wrappers of system calls
 	RuleStub                // entry code
+	RuleNoprof              // what memory allocation profiling wraps
+	RuleVariant             // one function for different processors
 	RuleAlias               // the user's own
 	numRules
 )
@@ -24,6 +29,8 @@ var ruleTexts = [numRules]struct{ name, text string }{
 	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes"},
 	RuleSyscall: {"syscall", "wrappers of system calls become sys_NAME, or compat_sys_NAME"},
 	RuleStub:    {"stub", "entry code of different kernels gets one name"},
+	RuleNoprof:  {"noprof", "_noprof at the end of a kernel function is removed: memory allocation profiling (6.10) wraps it"},
+	RuleVariant: {"variant", "functions of which the kernel chooses one for the processor, or patches it in, get one name"},
 	RuleAlias:   {"alias", "the file of aliases"},
 }
 
@@ -49,9 +56,11 @@ func Rules() []RuleText {
 	for _, w := range syscallWrappers {
 		texts[RuleSyscall].Examples = append(texts[RuleSyscall].Examples, w.prefix+"NAME → "+w.becomes+"NAME")
 	}
-	for _, s := range stubs {
-		for _, from := range s.from {
-			texts[RuleStub].Examples = append(texts[RuleStub].Examples, from+" → "+s.to)
+	for rule, list := range map[Rule][]renamed{RuleStub: stubs, RuleVariant: variants} {
+		for _, r := range list {
+			for _, from := range r.from {
+				texts[rule].Examples = append(texts[rule].Examples, from+" → "+r.to)
+			}
 		}
 	}
 	for _, p := range stubPrefixes {
@@ -81,12 +90,15 @@ var syscallWrappers = []struct{ prefix, becomes string }{
 	{"__se_compat_sys_", "compat_sys_"}, {"__do_compat_sys_", "compat_sys_"}, {"compat_SyS_", "compat_sys_"},
 }
 
-// stubs are the ways into the kernel and to a new thread: arch/x86/entry,
-// arch/arm64/kernel/entry*.
-var stubs = []struct {
+// renamed are names that become another one.
+type renamed struct {
 	to   string
 	from []string
-}{
+}
+
+// stubs are the ways into the kernel and to a new thread: arch/x86/entry,
+// arch/arm64/kernel/entry*.
+var stubs = []renamed{
 	{"entry_SYSCALL_64", []string{"entry_SYSCALL_64_after_hwframe", "entry_SYSCALL_64_fastpath", "entry_SYSCALL_64_safe_stack", "system_call_fastpath"}},
 	{"do_syscall_64", []string{"__do_syscall_64", "do_syscall_x64", "x64_sys_call"}},
 	{"do_int80_syscall_32", []string{"do_int80_emulation", "int80_emulation"}},
@@ -109,15 +121,28 @@ var stubs = []struct {
 // the rest.
 var stubPrefixes = []string{"asm_exc_", "asm_sysvec_", "asm_fred_"}
 
-var stubNames = func() map[string]string {
+// variants: arch/x86/lib/copy_user_64.S, memset_64.S, memcpy_64.S, clear_page_64.S;
+// rep_movs_alternative and rep_stos_alternative since 6.4.
+var variants = []renamed{
+	{"copy_user_generic", []string{"copy_user_enhanced_fast_string", "copy_user_generic_string", "copy_user_generic_unrolled", "copy_user_fast_string", "rep_movs_alternative"}},
+	{"clear_user", []string{"clear_user_erms", "clear_user_rep_good", "clear_user_original", "rep_stos_alternative"}},
+	{"memset", []string{"memset_erms", "memset_orig", "__memset"}},
+	{"memcpy", []string{"memcpy_erms", "memcpy_orig", "__memcpy"}},
+	{"memmove", []string{"memmove_erms", "__memmove"}},
+	{"clear_page", []string{"clear_page_erms", "clear_page_rep", "clear_page_orig"}},
+}
+
+var stubNames, variantNames = byOldName(stubs), byOldName(variants)
+
+func byOldName(list []renamed) map[string]string {
 	m := make(map[string]string)
-	for _, s := range stubs {
-		for _, from := range s.from {
-			m[from] = s.to
+	for _, r := range list {
+		for _, from := range r.from {
+			m[from] = r.to
 		}
 	}
 	return m
-}()
+}
 
 // Names says by which names the functions of two builds are matched. The zero
 // value applies all rules.
@@ -142,6 +167,8 @@ func (n *Names) Fold(name string, user bool) (folded string, rules []Rule) {
 			note(RulePrefix, withoutPrefix(name))
 			note(RuleSyscall, syscallName(name))
 			note(RuleStub, stubName(name))
+			note(RuleNoprof, withoutNoprof(name))
+			note(RuleVariant, cmp.Or(variantNames[name], name))
 		}
 		note(RuleAlias, n.Aliases.of(name))
 	}
@@ -208,6 +235,13 @@ func withoutPrefix(name string) string {
 		if rest, ok := strings.CutPrefix(name, p); ok && rest != "" {
 			return rest
 		}
+	}
+	return name
+}
+
+func withoutNoprof(name string) string {
+	if s, ok := strings.CutSuffix(name, "_noprof"); ok && s != "" {
+		return s
 	}
 	return name
 }

@@ -59,6 +59,12 @@ func TestFold(t *testing.T) {
 		{name: "__cfi_vfs_read", want: "vfs_read"},
 		{name: "__pfx___x64_sys_read", want: "sys_read"},
 		{name: "__x64_sys_read_[k]", want: "sys_read"},
+		{name: "kmem_cache_alloc_noprof.isra.0", want: "kmem_cache_alloc"},
+		{name: "_noprof", want: "_noprof"},
+		{name: "copy_user_enhanced_fast_string", want: "copy_user_generic"},
+		{name: "rep_movs_alternative", want: "copy_user_generic"},
+		{name: "memset_orig", want: "memset"},
+		{name: "__memset", want: "__memset", user: true},
 	} {
 		got, _ := new(Names).Fold(test.name, test.user)
 		if got != test.want {

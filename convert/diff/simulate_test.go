@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,6 +19,7 @@ type load struct {
 	slow      float64 // share of samples that go to the slower function instead
 	slower    string  // which has others already, or is new. Default: "slow"
 	times     bool
+	few       int     // samples of the new side, where it has less than the base
 	wobble    float64 // by how much weights differ from run to run, as a factor's deviation
 }
 
@@ -96,6 +98,8 @@ var simulations = []struct {
 }{
 	{"independent", load{functions: 60, samples: 10_000, times: true}, 1, 1000, []string{"slow", "f20", "f2"}},
 	{"bursts of 4", load{functions: 60, samples: 10_000, times: true, burst: 4}, 1, 300, []string{"slow", "f20"}},
+	{"a long run and a short one", load{functions: 60, samples: 10_000, few: 500, times: true}, 1, 200, nil},
+	{"a long run and a short one, without times", load{functions: 60, samples: 10_000, few: 500}, 1, 100, nil},
 	{"bursts of 20", load{functions: 60, samples: 10_000, times: true, burst: 20}, 1, 500, nil},
 	{"bursts of 200", load{functions: 60, samples: 10_000, times: true, burst: 200}, 1, 300, nil},
 	{"without times", load{functions: 60, samples: 10_000}, 1, 500, []string{"slow", "f20", "f2"}},
@@ -123,7 +127,9 @@ func TestEqualProfiles(t *testing.T) {
 			t.Parallel()
 			wrong := 0
 			for pair := range uint64(sim.pairs) {
-				r, err := Compare(sim.load.runs("base", sim.repeat, 2*pair), sim.load.runs("new", sim.repeat, 2*pair+1), o)
+				after := sim.load
+				after.samples = cmp.Or(after.few, after.samples)
+				r, err := Compare(sim.load.runs("base", sim.repeat, 2*pair), after.runs("new", sim.repeat, 2*pair+1), o)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -107,6 +107,30 @@ func (t diffText) rules() []string {
 	}
 }
 
+// merged says how many functions were matched by another name than their own, with
+// an example that both sides have by different names.
+func (t diffText) merged() string {
+	if len(t.r.Merged) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("Matched by names without what differs between builds: %d functions", len(t.r.Merged))
+	for _, m := range t.r.Merged {
+		var base, new string
+		for _, o := range m.Originals {
+			if o.Base && !o.New {
+				base = o.Name
+			} else if o.New && !o.Base {
+				new = o.Name
+			}
+		}
+		if base != "" && new != "" {
+			text += fmt.Sprintf(", such as %s (base %s, new %s)", m.Name, base, new)
+			break
+		}
+	}
+	return text + "; --explain-names lists them."
+}
+
 // cost writes a cost: a share, or a value per whatever.
 func (t diffText) cost(x float64) string {
 	if t.r.Per == diff.PerShare {

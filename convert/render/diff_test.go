@@ -74,6 +74,7 @@ func TestDiffTable(t *testing.T) {
 		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
 		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
 		"Noise: 4 functions",
+		"Matched by names without what differs between builds: 1 functions, such as h (base h.isra.0, new h); --explain-names",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

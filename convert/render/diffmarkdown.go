@@ -38,8 +38,10 @@ func DiffMarkdown(w io.Writer, r *diff.Result, o DiffOptions) error {
 		m.paths(shown)
 	}
 	m.noise(noise)
-	for _, s := range m.rules() {
-		m.linef("<sub>%s</sub>", markdown(s))
+	for _, s := range append(m.rules(), m.merged()) {
+		if s != "" {
+			m.linef("<sub>%s</sub>", markdown(s))
+		}
 	}
 	return writeString(w, "comparison", m.b.String())
 }

@@ -94,6 +94,9 @@ func (t *diffTable) header() {
 	for _, s := range t.rules() {
 		t.text("", s)
 	}
+	if s := t.merged(); s != "" {
+		t.text("", s)
+	}
 	for _, n := range t.r.Notes {
 		t.text(sgrMoved, "Note: "+n+".")
 	}
