@@ -124,7 +124,7 @@ func dump(set *stacks.Set, st Stats, err error) string {
 	}{
 		{st.Lost, "lost"}, {st.LostSamples, "lost samples"}, {st.Throttled, "throttled"},
 		{st.UnknownEvent, "unknown events"}, {st.BadSamples, "bad samples"}, {st.BadRecords, "bad records"},
-		{st.HalfChains, "half chains"}, {st.Unnamed, "unnamed"}, {st.Exited, "exited"}, {st.UnmappedFrames, "unmapped frames"},
+		{st.HalfChains, "half chains"}, {st.Guest, "guest"}, {st.Hypervisor, "hypervisor"}, {st.Unnamed, "unnamed"}, {st.Exited, "exited"}, {st.UnmappedFrames, "unmapped frames"},
 	} {
 		if c.n != 0 {
 			rows = append(rows, fmt.Sprintf("%s: %d", c.what, c.n))

@@ -58,6 +58,8 @@ type Stats struct {
 	BadRecords     uint64 // other records that could not be decoded
 	Unnamed        uint64 // samples of threads the recording never named
 	Exited         uint64 // samples of tasks past their exit, whose pid is -1
+	Guest          uint64 // samples of virtual machines; their processes are not the host's
+	Hypervisor     uint64 // samples of what runs below the kernel
 	HalfChains     uint64 // samples whose user callers were to come later, and did not
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
@@ -103,6 +105,8 @@ func (s *Stats) Losses() []string {
 	add(s.BadSamples, "left out ", "sample", " shorter than the event says")
 	add(s.BadRecords, "could not decode ", "record", "")
 	add(s.HalfChains, "", "sample", " without user callers, which the kernel was to write later and did not")
+	add(s.Guest, "", "sample", " inside virtual machines, of whose processes nothing was recorded")
+	add(s.Hypervisor, "", "sample", " in the hypervisor, which has no symbols here")
 	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")
 	add(s.Unnamed, "", "sample", " of threads whose name was never recorded")
 	return l

@@ -143,6 +143,8 @@ func stats(sb *sideband, w *worker) Stats {
 		Unnamed:      w.stats.unnamed,
 		Exited:       w.stats.exited,
 		HalfChains:   w.stats.halfChains,
+		Guest:        w.stats.guest,
+		Hypervisor:   w.stats.hypervisor,
 		FirstTime:    w.stats.first,
 		LastTime:     w.stats.last,
 

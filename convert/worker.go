@@ -41,6 +41,7 @@ type workerStats struct {
 	badRecords             uint64
 	unnamed, exited        uint64
 	halfChains             uint64
+	guest, hypervisor      uint64
 	first, last            uint64
 }
 
@@ -145,6 +146,12 @@ func (w *worker) rows(e *perfdata.Event, s *abi.Sample, st *state) {
 			w.stats.exited++
 		default:
 			w.stats.unnamed++
+		}
+		switch viewOf(s.Misc) {
+		case viewGuestKernel, viewGuestUser:
+			w.stats.guest++
+		case viewHypervisor:
+			w.stats.hypervisor++
 		}
 		w.locs = w.stack(w.locs[:0], e, s, st)
 	}

@@ -48,6 +48,12 @@ func (s *Set) unnamed(loc uint32) string {
 	if m := s.Locations[loc].Mapping; m >= 0 {
 		return s.Mappings[m].Unnamed()
 	}
+	switch s.Locations[loc].Kind {
+	case KindHypervisor:
+		return "[hypervisor]"
+	case KindGuest:
+		return "[guest]"
+	}
 	return "[unknown]"
 }
 
