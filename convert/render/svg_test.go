@@ -91,7 +91,7 @@ var hostile = []string{
 	`&lt;&amp;&#x41;`,
 	`std::map<std::string, int>::operator[](std::string const&)`,
 	`${pwned()}`, "`+pwned()+`", `\u003cb\u003e`, `\`, `"`,
-	"naïve_ﬁ_日本語_имя_🔥🔥🔥",
+	"naïve_ﬁ_日本語_имя_🔥🔥🔥", strings.Repeat("日本語", 20), strings.Repeat("Ǆ𝕎ﬃ", 20),
 	"a\x00b\x01\x1b[31mred\x7f\x9b\u2028\u2029\u202eevil\ufffe\uffff",
 	"broken \xff\xfe utf-8 \xe2\x82",
 	"__proto__", "constructor", "",
