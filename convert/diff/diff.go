@@ -78,7 +78,7 @@ const (
 	Less
 	New   // more, and the base did not have it
 	Gone  // less, and there is no more of it
-	Moved // between a function and what it is inlined into; together they cost the same
+	Moved // between a function and what it is inlined into, or others below one caller: together they cost the same
 )
 
 func (v Verdict) String() string {
@@ -102,8 +102,10 @@ type Function struct {
 	Self, Cum Difference
 	// Values as they are in the profiles, summed over runs.
 	BaseSelf, NewSelf, BaseCum, NewCum int64
-	// With are the functions that cost moved from or to, for Moved.
-	With []string
+	// With are the functions that cost moved from or to, for Moved; or Within is a
+	// caller that costs what it did, below which other functions now do it.
+	With   []string
+	Within string
 	// Paths are stacks with this function as leaf or, if only its cum differs,
 	// the ways to it; those that differ most first. OtherPaths is the sum of
 	// those not listed, NumPaths the number of all.
@@ -273,6 +275,7 @@ func (r *Result) compare(c [2][]*cost) {
 		f.Verdict = f.verdict()
 	}
 	r.moved(m, d)
+	r.movedWithin()
 	r.order()
 	r.paths(d)
 }

@@ -68,6 +68,9 @@ func verdicts(r *Result) []string {
 	for _, f := range r.Functions {
 		if f.Verdict != Noise {
 			text := f.Name + " " + f.Verdict.String()
+			if f.Within != "" {
+				text += " within " + f.Within
+			}
 			if len(f.With) > 0 {
 				text += " " + strings.Join(f.With, ",")
 			}
@@ -132,6 +135,21 @@ func TestVerdicts(t *testing.T) {
 			name: "new, in a program of little else",
 			base: "a;host 9900\na;x 100", new: "a;host 7920\na;host;added 2000\na;x 80",
 			want: []string{"added new", "host less"},
+		},
+		{
+			name: "another way to the same work",
+			base: "a;vfs;old_iter;copy 3000\na;x 7000", new: "a;vfs;iter;copy 3000\na;x 7000",
+			want: []string{"iter moved within vfs", "old_iter moved within vfs"},
+		},
+		{
+			name: "another way to more work",
+			base: "a;vfs;old_iter;copy 3000\na;x 7000", new: "a;vfs;iter;copy 3000\na;vfs;iter;added 1500\na;x 7000",
+			want: []string{"added new", "iter moved within vfs", "old_iter gone", "vfs more", "x less", "copy less"},
+		},
+		{
+			name: "another way in a program of little else",
+			base: "a;old_iter;copy 9990\nx 10", new: "a;iter;copy 9990\nx 10",
+			want: []string{"iter new", "old_iter gone"},
 		},
 		{
 			name: "inlined, both tell",

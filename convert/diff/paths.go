@@ -54,13 +54,7 @@ func (r *Result) addPaths(wanted map[uint32]*pathTable, side, i int, share float
 		}
 	}
 	slices.Sort(cum)
-	values := make([]int64, run.Set.NumStacks())
-	for row := range run.Set.NumSamples() {
-		if x := run.Set.Sample(row); x.Event == run.Event {
-			values[x.Stack] += x.Values[run.Column]
-		}
-	}
-	for id, v := range values {
+	for id, v := range stackValues(run) {
 		if v == 0 {
 			continue
 		}

@@ -181,6 +181,9 @@ const shownWith = 3
 
 // verdict is a function's, with what its cost moved from or to.
 func verdict(f *diff.Function) string {
+	if f.Within != "" {
+		return fmt.Sprintf("%s within %s", f.Verdict, f.Within)
+	}
 	if len(f.With) == 0 {
 		return f.Verdict.String()
 	}

@@ -55,6 +55,7 @@ type diffFunction struct {
 	Self       diffCost      `json:"self"`
 	Cum        diffCost      `json:"cum"`
 	With       []string      `json:"with,omitempty"`
+	Within     string        `json:"within,omitempty"`
 	Paths      []diffPath    `json:"paths,omitempty"`
 	OtherPaths *diffPath     `json:"other_paths,omitempty"`
 	Code       *diffCodeSize `json:"code,omitempty"`
@@ -107,7 +108,7 @@ func DiffJSON(w io.Writer, r *diff.Result, o DiffOptions) error {
 	for i := range r.Functions {
 		f := &r.Functions[i]
 		x := diffFunction{
-			Name: f.Name, Verdict: f.Verdict.String(), With: f.With,
+			Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within,
 			Self: jsonCost(r, &f.Self, f.BaseSelf, f.NewSelf),
 			Cum:  jsonCost(r, &f.Cum, f.BaseCum, f.NewCum),
 		}

@@ -135,8 +135,8 @@ func (t *diffTable) functions(fns []diff.Function, limit int) []diff.Function {
 			cum = fmt.Sprintf("%9s %9s", t.change(f.Cum.Diff), t.margin(&f.Cum))
 		}
 		name := f.Name
-		if len(f.With) > 0 {
-			name += " (" + strings.TrimPrefix(verdict(f), f.Verdict.String()+" ") + ")"
+		if moved, ok := strings.CutPrefix(verdict(f), f.Verdict.String()+" "); ok {
+			name += " (" + moved + ")"
 		}
 		t.line(colorOf(f), fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s",
 			t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), cum, f.Verdict, name))
