@@ -243,6 +243,10 @@ func (g *golden) comment() error {
 				if f.live {
 					return true
 				}
+			case "big-endian":
+				if f.Order == abi.BigEndian {
+					return true
+				}
 			case "zstd":
 				if f.Zstd != 0 {
 					return true

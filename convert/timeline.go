@@ -241,7 +241,7 @@ func (s *space) inherited() (*space, uint64) {
 // it took the start from: "[kernel.kallsyms]_text".
 func kernelObject(file string) (string, stacks.Kind) {
 	switch {
-	case strings.HasPrefix(file, "[kernel.kallsyms]"):
+	case strings.HasPrefix(file, "[kernel.kallsyms"): // "[kernel.kallsyms._text]" before Linux 2.6.34
 		return "[kernel.kallsyms]", stacks.KindKernel
 	case strings.HasPrefix(file, "[guest.kernel.kallsyms"):
 		return "[guest.kernel.kallsyms]", stacks.KindGuest

@@ -104,6 +104,12 @@ func (w *worker) takeSample(misc abi.Misc, payload []byte, place uint64) {
 		w.stats.bad++
 		return
 	}
+	if isOffCPU(e) && !unpackOffCPU(s, w.events.Order) {
+		w.grow(e.Index)
+		w.stats.samples[e.Index]++
+		w.stats.bad++
+		return
+	}
 	t := s.Time
 	if w.clock.byPlace {
 		t = place
