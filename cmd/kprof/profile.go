@@ -191,18 +191,26 @@ func (l *missingList) add(file, reason string, share float64) {
 // messages, most samples first.
 func (l *missingList) tell(p *profile, what string) {
 	slices.SortStableFunc(l.all, func(a, b missingNames) int { return cmp.Compare(b.share, a.share) })
-	hidden := 0
-	for i, u := range l.all {
-		line := fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*u.share, what, u.file, u.reason)
-		if i < shownMissing && u.share >= leastShown {
-			messagef("%s", line)
-		} else if u.share >= leastShown {
-			hidden++
-		}
+	comment := func(format string, args ...any) string {
+		line := fmt.Sprintf(format, args...)
 		p.set.Comments = append(p.set.Comments, line)
+		return line
 	}
-	if hidden > 0 {
-		messagef("and %d more files with frames without %s: see the comments of a profile (-o FILE.pb.gz)", hidden, what)
+	shown := l.all
+	if i := slices.IndexFunc(l.all, func(u missingNames) bool { return u.share < leastShown }); i >= 0 {
+		shown = l.all[:i]
+	}
+	for i, u := range shown {
+		line := comment("%.1f%% of samples have frames without %s in %s: %s", 100*u.share, what, u.file, u.reason)
+		if i < shownMissing {
+			messagef("%s", line)
+		}
+	}
+	if n := len(shown) - shownMissing; n > 0 {
+		messagef("and %d more, listed in the comments of a profile (-o FILE.pb.gz)", n)
+	}
+	if n := len(l.all) - len(shown); n > 0 {
+		comment("files with frames without %s in less than %.1f%% of samples: %d", what, 100*leastShown, n)
 	}
 }
 
