@@ -185,11 +185,11 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("only %s has inlined functions: those that are no functions of their own on the other side count for their callers",
 			[...]string{"the base", "the new side"}[onlyInline]))
 	}
-	if err := r.symbols(); err != nil {
-		return nil, err
-	}
 	c, err := r.costs()
 	if err != nil {
+		return nil, err
+	}
+	if err := r.symbols(c); err != nil {
 		return nil, err
 	}
 	r.compare(c)

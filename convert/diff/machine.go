@@ -142,39 +142,24 @@ func anonymous(s *stacks.Set, event int) bool {
 	return e.Name == "samples" && len(e.Values) == 1 && len(s.Mappings) == 0
 }
 
-// named tells whether the function at a location is known: folded stacks have
-// "[file]" where it was not.
-func named(s *stacks.Set, loc uint32) bool {
-	lines := s.Lines(loc)
-	return len(lines) > 0 && !strings.HasPrefix(s.Functions[lines[0].Function].Name, "[")
-}
-
-// symbols checks that both sides have names, or neither.
-func (r *Result) symbols() error {
+// symbols checks that both sides have names, or neither. Where a function is not
+// known its name is that of its file, in brackets.
+func (r *Result) symbols(c [2][]*cost) error {
 	if r.Force {
 		return nil
 	}
 	var shares [2]float64
-	for side := range r.runs {
-		var unnamed, total float64
-		for i := range r.runs[side] {
-			run := &r.runs[side][i]
-			for row := range run.Set.NumSamples() {
-				x := run.Set.Sample(row)
-				if x.Event != run.Event {
-					continue
-				}
-				v := float64(x.Values[run.Column])
-				total += v
-				stack := run.Set.Stack(x.Stack)
-				if len(stack) == 0 || !named(run.Set, stack[0]) {
+	for side := range c {
+		var unnamed, total int64
+		for _, x := range c[side] {
+			total += x.total
+			for fn, v := range x.self {
+				if strings.HasPrefix(r.table.functions[fn], "[") {
 					unnamed += v
 				}
 			}
 		}
-		if total > 0 {
-			shares[side] = unnamed / total
-		}
+		shares[side] = float64(unnamed) / float64(total)
 	}
 	for side := range shares {
 		if shares[side] > muchUnnamed && shares[1-side] < littleUnnamed {
