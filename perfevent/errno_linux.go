@@ -90,7 +90,7 @@ func reasonInvalid(e *Event) string {
 	case e.isProbe() && e.Source.Probe.User:
 		return "the file offset is outside the file, or not at an instruction"
 	case e.isProbe():
-		return reasonNotProbed(e.Source.Probe)
+		return new(Resolver).reasonNotProbed(e.Source.Probe)
 	case a.Flags.Precise() > 0:
 		return fmt.Sprintf("this PMU has no precision %d; try fewer p", a.Flags.Precise())
 	}

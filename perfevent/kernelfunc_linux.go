@@ -2,7 +2,6 @@ package perfevent
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -37,50 +36,40 @@ func (r *Resolver) kernelFuncs() (kernelFuncs, error) {
 	if r.funcs != nil {
 		return r.funcs, nil
 	}
-	f, err := os.Open("/proc/kallsyms")
+	b, err := os.ReadFile("/proc/kallsyms")
 	if err != nil {
 		return nil, fmt.Errorf("functions of the kernel: %w", err)
 	}
-	defer f.Close() // read only: nothing to lose
-	var all kernelFuncs
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if !isFunctionLine(lines.Bytes()) {
-			continue
-		}
-		if fn, ok := parseKernelFunc(lines.Text()); ok {
+	all := make(kernelFuncs, 0, len(b)/64) // names are parts of the text, which is kept
+	for line := range strings.Lines(string(b)) {
+		if fn, ok := parseKernelFunc(line); ok {
 			all = append(all, fn)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("functions of the kernel: %w", err)
 	}
 	r.funcs = all.withSizes()
 	return r.funcs, nil
 }
 
-// isFunctionLine sorts out most of what is no function, at once.
-func isFunctionLine(line []byte) bool {
-	i := bytes.IndexByte(line, ' ')
-	return i > 0 && i+1 < len(line) && bytes.IndexByte([]byte("tTwW"), line[i+1]) >= 0
-}
-
 // parseKernelFunc reads "ADDR TYPE NAME[\t[MODULE]]". Programs of BPF and
 // trampolines are listed like modules; they cannot be probed.
 func parseKernelFunc(line string) (fn kernelFunc, ok bool) {
-	f := strings.Fields(line)
-	if len(f) < 3 || len(f) > 4 || len(f[1]) != 1 || !strings.ContainsAny(f[1], "tTwW") || f[2][0] == '$' {
+	addr, rest, _ := strings.Cut(line, " ")
+	if len(rest) < 3 || rest[1] != ' ' || strings.IndexByte("tTwW", rest[0]) < 0 {
 		return fn, false
 	}
-	fn.name = f[2]
-	if len(f) == 4 {
-		fn.module = strings.Trim(f[3], "[]")
+	name, module, inModule := strings.Cut(strings.TrimSpace(rest[2:]), "\t")
+	if name == "" || name[0] == '$' || strings.ContainsRune(name, ' ') {
+		return fn, false
+	}
+	fn.name = name
+	if inModule {
+		fn.module = strings.Trim(module, "[]")
 		if fn.module == "bpf" || strings.HasPrefix(fn.module, "__builtin__") {
 			return fn, false
 		}
 	}
 	var err error
-	fn.addr, err = strconv.ParseUint(f[0], 16, 64)
+	fn.addr, err = strconv.ParseUint(addr, 16, 64)
 	return fn, err == nil
 }
 
@@ -215,7 +204,11 @@ func distance(a, b string, most int) int {
 // blacklisted reports whether the kernel lists a function among those that may
 // not be probed, in a file that only debugfs has.
 func (r *Resolver) blacklisted() map[string]bool {
+	if r.blacklist != nil {
+		return r.blacklist
+	}
 	names := map[string]bool{}
+	r.blacklist = names
 	b, err := os.ReadFile(r.sysfs("kernel", "debug", "kprobes", "blacklist"))
 	if err != nil {
 		return names
@@ -232,6 +225,9 @@ func (r *Resolver) blacklisted() map[string]bool {
 // CONFIG_KPROBE_EVENTS_ON_NOTRACE take no other ones (kernel/trace/
 // trace_kprobe.c, within_notrace_func). Nil when that is not known.
 func (r *Resolver) traceable() map[string]bool {
+	if r.traced != nil {
+		return r.traced
+	}
 	fs, err := r.Tracefs()
 	if err != nil {
 		return nil
@@ -249,6 +245,7 @@ func (r *Resolver) traceable() map[string]bool {
 	if len(names) == 0 {
 		return nil
 	}
+	r.traced = names
 	return names
 }
 

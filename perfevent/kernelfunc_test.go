@@ -30,10 +30,7 @@ ffffffffc0000300 t $x	[dummy]
 func parseFuncs(text string) kernelFuncs {
 	var all kernelFuncs
 	for line := range strings.Lines(text) {
-		if !isFunctionLine([]byte(line)) {
-			continue
-		}
-		if f, ok := parseKernelFunc(strings.TrimRight(line, "\n")); ok {
+		if f, ok := parseKernelFunc(line); ok {
 			all = append(all, f)
 		}
 	}

@@ -13,8 +13,7 @@ import (
 
 // reasonNotProbed says why the kernel refuses a place that is there: the lists
 // that it keeps are long, and read only now.
-func reasonNotProbed(p Probe) string {
-	var r Resolver
+func (r *Resolver) reasonNotProbed(p Probe) string {
 	name, off := p.Symbol, p.Off
 	if funcs, err := r.kernelFuncs(); name == "" && err == nil {
 		f, _ := funcs.at(p.Addr)
@@ -36,7 +35,7 @@ func reasonNotProbed(p Probe) string {
 }
 
 // explainProbe adds to a refusal by tracefs what to do instead.
-func explainProbe(err error, p Probe) error {
+func (r *Resolver) explainProbe(err error, p Probe) error {
 	var refused *tracefs.ProbeError
 	if !errors.As(err, &refused) {
 		return err
@@ -48,7 +47,7 @@ func explainProbe(err error, p Probe) error {
 	}
 	// The offset is that of the place: the kernel does not take the function.
 	if p.Symbol != "" && !p.User && (errors.Is(err, unix.ENOENT) || isPlaceReason(refused.Reason)) {
-		if _, cerr := new(Resolver).checkKernelProbe(p); cerr != nil {
+		if _, cerr := r.checkKernelProbe(p); cerr != nil {
 			return fmt.Errorf("%w: %w", err, cerr)
 		}
 	}
@@ -59,7 +58,7 @@ func explainProbe(err error, p Probe) error {
 	case errors.Is(err, unix.EILSEQ):
 		advice = "the offset is inside an instruction"
 	case !p.User && errors.Is(err, unix.EINVAL) && isPlaceReason(reason):
-		advice = reasonNotProbed(p)
+		advice = r.reasonNotProbed(p)
 	case p.Return && strings.Contains(refused.Definition, "$arg") && (strings.Contains(reason, "argument") || strings.Contains(reason, "variable")):
 		advice = "a return probe has $retval, $stackN and $comm, and no arguments: probe the entry for these"
 	case strings.HasPrefix(reason, "$retval"):

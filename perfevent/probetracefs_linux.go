@@ -56,7 +56,7 @@ func (r *Resolver) tracefsProbe(ev Event) (Event, error) {
 		}
 	}
 	if err := fs.AddProbe(def); err != nil {
-		return ev, fmt.Errorf("%w%s", explainProbe(err, ev.Source.Probe), hintTracefs(err))
+		return ev, fmt.Errorf("%w%s", r.explainProbe(err, ev.Source.Probe), hintTracefs(err))
 	}
 	r.probes = append(r.probes, def)
 	ev.Tracepoint = def.Event()
@@ -104,7 +104,7 @@ func (r *Resolver) AddProbe(s Spec, def tracefs.Probe) error {
 		return err
 	}
 	if err := fs.AddProbe(def); err != nil {
-		return fmt.Errorf("%w%s", explainProbe(err, s.Probe), hintTracefs(err))
+		return fmt.Errorf("%w%s", r.explainProbe(err, s.Probe), hintTracefs(err))
 	}
 	return nil
 }

@@ -34,9 +34,11 @@ type Resolver struct {
 	Inherit      bool     // the events are to be inherited, see Sampling
 	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
 
-	fs     *tracefs.FS
-	funcs  kernelFuncs
-	probes []tracefs.Probe // in tracefs, to be removed
+	fs        *tracefs.FS
+	funcs     kernelFuncs
+	blacklist map[string]bool // functions, see blacklisted
+	traced    map[string]bool // functions, see traceable
+	probes    []tracefs.Probe // in tracefs, to be removed
 }
 
 // Tracefs finds the tracing file system, once.

@@ -78,7 +78,7 @@ type Target struct {
 const (
 	defaultFrequency = 4000
 	defaultRing      = 2 << 20
-	pmuProbeCPUs     = 4        // up to which a probe on all tasks is made through the PMU
+	pmuProbeCPUs     = 4        // up to which a probe is made through the PMU
 	smallestRing     = 64 << 10 // that a default is halved down to
 	defaultInterval  = 250 * time.Millisecond
 )

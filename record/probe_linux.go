@@ -13,11 +13,11 @@ import (
 
 // probeVia chooses how probes are made when the options leave it open. Each
 // counter of the PMU is one more probe at the place, and every hit runs them
-// all: with a counter for each CPU, one probe in tracefs is better. So it is where
-// their order matters, see returnsFirst, since counters are made CPU by CPU.
+// all: with a counter for each CPU, as tasks have them too, and make them anew
+// with each fork, one probe in tracefs is better. So it is where their order
+// matters, see returnsFirst, since counters are made CPU by CPU.
 func (s *Session) probeVia() perfevent.ProbeVia {
-	many := !s.opts.Target.tasks() && len(s.cpus) > pmuProbeCPUs
-	if s.opts.ProbeVia != perfevent.ProbeAuto || !many && !ordered(s.opts.Specs) {
+	if s.opts.ProbeVia != perfevent.ProbeAuto || len(s.cpus) <= pmuProbeCPUs && !ordered(s.opts.Specs) {
 		return s.opts.ProbeVia
 	}
 	if _, err := s.resolver.Tracefs(); err != nil {
