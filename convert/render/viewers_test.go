@@ -4,12 +4,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -108,45 +110,12 @@ func TestFirefoxOpens(t *testing.T) {
   idle 9: [unknown] 1/1
 `
 	for _, timed := range []bool{true, false} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "perf.firefox.json")
-		if err := os.WriteFile(file, export(t, Firefox, exportSet(timed), exportOptions), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		run := func(v any, args ...string) {
-			t.Helper()
-			cmd := exec.Command("node", append(append([]string{profilerCLI}, args...), "--json")...)
-			cmd.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+dir)
-			var errors strings.Builder
-			cmd.Stderr = &errors
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("profiler-cli %v: %v\n%s", args, err, &errors)
-			}
-			if v == nil {
-				return
-			}
-			if err := json.Unmarshal(out, v); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-		}
-		run(nil, "load", file)
-		t.Cleanup(func() { run(nil, "stop") })
-		var info struct {
-			Processes []struct {
-				PID, Name string
-				Threads   []struct {
-					ThreadHandle, Name string
-					TID                int
-				}
-			}
-		}
-		run(&info, "profile", "info", "--all")
+		p := openProfiler(t, export(t, Firefox, exportSet(timed), exportOptions))
 		var w strings.Builder
 		w.WriteString("\n")
-		for _, p := range info.Processes {
-			fmt.Fprintln(&w, p.PID, p.Name)
-			for _, k := range p.Threads {
+		for _, process := range p.info.Processes {
+			fmt.Fprintln(&w, process.PID, process.Name)
+			for _, k := range process.Threads {
 				fmt.Fprintf(&w, "  %s %d:", k.Name, k.TID)
 				var list struct {
 					Functions []struct {
@@ -154,7 +123,7 @@ func TestFirefoxOpens(t *testing.T) {
 						TotalSamples, SelfSamples float64
 					}
 				}
-				run(&list, "thread", "functions", "--include-idle", "--thread", k.ThreadHandle)
+				p.ask(&list, fmt.Sprintf(`"command":"thread","subcommand":"functions","thread":%q,"includeIdle":true`, k.ThreadHandle))
 				for _, f := range list.Functions {
 					fmt.Fprintf(&w, " %s %v/%v", strings.ReplaceAll(f.Name, oddShown, "ODD"), f.TotalSamples, f.SelfSamples)
 				}
@@ -164,5 +133,101 @@ func TestFirefoxOpens(t *testing.T) {
 		if diff := cmp.Diff(want, w.String()); diff != "" {
 			t.Errorf("times %t: %s", timed, diff)
 		}
+	}
+}
+
+// profiler is a Firefox Profiler without a window, that answers questions.
+type profiler struct {
+	t       *testing.T
+	conn    net.Conn
+	answers *json.Decoder
+	info    struct {
+		Processes []struct {
+			PID, Name string
+			Threads   []struct {
+				ThreadHandle, Name string
+				TID                int
+			}
+		}
+	}
+}
+
+// openProfiler opens a profile. It talks to the server itself, for as long as it
+// takes: the program's own client gives the server half a second to start.
+func openProfiler(t *testing.T, profile []byte) *profiler {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "perf.firefox.json")
+	if err := os.WriteFile(file, profile, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	server := exec.Command("node", profilerCLI, "--daemon", file, "--session", "test")
+	server.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+dir, "PROFILER_CLI_NO_SYMBOLICATE=1")
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	t.Cleanup(func() {
+		server.Process.Kill()
+		<-ended
+	})
+	p := &profiler{t: t}
+	deadline := time.Now().Add(2 * time.Minute)
+	wait := func(why any) {
+		select {
+		case end := <-ended:
+			ended <- end
+			t.Fatalf("the profiler has ended: %v", end)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(why)
+		}
+	}
+	for {
+		conn, err := net.Dial("unix", filepath.Join(dir, "test.sock"))
+		if err == nil {
+			p.conn, p.answers = conn, json.NewDecoder(conn)
+			t.Cleanup(func() { conn.Close() })
+			break
+		}
+		wait(err)
+	}
+	for {
+		switch status, err := p.say(`{"type":"status"}`); {
+		case status.Type == "ready":
+			p.ask(&p.info, `"command":"profile","subcommand":"info","all":true`)
+			return p
+		case status.Type != "loading" && status.Type != "symbolicating":
+			t.Fatalf("the profiler does not open it: %+v %v", status, err)
+		}
+		wait("still loading")
+	}
+}
+
+// answer is what the profiler says to a message.
+type answer struct {
+	Type, Error string
+	Result      json.RawMessage
+}
+
+// say sends a message, a line of JSON.
+func (p *profiler) say(message string) (a answer, err error) {
+	if _, err := fmt.Fprintln(p.conn, message); err != nil {
+		return a, err
+	}
+	return a, p.answers.Decode(&a)
+}
+
+// ask has the profiler's answer to a command in v.
+func (p *profiler) ask(v any, command string) {
+	p.t.Helper()
+	a, err := p.say(`{"type":"command","command":{` + command + `}}`)
+	if err != nil || a.Type != "success" {
+		p.t.Fatalf("%s: %v %s", command, err, a.Error)
+	}
+	if err := json.Unmarshal(a.Result, v); err != nil {
+		p.t.Fatalf("%v in %s", err, a.Result)
 	}
 }
