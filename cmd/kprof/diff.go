@@ -23,7 +23,6 @@ const exitOver = 3
 const (
 	formatJSON     format = "json"
 	formatMarkdown format = "markdown"
-	formatDiffSVG  format = "svg"
 )
 
 var diffEndings = []struct {
@@ -33,7 +32,7 @@ var diffEndings = []struct {
 	{".pb.gz", formatPprof},
 	{".pprof", formatPprof},
 	{".folded", formatFolded},
-	{".svg", formatDiffSVG},
+	{".svg", formatSVG},
 	{".json", formatJSON},
 	{".md", formatMarkdown},
 	{".txt", formatText},
@@ -199,7 +198,7 @@ func (f *diffFlags) output() (output, error) {
 		o.name = "-"
 	}
 	switch o.format {
-	case formatText, formatJSON, formatMarkdown, formatFolded, formatPprof, formatDiffSVG:
+	case formatText, formatJSON, formatMarkdown, formatFolded, formatPprof, formatSVG:
 		return o, nil
 	case "":
 	default:
@@ -292,7 +291,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, profiles [2]
 		return render.DiffFolded(w, base, new, scale)
 	case formatPprof:
 		return pprof.Write(w, r.Profile(scale), pprof.WriteOptions{})
-	case formatDiffSVG:
+	case formatSVG:
 		base, new := r.Sets()
 		o := render.DiffSVGOptions{BaseScale: r.Scale()}
 		o.Title = fmt.Sprintf("%s → %s", strings.Join(r.Base.Runs, " "), strings.Join(r.New.Runs, " "))
