@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -256,14 +256,19 @@ func TestHTMLData(t *testing.T) {
 // is told, and is still in the sums.
 func TestHTMLCut(t *testing.T) {
 	s := wide(3000, 12, 600)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 3000 {
+		x := s.Sample(i)
+		stack := s.Stack(x.Stack)
+		s.Add(0, s.Intern(stack[r.IntN(len(stack)):]), x.Labels, r.Int64N(30), 1)
+	}
 	heavy := s.Sample(1234)
-	s.Add(0, heavy.Stack, heavy.Labels, 50, 50)
-	heavy = s.Sample(1234)
+	s.Add(0, heavy.Stack, heavy.Labels, 5000, 1)
 	for i := range 9 {
 		s.AddMoment(stacks.Moment{Time: uint64(i + 1), Sample: 5, Value: 1})
 	}
 	var b strings.Builder
-	const most = 4000
+	const most = 5000
 	if err := writeHTML(&b, s, HTMLOptions{}, pageLimits{most, 8}); err != nil {
 		t.Fatal(err)
 	}
@@ -274,39 +279,64 @@ func TestHTMLCut(t *testing.T) {
 	if said := fmt.Sprint(head["comments"]); !strings.Contains(said, "lightest") || !strings.Contains(said, "the times of 9 samples") || len(moments) > 0 {
 		t.Errorf("%d times, and the page says %s", len(moments), said)
 	}
-	// What each row that was cut may be of.
-	whole, _ := setRows(s)
-	slices.Sort(whole)
-	var sum, cut int64
-	for _, r := range rows {
-		path, behind, isCut := strings.Cut(r, ";…|")
-		v, err := strconv.ParseInt(r[strings.LastIndexByte(r, '[')+1:strings.LastIndexByte(r, ' ')], 10, 64)
-		if err != nil {
-			t.Fatal(r)
-		}
-		sum += v
-		if !isCut {
-			if _, ok := slices.BinarySearch(whole, r); !ok {
-				t.Errorf("no row %s", r)
+
+	// Each path is there up to where it is cut.
+	kept := map[string]bool{}
+	for _, row := range rows {
+		names := strings.Split(strings.Split(row, "|")[1], ";")
+		for i := range names {
+			kept[strings.Join(names[:i], ";")] = true
+			if names[i] != "…" {
+				kept[strings.Join(names[:i+1], ";")] = true
 			}
-			continue
-		}
-		cut += v
-		at, _ := slices.BinarySearch(whole, path+";")
-		labels, _, _ := strings.Cut(behind, "|")
-		if at == len(whole) || !strings.HasPrefix(whole[at], path+";") || !slices.ContainsFunc(whole[at:], func(w string) bool {
-			return strings.HasPrefix(w, path+";") && strings.Contains(w, "|"+labels+"|")
-		}) {
-			t.Errorf("no row begins as %s", r)
 		}
 	}
-	if want := s.Totals(0)[0]; sum != want || cut == 0 || cut == sum {
-		t.Errorf("the sum is %d, of which %d are cut, not %d", sum, cut, want)
+	n := s.Names()
+	sums := map[string][]int64{}
+	keptLeast, cutMost := int64(math.MaxInt64), int64(0)
+	weights := map[string]int64{}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		names := path(s, n, x)
+		for k := range names {
+			weights[strings.Join(names[:k+1], ";")] += x.Values[0]
+		}
+		end := 0
+		for end < len(names) && kept[strings.Join(names[:end+1], ";")] {
+			end++
+		}
+		if end < len(names) {
+			names = append(names[:end:end], "…")
+		}
+		var labels []string
+		for _, l := range s.Labels(x.Labels) {
+			labels = append(labels, l.Key+"="+labelText(l))
+		}
+		key := "cpu-clock|" + strings.Join(names, ";") + "|" + strings.Join(labels, " ") + "|"
+		if sums[key] == nil {
+			sums[key] = []int64{0, 0}
+		}
+		sums[key][0] += x.Values[0]
+		sums[key][1] += x.Values[1]
 	}
-	if n := s.Names(); !slices.ContainsFunc(rows, func(r string) bool {
-		return strings.HasPrefix(r, "cpu-clock|"+strings.Join(path(s, n, heavy), ";")+"|")
-	}) {
-		t.Error("the heaviest stack is cut")
+	var want []string
+	for key, sum := range sums {
+		want = append(want, key+fmt.Sprint(sum))
+	}
+	slices.Sort(want)
+	equal(t, "rows", rows, want)
+	for path, w := range weights {
+		if kept[path] {
+			keptLeast = min(keptLeast, w)
+		} else {
+			cutMost = max(cutMost, w)
+		}
+	}
+	if cutMost > 2*max(keptLeast, 1) {
+		t.Errorf("a path of %d is cut, and one of %d kept", cutMost, keptLeast)
+	}
+	if !strings.Contains(strings.Join(rows, "\n"), "…|") {
+		t.Error("nothing is cut")
 	}
 
 	p := openPage(t, b.String(), browsertest.View{})

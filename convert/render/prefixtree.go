@@ -19,247 +19,265 @@ type prefixTree struct {
 	cut    int      // stacks that end at a node of frame pageFrames.cut, before their end
 }
 
-// newPrefixTree makes a tree of about most nodes or less. If there would be more,
-// paths of little weight, which is by StackID and not below 0, end early.
-//
-// All stacks that go along one path are a range of entries. The heaviest path is
-// made longer first, and of those that weigh alike the shortest:
-//
-//  1. The next frame of each of its entries is looked up and counted by name. A
-//     stack without one ends here.
-//  2. The entries are moved, into the other of two buffers, so that those of one
-//     name are beside each other: the paths that are one frame longer.
+// newPrefixTree makes a tree of up to most nodes, and those of frame
+// pageFrames.cut. If there would be more, the lightest paths, and of those that
+// weigh alike the longest, are left out. Weights are by StackID and not below 0.
 func newPrefixTree(s *stacks.Set, weight []float64, most int) *prefixTree {
-	b := prefixBuilder{
-		set: s, frames: newPageFrames(s), weight: weight,
-		leaf:  make([]uint32, s.NumStacks()),
-		nodes: []prefixNode{{first: none, last: none, next: none}},
+	b := newPrefixBuilder(s, weight, most)
+	b.walk(0, len(b.entries), 0)
+	if b.n > most {
+		b.shorten()
+		b.walk(0, len(b.entries), 0)
 	}
-	b.count = make([]uint32, len(b.frames.names))
-	b.sums = make([]float64, len(b.frames.names))
-	b.nextFrame = make([]uint32, s.NumStacks())
-	for side := range b.entries {
-		b.entries[side] = make([]prefixEntry, s.NumStacks())
-	}
-	all := prefixPath{hi: uint32(s.NumStacks())}
-	var sum float64
-	for i := range b.entries[0] {
-		stack := s.Stack(stacks.StackID(i))
-		b.entries[0][i] = prefixEntry{stack: stacks.StackID(i), left: uint32(len(stack))}
-		sum += weight[i]
-	}
-	b.unit = sum / (1 << (weightClasses - 1))
-	b.put(all, sum)
-	for p, ok := b.take(); ok; p, ok = b.take() {
-		if len(b.nodes) < most {
-			b.split(p)
-		} else {
-			b.end(p)
-		}
-	}
-	return b.preorder()
+	return b.tree
 }
 
-// prefixBuilder numbers nodes as they come.
+// prefixBuilder makes a tree as a radix sort does. All stacks that go along one
+// path are a range of entries:
+//
+//  1. The next frame of each is looked up and counted by name. A stack without
+//     one ends here.
+//  2. The entries are moved so that those of one name are beside each other: the
+//     paths that are one frame longer.
+//  3. Each of these becomes a node and is treated alike.
+//
+// When there are too many nodes, the rest is only counted, by weight and length;
+// then it is known which to leave out, and the walk is done again.
 type prefixBuilder struct {
-	set    *stacks.Set
-	frames *pageFrames
-	weight []float64
-	leaf   []uint32
-	cut    int
-	nodes  []prefixNode
+	tree *prefixTree
+	most int
+	n    int // nodes seen in this walk
 
-	entries   [2][]prefixEntry
-	nextFrame []uint32 // of the entries of a path while it is split
+	flat    []uint32 // the frames of all stacks, outermost first
+	names   []uint32 // of frames, by index into frames.all
+	entries []prefixEntry
+	spare   []prefixEntry // for moving
+	next    []uint32      // the next frame of each entry of a range
 
-	// By name, while a path is split; zero in between.
-	count []uint32
+	// By name, while a range is split; zero in between.
+	count []int
 	sums  []float64
-	kids  []prefixKid
+	kids  []prefixKid // stack of the paths that are one frame longer
 
-	// waiting are the paths to be made longer, by the logarithm of their weight.
-	waiting [weightClasses]prefixQueue
-	unit    float64 // the weight from which paths are not in the lowest class
+	// lengths is how many more paths of each class of weight there are of a length
+	// than of the one before.
+	lengths [weightClasses][]int
+	unit    float64 // the weight below which paths are in the lowest class
+	// Paths below this class are left out, and those in it that are longer.
+	least   int
+	longest int
 }
 
 // weightClasses is how many binary orders of weight are told apart.
 const weightClasses = 40
 
-// prefixEntry is a stack on its way: how many of its locations are left, and how
-// many frames of the outermost of these are behind.
+// prefixEntry is a stack: its frames are flat[at : at+length].
 type prefixEntry struct {
-	stack       stacks.StackID
-	left, inner uint32
+	at     int
+	length uint32
+	stack  stacks.StackID
+	weight float64
 }
 
-type prefixNode struct {
-	frame             uint32
-	first, last, next uint32 // children as a list, none at its end
-}
-
-// prefixPath is a node and the entries that go through it:
-// prefixBuilder.entries[side][lo:hi].
-type prefixPath struct {
-	node, lo, hi uint32
-	side         uint8
-}
-
-// prefixKid is a path one frame longer, while its entries are counted.
+// prefixKid is a path of which the entries lo to hi are.
 type prefixKid struct {
-	frame uint32
-	path  prefixPath
+	frame  uint32
+	lo, hi int
+	weight float64
 }
 
-// prefixQueue gives out what came first.
-type prefixQueue struct {
-	paths []prefixPath
-	taken int
-}
-
-func (b *prefixBuilder) put(p prefixPath, weight float64) {
-	class := 0
-	if weight > b.unit {
-		class = min(math.Ilogb(weight/b.unit), weightClasses-1)
+func newPrefixBuilder(s *stacks.Set, weight []float64, most int) *prefixBuilder {
+	n := s.NumStacks()
+	frames := newPageFrames(s)
+	b := &prefixBuilder{
+		tree: &prefixTree{frames: frames, leaf: make([]uint32, n)},
+		most: most, longest: math.MaxInt,
+		names:   make([]uint32, len(frames.all)),
+		entries: make([]prefixEntry, n),
+		spare:   make([]prefixEntry, n),
+		next:    make([]uint32, n),
+		count:   make([]int, len(frames.names)),
+		sums:    make([]float64, len(frames.names)),
 	}
-	q := &b.waiting[class]
-	if q.taken == len(q.paths) {
-		q.paths, q.taken = q.paths[:0], 0
+	for i, f := range frames.all {
+		b.names[i] = f.name
 	}
-	q.paths = append(q.paths, p)
-}
-
-func (b *prefixBuilder) take() (prefixPath, bool) {
-	for class := weightClasses - 1; class >= 0; class-- {
-		if q := &b.waiting[class]; q.taken < len(q.paths) {
-			q.taken++
-			return q.paths[q.taken-1], true
+	var sum float64
+	for id := range b.entries {
+		at := len(b.flat)
+		stack := s.Stack(stacks.StackID(id))
+		if len(b.flat)+len(stack) > cap(b.flat) {
+			b.flat = slices.Grow(b.flat, len(b.flat)+len(stack)) // twice, where append would copy at every 1.25
 		}
-	}
-	return prefixPath{}, false
-}
-
-// step moves an entry on by one frame, which it returns, or none at its end.
-func (b *prefixBuilder) step(e *prefixEntry, top bool) uint32 {
-	if e.left == 0 {
-		if top {
-			return b.frames.nothing
+		for i := len(stack) - 1; i >= 0; i-- {
+			b.flat = append(b.flat, frames.at(stack[i])...)
 		}
-		return none
+		if len(stack) == 0 {
+			b.flat = append(b.flat, frames.nothing)
+		}
+		b.entries[id] = prefixEntry{at, uint32(len(b.flat) - at), stacks.StackID(id), weight[id]}
+		sum += weight[id]
 	}
-	of := b.frames.at(b.set.Stack(e.stack)[e.left-1])
-	f := of[e.inner]
-	if e.inner++; int(e.inner) == len(of) {
-		e.left, e.inner = e.left-1, 0
-	}
-	return f
+	b.unit = sum / (1 << (weightClasses - 1))
+	b.start()
+	return b
 }
 
-// split makes the nodes below that of a path.
-func (b *prefixBuilder) split(p prefixPath) {
-	entries := b.entries[p.side][p.lo:p.hi]
-	next := b.nextFrame[p.lo:p.hi]
-	b.kids = b.kids[:0]
-	for i := range entries {
-		e := &entries[i]
-		f := b.step(e, p.node == 0)
-		next[i] = f
-		if f == none {
-			b.leaf[e.stack] = p.node
+// start forgets the nodes and begins with the root.
+func (b *prefixBuilder) start() {
+	b.tree.frame, b.tree.depth = append(b.tree.frame[:0], 0), append(b.tree.depth[:0], 0)
+	b.n = 1
+}
+
+func (b *prefixBuilder) class(weight float64) int {
+	if weight <= b.unit {
+		return 0
+	}
+	return min(math.Ilogb(weight/b.unit), weightClasses-1)
+}
+
+// walk makes the nodes below the last one, of the entries lo to hi, which have
+// depth frames in common.
+func (b *prefixBuilder) walk(lo, hi int, depth uint32) {
+	if hi-lo == 1 && depth > 0 {
+		b.chain(&b.entries[lo], depth)
+		return
+	}
+	node := len(b.tree.frame) - 1
+	first := len(b.kids)
+	b.split(lo, hi, depth, uint32(node))
+	cut := uint32(none)
+	for i := first; i < len(b.kids); i++ {
+		k := b.kids[i]
+		if b.add(k.frame, depth+1, 1, k.weight) {
+			b.walk(k.lo, k.hi, depth+1)
 			continue
 		}
-		name := b.frames.all[f].name
+		if cut == none {
+			cut = b.put(b.tree.frames.cut, depth+1)
+		}
+		for _, e := range b.entries[k.lo:k.hi] {
+			b.tree.leaf[e.stack] = cut
+		}
+		b.tree.cut += k.hi - k.lo
+	}
+	b.kids = b.kids[:first]
+}
+
+// split moves the entries so that those of one name are beside each other, and
+// appends these to kids. Those that end at node come first.
+func (b *prefixBuilder) split(lo, hi int, depth, node uint32) {
+	first, ended := len(b.kids), 0
+	entries, next := b.entries[lo:hi], b.next[lo:hi]
+	for i := range entries {
+		e := &entries[i]
+		if e.length == depth {
+			b.tree.leaf[e.stack] = node
+			next[i] = none
+			ended++
+			continue
+		}
+		f := b.flat[e.at+int(depth)]
+		next[i] = f
+		name := b.names[f]
 		if b.count[name] == 0 {
 			b.kids = append(b.kids, prefixKid{frame: f})
 		}
 		b.count[name]++
-		b.sums[name] += b.weight[e.stack]
+		b.sums[name] += e.weight
 	}
-	at := p.lo
-	for i := range b.kids {
-		k := &b.kids[i]
-		name := b.frames.all[k.frame].name
-		k.path = prefixPath{node: b.add(p.node, k.frame), lo: at, hi: at + b.count[name], side: 1 - p.side}
-		at, b.count[name] = k.path.hi, k.path.lo // from now on where the next goes
+	kids := b.kids[first:]
+	at := lo + ended
+	for i := range kids {
+		k := &kids[i]
+		name := b.names[k.frame]
+		k.lo, k.hi, k.weight = at, at+b.count[name], b.sums[name]
+		b.count[name], b.sums[name] = k.lo, 0 // now where the next goes
+		at = k.hi
 	}
-	if len(b.kids) == 1 && at == p.hi {
-		b.kids[0].path.side = p.side // they are in place
-	} else {
-		to := b.entries[1-p.side]
+	if len(kids) > 1 || ended > 0 && ended < hi-lo {
+		to := lo
 		for i, f := range next {
-			if f != none {
-				name := b.frames.all[f].name
-				to[b.count[name]] = entries[i]
-				b.count[name]++
+			if f == none {
+				b.spare[to] = entries[i]
+				to++
+				continue
+			}
+			name := b.names[f]
+			b.spare[b.count[name]] = entries[i]
+			b.count[name]++
+		}
+		copy(entries, b.spare[lo:hi])
+	}
+	for _, k := range kids {
+		b.count[b.names[k.frame]] = 0
+	}
+}
+
+// chain is walk for a single entry: all of its frames that are left, as far as
+// they are kept.
+func (b *prefixBuilder) chain(e *prefixEntry, depth uint32) {
+	rest := b.flat[e.at+int(depth) : e.at+int(e.length)]
+	for i, f := range rest {
+		depth++
+		if b.n >= b.most && b.longest == math.MaxInt {
+			b.add(f, depth, len(rest)-i, e.weight) // only counted
+			return
+		}
+		if !b.add(f, depth, 1, e.weight) {
+			b.put(b.tree.frames.cut, depth)
+			b.tree.cut++
+			break
+		}
+	}
+	b.tree.leaf[e.stack] = uint32(len(b.tree.frame) - 1)
+}
+
+// add appends a node, and counts it and others below it that weigh alike; it
+// returns false if such nodes are left out.
+func (b *prefixBuilder) add(frame, depth uint32, n int, weight float64) bool {
+	c := b.class(weight)
+	if b.longest < math.MaxInt {
+		if c < b.least || c == b.least && int(depth) > b.longest {
+			return false
+		}
+	} else {
+		l := &b.lengths[c]
+		if end := int(depth) + n; end >= len(*l) {
+			*l = append(*l, make([]int, end+1-len(*l))...)
+		}
+		(*l)[depth]++
+		(*l)[int(depth)+n]--
+	}
+	if b.n += n; b.n <= b.most {
+		b.put(frame, depth)
+	}
+	return true
+}
+
+// put appends a node and returns its number.
+func (b *prefixBuilder) put(frame, depth uint32) uint32 {
+	t := b.tree
+	if len(t.frame) == cap(t.frame) {
+		t.frame = slices.Grow(t.frame, len(t.frame)+1) // twice, where append would copy at every 1.25
+		t.depth = slices.Grow(t.depth, len(t.depth)+1)
+	}
+	t.frame, t.depth = append(t.frame, frame), append(t.depth, depth)
+	return uint32(len(t.frame) - 1)
+}
+
+// shorten decides what to leave out, and starts again.
+func (b *prefixBuilder) shorten() {
+	b.start()
+	n := 1
+	for b.least = weightClasses - 1; b.least >= 0; b.least-- {
+		paths := 0 // of the length
+		for length, more := range b.lengths[b.least] {
+			paths += more
+			if n += paths; n > b.most {
+				b.longest = length - 1
+				return
 			}
 		}
 	}
-	for _, k := range b.kids {
-		name := b.frames.all[k.frame].name
-		b.put(k.path, b.sums[name])
-		b.count[name], b.sums[name] = 0, 0
-	}
-}
-
-// end leaves a path as it is: what goes on from it is cut.
-func (b *prefixBuilder) end(p prefixPath) {
-	cut := uint32(none)
-	for i := p.lo; i < p.hi; i++ {
-		e := &b.entries[p.side][i]
-		if e.left == 0 && p.node != 0 {
-			b.leaf[e.stack] = p.node
-			continue
-		}
-		if cut == none {
-			cut = b.add(p.node, b.frames.cut)
-		}
-		b.leaf[e.stack] = cut
-		b.cut++
-	}
-}
-
-// add appends a node.
-func (b *prefixBuilder) add(parent, frame uint32) uint32 {
-	node := uint32(len(b.nodes))
-	if len(b.nodes) == cap(b.nodes) {
-		b.nodes = slices.Grow(b.nodes, len(b.nodes)+1) // twice, where append would copy at every 1.25
-	}
-	b.nodes = append(b.nodes, prefixNode{frame: frame, first: none, last: none, next: none})
-	p := &b.nodes[parent]
-	if p.first == none {
-		p.first = node
-	} else {
-		b.nodes[p.last].next = node
-	}
-	p.last = node
-	return node
-}
-
-// preorder numbers the nodes anew.
-func (b *prefixBuilder) preorder() *prefixTree {
-	n := len(b.nodes)
-	t := &prefixTree{frames: b.frames, frame: make([]uint32, 0, n), depth: make([]uint32, 0, n), leaf: b.leaf, cut: b.cut}
-	number := make([]uint32, n)
-	var up []uint32 // the nodes above, each to be gone on from its sibling
-	for node := uint32(0); ; {
-		number[node] = uint32(len(t.frame))
-		t.frame = append(t.frame, b.nodes[node].frame)
-		t.depth = append(t.depth, uint32(len(up)))
-		if first := b.nodes[node].first; first != none {
-			up = append(up, node)
-			node = first
-			continue
-		}
-		for len(up) > 0 && b.nodes[node].next == none {
-			node = up[len(up)-1]
-			up = up[:len(up)-1]
-		}
-		if len(up) == 0 {
-			break
-		}
-		node = b.nodes[node].next
-	}
-	for id, node := range t.leaf {
-		t.leaf[id] = number[node]
-	}
-	return t
 }
