@@ -162,10 +162,11 @@ func TestSVGDrawn(t *testing.T) {
 		{"wide-dark", file, browsertest.View{Width: 1600, Height: 900, Dark: true}, 1580},
 		{"narrow", file, browsertest.View{Width: 400, Height: 800}, 392},
 		{"narrow-dark", file, browsertest.View{Width: 400, Height: 800, Dark: true}, 392},
+		{"phone", file, browsertest.View{Width: 400, Height: 800, Mobile: true}, 392},
 		{"inverted", inverted, browsertest.View{Width: 1000, Height: 900}, 880},
 	} {
 		p.View(test.v)
-		if test.file != file {
+		if test.file != file || test.v.Mobile {
 			p.Go(browsertest.FileURL(t, test.file))
 		}
 		p.Wait(fmt.Sprintf("document.querySelector('.graph').getAttribute('width') == %v", test.width))

@@ -62,12 +62,17 @@ const foot = element('div', 'foot')
 foot.setAttribute('aria-live', 'polite')
 const page = element('div', 'page', bar, stage, foot)
 
+// takeOver puts the page in the place of the picture, as wide as the window, also
+// on a phone, which would take it for 980 pixels otherwise.
 function takeOver() {
+	const viewport = element('meta')
+	viewport.name = 'viewport'
+	viewport.content = 'width=device-width'
 	document.getElementById('picture').remove()
 	svg.removeAttribute('viewBox')
 	svg.setAttribute('width', '100%')
 	svg.setAttribute('height', '100%')
 	const all = shape('foreignObject', {x: 0, y: 0, width: '100%', height: '100%'})
 	all.append(page)
-	svg.append(all)
+	svg.append(viewport, all)
 }
