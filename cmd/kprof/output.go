@@ -69,15 +69,7 @@ type output struct {
 // needs adds to the options of a conversion what the format shows besides stacks:
 // threads, and what they did when.
 func (o output) needs(c *convert.Options) {
-	if exports[o.format] != nil {
-		c.Times = true
-		c.Labels |= convert.LabelTID
-	}
-	if o.format == formatSVG && o.svg.ByTime {
-		c.Times = true
-		c.Labels |= convert.LabelTID
-	}
-	if o.format == formatHTML {
+	if exports[o.format] != nil || o.format == formatHTML || o.format == formatSVG && o.svg.ByTime {
 		c.Times = true
 		c.Labels |= convert.LabelTID | convert.LabelCPU
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -460,6 +461,34 @@ func TestAppendMillionths(t *testing.T) {
 		if got := string(appendMillionths(nil, n)); got != want {
 			t.Errorf("%d is written as %s, not %s", n, got, want)
 		}
+	}
+}
+
+// TestExportIdle: what several CPUs did while idle is not mixed, while a thread that
+// moves is one.
+func TestExportIdle(t *testing.T) {
+	s := stacks.New(oneEvent())
+	l := s.AddLocation(stacks.NoMapping, 1, stacks.KindKernel)
+	sample := func(time uint64, comm string, id, cpu int64) {
+		labels := s.InternLabels([]stacks.Label{{Key: "comm", Str: comm}, {Key: "pid", Num: id}, {Key: "tid", Num: id}, {Key: "cpu", Num: cpu}})
+		s.AddMoment(stacks.Moment{Time: time, Sample: uint32(s.Add(0, s.Intern([]uint32{l}), labels, 1, 1)), Value: 1})
+	}
+	sample(1, "swapper", 0, 0)
+	sample(2, "swapper", 0, 1)
+	sample(3, "swapper", 0, 1)
+	sample(4, "app", 5, 0)
+	sample(5, "app", 5, 1)
+	s.SortMoments()
+	want := []string{"app 5/5 2", "swapper/1 2", "swapper/0 1"}
+	var got []string
+	tracks := newTracks(s, 0, 0, nil)
+	for i := range tracks.list {
+		got = append(got, fmt.Sprint(tracks.list[i].name(), " ", tracks.list[i].weight))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

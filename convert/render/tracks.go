@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"kprof/convert/stacks"
 )
 
 // track is what one thread did, as far as the labels of samples tell threads
-// apart: by pid and tid, or where there is no tid by pid and comm.
+// apart: by pid and tid, or where there is no tid by pid and comm. The idle
+// threads, one a CPU, are all 0: they are told apart by their CPUs.
 type track struct {
 	comm     string // the last that it had; "" if unknown
 	pid, tid int64  // 0 if unknown
+	cpu      string // of an idle thread, "" if unknown
 	weight   int64  // of its samples
 	items    []item // in the order of time
 }
@@ -55,7 +58,7 @@ func newTracks(s *stacks.Set, event, column int, tree func() *stackTree) *tracks
 	}
 	t.list = slices.DeleteFunc(t.list, func(k track) bool { return len(k.items) == 0 })
 	slices.SortStableFunc(t.list, func(a, b track) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid), cmp.Compare(a.comm, b.comm))
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid), cmp.Compare(a.comm, b.comm), cmp.Compare(a.cpu, b.cpu))
 	})
 	return t
 }
@@ -64,17 +67,21 @@ func newTracks(s *stacks.Set, event, column int, tree func() *stackTree) *tracks
 // to.
 func (t *tracks) byLabels(s *stacks.Set) []uint32 {
 	type key struct {
-		pid, tid int64
-		comm     string
+		pid, tid  int64
+		comm, cpu string
 	}
 	ids := map[key]uint32{}
 	of := make([]uint32, s.NumLabels())
 	for i := range of {
 		var k key
+		idle := false
 		for _, l := range s.Labels(stacks.LabelsID(i)) {
 			switch l.Key {
 			case "pid":
 				k.pid = l.Num
+				idle = l.Num == 0
+			case "cpu":
+				k.cpu = strconv.FormatInt(l.Num, 10)
 			case "tid":
 				k.tid = l.Num
 			case "comm":
@@ -85,11 +92,14 @@ func (t *tracks) byLabels(s *stacks.Set) []uint32 {
 		if k.tid != 0 {
 			k.comm = "" // which may change
 		}
+		if !idle {
+			k.cpu = ""
+		}
 		id, ok := ids[k]
 		if !ok {
 			id = uint32(len(t.list))
 			ids[k] = id
-			t.list = append(t.list, track{pid: k.pid, tid: k.tid})
+			t.list = append(t.list, track{pid: k.pid, tid: k.tid, cpu: k.cpu})
 		}
 		t.list[id].comm = comm // lists are in the order in which they were first seen
 		of[i] = id
@@ -174,7 +184,13 @@ func (k *track) name() string {
 }
 
 // title is what a track is called where its numbers stand beside.
-func (k *track) title() string { return cmp.Or(k.comm, "samples") }
+func (k *track) title() string {
+	name := cmp.Or(k.comm, "samples")
+	if k.cpu != "" {
+		name += "/" + k.cpu // as ps has it
+	}
+	return name
+}
 
 // isMain reports whether a process is called like this thread of it.
 func (k *track) isMain() bool { return k.tid == k.pid || k.tid == 0 }
