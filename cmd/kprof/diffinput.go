@@ -114,7 +114,8 @@ func (f *diffFlags) choose(profiles [2][]*profile, perEvent string) (runs [2][]d
 				if r.PerEvent = p.set.EventIndex(perEvent); r.PerEvent < 0 {
 					return runs, fmt.Errorf("%s: it has no event %q to divide by, but %s", p.source, perEvent, eventNames(p.set))
 				}
-				r.PerColumn = p.weightColumn(r.PerEvent)
+				// The sum of its periods: how often it happened, not how often it was sampled.
+				r.PerColumn = len(p.set.Events[r.PerEvent].Values) - 1
 			}
 			runs[side] = append(runs[side], r)
 		}

@@ -42,13 +42,19 @@ func newData(runs [2][]Run, c [2][]*cost, per Per) *data {
 		if !single {
 			break
 		}
+		// Moments may tell samples of that event where its column tells periods.
+		var perSum int64
+		for _, v := range c[side][0].perBlocks {
+			perSum += v
+		}
+		perScale := d.denominators[side][0] / float64(max(perSum, 1))
 		d.blocks[side] = make([]float64, maxBlocks)
 		for b := range maxBlocks {
 			switch per {
 			case PerShare:
 				d.blocks[side][b] = float64(c[side][0].totalBlocks[b])
 			case PerEvent:
-				d.blocks[side][b] = float64(c[side][0].perBlocks[b])
+				d.blocks[side][b] = float64(c[side][0].perBlocks[b]) * perScale
 			default:
 				d.blocks[side][b] = d.denominators[side][0] / maxBlocks
 			}

@@ -69,21 +69,22 @@ func (c DiffCode) String() string {
 // diffText words the parts of a comparison.
 type diffText struct{ r *diff.Result }
 
+var perWords = [...]string{
+	diff.PerShare:  "share of the total",
+	diff.PerSecond: "per second",
+	diff.PerOps:    "per operation",
+	diff.PerEvent:  "per event",
+}
+
 // costed says what is compared.
 func (t diffText) costed() string {
-	per := [...]string{
-		diff.PerShare:  "share of the total",
-		diff.PerSecond: "per second",
-		diff.PerOps:    "per operation",
-		diff.PerEvent:  "per event",
-	}[t.r.Per]
-	return fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, per)
+	return fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, perWords[t.r.Per])
 }
 
 func (t diffText) side(s *diff.Side) string {
 	text := fmt.Sprintf("%.0f samples", s.Samples)
 	if t.r.Per != diff.PerShare {
-		text += ", " + t.cost(s.Total)
+		text += ", " + t.cost(s.Total) + " " + perWords[t.r.Per]
 	}
 	if n := len(s.Runs); n > 1 {
 		text += fmt.Sprintf(", %d runs", n)
@@ -131,16 +132,15 @@ func (t diffText) merged() string {
 	return text + "; --explain-names lists them."
 }
 
-// cost writes a cost: a share, or a value per whatever.
+// cost writes a cost: a share, or a value per what the heading says.
 func (t diffText) cost(x float64) string {
 	if t.r.Per == diff.PerShare {
 		return percent(x)
 	}
-	unit := map[diff.Per]string{diff.PerSecond: "/s", diff.PerOps: "/op", diff.PerEvent: "/event"}[t.r.Per]
 	if t.r.Value.Unit == "nanoseconds" {
-		return scaledFloat(x, 1000, []string{"ns", "us", "ms", "s"}) + unit
+		return scaledFloat(x, 1000, []string{"ns", "us", "ms", "s"})
 	}
-	return strconv.FormatFloat(x, 'g', 4, 64) + unit
+	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
 // change writes a difference as a share of the base's total.
