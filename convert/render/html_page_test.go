@@ -304,6 +304,33 @@ func TestHTMLOnAPhone(t *testing.T) {
 	}
 }
 
+// TestHTMLOfLittle: an address that makes no sense shows the page as it is without;
+// a page without samples says so.
+func TestHTMLOfLittle(t *testing.T) {
+	s := pageSet()
+	all := sumOf(s, 0, 1, func(stacks.Sample, []string) bool { return true })
+	p := openHTML(t, s, browsertest.View{})
+	for _, hash := range []string{
+		"view=x&value=7.z&group=zzz&zoom=1e9&range=a-b&lane=nope&at=q&only.comm=zz&only.nokey=1&sort=bad&function=none",
+		"view=callers&function=none&zoom=-1&value=0.1", "view=time&at=none&range=5-1", "zoom=999999&search=(", "%", "&&==",
+	} {
+		p.Do("location.hash = " + js(hash))
+		settle(p)
+		equal(t, "total", total(p), all)
+	}
+
+	empty := stacks.New(stacks.Event{Name: "nothing", Values: countAndTime})
+	p = openHTML(t, empty, browsertest.View{})
+	for _, view := range []string{"flame", "callers", "functions"} {
+		p.Do("document.querySelector('[data-view=" + view + "]').click()")
+		settle(p)
+		if view != "functions" {
+			equal(t, view, browsertest.Eval[string](p, "document.querySelector('#nothing').textContent"), "There are no samples.")
+		}
+	}
+	p.Keys("i/x" + browsertest.Escape + browsertest.Up + browsertest.Enter)
+}
+
 // TestHTMLEqualsPprof: self and cumulative of every function are those of go tool
 // pprof -top, whatever the frames are grouped by.
 func TestHTMLEqualsPprof(t *testing.T) {

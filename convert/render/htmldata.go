@@ -177,7 +177,7 @@ func (d *pageData) addFrames(s *stacks.Set) {
 		order = order[:len(order)-1]
 	}
 
-	d.names = newStringTable()
+	d.names, h.Frames = newStringTable(), []int64{}
 	mappings := newStringTable()
 	files := newStringTable("")
 	d.frames = make([]uint32, len(t.all))

@@ -127,9 +127,9 @@ class App {
     this.describe(null, null);
   }
 
-  // say tells why there is nothing to see.
-  say(text) {
-    byId('nothing').textContent = text;
+  // sayNothing tells why there is nothing to see.
+  sayNothing() {
+    byId('nothing').textContent = this.state.filter.size ? 'No samples pass the filter.' : 'There are no samples.';
     byId('nothing').hidden = false;
   }
 
@@ -137,7 +137,7 @@ class App {
     const { state } = this;
     const sums = this.sums();
     const layout = this.once('layout', this.needs(), () => leftHeavy(sums));
-    if (!layout.max) this.say('No samples pass the filter.');
+    if (!layout.max) this.sayNothing();
     const box = state.zoom ? this.boxOf(layout, sums.tree, state.zoom) : null;
     const range = box ? [layout.x0[box.i], layout.x1[box.i]] : state.range;
     this.showOrMove(layout, sums.tree, range, box?.level ?? -1, null);
@@ -173,7 +173,7 @@ class App {
       if (state.laneKey >= 0) labelValues(p, state.laneKey).forEach((v, i) => { if (v !== lane) mask[i] = 0; });
       return timeOrder(p, this.tree(), this.event, mask);
     });
-    if (!layout.node.length) this.say('No samples pass the filter.');
+    if (!layout.node.length) this.sayNothing();
     this.showOrMove(layout, this.tree(), state.range, -1, formatTime);
   }
 
@@ -182,7 +182,7 @@ class App {
       byId('function-name').textContent = '';
       this.callers.show(leftHeavy(emptySums()), emptySums().tree);
       this.callees.show(leftHeavy(emptySums()), emptySums().tree);
-      this.say('No samples pass the filter.');
+      this.sayNothing();
       return;
     }
     const { self, total } = this.functions();
