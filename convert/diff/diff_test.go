@@ -442,3 +442,45 @@ func TestSampleWeight(t *testing.T) {
 		t.Errorf("moments: %v, want %v", got, want)
 	}
 }
+
+// TestPerEventInBlocks divides by an event of which every tenth occurrence was
+// sampled: the load does more work in its second half, at the same cost.
+func TestPerEventInBlocks(t *testing.T) {
+	run := func(name string, extra int) Run {
+		samples := stacks.ValueType{Type: "samples", Unit: "count"}
+		s := stacks.New(
+			stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{samples}},
+			stacks.Event{Name: "reads", Values: []stacks.ValueType{samples, {Type: "reads", Unit: "count"}}})
+		f, g, slow := s.Intern([]uint32{frame(s, "f")}), s.Intern([]uint32{frame(s, "g")}), s.Intern([]uint32{frame(s, "slow")})
+		now := uint64(0)
+		add := func(event int, id stacks.StackID, values ...int64) {
+			now++
+			s.AddMoment(stacks.Moment{Time: now, Sample: uint32(s.Add(event, id, 0, values...)), Value: 1})
+		}
+		for i := range 2000 {
+			for range 1 + i/1000 {
+				add(0, f, 1)
+				add(0, g, 1)
+				add(1, f, 1, 10)
+				if i%10 < extra {
+					add(0, slow, 1)
+				}
+			}
+		}
+		s.SortMoments()
+		return Run{Name: name, Set: s, PerEvent: 1, PerColumn: 1}
+	}
+	o := Defaults
+	o.Per = PerEvent
+	r, err := Compare([]Run{run("base", 0)}, []Run{run("new", 1)}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two samples for ten reads, and a tenth of a sample more.
+	if math.Abs(r.Base.Total-0.2) > 1e-9 || math.Abs(r.Total.Diff-0.01) > 1e-9 || !strings.Contains(r.Method, "blocks") {
+		t.Errorf("%+v, %+v %s", r.Base, r.Total, r.Method)
+	}
+	if diff := cmp.Diff([]string{"slow new"}, verdicts(r)); diff != "" {
+		t.Error(diff)
+	}
+}
