@@ -132,6 +132,9 @@ func TestHostSymbols(t *testing.T) {
 	}
 	base := filepath.Join(dir, symbolsDir, "module")
 	f, err := os.Open(base + ".pb.gz")
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the guest did not run TestGuestSymbols")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
