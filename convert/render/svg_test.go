@@ -91,16 +91,19 @@ var hostile = []string{
 	`&lt;&amp;&#x41;`,
 	`std::map<std::string, int>::operator[](std::string const&)`,
 	`${pwned()}`, "`+pwned()+`", `\u003cb\u003e`, `\`, `"`,
-	"naïve_ﬁ_日本語_имя_🔥🔥🔥", strings.Repeat("日本語", 20), strings.Repeat("Ǆ𝕎ﬃ", 20),
+	"naïve_ﬁ_日本語_имя_🔥🔥🔥",
 	"a\x00b\x01\x1b[31mred\x7f\x9b\u2028\u2029\u202eevil\ufffe\uffff",
 	"broken \xff\xfe utf-8 \xe2\x82",
 	"__proto__", "constructor", "",
 	strings.Repeat("long<&]]>", 445)[:4000],
 }
 
+// wideNames have letters that are wider than most.
+var wideNames = []string{strings.Repeat("日本語", 20), strings.Repeat("Ǆ𝕎ﬃ", 20)}
+
 func hostileSet() *stacks.Set {
 	s := stacks.New(stacks.Event{Name: `<b>"event"]]>`, Values: []stacks.ValueType{{Type: `<i>'type'`, Unit: `]]>&unit`}}})
-	for i, name := range hostile {
+	for i, name := range slices.Concat(hostile, wideNames) {
 		l := s.AddLocation(stacks.NoMapping, uint64(i), stacks.KindUnknown)
 		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
 		labels := s.InternLabels([]stacks.Label{{Key: "comm", Str: name}})
