@@ -17,7 +17,7 @@ import (
 // /sys/kernel/btf/vmlinux. Kernels since 6.6 know the names themselves, but not
 // members of structures behind them in all places. What is written in the
 // kernel's own language stays as it is.
-func namedArguments(p Probe) (string, error) {
+func (r *Resolver) namedArguments(p Probe) (string, error) {
 	words := strings.Fields(p.Args)
 	var proto *btf.FuncProto
 	for i, w := range words {
@@ -36,7 +36,7 @@ func namedArguments(p Probe) (string, error) {
 		}
 		if proto == nil {
 			var err error
-			if proto, err = kernelProto(p); err != nil {
+			if proto, err = r.kernelProto(p); err != nil {
 				return "", err
 			}
 		}
@@ -51,18 +51,18 @@ func namedArguments(p Probe) (string, error) {
 
 // kernelProto is the type of the function that p stands in, of the kernel itself
 // or of a module.
-func kernelProto(p Probe) (*btf.FuncProto, error) {
-	spec, err := kernelTypes(p.Module)
+func (r *Resolver) kernelProto(p Probe) (*btf.FuncProto, error) {
+	spec, err := r.kernelTypes(p.Module)
 	if err != nil {
 		return nil, err
 	}
 	var fn *btf.Func
 	err = spec.TypeByName(p.Symbol, &fn)
 	if errors.Is(err, btf.ErrNotFound) && p.Module == "" {
-		if funcs, ferr := new(Resolver).kernelFuncs(); ferr == nil {
+		if funcs, ferr := r.kernelFuncs(); ferr == nil {
 			if found := funcs.named(p.Symbol, ""); len(found) == 1 && found[0].module != "" {
 				p.Module = found[0].module
-				return kernelProto(p)
+				return r.kernelProto(p)
 			}
 		}
 	}
@@ -80,16 +80,19 @@ func kernelProto(p Probe) (*btf.FuncProto, error) {
 }
 
 // kernelTypes are those of /sys/kernel/btf: of vmlinux, and of a module if it is
-// given.
-func kernelTypes(module string) (*btf.Spec, error) {
+// given. To load them takes long, and is done once.
+func (r *Resolver) kernelTypes(module string) (*btf.Spec, error) {
+	if r.types == nil {
+		r.types = btf.NewCache()
+	}
 	if module == "" {
-		spec, err := btf.LoadKernelSpec()
+		spec, err := r.types.Kernel()
 		if err != nil {
 			return nil, fmt.Errorf("types of the kernel (needs CONFIG_DEBUG_INFO_BTF): %w", err)
 		}
 		return spec, nil
 	}
-	spec, err := btf.LoadKernelModuleSpec(module)
+	spec, err := r.types.Module(module)
 	if err != nil {
 		return nil, fmt.Errorf("types of module %s (needs CONFIG_DEBUG_INFO_BTF_MODULES): %w", module, err)
 	}

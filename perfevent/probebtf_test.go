@@ -65,12 +65,12 @@ func TestFetchOf(t *testing.T) {
 		}
 	}
 	for _, p := range []Probe{{Symbol: "f", Off: 4, Args: "dfd"}, {Symbol: "f", Return: true, Args: "dfd"}, {User: true, Symbol: "f", Args: "dfd"}} {
-		if _, err := namedArguments(p); !errors.Is(err, os.ErrInvalid) {
+		if _, err := new(Resolver).namedArguments(p); !errors.Is(err, os.ErrInvalid) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
 	const kernels = `a=%di b=+0($arg2):ustring $retval \1 @jiffies c=$comm`
-	if got, err := namedArguments(Probe{Symbol: "f", Args: kernels}); got != kernels || err != nil {
+	if got, err := new(Resolver).namedArguments(Probe{Symbol: "f", Args: kernels}); got != kernels || err != nil {
 		t.Errorf("%s became %s, %v", kernels, got, err)
 	}
 }

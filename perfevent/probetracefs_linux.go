@@ -32,7 +32,7 @@ const (
 // tracefsProbe makes a probe in tracefs and returns it as the tracepoint that
 // it is. Close removes it.
 func (r *Resolver) tracefsProbe(ev Event) (Event, error) {
-	def, err := definition(ev.Source.Probe)
+	def, err := r.definition(ev.Source.Probe)
 	if err != nil {
 		return ev, err
 	}
@@ -89,7 +89,7 @@ func (r *Resolver) Definition(s Spec) (def tracefs.Probe, err error) {
 		_, err = r.checkKernelProbe(s.Probe)
 	}
 	if err == nil {
-		def, err = definition(s.Probe)
+		def, err = r.definition(s.Probe)
 	}
 	if err != nil {
 		return def, fmt.Errorf("event %q: %w", s.Text, err)
@@ -110,11 +110,11 @@ func (r *Resolver) AddProbe(s Spec, def tracefs.Probe) error {
 }
 
 // definition is p in the kernel's language, without a group.
-func definition(p Probe) (tracefs.Probe, error) {
+func (r *Resolver) definition(p Probe) (tracefs.Probe, error) {
 	if p.Raw != "" {
 		return tracefs.ParseProbe(p.Raw)
 	}
-	args, err := namedArguments(p)
+	args, err := r.namedArguments(p)
 	if err != nil {
 		return tracefs.Probe{}, err
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/cilium/ebpf/btf"
+
 	"kprof/perfevent/abi"
 	"kprof/perfevent/tracefs"
 )
@@ -38,6 +40,7 @@ type Resolver struct {
 	funcs     kernelFuncs
 	blacklist map[string]bool // functions, see blacklisted
 	traced    map[string]bool // functions, see traceable
+	types     *btf.Cache      // see kernelTypes
 	probes    []tracefs.Probe // in tracefs, to be removed
 }
 
