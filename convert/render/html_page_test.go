@@ -439,7 +439,7 @@ func functionsEqual(t *testing.T, p *browsertest.Page, s *stacks.Set) {
 
 // callersEqual: callers and callees of a function are those of the samples.
 func callersEqual(t *testing.T, p *browsertest.Page, s *stacks.Set, name string) {
-	p.Do(`kprof.set({group: -1}); [...document.querySelectorAll('.rows .tr')].find(r => r.title === ` + js(name) + `).click()`)
+	p.Do(`kprof.set({group: -1, query: '^` + name + `$'}); document.querySelector('.rows .tr').click(); kprof.set({query: ''})`)
 	settle(p)
 	p.Screenshot("html-callers")
 	boxesFit(t, p)
