@@ -12,7 +12,7 @@ type countsModel struct{ dispersion float64 }
 const (
 	// leastDispersion is assumed where the functions of both sides agree better:
 	// samples come in bursts, in any program.
-	leastDispersion = 2
+	leastDispersion = 3
 	// Functions with less samples than leastSamples tell nothing of dispersion,
 	// nor do less than leastFunctions.
 	leastSamples   = 20
