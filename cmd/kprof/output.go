@@ -131,7 +131,7 @@ func (o output) render(w io.Writer, p *profile) error {
 	case formatHTML:
 		return renderHTML(w, p, o.svg.Title)
 	case formatSVG:
-		return renderSVG(w, p, o.svg)
+		return renderSVG(w, p, o)
 	case formatText:
 		return renderTop(w, p, topOptions{})
 	case formatSpeedscope, formatFirefox, formatChrome:

@@ -71,14 +71,12 @@ func (f *svgFlags) options(out format) (o render.SVGOptions, err error) {
 }
 
 // renderSVG writes the flame graph of one event.
-func renderSVG(w io.Writer, p *profile, o render.SVGOptions) error {
+func renderSVG(w io.Writer, p *profile, out output) error {
+	o := out.svg
 	o.Event = p.oneEvent()
 	o.Column = p.weightColumn(o.Event)
-	if o.Title == "" {
+	if o.Title == "" && p.source != "-" && p.source != out.name { // which is that of a live recording
 		o.Title = "Flame graph of " + filepath.Base(p.source)
-		if p.source == "-" {
-			o.Title = ""
-		}
 	}
 	o.Notes = append(p.origin(), p.stats.Losses()...)
 	if o.ByTime && len(p.set.Moments) == 0 {
