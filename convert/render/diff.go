@@ -104,7 +104,7 @@ func (t diffText) rules() []string {
 	}
 	return []string{
 		fmt.Sprintf("Intervals of %s %s.", t.level(), t.r.Method),
-		fmt.Sprintf("A change is what chance explains with a probability of at most %g in all of %d differences (Holm)%s.", t.r.Alpha, t.r.Tests, atLeast),
+		fmt.Sprintf("What changed is not chance (p at most %g for all %d differences together, by Holm)%s.", t.r.Alpha, t.r.Tests, atLeast),
 	}
 }
 
