@@ -43,10 +43,10 @@ type diffFlags struct {
 	sel selection
 	sym symbolOptions
 
-	inputs, vmlinux, kallsyms, symfs [2]string
-	repeats                          [2][]string
-	elf                              [2]string
-	ops                              [2]float64
+	vmlinux, kallsyms, symfs [2]string
+	repeats                  [2][]string
+	elf                      [2]string
+	ops                      [2]float64
 
 	per, minEffect, failOver string
 	alpha                    float64
