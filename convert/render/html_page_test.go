@@ -4,6 +4,7 @@ import (
 	gocmp "cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -275,6 +276,25 @@ func TestHTMLInBrowser(t *testing.T) {
 		if name == "" || name == "all" {
 			t.Errorf("selected %q", name)
 		}
+	})
+	t.Run("wheel", func(t *testing.T) {
+		p.Do(`const r = kprof.flame.canvas.getBoundingClientRect(), at = {clientX: r.x + r.width / 2, clientY: r.y + 50};
+			kprof.flame.canvas.dispatchEvent(new WheelEvent('wheel', {...at, deltaY: -200, ctrlKey: true, cancelable: true}))`)
+		settle(p)
+		got := browsertest.Eval[[]float64](p, "kprof.flame.range")
+		if middle, size := (got[0]+got[1])/2/float64(all), (got[1]-got[0])/float64(all); math.Abs(middle-.5) > .001 || math.Abs(size-math.Exp(-.8)) > .001 {
+			t.Errorf("Ctrl and the wheel in the middle show %v of %d", got, all)
+		}
+		if !strings.HasPrefix(hash(p), "#range=") {
+			t.Errorf("the address does not tell the range: %s", hash(p))
+		}
+		boxesFit(t, p)
+		p.Reload()
+		settle(p)
+		equal(t, "range after a reload", browsertest.Eval[[]float64](p, "kprof.flame.range"), got)
+		p.Keys(browsertest.Escape)
+		settle(p)
+		equal(t, "hash after Escape", hash(p), "")
 	})
 	t.Run("functions", func(t *testing.T) { functionsEqual(t, p, s) })
 	t.Run("callers", func(t *testing.T) { callersEqual(t, p, s, "malloc") })
