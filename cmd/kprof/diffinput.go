@@ -100,7 +100,7 @@ func (f *diffFlags) choose(profiles [2][]*profile, perEvent string) (runs [2][]d
 	want := first.set.Events[event].Values[first.weightColumn(event)]
 	for side := range profiles {
 		for _, p := range profiles[side] {
-			e := matchingEvent(p.set, &first.set.Events[event])
+			e := max(matchingEvent(p.set, &first.set.Events[event]), 0) // its first, by force
 			r := diff.Run{
 				Name: p.source, Set: p.set, Event: e, Column: p.weightColumn(e),
 				Ops: f.ops[side], Machine: p.machine(), Lost: p.lost(),
@@ -147,7 +147,10 @@ func (f *diffFlags) commonEvent(profiles [2][]*profile) (int, error) {
 		if f.sel.event != "" {
 			return 0, fmt.Errorf("not all profiles have event %q%s", f.sel.event, have)
 		}
-		return 0, errors.New("the profiles have no event in common" + have)
+		if f.sym.force {
+			return 0, nil
+		}
+		return 0, errors.New("the profiles have no event in common" + have + " (--force compares the first of each)")
 	}
 	if len(common) > 1 {
 		var others []string
