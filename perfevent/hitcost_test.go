@@ -8,9 +8,9 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// TestProbeHitCost: HitCost fails when the kernel has not counted each hit. On a busy
+// TestHitCost: HitCost fails when the kernel has not counted each hit. On a busy
 // machine it may be that no hit seems to cost anything.
-func TestProbeHitCost(t *testing.T) {
+func TestHitCost(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"))
 	before := len(leftProbes(t))
 	kernelToo := livetest.PMU("kprobe")() == ""
