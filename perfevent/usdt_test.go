@@ -238,7 +238,7 @@ func TestUSDTResolved(t *testing.T) {
 		t.Error(err)
 	}
 	before := len(leftProbes(t))
-	if events, err = resolve(r, "usdt:"+program+":kprof:guarded on=$comm"); err != nil {
+	if _, err = resolve(r, "usdt:"+program+":kprof:guarded on=$comm"); err != nil {
 		t.Fatal(err)
 	}
 	left := leftProbes(t)
