@@ -18,7 +18,7 @@ func newConvert() *cobra.Command {
 	var out, f string
 	c := &cobra.Command{
 		Use:   "convert [INPUT] {-o FILE | -f FORMAT}",
-		Short: "Convert a recording to pprof or folded stacks",
+		Short: "Convert a recording to a flame graph, pprof, folded stacks and others",
 		Long: `Convert reads a recording of kprof record or perf record, or a pprof profile,
 and writes it in another format. INPUT is perf.data by default; - is standard
 input. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded

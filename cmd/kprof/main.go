@@ -1,5 +1,5 @@
-// Kprof records kernel and user stacks and turns recordings into pprof profiles,
-// folded stacks and tables.
+// Kprof records kernel and user stacks, turns recordings into flame graphs, pprof
+// profiles, folded stacks and tables, and compares them.
 package main
 
 import (
@@ -69,10 +69,12 @@ func newRoot() *cobra.Command {
 		Use:   "kprof",
 		Short: "Record kernel and user stacks; convert them to pprof and folded stacks",
 		Long: `Kprof records kernel and user stacks through perf_event_open(2), names every
-frame, and writes pprof profiles, folded stacks for flame graphs, and perf.data
-files that perf reads too.`,
-		Example: `  kprof record -a -d 3s -o cpu.pb.gz    # the whole machine, three seconds
-  go tool pprof -top cpu.pb.gz`,
+frame, and writes flame graphs, pprof profiles, folded stacks, and perf.data files
+that perf reads too. It compares recordings, such as those of two kernel builds,
+and says what is more than noise.`,
+		Example: `  kprof record -a -d 3s -o cpu.svg      # the whole machine, three seconds
+  kprof record -d 3s                    # the same, to perf.data
+  kprof convert perf.data -o cpu.pb.gz`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
