@@ -147,8 +147,8 @@ func TestLiveNotItself(t *testing.T) {
 	if own != 0 {
 		t.Errorf("%d samples of its own", own)
 	}
-	if st.Events[0].Samples < 80000 {
-		t.Errorf("%d samples of 80000 and more system calls", st.Events[0].Samples)
+	if e := st.Events[0]; e.Samples+e.Lost < 80000 { // a busy machine may lose some
+		t.Errorf("%d samples, and %d lost, of 80000 and more system calls", e.Samples, e.Lost)
 	}
 	if to.pids[0] != 0 {
 		t.Errorf("%d samples of task 0, which the filter excludes", to.pids[0])
