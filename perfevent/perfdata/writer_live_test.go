@@ -298,7 +298,7 @@ func TestWriterKilledPerf(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(3, 4))
 			killed := filepath.Join(t.TempDir(), "killed.data")
-			for range 20 {
+			for range 8 {
 				s := states[rng.IntN(len(states))]
 				end := s.min + rng.Int64N(int64(len(final))-s.min)
 				if rng.IntN(3) == 0 {
