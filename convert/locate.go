@@ -64,30 +64,6 @@ func newLocator(tl *timeline, set *stacks.Set) *locator {
 	}
 }
 
-// view is what a stretch of a callchain is looked up in.
-type view struct {
-	space *space // nil: nothing is known
-	kind  stacks.Kind
-	state uint64
-	time  uint64
-}
-
-// view returns the view of s at time t; kind is that of addresses which nothing
-// maps.
-func (l *locator) view(s *space, t uint64, kind stacks.Kind) view {
-	for range maxForks {
-		if s == nil || len(s.areas) > 0 {
-			break
-		}
-		s, t = s.inherited() // shares what is cached for the parent
-	}
-	v := view{space: s, kind: kind, time: t, state: uint64(kind)}
-	if s != nil {
-		v.state = uint64(l.tl.indexed(s).serial)<<32 | uint64(uint32(s.epoch(t)))<<4 | uint64(kind)
-	}
-	return v
-}
-
 // at returns the location of addr.
 func (l *locator) at(v *view, addr uint64) uint32 {
 	h := (addr ^ v.state*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd
@@ -187,23 +163,23 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 //
 // The first address of each stretch is an instruction that was interrupted; the
 // others are return addresses, and the call lies before them.
-func (l *locator) chain(dst []uint32, misc abi.Misc, chain []uint64, views *[numViews]view) []uint32 {
-	v := &views[viewOf(misc)]
+func (l *locator) chain(dst []uint32, misc abi.Misc, chain []uint64, views *views) []uint32 {
+	v := views.at(l, viewOf(misc))
 	caller := false
 	for i := 0; i < len(chain); i++ {
 		addr := chain[i]
 		if addr >= abi.ContextMax {
 			switch addr {
 			case abi.ContextHV:
-				v = &views[viewHypervisor]
+				v = views.at(l, viewHypervisor)
 			case abi.ContextKernel:
-				v = &views[viewKernel]
+				v = views.at(l, viewKernel)
 			case abi.ContextUser:
-				v = &views[viewUser]
+				v = views.at(l, viewUser)
 			case abi.ContextGuest, abi.ContextGuestKernel:
-				v = &views[viewGuestKernel]
+				v = views.at(l, viewGuestKernel)
 			case abi.ContextGuestUser:
-				v = &views[viewGuestUser]
+				v = views.at(l, viewGuestUser)
 			case abi.ContextUserDeferred:
 				i++ // its cookie is no address
 			default:
@@ -216,7 +192,7 @@ func (l *locator) chain(dst []uint32, misc abi.Misc, chain []uint64, views *[num
 			addr--
 		}
 		loc := l.at(v, addr)
-		if !caller && v == &views[viewUser] && l.set.Locations[loc].Mapping < 0 {
+		if !caller && v == &views.views[viewUser] && l.set.Locations[loc].Mapping < 0 {
 			loc = l.beforeExec(loc, addr, misc, views)
 		}
 		dst = append(dst, loc)
@@ -238,8 +214,8 @@ func branchesFrom(e *perfdata.Event, s *abi.Sample) int {
 // branches appends the locations of a stack of calls, the last call first: where
 // it went to, and where each was made. These are addresses of calls, not of what
 // comes behind them (perf's machine.c, lbr_callchain_add_lbr_ip).
-func (l *locator) branches(dst []uint32, calls []abi.Branch, views *[numViews]view) []uint32 {
-	v := &views[viewUser]
+func (l *locator) branches(dst []uint32, calls []abi.Branch, views *views) []uint32 {
+	v := views.at(l, viewUser)
 	if to := calls[0].To; to < abi.ContextMax {
 		dst = append(dst, l.at(v, to))
 	}
@@ -254,39 +230,14 @@ func (l *locator) branches(dst []uint32, calls []abi.Branch, views *[numViews]vi
 // beforeExec looks again for the user address at which a sample in the kernel
 // entered it, loc, where nothing is mapped now: until exec returns, that is the
 // call of execve(2) in the program that is no more.
-func (l *locator) beforeExec(loc uint32, addr uint64, misc abi.Misc, views *[numViews]view) uint32 {
+func (l *locator) beforeExec(loc uint32, addr uint64, misc abi.Misc, views *views) uint32 {
 	if viewOf(misc) != viewKernel {
 		return loc
 	}
-	if old := &views[viewBeforeExec]; old.space != nil {
+	if old := views.at(l, viewBeforeExec); old.space != nil {
 		if found := l.at(old, addr); l.set.Locations[found].Mapping >= 0 {
 			return found
 		}
 	}
 	return loc
-}
-
-// What an address may be looked up in, by the mode the CPU was in.
-const (
-	viewUser = iota
-	viewKernel
-	viewHypervisor
-	viewGuestKernel
-	viewGuestUser
-	viewBeforeExec // the user's, before it was replaced
-	numViews
-)
-
-func viewOf(m abi.Misc) int {
-	switch m.CPUMode() {
-	case abi.MiscKernel:
-		return viewKernel
-	case abi.MiscHypervisor:
-		return viewHypervisor
-	case abi.MiscGuestKernel:
-		return viewGuestKernel
-	case abi.MiscGuestUser:
-		return viewGuestUser
-	}
-	return viewUser
 }

@@ -99,7 +99,7 @@ func ownSamples(t *testing.T, file string) []string {
 			chain = fmt.Sprintf(" %x", s.IP)
 		}
 		add := func(e *perfdata.Event, period uint64) {
-			samples = append(samples, scriptLine(e, &s, w.comm(name, s.TID), period)+chain)
+			samples = append(samples, scriptLine(e, &s, w.tl.commOf(name, s.TID), period)+chain)
 		}
 		switch {
 		case e.Attr.SampleType&abi.SampleRead != 0:

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"slices"
-	"strconv"
 
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
@@ -25,9 +24,10 @@ type worker struct {
 
 	columns []int // of the Set's events by index of the recording's, -1 before the first sample
 	sample  abi.Sample
+	views   views
 	locs    []uint32 // of the row
 	tasks   []task   // direct-mapped cache by tid
-	labels  map[labelKey]stacks.LabelsID
+	labels  labels
 	read    map[readingKey]reading
 	joining joining
 
@@ -51,11 +51,6 @@ type task struct {
 	thread   *thread
 }
 
-type labelKey struct {
-	name          nameID
-	pid, tid, cpu int32
-}
-
 // clock says what orders the records of a recording: their times, or their
 // places where they have none.
 type clock struct{ byPlace bool }
@@ -66,14 +61,14 @@ func newWorker(tl *timeline, events *perfdata.EventSet, opts *Options) *worker {
 		tl: tl, events: events, opts: opts,
 		set: set, locator: newLocator(tl, set),
 		tasks:  make([]task, 1<<10),
-		labels: map[labelKey]stacks.LabelsID{},
+		labels: newLabels(tl, set, opts.Labels),
 	}
 }
 
 // row is a sample as the Set takes it, but for its locations.
 type row struct {
 	event  int
-	labels stacks.LabelsID
+	task   labelKey
 	values [2]int64 // 1, and the period
 	time   uint64   // 0 where it is not kept
 	weight int64    // of values, the one of the weight column
@@ -123,10 +118,10 @@ func (w *worker) takeSample(misc abi.Misc, payload []byte, place uint64) {
 
 // state is what is known of a sample's task at its time.
 type state struct {
-	time         uint64
-	name         nameID
-	user, before *space // and what it replaced by an exec: see spaceBefore
-	beforeTime   uint64
+	time    uint64
+	name    nameID
+	process *process // or nil
+	user    *space
 }
 
 func (w *worker) stateOf(s *abi.Sample, t uint64) state {
@@ -135,9 +130,8 @@ func (w *worker) stateOf(s *abi.Sample, t uint64) state {
 	if tk.thread != nil {
 		st.name = tk.thread.nameAt(t)
 	}
-	if tk.process != nil {
+	if st.process = tk.process; tk.process != nil {
 		st.user = tk.process.spaceAt(t)
-		st.before, st.beforeTime = tk.process.spaceBefore(t)
 	}
 	return st
 }
@@ -178,7 +172,11 @@ func (w *worker) row(e *perfdata.Event, s *abi.Sample, st *state, period uint64,
 		return
 	}
 	w.count(e, s, period)
-	r := row{event: w.column(e), labels: w.labelsOf(s, st.name), values: [2]int64{1, int64(period)}}
+	r := row{
+		event:  w.column(e),
+		task:   labelKey{name: st.name, pid: s.PID, tid: s.TID, cpu: s.CPU},
+		values: [2]int64{1, int64(period)},
+	}
 	if w.opts.Times {
 		r.time, r.weight = s.Time, r.values[weightColumn(&e.Attr)]
 	}
@@ -187,7 +185,7 @@ func (w *worker) row(e *perfdata.Event, s *abi.Sample, st *state, period uint64,
 
 // add puts a row into the Set.
 func (w *worker) add(r *row, locs []uint32) {
-	i := w.set.Add(r.event, w.set.Intern(locs), r.labels, r.values[:]...)
+	i := w.set.Add(r.event, w.set.Intern(locs), w.labels.of(r.task), r.values[:]...)
 	if r.time != 0 {
 		w.set.AddMoment(stacks.Moment{Time: r.time, Sample: uint32(i), Value: r.weight})
 	}
@@ -196,25 +194,18 @@ func (w *worker) add(r *row, locs []uint32) {
 // stack appends the locations of a sample, leaf first: its callchain, or its ip
 // where it has none.
 func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state) []uint32 {
-	l := w.locator
-	views := [numViews]view{
-		viewUser:        l.view(st.user, st.time, stacks.KindUnknown),
-		viewKernel:      l.view(&w.tl.kernel, st.time, stacks.KindKernel),
-		viewHypervisor:  l.view(nil, st.time, stacks.KindHypervisor),
-		viewGuestKernel: l.view(&w.tl.guest, st.time, stacks.KindGuest),
-		viewGuestUser:   l.view(nil, st.time, stacks.KindGuest),
-		viewBeforeExec:  l.view(st.before, st.beforeTime, stacks.KindUnknown),
-	}
+	l, views := w.locator, &w.views
+	views.of(w.tl, st)
 	if s.HasChain {
 		if n := branchesFrom(e, s); n >= 0 {
-			dst = l.chain(dst, s.Misc, s.Callchain[:n], &views)
-			dst = l.branches(dst, s.Branches, &views)
+			dst = l.chain(dst, s.Misc, s.Callchain[:n], views)
+			dst = l.branches(dst, s.Branches, views)
 		} else {
-			dst = l.chain(dst, s.Misc, s.Callchain, &views)
+			dst = l.chain(dst, s.Misc, s.Callchain, views)
 		}
 	}
 	if len(dst) == 0 {
-		dst = append(dst, l.at(&views[viewOf(s.Misc)], s.IP))
+		dst = append(dst, l.at(views.at(l, viewOf(s.Misc)), s.IP))
 	}
 	return dst
 }
@@ -256,45 +247,6 @@ func (w *worker) task(pid, tid int32) *task {
 	return c
 }
 
-// labelsOf returns the labels of a sample: comm and pid, and what was asked for.
-func (w *worker) labelsOf(s *abi.Sample, name nameID) stacks.LabelsID {
-	key := labelKey{name: name, pid: s.PID}
-	if w.opts.Labels&LabelTID != 0 || name == noName {
-		key.tid = s.TID
-	}
-	if w.opts.Labels&LabelCPU != 0 {
-		key.cpu = s.CPU
-	}
-	id, ok := w.labels[key]
-	if !ok {
-		l := []stacks.Label{
-			{Key: "comm", Str: w.comm(name, s.TID)},
-			{Key: "pid", Num: int64(s.PID)},
-		}
-		if w.opts.Labels&LabelTID != 0 {
-			l = append(l, stacks.Label{Key: "tid", Num: int64(s.TID)})
-		}
-		if w.opts.Labels&LabelCPU != 0 && s.CPU >= 0 {
-			l = append(l, stacks.Label{Key: "cpu", Num: int64(s.CPU)})
-		}
-		id = w.set.InternLabels(l)
-		w.labels[key] = id
-	}
-	return id
-}
-
-// comm is the name of a thread; perf calls one without a name by its number, and
-// the idle threads "swapper".
-func (w *worker) comm(name nameID, tid int32) string {
-	switch {
-	case name != noName:
-		return w.tl.names[name]
-	case tid == 0:
-		return "swapper"
-	}
-	return ":" + strconv.Itoa(int(tid))
-}
-
 // selects reports whether o leaves any sample out, whatever its event.
 func (o *Options) selects() bool {
 	return o.To != 0 || o.From != 0 ||
@@ -307,7 +259,7 @@ func (w *worker) selected(s *abi.Sample, name nameID) bool {
 	in := func(list []int32, x int32) bool { return len(list) == 0 || slices.Contains(list, x) }
 	return in(o.PIDs, s.PID) && in(o.TIDs, s.TID) && in(o.CPUs, s.CPU) &&
 		s.Time >= o.From && (o.To == 0 || s.Time <= o.To) &&
-		(len(o.Comms) == 0 || slices.Contains(o.Comms, w.comm(name, s.TID)))
+		(len(o.Comms) == 0 || slices.Contains(o.Comms, w.tl.commOf(name, s.TID)))
 }
 
 // grow makes room for the events up to index.

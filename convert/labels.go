@@ -1,0 +1,82 @@
+package convert
+
+import (
+	"strconv"
+
+	"kprof/convert/stacks"
+)
+
+// labelKey is all that labels of a sample may say.
+type labelKey struct {
+	name          nameID
+	pid, tid, cpu int32
+}
+
+// labels makes the labels of samples: comm and pid, and what was asked for.
+type labels struct {
+	tl    *timeline
+	set   *stacks.Set
+	which Labels
+	ids   map[labelKey]stacks.LabelsID
+	last  []labelled // direct-mapped cache of ids, by task
+}
+
+type labelled struct {
+	key labelKey
+	id  stacks.LabelsID
+	set bool
+}
+
+func newLabels(tl *timeline, set *stacks.Set, which Labels) labels {
+	return labels{
+		tl: tl, set: set, which: which,
+		ids:  map[labelKey]stacks.LabelsID{},
+		last: make([]labelled, 1<<10),
+	}
+}
+
+// of returns the id of a task's labels in the Set.
+func (l *labels) of(key labelKey) stacks.LabelsID {
+	if l.which&LabelTID == 0 && key.name != noName {
+		key.tid = 0
+	}
+	if l.which&LabelCPU == 0 {
+		key.cpu = 0
+	}
+	last := &l.last[uint32(key.pid^key.tid)%uint32(len(l.last))]
+	if !last.set || last.key != key {
+		id, known := l.ids[key]
+		if !known {
+			id = l.intern(key)
+			l.ids[key] = id
+		}
+		*last = labelled{key, id, true}
+	}
+	return last.id
+}
+
+func (l *labels) intern(key labelKey) stacks.LabelsID {
+	list := []stacks.Label{
+		{Key: "comm", Str: l.tl.commOf(key.name, key.tid)},
+		{Key: "pid", Num: int64(key.pid)},
+	}
+	if l.which&LabelTID != 0 {
+		list = append(list, stacks.Label{Key: "tid", Num: int64(key.tid)})
+	}
+	if l.which&LabelCPU != 0 && key.cpu >= 0 {
+		list = append(list, stacks.Label{Key: "cpu", Num: int64(key.cpu)})
+	}
+	return l.set.InternLabels(list)
+}
+
+// commOf is the name of a thread; perf calls one without a name by its number, and
+// the idle threads "swapper".
+func (tl *timeline) commOf(name nameID, tid int32) string {
+	switch {
+	case name != noName:
+		return tl.names[name]
+	case tid == 0:
+		return "swapper"
+	}
+	return ":" + strconv.Itoa(int(tid))
+}
