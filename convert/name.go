@@ -30,23 +30,16 @@ type Missing struct {
 // locations, so the Set does not depend on that.
 func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Missing, error) {
 	jobs := namingJobs(set)
-	frames := make([][][]symbolize.Frame, len(jobs))
 	errs := make([]error, len(jobs))
-	each(len(jobs), func(i int) {
-		if len(jobs[i].addrs) == 0 {
-			return
-		}
-		frames[i], errs[i] = sym.Resolve(ctx, jobs[i].mapping, jobs[i].addrs)
-	})
+	each(len(jobs), func(i int) { errs[i] = jobs[i].resolve(ctx, sym) })
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 
 	var missing []Missing
-	at := make([]int, len(set.Mappings)) // next address of each mapping's job
-	jobOf := make([]int, len(set.Mappings))
+	jobOf := make([]*namingJob, len(set.Mappings))
 	for i := range jobs {
-		jobOf[jobs[i].index] = i
+		jobOf[jobs[i].index] = &jobs[i]
 	}
 	unnamed := make([]int, len(set.Mappings))
 	for loc := range set.Locations {
@@ -54,13 +47,9 @@ func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Mi
 		if m < 0 || len(set.Lines(uint32(loc))) > 0 {
 			continue
 		}
-		fs := frames[jobOf[m]][at[m]]
-		at[m]++
-		if len(fs) == 0 {
+		if !jobOf[m].name(set, uint32(loc)) {
 			unnamed[m]++
-			continue
 		}
-		setFrames(set, uint32(loc), fs)
 	}
 	for i, err := range errs {
 		m := jobs[i].index
@@ -80,11 +69,77 @@ func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Mi
 }
 
 // namingJob is a mapping with the addresses to name in it, in the order of
-// locations.
+// locations, and then what they are called.
 type namingJob struct {
 	index   int
 	mapping symbolize.Mapping
 	addrs   []uint64
+	at      int // in addrs, of the next location
+
+	functions []stacks.Function // each once
+	ids       []uint32          // of functions in the Set, plus 1; 0 before the first location
+	lines     []stacks.Line     // of all addresses, with indices into functions
+	ends      []int             // of each address's lines
+}
+
+// resolve finds out the names, and gathers equal ones: few are worth a look at the
+// tables of the Set, which only one goroutine may use.
+func (j *namingJob) resolve(ctx context.Context, sym *symbolize.Symbolizer) error {
+	if len(j.addrs) == 0 {
+		return nil
+	}
+	frames, err := sym.Resolve(ctx, j.mapping, j.addrs)
+	j.ends = make([]int, len(frames))
+	known := map[stacks.Function]uint32{}
+	var last stacks.Function // many an address is in the function of the one before
+	var lastID uint32
+	for i, fs := range frames {
+		for _, f := range fs {
+			fn := stacks.Function{Name: f.Name, SystemName: f.SystemName, File: f.File, StartLine: int64(f.StartLine)}
+			if fn != last || len(j.functions) == 0 {
+				id, ok := known[fn]
+				if !ok {
+					id = uint32(len(j.functions))
+					known[fn] = id
+					j.functions = append(j.functions, fn)
+				}
+				last, lastID = fn, id
+			}
+			j.lines = append(j.lines, stacks.Line{Function: lastID, Line: int64(f.Line)})
+		}
+		j.ends[i] = len(j.lines)
+	}
+	j.ids = make([]uint32, len(j.functions))
+	return err
+}
+
+// name gives the next location its lines, and returns false if it has none.
+func (j *namingJob) name(set *stacks.Set, loc uint32) bool {
+	from := 0
+	if j.at > 0 {
+		from = j.ends[j.at-1]
+	}
+	lines := j.lines[from:j.ends[j.at]]
+	j.at++
+	if len(lines) == 0 {
+		return false
+	}
+	m := &set.Mappings[j.index]
+	m.HasFunctions = true
+	m.HasInlineFrames = m.HasInlineFrames || len(lines) > 1
+	for i := range lines {
+		l := &lines[i]
+		f := &j.functions[l.Function]
+		m.HasFilenames = m.HasFilenames || f.File != ""
+		m.HasLineNumbers = m.HasLineNumbers || l.Line != 0
+		id := &j.ids[l.Function]
+		if *id == 0 {
+			*id = set.AddFunction(*f) + 1
+		}
+		l.Function = *id - 1
+	}
+	set.SetLines(loc, lines...)
+	return true
 }
 
 func namingJobs(set *stacks.Set) []namingJob {
@@ -126,24 +181,6 @@ func symbolMapping(m *stacks.Mapping) symbolize.Mapping {
 		Kind: kinds[m.Kind], Path: path + m.Symbol, BuildID: m.BuildID, PID: m.PID,
 		Start: m.Start, Limit: m.Limit, Offset: m.Offset, Deleted: deleted,
 	}
-}
-
-func setFrames(set *stacks.Set, loc uint32, frames []symbolize.Frame) {
-	lines := make([]stacks.Line, len(frames))
-	m := &set.Mappings[set.Locations[loc].Mapping]
-	m.HasFunctions = true
-	m.HasInlineFrames = m.HasInlineFrames || len(frames) > 1
-	for i, f := range frames {
-		m.HasFilenames = m.HasFilenames || f.File != ""
-		m.HasLineNumbers = m.HasLineNumbers || f.Line != 0
-		lines[i] = stacks.Line{
-			Function: set.AddFunction(stacks.Function{
-				Name: f.Name, SystemName: f.SystemName, File: f.File, StartLine: int64(f.StartLine),
-			}),
-			Line: int64(f.Line),
-		}
-	}
-	set.SetLines(loc, lines...)
 }
 
 // each calls f for 0 to n-1 on as many goroutines as there are CPUs.

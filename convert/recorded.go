@@ -33,7 +33,9 @@ func NameRecorded(set *stacks.Set, files []perfdata.FileSymbols, mode symbolize.
 			continue
 		}
 		if name := symbolAt(f, linkedAddr(f, m, l.Addr)); name != "" {
-			setFrames(set, uint32(i), []symbolize.Frame{{Name: mode.Readable(name), SystemName: name}})
+			fn := stacks.Function{Name: mode.Readable(name), SystemName: name}
+			set.SetLines(uint32(i), stacks.Line{Function: set.AddFunction(fn)})
+			set.Mappings[l.Mapping].HasFunctions = true
 		}
 	}
 }

@@ -102,6 +102,10 @@ type Options struct {
 	// both, debug information is not looked at.
 	Inline, Lines bool
 
+	// NamesOnly leaves files and lines away also where they are known without
+	// debug information, as in Go programs: looking them up takes most of the time.
+	NamesOnly bool
+
 	// Vmlinux is the recorded kernel's file with symbols. Empty looks for one
 	// with the recorded build id in the usual places.
 	Vmlinux string
@@ -326,6 +330,7 @@ type fileTable struct {
 	jit      *jitDump // instead of file
 	demangle *demangler
 	inline   bool
+	names    bool  // all that is wanted
 	why      error // what is missing of its symbols
 }
 
@@ -342,8 +347,13 @@ func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
 		return dst
 	}
 	sym, _ := t.file.Lookup(vaddr)
-	if next, ok := t.file.Lookup(vaddr + 1); ok && next.Start == vaddr+1 && sigreturns[next.Name] {
-		vaddr, sym = vaddr+1, next
+	if vaddr+1 >= sym.End { // the last byte, or none
+		if next, ok := t.file.Lookup(vaddr + 1); ok && next.Start == vaddr+1 && sigreturns[next.Name] {
+			vaddr, sym = vaddr+1, next
+		}
+	}
+	if t.names && sym.Name != "" && !sym.PLT {
+		return append(dst, Frame{Name: t.demangle.name(sym.Name), SystemName: sym.Name})
 	}
 	return appendNamed(dst, t.file, vaddr, t.inline, sym, t.demangle)
 }

@@ -206,7 +206,7 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 	} else if err := file.Close(); err != nil && why == nil {
 		why = err
 	}
-	return &fileTable{file: file, demangle: demangle, inline: s.opts.Inline, why: why}, nil
+	return &fileTable{file: file, demangle: demangle, inline: s.opts.Inline, names: s.opts.NamesOnly && !s.opts.debug(), why: why}, nil
 }
 
 func keyOf(info fs.FileInfo, path string) fileKey {

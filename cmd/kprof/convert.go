@@ -50,7 +50,7 @@ With -f and no -o it goes to standard output.`,
 			if err != nil {
 				return err
 			}
-			o.needs(&opts)
+			o.needs(&opts, &sym)
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
 				return err

@@ -67,8 +67,9 @@ type output struct {
 }
 
 // needs adds to the options of a conversion what the format shows besides stacks:
-// threads, and what they did when.
-func (o output) needs(c *convert.Options) {
+// threads, and what they did when; or less than all of their frames.
+func (o output) needs(c *convert.Options, sym *symbolOptions) {
+	sym.namesOnly = o.format == formatFolded || o.format == formatSVG || o.format == formatText
 	if exports[o.format] != nil || o.format == formatHTML || o.format == formatSVG && o.svg.ByTime {
 		c.Times = true
 		c.Labels |= convert.LabelTID | convert.LabelCPU

@@ -59,6 +59,7 @@ type symbolOptions struct {
 	symfs      string
 	inline     bool
 	lines      bool
+	namesOnly  bool   // the output shows nothing else
 	debuginfod string // servers, separated by blanks
 
 	// What the recording says.
@@ -83,6 +84,7 @@ func (o *symbolOptions) symbolizer() *symbolize.Symbolizer {
 		Keeper:       o.keeper,
 		Inline:       o.inline,
 		Lines:        o.lines,
+		NamesOnly:    o.namesOnly,
 
 		DebuginfodURLs: strings.Fields(o.debuginfod),
 	}
@@ -218,11 +220,18 @@ func (l *missingList) tell(p *profile, what string) {
 // these were asked for.
 func (p *profile) tellMissing(missing []convert.Missing) {
 	var names, lines missingList
-	unnamed, lineless := p.set.UnnamedShares(), p.set.LinelessShares()
+	if len(missing) == 0 {
+		return
+	}
+	unnamed := p.set.UnnamedShares()
+	var lineless []float64 // looked up at the first need: all stacks are
 	for _, m := range missing {
 		file := p.set.Mappings[m.Mapping].File
 		names.add(file, m.Reason(), unnamed[m.Mapping])
 		if m.Debug != nil {
+			if lineless == nil {
+				lineless = p.set.LinelessShares()
+			}
 			lines.add(file, m.Debug.Error(), lineless[m.Mapping])
 		}
 	}

@@ -88,7 +88,7 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *buildIDs, 
 		if err != nil {
 			return nil, err
 		}
-		out.needs(&sel)
+		out.needs(&sel, &f.sym)
 		return &liveSink{
 			Collector: convert.NewCollector(abi.LittleEndian, events, sel),
 			out:       out, events: events, features: early, sym: f.sym, begun: time.Now(), builds: builds, symbols: symbols,

@@ -29,6 +29,7 @@ const maxBlocks = 1 << 32 / blockSize
 type chainTable struct {
 	blocks [][]uint32
 	pos    []uint32
+	low    []uint32 // of each chain's hash, the half that is no tag
 	slots  []slot
 	seed   uint64
 }
@@ -72,10 +73,12 @@ func (t *chainTable) intern(c []uint32) uint32 {
 		}
 	}
 	id := uint32(len(t.pos))
-	if len(t.pos) == cap(t.pos) {
-		t.pos = slices.Grow(t.pos, len(t.pos)+1) // twice, where append would copy at every 1.25
+	if len(t.pos) == cap(t.pos) { // twice, where append would copy at every 1.25
+		t.pos = slices.Grow(t.pos, len(t.pos)+1)
+		t.low = slices.Grow(t.low, len(t.low)+1)
 	}
 	t.pos = append(t.pos, t.store(c))
+	t.low = append(t.low, uint32(h))
 	t.slots[i] = slot{tag, id + 1}
 	if len(t.pos)*4 > len(t.slots)*3 {
 		t.grow()
@@ -103,18 +106,20 @@ func (t *chainTable) store(c []uint32) uint32 {
 	return p
 }
 
-// grow doubles the table. The low half of the hash is not kept, so the chains
-// are hashed again: rare, and sequential in memory.
+// grow doubles the table. Old slots go to two stretches of the new ones, in order.
 func (t *chainTable) grow() {
-	t.slots = make([]slot, 2*len(t.slots))
+	old := t.slots
+	t.slots = make([]slot, 2*len(old))
 	mask := uint32(len(t.slots) - 1)
-	for id := range t.pos {
-		h := hashWords(t.seed, t.at(uint32(id)))
-		i := uint32(h) & mask
+	for _, s := range old {
+		if s.id == 0 {
+			continue
+		}
+		i := t.low[s.id-1] & mask
 		for t.slots[i].id != 0 {
 			i = (i + 1) & mask
 		}
-		t.slots[i] = slot{uint32(h >> 32), uint32(id) + 1}
+		t.slots[i] = s
 	}
 }
 
