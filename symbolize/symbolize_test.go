@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kprof/symbolize/elfsym"
 )
 
@@ -442,6 +444,20 @@ func TestInlineFramesOfGo(t *testing.T) {
 		}
 		if want := inline; (deepest > 1) != want {
 			t.Errorf("inline %v: up to %d frames", inline, deepest)
+		}
+		s.Close()
+
+		s = New(Options{Inline: inline, NamesOnly: true})
+		names, err := s.Resolve(context.Background(), Mapping{Kind: User, Path: path}, addrs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inline { // which asks for all there is
+			if diff := cmp.Diff(frames, names); diff != "" {
+				t.Errorf("names only, and inline:\n%s", diff)
+			}
+		} else if want := (Frame{Name: "main.main", SystemName: "main.main"}); len(names[0]) != 1 || names[0][0] != want {
+			t.Errorf("names only: %+v, want %+v", names[0], want)
 		}
 		s.Close()
 	}
