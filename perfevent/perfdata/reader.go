@@ -187,10 +187,12 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 			return
 		}
 		w := walk{r: r, s: s, yield: yield, takeUp: r.header.pipe}
+		defer func() { w.s.close() }()
 		truncated, ok := w.run()
 		r.renameEvents()
 		for i := 0; i < len(r.parts) && ok; i++ {
 			var t *TruncatedError
+			w.s.close()
 			w.s = newSectionStream(r.parts[i].at, r.header.order, 0, r.parts[i].size)
 			if t, ok = w.run(); t != nil && truncated == nil {
 				t.File, truncated = r.parts[i].name, t

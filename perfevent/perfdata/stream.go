@@ -38,26 +38,44 @@ const streamBuffer = 1 << 20
 // recording.
 type stream struct {
 	r      io.Reader
+	ahead  *readAhead // that reads r, or nil
 	order  abi.Order
 	off    int64 // of buf[lo]
 	buf    []byte
 	lo, hi int
 	eof    bool
+	failed error // why no more can be read; eof is set
 }
 
 func newStream(r io.Reader, o abi.Order, off int64, size int) *stream {
 	return &stream{r: r, order: o, off: off, buf: make([]byte, size)}
 }
 
-// newSectionStream returns a stream of the n bytes of r at off.
+// newSectionStream returns a stream of the n bytes of r at off. It is to be
+// closed.
 func newSectionStream(r io.ReaderAt, o abi.Order, off, n int64) *stream {
-	return newStream(io.NewSectionReader(r, off, n), o, off, int(min(n+1, streamBuffer)))
+	section := io.NewSectionReader(r, off, n)
+	if n < 2*aheadChunk {
+		return newStream(section, o, off, int(max(n, 0)+1))
+	}
+	return &stream{r: section, ahead: newReadAhead(r, off, off+n), order: o, off: off}
+}
+
+// close ends what the stream does by itself.
+func (s *stream) close() {
+	if s.ahead != nil {
+		s.ahead.stop()
+		s.ahead = nil
+	}
 }
 
 // fill tries to have n bytes in the buffer and returns whether it has.
 func (s *stream) fill(n int) (bool, error) {
 	if s.hi-s.lo >= n {
 		return true, nil
+	}
+	if s.ahead != nil {
+		return s.fillAhead(n)
 	}
 	if n > len(s.buf) {
 		b := make([]byte, n)
@@ -70,13 +88,38 @@ func (s *stream) fill(n int) (bool, error) {
 	for s.hi < n && !s.eof {
 		m, err := s.r.Read(s.buf[s.hi:])
 		s.hi += m
-		if err == io.EOF {
-			s.eof = true
-		} else if err != nil {
-			return false, fmt.Errorf("read at offset %d: %w", s.off+int64(s.hi), err)
-		}
+		s.end(err)
 	}
-	return s.hi >= n, nil
+	return s.filled(n)
+}
+
+// end takes up what a read said after its bytes.
+func (s *stream) end(err error) {
+	if s.eof = err != nil; s.eof && err != io.EOF {
+		s.failed = fmt.Errorf("read at offset %d: %w", s.off+int64(s.hi-s.lo), err)
+	}
+}
+
+// filled is what fill returns.
+func (s *stream) filled(n int) (bool, error) {
+	if s.hi-s.lo >= n {
+		return true, nil
+	}
+	return false, s.failed
+}
+
+// fillAhead is fill by chunks that have been read ahead; n is at most aheadRoom.
+func (s *stream) fillAhead(n int) (bool, error) {
+	for s.hi-s.lo < n && !s.eof {
+		p := s.ahead.next()
+		left := s.hi - s.lo
+		lo := aheadRoom - left
+		copy(p.buf[lo:], s.buf[s.lo:s.hi])
+		s.ahead.done(s.buf)
+		s.buf, s.lo, s.hi = p.buf, lo, aheadRoom+p.n
+		s.end(p.err)
+	}
+	return s.filled(n)
 }
 
 // take returns the next n bytes, at most 64 KiB, or io.ErrUnexpectedEOF.
@@ -142,6 +185,9 @@ func (s *stream) skip(n int64) error {
 	}
 	s.lo, s.hi = 0, 0
 	s.off += have
+	if err := s.stopAhead(); err != nil {
+		return err
+	}
 	m, err := s.skipUnread(n - have)
 	s.off += m
 	switch {
@@ -151,6 +197,20 @@ func (s *stream) skip(n int64) error {
 		return fmt.Errorf("read at offset %d: %w", s.off, err)
 	}
 	return nil
+}
+
+// stopAhead goes on without reading ahead, from s.off on: where much is skipped
+// it does not help.
+func (s *stream) stopAhead() error {
+	if s.ahead == nil {
+		return nil
+	}
+	s.close()
+	s.eof = false
+	section := s.r.(*io.SectionReader)
+	_, base, _ := section.Outer()
+	_, err := section.Seek(s.off-base, io.SeekStart)
+	return err
 }
 
 // skipUnread passes over n bytes of r, or up to its end, and returns how many.
