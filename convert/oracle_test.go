@@ -84,6 +84,9 @@ func ownSamples(t *testing.T, file string) []string {
 		if e == nil || e.Layout.DecodeSample(&s, rec.Misc, rec.Payload) != nil {
 			continue
 		}
+		if v := viewOf(s.Misc); v == viewGuestKernel || v == viewGuestUser {
+			continue // perf script shows them with --guest alone
+		}
 		at := s.Time
 		if wk.sideband.clock.byPlace {
 			at = place - 1
@@ -191,14 +194,13 @@ func (o owners) everMapped(tl *timeline, p *process, addr, at uint64, depth int)
 		if a := tl.area(sp.space, addr, at); a != nil {
 			return a
 		}
-		if at = sp.born; at > 0 {
-			at--
-		}
 		if parent := o[sp.space.base]; parent != nil {
-			if a := o.everMapped(tl, parent, addr, sp.space.forkedAt, depth+1); a != nil {
-				return a
-			}
+			return o.everMapped(tl, parent, addr, sp.space.forkedAt, depth+1)
 		}
+		if !sp.space.executed {
+			return nil
+		}
+		at = sp.born
 	}
 	return nil
 }
@@ -214,12 +216,12 @@ func perfAnonymous(file string) bool {
 	return false
 }
 
-// compareScript compares a recording sample by sample. Chains that perf unwinds
-// itself, from dumps of the stack, are left out.
-func compareScript(t *testing.T, file string) {
+// compareScript compares a recording sample by sample, and reports whether perf can
+// read it. Chains that perf unwinds itself, from dumps of the stack, are left out.
+func compareScript(t *testing.T, file string) bool {
 	want, ok := scriptSamples(t, file)
 	if !ok {
-		t.Skip("perf cannot read it")
+		return false
 	}
 	got := ownSamples(t, file)
 	if unwinds(t, file) {
@@ -247,6 +249,7 @@ func compareScript(t *testing.T, file string) {
 	if differ > 0 {
 		t.Errorf("%d of %d samples differ", differ, len(want))
 	}
+	return true
 }
 
 // unwinds reports whether perf makes call chains of a recording out of dumps of
@@ -276,32 +279,65 @@ func TestScriptOfCorpus(t *testing.T) {
 	}
 	livetest.Require(t, livetest.Perf)
 	for _, f := range files {
-		t.Run(filepath.Base(f), func(t *testing.T) { compareScript(t, f) })
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			if !compareScript(t, f) {
+				t.Skip("perf cannot read it")
+			}
+		})
 	}
 }
 
-// TestScriptOfText compares recordings of testdata with what this machine may be
-// unable to record.
+// TestScriptOfText compares the recordings of testdata with perf, in both byte
+// orders: what no machine here can record, and what this package's own writer of
+// other byte orders makes of it.
 func TestScriptOfText(t *testing.T) {
 	livetest.Require(t, livetest.Perf)
 	for _, g := range goldens(t) {
-		if !slices.Contains([]string{"lbr", "read-group", "vdso"}, g.name) {
+		if perfIsWrong[g.name] != "" {
 			continue
 		}
+		// perf does not swap pid and tid back in a pipe of the other byte order.
 		for _, f := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
 			t.Run(g.name+" "+f.String(), func(t *testing.T) {
-				b, err := g.rec.Assemble(f)
-				if err != nil {
-					t.Fatal(err)
+				if refused := !compareForm(t, g.rec, f); refused && !perfRefuses[g.name] {
+					t.Error("perf cannot read it")
 				}
-				file := filepath.Join(t.TempDir(), "perf.data")
-				if err := os.WriteFile(file, b, 0o600); err != nil {
-					t.Fatal(err)
-				}
-				compareScript(t, file)
 			})
 		}
 	}
+}
+
+// compareForm compares a recording in the given form, and reports whether perf can
+// read it. Where it does not say how large its attributes are they are the largest
+// that perf reads (Linux 6.1).
+func compareForm(t *testing.T, rec *perftext.Recording, f perftext.Form) bool {
+	f.AttrSize = abi.AttrSizeVer7
+	b, err := rec.Assemble(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "perf.data")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return compareScript(t, file)
+}
+
+// perfIsWrong says why perf (Linux 6.1) shows other samples than those there are.
+var perfIsWrong = map[string]string{
+	"no-times":       "in pipes it takes records without a time before all samples of their round",
+	"read-inherited": "it subtracts the counter of one thread from that of another, until Linux 6.12",
+	"rule3-fork":     "a map as old as a fork is the child's where it comes first in the file",
+	"truncated":      "it reads zeros behind the end of the file",
+}
+
+// perfRefuses are recordings that perf does not read in all forms: damaged ones,
+// those of newer kernels, events without ids, tracepoints that nothing describes,
+// samples without the time that is to be printed.
+var perfRefuses = map[string]bool{
+	"attr-bad": true, "attr-large": true, "bad-records": true, "bad-size": true, "bad-size-large": true,
+	"deferred": true, "events": true, "events-without-ids": true, "no-sample-times": true,
+	"times": true, "times-none": true,
 }
 
 // TestScriptLive compares recordings of this machine, with many short-lived
@@ -328,7 +364,9 @@ func TestScriptLive(t *testing.T) {
 			if out, err := exec.Command("sh", "-c", cmd).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v: %s", cmd, err, out)
 			}
-			compareScript(t, file)
+			if !compareScript(t, file) {
+				t.Error("perf cannot read it")
+			}
 		})
 	}
 }

@@ -105,9 +105,16 @@ func TestAttrName(t *testing.T) {
 		"cycles":                {Type: abi.TypeHardware, Config: 4 << 32}, // of a hybrid machine's PMU
 		"L1-dcache-load-misses": {Type: abi.TypeHWCache, Config: 0x10000},
 		"LLC-stores":            {Type: abi.TypeHWCache, Config: 0x102},
-		"tracepoint:321":        {Type: abi.TypeTracepoint, Config: 321},
 		"raw 0x1a8":             {Type: abi.TypeRaw, Config: 0x1a8},
-		"mem:0x1000/8":          {Type: abi.TypeBreakpoint, Config1: 0x1000, Config2: 8},
+		"mem:0x1000:rw":         {Type: abi.TypeBreakpoint, Config1: 0x1000, Config2: 8, BPType: 3},
+
+		// Linux 7.0, evsel__name
+		"unknown tracepoint id=0x141":       {Type: abi.TypeTracepoint, Config: 321},
+		"unknown event PMU=12 config=0x203": {Type: 12, Config: 0x203, Flags: abi.FlagExcludeKernel},
+
+		// what perf 6.1 has no names for
+		"bpf-output":      {Type: abi.TypeSoftware, Config: abi.SWBPFOutput},
+		"cgroup-switches": {Type: abi.TypeSoftware, Config: abi.SWCgroupSwitches},
 	} {
 		if got := a.Name(); got != want {
 			t.Errorf("Name = %q, want %q", got, want)

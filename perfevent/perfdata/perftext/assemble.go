@@ -1,6 +1,7 @@
 package perftext
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
@@ -15,6 +16,9 @@ type Form struct {
 	Pipe  bool           // pipe mode: attributes, names and build ids are records
 	Zstd  abi.RecordType // RecordCompressed or RecordCompressed2: the kernel's records are in such ones
 	Chunk int            // bytes in one compressed record before it was one, default 21: no record ends with it
+
+	AttrSize int  // of attributes that do not say theirs, in bytes; 0: as abi writes them
+	Nameless bool // nothing but their attributes says what events are
 }
 
 func (f Form) String() string {
@@ -55,10 +59,10 @@ func (r *Recording) Assemble(f Form) ([]byte, error) {
 		return nil, err
 	}
 	if f.Pipe {
-		b := append(r.pipeHead(f.Order), data...)
+		b := append(r.pipeHead(f), data...)
 		return b[:len(b)-min(r.truncate, len(data))], nil
 	}
-	return r.file(f.Order, data), nil
+	return r.file(f, data), nil
 }
 
 // data are the records, compressed or not.
@@ -162,9 +166,10 @@ func (d *deflater) record(b []byte) []byte {
 }
 
 // attr returns the bytes of an event's attribute, at least size.
-func (r *Recording) attr(i, size int, o abi.Order) []byte {
+func (r *Recording) attr(i, size int, f Form) []byte {
+	o := f.Order
 	b := r.Events[i].Attr.AppendTo(nil, o)
-	if n := r.attrSizes[i]; n > 0 {
+	if n := cmp.Or(r.attrSizes[i], f.AttrSize); n > 0 {
 		b = append(b, make([]byte, max(n-len(b), 0))...)[:n]
 		if n >= 8 {
 			o.AppendUint32(b[:4:8], uint32(n))
@@ -182,15 +187,16 @@ const (
 // file puts head and tail around data in file mode:
 //
 //	header  ids  attributes  data  features
-func (r *Recording) file(o abi.Order, data []byte) []byte {
+func (r *Recording) file(f Form, data []byte) []byte {
+	o := f.Order
 	size := abi.AttrSizeVer0
 	for i := range r.Events {
-		size = max(size, len(r.attr(i, 0, o)))
+		size = max(size, len(r.attr(i, 0, f)))
 	}
 	b := make([]byte, fileHeaderSize)
 	var attrs []byte
 	for i := range r.Events {
-		attrs = append(attrs, r.attr(i, size, o)...)
+		attrs = append(attrs, r.attr(i, size, f)...)
 		attrs = o.AppendUint64(attrs, uint64(len(b)))
 		attrs = o.AppendUint64(attrs, uint64(8*len(r.Events[i].IDs)))
 		for _, id := range r.Events[i].IDs {
@@ -201,7 +207,7 @@ func (r *Recording) file(o abi.Order, data []byte) []byte {
 	b = append(b, attrs...)
 	dataAt := len(b)
 	b = append(b, data...)
-	features, set := r.features(len(b), o)
+	features, set := r.features(len(b), f)
 	b = append(b, features...)
 
 	head := b[:0:fileHeaderSize]
@@ -221,9 +227,14 @@ func (r *Recording) file(o abi.Order, data []byte) []byte {
 }
 
 // features are the table of features that starts at off, and their bodies: the
-// names of events and the build ids.
-func (r *Recording) features(off int, o abi.Order) (b []byte, set perfdata.FeatureSet) {
-	f := perfdata.Features{Events: r.Events, BuildIDs: r.BuildIDs}
+// names of events and the build ids; and a host, which shows perf the byte order of
+// the table.
+func (r *Recording) features(off int, form Form) (b []byte, set perfdata.FeatureSet) {
+	o := form.Order
+	f := perfdata.Features{Host: abi.Host{Hostname: "host"}, BuildIDs: r.BuildIDs}
+	if !form.Nameless {
+		f.Events = r.Events
+	}
 	set = f.Set()
 	off += 16 * set.Len()
 	var bodies []byte
@@ -237,18 +248,30 @@ func (r *Recording) features(off int, o abi.Order) (b []byte, set perfdata.Featu
 }
 
 // pipeHead is what comes before the records in pipe mode.
-func (r *Recording) pipeHead(o abi.Order) []byte {
+func (r *Recording) pipeHead(form Form) []byte {
+	o := form.Order
 	b := o.AppendUint64(nil, magic)
 	b = o.AppendUint64(b, pipeHeaderSize)
 	for i := range r.Events {
 		e := &r.Events[i]
-		attr := r.attr(i, 0, o)
+		attr := r.attr(i, 0, form)
 		b = abi.Header{Type: abi.RecordHeaderAttr, Size: uint16(abi.HeaderSize + len(attr) + 8*len(e.IDs))}.AppendTo(b, o)
 		b = append(b, attr...)
 		for _, id := range e.IDs {
 			b = o.AppendUint64(b, id)
 		}
 	}
+	if !form.Nameless {
+		b = r.pipeNames(b, o)
+	}
+	for i := range r.BuildIDs {
+		b = r.BuildIDs[i].AppendTo(b, o)
+	}
+	return b
+}
+
+// pipeNames appends the records that name events in pipe mode, both ways there are.
+func (r *Recording) pipeNames(b []byte, o abi.Order) []byte {
 	f := perfdata.Features{Events: r.Events}
 	body := f.Append(nil, perfdata.FeatureEventDesc, o)
 	b = abi.Header{Type: abi.RecordHeaderFeature, Size: uint16(abi.HeaderSize + 8 + len(body))}.AppendTo(b, o)
@@ -263,9 +286,6 @@ func (r *Recording) pipeHead(o abi.Order) []byte {
 			b = abi.Header{Type: abi.RecordEventUpdate, Size: uint16(abi.HeaderSize + len(p))}.AppendTo(b, o)
 			b = append(b, p...)
 		}
-	}
-	for i := range r.BuildIDs {
-		b = r.BuildIDs[i].AppendTo(b, o)
 	}
 	return b
 }

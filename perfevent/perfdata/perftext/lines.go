@@ -71,6 +71,7 @@ func (r *Recording) event(words []string) error {
 	a.Config = f.num("config", 0)
 	a.Config1 = f.num("config1", 0)
 	a.Config2 = f.num("config2", 0)
+	a.BPType = uint32(f.num("bp_type", 0))
 	a.SampleType = f.sampleType()
 	a.Flags = abi.Flags(f.names("flags", "sample_id_all", flagNames))
 	a.ReadFormat = abi.ReadFormat(f.names("read", "", readNames))
