@@ -104,13 +104,10 @@ func ownSamples(t *testing.T, file string) []string {
 		add := func(e *perfdata.Event, period uint64) {
 			samples = append(samples, scriptLine(e, &s, w.tl.commOf(name, s.TID), period)+chain)
 		}
-		switch {
-		case e.Attr.SampleType&abi.SampleRead != 0:
+		if e.Attr.SampleType&abi.SampleRead != 0 {
 			w.readings(e, &s, add)
-		case e.Attr.SampleType&abi.SamplePeriod == 0:
-			add(e, e.Attr.SamplePeriod) // the frequency, for an event that has one: perf does not mind
-		default:
-			add(e, s.Period)
+		} else {
+			add(e, periodOf(e, &s))
 		}
 	}
 	slices.Sort(samples)

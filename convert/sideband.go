@@ -12,7 +12,7 @@ type sideband struct {
 	events *perfdata.EventSet
 	clock  clock
 
-	counts  [int(abi.RecordBPFMetadata) + 1]uint64
+	counts  [int(abi.RecordSchedstatDomain) + 1]uint64
 	others  map[abi.RecordType]uint64
 	lost    uint64
 	lostSmp uint64

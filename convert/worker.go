@@ -210,15 +210,13 @@ func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state
 	return dst
 }
 
-// periodOf returns the period of a sample.
+// periodOf returns the period of a sample. Where it was not recorded it is what was
+// asked for, for perf too: of an event that was sampled at a frequency, that number.
 func periodOf(e *perfdata.Event, s *abi.Sample) uint64 {
-	switch {
-	case e.Attr.SampleType&abi.SamplePeriod != 0:
+	if e.Attr.SampleType&abi.SamplePeriod != 0 {
 		return s.Period
-	case e.Attr.Flags&abi.FlagFreq == 0 && e.Attr.SamplePeriod > 0:
-		return e.Attr.SamplePeriod
 	}
-	return 1
+	return max(e.Attr.SamplePeriod, 1)
 }
 
 // count sums up a sample of an event.

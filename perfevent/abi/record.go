@@ -104,6 +104,8 @@ const (
 	RecordFinishedInit
 	RecordCompressed2
 	RecordBPFMetadata
+	RecordSchedstatCPU    // 7.0
+	RecordSchedstatDomain // 7.0
 )
 
 // recordNames are the names that `perf report --stats` prints.
@@ -126,6 +128,7 @@ var recordNames = map[RecordType]string{
 	RecordTimeConv: "TIME_CONV", RecordHeaderFeature: "FEATURE",
 	RecordCompressed: "COMPRESSED", RecordFinishedInit: "FINISHED_INIT",
 	RecordCompressed2: "COMPRESSED2", RecordBPFMetadata: "BPF_METADATA",
+	RecordSchedstatCPU: "SCHEDSTAT_CPU", RecordSchedstatDomain: "SCHEDSTAT_DOMAIN",
 }
 
 // String is perf's name of the record type, or its number.

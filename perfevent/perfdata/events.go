@@ -45,12 +45,9 @@ func (s *EventSet) Add(e abi.Event) *Event {
 	return ev
 }
 
-// AddID makes id one of e's. The first event to claim an id keeps it.
-func (s *EventSet) AddID(e *Event, id uint64) {
-	if _, taken := s.byID[id]; !taken {
-		s.byID[id] = e
-	}
-}
+// AddID makes id one of e's alone: of several events that claim one, perf finds the
+// last (tools/lib/perf/evlist.c, perf_evlist__id_hash).
+func (s *EventSet) AddID(e *Event, id uint64) { s.byID[id] = e }
 
 // OfID returns the event with the given id, or nil.
 func (s *EventSet) OfID(id uint64) *Event { return s.byID[id] }
