@@ -25,8 +25,8 @@ func (r *Reader) renameEvents() {
 }
 
 // nameEvent names an event by, in this order: what an EVENT_UPDATE or an earlier
-// call said, the event description with one of its ids, the tracing data, the
-// event types of old pipes, its attribute.
+// call said, its event description, the tracing data, its attribute. The event types
+// of old pipes, which perf passes over, name what an attribute cannot.
 func (r *Reader) nameEvent(e *Event) {
 	if e.Name != "" && !r.provisional[e.Index] {
 		return
@@ -35,7 +35,7 @@ func (r *Reader) nameEvent(e *Event) {
 	if name == "" && e.Attr.Type == abi.TypeTracepoint {
 		name = r.tracepoints[e.Attr.Config]
 	}
-	if name == "" {
+	if t := e.Attr.Type; name == "" && (t == abi.TypeTracepoint || t > abi.TypeBreakpoint) {
 		name = r.typeNames[e.Attr.Config]
 	}
 	if r.provisional == nil {
@@ -48,14 +48,17 @@ func (r *Reader) nameEvent(e *Event) {
 	e.Name = name
 }
 
-// describedName looks the event up in the EVENT_DESC feature: by its first id,
-// and where it has none, by its place.
+// describedName looks the event up in the EVENT_DESC feature: by its place, as perf
+// does (tools/perf/util/header.c, evlist__set_event_name), and where another event is
+// there, by its first id.
 func (r *Reader) describedName(e *Event) string {
 	desc := r.Features.Events
-	if len(e.IDs) == 0 {
-		if e.Index < len(desc) && desc[e.Index].Attr.Config == e.Attr.Config {
+	if e.Index < len(desc) {
+		if d := &desc[e.Index].Attr; d.Type == e.Attr.Type && d.Config == e.Attr.Config {
 			return desc[e.Index].Name
 		}
+	}
+	if len(e.IDs) == 0 {
 		return ""
 	}
 	if r.described == nil && len(desc) > 0 {

@@ -186,7 +186,7 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 			yield(nil, err)
 			return
 		}
-		w := walk{r: r, s: s, yield: yield, takeUp: r.header.pipe}
+		w := walk{r: r, s: s, yield: yield}
 		defer func() { w.s.close() }()
 		truncated, ok := w.run()
 		r.renameEvents()
@@ -221,11 +221,10 @@ func (r *Reader) open() (*stream, error) {
 
 // walk is one pass over records.
 type walk struct {
-	r      *Reader
-	s      *stream
-	yield  func(*Record, error) bool
-	takeUp bool // the header records of pipe mode
-	place  int64
+	r     *Reader
+	s     *stream
+	yield func(*Record, error) bool
+	place int64
 }
 
 // run reads w.s to its end and reports whether to go on. A file that ends too
@@ -301,7 +300,7 @@ func (w *walk) one(rec *Record) error {
 		}
 		return nil
 	}
-	takeUp := w.takeUp && w.place > w.r.taken
+	takeUp := w.place > w.r.taken
 	trail, err := w.r.trailing(rec)
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ func (r *Reader) trailing(rec *Record) (int64, error) {
 	return 0, nil
 }
 
-// takeUp takes up what a record of pipe mode tells of the recording.
+// takeUp takes up what a record tells of the recording. Such records make the header
+// in pipe mode, but perf heeds them in file mode too.
 func (r *Reader) takeUp(rec *Record) error {
 	o, p := r.header.order, rec.Payload
 	switch rec.Type {
