@@ -13,6 +13,19 @@ func isOffCPU(e *perfdata.Event) bool {
 		e.Attr.SampleType&abi.SampleRaw != 0 && e.Name == "offcpu-time"
 }
 
+// sumTime is the time from which on a sample is none of its own: what perf record
+// --off-cpu writes when it ends, the sums of the whole recording, which are to come
+// last (perf's bpf_off_cpu.c, OFF_CPU_TIMESTAMP).
+const sumTime = 0xffffffff << 32
+
+// timeOf returns the time that a sample was taken at, 0 where that is not known.
+func timeOf(s *abi.Sample) uint64 {
+	if s.Time >= sumTime {
+		return 0
+	}
+	return s.Time
+}
+
 // unpackOffCPU takes the sample out of its raw data: pid, tid, period, callchain.
 func unpackOffCPU(s *abi.Sample, o abi.Order) bool {
 	const head = 24

@@ -178,7 +178,7 @@ func (w *worker) row(e *perfdata.Event, s *abi.Sample, st *state, period uint64,
 		values: [2]int64{1, int64(period)},
 	}
 	if w.opts.Times {
-		r.time, r.weight = s.Time, r.values[weightColumn(&e.Attr)]
+		r.time, r.weight = timeOf(s), r.values[weightColumn(&e.Attr)]
 	}
 	w.emit(r)
 }
@@ -224,11 +224,11 @@ func (w *worker) count(e *perfdata.Event, s *abi.Sample, period uint64) {
 	st := &w.stats
 	st.taken[e.Index]++
 	st.period[e.Index] += period
-	if s.Time != 0 {
-		if st.first == 0 || s.Time < st.first {
-			st.first = s.Time
+	if t := timeOf(s); t != 0 {
+		if st.first == 0 || t < st.first {
+			st.first = t
 		}
-		st.last = max(st.last, s.Time)
+		st.last = max(st.last, t)
 	}
 }
 
