@@ -52,7 +52,7 @@ func samplesOf(tb testing.TB, text string) (w *worker, misc abi.Misc, payloads [
 		tb.Fatal("bad records")
 	}
 	w = newWorker(sb.tl, events, &Options{})
-	w.emit = func(r row) { w.add(&r, w.locs) }
+	w.emit = w.addNow
 	return w, misc, payloads
 }
 

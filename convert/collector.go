@@ -41,7 +41,7 @@ func newCollector(events *perfdata.EventSet, opts Options) *Collector {
 	tl.forgets = true
 	c.sideband = &sideband{tl: tl, events: events}
 	w := newWorker(tl, events, &c.opts)
-	w.emit = func(r row) { w.add(&r, w.locs) }
+	w.emit = w.addNow
 	c.worker = w
 	c.setClock()
 	return c

@@ -157,6 +157,9 @@ type batch struct {
 	rows []row
 	ends []int // of each row's locations in locs
 	locs []uint32
+	ids  []stacks.StackID
+
+	missed []missed // of locs
 }
 
 const (
@@ -164,11 +167,20 @@ const (
 	batchRows  = 1 << 10
 )
 
+// locate completes the locations.
+func (b *batch) locate(w *worker) {
+	w.locator.locate(b.locs, b.missed)
+	b.missed = b.missed[:0]
+}
+
 func (b *batch) addTo(w *worker) {
-	from := 0
+	const group = 16
+	b.ids = w.set.InternAll(b.ids[:0], b.locs, b.ends)
 	for i := range b.rows {
-		w.add(&b.rows[i], b.locs[from:b.ends[i]])
-		from = b.ends[i]
+		if i%group == 0 {
+			w.set.Fetch(b.ids[i:min(i+group, len(b.ids))])
+		}
+		w.add(&b.rows[i], b.ids[i])
 	}
 	b.rows, b.ends, b.locs = b.rows[:0], b.ends[:0], b.locs[:0]
 }
@@ -176,12 +188,20 @@ func (b *batch) addTo(w *worker) {
 // readRows is the first stage.
 func readRows(ctx context.Context, r *perfdata.Reader, w *worker, full chan<- *batch, free <-chan *batch) error {
 	b := <-free
-	defer func() { full <- b }()
+	defer func() {
+		b.locate(w)
+		full <- b
+	}()
 	w.emit = func(r row) {
+		for _, m := range w.locator.missed {
+			m.at += len(b.locs)
+			b.missed = append(b.missed, m)
+		}
 		b.rows = append(b.rows, r)
 		b.locs = append(b.locs, w.locs...)
 		b.ends = append(b.ends, len(b.locs))
 		if len(b.rows) == batchRows {
+			b.locate(w)
 			full <- b
 			b = <-free
 		}

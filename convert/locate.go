@@ -20,6 +20,7 @@ type locator struct {
 	private  map[privateKey]int32
 	unmapped uint64 // locations where nothing is mapped
 	cache    []cached
+	missed   []missed // of the sample at hand
 }
 
 type locationKey struct {
@@ -52,6 +53,15 @@ type cached struct {
 	used  bool
 }
 
+// missed is an address that was not in the cache, and is still to be located.
+type missed struct {
+	at     int // index of its location
+	entry  *cached
+	state  uint64 // of its view
+	origin origin
+	key    locationKey
+}
+
 const cacheBits = 15
 
 func newLocator(tl *timeline, set *stacks.Set) *locator {
@@ -64,13 +74,25 @@ func newLocator(tl *timeline, set *stacks.Set) *locator {
 	}
 }
 
-// at returns the location of addr.
-func (l *locator) at(v *view, addr uint64) uint32 {
+// entry returns where the location of addr is cached, and whether it is there.
+func (l *locator) entry(v *view, addr uint64) (*cached, bool) {
 	h := (addr ^ v.state*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd
 	c := &l.cache[h>>(64-cacheBits)]
-	if c.addr == addr && c.state == v.state && c.used {
-		return c.loc
+	return c, c.addr == addr && c.state == v.state && c.used
+}
+
+// at returns the location of addr.
+func (l *locator) at(v *view, addr uint64) uint32 {
+	c, ok := l.entry(v, addr)
+	if !ok {
+		o := l.origin(v, addr)
+		*c = cached{addr, v.state, l.intern(o, l.key(o)), true}
 	}
+	return c.loc
+}
+
+// origin looks addr up.
+func (l *locator) origin(v *view, addr uint64) origin {
 	o := origin{kind: v.kind, addr: addr}
 	if v.space != nil {
 		o.area = l.tl.area(v.space, addr, v.time)
@@ -80,13 +102,31 @@ func (l *locator) at(v *view, addr uint64) uint32 {
 		// text, or a module that was never announced. kallsyms may know it.
 		o.area = l.tl.kernelImage()
 	}
-	loc := l.intern(o)
-	*c = cached{addr, v.state, loc, true}
-	return loc
+	return o
 }
 
-// intern returns the location of an origin, which it makes if it is new.
-func (l *locator) intern(o origin) uint32 {
+// locateGroup is how many look-ups in the table of locations wait for memory
+// together, which is most of what they do.
+const locateGroup = 16
+
+// locate fills in locations that were missed.
+func (l *locator) locate(locs []uint32, all []missed) {
+	for len(all) > 0 {
+		group := all[:min(locateGroup, len(all))]
+		all = all[len(group):]
+		for i := range group {
+			l.locs.fetch(group[i].key)
+		}
+		for i := range group {
+			m := &group[i]
+			locs[m.at] = l.intern(m.origin, m.key)
+			*m.entry = cached{m.origin.addr, m.state, locs[m.at], true}
+		}
+	}
+}
+
+// key is what tells the location of an origin from others.
+func (l *locator) key(o origin) locationKey {
 	key := locationKey{noObject, o.kind, o.addr}
 	if o.area != nil {
 		key.obj = o.area.obj
@@ -98,6 +138,11 @@ func (l *locator) intern(o origin) uint32 {
 			key.obj = l.privateTo(o.area.pid, key.obj)
 		}
 	}
+	return key
+}
+
+// intern returns the location of an origin, which it makes if it is new.
+func (l *locator) intern(o origin, key locationKey) uint32 {
 	slot, known := l.locs.find(key)
 	if known {
 		return l.locs.slots[slot].loc
@@ -158,8 +203,8 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	return s.mapping
 }
 
-// chain appends the locations of a sample's callchain, leaf first. misc is the
-// sample's.
+// chain appends the locations of a sample's callchain, leaf first, but for those
+// that it adds to l.missed. misc is the sample's.
 //
 // The first address of each stretch is an instruction that was interrupted; the
 // others are return addresses, and the call lies before them.
@@ -183,7 +228,7 @@ func (l *locator) chain(dst []uint32, misc abi.Misc, chain []uint64, views *view
 			case abi.ContextUserDeferred:
 				i++ // its cookie is no address
 			default:
-				return dst // no marker we know: what follows may be anything
+				i = len(chain) // no marker we know: what follows may be anything
 			}
 			caller = false
 			continue
@@ -191,11 +236,15 @@ func (l *locator) chain(dst []uint32, misc abi.Misc, chain []uint64, views *view
 		if caller && addr > 0 {
 			addr--
 		}
-		loc := l.at(v, addr)
-		if !caller && v == &views.views[viewUser] && l.set.Locations[loc].Mapping < 0 {
-			loc = l.beforeExec(loc, addr, misc, views)
+		if !caller && v == &views.views[viewUser] && viewOf(misc) == viewKernel {
+			dst = append(dst, l.entered(addr, views))
+		} else if c, ok := l.entry(v, addr); ok {
+			dst = append(dst, c.loc)
+		} else {
+			o := l.origin(v, addr)
+			l.missed = append(l.missed, missed{len(dst), c, v.state, o, l.key(o)})
+			dst = append(dst, 0)
 		}
-		dst = append(dst, loc)
 		caller = true
 	}
 	return dst
@@ -227,11 +276,12 @@ func (l *locator) branches(dst []uint32, calls []abi.Branch, views *views) []uin
 	return dst
 }
 
-// beforeExec looks again for the user address at which a sample in the kernel
-// entered it, loc, where nothing is mapped now: until exec returns, that is the
-// call of execve(2) in the program that is no more.
-func (l *locator) beforeExec(loc uint32, addr uint64, misc abi.Misc, views *views) uint32 {
-	if viewOf(misc) != viewKernel {
+// entered returns the location of the user address at which a sample in the kernel
+// entered it. Where nothing is mapped there now, it may be the call of execve(2) in
+// the program that is no more, until that returns.
+func (l *locator) entered(addr uint64, views *views) uint32 {
+	loc := l.at(views.at(l, viewUser), addr)
+	if l.set.Locations[loc].Mapping >= 0 {
 		return loc
 	}
 	if old := views.at(l, viewBeforeExec); old.space != nil {

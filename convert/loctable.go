@@ -10,6 +10,7 @@ import (
 type locationTable struct {
 	slots []locationSlot
 	used  int
+	seen  uint64 // keeps the loads of fetch
 	seed  uint64 // differs from run to run, so that no recording can make all keys collide
 }
 
@@ -26,6 +27,11 @@ func newLocationTable() locationTable {
 func (t *locationTable) hash(k locationKey) uint64 {
 	hi, lo := bits.Mul64(k.addr^t.seed, uint64(uint32(k.obj))<<8^uint64(k.kind)^0xa0761d6478bd642f)
 	return hi ^ lo
+}
+
+// fetch loads the slot where a key may be.
+func (t *locationTable) fetch(k locationKey) {
+	t.seen += t.slots[int(t.hash(k)>>1)&(len(t.slots)-1)].key.addr
 }
 
 // find returns the slot of a key and true, or where to put it and false.

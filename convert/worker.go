@@ -20,7 +20,7 @@ type worker struct {
 	locator *locator
 	stats   workerStats
 
-	emit func(row)
+	emit func(row) // see take
 
 	columns []int // of the Set's events by index of the recording's, -1 before the first sample
 	sample  abi.Sample
@@ -75,7 +75,8 @@ type row struct {
 }
 
 // take passes the rows that a record makes to w.emit, with their locations in
-// w.locs until it returns. place is the record's ordinal number among all.
+// w.locs until it returns, but for those still to be found (w.locator.missed).
+// place is the record's ordinal number among all.
 func (w *worker) take(h abi.Header, payload []byte, place uint64) {
 	switch h.Type {
 	case abi.RecordSample:
@@ -183,9 +184,15 @@ func (w *worker) row(e *perfdata.Event, s *abi.Sample, st *state, period uint64,
 	w.emit(r)
 }
 
+// addNow puts a row into the Set as it is emitted.
+func (w *worker) addNow(r row) {
+	w.locator.locate(w.locs, w.locator.missed)
+	w.add(&r, w.set.Intern(w.locs))
+}
+
 // add puts a row into the Set.
-func (w *worker) add(r *row, locs []uint32) {
-	i := w.set.Add(r.event, w.set.Intern(locs), w.labels.of(r.task), r.values[:]...)
+func (w *worker) add(r *row, stack stacks.StackID) {
+	i := w.set.Add(r.event, stack, w.labels.of(r.task), r.values[:]...)
 	if r.time != 0 {
 		w.set.AddMoment(stacks.Moment{Time: r.time, Sample: uint32(i), Value: r.weight})
 	}
@@ -196,6 +203,7 @@ func (w *worker) add(r *row, locs []uint32) {
 func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state) []uint32 {
 	l, views := w.locator, &w.views
 	views.of(w.tl, st)
+	l.missed = l.missed[:0]
 	if s.HasChain {
 		if n := branchesFrom(e, s); n >= 0 {
 			dst = l.chain(dst, s.Misc, s.Callchain[:n], views)

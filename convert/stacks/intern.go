@@ -32,6 +32,8 @@ type chainTable struct {
 	low    []uint32 // of each chain's hash, the half that is no tag
 	slots  []slot
 	seed   uint64
+
+	fetched uint32 // keeps the loads of fetch.go
 }
 
 // slot is an entry of an open-addressing table: id+1, or 0 for an empty one.
@@ -63,8 +65,9 @@ func (t *chainTable) mark(id uint32) *uint32 {
 	return &t.blocks[p/blockSize][p%blockSize+1]
 }
 
-func (t *chainTable) intern(c []uint32) uint32 {
-	h := hashWords(t.seed, c)
+func (t *chainTable) intern(c []uint32) uint32 { return t.internHashed(c, hashWords(t.seed, c)) }
+
+func (t *chainTable) internHashed(c []uint32, h uint64) uint32 {
 	tag, mask := uint32(h>>32), uint32(len(t.slots)-1)
 	i := uint32(h) & mask
 	for ; t.slots[i].id != 0; i = (i + 1) & mask {

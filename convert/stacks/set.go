@@ -198,6 +198,13 @@ func (s *Set) Lines(loc uint32) []Line {
 // copied. It panics on a stack of more than MaxDepth locations.
 func (s *Set) Intern(stack []uint32) StackID { return StackID(s.chains.intern(stack)) }
 
+// InternAll appends to ids those of many stacks, as Intern would give them one
+// after the other: ends are where each ends in locs. It is faster, as it waits for
+// memory of several at once.
+func (s *Set) InternAll(ids []StackID, locs []uint32, ends []int) []StackID {
+	return s.chains.internAll(ids, locs, ends)
+}
+
 // Stack returns the locations of a stack, leaf first. The slice belongs to the
 // Set.
 func (s *Set) Stack(id StackID) []uint32 { return s.chains.at(uint32(id)) }
@@ -238,6 +245,10 @@ func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) in
 	}
 	return int(s.rows.add(uint32(event), uint32(stack), uint32(labels), values, s.chains.mark(uint32(stack))))
 }
+
+// Fetch waits for the memory of the first rows of some stacks, of which Add will
+// have need: for that of all at once. Some 16 stacks are the right number.
+func (s *Set) Fetch(ids []StackID) { s.rows.fetch(&s.chains, ids) }
 
 // NumSamples is the number of rows.
 func (s *Set) NumSamples() int { return s.rows.n }
