@@ -60,27 +60,24 @@ func TestCollectorForgets(t *testing.T) {
 		}
 	}
 	tl := c.sideband.tl
-	if n := len(tl.processes); n > tl.limits.exits+4*each || n < tl.limits.exits {
+	if n := len(tl.tasks); n > tl.limits.exits+4*each || n < tl.limits.exits {
 		t.Errorf("%d processes remembered", n)
-	}
-	if n := len(tl.threads); n > tl.limits.exits+4*each {
-		t.Errorf("%d threads remembered", n)
 	}
 	if n := len(tl.exits); n > tl.limits.exits+4*each {
 		t.Errorf("%d exits remembered", n)
 	}
-	if n := len(tl.forkedNames) + len(tl.forkedSpaces); n > 8*each {
+	if n := len(tl.forks); n > 8*each {
 		t.Errorf("%d forks not looked up", n)
 	}
-	for _, s := range tl.processes[7].spaces {
-		if n := len(s.space.areas); n > 4*tl.limits.areas {
+	for _, s := range tl.tasks[7].states() {
+		if n := len(s.space.areas.all); n > 4*tl.limits.areas {
 			t.Errorf("%d areas of the long-lived process", n)
 		}
 	}
-	if n := len(tl.kernel.areas); n > 4*tl.limits.areas {
+	if n := len(tl.kernel.areas.all); n > 4*tl.limits.areas {
 		t.Errorf("%d areas of the kernel", n)
 	}
-	if n := len(tl.objects); n > 30 {
+	if n := tl.objects.keys.n; n > 30 {
 		t.Errorf("%d objects", n)
 	}
 	if _, st, err := c.Finish(); err != nil || st.UnmappedFrames > 0 || st.Unnamed > 0 || st.BadRecords > 0 {
@@ -110,10 +107,10 @@ func TestAncestors(t *testing.T) {
 		t.Fatal(err)
 	}
 	depth := 0
-	for s := c.sideband.tl.processes[1000+n].spaces[0].space; s != nil; s = s.base {
+	for s := c.sideband.tl.tasks[1000+n].space.space; s != nil; s = s.base {
 		depth++
-		if len(s.areas) > 200 {
-			t.Errorf("%d areas at depth %d", len(s.areas), depth)
+		if len(s.areas.all) > 200 {
+			t.Errorf("%d areas at depth %d", len(s.areas.all), depth)
 		}
 	}
 	if depth > 40 {

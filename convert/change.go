@@ -9,12 +9,30 @@ import (
 	"kprof/perfevent/abi"
 )
 
-// change is what a record changes in a timeline. Its time is area.born.
-type change struct {
-	op                   changeOp
-	area                 area
-	pid, tid, ppid, ptid int32
-	name                 nameID
+// changes are what records change in a timeline, in order of arrival. There may be
+// as many as records, so each has only what it needs.
+type changes struct {
+	maps     list[mapChange]
+	tasks    list[taskChange]
+	last     uint64 // time of the one added last
+	unsorted bool
+}
+
+// mapChange is a mapping that comes or goes.
+type mapChange struct {
+	area  area
+	order uint32 // of arrival, among all
+	op    changeOp
+}
+
+// taskChange is what happens to a task.
+type taskChange struct {
+	born     uint64
+	pid, tid int32
+	ppid     int32
+	other    int32 // ptid, or the name of opName and opExec
+	order    uint32
+	op       changeOp
 }
 
 type changeOp uint8
@@ -23,12 +41,30 @@ const (
 	opMap     changeOp = iota // area in the space of area.pid
 	opKernel                  // area in the kernel
 	opGuest                   // area in the kernel of the guest
-	opName                    // tid of pid is called name
+	opName                    // tid of pid is called other
 	opExec                    // opName, and pid has a new space
 	opFork                    // tid of pid begins as a copy of ptid of ppid
 	opAppears                 // opFork, but its maps follow by themselves
 	opExit                    // tid of pid
 )
+
+func (cs *changes) len() int { return cs.maps.n + cs.tasks.n }
+
+// next returns the order of a change that arrives now.
+func (cs *changes) next(t uint64) uint32 {
+	cs.unsorted = cs.unsorted || t < cs.last
+	cs.last = t
+	return uint32(cs.len())
+}
+
+func (cs *changes) addMap(op changeOp, a area) {
+	cs.maps.add(mapChange{area: a, op: op, order: cs.next(a.born)})
+}
+
+func (cs *changes) addTask(c taskChange) {
+	c.order = cs.next(c.born)
+	cs.tasks.add(c)
+}
 
 // comm adds a change of name, and of address space if it is an exec.
 func (tl *timeline) comm(c abi.Comm, t uint64) {
@@ -36,7 +72,7 @@ func (tl *timeline) comm(c abi.Comm, t uint64) {
 	if c.Exec {
 		op = opExec
 	}
-	tl.pending = append(tl.pending, change{op: op, area: area{born: t}, pid: c.PID, tid: c.TID, name: tl.name(c.Comm)})
+	tl.pending.addTask(taskChange{op: op, born: t, pid: c.PID, tid: c.TID, other: tl.strings.of(c.Comm)})
 }
 
 // fork adds a new thread or process. synthesized says that it is not a fork that
@@ -46,13 +82,13 @@ func (tl *timeline) fork(f abi.Task, t uint64, synthesized bool) {
 	if synthesized {
 		op = opAppears
 	}
-	tl.pending = append(tl.pending, change{op: op, area: area{born: t}, pid: f.PID, tid: f.TID, ppid: f.PPID, ptid: f.PTID})
+	tl.pending.addTask(taskChange{op: op, born: t, pid: f.PID, tid: f.TID, ppid: f.PPID, other: f.PTID})
 }
 
 // exit adds the end of a thread, which ends nothing yet.
 func (tl *timeline) exit(f abi.Task, t uint64) {
 	if tl.forgets {
-		tl.pending = append(tl.pending, change{op: opExit, area: area{born: t}, pid: f.PID, tid: f.TID})
+		tl.pending.addTask(taskChange{op: opExit, born: t, pid: f.PID, tid: f.TID})
 	}
 }
 
@@ -61,20 +97,20 @@ func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 	if m.Len == 0 {
 		return
 	}
-	c := change{area: newArea(m.Addr, m.Len, t)}
-	c.area.off, c.area.pid = m.Off, m.PID
-	o := objectKey{object: object{file: m.File, buildID: m.BuildID}}
+	a, op := newArea(m.Addr, m.Len, t), opMap
+	a.off, a.pid = m.Off, m.PID
+	o, file, symbol := object{}, m.File, ""
 	mode := misc.CPUMode()
 	switch {
 	case mode == abi.MiscGuestUser:
 		return // pids of a guest are not those of the host
 	case mode == abi.MiscGuestKernel:
-		c.op = opGuest
-		o.file, o.kind = kernelObject(m.File)
+		op = opGuest
+		file, o.kind = kernelObject(m.File)
 	case mode == abi.MiscKernel || m.PID == -1 && mode != abi.MiscUser:
-		c.op = opKernel
-		if o.file, o.kind = kernelObject(m.File); o.kind == stacks.KindKernel {
-			o.symbol = strings.TrimPrefix(m.File, o.file)
+		op = opKernel
+		if file, o.kind = kernelObject(m.File); o.kind == stacks.KindKernel {
+			symbol = strings.TrimPrefix(m.File, file)
 		}
 	default:
 		o.kind = userKind(m.File)
@@ -83,14 +119,15 @@ func (tl *timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 			o.kind = stacks.KindAnon
 		}
 		if o.kind == stacks.KindVDSO {
-			c.area.off = 0 // Linux 3.2 says its address
+			a.off = 0 // Linux 3.2 says its address
 		}
 		if o.kind != stacks.KindAnon && m.BuildID == "" {
 			o.maj, o.min, o.ino, o.gen = m.Maj, m.Min, m.Ino, m.InoGen
 		}
 	}
-	c.area.obj = tl.object(o)
-	tl.pending = append(tl.pending, c)
+	o.file, o.symbol, o.buildID = tl.strings.of(file), tl.strings.of(symbol), tl.strings.of(m.BuildID)
+	a.obj = tl.objects.of(o)
+	tl.pending.addMap(op, a)
 }
 
 // mapHugeTLB is MAP_HUGETLB of mmap(2): memory, whatever the name.
@@ -101,147 +138,112 @@ func (tl *timeline) ksymbol(k abi.Ksymbol, t uint64) {
 	if k.Len == 0 {
 		return
 	}
-	c := change{op: opKernel, area: newArea(k.Addr, uint64(k.Len), t)}
-	c.area.pid, c.area.obj = -1, noObject
+	a := newArea(k.Addr, uint64(k.Len), t)
+	a.pid, a.obj = -1, noObject
 	if !k.Unregister {
-		c.area.obj = tl.object(objectKey{object: object{file: k.Name, kind: stacks.KindBPF}})
+		a.obj = tl.objects.of(object{file: tl.strings.of(k.Name), kind: stacks.KindBPF})
 	}
-	tl.pending = append(tl.pending, c)
+	tl.pending.addMap(opKernel, a)
 }
 
 // apply makes the changes added so far count, in the order of their times. Where
-// all changes of a recording come in one go nothing is ever inserted in the
-// middle of what is there, however disordered the recording.
+// all changes of a recording come in one go nothing comes late, however
+// disordered the recording.
 func (tl *timeline) apply() {
-	p := tl.pending
-	byTime := func(a, b change) int { return cmp.Compare(a.area.born, b.area.born) }
-	if slices.IsSortedFunc(p, byTime) {
-		for i := range p {
-			tl.change(&p[i])
-		}
-	} else {
-		for _, i := range inTime(p) {
-			tl.change(&p[i])
+	cs := &tl.pending
+	var maps, tasks inTime
+	if cs.unsorted {
+		maps, tasks = sorted(&cs.maps), sorted(&cs.tasks)
+	}
+	for m, t := 0, 0; m < cs.maps.n || t < cs.tasks.n; {
+		i, k := maps.at(m), tasks.at(t)
+		if t == cs.tasks.n || m < cs.maps.n && cs.maps.at(i).before(cs.tasks.at(k)) {
+			tl.mapped(cs.maps.at(i))
+			m++
+			if !cs.unsorted {
+				cs.maps.letGo(i)
+			}
+		} else {
+			tl.happened(cs.tasks.at(k))
+			t++
+			if !cs.unsorted {
+				cs.tasks.letGo(k)
+			}
 		}
 	}
-	if cap(p) > maxPending {
-		p = nil
+	tl.work = cs.len()
+	tl.pending = changes{}
+	for _, h := range tl.late {
+		tl.work += h.merge()
 	}
-	tl.pending = p[:0]
+	tl.late = tl.late[:0]
+	tl.inherit()
 }
 
-// maxPending is how many changes' room is kept for the next.
-const maxPending = 1 << 12
-
-// inTime returns the indices of changes in the order of their times, ties in the
-// order of arrival.
-func inTime(p []change) []int32 {
-	order := make([]int32, len(p))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(i, j int32) int {
-		return cmp.Or(cmp.Compare(p[i].area.born, p[j].area.born), cmp.Compare(i, j))
-	})
-	return order
+func (a *mapChange) before(b *taskChange) bool {
+	return a.area.born < b.born || a.area.born == b.born && a.order < b.order
 }
 
-func (tl *timeline) change(c *change) {
-	t := c.area.born
+// inTime is the order of changes by time, ties in the order of arrival; nil where
+// they arrived in it.
+type inTime []dated
+
+type dated struct {
+	since uint64
+	i     uint32
+}
+
+func (o inTime) at(i int) int {
+	if i >= len(o) {
+		return i
+	}
+	return int(o[i].i)
+}
+
+func sorted[T timed](l *list[T]) inTime {
+	o := make(inTime, l.n)
+	for i := range o {
+		o[i] = dated{(*l.at(i)).since(), uint32(i)}
+	}
+	slices.SortFunc(o, func(a, b dated) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.i, b.i)) })
+	return o
+}
+
+func (c mapChange) since() uint64  { return c.area.born }
+func (c taskChange) since() uint64 { return c.born }
+
+// mapped makes a mapping count.
+func (tl *timeline) mapped(c *mapChange) {
+	var s *space
 	switch c.op {
-	case opMap:
-		tl.mapped(c)
 	case opKernel:
-		tl.kernel.add(c.area)
+		s = &tl.kernel
 	case opGuest:
-		tl.guest.add(c.area)
+		s = &tl.guest
+	default:
+		tk := tl.task(c.area.pid)
+		s = tl.spaceFrom(tk, c.area.born)
+		if tl.forgets && s.crowds(tl.limits.areas) {
+			tl.crowded = append(tl.crowded, tk)
+		}
+	}
+	s.index = nil
+	if s.areas.add(c.area) {
+		tl.late = append(tl.late, &s.areas)
+	}
+}
+
+// happened makes what happened to a task count.
+func (tl *timeline) happened(c *taskChange) {
+	switch c.op {
 	case opName, opExec:
-		th := tl.threadOf(c.tid, c.pid)
-		th.add(nameAt{born: t, name: c.name}, tl.settled)
+		tl.rename(tl.threadOf(c.tid, c.pid), nameAt{born: c.born, name: c.other})
 		if c.op == opExec {
-			tl.process(c.pid).add(spaceAt{t, &space{executed: true}}, tl.settled)
+			tl.begin(tl.task(c.pid), spaceAt{born: c.born, executed: true})
 		}
 	case opFork, opAppears:
 		tl.forked(c)
 	case opExit:
-		tl.exits = append(tl.exits, exit{c.pid, c.tid, t})
+		tl.exits = append(tl.exits, exit{c.pid, c.tid, c.born})
 	}
-}
-
-// mapped adds an area to the space that its process has at its time.
-func (tl *timeline) mapped(c *change) {
-	p := tl.process(c.area.pid)
-	s := p.spaceFrom(c.area.born)
-	s.add(c.area)
-	if tl.forgets && len(s.areas) > max(int(s.crowded), tl.limits.areas) {
-		tl.crowded = append(tl.crowded, p)
-		s.crowded = 2 * int32(len(s.areas))
-	}
-}
-
-func (tl *timeline) forked(c *change) {
-	t := c.area.born
-	parent := tl.thread(c.ptid)
-	if parent.pid == 0 {
-		tl.threadOf(c.ptid, c.ppid)
-	}
-	if th := tl.threadOf(c.tid, c.pid); th != parent {
-		th.add(nameAt{born: t, name: noName, from: parent}, tl.settled)
-		tl.forkedNames = append(tl.forkedNames, th)
-	}
-	if c.pid == c.ppid || c.pid != c.tid {
-		return
-	}
-	s := &space{}
-	if c.op == opFork {
-		s.parent, s.forkedAt = tl.process(c.ppid), t
-		tl.forkedSpaces = append(tl.forkedSpaces, s)
-	}
-	tl.process(c.pid).add(spaceAt{t, s}, tl.settled)
-}
-
-// threadOf returns the thread tid, which belongs to pid from now on.
-func (tl *timeline) threadOf(tid, pid int32) *thread {
-	th := tl.thread(tid)
-	if th.pid != pid {
-		if old := tl.processes[th.pid]; old != nil && th.pid != 0 {
-			old.threads--
-		}
-		th.pid = pid
-		tl.process(pid).threads++
-	}
-	return th
-}
-
-// add inserts a state in order of time and drops the ones that were over before
-// settled, but for the last of them: see spaceBefore.
-func (p *process) add(s spaceAt, settled uint64) {
-	i := p.stateAt(s.born) + 1
-	if i > 0 {
-		// Maps of the new space may have arrived before it.
-		s.space.areas = p.spaces[i-1].space.cutAfter(s.born)
-	}
-	p.spaces = slices.Insert(p.spaces, i, s)
-	for len(p.spaces) > 2 && p.spaces[2].born < settled {
-		p.spaces = slices.Delete(p.spaces, 0, 1)
-	}
-}
-
-// add inserts a name in order of time and drops the ones that were over before
-// settled.
-func (th *thread) add(n nameAt, settled uint64) {
-	th.names = slices.Insert(th.names, th.stateAt(n.born)+1, n)
-	for len(th.names) > 1 && th.names[1].born < settled {
-		th.names = slices.Delete(th.names, 0, 1)
-	}
-}
-
-// spaceFrom is spaceAt for a change: it makes a space if there is none.
-func (p *process) spaceFrom(t uint64) *space {
-	if s := p.spaceAt(t); s != nil {
-		return s
-	}
-	s := &space{}
-	p.spaces = slices.Insert(p.spaces, 0, spaceAt{0, s})
-	return s
 }

@@ -41,15 +41,15 @@ func (tl *timeline) noteDump(m *abi.Mmap) {
 func (tl *timeline) addJITCode(code func(JITDump) []symbolize.JITCode) {
 	for _, d := range tl.dumps {
 		codes := code(d)
-		o := object{file: d.Path, kind: stacks.KindUser}
+		o := object{file: tl.strings.of(d.Path), kind: stacks.KindUser}
 		for _, c := range codes {
 			o.size = max(o.size, c.Offset+c.Limit-c.Start)
 		}
-		obj := tl.object(objectKey{object: o})
+		obj := tl.objects.of(o)
 		for _, c := range codes {
 			a := newArea(c.Start, c.Limit-c.Start, c.Time)
 			a.off, a.obj, a.pid = c.Offset, obj, int32(d.PID)
-			tl.pending = append(tl.pending, change{op: opMap, area: a})
+			tl.pending.addMap(opMap, a)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (l *labels) intern(key labelKey) stacks.LabelsID {
 func (tl *timeline) commOf(name nameID, tid int32) string {
 	switch {
 	case name != noName:
-		return tl.names[name]
+		return tl.text(name)
 	case tid == 0:
 		return "swapper"
 	}

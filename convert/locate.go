@@ -130,7 +130,7 @@ func (l *locator) key(o origin) locationKey {
 	key := locationKey{noObject, o.kind, o.addr}
 	if o.area != nil {
 		key.obj = o.area.obj
-		key.kind = l.tl.objects[key.obj].kind
+		key.kind = l.tl.objects.at(key.obj).kind
 		switch {
 		case byOffset(key.kind):
 			key.addr = o.addr - o.area.start + o.area.off
@@ -182,7 +182,7 @@ func (l *locator) privateTo(pid, obj int32) int32 {
 // mapping returns the Set's mapping for a location in an area: one that already
 // covers it or has the bounds of the area, or a new one with them.
 func (l *locator) mapping(a *area, key locationKey) int32 {
-	o := &l.tl.objects[a.obj]
+	o := l.tl.objects.at(a.obj)
 	if o.size > 0 {
 		a = &area{end: o.size, obj: a.obj, pid: a.pid}
 	}
@@ -197,7 +197,7 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	}
 	s.mapping = l.set.AddMapping(stacks.Mapping{
 		Start: a.start, Limit: a.end, Offset: a.off,
-		File: o.file, Symbol: o.symbol, BuildID: o.buildID, Kind: o.kind, PID: int(max(a.pid, 0)),
+		File: l.tl.text(o.file), Symbol: l.tl.text(o.symbol), BuildID: l.tl.text(o.buildID), Kind: o.kind, PID: int(max(a.pid, 0)),
 	})
 	l.segments[key.obj] = append(l.segments[key.obj], s)
 	return s.mapping

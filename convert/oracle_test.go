@@ -130,7 +130,7 @@ func scriptLine(e *perfdata.Event, s *abi.Sample, comm string, period uint64) st
 // Code without frame pointers leaves anything in their place, also what looks
 // like a context marker that nobody knows. perf then discards the whole chain;
 // this package keeps what is before it.
-func (o owners) scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Event, s *abi.Sample) (line string) {
+func (o owners) scriptChain(tl *timeline, p *task, at uint64, e *perfdata.Event, s *abi.Sample) (line string) {
 	user := viewOf(s.Misc) == viewUser
 	find := func(addr uint64) *area {
 		if p == nil || !user {
@@ -157,7 +157,7 @@ func (o owners) scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Eve
 		case addr >= abi.ContextMax:
 			return ""
 		}
-		if a := find(addr); a != nil && !perfAnonymous(tl.objects[a.obj].file) {
+		if a := find(addr); a != nil && !perfAnonymous(tl.text(tl.objects.at(a.obj).file)) {
 			addr = addr - a.start + a.off
 		}
 		line += fmt.Sprintf(" %x", addr)
@@ -170,13 +170,15 @@ func (o owners) scriptChain(tl *timeline, p *process, at uint64, e *perfdata.Eve
 const notPrinted = " ?"
 
 // owners tells whose an address space is.
-type owners map[*space]*process
+type owners map[*space]*task
 
 func ownersOf(tl *timeline) owners {
 	o := owners{}
-	for _, p := range tl.processes {
-		for _, s := range p.spaces {
-			o[s.space] = p
+	for _, p := range tl.tasks {
+		for _, s := range p.states() {
+			if s.own {
+				o[s.space] = p
+			}
 		}
 	}
 	return o
@@ -185,21 +187,39 @@ func ownersOf(tl *timeline) owners {
 // everMapped is what covers an address where no exec empties an address space:
 // what is mapped, else what was before the exec, else what the parent had at the
 // fork, before execs of its own too.
-func (o owners) everMapped(tl *timeline, p *process, addr, at uint64, depth int) *area {
-	for i := p.stateAt(at); i >= 0 && depth < maxForks; i-- {
-		sp := p.spaces[i]
-		if a := tl.area(sp.space, addr, at); a != nil {
+func (o owners) everMapped(tl *timeline, p *task, addr, at uint64, depth int) *area {
+	states := p.states()
+	for i := bornBy(states, at) - 1; i >= 0 && depth < maxForks; i-- {
+		sp := &states[i]
+		s, t := sp.at(at)
+		if a := tl.area(s, addr, t); a != nil {
 			return a
 		}
-		if parent := o[sp.space.base]; parent != nil {
-			return o.everMapped(tl, parent, addr, sp.space.forkedAt, depth+1)
+		from, asOf := s, t
+		if sp.own {
+			from, asOf = s.base, s.forkedAt
 		}
-		if !sp.space.executed {
+		if parent := o[from]; parent != nil {
+			return o.everMapped(tl, parent, addr, asOf, depth+1)
+		}
+		if !sp.executed {
 			return nil
 		}
 		at = sp.born
 	}
 	return nil
+}
+
+// states are the address spaces of a process, in order of time.
+func (tk *task) states() []spaceAt {
+	var l []spaceAt
+	if tk.past != nil {
+		l = append(l, tk.past.spaces.all...)
+	}
+	if tk.space.known {
+		l = append(l, tk.space)
+	}
+	return l
 }
 
 // perfAnonymous is what perf takes for memory without a file: less than this

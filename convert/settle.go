@@ -1,23 +1,25 @@
 package convert
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // settling bounds what a timeline keeps of the past.
 type settling struct {
 	// settled is a time up to which everything is known and before which no
 	// more samples come. States that were over by then are dropped when others
 	// are added; forks up to then have been looked up.
-	settled      uint64
-	forkedNames  []*thread // whose names may still refer to their parent
-	forkedSpaces []*space
+	settled uint64
+	forks   []fork // since then
 
 	// forgets says that settle is called now and then, and that it may forget
 	// what has not been true for long.
 	forgets   bool
 	limits    limits
-	exits     []exit     // of threads that are remembered still, in order of arrival
-	crowded   []*process // with many areas
-	forgotten uint32     // changes when threads or processes are forgotten
+	exits     []exit  // of threads that are remembered still, in order of arrival
+	crowded   []*task // with many areas
+	forgotten uint32  // changes when threads or processes are forgotten
 }
 
 // limits of what is kept.
@@ -36,68 +38,20 @@ type exit struct {
 }
 
 // settle says that all changes up to time t have been applied and that no sample
-// before t comes any more. It looks up what was forked up to t, so that the
-// states of the parents need not be kept.
+// before t comes any more.
 func (tl *timeline) settle(t uint64) {
 	tl.settled = max(tl.settled, t)
-	tl.forkedNames = slices.DeleteFunc(tl.forkedNames, func(th *thread) bool {
-		for i := range th.names {
-			n := &th.names[i]
-			if n.from == nil {
-				continue
-			}
-			if n.born > t {
-				return false
-			}
-			n.name, n.from = n.from.nameAt(n.born), nil
-		}
-		return true
-	})
-	var settled []*space
-	tl.forkedSpaces = slices.DeleteFunc(tl.forkedSpaces, func(s *space) bool {
-		if s.forkedAt > t {
+	tl.forks = slices.DeleteFunc(tl.forks, func(f fork) bool {
+		if f.born > t {
 			return false
 		}
-		s.base, s.parent = s.parent.spaceAt(s.forkedAt), nil
-		settled = append(settled, s)
+		f.settle()
 		return true
 	})
-	for _, s := range settled {
-		s.shortcut(tl.limits.ancestors)
-	}
 	if tl.forgets {
 		tl.uncrowd()
 		tl.forget()
 	}
-}
-
-// shortcut passes by ancestors that map nothing themselves, and takes over the
-// areas of a long line of ancestors: a daemon that forks its successor and ends
-// would otherwise keep all that ever were.
-func (s *space) shortcut(maxAncestors int) {
-	for b := s.base; b != nil && b.epoch(s.forkedAt) == 0; b = s.base {
-		s.forkedAt, s.base = min(s.forkedAt, b.forkedAt), b.base
-	}
-	if s.base == nil {
-		return
-	}
-	if s.ancestors = s.base.ancestors + 1; int(s.ancestors) < maxAncestors {
-		return
-	}
-	var line []*space
-	for b := s; b.base != nil; b = b.base {
-		line = append(line, b)
-	}
-	var areas []area
-	for _, child := range slices.Backward(line) {
-		areas = append(areas, child.base.areas[:child.base.epoch(child.forkedAt)]...)
-	}
-	areas = visible(areas)
-	for i := range areas {
-		areas[i].born = s.forkedAt
-	}
-	s.areas = append(areas, s.areas...)
-	s.base, s.ancestors, s.index = nil, 0, nil
 }
 
 // visible returns the areas of which anything is left when all are there.
@@ -115,29 +69,45 @@ func visible(areas []area) []area {
 	return v
 }
 
+// crowds reports whether s has so many more areas than when they were last looked
+// through that it is worth to do so.
+func (s *space) crowds(limit int) bool {
+	n := len(s.areas.all)
+	return n > limit && bits.Len(uint(n)) > int(s.crowded)
+}
+
 // uncrowd drops areas that others had replaced by the settled time from spaces
 // with many. A space that others were forked from stays as it is for them.
 func (tl *timeline) uncrowd() {
 	for _, p := range tl.crowded {
-		for i := range p.spaces {
-			if s := p.spaces[i].space; s.parent == nil && len(s.areas) > tl.limits.areas {
-				clone := *s
-				clone.uncrowd(tl.settled)
-				p.spaces[i].space = &clone
+		tl.uncrowdState(&p.space)
+		if p.past != nil {
+			for i := range p.past.spaces.all {
+				tl.uncrowdState(&p.past.spaces.all[i])
 			}
 		}
 	}
 	tl.crowded = tl.crowded[:0]
-	if len(tl.kernel.areas) > max(int(tl.kernel.crowded), tl.limits.areas) {
-		tl.kernel.uncrowd(tl.settled)
+	if tl.kernel.crowds(tl.limits.areas) {
+		tl.work += tl.kernel.uncrowd(tl.settled)
 	}
 }
 
-func (s *space) uncrowd(settled uint64) {
+func (tl *timeline) uncrowdState(s *spaceAt) {
+	if s.own && s.space.crowds(tl.limits.areas) {
+		clone := *s.space
+		tl.work += clone.uncrowd(tl.settled)
+		s.space = &clone
+	}
+}
+
+func (s *space) uncrowd(settled uint64) int {
 	n := s.epoch(settled)
-	s.areas = append(visible(s.areas[:n]), s.areas[n:]...)
+	before := len(s.areas.all)
+	s.areas.all = append(visible(s.areas.all[:n]), s.areas.all[n:]...)
 	s.index = nil
-	s.crowded = 2 * int32(len(s.areas))
+	s.crowded = uint8(bits.Len(uint(len(s.areas.all))))
+	return before
 }
 
 // forget drops the threads that ended first, beyond the number remembered, and
@@ -147,17 +117,19 @@ func (tl *timeline) forget() {
 	for n < len(tl.exits)-tl.limits.exits && tl.exits[n].time < tl.settled {
 		e := tl.exits[n]
 		n++
-		th := tl.threads[e.tid]
-		if th == nil || th.pid != e.pid || len(th.names) > 0 && th.names[len(th.names)-1].born > e.time {
+		th := tl.tasks[e.tid]
+		if th == nil || th.pid != e.pid || th.name.name != unborn && th.name.born > e.time {
 			continue // another one by now
 		}
-		delete(tl.threads, e.tid)
-		p := tl.processes[e.pid]
+		tl.forgetFacet(e.tid, func(th *task) {
+			th.pid, th.name = 0, nameAt{name: unborn}
+		})
+		p := tl.tasks[e.pid]
 		if p == nil {
 			continue
 		}
 		if p.threads--; p.threads <= 0 {
-			delete(tl.processes, e.pid)
+			tl.forgetFacet(e.pid, func(p *task) { p.threads, p.space = 0, spaceAt{} })
 		}
 	}
 	if n > 0 {
@@ -166,18 +138,29 @@ func (tl *timeline) forget() {
 	}
 }
 
-// freeze settles everything: no change comes any more.
+// forgetFacet forgets what a number is as a thread or as a process. What holds on
+// to the task keeps it as it was.
+func (tl *timeline) forgetFacet(number int32, forget func(*task)) {
+	left := *tl.tasks[number]
+	forget(&left)
+	delete(tl.tasks, number)
+	if left.pid == 0 && left.threads <= 0 && !left.space.known {
+		return
+	}
+	if left.past != nil {
+		past := *left.past
+		if left.name.name == unborn {
+			past.names = history[nameAt]{}
+		} else {
+			past.spaces = history[spaceAt]{}
+		}
+		left.past = &past
+	}
+	tl.tasks[number] = &left
+}
+
+// freeze applies everything: no change comes any more.
 func (tl *timeline) freeze() {
 	tl.apply()
-	tl.pending = nil
 	tl.settle(1<<64 - 1)
-	for _, p := range tl.processes {
-		for _, s := range p.spaces {
-			if len(s.space.areas) > 0 {
-				tl.indexed(s.space)
-			}
-		}
-	}
-	tl.indexed(&tl.kernel)
-	tl.indexed(&tl.guest)
 }

@@ -8,13 +8,17 @@ import (
 )
 
 // object is what a mapping maps: a file of a certain build, anonymous memory,
-// the kernel, a module, a BPF program.
+// the kernel, a module, a BPF program. Texts are numbers among the strings.
 type object struct {
-	file    string
-	buildID string
+	file    int32
+	buildID int32
+	symbol  int32 // of the kernel: what its mapping's offset is the address of
 	kind    stacks.Kind
-	symbol  string // of the kernel: what its mapping's offset is the address of
 	size    uint64 // of a jitdump, whose functions are all of one mapping; else 0
+
+	// Of a file without a build id.
+	maj, min uint32
+	ino, gen uint64
 }
 
 // area is one mapping record: addresses [start, end) hold obj from off on, since
@@ -45,15 +49,15 @@ func newArea(start, size, born uint64) area {
 // no more. What no area covers is looked up in the space it was forked from, as
 // of the fork.
 type space struct {
-	parent    *process // forked from, or nil
-	forkedAt  uint64
-	base      *space // parent's space at forkedAt, once looked up
-	ancestors int32  // base, its base, and so on
-	executed  bool   // begun by an exec
-	crowded   int32  // how many areas are worth another look: see uncrowd
+	areas    history[area]
+	index    *index // nil after a change
+	base     *space // forked from, or nil
+	forkedAt uint64 // as of when
 
-	areas []area // by born, ties in order of arrival
-	index *index // nil after a change
+	inherits  uint32 // areas that base and its ancestors have for it
+	ancestors uint16 // base, its base, and so on
+	open      bool   // base and forkedAt may change: see timeline.mayChange
+	crowded   uint8  // how many areas it had last time they were looked through: see uncrowd
 }
 
 // index finds areas of a space by address.
@@ -82,31 +86,9 @@ type piece struct {
 	area       int32
 }
 
-// add adds an area. Most arrive in order of time.
-func (s *space) add(a area) {
-	i := len(s.areas)
-	if i > 0 && s.areas[i-1].born > a.born {
-		i = s.epoch(a.born)
-	}
-	s.areas = slices.Insert(s.areas, i, a)
-	s.index = nil
-}
-
-// cutAfter removes the areas born after t and returns them.
-func (s *space) cutAfter(t uint64) []area {
-	n := s.epoch(t)
-	if n == len(s.areas) {
-		return nil
-	}
-	cut := s.areas[n:]
-	s.areas = s.areas[:n:n]
-	s.index = nil
-	return cut
-}
-
 // epoch tells states of the space apart: two times with the same epoch see the
 // same areas.
-func (s *space) epoch(t uint64) int { return bornBy(s.areas, t) }
+func (s *space) epoch(t uint64) int { return bornBy(s.areas.all, t) }
 
 // build sorts the areas for look-ups.
 func (x *index) build(areas []area) {
@@ -265,14 +247,4 @@ func (x *index) block(areas []area, level, i, size int) []piece {
 		b.built, b.pieces = true, latestPieces(areas[i*size:(i+1)*size])
 	}
 	return b.pieces
-}
-
-// bornBy returns how many areas were born by t.
-func bornBy(areas []area, t uint64) int {
-	n := len(areas)
-	if n == 0 || areas[n-1].born <= t {
-		return n
-	}
-	i, _ := slices.BinarySearchFunc(areas, t, func(a area, t uint64) int { return after(a.born, t) })
-	return i
 }

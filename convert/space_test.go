@@ -16,14 +16,14 @@ func TestFind(t *testing.T) {
 		for i := range n {
 			a := newArea(r.Uint64N(500), 1+r.Uint64N(40), uint64(i/3))
 			a.obj = int32(i)
-			s.add(a)
+			s.areas.add(a)
 		}
 		tl := newTimeline()
 		for range 3000 {
 			addr, at := r.Uint64N(560), r.Uint64N(uint64(n/3+2))
 			var want *area
-			for i := range s.areas {
-				if a := &s.areas[i]; a.born <= at && addr >= a.start && addr < a.end {
+			for i := range s.areas.all {
+				if a := &s.areas.all[i]; a.born <= at && addr >= a.start && addr < a.end {
 					want = a
 				}
 			}

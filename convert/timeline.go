@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"slices"
 	"strings"
 
 	"kprof/convert/stacks"
@@ -17,195 +16,184 @@ import (
 //     same pid, because samples of a process are seen after its EXIT.
 //   - Names belong to threads, address spaces to processes. A FORK takes over the
 //     name of the forking thread and, across processes, the address space, both
-//     as of its time. They are looked up when they are needed and not when the
-//     FORK arrives, since what came before it in time may arrive after it.
+//     as of its time. Until all that came before it in time has arrived, they
+//     are looked up anew after each round.
 //   - An exec COMM begins an empty address space.
 type timeline struct {
-	processes map[int32]*process
-	threads   map[int32]*thread
-	kernel    space
-	guest     space
+	tasks  map[int32]*task
+	kernel space
+	guest  space
 
-	objects []object
-	ids     map[objectKey]int32
-	names   []string // of threads
-	nameIDs map[string]nameID
+	objects numbering[object]
+	strings numbering[string]
 	serial  uint32
+	image   kernelImage
 
-	pending []change // not applied yet
+	pending changes // not applied yet
+	late    []interface{ merge() int }
+	work    int // of the last apply, in changes and what had to be moved for them
 	dumps   []JITDump
 	settling
 }
 
-// objectKey tells objects apart: by build id where one is known, else by inode.
-type objectKey struct {
-	object
-	maj, min uint32
-	ino, gen uint64
+// nameID is the number of a thread's name among the strings.
+type nameID = int32
+
+// task is a number with what has it, over time: as a tid a thread with its names,
+// as a pid a process with its address spaces.
+type task struct {
+	pid     int32 // of the process that the thread belonged to last, 0 if unknown
+	threads int32 // known to belong to the process
+
+	// What came last, and in past what came before it. Most have no past.
+	name  nameAt
+	space spaceAt
+	past  *past
 }
 
-type nameID int32
-
-// process is a pid with its address spaces over time.
-type process struct {
-	spaces  []spaceAt
-	threads int32 // known to belong to it
+type past struct {
+	names  history[nameAt]
+	spaces history[spaceAt]
 }
 
+// nameAt is a name since a time.
+type nameAt struct {
+	born   uint64
+	name   nameID
+	forked bool // taken over from the thread that forked this one
+}
+
+// noName is the name of a thread that has none, as far as is known; unborn that of
+// a number that is not known as a tid.
+const (
+	noName nameID = -1
+	unborn nameID = -2
+)
+
+// spaceAt is an address space since a time. It is a space of its own from its
+// first map on; until then it is what another process had when it forked.
 type spaceAt struct {
 	born  uint64
-	space *space
+	space *space // nil: nothing is mapped
+	asOf  uint64 // the time at which space is shared; of no meaning if own
+
+	known, own       bool
+	executed, forked bool // how it began
 }
 
-// thread is a tid with its names over time.
-type thread struct {
-	pid   int32 // of the process it belonged to last, 0 if unknown
-	names []nameAt
-}
-
-// nameAt is a name since a time: one of its own, or that of another thread then.
-type nameAt struct {
-	born uint64
-	name nameID
-	from *thread // or nil
-}
-
-const noName nameID = -1
+func (n nameAt) since() uint64  { return n.born }
+func (s spaceAt) since() uint64 { return s.born }
+func (a area) since() uint64    { return a.born }
 
 func newTimeline() *timeline {
-	return &timeline{
-		processes: map[int32]*process{},
-		threads:   map[int32]*thread{},
-		ids:       map[objectKey]int32{},
-		nameIDs:   map[string]nameID{},
-		settling:  settling{limits: defaultLimits},
-	}
+	tl := &timeline{tasks: map[int32]*task{}, settling: settling{limits: defaultLimits}}
+	tl.strings.of("") // is 0
+	return tl
 }
 
-func (tl *timeline) process(pid int32) *process {
-	p := tl.processes[pid]
-	if p == nil {
-		p = &process{}
-		tl.processes[pid] = p
+func (tl *timeline) task(n int32) *task {
+	tk := tl.tasks[n]
+	if tk == nil {
+		tk = &task{name: nameAt{name: unborn}}
+		tl.tasks[n] = tk
 	}
-	return p
+	return tk
 }
 
-func (tl *timeline) thread(tid int32) *thread {
-	t := tl.threads[tid]
-	if t == nil {
-		t = &thread{}
-		tl.threads[tid] = t
+// nameAt returns the thread's name at time t, or noName.
+func (tk *task) nameAt(t uint64) nameID {
+	n := &tk.name
+	if n.born > t {
+		if n = nil; tk.past != nil {
+			n = tk.past.names.at(t)
+		}
 	}
-	return t
+	if n == nil || n.name == unborn {
+		return noName
+	}
+	return n.name
 }
 
-func (tl *timeline) object(k objectKey) int32 {
-	id, ok := tl.ids[k]
-	if !ok {
-		id = int32(len(tl.objects))
-		tl.ids[k] = id
-		tl.objects = append(tl.objects, k.object)
-	}
-	return id
-}
-
-func (tl *timeline) name(s string) nameID {
-	id, ok := tl.nameIDs[s]
-	if !ok {
-		id = nameID(len(tl.names))
-		tl.nameIDs[s] = id
-		tl.names = append(tl.names, s)
-	}
-	return id
-}
-
-// stateAt returns the index of the space at time t, or -1 if none is known yet.
-func (p *process) stateAt(t uint64) int {
-	i := len(p.spaces) - 1
-	if i < 0 || p.spaces[i].born <= t {
-		return i
-	}
-	i, _ = slices.BinarySearchFunc(p.spaces, t, func(s spaceAt, t uint64) int { return after(s.born, t) })
-	return i - 1
-}
-
-// after orders for a search of the first state born after t.
-func after(born, t uint64) int {
-	if born <= t {
-		return -1
-	}
-	return 1
-}
-
-// spaceAt returns the address space at time t, or nil if none is known yet.
-func (p *process) spaceAt(t uint64) *space {
-	if i := p.stateAt(t); i >= 0 {
-		return p.spaces[i].space
+// stateAt returns the address space at time t, or nil if none is known yet.
+func (tk *task) stateAt(t uint64) *spaceAt {
+	switch {
+	case tk.space.known && tk.space.born <= t:
+		return &tk.space
+	case tk.past != nil:
+		return tk.past.spaces.at(t)
 	}
 	return nil
+}
+
+// spaceAt returns the address space at time t, and the time to look at it.
+func (tk *task) spaceAt(t uint64) (*space, uint64) { return tk.stateAt(t).at(t) }
+
+func (s *spaceAt) at(t uint64) (*space, uint64) {
+	switch {
+	case s == nil:
+		return nil, t
+	case s.own:
+		return s.space, t
+	}
+	return s.space, min(t, s.asOf)
 }
 
 // spaceBefore returns the address space that the one at time t replaced by an
 // exec, with a time at which it was still in use, or nil.
-func (p *process) spaceBefore(t uint64) (*space, uint64) {
-	i := p.stateAt(t)
-	if i < 1 || !p.spaces[i].space.executed {
+func (tk *task) spaceBefore(t uint64) (*space, uint64) {
+	if tk.past == nil {
 		return nil, 0
 	}
-	born := p.spaces[i].born
-	if born > 0 {
-		born--
+	all := tk.past.spaces.all
+	s := &tk.space
+	if s.born > t {
+		i := bornBy(all, t) - 1
+		if i < 1 {
+			return nil, 0
+		}
+		s, all = &all[i], all[:i]
 	}
-	return p.spaces[i-1].space, born
+	if !s.executed || len(all) == 0 {
+		return nil, 0
+	}
+	if t = s.born; t > 0 {
+		t--
+	}
+	return all[len(all)-1].at(t)
+}
+
+// kernelImage is what maps the kernel itself.
+type kernelImage struct {
+	area   *area  // or nil
+	serial uint32 // of the index of the kernel's areas among which it was looked for
 }
 
 // kernelImage returns what maps the kernel itself, or nil.
 func (tl *timeline) kernelImage() *area {
-	for i := range tl.kernel.areas {
-		if a := &tl.kernel.areas[i]; a.obj >= 0 && tl.objects[a.obj].kind == stacks.KindKernel {
-			return a
+	serial := tl.indexed(&tl.kernel).serial
+	if tl.image.serial == serial {
+		return tl.image.area
+	}
+	tl.image = kernelImage{serial: serial}
+	for i := range tl.kernel.areas.all {
+		a := &tl.kernel.areas.all[i]
+		if a.obj >= 0 && tl.objects.at(a.obj).kind == stacks.KindKernel {
+			tl.image.area = a
+			break
 		}
 	}
-	return nil
+	return tl.image.area
 }
 
-// maxForks bounds how far a name or an address is followed through forks
-// without an exec.
-const maxForks = 200
-
-// stateAt returns the index of the name at time t, or -1 if none is known yet.
-func (th *thread) stateAt(t uint64) int {
-	i := len(th.names) - 1
-	if i < 0 || th.names[i].born <= t {
-		return i
-	}
-	i, _ = slices.BinarySearchFunc(th.names, t, func(n nameAt, t uint64) int { return after(n.born, t) })
-	return i - 1
-}
-
-// nameAt returns the thread's name at time t, or noName.
-func (th *thread) nameAt(t uint64) nameID {
-	for range maxForks {
-		i := th.stateAt(t)
-		if i < 0 {
-			return noName
-		}
-		n := &th.names[i]
-		if n.from == nil {
-			return n.name
-		}
-		th, t = n.from, n.born
-	}
-	return noName
-}
+// maxForks bounds how far an address is followed through forks without an exec.
+const maxForks = 1000
 
 // indexed returns the index of a space, which it builds after a change.
 func (tl *timeline) indexed(s *space) *index {
 	if s.index == nil {
 		tl.serial++
 		s.index = &index{serial: tl.serial}
-		s.index.build(s.areas)
+		s.index.build(s.areas.all)
 	}
 	return s.index
 }
@@ -216,26 +204,21 @@ func (tl *timeline) area(s *space, addr, t uint64) *area {
 		if s == nil {
 			return nil
 		}
-		if len(s.areas) > 0 {
-			if a := tl.indexed(s).find(s.areas, addr, t); a != nil {
+		if len(s.areas.all) > 0 {
+			if a := tl.indexed(s).find(s.areas.all, addr, t); a != nil {
 				if a.obj == noObject {
 					return nil
 				}
 				return a
 			}
 		}
-		s, t = s.inherited()
+		s, t = s.base, s.forkedAt
 	}
 	return nil
 }
 
-// inherited returns the space that s was forked from, or nil, and the time of it.
-func (s *space) inherited() (*space, uint64) {
-	if s.parent != nil {
-		return s.parent.spaceAt(s.forkedAt), s.forkedAt
-	}
-	return s.base, s.forkedAt
-}
+// text returns the string with a number.
+func (tl *timeline) text(n int32) string { return *tl.strings.at(n) }
 
 // kernelObject names what a mapping of the kernel maps. perf appends the symbol
 // it took the start from: "[kernel.kallsyms]_text".

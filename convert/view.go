@@ -27,12 +27,7 @@ type view struct {
 // view returns the view of s at time t; kind is that of addresses which nothing
 // maps.
 func (l *locator) view(s *space, t uint64, kind stacks.Kind) view {
-	for range maxForks {
-		if s == nil || len(s.areas) > 0 {
-			break
-		}
-		s, t = s.inherited() // shares what is cached for the parent
-	}
+	s, t = s.mapping(t) // shares what is cached for the parent
 	v := view{space: s, kind: kind, time: t, state: uint64(kind)}
 	if s != nil {
 		v.state = uint64(l.tl.indexed(s).serial)<<32 | uint64(uint32(s.epoch(t)))<<4 | uint64(kind)
@@ -68,7 +63,7 @@ func (vs *views) view(l *locator, which int) view {
 	st := &vs.state
 	switch which {
 	case viewUser:
-		return l.view(st.user, st.time, stacks.KindUnknown)
+		return l.view(st.user, st.asOf, stacks.KindUnknown)
 	case viewKernel:
 		return l.view(&vs.tl.kernel, st.time, stacks.KindKernel)
 	case viewGuestKernel:

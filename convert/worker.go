@@ -25,8 +25,8 @@ type worker struct {
 	columns []int // of the Set's events by index of the recording's, -1 before the first sample
 	sample  abi.Sample
 	views   views
-	locs    []uint32 // of the row
-	tasks   []task   // direct-mapped cache by tid
+	locs    []uint32     // of the row
+	tasks   []cachedTask // direct-mapped cache by tid
 	labels  labels
 	read    map[readingKey]reading
 	joining joining
@@ -45,10 +45,9 @@ type workerStats struct {
 	first, last            uint64
 }
 
-type task struct {
-	pid, tid int32
-	process  *process
-	thread   *thread
+type cachedTask struct {
+	pid, tid        int32
+	process, thread *task
 }
 
 // clock says what orders the records of a recording: their times, or their
@@ -60,7 +59,7 @@ func newWorker(tl *timeline, events *perfdata.EventSet, opts *Options) *worker {
 	return &worker{
 		tl: tl, events: events, opts: opts,
 		set: set, locator: newLocator(tl, set),
-		tasks:  make([]task, 1<<10),
+		tasks:  make([]cachedTask, 1<<10),
 		labels: newLabels(tl, set, opts.Labels),
 	}
 }
@@ -121,8 +120,9 @@ func (w *worker) takeSample(misc abi.Misc, payload []byte, place uint64) {
 type state struct {
 	time    uint64
 	name    nameID
-	process *process // or nil
+	process *task // or nil
 	user    *space
+	asOf    uint64 // the time to look at it
 }
 
 func (w *worker) stateOf(s *abi.Sample, t uint64) state {
@@ -132,7 +132,7 @@ func (w *worker) stateOf(s *abi.Sample, t uint64) state {
 		st.name = tk.thread.nameAt(t)
 	}
 	if st.process = tk.process; tk.process != nil {
-		st.user = tk.process.spaceAt(t)
+		st.user, st.asOf = tk.process.spaceAt(t)
 	}
 	return st
 }
@@ -241,14 +241,14 @@ func (w *worker) count(e *perfdata.Event, s *abi.Sample, period uint64) {
 }
 
 // task returns the process and the thread of a sample, as far as they are known.
-func (w *worker) task(pid, tid int32) *task {
+func (w *worker) task(pid, tid int32) *cachedTask {
 	if w.forgotten != w.tl.forgotten {
 		w.forgotten = w.tl.forgotten
 		clear(w.tasks)
 	}
 	c := &w.tasks[uint32(tid)%uint32(len(w.tasks))]
 	if c.process == nil || c.thread == nil || c.pid != pid || c.tid != tid {
-		*c = task{pid, tid, w.tl.processes[pid], w.tl.threads[tid]}
+		*c = cachedTask{pid, tid, w.tl.tasks[pid], w.tl.tasks[tid]}
 	}
 	return c
 }
