@@ -86,7 +86,7 @@ func TestManyNames(t *testing.T) {
 // reading to find out.
 func TestAUXPastEnd(t *testing.T) {
 	for _, n := range []string{"0010000000000000", "ffffffffffffff7f"} {
-		b, err := perftext.MustParse("event e\nrecord type=71 data=" + n + "\nthrottle t=1\n").Assemble(perftext.Form{})
+		b, err := perftext.MustParse("event e\nrecord type=71 data=" + n + strings.Repeat("00", 32) + "\nthrottle t=1\n").Assemble(perftext.Form{})
 		if err != nil {
 			t.Fatal(err)
 		}

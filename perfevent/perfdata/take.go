@@ -15,13 +15,17 @@ const (
 	maxNamings      = 1 << 10 // how often all events are named anew
 )
 
+// auxtraceSize is the size of an AUXTRACE record's payload, struct
+// perf_record_auxtrace (tools/lib/perf/include/perf/event.h).
+const auxtraceSize = 40
+
 // trailing returns how many bytes follow a record that belong to it.
 func (r *Reader) trailing(rec *Record) (int64, error) {
 	o, p := r.header.order, rec.Payload
 	switch rec.Type {
 	case abi.RecordAuxtrace:
-		if len(p) < 8 {
-			return 0, &TruncatedError{Offset: rec.Offset, Reason: fmt.Sprintf("AUXTRACE record of %d bytes", len(p))}
+		if len(p) < auxtraceSize || len(p)%8 != 0 {
+			return 0, nil // none of perf's: before Linux 3.16 the number was others'
 		}
 		if n := int64(o.Uint64(p)); n >= 0 {
 			return n, nil
