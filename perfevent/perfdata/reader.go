@@ -43,6 +43,7 @@ type Reader struct {
 	described    map[uint64]string // names of EVENT_DESC by id
 	provisional  map[int]bool      // events named by nothing but their attribute
 	renamed      bool              // something has come that may name events
+	oldHeaders   bool              // see oldHeader
 	namings      int               // how often it has
 }
 

@@ -1,0 +1,53 @@
+package perfdata_test
+
+import (
+	"bytes"
+	"testing"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
+)
+
+// TestOldHeaders reads a pipe of ChromeOS's perf of 2012, whose features are records
+// of numbers that Linux 3.16 gave to others.
+func TestOldHeaders(t *testing.T) {
+	f := perfdata.Features{
+		Host:    abi.Host{Hostname: "h", OSRelease: "3.3.8", Arch: "ppc64", NUMA: []abi.NUMANode{{MemTotal: 7, CPUs: "0"}}},
+		Version: "3.3.0",
+		Cmdline: []string{"perf", "record"},
+		Events:  []abi.Event{{Name: "named", Attr: abi.Attr{Type: abi.TypeHardware}}},
+	}
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		whole, err := perftext.MustParse("event e type=hardware\nsample t=1 pid=7 user 0x1000\n").Assemble(perftext.Form{Order: o, Pipe: true, Nameless: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bytes.Clone(whole[:16])
+		set := f.Set()
+		for id := range set.All() {
+			body := f.Append(nil, id, o)
+			b = abi.Header{Type: 69 + abi.RecordType(id-perfdata.FeatureHostname), Size: uint16(abi.HeaderSize + len(body))}.AppendTo(b, o)
+			b = append(b, body...)
+		}
+		b = append(b, whole[16:]...)
+		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples := 0
+		for rec, err := range r.Records() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.Type == abi.RecordSample {
+				samples++
+			}
+		}
+		got := &r.Features
+		if samples != 1 || got.Hostname != "h" || got.OSRelease != "3.3.8" || got.Arch != "ppc64" || got.Version != "3.3.0" ||
+			len(got.Cmdline) != 2 || len(got.NUMA) != 1 || r.Events.Events[0].Name != "named" || len(r.BadFeatures) > 0 {
+			t.Errorf("%v: %d samples of %q, features %+v, bad %v", o, samples, r.Events.Events[0].Name, got, r.BadFeatures)
+		}
+	}
+}
