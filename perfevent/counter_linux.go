@@ -142,8 +142,10 @@ func (c *Counter) SetOutput(owner *Counter) error {
 }
 
 // SetFilter has the kernel drop what does not match, in the language of
-// Documentation/trace/events.rst, "Event filtering". The kernel answers a bad
-// filter with EINVAL and no more; tracefs.FS.CheckFilter knows why.
+// Documentation/trace/events.rst, "Event filtering". A bad filter is EINVAL and
+// no more; tracefs.FS.CheckFilter knows why. (Of parentheses and quotes without
+// a partner the kernel returns -1, -2 and -3, TOO_MANY_CLOSE and so on in
+// kernel/trace/trace_events_filter.c, which read as EPERM, ENOENT and ESRCH.)
 func (c *Counter) SetFilter(filter string) error {
 	b, err := unix.ByteSliceFromString(filter)
 	if err != nil {
@@ -151,10 +153,13 @@ func (c *Counter) SetFilter(filter string) error {
 	}
 	// The kernel copies the string during the call.
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(c.fd), unix.PERF_EVENT_IOC_SET_FILTER, uintptr(unsafe.Pointer(&b[0])))
-	if errno != 0 {
-		return c.wrap("filter", errno)
+	switch errno {
+	case 0:
+		return nil
+	case unix.EPERM, unix.ENOENT, unix.ESRCH:
+		errno = unix.EINVAL
 	}
-	return nil
+	return c.wrap("filter", errno)
 }
 
 // Count is what read(2) of a counter says.

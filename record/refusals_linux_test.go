@@ -34,10 +34,14 @@ func TestLiveRefusals(t *testing.T) {
 			t.Errorf("%s: %v; want %q in it", name, err, tt.want)
 		}
 	}
-	_, err := Open(t.Context(), Options{Specs: specs(t, "sched:sched_switch"), Target: all, Filter: "nofield == 1"})
-	var bad *tracefs.FilterError
-	if !errors.As(err, &bad) || bad.Filter != "nofield == 1" {
-		t.Errorf("%v is no FilterError of the user's own filter", err)
+	for _, filter := range []string{"nofield == 1", `prev_comm == "a`, "prev_pid == 1)", "(prev_pid == 1"} {
+		for _, to := range []Target{all, {PIDs: []int{os.Getpid()}}} {
+			_, err := Open(t.Context(), Options{Specs: specs(t, "sched:sched_switch"), Target: to, Filter: filter})
+			var bad *tracefs.FilterError
+			if !errors.As(err, &bad) || bad.Filter != filter {
+				t.Errorf("%v is no FilterError of the user's own filter %s", err, filter)
+			}
+		}
 	}
 }
 

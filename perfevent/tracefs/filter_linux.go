@@ -57,9 +57,11 @@ func (t *FS) CheckFilter(e Event, filter string) (err error) {
 	}()
 	file := filepath.Join(dir, "events", e.System, e.Name, "filter")
 	werr := os.WriteFile(file, []byte(filter), 0)
-	if !errors.Is(werr, unix.EINVAL) {
+	var failed *os.PathError
+	if !errors.As(werr, &failed) || failed.Op != "write" {
 		return werr
 	}
+	// EINVAL, or any of what perfevent.Counter.SetFilter says.
 	said, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read why filter %q on %s was refused: %w", filter, e, err)

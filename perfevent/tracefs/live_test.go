@@ -25,10 +25,21 @@ func TestLiveFilter(t *testing.T) {
 	if err := fs.CheckFilter(event, `prev_pid > 0 && COMM != "kprof-1" || common_flags & 24`); err != nil {
 		t.Error(err)
 	}
-	err = fs.CheckFilter(event, "prev_pid > 0 && nofield == 1")
-	var bad *tracefs.FilterError
-	if !errors.As(err, &bad) || bad.Reason != "Field not found" || bad.Offset < 16 || !errors.Is(err, os.ErrInvalid) {
-		t.Errorf("%#v", err)
+	for filter, want := range map[string]struct {
+		reason string
+		offset int // where it is at least
+	}{
+		"prev_pid > 0 && nofield == 1": {"Field not found", 16},
+		`prev_comm == "a`:              {"Missing matching quote", 13},
+		"prev_pid == 1)":               {"Too few '('", 13},
+		"((prev_pid == 1)":             {"Too many '('", 0},
+		"&& prev_pid == 1":             {"the kernel does not take it", -1},
+	} {
+		err := fs.CheckFilter(event, filter)
+		var bad *tracefs.FilterError
+		if !errors.As(err, &bad) || bad.Reason != want.reason || bad.Offset < want.offset || !errors.Is(err, os.ErrInvalid) {
+			t.Errorf("%s: %#v", filter, err)
+		}
 	}
 	after, err := os.ReadDir(filepath.Join(fs.Path(), "instances"))
 	if err != nil || len(after) != len(before) {
