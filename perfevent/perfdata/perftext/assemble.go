@@ -231,8 +231,10 @@ func (r *Recording) file(f Form, data []byte) []byte {
 // the table.
 func (r *Recording) features(off int, form Form) (b []byte, set perfdata.FeatureSet) {
 	o := form.Order
-	f := perfdata.Features{Host: abi.Host{Hostname: "host"}, BuildIDs: r.BuildIDs}
-	if !form.Nameless {
+	f := r.Features
+	f.Hostname = cmp.Or(f.Hostname, "host")
+	f.BuildIDs = append(f.BuildIDs, r.BuildIDs...)
+	if !form.Nameless && len(f.Events) == 0 {
 		f.Events = r.Events
 	}
 	set = f.Set()

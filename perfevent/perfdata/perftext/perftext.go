@@ -47,6 +47,7 @@ import (
 type Recording struct {
 	Events   []abi.Event
 	BuildIDs []perfdata.BuildID
+	Features perfdata.Features // of a file's header, besides Events and BuildIDs
 
 	attrSizes []int // 0: as abi writes it
 	records   []record
