@@ -165,6 +165,9 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if f.explain {
 		return explainNames(os.Stdout, r)
 	}
+	if note := otherComms(runs); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
 	if err := f.write(out, r, profiles); err != nil {
 		return err
 	}

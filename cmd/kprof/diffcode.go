@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/hex"
 	"maps"
 	"os"
@@ -11,7 +12,9 @@ import (
 	"kprof/convert/diff"
 	"kprof/convert/render"
 	"kprof/convert/stacks"
+	"kprof/perfevent/perfdata"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/kallsyms"
 )
 
 // kernelCode is the key of a kernel among the files that functions are in; those
@@ -22,7 +25,8 @@ const kernelCode = "[kernel]"
 const shownCode = 100
 
 // code returns what the builds themselves say of the functions that changed: the
-// sizes of their code, from the ELF files given by flags or found by build id.
+// sizes of their code, from the ELF files given by flags or found by build id, or
+// from the symbols of a kernel that was recorded.
 func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]render.DiffCode, error) {
 	limit := f.limit
 	if limit <= 0 {
@@ -37,12 +41,13 @@ func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]ren
 	if len(code) == 0 {
 		return nil, nil
 	}
-	w := wantedCode{names: &r.Options.Names, raw: map[string]string{}, in: map[string]map[string]bool{}}
+	w := wantedCode{names: &r.Options.Names, raw: map[string]string{}, in: map[string]map[string]bool{}, kernel: map[string]bool{}}
 	for side := range profiles {
 		for _, p := range profiles[side] {
 			w.add(p.set, code)
 		}
 	}
+	w.rename(profiles)
 	known := false
 	for side := range profiles {
 		found, err := f.codeOf(side, profiles[side], &w)
@@ -70,6 +75,8 @@ type wantedCode struct {
 	names *diff.Names
 	raw   map[string]string          // the names by which functions are matched, by those of linkers
 	in    map[string]map[string]bool // keys of the files that have a function, by name
+	// kernel are the names of functions that are known to be of a kernel or module.
+	kernel map[string]bool
 }
 
 // add finds the functions of a profile in it. A function of folded stacks may be
@@ -86,11 +93,47 @@ func (w *wantedCode) add(s *stacks.Set, code map[string]render.DiffCode) {
 			if fn.SystemName != "" {
 				w.raw[fn.SystemName] = name
 			}
+			if l.Kind == stacks.KindKernel {
+				w.kernel[name] = true
+			}
 			if w.in[name] == nil {
 				w.in[name] = map[string]bool{}
 			}
 			if l.Mapping >= 0 {
 				w.in[name][codeKey(&s.Mappings[l.Mapping])] = true
+			}
+		}
+	}
+}
+
+// rename has the functions of files that only one side has be looked for in those
+// that only the other has: programs may be built under different names.
+func (w *wantedCode) rename(profiles [2][]*profile) {
+	var has [2]map[string]bool
+	for side := range profiles {
+		has[side] = map[string]bool{}
+		for _, p := range profiles[side] {
+			for i := range p.set.Mappings {
+				has[side][codeKey(&p.set.Mappings[i])] = true
+			}
+		}
+	}
+	for side := range has {
+		maps.DeleteFunc(has[side], func(key string, _ bool) bool { return key == kernelCode })
+	}
+	both := func(key string) bool { return has[0][key] && has[1][key] }
+	for _, keys := range w.in {
+		for side := range has {
+			for key := range keys {
+				if !has[side][key] || both(key) {
+					continue
+				}
+				for other := range has[1-side] {
+					if !both(other) {
+						keys[other] = true
+					}
+				}
+				break
 			}
 		}
 	}
@@ -144,7 +187,77 @@ func (f *diffFlags) codeOf(side int, profiles []*profile, w *wantedCode) (map[st
 			}
 		}
 	}
+	if len(w.kernel) > 0 && !opened[kernelCode] {
+		w.list(f.kernelFunctions(side, profiles), found)
+	}
 	return found, nil
+}
+
+// kernelFunctions returns the functions of a side's kernel, from the file that a
+// flag names, else from what a recording brings along; nil if neither is there.
+func (f *diffFlags) kernelFunctions(side int, profiles []*profile) *kallsyms.Table {
+	path := f.sym.kallsyms
+	override(&path, f.kallsyms[side])
+	if path != "" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil // naming has told
+		}
+		defer file.Close()
+		t, _ := kallsyms.Parse(file)
+		return t
+	}
+	for _, p := range profiles {
+		if t := p.kernelFunctions(); t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// kernelFunctions returns the kernel's functions from the capsule of a recording
+// in a file, nil if there is none.
+func (p *profile) kernelFunctions() *kallsyms.Table {
+	st, err := os.Stat(p.source)
+	if p.events == nil || err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	file, err := os.Open(p.source)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	r, err := perfdata.NewReader(file)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	c, err := r.Capsule()
+	if err != nil || c == nil {
+		return nil
+	}
+	t, _ := kallsyms.Parse(bytes.NewReader(c.Kallsyms))
+	return t
+}
+
+// list adds what a kernel's symbols say of the functions in it: sizes reach up to
+// the next symbol.
+func (w *wantedCode) list(t *kallsyms.Table, found map[string]render.CodeOf) {
+	if t == nil {
+		return
+	}
+	for name := range w.kernel {
+		c := found[name]
+		c.Known, c.Padded = true, true
+		found[name] = c
+	}
+	for s := range t.Symbols {
+		name, _ := w.names.Fold(s.Name, false)
+		if c, ok := found[name]; ok && w.kernel[name] && s.End > s.Start {
+			c.Size += s.End - s.Start
+			found[name] = c
+		}
+	}
 }
 
 func (w *wantedCode) isIn(key string) bool {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"kprof/convert/diff"
@@ -40,19 +42,86 @@ func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string
 }
 
 // rootComms makes functions of the first frames of folded stacks, which are read
-// as comms, if all profiles are folded stacks: many do not start with a comm, and
-// then it is the same on both sides.
+// as comms, if all profiles are folded stacks: many do not start with a comm. Where
+// each profile is of one comm, but not all of the same, they are of a program that
+// was built under different names.
 func rootComms(profiles [2][]*profile) {
+	var comms []string
+	single := true
 	for _, p := range append(append([]*profile(nil), profiles[0]...), profiles[1]...) {
 		if p.events != nil || len(p.set.Mappings) > 0 || len(p.set.Events) != 1 || p.set.Events[0].Name != "samples" {
 			return
 		}
+		shares := commShares(p.set, 0, 0)
+		single = single && len(shares) == 1
+		comms = slices.AppendSeq(comms, maps.Keys(shares))
+	}
+	if slices.Sort(comms); single && len(slices.Compact(comms)) > 1 {
+		return
 	}
 	for side := range profiles {
 		for _, p := range profiles[side] {
 			p.set = commRooted(p.set)
 		}
 	}
+}
+
+// commShares returns the share of each comm in a column of an event; nil if the
+// profile does not know comms.
+func commShares(s *stacks.Set, event, column int) map[string]float64 {
+	total := float64(s.Totals(event)[column])
+	shares := map[string]float64{}
+	for i := range s.NumSamples() {
+		if x := s.Sample(i); x.Event == event {
+			comm, ok := s.Label(x.Labels, "comm")
+			if !ok {
+				return nil
+			}
+			shares[comm.Str] += float64(x.Values[column]) / total
+		}
+	}
+	return shares
+}
+
+// A comm that has at least muchMore of one side's total, and less than a tenth of
+// that of the other's, is told.
+const muchMore, muchLess = 0.03, 0.1
+
+// otherComms tells which programs only one side recorded, next to others that both
+// did: on a whole machine, what ran besides the load.
+func otherComms(runs [2][]diff.Run) string {
+	var shares [2]map[string]float64
+	for side := range runs {
+		shares[side] = map[string]float64{}
+		for i := range runs[side] {
+			r := &runs[side][i]
+			of := commShares(r.Set, r.Event, r.Column)
+			if of == nil {
+				return ""
+			}
+			for comm, share := range of {
+				shares[side][comm] += share / float64(len(runs[side]))
+			}
+		}
+	}
+	var others []string
+	common := ""
+	for side := range shares {
+		for _, comm := range slices.Sorted(maps.Keys(shares[side])) {
+			share := shares[side][comm]
+			switch other := shares[1-side][comm]; {
+			case share >= muchMore && other < muchLess*share:
+				others = append(others, fmt.Sprintf("%s (%.0f%% of %s)", comm, 100*share, sideNames[side]))
+			case share > 0 && other > 0 && (common == "" || share+other > shares[0][common]+shares[1][common]):
+				common = comm
+			}
+		}
+	}
+	if len(others) == 0 || shares[0][common]+shares[1][common] < muchMore {
+		return ""
+	}
+	return fmt.Sprintf("programs that only one side recorded make differences too: %s; --comm %s and the like compares what both ran",
+		strings.Join(others, ", "), common)
 }
 
 // commRooted returns folded stacks with their comms as outermost frames.

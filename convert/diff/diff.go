@@ -300,6 +300,18 @@ func (f *Function) verdict() Verdict {
 	return Less
 }
 
+// Changed is the difference that a verdict is about: that of self, if it is
+// significant, else that of cum.
+func (f *Function) Changed() *Difference {
+	if f.Self.Significant {
+		return &f.Self
+	}
+	return &f.Cum
+}
+
+// grew is the direction of what changed of a function.
+func (f *Function) grew() bool { return f.Changed().Diff > 0 }
+
 // sides describes the two groups.
 func (r *Result) sides(d *data) {
 	for side, s := range [...]*Side{&r.Base, &r.New} {

@@ -95,14 +95,6 @@ func (f *Function) onlyOn() (side int, ok bool) {
 	return 0, false
 }
 
-// grew is the direction of what changed of a function.
-func (f *Function) grew() bool {
-	if f.Self.Significant {
-		return f.Self.Diff > 0
-	}
-	return f.Cum.Diff > 0
-}
-
 // eachHost calls yield with each suspect and a caller that it may be inlined into
 // on the other side: the nearest that is there. Between them are functions that
 // are not there either.

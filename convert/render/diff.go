@@ -32,6 +32,8 @@ type DiffCode struct{ Base, New CodeOf }
 type CodeOf struct {
 	Size  uint64 // in bytes, of all its parts; 0 if it has no code of its own
 	Known bool   // whether the build was at hand
+	// Padded tells that only symbols were at hand: Size reaches up to the next one.
+	Padded bool
 	// Searched tells that the build's debug information was looked into, Inlined
 	// that it knows the function although that has no code of its own.
 	Searched, Inlined bool
@@ -41,6 +43,8 @@ func (c CodeOf) String() string {
 	switch {
 	case !c.Known:
 		return "not known"
+	case c.Size > 0 && c.Padded:
+		return fmt.Sprintf("up to %d bytes", c.Size)
 	case c.Size > 0:
 		return fmt.Sprintf("%d bytes", c.Size)
 	case c.Inlined:
@@ -55,11 +59,16 @@ func (c CodeOf) String() string {
 func (c DiffCode) String() string {
 	text := c.Base.String() + " → " + c.New.String()
 	absent := func(c CodeOf) bool { return c.Searched && c.Size == 0 && !c.Inlined }
+	unlisted := func(c CodeOf) bool { return c.Known && c.Size == 0 && !c.Inlined }
 	switch {
 	case absent(c.Base) && c.New.Size > 0:
 		return text + " (added)"
 	case c.Base.Size > 0 && absent(c.New):
 		return text + " (removed)"
+	case unlisted(c.Base) && c.New.Size > 0:
+		return text + " (added, or inlined before)"
+	case c.Base.Size > 0 && unlisted(c.New):
+		return text + " (removed, or inlined now)"
 	case c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size:
 		return fmt.Sprintf("%s (%+d)", text, int64(c.New.Size)-int64(c.Base.Size))
 	}

@@ -73,6 +73,7 @@ func TestDiffTable(t *testing.T) {
 	for _, want := range []string{
 		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
 		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
+		"2 functions changed: more f|g +20.00%; less h -20.00%.\n",
 		"Noise: 4 functions",
 		"Matched by names without what differs between builds: 1 functions, such as h (base h.isra.0, new h); --explain-names",
 	} {
@@ -132,6 +133,42 @@ func TestDiffNothing(t *testing.T) {
 		}
 		if !strings.Contains(strings.ToLower(b.String()), "nothing changed") || strings.Contains(b.String(), "more ") && name == "markdown" && strings.Contains(b.String(), "| more |") {
 			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+// TestDiffSummary tells first what only one side has, and names no more than three.
+func TestDiffSummary(t *testing.T) {
+	for _, test := range []struct{ base, new, want string }{
+		{"main;a 9000\nmain;old 1000\n", "main;a 9000\nmain;b 1000\n",
+			"2 functions changed: only in new `b` +10.00%; only in base `old` -10.00%"},
+		// Of 12,500 added has 2,500, main 7,500 and a itself 5,000.
+		{"main;a 5000\nrest;x 5000\n", "main;a 5000\nmain;a;added 2500\nrest;x 5000\n",
+			"5 functions changed: only in new `added` +20.00%; more `main` +10.00%; less `a` -10.00%, `x` -10.00%, `rest` -10.00%"},
+		{"main;a 9000\nmain;b 1000\n", "main;a 9000\nmain;b 1000\nmain;c 1000\nmain;d 1000\nmain;e 1000\nmain;f 1000\n",
+			"6 functions changed: only in new `c` +7.14%, `d` +7.14%, `e` +7.14% and 1 more; less `a` -25.71%, `b` -2.86%"},
+	} {
+		r := compareFolded(t, test.base, test.new)
+		text := diffText{r}
+		changed, _ := text.changed()
+		if got := text.summary(changed, codeSpan); got != test.want {
+			t.Errorf("%q\nwant %q", got, test.want)
+		}
+	}
+}
+
+// TestDiffCode is worded as what is known of it.
+func TestDiffCode(t *testing.T) {
+	none, listed := CodeOf{Known: true}, CodeOf{Known: true, Padded: true, Size: 96}
+	for want, code := range map[string]DiffCode{
+		"none of its own → up to 96 bytes (added, or inlined before)": {none, listed},
+		"up to 96 bytes → none of its own (removed, or inlined now)":  {listed, none},
+		"up to 96 bytes → 80 bytes (-16)":                             {listed, CodeOf{Known: true, Size: 80}},
+		"inlined → 80 bytes":                                          {CodeOf{Known: true, Searched: true, Inlined: true}, CodeOf{Known: true, Size: 80}},
+		"not known → up to 96 bytes":                                  {CodeOf{}, listed},
+	} {
+		if got := code.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

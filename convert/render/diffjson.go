@@ -76,6 +76,7 @@ type diffCodeSize struct {
 
 type diffCodeOf struct {
 	Size     uint64 `json:"size"`
+	Padded   bool   `json:"size_up_to_next_symbol,omitempty"`
 	Searched bool   `json:"searched_debug_info"`
 	Inlined  bool   `json:"inlined"`
 }
@@ -151,5 +152,5 @@ func jsonCode(c CodeOf) *diffCodeOf {
 	if !c.Known {
 		return nil
 	}
-	return &diffCodeOf{c.Size, c.Searched, c.Inlined}
+	return &diffCodeOf{c.Size, c.Padded, c.Searched, c.Inlined}
 }

@@ -57,13 +57,10 @@ func (m *diffMarkdown) linef(format string, args ...any) {
 }
 
 func (m *diffMarkdown) verdict(changed []diff.Function) string {
-	switch len(changed) {
-	case 0:
+	if len(changed) == 0 {
 		return "nothing changed"
-	case 1:
-		return "1 function changed"
 	}
-	return fmt.Sprintf("%d functions changed", len(changed))
+	return m.summary(changed, codeSpan)
 }
 
 func (m *diffMarkdown) table(fns []diff.Function) {

@@ -18,6 +18,8 @@ func DiffTable(w io.Writer, r *diff.Result, o DiffOptions) error {
 	if len(changed) == 0 {
 		t.line("", nothing)
 	} else {
+		t.text("", t.summary(changed, printable)+".")
+		t.line("", "")
 		shown := t.functions(changed, o.Limit)
 		t.paths(shown)
 	}

@@ -1,0 +1,59 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"kprof/convert/diff"
+)
+
+// summaryWords say what became of functions, in the order of a summary: what is
+// on one side only comes first, since a build that has it explains the rest.
+var summaryWords = []struct {
+	verdict diff.Verdict
+	words   string
+}{
+	{diff.New, "only in new"},
+	{diff.Gone, "only in base"},
+	{diff.More, "more"},
+	{diff.Less, "less"},
+	{diff.Moved, "moved"},
+}
+
+// shownInSummary is how many functions of a verdict are named.
+const shownInSummary = 3
+
+// summary says in a line how many functions changed, and names those that changed
+// most; name writes one.
+func (t diffText) summary(changed []diff.Function, name func(string) string) string {
+	var parts []string
+	for _, s := range summaryWords {
+		var fns []*diff.Function
+		for i := range changed {
+			if changed[i].Verdict == s.verdict {
+				fns = append(fns, &changed[i])
+			}
+		}
+		if len(fns) == 0 {
+			continue
+		}
+		var names []string
+		for _, f := range fns[:min(len(fns), shownInSummary)] {
+			text := name(f.Name)
+			if s.verdict != diff.Moved {
+				text += " " + t.change(f.Changed().Diff)
+			}
+			names = append(names, text)
+		}
+		text := s.words + " " + strings.Join(names, ", ")
+		if n := len(fns) - len(names); n > 0 {
+			text += fmt.Sprintf(" and %d more", n)
+		}
+		parts = append(parts, text)
+	}
+	functions := "functions"
+	if len(changed) == 1 {
+		functions = "function"
+	}
+	return fmt.Sprintf("%d %s changed: %s", len(changed), functions, strings.Join(parts, "; "))
+}
