@@ -117,6 +117,9 @@ func dump(set *stacks.Set, st Stats, err error) string {
 		if e.Samples != e.Taken {
 			rows = append(rows, fmt.Sprintf("%s: %d of %d samples", e.Name, e.Taken, e.Samples))
 		}
+		if e.Lost != 0 {
+			rows = append(rows, fmt.Sprintf("%s: %d lost samples", e.Name, e.Lost))
+		}
 	}
 	for _, c := range []struct {
 		n    uint64

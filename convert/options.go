@@ -77,6 +77,7 @@ type EventSamples struct {
 	Samples uint64 // in the recording
 	Taken   uint64 // of those, the ones Options select
 	Period  uint64 // sum over Taken
+	Lost    uint64 // told by LOST_SAMPLES
 }
 
 func (s *Stats) total() (n uint64) {

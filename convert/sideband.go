@@ -15,7 +15,7 @@ type sideband struct {
 	counts  [int(abi.RecordSchedstatDomain) + 1]uint64
 	others  map[abi.RecordType]uint64
 	lost    uint64
-	lostSmp uint64
+	lostSmp []uint64 // samples that LOST_SAMPLES tell of, by index of event
 	bad     uint64
 }
 
@@ -52,15 +52,16 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 		f, _ := e.Layout.DecodeTrailer(payload)
 		t = f.Time
 	}
-	if err := sb.add(&e.Layout, h, payload, t); err != nil {
+	if err := sb.add(e, h, payload, t); err != nil {
 		sb.bad++
 		return 0
 	}
 	return t
 }
 
-// add adds what a record says at time t.
-func (sb *sideband) add(l *abi.Layout, h abi.Header, payload []byte, t uint64) error {
+// add adds what a record of an event says at time t.
+func (sb *sideband) add(e *perfdata.Event, h abi.Header, payload []byte, t uint64) error {
+	l := &e.Layout
 	switch h.Type {
 	case abi.RecordMmap, abi.RecordMmap2:
 		m, err := l.DecodeMmap(h, payload)
@@ -100,7 +101,10 @@ func (sb *sideband) add(l *abi.Layout, h abi.Header, payload []byte, t uint64) e
 		if h.Type == abi.RecordLost {
 			sb.lost += n.Count
 		} else {
-			sb.lostSmp += n.Count
+			for len(sb.lostSmp) <= e.Index {
+				sb.lostSmp = append(sb.lostSmp, 0)
+			}
+			sb.lostSmp[e.Index] += n.Count
 		}
 	}
 	return nil
@@ -135,7 +139,6 @@ func stats(sb *sideband, w *worker) Stats {
 	s := Stats{
 		Records:      map[abi.RecordType]uint64{},
 		Lost:         sb.lost,
-		LostSamples:  sb.lostSmp,
 		Throttled:    sb.counts[abi.RecordThrottle],
 		UnknownEvent: w.stats.unknownEvent,
 		BadSamples:   w.stats.bad,
@@ -161,9 +164,12 @@ func stats(sb *sideband, w *worker) Stats {
 	}
 	w.grow(len(w.events.Events) - 1)
 	for i, e := range w.events.Events {
-		s.Samples = append(s.Samples, EventSamples{
-			Name: e.Name, Samples: w.stats.samples[i], Taken: w.stats.taken[i], Period: w.stats.period[i],
-		})
+		es := EventSamples{Name: e.Name, Samples: w.stats.samples[i], Taken: w.stats.taken[i], Period: w.stats.period[i]}
+		if i < len(sb.lostSmp) {
+			es.Lost = sb.lostSmp[i]
+			s.LostSamples += es.Lost
+		}
+		s.Samples = append(s.Samples, es)
 	}
 	return s
 }

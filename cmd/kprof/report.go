@@ -160,11 +160,22 @@ func writeStats(w io.Writer, p *profile) error {
 		}
 	}
 	for _, e := range p.stats.Samples {
-		if e.Samples == 0 {
+		if e.Samples+e.Lost == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s stats:\n%16s events: %10d\n", e.Name, "SAMPLE", e.Samples); err != nil {
+		if _, err := fmt.Fprintf(w, "%s stats:\n", e.Name); err != nil {
 			return err
+		}
+		for _, c := range []struct {
+			what string
+			n    uint64
+		}{{"SAMPLE", e.Samples}, {"LOST_SAMPLES", e.Lost}} {
+			if c.n == 0 {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%16s events: %10d\n", c.what, c.n); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
