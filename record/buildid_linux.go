@@ -21,5 +21,8 @@ func BuildID(m *abi.Mmap) []byte {
 	case m.Ino == 0 || !strings.HasPrefix(m.File, "/"):
 		return nil
 	}
-	return readBuildID(int(m.PID), &mapping{addr: m.Addr, len: m.Len, name: []byte(strings.TrimSuffix(m.File, " (deleted)"))})
+	return readBuildID(int(m.PID), &mapping{
+		addr: m.Addr, len: m.Len, file: fileID{m.Maj, m.Min, m.Ino},
+		name: []byte(strings.TrimSuffix(m.File, " (deleted)")),
+	})
 }

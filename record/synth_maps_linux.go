@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -151,11 +152,33 @@ func readBuildID(pid int, m *mapping) []byte {
 		if err != nil {
 			continue
 		}
-		id := elfBuildID(f)
+		mapped := isMapped(f, m)
+		var id []byte
+		if mapped {
+			id = elfBuildID(f)
+		}
 		f.Close()
-		return id
+		if mapped {
+			return id
+		}
 	}
 	return nil
+}
+
+// isMapped reports whether f is the file of m: by now the process may have
+// another one at the address, and its name may have gone to a newer one. Where
+// stat has other devices than maps have, as on overlayfs and btrfs, inodes cannot
+// be compared and the name has to do, which the process's own root may shorten.
+func isMapped(f *os.File, m *mapping) bool {
+	var st unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &st) != nil {
+		return false
+	}
+	if unix.Major(st.Dev) == m.file.maj && unix.Minor(st.Dev) == m.file.min {
+		return st.Ino == m.file.ino
+	}
+	target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	return err == nil && strings.HasSuffix(strings.TrimSuffix(target, " (deleted)"), string(m.name))
 }
 
 // maxNotes bounds what is read of a file's notes, as the kernel does (a page,
