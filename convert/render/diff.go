@@ -69,7 +69,7 @@ func (c DiffCode) String() string {
 		return text + " (added, or inlined before)"
 	case c.Base.Size > 0 && unlisted(c.New):
 		return text + " (removed, or inlined now)"
-	case c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size:
+	case c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size && c.Base.Padded == c.New.Padded:
 		return fmt.Sprintf("%s (%+d)", text, int64(c.New.Size)-int64(c.Base.Size))
 	}
 	return text

@@ -163,7 +163,8 @@ func TestDiffCode(t *testing.T) {
 	for want, code := range map[string]DiffCode{
 		"none of its own → up to 96 bytes (added, or inlined before)": {none, listed},
 		"up to 96 bytes → none of its own (removed, or inlined now)":  {listed, none},
-		"up to 96 bytes → 80 bytes (-16)":                             {listed, CodeOf{Known: true, Size: 80}},
+		"up to 96 bytes → 80 bytes":                                   {listed, CodeOf{Known: true, Size: 80}},
+		"96 bytes → 80 bytes (-16)":                                   {CodeOf{Known: true, Size: 96}, CodeOf{Known: true, Size: 80}},
 		"inlined → 80 bytes":                                          {CodeOf{Known: true, Searched: true, Inlined: true}, CodeOf{Known: true, Size: 80}},
 		"not known → up to 96 bytes":                                  {CodeOf{}, listed},
 	} {
