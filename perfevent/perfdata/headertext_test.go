@@ -176,3 +176,29 @@ func TestHeaderSwapped(t *testing.T) {
 		})
 	}
 }
+
+// TestHeaderOf32Bit: a 32-bit perf writes the set of features in words of 32 bits,
+// and in big-endian order the halves of each 64 then are the other way round.
+func TestHeaderOf32Bit(t *testing.T) {
+	livetest.Require(t, livetest.Perf)
+	rec := perftext.MustParse("event cycles type=hardware\nbuildid id=0123456789abcdef0123456789abcdef01234567 file=/bin/a\nthrottle t=1\n")
+	rec.Features.Host = abi.Host{
+		Hostname: "h", OSRelease: "3.16.0", Arch: "ppc", CPUDesc: "e500v2", TotalMem: 1024,
+		CPUs: abi.CPUCount{Available: 2, Online: 2}, PMUs: []abi.PMU{{Type: 1, Name: "software"}},
+		Hybrid: []abi.HybridPMU{{PMU: "a", CPUs: "0"}}, // feature 30, near the end of the first word
+	}
+	rec.Features.Cmdline = []string{"perf", "record"}
+	b, err := rec.Assemble(perftext.Form{Order: abi.BigEndian, AttrSize: abi.AttrSizeVer7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 72; at < 104; at += 8 {
+		w := b[at : at+8]
+		copy(w, append(slices.Clone(w[4:]), w[:4]...))
+	}
+	file := filepath.Join(t.TempDir(), "perf.data")
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	compareHeader(t, file)
+}
