@@ -7,6 +7,7 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
 
@@ -52,6 +53,37 @@ func TestScriptNames(t *testing.T) {
 	for _, f := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
 		f.Nameless = true
 		t.Run(f.String(), func(t *testing.T) {
+			if !compareForm(t, rec, f) {
+				t.Error("perf cannot read it")
+			}
+		})
+	}
+}
+
+// TestScriptTracepoints compares the names of tracepoints that only the tracing
+// data name, in both byte orders.
+func TestScriptTracepoints(t *testing.T) {
+	livetest.Require(t, livetest.Perf)
+	const field = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+	rec := perftext.MustParse(`
+event e type=tracepoint config=315 ids=1
+event e type=tracepoint config=17 ids=2
+sample t=1 id=1 pid=7 user 0x1000
+sample t=2 id=2 pid=7 user 0x1000
+`)
+	for _, f := range []perftext.Form{{}, {Order: abi.BigEndian}} {
+		f.Nameless = true
+		t.Run(f.String(), func(t *testing.T) {
+			td := perfdata.TracingData{
+				Version: "0.6", Order: f.Order, LongSize: 8, PageSize: 4096,
+				HeaderPage:  "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n",
+				HeaderEvent: "# compressed entry header\n",
+				Tracepoints: []perfdata.Tracepoint{
+					{System: "irq", Format: "name: irq_entry\nID: 17\nformat:\n" + field + "\nprint fmt: \"%d\", REC->pid\n"},
+					{System: "sched", Format: "name: sched_switch\nID: 315\nformat:\n" + field + "\nprint fmt: \"%d\", REC->pid\n"},
+				},
+			}
+			rec.Features.TracingData = td.AppendTo(nil)
 			if !compareForm(t, rec, f) {
 				t.Error("perf cannot read it")
 			}
