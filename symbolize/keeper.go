@@ -188,7 +188,11 @@ func (k *Keeper) keep(f *keptFile, m *Map) {
 func (k *Keeper) openMapped(m *Map) (*os.File, error) {
 	if p, ok := mapFile(Mapping{PID: m.PID, Start: m.Start, Limit: m.Limit, Path: m.Path}); ok {
 		if f, _, err := regular.Open(p.root, p.path); err == nil {
-			return f, nil
+			// The process may have mapped another file there meanwhile.
+			if opened, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err == nil && strings.TrimSuffix(opened, " (deleted)") == m.Path {
+				return f, nil
+			}
+			f.Close()
 		}
 	}
 	if !m.Deleted {
