@@ -74,12 +74,18 @@ func (c *supervised) supervise() {
 // result turns the outcome of the recording and that of the command into one:
 // a failed recording counts first, then the command's exit code.
 func (c *supervised) result(failed error) error {
+	if !c.started || c.startErr != nil {
+		_ = c.Release()
+		if code, err := c.Wait(); err == nil && code > 128 {
+			messagef("%v before the command was started", unix.Signal(code-128))
+			return exitError{code}
+		}
+	}
 	switch {
 	case c.startErr != nil:
 		messagef("%v", c.startErr)
 		return exitError{record.ExitCode(c.startErr)}
 	case !c.started:
-		_ = c.Release()
 		return failed
 	}
 	<-c.done
