@@ -170,9 +170,7 @@ func (l *Layout) decodeRest(c *cursor, s *Sample) {
 		}
 	}
 	if t&SampleRegsUser != 0 {
-		if s.UserABI = c.uint64(); s.UserABI != 0 {
-			s.UserRegs = c.uint64s(s.UserRegs, uint64(l.userRegs))
-		}
+		s.UserABI, s.UserRegs = c.regs(s.UserRegs, l.userRegs)
 	}
 	if t&SampleStackUser != 0 {
 		if n := c.uint64(); n != 0 {
@@ -190,9 +188,7 @@ func (l *Layout) decodeRest(c *cursor, s *Sample) {
 		s.Transaction = c.uint64()
 	}
 	if t&SampleRegsIntr != 0 {
-		if s.IntrABI = c.uint64(); s.IntrABI != 0 {
-			s.IntrRegs = c.uint64s(s.IntrRegs, uint64(l.intrRegs))
-		}
+		s.IntrABI, s.IntrRegs = c.regs(s.IntrRegs, l.intrRegs)
 	}
 	if t&SamplePhysAddr != 0 {
 		s.PhysAddr = c.uint64()
@@ -209,6 +205,26 @@ func (l *Layout) decodeRest(c *cursor, s *Sample) {
 	if t&SampleAux != 0 {
 		s.Aux = c.bytes(c.uint64())
 	}
+}
+
+// regsABISIMD is PERF_SAMPLE_REGS_ABI_SIMD, which came after Linux 7.0: vector and
+// predicate registers follow the others.
+const regsABISIMD = 1 << 2
+
+// regs reads a dump of n registers, appends them to dst and passes over the vectors
+// behind them: u16 number of vectors, u16 words in each, the same of predicates, and
+// the words.
+func (c *cursor) regs(dst []uint64, n int) (abi uint64, regs []uint64) {
+	if abi = c.uint64(); abi == 0 {
+		return 0, dst
+	}
+	regs = c.uint64s(dst, uint64(n))
+	if abi&regsABISIMD != 0 {
+		vectors, words := uint64(c.uint16()), uint64(c.uint16())
+		predicates, more := uint64(c.uint16()), uint64(c.uint16())
+		c.skipWords(vectors*words + predicates*more)
+	}
+	return abi, regs
 }
 
 // cursor reads fields one after the other. Past the end it reads zeros and

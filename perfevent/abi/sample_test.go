@@ -263,3 +263,39 @@ func TestLeakedBuildIDMark(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeSampleVectors: behind a dump of registers may lie vectors and predicates,
+// which nobody asks for; what follows is found.
+func TestDecodeSampleVectors(t *testing.T) {
+	a := abi.Attr{SampleType: abi.SampleIP | abi.SampleRegsUser | abi.SampleWeight | abi.SampleRegsIntr | abi.SampleCgroup, SampleRegsUser: 3, SampleRegsIntr: 1}
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		var b []byte
+		words := func(vs ...uint64) {
+			for _, v := range vs {
+				b = o.AppendUint64(b, v)
+			}
+		}
+		halves := func(vs ...uint16) {
+			for _, v := range vs {
+				b = o.AppendUint16(b, v)
+			}
+		}
+		words(0x1000, 4|2, 0x31, 0x32)
+		halves(2, 4, 1, 1) // two vectors of 256 bits and a predicate
+		words(1, 2, 3, 4, 5, 6, 7, 8, 9)
+		words(77, 4|2, 0x99)
+		halves(0, 8, 0, 0)
+		words(88)
+		var s abi.Sample
+		l := abi.NewLayout(&a, o)
+		if err := l.DecodeSample(&s, 0, b); err != nil {
+			t.Fatal(err)
+		}
+		if s.Weight != 77 || s.Cgroup != 88 || len(s.UserRegs) != 2 || s.UserRegs[1] != 0x32 || len(s.IntrRegs) != 1 || s.IntrRegs[0] != 0x99 {
+			t.Errorf("%v: %+v", o, s)
+		}
+		if err := l.DecodeSample(&s, 0, b[:100]); err == nil {
+			t.Errorf("%v: a cut vector is no error", o)
+		}
+	}
+}
