@@ -207,7 +207,7 @@ func (l *Layout) decodeRest(c *cursor, s *Sample) {
 	}
 }
 
-// regsABISIMD is PERF_SAMPLE_REGS_ABI_SIMD, which came after Linux 7.0: vector and
+// regsABISIMD is PERF_SAMPLE_REGS_ABI_SIMD, proposed for Linux after 7.0: vector and
 // predicate registers follow the others.
 const regsABISIMD = 1 << 2
 
