@@ -128,13 +128,15 @@ func (d *data) mean(side int) (mean float64) {
 	return mean / float64(len(d.series[side]))
 }
 
-// pooled is the selected cost of all runs together.
+// pooled is the selected cost of all runs together, each as many samples as it is
+// worth: their values may have different units.
 func (d *data) pooled() float64 {
 	var value, denominator float64
 	for side := range d.series {
 		for i, v := range d.series[side] {
-			value += v
-			denominator += d.denominators[side][i]
+			weight := d.costs[side][i].weight
+			value += v / weight
+			denominator += d.denominators[side][i] / weight
 		}
 	}
 	return value / denominator

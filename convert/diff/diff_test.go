@@ -329,6 +329,7 @@ func TestIncomparable(t *testing.T) {
 		{name: "duration", per: PerSecond, new: change(func(r *Run) { r.Set.DurationNanos = 0 }), want: "other: it does not tell how long it took"},
 		{name: "ops", per: PerOps, new: change(func(r *Run) {}), want: "base: the number of operations must be given"},
 		{name: "empty", new: profile(t, "other", ""), want: "other: the profile is empty"},
+		{name: "negative", new: profile(t, "other", "a;f 4000\na;g -10"), want: "other: it has negative values: it is the difference of profiles, not one"},
 		{name: "zeros", new: profile(t, "other", "a 0"), want: "other: event cpu-clock has no samples to compare"},
 		{name: "no symbols", new: change(func(r *Run) {
 			s := stacks.New(r.Set.Events...)

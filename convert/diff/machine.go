@@ -78,6 +78,8 @@ func valid(r *Run, per Per) error {
 		return fmt.Errorf("no column %d of event %s", r.Column, r.Set.Events[r.Event].Name)
 	case r.Set.NumSamples() == 0:
 		return errors.New("the profile is empty: it has no samples")
+	case negative(r):
+		return errors.New("it has negative values: it is the difference of profiles, not one")
 	case per == PerSecond && r.Set.DurationNanos <= 0:
 		return errors.New("it does not tell how long it took: compare shares, or use --per=ops")
 	case per == PerOps && !(r.Ops > 0):
@@ -86,6 +88,15 @@ func valid(r *Run, per Per) error {
 		return errors.New("it has no samples of the event to divide by")
 	}
 	return nil
+}
+
+func negative(r *Run) bool {
+	for i := range r.Set.NumSamples() {
+		if x := r.Set.Sample(i); x.Event == r.Event && x.Values[r.Column] < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // against compares a run with the first one.

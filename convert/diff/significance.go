@@ -99,13 +99,14 @@ func (blocksModel) method() string {
 
 func (blocksModel) variance(d *data) (variance, freedom float64) {
 	d1, d2 := d.denominators[0][0], d.denominators[1][0]
+	w1, w2 := d.costs[0][0].weight, d.costs[1][0].weight
 	floor := d.chance(0) + d.chance(1)
 	for n := maxBlocks; n >= minBlocks; n /= 2 {
 		s1, s2 := d.scatter(0, n), d.scatter(1, n)
 		v1, v2 := s1/(d1*d1), s2/(d2*d2)
-		// If nothing has changed, both runs scatter alike, whatever the chance of
-		// a short one to show it.
-		alike := (s1 + s2) / (d1 + d2) * (1/d1 + 1/d2)
+		// If nothing has changed, samples of both runs scatter alike, whatever the
+		// chance of a short one to show it.
+		alike := (s1/(w1*w1) + s2/(w2*w2)) / (d1/w1 + d2/w2) * (w1/d1 + w2/d2)
 		if v := max(v1+v2, alike, floor); v > variance {
 			// Welch and Satterthwaite.
 			variance, freedom = v, float64(n-1)

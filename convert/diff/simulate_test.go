@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -152,6 +153,47 @@ func TestEqualProfiles(t *testing.T) {
 				t.Errorf("%d of %d equal pairs are said to differ", wrong, pairs)
 			}
 		})
+	}
+}
+
+// inNanoseconds is a run with its samples as so many nanoseconds each.
+func inNanoseconds(r Run, period int64) Run {
+	vt := stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{vt}})
+	s.Period, s.PeriodType, s.DurationNanos = period, vt, r.Set.DurationNanos
+	for loc := range r.Set.Locations {
+		frame(s, r.Set.Functions[r.Set.Lines(uint32(loc))[0].Function].Name)
+	}
+	for i := range r.Set.NumSamples() {
+		x := r.Set.Sample(i)
+		s.Add(0, s.Intern(r.Set.Stack(x.Stack)), 0, period*x.Values[0])
+	}
+	for _, m := range r.Set.Moments {
+		s.AddMoment(stacks.Moment{Time: m.Time, Sample: m.Sample, Value: period * m.Value})
+	}
+	return Run{Name: r.Name, Set: s}
+}
+
+// TestUnits: shares, and how uncertain they are, do not depend on whether a side
+// counts samples or time.
+func TestUnits(t *testing.T) {
+	for _, times := range []bool{true, false} {
+		l := load{functions: 30, samples: 5000, times: times, burst: 4}
+		base, new := l.run("base", 1), l.run("new", 2)
+		want, err := Compare([]Run{base}, []Run{new}, Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Compare([]Run{inNanoseconds(base, 1e6)}, []Run{new}, Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Functions {
+			w, g := want.Functions[i].Self, got.Functions[i].Self
+			if want.Functions[i].Name != got.Functions[i].Name || math.Abs(w.Diff-g.Diff) > 1e-9 || math.Abs(w.High-g.High) > 1e-6*w.High || math.Abs(w.P-g.P) > 1e-6 {
+				t.Fatalf("times %v: %s %+v, with time %s %+v", times, want.Functions[i].Name, w, got.Functions[i].Name, g)
+			}
+		}
 	}
 }
 
