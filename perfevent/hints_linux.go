@@ -81,7 +81,10 @@ func hintPermission(e *Event, w Where) string {
 	case e.Attr.Flags&abi.FlagExcludeKernel != 0:
 		limit = 2
 	}
-	hint := fmt.Sprintf("needs CAP_PERFMON, or kernel.perf_event_paranoid at most %d (now %s)", limit, paranoid)
+	if now, err := strconv.Atoi(paranoid); err == nil && now <= limit && w.Cgroup == nil && w.PID > 0 {
+		return "the task is another user's, or may not be traced: needs CAP_PERFMON, which root has"
+	}
+	hint := fmt.Sprintf("needs CAP_PERFMON, or kernel.perf_event_paranoid at most %d (now %s): run as root, or sysctl kernel.perf_event_paranoid=%[1]d", limit, paranoid)
 	if limit == 1 {
 		hint += "; with :u it needs neither"
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
@@ -269,6 +270,7 @@ func TestLiveUnprivileged(t *testing.T) {
 		"CAP_PERFMON, or kernel.perf_event_paranoid at most 0":  resolveOne(t, "cpu-clock", Sampling{}),
 		"CAP_PERFMON, or kernel.perf_event_paranoid at most -1": resolveOne(t, "sched:sched_switch", Sampling{}),
 	}
+	user := resolveOne(t, "cpu-clock:u", Sampling{})
 	asNobody(t, func() {
 		for want, e := range events {
 			c, err := Open(&e, all)
@@ -279,6 +281,17 @@ func TestLiveUnprivileged(t *testing.T) {
 			if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v; want %q in it", e.Name, err, want)
 			}
+		}
+		// Where the sysctl is no hindrance, it is the owner of the task.
+		if paranoid, err := strconv.Atoi(sysctl("perf_event_paranoid")); err != nil || paranoid > 2 {
+			return
+		}
+		const want = "the task is another user's"
+		if c, err := Open(&user, Where{PID: 1}); err == nil {
+			c.Close()
+			t.Errorf("%s of process 1: no error", user.Name)
+		} else if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s of process 1: %v; want %q in it", user.Name, err, want)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/tracefs"
 )
@@ -41,6 +42,17 @@ func TestLiveRefusals(t *testing.T) {
 			if !errors.As(err, &bad) || bad.Filter != filter {
 				t.Errorf("%v is no FilterError of the user's own filter %s", err, filter)
 			}
+		}
+	}
+}
+
+// TestLiveUserOnly asks for no right to see the kernel when no event samples it.
+func TestLiveUserOnly(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	for events, want := range map[string]bool{"cpu-clock:u,page-faults:u": true, "cpu-clock:u,page-faults": false} {
+		all := open(t, Options{Specs: specs(t, events), Target: Target{PIDs: []int{os.Getpid()}}}).Events()
+		if got := all[len(all)-1].Attr.Flags&abi.FlagExcludeKernel != 0; got != want {
+			t.Errorf("%s: the side-band leaves the kernel out: %v, want %v", events, got, want)
 		}
 	}
 }

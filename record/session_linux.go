@@ -112,6 +112,11 @@ func (s *Session) resolve() error {
 		}
 	}
 	s.sideband = &event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks()), filtered: true}
+	if !slices.ContainsFunc(s.events, func(e *event) bool { return e.Attr.Flags&abi.FlagExcludeKernel == 0 }) {
+		// What needs no right to see the kernel asks for none. Side-band records
+		// come nevertheless.
+		s.sideband.Attr.Flags |= abi.FlagExcludeKernel | abi.FlagExcludeHV
+	}
 	return s.planFilters()
 }
 
