@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -105,7 +107,42 @@ func (k *symbolWatch) end() (*perfdata.Capsule, error) {
 	return &perfdata.Capsule{Kallsyms: k.history.kallsyms(), Modules: k.history.now.Modules}, nil
 }
 
-const procModules = "/proc/modules"
+const (
+	procModules = "/proc/modules"
+
+	kernelHidden       = "/proc/kallsyms shows no addresses, so kernel frames stay without names"
+	kernelHiddenRemedy = "needs CAP_SYSLOG with kptr_restrict at most 1, or kptr_restrict 0 with perf_event_paranoid at most 1"
+)
+
+// tellHidden says when events sample the kernel whose addresses are hidden.
+func tellHidden(events []abi.Event) {
+	samplesKernel := func(e abi.Event) bool {
+		return e.Attr.Flags&(abi.FlagExcludeKernel|abi.FlagTask) == 0 // FlagTask: the side-band
+	}
+	if !slices.ContainsFunc(events, samplesKernel) {
+		return
+	}
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return // without CONFIG_KALLSYMS there is nothing to be had
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if addr, isFunction := functionLine(lines.Bytes()); isFunction {
+			if len(bytes.Trim(addr, "0")) == 0 {
+				messagef("%s; it %s", kernelHidden, kernelHiddenRemedy)
+			}
+			return
+		}
+	}
+}
+
+// functionLine takes the address from a line of kallsyms, such as
+// "ffffffff81000000 T _text": the letter says whether it is a function's.
+func functionLine(line []byte) (addr []byte, ok bool) {
+	addr, rest, ok := bytes.Cut(line, []byte{' '})
+	return addr, ok && len(rest) >= 2 && bytes.ContainsAny(rest[:1], "tTwW")
+}
 
 // functionsOfKernel reads /proc/kallsyms, the functions of it, and /proc/modules.
 func functionsOfKernel() (c perfdata.Capsule, err error) {
@@ -118,9 +155,8 @@ func functionsOfKernel() (c perfdata.Capsule, err error) {
 	}
 	hidden := true
 	for line := range bytes.Lines(all) {
-		// "ffffffff81000000 T _text": the letter says what it is.
-		addr, rest, ok := bytes.Cut(line, []byte{' '})
-		if !ok || len(rest) < 2 || !bytes.ContainsAny(rest[:1], "tTwW") {
+		addr, ok := functionLine(line)
+		if !ok {
 			continue
 		}
 		hidden = hidden && len(bytes.Trim(addr, "0")) == 0

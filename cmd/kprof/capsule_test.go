@@ -121,3 +121,19 @@ func TestLiveCapsulePerf(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenKernel records without the right to see kernel addresses: that the
+// kernel's frames have no names is told, unless they are seen, or not asked for.
+func TestHiddenKernel(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Program("setpriv"))
+	without := []string{"--bounding-set=-syslog", "--"}
+	shown := strings.Trim(string(command(t, nil, "setpriv", append(without, "cut", "-c1-16", "/proc/kallsyms")...)), "0\n") != ""
+	for event, want := range map[string]bool{"cpu-clock": !shown, "cpu-clock:u": false} {
+		c := kprof(t, "record", "-q", "-e", event, "-o", filepath.Join(t.TempDir(), "x.data"), "--", "true")
+		c = exec.Command("setpriv", append(without, c.Args...)...)
+		out, err := c.CombinedOutput()
+		if err != nil || strings.Contains(string(out), kernelHidden) != want {
+			t.Errorf("%s: %v, %q; want it told: %v", event, err, out, want)
+		}
+	}
+}

@@ -262,8 +262,7 @@ func kernelSymbols() finding {
 	case err == nil:
 		f.ok, f.detail = true, "/proc/kallsyms has addresses"
 	case errors.Is(err, kallsyms.ErrRestricted):
-		f.detail, f.remedy = "/proc/kallsyms shows no addresses, so kernel frames stay without names",
-			"needs CAP_SYSLOG with kptr_restrict at most 1, or kptr_restrict 0 with perf_event_paranoid at most 1"
+		f.detail, f.remedy = kernelHidden, kernelHiddenRemedy
 	default:
 		f.detail = err.Error()
 	}

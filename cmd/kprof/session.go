@@ -48,6 +48,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		messagef("%s", n)
 	}
 	events := s.Events()
+	tellHidden(events)
 	var keeper *symbolize.Keeper
 	if out.format != formatData {
 		keeper = symbolize.NewKeeper()
