@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -65,7 +66,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		messagef("%s", n)
 	}
 	// What was recorded is kept, whatever ended the recording.
-	err = errors.Join(err, sink.finish(context.WithoutCancel(ctx), &stats))
+	err = joinFinish(err, sink.finish(context.WithoutCancel(ctx), &stats))
 	if !f.quiet {
 		tellProbes(&stats)
 	}
@@ -73,6 +74,16 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		messagef("%d samples in %v", stats.Samples, sink)
 	}
 	return err
+}
+
+// joinFinish joins the errors of a recording and of finishing its file. A write
+// that failed, as on a full disk, ends the one and is told again by the other.
+func joinFinish(err, finish error) error {
+	var write, again *fs.PathError
+	if errors.As(err, &write) && errors.As(finish, &again) && write == again {
+		return finish
+	}
+	return errors.Join(err, finish)
 }
 
 // sink is where the records of a session go.

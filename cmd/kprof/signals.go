@@ -22,7 +22,10 @@ const signalGrace = time.Second
 func watchSignals() *signals {
 	s := &signals{first: make(chan os.Signal, 1)}
 	in := make(chan os.Signal, 4)
-	signal.Notify(in, os.Interrupt, unix.SIGTERM, unix.SIGHUP)
+	signal.Notify(in, os.Interrupt, unix.SIGTERM)
+	if !signal.Ignored(unix.SIGHUP) { // as nohup wants it
+		signal.Notify(in, unix.SIGHUP)
+	}
 	go func() {
 		one := <-in
 		s.first <- one
