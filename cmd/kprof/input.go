@@ -96,10 +96,11 @@ func loadFrom(ctx context.Context, f *os.File, opts convert.Options, sym symbolO
 		head = head[:n]
 	default:
 		b := bufio.NewReaderSize(f, 1<<16)
-		if head, err = b.Peek(headSize); err != nil && !errors.Is(err, io.EOF) {
+		peeked, err := b.Peek(headSize)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		in = b
+		head, in = peeked, b
 	}
 	if len(head) == 0 {
 		return nil, errors.New("it is empty")
