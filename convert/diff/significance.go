@@ -2,7 +2,6 @@ package diff
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -31,7 +30,7 @@ func newModel(d *data, r *Result) *uncertain {
 	case len(d.costs[0])+len(d.costs[1]) > 2:
 		u.model = newRunsModel(d, len(r.table.functions))
 	case d.hasBlocks():
-		u.model = blocksModel{}
+		u.model = newBlocksModel(d, len(r.table.functions))
 	default:
 		u.model = newCountsModel(d, len(r.table.functions))
 	}
@@ -79,58 +78,6 @@ func quantile(alpha, freedom float64) float64 {
 	}
 	x := mathext.InvRegIncBeta(freedom/2, 0.5, alpha)
 	return math.Sqrt(freedom * (1 - x) / x)
-}
-
-// blocksModel takes the variance of a run from its blocks of time. Where samples
-// come in bursts longer than a block, neighbouring blocks are alike and their
-// variance is too small; so blocks of twice and four times the length are tried
-// too, and the largest variance counts (Flyvbjerg and Petersen, "Error estimates
-// on averages of correlated data", 1989). Few large blocks are enough for a t test
-// (Ibragimov and Müller, "t-Statistic based correlation and heterogeneity robust
-// inference", 2010). It is never less than what independent samples have.
-type blocksModel struct{}
-
-// minBlocks is the number of the largest blocks.
-const minBlocks = 8
-
-func (blocksModel) method() string {
-	return fmt.Sprintf("from the variance between %d blocks of time of each run", maxBlocks)
-}
-
-func (blocksModel) variance(d *data) (variance, freedom float64) {
-	d1, d2 := d.denominators[0][0], d.denominators[1][0]
-	w1, w2 := d.costs[0][0].weight, d.costs[1][0].weight
-	floor := d.chance(0) + d.chance(1)
-	for n := maxBlocks; n >= minBlocks; n /= 2 {
-		s1, s2 := d.scatter(0, n), d.scatter(1, n)
-		v1, v2 := s1/(d1*d1), s2/(d2*d2)
-		// If nothing has changed, samples of both runs scatter alike, whatever the
-		// chance of a short one to show it.
-		alike := (s1/(w1*w1) + s2/(w2*w2)) / (d1/w1 + d2/w2) * (w1/d1 + w2/d2)
-		if v := max(v1+v2, alike, floor); v > variance {
-			// Welch and Satterthwaite.
-			variance, freedom = v, float64(n-1)
-			if v1+v2 > 0 {
-				freedom *= (v1 + v2) * (v1 + v2) / (v1*v1 + v2*v2)
-			}
-		}
-	}
-	return variance, max(freedom, minBlocks-1)
-}
-
-// scatter is the variance of the selected cost of a side with one run, as n blocks
-// show it: that of a ratio, since blocks differ in what they are divided by.
-func (d *data) scatter(side, n int) float64 {
-	ratio := d.series[side][0] / d.denominators[side][0]
-	var sum float64
-	for b := 0; b < maxBlocks; b += maxBlocks / n {
-		var residual float64
-		for i := b; i < b+maxBlocks/n; i++ {
-			residual += float64(d.blocked[side][i]) - ratio*d.blocks[side][i]
-		}
-		sum += residual * residual
-	}
-	return sum * float64(n) / float64(n-1)
 }
 
 // test is a difference that is judged together with others.

@@ -22,6 +22,8 @@ type load struct {
 	times     bool
 	few       int     // samples of the new side, where it has less than the base
 	wobble    float64 // by how much weights differ from run to run, as a factor's deviation
+	phases    int     // in each of which it has other functions, of 0 or 1: all the time all of them
+	jitter    float64 // by how much their lengths differ from run to run, as a factor's deviation
 }
 
 // run simulates one run.
@@ -47,6 +49,10 @@ func (l load) run(name string, seed uint64) Run {
 		sums = append(sums, sum)
 	}
 	slow := s.Intern([]uint32{frame(s, l.into()), callers[0], root})
+	if l.phases > 1 {
+		l.inPhases(s, rnd, ids, sums, slow)
+		return Run{Name: name, Set: s}
+	}
 	var id stacks.StackID
 	for i := range l.samples {
 		if i == 0 || l.burst < 2 || rnd.IntN(l.burst) == 0 {
@@ -62,6 +68,44 @@ func (l load) run(name string, seed uint64) Run {
 	}
 	s.SortMoments()
 	return Run{Name: name, Set: s}
+}
+
+// inPhases simulates a load in which one phase follows another, with a share of
+// the functions each. The slower function is in the second of them, and makes it
+// longer; it does not take from the others.
+func (l load) inPhases(s *stacks.Set, rnd *rand.Rand, ids []stacks.StackID, sums []float64, slow stacks.StackID) {
+	n := 0
+	add := func(id stacks.StackID) {
+		row := s.Add(0, id, 0, 1)
+		n++
+		if l.times {
+			s.AddMoment(stacks.Moment{Time: uint64(n) * 1e6, Sample: uint32(row), Value: 1})
+		}
+	}
+	for phase := range l.phases {
+		first, end := phase*len(ids)/l.phases, (phase+1)*len(ids)/l.phases
+		low := 0.0
+		if first > 0 {
+			low = sums[first-1]
+		}
+		own := int(float64(l.samples) / float64(l.phases) * max(0.1, 1+l.jitter*rnd.NormFloat64()))
+		more := 0
+		if phase == 1 {
+			more = int(l.slow * float64(l.samples))
+		}
+		for own+more > 0 {
+			if rnd.IntN(own+more) < more {
+				more--
+				add(slow)
+				continue
+			}
+			own--
+			at, _ := slices.BinarySearch(sums, low+rnd.Float64()*(sums[end-1]-low))
+			add(ids[at])
+		}
+	}
+	s.DurationNanos = int64(n) * 1e6
+	s.SortMoments()
 }
 
 // into is the function that gets slower.
@@ -103,6 +147,11 @@ var simulations = []struct {
 	{"a long run and a short one, without times", load{functions: 60, samples: 10_000, few: 500}, 1, 100, nil},
 	{"bursts of 20", load{functions: 60, samples: 10_000, times: true, burst: 20}, 1, 500, nil},
 	{"bursts of 200", load{functions: 60, samples: 10_000, times: true, burst: 200}, 1, 300, nil},
+	{"phases", load{functions: 60, samples: 10_000, times: true, phases: 5, jitter: 0.01}, 1, 200, []string{"slow", "f20"}},
+	{"phases that differ", load{functions: 60, samples: 10_000, times: true, phases: 5, jitter: 0.3}, 1, 300, nil},
+	{"few phases that differ", load{functions: 12, samples: 10_000, times: true, phases: 3, jitter: 0.2}, 1, 300, nil},
+	{"many phases that differ", load{functions: 60, samples: 10_000, times: true, phases: 30, jitter: 0.5}, 1, 300, nil},
+	{"phases, without times", load{functions: 60, samples: 10_000, phases: 5, jitter: 0.01}, 1, 100, []string{"slow", "f20"}},
 	{"without times", load{functions: 60, samples: 10_000}, 1, 500, []string{"slow", "f20", "f2"}},
 	{"without times, bursts of 8", load{functions: 60, samples: 10_000, burst: 8}, 1, 300, nil},
 	{"three runs each", load{functions: 60, samples: 10_000, burst: 3}, 3, 150, []string{"slow", "f20"}},
