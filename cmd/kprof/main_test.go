@@ -156,8 +156,8 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 // examples COMMAND runs every line below "Examples:" in the help of a command
 // ("" for kprof itself) in a shell, as somebody would who pastes it.
 func examples(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 {
-		ts.Fatalf("usage: examples [COMMAND]")
+	if neg {
+		ts.Fatalf("usage: examples [COMMAND [SUBCOMMAND]]")
 	}
 	ts.Check(ts.Exec("kprof", append(args, "--help")...))
 	_, rest, ok := strings.Cut(ts.ReadFile("stdout"), "\nExamples:\n")

@@ -22,8 +22,9 @@ func newProbe() *cobra.Command {
 		Long: `Probe shows and changes the dynamic probes of this kernel, whoever made them.
 Those of a recording are made and removed by kprof record; here is how to keep
 one between recordings, and how to get rid of any.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  kprof probe list`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newProbeList(), newProbeAdd(), newProbeDel(), newProbeCleanup())
 	return c
@@ -100,7 +101,8 @@ func newProbeAdd() *cobra.Command {
 is what -e takes: kprobe:FUNC, with fetch arguments after a blank, uprobe:…, or
 the kernel's own p:[GROUP/]NAME PLACE ARGUMENTS. It stays until it is removed with
 kprof probe del, or the machine starts again.`,
-		Args: oneArg,
+		Example: `  kprof probe add uprobe:/bin/bash:readline    # makes the event kprof:readline`,
+		Args:    oneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
 			spec, err := perfevent.ParseSpec(args[0])
 			if err != nil {
@@ -129,7 +131,8 @@ func newProbeDel() *cobra.Command {
 		Short: "Remove probes by the name of their event",
 		Long: `Del removes the probes whose event, GROUP:NAME as kprof probe list shows it,
 matches. One that somebody records cannot be removed.`,
-		Args: oneArg,
+		Example: `  kprof probe del kprof:readline`,
+		Args:    oneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
 			match, err := nameMatcher(args[0])
 			if err != nil {
