@@ -221,7 +221,7 @@ func TestWriterPerf(t *testing.T) {
 				return s
 			}, nil)
 			// Without -F perf prints less of callchains from any pipe.
-			fields := "comm,pid,tid,cpu,time,event,ip,dso"
+			fields := "comm,pid,tid,cpu,time,event,ip,sym,dso"
 			b := perf(t, bytes.NewReader(pipe.Bytes()), "script", "-F", fields, "-i", "-")
 			if d := cmp.Diff(perf(t, nil, "script", "-F", fields, "-i", in), b); d != "" {
 				t.Errorf("perf script of the pipe:\n%s", clip(d))
