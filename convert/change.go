@@ -171,7 +171,6 @@ func (tl *timeline) apply() {
 			}
 		}
 	}
-	tl.work = cs.len()
 	tl.pending = changes{}
 	for _, h := range tl.late {
 		tl.work += h.merge()

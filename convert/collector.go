@@ -61,22 +61,38 @@ func (c *Collector) Write(a, b []byte) error {
 }
 
 // FinishRound says that every ring has been drained once since the last call.
+//
+// Rounds may be put together. A short one is not worth what it costs to bring the
+// state of all processes up to date, which depends on the state.
 func (c *Collector) FinishRound() error {
+	if work := c.sideband.tl.work; work > freeWork && len(c.round) < min(maxHeld, workWorth*work) {
+		return nil
+	}
+	c.endRound()
+	return nil
+}
+
+// workWorth is how many bytes of records a unit of timeline.work is worth, but for
+// the first units.
+const (
+	workWorth = 16
+	freeWork  = 64
+)
+
+func (c *Collector) endRound() {
+	c.sideband.tl.work = 0
 	n := c.takeSideband()
 	settled := c.release()
 	c.held, c.round = c.round, c.held[:0]
 	c.place = c.arrived
 	c.arrived += n
 	c.sideband.tl.settle(settled)
-	return nil
 }
 
 // Finish releases everything and returns the Set, without names: see Name.
 func (c *Collector) Finish() (*stacks.Set, Stats, error) {
 	for range 2 {
-		if err := c.FinishRound(); err != nil {
-			return nil, Stats{}, err
-		}
+		c.endRound()
 	}
 	c.worker.releaseAll()
 	c.worker.order(c.worker.stats.samples)

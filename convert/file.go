@@ -165,6 +165,7 @@ type batch struct {
 const (
 	numBatches = 4
 	batchRows  = 1 << 10
+	batchLocs  = 1 << 15
 )
 
 // locate completes the locations.
@@ -200,7 +201,7 @@ func readRows(ctx context.Context, r *perfdata.Reader, w *worker, full chan<- *b
 		b.rows = append(b.rows, r)
 		b.locs = append(b.locs, w.locs...)
 		b.ends = append(b.ends, len(b.locs))
-		if len(b.rows) == batchRows {
+		if len(b.rows) == batchRows || len(b.locs) >= batchLocs {
 			b.locate(w)
 			full <- b
 			b = <-free

@@ -31,7 +31,7 @@ func (tl *timeline) noteDump(m *abi.Mmap) {
 		return
 	}
 	d := JITDump{int(m.PID), m.File}
-	if !slices.Contains(tl.dumps, d) && len(tl.dumps) < maxDumps {
+	if len(tl.dumps) < maxDumps && !slices.Contains(tl.dumps, d) {
 		tl.dumps = append(tl.dumps, d)
 	}
 }

@@ -19,7 +19,18 @@ type labels struct {
 	which Labels
 	ids   map[labelKey]stacks.LabelsID
 	last  []labelled // direct-mapped cache of ids, by task
+
+	asked  uint64
+	others uint64 // samples whose labels do not tell the task
 }
+
+// maxLabels bounds the different lists of labels, and an eighth of the samples may
+// have more: a recording may have each of its samples from another process.
+// Samples of further tasks have labels that tell nothing.
+const maxLabels = 1 << 18
+
+// otherTasks is the name of tasks that are not told apart.
+const otherTasks = "[others]"
 
 type labelled struct {
 	key labelKey
@@ -43,9 +54,14 @@ func (l *labels) of(key labelKey) stacks.LabelsID {
 	if l.which&LabelCPU == 0 {
 		key.cpu = 0
 	}
+	l.asked++
 	last := &l.last[uint32(key.pid^key.tid)%uint32(len(l.last))]
 	if !last.set || last.key != key {
 		id, known := l.ids[key]
+		if !known && uint64(len(l.ids)) >= maxLabels+l.asked/8 {
+			l.others++
+			return l.set.InternLabels([]stacks.Label{{Key: "comm", Str: otherTasks}})
+		}
 		if !known {
 			id = l.intern(key)
 			l.ids[key] = id

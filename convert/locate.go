@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"math"
 	"slices"
 
 	"kprof/convert/stacks"
@@ -16,12 +17,23 @@ type locator struct {
 	set *stacks.Set
 
 	locs     locationTable
-	segments map[int32][]segment // of each object
+	segments map[int32][]segment // of each object, the first of them
+	others   map[otherSegment]int32
 	private  map[privateKey]int32
 	unmapped uint64 // locations where nothing is mapped
 	cache    []cached
 	missed   []missed // of the sample at hand
+
+	asked        uint64 // look-ups that the cache did not answer
+	further      map[stacks.Kind]uint32
+	firstFurther uint32
+	beyond       uint64 // frames at one of further
 }
+
+// maxLocations bounds the different locations that are told apart, and an eighth
+// of what was looked for may be more: a recording may consist of addresses that it
+// has once each. Others are one location for each kind, without a name.
+const maxLocations = 1 << 19
 
 type locationKey struct {
 	obj  int32 // or noObject, or what private says
@@ -37,6 +49,16 @@ type segment struct {
 	mapping   int32
 	off, size uint64
 }
+
+// otherSegment is one that is looked for only by its bounds.
+type otherSegment struct {
+	obj       int32
+	off, size uint64
+}
+
+// maxSegments bounds the segments of an object that are looked through. Few have
+// more: memory whose code is made at run time.
+const maxSegments = 64
 
 // origin is where a location was first seen.
 type origin struct {
@@ -69,8 +91,11 @@ func newLocator(tl *timeline, set *stacks.Set) *locator {
 		tl: tl, set: set,
 		locs:     newLocationTable(),
 		segments: map[int32][]segment{},
+		others:   map[otherSegment]int32{},
 		private:  map[privateKey]int32{},
 		cache:    make([]cached, 1<<cacheBits),
+
+		firstFurther: math.MaxUint32,
 	}
 }
 
@@ -86,7 +111,9 @@ func (l *locator) at(v *view, addr uint64) uint32 {
 	c, ok := l.entry(v, addr)
 	if !ok {
 		o := l.origin(v, addr)
-		*c = cached{addr, v.state, l.intern(o, l.key(o)), true}
+		loc := l.intern(o, l.key(o))
+		*c = cached{addr, v.state, loc, !l.isFurther(loc)}
+		return loc
 	}
 	return c.loc
 }
@@ -120,7 +147,7 @@ func (l *locator) locate(locs []uint32, all []missed) {
 		for i := range group {
 			m := &group[i]
 			locs[m.at] = l.intern(m.origin, m.key)
-			*m.entry = cached{m.origin.addr, m.state, locs[m.at], true}
+			*m.entry = cached{m.origin.addr, m.state, locs[m.at], !l.isFurther(locs[m.at])}
 		}
 	}
 }
@@ -143,9 +170,13 @@ func (l *locator) key(o origin) locationKey {
 
 // intern returns the location of an origin, which it makes if it is new.
 func (l *locator) intern(o origin, key locationKey) uint32 {
+	l.asked++
 	slot, known := l.locs.find(key)
 	if known {
 		return l.locs.slots[slot].loc
+	}
+	if uint64(l.locs.used) >= maxLocations+l.asked/8 {
+		return l.anyOf(key.kind)
 	}
 	mapping, addr := int32(stacks.NoMapping), o.addr
 	if o.area != nil {
@@ -161,6 +192,27 @@ func (l *locator) intern(o origin, key locationKey) uint32 {
 		l.unmapped++
 	}
 	return loc
+}
+
+// anyOf returns the location that all further ones of a kind share.
+func (l *locator) anyOf(kind stacks.Kind) uint32 {
+	l.beyond++
+	loc, ok := l.further[kind]
+	if !ok {
+		if l.further == nil {
+			l.further = map[stacks.Kind]uint32{}
+		}
+		loc = l.set.AddLocation(stacks.NoMapping, 0, kind)
+		l.further[kind] = loc
+		l.firstFurther = min(l.firstFurther, loc)
+	}
+	return loc
+}
+
+// isFurther reports whether loc is one that many share. It is not cached, so that
+// each frame at it is counted.
+func (l *locator) isFurther(loc uint32) bool {
+	return loc >= l.firstFurther && l.beyond > 0 && l.further[l.set.Locations[loc].Kind] == loc
 }
 
 // byOffset reports whether locations of a kind of object are told apart by their
@@ -190,16 +242,25 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	if byOffset(o.kind) {
 		s.off = a.off
 	}
-	for _, have := range l.segments[key.obj] {
+	segments := l.segments[key.obj]
+	for _, have := range segments {
 		if key.addr-have.off < have.size || have.off == s.off && have.size == s.size {
 			return have.mapping
 		}
+	}
+	other := otherSegment{key.obj, s.off, s.size}
+	if have, ok := l.others[other]; ok {
+		return have
 	}
 	s.mapping = l.set.AddMapping(stacks.Mapping{
 		Start: a.start, Limit: a.end, Offset: a.off,
 		File: l.tl.text(o.file), Symbol: l.tl.text(o.symbol), BuildID: l.tl.text(o.buildID), Kind: o.kind, PID: int(max(a.pid, 0)),
 	})
-	l.segments[key.obj] = append(l.segments[key.obj], s)
+	if len(segments) < maxSegments {
+		l.segments[key.obj] = append(segments, s)
+	} else {
+		l.others[other] = s.mapping
+	}
 	return s.mapping
 }
 

@@ -340,9 +340,7 @@ func modelTight(t *testing.T, rec *perftext.Recording) string {
 		if err := c.Write(b, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.FinishRound(); err != nil {
-			t.Fatal(err)
-		}
+		c.endRound()
 	}
 	return dump(c.Finish())
 }

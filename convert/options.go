@@ -63,6 +63,12 @@ type Stats struct {
 	HalfChains     uint64 // samples whose user callers were to come later, and did not
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
+	// What was given up to bound time and memory, of recordings that hardly are
+	// of a real machine.
+	OtherTasks  uint64 // samples whose task is not told, as there are too many
+	OtherPlaces uint64 // frames whose address is not told, as there are too many
+	Hasty       uint64 // look-ups of addresses that did not go as far back as maps and forks do
+
 	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
 
 	JITDumps []JITDump // that processes were seen to write
@@ -110,5 +116,8 @@ func (s *Stats) Losses() []string {
 	add(s.Hypervisor, "", "sample", " in the hypervisor, which has no symbols here")
 	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")
 	add(s.Unnamed, "", "sample", " of threads whose name was never recorded")
+	add(s.OtherTasks, "", "sample", fmt.Sprintf(" of more tasks than can be told apart, shown as %q", otherTasks))
+	add(s.OtherPlaces, "", "frame", " at more addresses than can be told apart, shown without a name")
+	add(s.Hasty, "", "address look-up", " given up: too many maps and forks lie between")
 	return l
 }

@@ -152,6 +152,9 @@ func stats(sb *sideband, w *worker) Stats {
 		LastTime:     w.stats.last,
 
 		UnmappedFrames: w.locator.unmapped,
+		OtherTasks:     w.labels.others,
+		OtherPlaces:    w.locator.beyond,
+		Hasty:          sb.tl.effort.hasty,
 		JITDumps:       sb.tl.dumps,
 	}
 	for t, n := range sb.counts {

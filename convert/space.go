@@ -183,7 +183,7 @@ func (h *latestFirst) pop() {
 }
 
 // find returns the area that holds addr at time t, or nil.
-func (x *index) find(areas []area, addr, t uint64) *area {
+func (x *index) find(areas []area, addr, t uint64, e *effort) *area {
 	i := pieceOf(x.last, addr)
 	if i < 0 {
 		return nil
@@ -191,7 +191,7 @@ func (x *index) find(areas []area, addr, t uint64) *area {
 	if a := &areas[i]; a.born <= t {
 		return a
 	}
-	return x.findBefore(areas, addr, t)
+	return x.findBefore(areas, addr, t, e)
 }
 
 // pieceOf returns the area of the piece that holds addr, or -1.
@@ -212,11 +212,12 @@ func pieceOf(pieces []piece, addr uint64) int32 {
 // areas born by t that covers addr. It goes back over them in the largest blocks
 // that fit, which are built when they are first looked at: a program that maps a
 // million times costs a million times the logarithm, not the square.
-func (x *index) findBefore(areas []area, addr, t uint64) *area {
+func (x *index) findBefore(areas []area, addr, t uint64, e *effort) *area {
 	n := bornBy(areas, t)
 	for n > 0 {
 		if n%blockLeaf != 0 || n < blockLeaf {
 			n--
+			e.spent++
 			if a := &areas[n]; addr >= a.start && addr < a.end {
 				return a
 			}
@@ -227,7 +228,10 @@ func (x *index) findBefore(areas []area, addr, t uint64) *area {
 			level, size = level+1, size*blockFan
 		}
 		n -= size
-		if i := pieceOf(x.block(areas, level, n/size, size), addr); i >= 0 {
+		if !e.search() {
+			return nil
+		}
+		if i := pieceOf(x.block(areas, level, n/size, size, e), addr); i >= 0 {
 			return &areas[n+int(i)]
 		}
 	}
@@ -235,7 +239,7 @@ func (x *index) findBefore(areas []area, addr, t uint64) *area {
 }
 
 // block returns the pieces of the i-th run of size areas, as indices in the run.
-func (x *index) block(areas []area, level, i, size int) []piece {
+func (x *index) block(areas []area, level, i, size int, e *effort) []piece {
 	for len(x.blocks) <= level {
 		x.blocks = append(x.blocks, nil)
 	}
@@ -244,7 +248,33 @@ func (x *index) block(areas []area, level, i, size int) []piece {
 	}
 	b := &x.blocks[level][i]
 	if !b.built {
+		e.spent += uint64(4 * size)
 		b.built, b.pieces = true, latestPieces(areas[i*size:(i+1)*size])
 	}
 	return b.pieces
+}
+
+// effort bounds what look-ups cost: a recording can be made up of maps and forks
+// in which each address has to be looked for in thousands of places. Its unit is
+// an area that is looked at.
+type effort struct {
+	asked, spent uint64
+	hasty        uint64 // look-ups that were given up
+}
+
+const (
+	maxEffort    = 1 << 25 // and for each look-up as much again as a search
+	searchEffort = 16
+	freeForks    = 8 // ancestors that are searched whatever the effort
+)
+
+// search reports whether one more search may be made. When it may not, that is
+// counted.
+func (e *effort) search() bool {
+	if e.spent > maxEffort+searchEffort*e.asked {
+		e.hasty++
+		return false
+	}
+	e.spent += searchEffort
+	return true
 }

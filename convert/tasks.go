@@ -142,6 +142,9 @@ func (s *space) mapping(t uint64) (*space, uint64) {
 	return s, t
 }
 
+// maxForks bounds how far ancestors are counted.
+const maxForks = 1000
+
 // inherit makes s a fork of base as it was at time t.
 func (s *space) inherit(base *space, t uint64, maxAncestors int) {
 	base, t = base.mapping(t)

@@ -28,10 +28,11 @@ type timeline struct {
 	strings numbering[string]
 	serial  uint32
 	image   kernelImage
+	effort  effort
 
 	pending changes // not applied yet
 	late    []interface{ merge() int }
-	work    int // of the last apply, in changes and what had to be moved for them
+	work    int // done in this round for what is there already, in areas and the like
 	dumps   []JITDump
 	settling
 }
@@ -185,27 +186,26 @@ func (tl *timeline) kernelImage() *area {
 	return tl.image.area
 }
 
-// maxForks bounds how far an address is followed through forks without an exec.
-const maxForks = 1000
-
 // indexed returns the index of a space, which it builds after a change.
 func (tl *timeline) indexed(s *space) *index {
 	if s.index == nil {
 		tl.serial++
 		s.index = &index{serial: tl.serial}
 		s.index.build(s.areas.all)
+		tl.work += len(s.areas.all)
 	}
 	return s.index
 }
 
 // area returns what holds addr in s at time t, or nil.
 func (tl *timeline) area(s *space, addr, t uint64) *area {
-	for range maxForks {
-		if s == nil {
+	tl.effort.asked++
+	for forks := 0; s != nil; forks++ {
+		if forks > freeForks && !tl.effort.search() {
 			return nil
 		}
 		if len(s.areas.all) > 0 {
-			if a := tl.indexed(s).find(s.areas.all, addr, t); a != nil {
+			if a := tl.indexed(s).find(s.areas.all, addr, t, &tl.effort); a != nil {
 				if a.obj == noObject {
 					return nil
 				}
