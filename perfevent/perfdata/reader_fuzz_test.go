@@ -41,6 +41,9 @@ func addGoldens(f *testing.F) {
 // of a file see the same, and so does the one of a pipe.
 func FuzzReader(f *testing.F) {
 	addGoldens(f)
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		f.Add(oldHeaderPipe(f, o))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<16 {
 			return
