@@ -24,8 +24,8 @@ const kernelCode = "[kernel]"
 // shownCode is of how many functions the code is looked up where no limit says.
 const shownCode = 100
 
-// code returns what the builds themselves say of the functions that changed: the
-// sizes of their code, from the ELF files given by flags or found by build id, or
+// code returns what the builds themselves say of the functions that changed, and of
+// those with samples on one side only: the sizes of their code, from the ELF files given by flags or found by build id, or
 // from the symbols of a kernel that was recorded.
 func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]render.DiffCode, error) {
 	limit := f.limit
@@ -33,15 +33,19 @@ func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]ren
 		limit = shownCode
 	}
 	code := map[string]render.DiffCode{}
+	w := wantedCode{names: &r.Options.Names, raw: map[string]string{}, in: map[string]map[string]bool{}, kernel: map[string]bool{}, changed: map[string]bool{}}
 	for i := range r.Functions {
-		if fn := &r.Functions[i]; fn.Verdict != diff.Noise && i < limit {
+		switch fn := &r.Functions[i]; {
+		case fn.Verdict != diff.Noise && i < limit:
+			w.changed[fn.Name] = true
 			code[fn.Name] = render.DiffCode{}
+		case fn.Verdict == diff.Noise && (fn.BaseCum == 0 || fn.NewCum == 0):
+			code[fn.Name] = render.DiffCode{} // may be there in one build only
 		}
 	}
 	if len(code) == 0 {
 		return nil, nil
 	}
-	w := wantedCode{names: &r.Options.Names, raw: map[string]string{}, in: map[string]map[string]bool{}, kernel: map[string]bool{}}
 	for side := range profiles {
 		for _, p := range profiles[side] {
 			w.add(p.set, code)
@@ -77,6 +81,8 @@ type wantedCode struct {
 	in    map[string]map[string]bool // keys of the files that have a function, by name
 	// kernel are the names of functions that are known to be of a kernel or module.
 	kernel map[string]bool
+	// changed are those of which the debug information is searched too.
+	changed map[string]bool
 }
 
 // add finds the functions of a profile in it. A function of folded stacks may be
@@ -318,6 +324,7 @@ func (w *wantedCode) look(key, path, buildID string, found map[string]render.Cod
 			found[name] = c
 		}
 	}
+	maps.DeleteFunc(here, func(name string, _ bool) bool { return !w.changed[name] })
 	mentioned, searched := file.Mentions(slices.Collect(maps.Keys(here)))
 	for name := range here {
 		c := found[name]

@@ -55,19 +55,21 @@ func (c CodeOf) String() string {
 	return "none of its own"
 }
 
+// without tells that a build has no such function, for all that is known.
+func (c CodeOf) without() bool { return c.Known && c.Size == 0 && !c.Inlined }
+
 // String says what became of the code, as far as it is known.
 func (c DiffCode) String() string {
 	text := c.Base.String() + " → " + c.New.String()
 	absent := func(c CodeOf) bool { return c.Searched && c.Size == 0 && !c.Inlined }
-	unlisted := func(c CodeOf) bool { return c.Known && c.Size == 0 && !c.Inlined }
 	switch {
 	case absent(c.Base) && c.New.Size > 0:
 		return text + " (added)"
 	case c.Base.Size > 0 && absent(c.New):
 		return text + " (removed)"
-	case unlisted(c.Base) && c.New.Size > 0:
+	case c.Base.without() && c.New.Size > 0:
 		return text + " (added, or inlined before)"
-	case c.Base.Size > 0 && unlisted(c.New):
+	case c.Base.Size > 0 && c.New.without():
 		return text + " (removed, or inlined now)"
 	case c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size && c.Base.Padded == c.New.Padded:
 		return fmt.Sprintf("%s (%+d)", text, int64(c.New.Size)-int64(c.Base.Size))

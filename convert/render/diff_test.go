@@ -157,6 +157,26 @@ func TestDiffSummary(t *testing.T) {
 	}
 }
 
+// TestDiffOnlyBuilt: of functions with few samples, those are named that one of
+// both builds does not have.
+func TestDiffOnlyBuilt(t *testing.T) {
+	r := compareFolded(t, "main;a 9980\nmain;rare 12\nmain;old 8\n", "main;a 9900\nmain;added 60\nmain;called 30\nmain;asm 10\n")
+	text := diffText{r}
+	changed, noise := text.changed()
+	there, absent := CodeOf{Known: true, Size: 80}, CodeOf{Known: true}
+	code := map[string]DiffCode{
+		"added": {absent, there}, "called": {there, there}, "asm": {CodeOf{}, there},
+		"old": {there, absent}, "rare": {there, there},
+	}
+	const want = "By their symbols, though too little to be judged: only base has `old` -0.08%; only new has `added` +0.60%."
+	if got := text.onlyBuilt(noise, code, codeSpan); got != want || len(changed) > 0 {
+		t.Errorf("%q, want %q; %d changed", got, want, len(changed))
+	}
+	if got := text.onlyBuilt(noise, nil, codeSpan); got != "" {
+		t.Errorf("without code: %q", got)
+	}
+}
+
 // TestDiffCode is worded as what is known of it.
 func TestDiffCode(t *testing.T) {
 	none, listed := CodeOf{Known: true}, CodeOf{Known: true, Padded: true, Size: 96}

@@ -24,6 +24,9 @@ func DiffMarkdown(w io.Writer, r *diff.Result, o DiffOptions) error {
 	for _, n := range r.Notes {
 		m.linef("- **Note:** %s", markdown(n))
 	}
+	if only := m.onlyBuilt(noise, o.Code, codeSpan); only != "" {
+		m.linef("- %s", only)
+	}
 	m.linef("")
 	if len(changed) > 0 {
 		shown := changed

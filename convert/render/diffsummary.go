@@ -1,7 +1,10 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"kprof/convert/diff"
@@ -56,4 +59,42 @@ func (t diffText) summary(changed []diff.Function, name func(string) string) str
 		functions = "function"
 	}
 	return fmt.Sprintf("%d %s changed: %s", len(changed), functions, strings.Join(parts, "; "))
+}
+
+// onlyBuilt names functions that are said to be noise, since they have few samples,
+// but that only one of both builds has; empty if there are none.
+func (t diffText) onlyBuilt(noise []diff.Function, code map[string]DiffCode, name func(string) string) string {
+	var parts []string
+	for side, words := range [...]string{"only base", "only new"} {
+		var fns []*diff.Function
+		for i := range noise {
+			c, known := code[noise[i].Name]
+			has, lacks := c.Base, c.New
+			if side == 1 {
+				has, lacks = lacks, has
+			}
+			if known && has.Size > 0 && lacks.without() {
+				fns = append(fns, &noise[i])
+			}
+		}
+		slices.SortStableFunc(fns, func(a, b *diff.Function) int {
+			return cmp.Compare(math.Abs(b.Cum.Diff), math.Abs(a.Cum.Diff))
+		})
+		var names []string
+		for _, f := range fns[:min(len(fns), shownInSummary)] {
+			names = append(names, name(f.Name)+" "+t.change(f.Cum.Diff))
+		}
+		if len(names) == 0 {
+			continue
+		}
+		text := words + " has " + strings.Join(names, ", ")
+		if n := len(fns) - len(names); n > 0 {
+			text += fmt.Sprintf(" and %d more", n)
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "By their symbols, though too little to be judged: " + strings.Join(parts, "; ") + "."
 }

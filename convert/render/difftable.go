@@ -16,10 +16,15 @@ func DiffTable(w io.Writer, r *diff.Result, o DiffOptions) error {
 	changed, noise := t.changed()
 	t.header()
 	if len(changed) == 0 {
-		t.line("", nothing)
+		t.text("", nothing)
 	} else {
 		t.text("", t.summary(changed, printable)+".")
-		t.line("", "")
+	}
+	if only := t.onlyBuilt(noise, t.o.Code, printable); only != "" {
+		t.text("", only)
+	}
+	t.line("", "")
+	if len(changed) > 0 {
 		shown := t.functions(changed, o.Limit)
 		t.paths(shown)
 	}
