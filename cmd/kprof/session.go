@@ -67,6 +67,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	// What was recorded is kept, whatever ended the recording.
 	err = joinFinish(err, sink.finish(context.WithoutCancel(ctx), &stats))
+	if n := lostSideband(&stats); n > 0 {
+		messagef("%d of what was lost told of processes, and was no sample: names or maps may be missing", n)
+	}
 	if !f.quiet {
 		tellProbes(&stats)
 	}
@@ -265,4 +268,17 @@ func tellStats(stats *record.Stats) {
 	for _, l := range st.Losses() {
 		messagef("%s", l)
 	}
+}
+
+// lostSideband is how many of the lost records were no samples, 0 where the
+// kernel does not count losses by event. The last event is the side-band.
+func lostSideband(stats *record.Stats) uint64 {
+	n := stats.Lost
+	for _, e := range stats.Events[:max(len(stats.Events)-1, 0)] {
+		if !e.LostKnown || e.Lost > n {
+			return 0
+		}
+		n -= e.Lost
+	}
+	return n
 }
