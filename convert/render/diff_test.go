@@ -73,7 +73,7 @@ func TestDiffTable(t *testing.T) {
 	for _, want := range []string{
 		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
 		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
-		"2 functions changed: more f|g +20.00%; less h -20.00%.\n",
+		"2 functions changed; more: f|g +20.00%; less: h -20.00%.\n",
 		"Noise: 4 functions",
 		"Matched by names without what differs between builds: 1 functions, such as h (base h.isra.0, new h); --explain-names",
 	} {
@@ -141,12 +141,12 @@ func TestDiffNothing(t *testing.T) {
 func TestDiffSummary(t *testing.T) {
 	for _, test := range []struct{ base, new, want string }{
 		{"main;a 9000\nmain;old 1000\n", "main;a 9000\nmain;b 1000\n",
-			"2 functions changed: only in new `b` +10.00%; only in base `old` -10.00%"},
+			"2 functions changed; only in new: `b` +10.00%; only in base: `old` -10.00%"},
 		// Of 12,500 added has 2,500, main 7,500 and a itself 5,000.
 		{"main;a 5000\nrest;x 5000\n", "main;a 5000\nmain;a;added 2500\nrest;x 5000\n",
-			"5 functions changed: only in new `added` +20.00%; more `main` +10.00%; less `a` -10.00%, `x` -10.00%, `rest` -10.00%"},
+			"5 functions changed; only in new: `added` +20.00%; more: `main` +10.00%; less: `a` -10.00%, `x` -10.00%, `rest` -10.00%"},
 		{"main;a 9000\nmain;b 1000\n", "main;a 9000\nmain;b 1000\nmain;c 1000\nmain;d 1000\nmain;e 1000\nmain;f 1000\n",
-			"6 functions changed: only in new `c` +7.14%, `d` +7.14%, `e` +7.14% and 1 more; less `a` -25.71%, `b` -2.86%"},
+			"6 functions changed; only in new: `c` +7.14%, `d` +7.14%, `e` +7.14% and another; less: `a` -25.71%, `b` -2.86%"},
 	} {
 		r := compareFolded(t, test.base, test.new)
 		text := diffText{r}
@@ -168,7 +168,7 @@ func TestDiffOnlyBuilt(t *testing.T) {
 		"added": {absent, there}, "called": {there, there}, "asm": {CodeOf{}, there},
 		"old": {there, absent}, "rare": {there, there},
 	}
-	const want = "By their symbols, though too little to be judged: only base has `old` -0.08%; only new has `added` +0.60%."
+	const want = "Not told from noise by samples, but by symbols: only base has `old` -0.08%; only new has `added` +0.60%."
 	if got := text.onlyBuilt(noise, code, codeSpan); got != want || len(changed) > 0 {
 		t.Errorf("%q, want %q; %d changed", got, want, len(changed))
 	}

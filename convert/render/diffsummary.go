@@ -48,17 +48,25 @@ func (t diffText) summary(changed []diff.Function, name func(string) string) str
 			}
 			names = append(names, text)
 		}
-		text := s.words + " " + strings.Join(names, ", ")
-		if n := len(fns) - len(names); n > 0 {
-			text += fmt.Sprintf(" and %d more", n)
-		}
+		text := s.words + ": " + strings.Join(names, ", ")
+		text += others(len(fns) - len(names))
 		parts = append(parts, text)
 	}
 	functions := "functions"
 	if len(changed) == 1 {
 		functions = "function"
 	}
-	return fmt.Sprintf("%d %s changed: %s", len(changed), functions, strings.Join(parts, "; "))
+	return fmt.Sprintf("%d %s changed; %s", len(changed), functions, strings.Join(parts, "; "))
+}
+
+func others(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " and another"
+	}
+	return fmt.Sprintf(" and %d others", n)
 }
 
 // onlyBuilt names functions that are said to be noise, since they have few samples,
@@ -88,13 +96,11 @@ func (t diffText) onlyBuilt(noise []diff.Function, code map[string]DiffCode, nam
 			continue
 		}
 		text := words + " has " + strings.Join(names, ", ")
-		if n := len(fns) - len(names); n > 0 {
-			text += fmt.Sprintf(" and %d more", n)
-		}
+		text += others(len(fns) - len(names))
 		parts = append(parts, text)
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return "By their symbols, though too little to be judged: " + strings.Join(parts, "; ") + "."
+	return "Not told from noise by samples, but by symbols: " + strings.Join(parts, "; ") + "."
 }

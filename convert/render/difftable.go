@@ -110,15 +110,24 @@ func (t *diffTable) header() {
 	t.line("", "")
 }
 
-// narrow is a width that has no room for what both sides cost with their calls.
+// narrow is a width that has no room for all that is known of what functions cost
+// with their calls: names matter more.
 const narrow = 110
 
 func (t *diffTable) head(color string) {
 	cum := fmt.Sprintf("%9s %9s %9s %9s", "cum base", "new", "diff", t.level())
 	if t.narrow() {
-		cum = fmt.Sprintf("%9s %9s", "cum diff", t.level())
+		cum = fmt.Sprintf("%8s", "cum diff")
 	}
-	t.line(color, fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s", "self base", "new", "diff", t.level(), cum, "verdict", "function"))
+	t.row(color, "self base", "new", "diff", t.level(), cum, "verdict", "function")
+}
+
+func (t *diffTable) row(color, base, new, change, margin, cum, verdict, function string) {
+	format := "%9s %9s %9s %9s %s  %-7s  %s"
+	if t.narrow() {
+		format = "%9s %7s %8s %7s %s  %-7s %s"
+	}
+	t.line(color, fmt.Sprintf(format, base, new, change, margin, cum, verdict, function))
 }
 
 func (t *diffTable) narrow() bool { return t.o.Width > 0 && t.o.Width < narrow }
@@ -139,14 +148,13 @@ func (t *diffTable) functions(fns []diff.Function, limit int) []diff.Function {
 		f := &fns[i]
 		cum := fmt.Sprintf("%9s %9s %9s %9s", t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum))
 		if t.narrow() {
-			cum = fmt.Sprintf("%9s %9s", t.change(f.Cum.Diff), t.margin(&f.Cum))
+			cum = fmt.Sprintf("%8s", t.change(f.Cum.Diff))
 		}
 		name := f.Name
 		if moved, ok := strings.CutPrefix(verdict(f), f.Verdict.String()+" "); ok {
 			name += " (" + moved + ")"
 		}
-		t.line(colorOf(f), fmt.Sprintf("%9s %9s %9s %9s %s  %-7s  %s",
-			t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), cum, f.Verdict, name))
+		t.row(colorOf(f), t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), cum, f.Verdict.String(), name)
 	}
 	if rest > 0 {
 		t.line("", fmt.Sprintf("… and %d more", rest))
