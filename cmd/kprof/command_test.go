@@ -36,7 +36,9 @@ func TestEndedBeforeStart(t *testing.T) {
 
 // TestLostSideband: what is lost and no sample is of the side-band.
 func TestLostSideband(t *testing.T) {
-	event := func(lost uint64, known bool) record.EventStats { return record.EventStats{Lost: lost, LostKnown: known} }
+	event := func(lost uint64, known bool) record.EventStats {
+		return record.EventStats{Lost: lost, LostKnown: known}
+	}
 	for _, tt := range []struct {
 		stats record.Stats
 		want  uint64
