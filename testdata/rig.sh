@@ -3,7 +3,8 @@
 #        rig.sh -install [GUEST...]
 #
 # Boots kernels that have kprobes in QEMU, two at a time, runs this project's
-# live tests in them, then has this machine's perf read the recordings they made.
+# live tests in them, then has this machine's perf read the recordings they made,
+# and kprof compare them.
 # GUEST is SERIES-ARCH, of Debian's cloud kernels; without one: 6.12-amd64
 # 6.1-amd64 6.1-arm64. With -json the output is that of go test -json, in which a
 # package is called PACKAGE@GUEST and "kprof/testdata/rig@GUEST Boot" is the guest
@@ -216,9 +217,20 @@ results() {
 recordings() {
 	[ -z "$only" ] || [ -n "$(find "$2" -name '*.data' 2>/dev/null)" ] || return 0
 	if [ -n "$json" ]; then
-		KPROF_RECORDINGS=$2 go tool test2json -p "kprof/testdata/rig@$1" "$out/host.test" -test.v=test2json -test.run='^Test(Perf|Host)'
+		KPROF_RECORDINGS=$2 go tool test2json -p "kprof/testdata/rig@$1" "$out/host.test" -test.v=test2json -test.run='^Test(Perf|HostSymbols)'
 	else
-		KPROF_RECORDINGS=$2 "$out/host.test" -test.run='^Test(Perf|Host)' >&2
+		KPROF_RECORDINGS=$2 "$out/host.test" -test.run='^Test(Perf|HostSymbols)' >&2
+	fi
+}
+
+# comparison has kprof compare what the guests recorded; GUEST is whose test it is.
+comparison() {
+	export PATH=$out/bin:$PATH KPROF_GUESTS=$out
+	go build -o "$out/bin/kprof" ./cmd/kprof || return 1
+	if [ -n "$json" ]; then
+		go tool test2json -p "kprof/testdata/rig@$1" "$out/host.test" -test.v=test2json -test.run='^TestHostCompare'
+	else
+		"$out/host.test" -test.run='^TestHostCompare' >&2
 	fi
 }
 
@@ -282,4 +294,7 @@ while [ $running -gt 0 ]; do
 	wait -n || failed=1
 	running=$((running - 1))
 done
+if [ -z "$only" ] && [ ${#kernels[@]} -gt 0 ]; then
+	comparison "${guests[0]}" || failed=1
+fi
 exit $failed
