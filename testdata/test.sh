@@ -183,6 +183,9 @@ if [ -n "$guests" ]; then
 	testdata/rig.sh -json $guests >"$logs/guests.again.json" 2>&1
 	unset 'failed[-1]'
 fi
+# The guests' kernels are real boot images.
+KPROF_BOOT_IMAGES="$PWD/.build/rig/cache/linux-image-*/vmlinuz" \
+	gotests images kprof/symbolize/elfsym -run='^TestRealBootImages$'
 tests fuzz testdata/fuzz.sh 1s -json
 
 echo
