@@ -151,7 +151,7 @@ func TestDiffSummary(t *testing.T) {
 		r := compareFolded(t, test.base, test.new)
 		text := diffText{r}
 		changed, _ := text.changed()
-		if got := text.summary(changed, codeSpan); got != test.want {
+		if got := text.count(changed) + "; " + text.summary(changed, codeSpan); got != test.want {
 			t.Errorf("%q\nwant %q", got, test.want)
 		}
 	}

@@ -13,8 +13,11 @@ import (
 func DiffMarkdown(w io.Writer, r *diff.Result, o DiffOptions) error {
 	m := diffMarkdown{diffText: diffText{r}, o: o}
 	changed, noise := m.changed()
-	m.linef("### kprof diff: %s", m.verdict(changed))
+	m.linef("### kprof diff: %s", m.count(changed))
 	m.linef("")
+	if len(changed) > 0 {
+		m.linef("- %s", m.summary(changed, codeSpan))
+	}
 	m.linef("- Event: %s", markdown(m.costed()))
 	m.linef("- Base: %s", markdown(m.side(&r.Base)))
 	m.linef("- New: %s", markdown(m.side(&r.New)))
@@ -57,13 +60,6 @@ type diffMarkdown struct {
 
 func (m *diffMarkdown) linef(format string, args ...any) {
 	fmt.Fprintf(&m.b, format+"\n", args...)
-}
-
-func (m *diffMarkdown) verdict(changed []diff.Function) string {
-	if len(changed) == 0 {
-		return "nothing changed"
-	}
-	return m.summary(changed, codeSpan)
 }
 
 func (m *diffMarkdown) table(fns []diff.Function) {

@@ -26,8 +26,8 @@ var summaryWords = []struct {
 // shownInSummary is how many functions of a verdict are named.
 const shownInSummary = 3
 
-// summary says in a line how many functions changed, and names those that changed
-// most; name writes one.
+// summary names in a line the functions that changed most, by what became of them;
+// name writes one.
 func (t diffText) summary(changed []diff.Function, name func(string) string) string {
 	var parts []string
 	for _, s := range summaryWords {
@@ -52,11 +52,18 @@ func (t diffText) summary(changed []diff.Function, name func(string) string) str
 		text += others(len(fns) - len(names))
 		parts = append(parts, text)
 	}
-	functions := "functions"
-	if len(changed) == 1 {
-		functions = "function"
+	return strings.Join(parts, "; ")
+}
+
+// count says how many functions changed.
+func (t diffText) count(changed []diff.Function) string {
+	switch len(changed) {
+	case 0:
+		return "nothing changed"
+	case 1:
+		return "1 function changed"
 	}
-	return fmt.Sprintf("%d %s changed; %s", len(changed), functions, strings.Join(parts, "; "))
+	return fmt.Sprintf("%d functions changed", len(changed))
 }
 
 func others(n int) string {

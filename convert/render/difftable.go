@@ -18,7 +18,7 @@ func DiffTable(w io.Writer, r *diff.Result, o DiffOptions) error {
 	if len(changed) == 0 {
 		t.text("", nothing)
 	} else {
-		t.text("", t.summary(changed, printable)+".")
+		t.text("", t.count(changed)+"; "+t.summary(changed, printable)+".")
 	}
 	if only := t.onlyBuilt(noise, t.o.Code, printable); only != "" {
 		t.text("", only)
