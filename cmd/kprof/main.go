@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert/render"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
 )
@@ -101,7 +102,9 @@ func isCobraUsage(err error) bool {
 	return false
 }
 
-// messagef writes one message to standard error.
+// messagef writes one message to standard error, a line. It may name what a
+// hostile recording says.
 func messagef(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "kprof: "+format+"\n", args...)
+	line := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	fmt.Fprintln(os.Stderr, "kprof: "+render.Printable(line))
 }

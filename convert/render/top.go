@@ -311,6 +311,9 @@ func shorten(s string, n int) string {
 	return string(r[:max(n-1, 0)]) + "…"
 }
 
+// Printable is a name without what a terminal would obey.
+func Printable(s string) string { return printable(s) }
+
 // printable replaces control characters, which a name from a file may hold and a
 // terminal would obey.
 func printable(s string) string {
