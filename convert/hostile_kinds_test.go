@@ -259,6 +259,15 @@ var hostileKinds = []hostileKind{
 		}
 		h.sample(2095, 2095, 1, abi.MiscUser, c...)
 	}},
+	{"fork of few by each other, mapping, with samples", func(h *hostile, i int) {
+		pid, parent := 8+int(mix(i)%5), 8+int(mix(-i)%5)
+		h.fork(pid, pid, parent, parent)
+		h.mmap(8+int(mix(3*i)%5), pages(i%8), 0x1000, 0, "/x", abi.MiscUser)
+		h.sample(pid, pid, pages(i%8), abi.MiscUser)
+		if i%100 == 0 {
+			h.record(abi.RecordFinishedRound, 0, func(b []byte) []byte { return b })
+		}
+	}},
 	{"maps of one place with samples", func(h *hostile, i int) {
 		h.mmap(7, 0x1000, 0x1000, 0, "/x", abi.MiscUser)
 		h.sample(7, 7, 0x1800, abi.MiscUser)
