@@ -15,19 +15,25 @@ import (
 // inference", 2010). It is never less than what independent samples have.
 //
 // Blocks also differ where a load has phases, which are no chance if they are the
-// same in every run. One run cannot tell; two can: if functions that come in phases
-// or bursts agree far better between the runs than their blocks let expect, phases
-// is by how much, and the variance of all is that much less, but not less than the
-// countsModel would take.
+// same in every run. One run cannot tell; two can: if the functions that come at the
+// same times in both agree far better than their blocks let expect, phases is by how
+// much, and the variance of each of them is that much less, but not less than the
+// countsModel would take. What comes at other times in each run is left as it is.
 type blocksModel struct {
 	phases  float64 // a factor of variances; 1 if they are what blocks say
 	freedom float64 // with which it is known
+	shapes  [2][]shape
 }
 
+// shape is how a function's cost in each block departs from its mean; the sum of
+// squares is 1, or 0 for a function that is not there.
+type shape [maxBlocks]float64
+
 const (
-	// A function comes in phases or bursts if its blocks differ by phased times the
-	// variance of independent samples.
+	// A function comes in phases if its blocks differ by phased times the variance of
+	// independent samples, and those of both runs have at least the correlation alike.
 	phased = 10
+	alike  = 0.8
 	// It takes leastPhased of them, of which mostPhased agree: the others may have
 	// changed. chiMost is the quantile of chi squared that belongs to it.
 	leastPhased = 8
@@ -49,6 +55,11 @@ func newBlocksModel(d *data, functions int) *blocksModel {
 		if v < phased*(d.chance(0)+d.chance(1)) {
 			continue
 		}
+		base, new := d.shape(0), d.shape(1)
+		if base.correlation(&new) < alike {
+			continue
+		}
+		m.shapes[0], m.shapes[1] = append(m.shapes[0], base), append(m.shapes[1], new)
 		diff := d.mean(1) - d.mean(0)
 		squares = append(squares, diff*diff/v)
 	}
@@ -78,10 +89,52 @@ func (m *blocksModel) method() string {
 
 func (m *blocksModel) variance(d *data) (variance, freedom float64) {
 	variance, freedom = d.blockVariance()
-	if v := max(m.phases*variance, leastDispersion*(d.chance(0)+d.chance(1))); m.phases < 1 && v < variance {
+	if m.phases == 1 {
+		return variance, freedom
+	}
+	if v := max(m.phases*variance, leastDispersion*(d.chance(0)+d.chance(1))); v < variance && m.inPhases(d) {
 		return v, m.freedom
 	}
 	return variance, freedom
+}
+
+// inPhases tells whether the selected cost comes at the same times in both runs or,
+// if one does not have it, at those of a function that does.
+func (m *blocksModel) inPhases(d *data) bool {
+	base, new := d.shape(0), d.shape(1)
+	if d.series[0][0] != 0 && d.series[1][0] != 0 {
+		return base.correlation(&new) >= alike
+	}
+	for i := range m.shapes[0] {
+		if m.shapes[0][i].correlation(&base) >= alike || m.shapes[1][i].correlation(&new) >= alike {
+			return true
+		}
+	}
+	return false
+}
+
+// shape returns that of the selected cost of a side with one run.
+func (d *data) shape(side int) (p shape) {
+	ratio := d.series[side][0] / d.denominators[side][0]
+	var sum float64
+	for b := range p {
+		p[b] = float64(d.blocked[side][b]) - ratio*d.blocks[side][b]
+		sum += p[b] * p[b]
+	}
+	if sum > 0 {
+		norm := 1 / math.Sqrt(sum)
+		for b := range p {
+			p[b] *= norm
+		}
+	}
+	return p
+}
+
+func (p *shape) correlation(q *shape) (r float64) {
+	for b := range p {
+		r += p[b] * q[b]
+	}
+	return r
 }
 
 // blockVariance is the variance of the difference of the selected cost, as blocks
@@ -95,8 +148,8 @@ func (d *data) blockVariance() (variance, freedom float64) {
 		v1, v2 := s1/(d1*d1), s2/(d2*d2)
 		// If nothing has changed, samples of both runs scatter alike, whatever the
 		// chance of a short one to show it.
-		alike := (s1/(w1*w1) + s2/(w2*w2)) / (d1/w1 + d2/w2) * (w1/d1 + w2/d2)
-		if v := max(v1+v2, alike, floor); v > variance {
+		pooled := (s1/(w1*w1) + s2/(w2*w2)) / (d1/w1 + d2/w2) * (w1/d1 + w2/d2)
+		if v := max(v1+v2, pooled, floor); v > variance {
 			// Welch and Satterthwaite.
 			variance, freedom = v, float64(n-1)
 			if v1+v2 > 0 {
