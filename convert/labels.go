@@ -27,7 +27,7 @@ type labels struct {
 // maxLabels bounds the different lists of labels, and an eighth of the samples may
 // have more: a recording may have each of its samples from another process.
 // Samples of further tasks have labels that tell nothing.
-const maxLabels = 1 << 18
+const maxLabels = 1 << 17
 
 // otherTasks is the name of tasks that are not told apart.
 const otherTasks = "[others]"
