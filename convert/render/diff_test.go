@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -171,6 +172,15 @@ func TestDiffOnlyBuilt(t *testing.T) {
 	const want = "Not told from noise by samples, but by symbols: only base has `old` -0.08%; only new has `added` +0.60%."
 	if got := text.onlyBuilt(noise, code, codeSpan); got != want || len(changed) > 0 {
 		t.Errorf("%q, want %q; %d changed", got, want, len(changed))
+	}
+	var table, md bytes.Buffer
+	o := DiffOptions{Code: code}
+	if err := errors.Join(DiffTable(&table, r, o), DiffMarkdown(&md, r, o)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(table.String(), "\nBy samples, nothing changed: ") || !strings.Contains(table.String(), "only new has added +0.60%.\n") ||
+		!strings.HasPrefix(md.String(), "### kprof diff: by samples nothing changed\n") || !strings.Contains(md.String(), want) {
+		t.Errorf("%s\n%s", &table, &md)
 	}
 	if got := text.onlyBuilt(noise, nil, codeSpan); got != "" {
 		t.Errorf("without code: %q", got)

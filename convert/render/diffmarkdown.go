@@ -13,7 +13,12 @@ import (
 func DiffMarkdown(w io.Writer, r *diff.Result, o DiffOptions) error {
 	m := diffMarkdown{diffText: diffText{r}, o: o}
 	changed, noise := m.changed()
-	m.linef("### kprof diff: %s", m.count(changed))
+	only := m.onlyBuilt(noise, o.Code, codeSpan)
+	heading := m.count(changed)
+	if len(changed) == 0 && only != "" {
+		heading = "by samples " + heading
+	}
+	m.linef("### kprof diff: %s", heading)
 	m.linef("")
 	if len(changed) > 0 {
 		m.linef("- %s", m.summary(changed, codeSpan))
@@ -27,7 +32,7 @@ func DiffMarkdown(w io.Writer, r *diff.Result, o DiffOptions) error {
 	for _, n := range r.Notes {
 		m.linef("- **Note:** %s", markdown(n))
 	}
-	if only := m.onlyBuilt(noise, o.Code, codeSpan); only != "" {
+	if only != "" {
 		m.linef("- %s", only)
 	}
 	m.linef("")

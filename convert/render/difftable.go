@@ -15,12 +15,16 @@ func DiffTable(w io.Writer, r *diff.Result, o DiffOptions) error {
 	t := diffTable{diffText: diffText{r}, o: o}
 	changed, noise := t.changed()
 	t.header()
-	if len(changed) == 0 {
-		t.text("", nothing)
-	} else {
+	only := t.onlyBuilt(noise, t.o.Code, printable)
+	switch {
+	case len(changed) > 0:
 		t.text("", t.count(changed)+"; "+t.summary(changed, printable)+".")
+	case only != "":
+		t.text("", "By samples, n"+nothing[1:])
+	default:
+		t.text("", nothing)
 	}
-	if only := t.onlyBuilt(noise, t.o.Code, printable); only != "" {
+	if only != "" {
 		t.text("", only)
 	}
 	t.line("", "")
