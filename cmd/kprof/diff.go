@@ -158,6 +158,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	o.OnlyOn = f.onlyOn(&o.Names, profiles)
 	r, err := diff.Compare(runs[0], runs[1], o)
 	if err != nil {
 		return err

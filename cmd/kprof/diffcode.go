@@ -33,7 +33,7 @@ func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]ren
 		limit = shownCode
 	}
 	code := map[string]render.DiffCode{}
-	w := wantedCode{names: &r.Options.Names, raw: map[string]string{}, in: map[string]map[string]bool{}, kernel: map[string]bool{}, changed: map[string]bool{}}
+	w := newWantedCode(&r.Options.Names)
 	for i := range r.Functions {
 		switch fn := &r.Functions[i]; {
 		case fn.Verdict != diff.Noise && i < limit:
@@ -46,15 +46,10 @@ func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]ren
 	if len(code) == 0 {
 		return nil, nil
 	}
-	for side := range profiles {
-		for _, p := range profiles[side] {
-			w.add(p.set, code)
-		}
-	}
-	w.rename(profiles)
+	w.addAll(profiles, code)
 	known := false
 	for side := range profiles {
-		found, err := f.codeOf(side, profiles[side], &w)
+		found, err := f.codeOf(side, profiles[side], w)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +69,35 @@ func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]ren
 	return code, nil
 }
 
+// onlyOn tells of functions which of both builds alone has them.
+func (f *diffFlags) onlyOn(names *diff.Names, profiles [2][]*profile) func([]string) map[string]int {
+	return func(functions []string) map[string]int {
+		w := newWantedCode(names)
+		code := map[string]render.DiffCode{}
+		for _, name := range functions {
+			w.changed[name] = true
+			code[name] = render.DiffCode{}
+		}
+		w.addAll(profiles, code)
+		var found [2]map[string]render.CodeOf
+		for side := range profiles {
+			var err error
+			if found[side], err = f.codeOf(side, profiles[side], w); err != nil {
+				return nil // code will tell
+			}
+		}
+		only := map[string]int{}
+		for _, name := range functions {
+			for side := range found {
+				if has, lacks := found[side][name], found[1-side][name]; has.Size > 0 && lacks.Without() {
+					only[name] = side
+				}
+			}
+		}
+		return only
+	}
+}
+
 // wantedCode is the functions whose code is looked for.
 type wantedCode struct {
 	names *diff.Names
@@ -83,6 +107,23 @@ type wantedCode struct {
 	kernel map[string]bool
 	// changed are those of which the debug information is searched too.
 	changed map[string]bool
+}
+
+func newWantedCode(names *diff.Names) *wantedCode {
+	return &wantedCode{
+		names: names, raw: map[string]string{}, in: map[string]map[string]bool{},
+		kernel: map[string]bool{}, changed: map[string]bool{},
+	}
+}
+
+// addAll finds the functions in code in all profiles.
+func (w *wantedCode) addAll(profiles [2][]*profile, code map[string]render.DiffCode) {
+	for side := range profiles {
+		for _, p := range profiles[side] {
+			w.add(p.set, code)
+		}
+	}
+	w.rename(profiles)
 }
 
 // add finds the functions of a profile in it. A function of folded stacks may be

@@ -62,6 +62,10 @@ type Options struct {
 	Paths, PathsEach int
 	// Force compares what is not comparable.
 	Force bool
+	// OnlyOn returns those of some functions that are known to be in the build of
+	// one side only, and that side: such a difference is no chance, however samples
+	// scatter. Default: nothing is known.
+	OnlyOn func(names []string) map[string]int
 }
 
 // Defaults are alpha 0.05, a minimum effect of one percent, since a single run does
@@ -92,7 +96,7 @@ type Difference struct {
 	Low, High       float64 // interval of Diff at the level 1-Alpha
 	P               float64 // of this difference alone
 	Adjusted        float64 // corrected for all that were tested; 1 if it was not
-	Significant     bool    // Adjusted at most Alpha, and at least the minimum effect
+	Significant     bool    // Adjusted at most Alpha, or known from the builds, and at least the minimum effect
 }
 
 // Function is what both sides have of a function.
@@ -267,6 +271,7 @@ func (r *Result) compare(c [2][]*cost) {
 	for _, t := range tests {
 		t.diff.Significant = t.diff.Adjusted <= r.Alpha && abs(t.diff.Diff) >= r.MinEffect*scale
 	}
+	r.builds(scale)
 	for i := range r.Functions {
 		f := &r.Functions[i]
 		if f.BaseCum == f.BaseSelf && f.NewCum == f.NewSelf {
@@ -278,6 +283,42 @@ func (r *Result) compare(c [2][]*cost) {
 	r.movedWithin()
 	r.order()
 	r.paths(d)
+}
+
+// builds calls significant what is large enough of functions that one build does
+// not have.
+func (r *Result) builds(scale float64) {
+	if r.OnlyOn == nil {
+		return
+	}
+	var names []string
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		if f.doubtful(r.MinEffect*scale) && !strings.HasPrefix(f.Name, "[") {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	only := r.OnlyOn(names)
+	for i := range r.Functions {
+		f := &r.Functions[i]
+		side, ok := only[f.Name]
+		if !ok || !f.doubtful(r.MinEffect*scale) || (f.BaseCum == 0) != (side == 1) {
+			continue
+		}
+		for _, d := range []*Difference{&f.Self, &f.Cum} {
+			d.Significant = abs(d.Diff) >= r.MinEffect*scale
+		}
+	}
+}
+
+// doubtful tells a function that only one side has samples of, enough to be
+// reported if they were no chance.
+func (f *Function) doubtful(least float64) bool {
+	return (f.BaseCum == 0) != (f.NewCum == 0) && !f.Self.Significant && !f.Cum.Significant &&
+		max(abs(f.Self.Diff), abs(f.Cum.Diff)) >= least
 }
 
 func abs(x float64) float64 { return max(x, -x) }

@@ -305,6 +305,30 @@ func TestPer(t *testing.T) {
 	}
 }
 
+// TestOnlyOn: what one build does not have is no chance, however few samples tell
+// so; but it must be large enough, and the other side must have none.
+func TestOnlyOn(t *testing.T) {
+	o := Defaults
+	o.OnlyOn = func(names []string) map[string]int {
+		slices.Sort(names)
+		if want := []string{"added", "called", "old"}; !slices.Equal(names, want) {
+			t.Errorf("asked for %q, want %q", names, want)
+		}
+		return map[string]int{"added": 1, "old": 0, "called": 0, "both": 1, "little": 1}
+	}
+	// Of 200 samples little has 0.5 %, less than the minimum effect.
+	r := compareLines(t, "main;f 93\nmain;old 3\nmain;both 4", "main;f 190\nmain;added 4\nmain;called 3\nmain;both 2\nmain;little 1", o)
+	want := map[string]Verdict{"added": New, "old": Gone}
+	for _, f := range r.Functions {
+		if f.Verdict != want[f.Name] {
+			t.Errorf("%s is %v, want %v", f.Name, f.Verdict, want[f.Name])
+		}
+	}
+	if first := &r.Functions[0]; first.Name != "added" || len(first.Paths) != 1 || first.Self.P < 0.05 {
+		t.Errorf("first: %+v", first)
+	}
+}
+
 func TestIncomparable(t *testing.T) {
 	change := func(f func(r *Run)) Run {
 		r := profile(t, "other", "a;f 4000\na;g 6000")

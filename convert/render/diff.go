@@ -55,8 +55,8 @@ func (c CodeOf) String() string {
 	return "none of its own"
 }
 
-// without tells that a build has no such function, for all that is known.
-func (c CodeOf) without() bool { return c.Known && c.Size == 0 && !c.Inlined }
+// Without tells that a build has no such function, for all that is known.
+func (c CodeOf) Without() bool { return c.Known && c.Size == 0 && !c.Inlined }
 
 // String says what became of the code, as far as it is known.
 func (c DiffCode) String() string {
@@ -67,9 +67,9 @@ func (c DiffCode) String() string {
 		return text + " (added)"
 	case c.Base.Size > 0 && absent(c.New):
 		return text + " (removed)"
-	case c.Base.without() && c.New.Size > 0:
+	case c.Base.Without() && c.New.Size > 0:
 		return text + " (added, or inlined before)"
-	case c.Base.Size > 0 && c.New.without():
+	case c.Base.Size > 0 && c.New.Without():
 		return text + " (removed, or inlined now)"
 	case c.Base.Size > 0 && c.New.Size > 0 && c.Base.Size != c.New.Size && c.Base.Padded == c.New.Padded:
 		return fmt.Sprintf("%s (%+d)", text, int64(c.New.Size)-int64(c.Base.Size))
@@ -113,9 +113,13 @@ func (t diffText) rules() []string {
 	if t.r.MinEffect > 0 {
 		atLeast = fmt.Sprintf(", and at least %s of the base's total", percent(t.r.MinEffect))
 	}
+	builds := ""
+	if t.r.OnlyOn != nil {
+		builds = ", or only one build has it"
+	}
 	return []string{
 		fmt.Sprintf("Intervals of %s %s.", t.level(), t.r.Method),
-		fmt.Sprintf("What changed is not chance (p at most %g for all %d differences together, by Holm)%s.", t.r.Alpha, t.r.Tests, atLeast),
+		fmt.Sprintf("What changed is not chance (p at most %g for all %d differences together, by Holm%s)%s.", t.r.Alpha, t.r.Tests, builds, atLeast),
 	}
 }
 

@@ -88,7 +88,7 @@ func (t diffText) onlyBuilt(noise []diff.Function, code map[string]DiffCode, nam
 			if side == 1 {
 				has, lacks = lacks, has
 			}
-			if known && has.Size > 0 && lacks.without() {
+			if known && has.Size > 0 && lacks.Without() {
 				fns = append(fns, &noise[i])
 			}
 		}
