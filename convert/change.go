@@ -151,6 +151,7 @@ func (tl *timeline) ksymbol(k abi.Ksymbol, t uint64) {
 // disordered the recording.
 func (tl *timeline) apply() {
 	cs := &tl.pending
+	tl.work += len(tl.forks) / 4 // to be looked at again, which is quick
 	var maps, tasks inTime
 	if cs.unsorted {
 		maps, tasks = sorted(&cs.maps), sorted(&cs.tasks)

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -104,6 +105,28 @@ func TestTooManyPlaces(t *testing.T) {
 	}
 	if l := st.Losses(); len(l) != 2 {
 		t.Errorf("told: %q", l)
+	}
+}
+
+// TestTooManyMappings finds places in more files than are told apart.
+func TestTooManyMappings(t *testing.T) {
+	tl, set := newTimeline(), stacks.New()
+	l := newLocator(tl, set)
+	n := maxMappings * 3 / 2
+	for i := range n {
+		tl.mmap(abi.Mmap{PID: 7, Addr: pages(i), Len: 0x1000, File: fmt.Sprint("/f", i)}, abi.MiscUser, 1)
+	}
+	tl.freeze()
+	s, at := tl.tasks[7].spaceAt(2)
+	v := l.view(s, at, stacks.KindUnknown)
+	for i := range n {
+		l.at(&v, pages(i))
+	}
+	if got := len(set.Mappings); l.beyond == 0 || uint64(got)+l.beyond != uint64(n) || got > maxMappings+n/8+1 {
+		t.Errorf("%d mappings, %d of %d places beyond", got, l.beyond, n)
+	}
+	if loc := set.Locations[l.at(&v, pages(5))]; loc.Mapping < 0 || set.Mappings[loc.Mapping].File != "/f5" {
+		t.Errorf("file 5 became %+v", loc)
 	}
 }
 

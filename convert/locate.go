@@ -180,7 +180,9 @@ func (l *locator) intern(o origin, key locationKey) uint32 {
 	}
 	mapping, addr := int32(stacks.NoMapping), o.addr
 	if o.area != nil {
-		mapping = l.mapping(o.area, key)
+		if mapping = l.mapping(o.area, key); mapping < 0 {
+			return l.anyOf(key.kind)
+		}
 		if byOffset(key.kind) {
 			m := &l.set.Mappings[mapping]
 			addr = m.Start + (key.addr - m.Offset)
@@ -231,8 +233,12 @@ func (l *locator) privateTo(pid, obj int32) int32 {
 	return n
 }
 
+// maxMappings bounds the mappings of a Set as maxLocations does its locations.
+const maxMappings = 1 << 16
+
 // mapping returns the Set's mapping for a location in an area: one that already
-// covers it or has the bounds of the area, or a new one with them.
+// covers it or has the bounds of the area, or a new one with them; NoMapping where
+// there are too many.
 func (l *locator) mapping(a *area, key locationKey) int32 {
 	o := l.tl.objects.at(a.obj)
 	if o.size > 0 {
@@ -251,6 +257,9 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	other := otherSegment{key.obj, s.off, s.size}
 	if have, ok := l.others[other]; ok {
 		return have
+	}
+	if uint64(len(l.set.Mappings)) >= maxMappings+l.asked/8 {
+		return stacks.NoMapping
 	}
 	s.mapping = l.set.AddMapping(stacks.Mapping{
 		Start: a.start, Limit: a.end, Offset: a.off,

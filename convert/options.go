@@ -117,7 +117,7 @@ func (s *Stats) Losses() []string {
 	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")
 	add(s.Unnamed, "", "sample", " of threads whose name was never recorded")
 	add(s.OtherTasks, "", "sample", fmt.Sprintf(" of more tasks than can be told apart, shown as %q", otherTasks))
-	add(s.OtherPlaces, "", "frame", " at more addresses than can be told apart, shown without a name")
+	add(s.OtherPlaces, "", "frame", " at more places than can be told apart, shown without a name")
 	add(s.Hasty, "", "address look-up", " given up: too many maps and forks lie between")
 	return l
 }

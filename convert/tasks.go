@@ -210,7 +210,6 @@ func (s *space) flatten() {
 
 // inherit looks again at what was forked since the settled time.
 func (tl *timeline) inherit() {
-	tl.work += len(tl.forks)
 	slices.SortStableFunc(tl.forks, func(a, b fork) int { return cmp.Compare(a.born, b.born) })
 	for _, f := range tl.forks {
 		if f.name {
