@@ -29,9 +29,6 @@ func (l *list[T]) letGo(i int) {
 	}
 }
 
-// reset empties the list.
-func (l *list[T]) reset() { *l = list[T]{} }
-
 // numbering gives distinct keys numbers, from 0 on in order of appearance. It is
 // an open-addressing table of numbers, with the keys beside it, each once.
 type numbering[K comparable] struct {
