@@ -20,7 +20,7 @@ import (
 func main() {
 	record.ShimMain() // first of all: this may be a command about to be recorded
 	if os.Getenv("GOGC") == "" {
-		// Half the garbage of Go's default; the time it takes cannot be measured.
+		// Half the garbage of Go's default, for some three percent of the time.
 		debug.SetGCPercent(50)
 	}
 	os.Exit(run(os.Args[1:]))
