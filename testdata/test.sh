@@ -169,7 +169,7 @@ if have gcc; then
 	gotests race-live "kprof/perfevent kprof/record" -race -short -p 1
 	# Without those that mostly wait for perf, or do one thing a thousand times.
 	gotests race "$(concurrent | without $live)" -race -short \
-		-skip='^(TestNamesOfPerfScript|TestScriptLive|TestTruncated)$'
+		-skip='^(TestNamesOfPerfScript|TestScriptLive|TestTruncated|TestWriterPerf|TestWriterKilledPerf|TestHeaderOfPerf|TestFeaturesOfPerf|TestCapsuleRoundTrip)$'
 	# The command starts few goroutines of its own.
 	gotests race-cmd kprof/cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
 else
