@@ -90,10 +90,11 @@ func TestTooManyPlaces(t *testing.T) {
 	}
 	var frames, shared uint64
 	for i := range set.NumSamples() {
-		for _, loc := range set.Stack(set.Sample(i).Stack) {
-			frames++
+		row := set.Sample(i)
+		for _, loc := range set.Stack(row.Stack) {
+			frames += uint64(row.Values[0])
 			if set.Locations[loc].Addr == 0 {
-				shared++
+				shared += uint64(row.Values[0])
 			}
 		}
 	}

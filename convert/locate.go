@@ -25,14 +25,17 @@ type locator struct {
 	missed   []missed // of the sample at hand
 
 	asked        uint64 // look-ups that the cache did not answer
+	again        uint64 // of these, of a location that was known
 	further      map[stacks.Kind]uint32
 	firstFurther uint32
 	beyond       uint64 // frames at one of further
 }
 
-// maxLocations bounds the different locations that are told apart, and an eighth
-// of what was looked for may be more: a recording may consist of addresses that it
-// has once each. Others are one location for each kind, without a name.
+// maxLocations bounds the different locations that are told apart, and half as many
+// more as look-ups found one that was known: a recording may consist of addresses
+// that it has once each, where an honest one comes back to them. (In that of a whole
+// machine, 1.5 million samples, each of 370,000 locations is looked for five times.)
+// Others are one location for each kind, without a name.
 const maxLocations = 1 << 19
 
 type locationKey struct {
@@ -173,9 +176,10 @@ func (l *locator) intern(o origin, key locationKey) uint32 {
 	l.asked++
 	slot, known := l.locs.find(key)
 	if known {
+		l.again++
 		return l.locs.slots[slot].loc
 	}
-	if uint64(l.locs.used) >= maxLocations+l.asked/8 {
+	if uint64(l.locs.used) >= maxLocations+l.again/2 {
 		return l.anyOf(key.kind)
 	}
 	mapping, addr := int32(stacks.NoMapping), o.addr
@@ -233,7 +237,8 @@ func (l *locator) privateTo(pid, obj int32) int32 {
 	return n
 }
 
-// maxMappings bounds the mappings of a Set as maxLocations does its locations.
+// maxMappings bounds the mappings of a Set, and an eighth of the look-ups may have
+// more. Locations in others are as those beyond maxLocations.
 const maxMappings = 1 << 16
 
 // mapping returns the Set's mapping for a location in an area: one that already
