@@ -38,7 +38,12 @@ func TestLiveCapsule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(out), strings.Count(string(out), "[[kernel.kallsyms]]")
+		for line := range strings.Lines(string(out)) {
+			if !strings.Contains(line, "vdso") { // that is of the machine it is on
+				frames += line
+			}
+		}
+		return frames, strings.Count(frames, "[[kernel.kallsyms]]")
 	}
 	want, n := folded(here)
 	if n > 0 || !strings.Contains(want, "entry_SYSCALL_64_after_hwframe") && !strings.Contains(want, "el0_svc") {
