@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/binary"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"unsafe"
@@ -79,6 +80,15 @@ func TestBuildIDOfMap(t *testing.T) {
 	}
 	ofA, ofB := mapOf(write(a)), mapOf(write(b))
 	check("a map", ofA, a)
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	ofEnded := ofA
+	ofEnded.PID = int32(ended.ProcessState.Pid())
+	check("the process has ended", ofEnded, a)
+	ofEnded.Ino++
+	check("the process has ended, and the name is another file's", ofEnded, "")
 	gone := ofB
 	gone.Addr = ofA.Addr
 	check("the address was used again", gone, b)

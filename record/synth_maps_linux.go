@@ -138,11 +138,13 @@ func (s *synth) buildID(pid int, m *mapping) []byte {
 }
 
 // readBuildID opens the file that is mapped: itself, which root may even when
-// it has been deleted, or what has its name in the process's root.
+// it has been deleted, or what has its name in the process's root, or in ours: the
+// process may have ended.
 func readBuildID(pid int, m *mapping) []byte {
-	for _, path := range []string{
+	for i, path := range []string{
 		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.addr, m.addr+m.len),
 		fmt.Sprintf("/proc/%d/root%s", pid, m.name),
+		string(m.name),
 	} {
 		// Never open a device or a FIFO.
 		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
@@ -152,7 +154,8 @@ func readBuildID(pid int, m *mapping) []byte {
 		if err != nil {
 			continue
 		}
-		mapped := isMapped(f, m)
+		ours := i == 2
+		mapped := isMapped(f, m, ours)
 		var id []byte
 		if mapped {
 			id = elfBuildID(f)
@@ -168,14 +171,18 @@ func readBuildID(pid int, m *mapping) []byte {
 // isMapped reports whether f is the file of m: by now the process may have
 // another one at the address, and its name may have gone to a newer one. Where
 // stat has other devices than maps have, as on overlayfs and btrfs, inodes cannot
-// be compared and the name has to do, which the process's own root may shorten.
-func isMapped(f *os.File, m *mapping) bool {
+// be compared and the name has to do, which the process's own root may shorten;
+// but not where f was found by its name in our root.
+func isMapped(f *os.File, m *mapping, ours bool) bool {
 	var st unix.Stat_t
 	if unix.Fstat(int(f.Fd()), &st) != nil {
 		return false
 	}
 	if unix.Major(st.Dev) == m.file.maj && unix.Minor(st.Dev) == m.file.min {
 		return st.Ino == m.file.ino
+	}
+	if ours {
+		return false
 	}
 	target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	return err == nil && strings.HasSuffix(strings.TrimSuffix(target, " (deleted)"), string(m.name))
