@@ -175,12 +175,9 @@ func (b *batch) locate(w *worker) {
 }
 
 func (b *batch) addTo(w *worker) {
-	const group = 16
 	b.ids = w.set.InternAll(b.ids[:0], b.locs, b.ends)
+	w.set.Fetch(b.ids)
 	for i := range b.rows {
-		if i%group == 0 {
-			w.set.Fetch(b.ids[i:min(i+group, len(b.ids))])
-		}
 		w.add(&b.rows[i], b.ids[i])
 	}
 	b.rows, b.ends, b.locs = b.rows[:0], b.ends[:0], b.locs[:0]

@@ -14,6 +14,7 @@ import (
 	"kprof/convert/diff"
 	"kprof/convert/pprof"
 	"kprof/convert/render"
+	"kprof/symbolize/kallsyms"
 )
 
 // exitOver is the exit code when something costs more than --fail-over allows.
@@ -47,6 +48,11 @@ type diffFlags struct {
 	repeats                  [2][]string
 	elf                      [2]string
 	ops                      [2]float64
+
+	kernels [2]struct { // see kernelFunctions
+		table *kallsyms.Table
+		read  bool
+	}
 
 	per, minEffect, failOver string
 	alpha                    float64

@@ -25,8 +25,9 @@ const kernelCode = "[kernel]"
 const shownCode = 100
 
 // code returns what the builds themselves say of the functions that changed, and of
-// those with samples on one side only: the sizes of their code, from the ELF files given by flags or found by build id, or
-// from the symbols of a kernel that was recorded.
+// those with samples on one side only: the sizes of their code, from the ELF files
+// given by flags or found by build id, or from the symbols of a kernel that was
+// recorded.
 func (f *diffFlags) code(r *diff.Result, profiles [2][]*profile) (map[string]render.DiffCode, error) {
 	limit := f.limit
 	if limit <= 0 {
@@ -242,7 +243,16 @@ func (f *diffFlags) codeOf(side int, profiles []*profile, w *wantedCode) (map[st
 
 // kernelFunctions returns the functions of a side's kernel, from the file that a
 // flag names, else from what a recording brings along; nil if neither is there.
+// They are read once.
 func (f *diffFlags) kernelFunctions(side int, profiles []*profile) *kallsyms.Table {
+	k := &f.kernels[side]
+	if !k.read {
+		k.read, k.table = true, f.readKernel(side, profiles)
+	}
+	return k.table
+}
+
+func (f *diffFlags) readKernel(side int, profiles []*profile) *kallsyms.Table {
 	path := f.sym.kallsyms
 	override(&path, f.kallsyms[side])
 	if path != "" {

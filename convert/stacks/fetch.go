@@ -1,5 +1,7 @@
 package stacks
 
+import "slices"
+
 // A table that is larger than the CPU's caches answers at the pace of memory, as
 // long as each look-up is made after the one before. What follows makes them in
 // groups: all of a group's loads that do not depend on each other come right
@@ -46,20 +48,21 @@ func (t *chainTable) internAll(ids []StackID, locs []uint32, ends []int) []Stack
 // fetch loads the first rows of some stacks and their values.
 func (t *rowTable) fetch(c *chainTable, ids []StackID) {
 	var rows [fetchGroup]uint32
-	ids = ids[:min(len(ids), fetchGroup)]
-	n := 0
-	for _, id := range ids {
-		if first := *c.mark(uint32(id)); first != 0 {
-			rows[n] = first - 1
-			n++
+	for group := range slices.Chunk(ids, fetchGroup) {
+		n := 0
+		for _, id := range group {
+			if first := *c.mark(uint32(id)); first != 0 {
+				rows[n] = first - 1
+				n++
+			}
 		}
-	}
-	for i, id := range rows[:n] {
-		rows[i] = t.at(int(id)).value
-	}
-	for _, p := range rows[:n] {
-		if b := t.values[p/valueBlock]; int(p%valueBlock) < len(b) {
-			c.fetched += uint32(b[p%valueBlock])
+		for i, id := range rows[:n] {
+			rows[i] = t.at(int(id)).value
+		}
+		for _, p := range rows[:n] {
+			if b := t.values[p/valueBlock]; int(p%valueBlock) < len(b) {
+				c.fetched += uint32(b[p%valueBlock])
+			}
 		}
 	}
 }

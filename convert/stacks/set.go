@@ -246,8 +246,8 @@ func (s *Set) Add(event int, stack StackID, labels LabelsID, values ...int64) in
 	return int(s.rows.add(uint32(event), uint32(stack), uint32(labels), values, s.chains.mark(uint32(stack))))
 }
 
-// Fetch waits for the memory of the first rows of some stacks, of which Add will
-// have need: for that of all at once. Some 16 stacks are the right number.
+// Fetch brings the first rows of some stacks near, of which Add will have need: it
+// waits for the memory of several at once. They should fit into the CPU's cache.
 func (s *Set) Fetch(ids []StackID) { s.rows.fetch(&s.chains, ids) }
 
 // NumSamples is the number of rows.
