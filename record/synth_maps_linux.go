@@ -141,29 +141,27 @@ func (s *synth) buildID(pid int, m *mapping) []byte {
 // it has been deleted, or what has its name in the process's root, or in ours: the
 // process may have ended.
 func readBuildID(pid int, m *mapping) []byte {
-	for i, path := range []string{
-		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.addr, m.addr+m.len),
-		fmt.Sprintf("/proc/%d/root%s", pid, m.name),
-		string(m.name),
+	for _, place := range []struct {
+		path string
+		ours bool
+	}{
+		{fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.addr, m.addr+m.len), false},
+		{fmt.Sprintf("/proc/%d/root%s", pid, m.name), false},
+		{string(m.name), true},
 	} {
 		// Never open a device or a FIFO.
-		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		if st, err := os.Stat(place.path); err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		f, err := os.Open(path)
+		f, err := os.Open(place.path)
 		if err != nil {
 			continue
 		}
-		ours := i == 2
-		mapped := isMapped(f, m, ours)
-		var id []byte
-		if mapped {
-			id = elfBuildID(f)
+		if isMapped(f, m, place.ours) {
+			defer f.Close()
+			return elfBuildID(f)
 		}
 		f.Close()
-		if mapped {
-			return id
-		}
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ find_browser() {
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
-	for program in gcc g++ ld objcopy perl git dwz xz zstd; do
+	for program in gcc g++ clang++ ld objcopy perl git dwz xz zstd; do
 		have $program || missing+=($program)
 	done
 	find_browser || missing+=(chromium)
@@ -87,7 +87,7 @@ install_needs() {
 		echo "note: the tests that need ${missing[*]} will be skipped"
 		return
 	fi
-	local packages=(gcc g++ libc6-dev binutils perl git dwz xz-utils zstd ca-certificates)
+	local packages=(gcc g++ clang libc6-dev binutils perl git dwz xz-utils zstd ca-certificates)
 	apt-get update -q
 	if apt-cache show linux-perf >/dev/null 2>&1; then
 		packages+=(linux-perf)
