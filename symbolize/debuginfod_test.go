@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 )
 
@@ -41,7 +42,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // strippedCopy returns a stripped copy of a program, and its debug file.
 func strippedCopy(t *testing.T, path string) (stripped, debug string) {
 	t.Helper()
-	require(t, "objcopy", "strip")
+	livetest.RequirePrograms(t, "objcopy", "strip")
 	dir := t.TempDir()
 	stripped, debug = filepath.Join(dir, "prog"), filepath.Join(dir, "debug")
 	run(t, "objcopy", "--only-keep-debug", path, debug)

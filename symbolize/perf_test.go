@@ -15,22 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 )
-
-// require skips the test, naming all programs that are missing.
-func require(t testing.TB, programs ...string) {
-	t.Helper()
-	var unmet []string
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			unmet = append(unmet, p)
-		}
-	}
-	if len(unmet) > 0 {
-		t.Skipf("needs %s", strings.Join(unmet, ", "))
-	}
-}
 
 // run runs a command and returns what it prints.
 func run(t testing.TB, name string, args ...string) []byte {
@@ -48,7 +35,7 @@ func run(t testing.TB, name string, args ...string) []byte {
 // record samples a program with perf, and skips the test where perf may not.
 func record(t *testing.T, program ...string) string {
 	t.Helper()
-	require(t, "perf")
+	livetest.RequirePrograms(t, "perf")
 	data := filepath.Join(t.TempDir(), "perf.data")
 	args := append([]string{"record", "-q", "-e", "cpu-clock", "-F", "20000", "-g", "-o", data, "--"}, program...)
 	if out, err := exec.Command("perf", args...).CombinedOutput(); err != nil {
@@ -99,7 +86,7 @@ func TestNamesOfPerfScript(t *testing.T) {
 	dir := t.TempDir()
 	cc := func(name string, args ...string) func(t *testing.T) string {
 		return func(t *testing.T) string {
-			require(t, args[0])
+			livetest.RequirePrograms(t, args[0])
 			path := filepath.Join(dir, name)
 			run(t, args[0], append(args[1:], "-o", path)...)
 			return path
@@ -117,7 +104,7 @@ func TestNamesOfPerfScript(t *testing.T) {
 		{"rust", cc("f", "rustc", "-O", "-C", "force-frame-pointers=yes", "testdata/names.rs")},
 		{"rust v0", cc("h", "rustc", "-O", "-C", "force-frame-pointers=yes", "-C", "symbol-mangling-version=v0", "testdata/names.rs")},
 		{"go", func(t *testing.T) string {
-			require(t, "go")
+			livetest.RequirePrograms(t, "go")
 			path := filepath.Join(dir, "g")
 			run(t, "go", "build", "-o", path, "testdata/names.go")
 			return path
@@ -179,7 +166,7 @@ func TestSymbolsApart(t *testing.T) {
 		"rust v0":    {"rustc", "-g", "-O", "-C", "link-arg=-Wl,--build-id", "-C", "symbol-mangling-version=v0", "testdata/names.rs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require(t, command[0], "objcopy", "strip", "nm")
+			livetest.RequirePrograms(t, command[0], "objcopy", "strip", "nm")
 			path := filepath.Join(t.TempDir(), "prog")
 			run(t, command[0], append(command[1:], "-o", path)...)
 			stripped, debug := strippedCopy(t, path)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 )
 
@@ -48,7 +49,7 @@ func names(t *testing.T, s *Symbolizer, m Mapping, addrs ...uint64) ([]string, e
 // function f.
 func program(t *testing.T, source string, flags ...string) (path string, off uint64, id string) {
 	t.Helper()
-	require(t, "gcc", "nm")
+	livetest.RequirePrograms(t, "gcc", "nm")
 	dir := t.TempDir()
 	src := filepath.Join(dir, "prog.c")
 	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
@@ -412,7 +413,7 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 }
 
 func TestInlineFramesOfGo(t *testing.T) {
-	require(t, "go")
+	livetest.RequirePrograms(t, "go")
 	path := filepath.Join(t.TempDir(), "prog")
 	run(t, "go", "build", "-o", path, "elfsym/testdata/goprog/main.go")
 	file, err := elfsym.Open(path, elfsym.Options{})

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 )
 
@@ -76,7 +77,7 @@ func linked(addrs []uint64) string {
 // with addr2line, and without inlined frames with what the same names are.
 func TestDebugKernel(t *testing.T) {
 	path, m, addrs := debugKernel(t, 10000)
-	require(t, "addr2line")
+	livetest.RequirePrograms(t, "addr2line")
 	cmd := exec.Command("addr2line", "-a", "-f", "-i", "-e", path)
 	cmd.Stdin = strings.NewReader(linked(addrs))
 	out, err := cmd.Output()
@@ -152,7 +153,7 @@ func BenchmarkDebugKernel(b *testing.B) {
 	})
 	for _, tool := range []string{"addr2line", "llvm-addr2line"} {
 		b.Run(tool, func(b *testing.B) {
-			require(b, tool)
+			livetest.RequirePrograms(b, tool)
 			for b.Loop() {
 				cmd := exec.Command(tool, "-f", "-i", "-e", path)
 				cmd.Stdin = strings.NewReader(linked(addrs))

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 )
 
@@ -22,7 +23,7 @@ import (
 // the addresses of its symbols.
 func miniature(t testing.TB, flags ...string) (path, id string, addrs map[string]uint64) {
 	t.Helper()
-	require(t, "gcc")
+	livetest.RequirePrograms(t, "gcc")
 	path = filepath.Join(t.TempDir(), "vmlinux")
 	run(t, "gcc", append([]string{"-O2", "-g", "-nostdlib", "-Wl,-e,main", "-Wl,--build-id", "-o", path, "testdata/kernel.c"}, flags...)...)
 	f, err := elf.Open(path)
@@ -300,7 +301,7 @@ func TestInlineFramesBesideKallsyms(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	require(t, "gcc", "ld", "objcopy", "strip", "xz", "gzip", "zstd")
+	livetest.RequirePrograms(t, "gcc", "ld", "objcopy", "strip", "xz", "gzip", "zstd")
 	dir := t.TempDir()
 	object, ko := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
 	run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
@@ -397,7 +398,7 @@ func TestModule(t *testing.T) {
 }
 
 func TestCompressedBomb(t *testing.T) {
-	require(t, "gzip")
+	livetest.RequirePrograms(t, "gzip")
 	path := filepath.Join(t.TempDir(), "ext4.ko.gz")
 	raw := strings.TrimSuffix(path, ".gz")
 	if err := os.WriteFile(raw, bytes.Repeat([]byte{0}, 1<<26), 0o600); err != nil {

@@ -14,12 +14,9 @@ import (
 // buildJIT compiles testdata/jit.c.
 func buildJIT(t *testing.T) string {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("needs gcc")
-	}
+	livetest.RequirePrograms(t, "gcc")
 	prog := filepath.Join(t.TempDir(), "jit")
-	if out, err := exec.Command(gcc, "-O1", "-fno-omit-frame-pointer", "-static", "-o", prog, "testdata/jit.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", "-static", "-o", prog, "testdata/jit.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return prog

@@ -16,10 +16,7 @@ import (
 // program by then; one that ran for an instant, in a container that is gone.
 func TestLiveKept(t *testing.T) {
 	livetest.Require(t, livetest.Root)
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("needs gcc")
-	}
+	livetest.RequirePrograms(t, "gcc")
 	dir := t.TempDir()
 	for _, name := range []string{"deleted", "replaced", "contained", "impostor"} {
 		source := filepath.Join(dir, name+".c")
@@ -36,7 +33,7 @@ int main(int argc, char **argv) { spin_%[1]s(argc > 1 ? 50 : 400); return argc >
 			t.Fatal(err)
 		}
 		// Without a build id, only what was mapped tells one program from another.
-		cmd := exec.Command(gcc, "-O1", "-fno-omit-frame-pointer", "-static", "-Wl,--build-id=none", "-o", filepath.Join(dir, name), source)
+		cmd := exec.Command("gcc", "-O1", "-fno-omit-frame-pointer", "-static", "-Wl,--build-id=none", "-o", filepath.Join(dir, name), source)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}

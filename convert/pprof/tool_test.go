@@ -17,15 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // goTool runs a tool of the Go distribution; it fails when that says anything
 // on standard error that a profile of ours should not cause.
 func goTool(t *testing.T, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs the go command")
-	}
+	livetest.RequirePrograms(t, "go")
 	cmd := exec.Command("go", append([]string{"tool"}, args...)...)
 	cmd.Env = append(os.Environ(), "PPROF_BINARY_PATH=/nonexistent", "PPROF_TMPDIR="+t.TempDir())
 	var out, errs bytes.Buffer
@@ -88,9 +87,7 @@ func TestToolNoMappings(t *testing.T) {
 }
 
 func TestToolUI(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs the go command")
-	}
+	livetest.RequirePrograms(t, "go")
 	file := writeFile(t, encode(t, wide(2000, 20, 300)))
 	l, err := net.Listen("tcp", "localhost:0")
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 func top(t *testing.T, s *stacks.Set, o TopOptions) string {
@@ -203,9 +204,7 @@ func TestTopEqualsPprof(t *testing.T) {
 // has them.
 func pprofTop(t *testing.T, s *stacks.Set) map[string][2]int64 {
 	t.Helper()
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs the go command")
-	}
+	livetest.RequirePrograms(t, "go")
 	file := filepath.Join(t.TempDir(), "x.pb")
 	if err := os.WriteFile(file, marshal(t, s), 0o644); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,17 @@ func RequireKernel(t testing.TB, needs ...Need) {
 	require(t, needs, "guest")
 }
 
+// RequirePrograms skips t when programs are missing, and names them. Which may be
+// missing, testdata/may-skip says.
+func RequirePrograms(t testing.TB, names ...string) {
+	t.Helper()
+	var needs []Need
+	for _, name := range names {
+		needs = append(needs, Program(name))
+	}
+	require(t, needs)
+}
+
 func require(t testing.TB, needs []Need, failing ...string) {
 	t.Helper()
 	var missing []string

@@ -16,31 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
-// requirePerf needs perf itself, allowed to record the whole machine. It names
-// everything that is missing, and fails instead of skipping where KPROF_LIVE is
-// "require".
+// requirePerf needs perf itself, allowed to record the whole machine.
 func requirePerf(t *testing.T) {
 	t.Helper()
-	var missing []string
-	if _, err := exec.LookPath("perf"); err != nil {
-		missing = append(missing, err.Error())
-	}
-	if os.Geteuid() != 0 {
-		missing = append(missing, "root")
-	}
-	if _, err := os.Stat(tracefsRoot); err != nil {
-		missing = append(missing, err.Error())
-	}
-	if len(missing) == 0 {
-		return
-	}
-	msg := "needs " + strings.Join(missing, ", ")
-	if os.Getenv("KPROF_LIVE") == "require" {
-		t.Fatal(msg)
-	}
-	t.Skip(msg)
+	livetest.Require(t, livetest.Perf, livetest.Root, livetest.Tracefs)
 }
 
 const tracefsRoot = "/sys/kernel/tracing/events"

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 func TestStrippedFile(t *testing.T) {
-	require(t, "strip")
+	livetest.RequirePrograms(t, "strip")
 	path := build(t, "-rdynamic")
 	run(t, "strip", path)
 	f := open(t, path, Options{DebugDirs: []string{}})
@@ -32,7 +34,7 @@ func TestStrippedFile(t *testing.T) {
 }
 
 func TestDebugFile(t *testing.T) {
-	require(t, "gcc", "objcopy", "strip", "nm")
+	livetest.RequirePrograms(t, "gcc", "objcopy", "strip", "nm")
 	path := build(t)
 	original := run(t, "nm", path)
 	id := hex.EncodeToString(open(t, path, Options{}).BuildID())

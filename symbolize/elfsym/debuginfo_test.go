@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/internal/srcline"
 )
 
@@ -24,7 +25,7 @@ import (
 // "function file:line" for each frame.
 func addr2line(t testing.TB, tool, path string, addrs []uint64) []string {
 	t.Helper()
-	require(t, tool)
+	livetest.RequirePrograms(t, tool)
 	cmd := exec.Command(tool, "-a", "-f", "-i", "-e", path)
 	var in strings.Builder
 	for _, a := range addrs {
@@ -182,7 +183,7 @@ func debugKernel(t testing.TB) string {
 // compile compiles a program of testdata with debug information.
 func compile(t testing.TB, compiler, source string, flags ...string) string {
 	t.Helper()
-	require(t, compiler)
+	livetest.RequirePrograms(t, compiler)
 	path := filepath.Join(t.TempDir(), "prog")
 	out := []string{"-o", path, filepath.Join("testdata", source), "-g"}
 	if compiler != "rustc" {
@@ -248,7 +249,7 @@ func allFrames(t testing.TB, f *File, n int) []string {
 // TestSeparateDebugInfo takes debug information out of a program into a file of
 // its own, in each way there is.
 func TestSeparateDebugInfo(t *testing.T) {
-	require(t, "g++", "objcopy", "strip")
+	livetest.RequirePrograms(t, "g++", "objcopy", "strip")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prog")
 	run(t, "g++", "-O2", "-g", "-Wl,--build-id", "-o", path, "testdata/inline.cc")
@@ -299,7 +300,7 @@ func TestSeparateDebugInfo(t *testing.T) {
 	}
 	for _, flags := range [][]string{nil, {"-5"}} {
 		t.Run("what files share "+strings.Join(flags, ""), func(t *testing.T) {
-			require(t, "dwz")
+			livetest.RequirePrograms(t, "dwz")
 			dir := t.TempDir()
 			one, two, shared := filepath.Join(dir, "one"), filepath.Join(dir, "two"), filepath.Join(dir, "shared")
 			for _, file := range []string{one, two} {

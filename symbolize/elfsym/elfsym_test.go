@@ -12,21 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-// require skips the test, naming all programs that are missing.
-func require(t testing.TB, programs ...string) {
-	t.Helper()
-	var unmet []string
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			unmet = append(unmet, p)
-		}
-	}
-	if len(unmet) > 0 {
-		t.Skipf("needs %s", strings.Join(unmet, ", "))
-	}
-}
+	"kprof/perfevent/livetest"
+)
 
 // run runs a command and returns what it prints.
 func run(t testing.TB, name string, args ...string) string {
@@ -44,7 +32,7 @@ func run(t testing.TB, name string, args ...string) string {
 // build compiles testdata/prog.c.
 func build(t testing.TB, flags ...string) string {
 	t.Helper()
-	require(t, "gcc")
+	livetest.RequirePrograms(t, "gcc")
 	path := filepath.Join(t.TempDir(), "prog")
 	args := append([]string{"-O1", "-o", path, "testdata/prog.c", "-Wl,--build-id"}, flags...)
 	run(t, "gcc", args...)
@@ -117,7 +105,7 @@ func TestOffsetsOfARunningProgram(t *testing.T) {
 
 // TestEveryFunctionOfReadelf looks up each function that readelf lists.
 func TestEveryFunctionOfReadelf(t *testing.T) {
-	require(t, "readelf")
+	livetest.RequirePrograms(t, "readelf")
 	for _, layout := range layouts {
 		t.Run(layout.name, func(t *testing.T) {
 			path := build(t, layout.flags...)
@@ -177,7 +165,7 @@ func TestFunctionsEndWithTheirSection(t *testing.T) {
 }
 
 func TestPLTAgainstObjdump(t *testing.T) {
-	require(t, "objdump")
+	livetest.RequirePrograms(t, "objdump")
 	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+)@plt>:`)
 	for _, flags := range [][]string{
 		nil, {"-no-pie"}, {"-Wl,-z,lazy"}, {"-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"},
@@ -217,7 +205,7 @@ func sectionAt(f *elf.File, addr uint64) string {
 
 // TestAddr2line compares with addr2line, which reads debug information.
 func TestAddr2line(t *testing.T) {
-	require(t, "addr2line")
+	livetest.RequirePrograms(t, "addr2line")
 	path := build(t, "-g", "-static")
 	f := open(t, path, Options{})
 	args := []string{"-f", "-e", path}
@@ -243,7 +231,7 @@ func TestAddr2line(t *testing.T) {
 }
 
 func TestBuildID(t *testing.T) {
-	require(t, "readelf")
+	livetest.RequirePrograms(t, "readelf")
 	for _, flags := range [][]string{nil, {"-Wl,--build-id=md5"}, {"-Wl,--build-id=0xabcdef01"}, {"-Wl,--build-id=none"}} {
 		path := build(t, flags...)
 		want := ""

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestFunctions compares the sizes of functions with readelf's.
 func TestFunctions(t *testing.T) {
-	require(t, "readelf")
+	livetest.RequirePrograms(t, "readelf")
 	path := compile(t, "gcc", "inline.c", "-O2")
 	want := map[string]uint64{}
 	for line := range strings.Lines(run(t, "readelf", "-sW", path)) {

@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/livetest"
 )
 
 // buildGo compiles testdata/goprog.
 func buildGo(t testing.TB, flags ...string) string {
 	t.Helper()
-	require(t, "go")
+	livetest.RequirePrograms(t, "go")
 	path := filepath.Join(t.TempDir(), "prog")
 	args := append([]string{"build", "-o", path}, flags...)
 	run(t, "go", append(args, "testdata/goprog/main.go")...)

@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // withMiniDebugInfo returns a stripped program that carries its symbol table
 // compressed, made as Fedora's build tools do.
 func withMiniDebugInfo(t testing.TB, xzFlags ...string) (path, original string) {
 	t.Helper()
-	require(t, "gcc", "objcopy", "strip", "xz")
+	livetest.RequirePrograms(t, "gcc", "objcopy", "strip", "xz")
 	original = build(t)
 	dir := t.TempDir()
 	mini := filepath.Join(dir, "mini")

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/pierrec/lz4/v4"
+
+	"kprof/perfevent/livetest"
 )
 
 // bzImage makes a boot image of x86 around a payload.
@@ -72,7 +74,7 @@ func packLZ4(t *testing.T, data []byte) []byte {
 }
 
 func TestReadBootImage(t *testing.T) {
-	require(t, "gcc", "xz", "zstd", "gzip")
+	livetest.RequirePrograms(t, "gcc", "xz", "zstd", "gzip")
 	prog := build(t)
 	f := open(t, prog, Options{})
 	vmlinux, err := os.ReadFile(prog)
