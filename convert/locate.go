@@ -336,12 +336,20 @@ func branchesFrom(e *perfdata.Event, s *abi.Sample) int {
 }
 
 // branches appends the locations of a stack of calls, the last call first: where
-// it went to, and where each was made. These are addresses of calls, not of what
-// comes behind them (perf's machine.c, lbr_callchain_add_lbr_ip).
-func (l *locator) branches(dst []uint32, calls []abi.Branch, views *views) []uint32 {
+// the program was, and where each call was made. These are addresses of calls, not
+// of what comes behind them (perf's machine.c, lbr_callchain_add_lbr_ip). Where
+// the program was is the first address of the user part that they take the place
+// of, or, where the chain ends before it, where the last call went to. perf 6.1
+// always has the latter, perf 7.3 the sample's address, which is one of the kernel
+// if the sample is.
+func (l *locator) branches(dst []uint32, user []uint64, calls []abi.Branch, views *views) []uint32 {
 	v := views.at(l, viewUser)
-	if to := calls[0].To; to < abi.ContextMax {
-		dst = append(dst, l.at(v, to))
+	at := calls[0].To
+	if len(user) > 0 {
+		at = user[0]
+	}
+	if at < abi.ContextMax {
+		dst = append(dst, l.at(v, at))
 	}
 	for i := range calls {
 		if from := calls[i].From; from < abi.ContextMax {

@@ -207,7 +207,7 @@ func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state
 	if s.HasChain {
 		if n := branchesFrom(e, s); n >= 0 {
 			dst = l.chain(dst, s.Misc, s.Callchain[:n], views)
-			dst = l.branches(dst, s.Branches, views)
+			dst = l.branches(dst, s.Callchain[n+1:], s.Branches, views)
 		} else {
 			dst = l.chain(dst, s.Misc, s.Callchain, views)
 		}
