@@ -14,17 +14,30 @@ import (
 // that cookie, for all samples taken since the thread entered the kernel.
 
 // joining holds what waits for its other half. The rest of a chain comes after
-// its samples in time, but can come before them in a file, from another CPU.
+// its samples in time, but can come before them in a file, from another CPU, and
+// one rest is for many samples: so both are kept for a while, in two generations.
 type joining struct {
+	now, before generation
+	seen        uint64
+}
+
+type generation struct {
 	samples map[joinKey][]heldSample
-	chains  map[joinKey][]uint64
+	rests   map[joinKey]restOfChain
 	size    int // bytes held, roughly
-	seen    uint64
 }
 
 type joinKey struct {
 	tid    int32
 	cookie uint64
+}
+
+// restOfChain is the user part of a chain, with the address space that the task had
+// then: an exec may have replaced the one of the sample.
+type restOfChain struct {
+	chain []uint64
+	user  *space
+	asOf  uint64
 }
 
 // heldSample is a sample that waits for the user part of its chain.
@@ -35,9 +48,9 @@ type heldSample struct {
 	payload []byte
 }
 
-// maxJoining bounds the bytes that wait. Beyond it samples go without the rest of
-// their chains.
-const maxJoining = 32 << 20
+// maxGeneration bounds the bytes of a generation. When it is full the one before
+// is given up: its samples go without the rest of their chains.
+const maxGeneration = 16 << 20
 
 // deferredCookie returns the cookie that a callchain ends with, if it does.
 func deferredCookie(s *abi.Sample) (uint64, bool) {
@@ -50,24 +63,32 @@ func deferredCookie(s *abi.Sample) (uint64, bool) {
 
 // join adds the user part to a sample's chain if it is there already; else it
 // keeps the sample and returns false.
-func (w *worker) join(s *abi.Sample, st state, payload []byte, cookie uint64) bool {
+func (w *worker) join(s *abi.Sample, st *state, payload []byte, cookie uint64) bool {
 	j := &w.joining
 	key := joinKey{s.TID, cookie}
-	if rest, ok := j.chains[key]; ok {
-		s.Callchain = append(s.Callchain[:len(s.Callchain)-2], rest...)
-		return true
+	for _, g := range []*generation{&j.now, &j.before} {
+		if rest, ok := g.rests[key]; ok {
+			rest.joinTo(s, st)
+			return true
+		}
 	}
-	if j.samples == nil {
-		j.samples = map[joinKey][]heldSample{}
+	if j.now.samples == nil {
+		j.now.samples = map[joinKey][]heldSample{}
 	}
-	j.samples[key] = append(j.samples[key], heldSample{j.seen, s.Misc, st, slices.Clone(payload)})
+	j.now.samples[key] = append(j.now.samples[key], heldSample{j.seen, s.Misc, *st, slices.Clone(payload)})
 	j.seen++
-	w.hold(len(payload))
+	w.hold(len(payload)) // last: it may decode others into s
 	return false
 }
 
+// joinTo puts the rest of a chain, as user addresses, into the place of its cookie.
+func (r *restOfChain) joinTo(s *abi.Sample, st *state) {
+	s.Callchain = append(append(s.Callchain[:len(s.Callchain)-2], abi.ContextUser), r.chain...)
+	st.user, st.asOf = r.user, r.asOf
+}
+
 // takeDeferred joins the rest of a callchain to the samples that wait for it.
-func (w *worker) takeDeferred(payload []byte) {
+func (w *worker) takeDeferred(payload []byte, place uint64) {
 	e := w.events.OfOther(payload)
 	if e == nil {
 		w.stats.badRecords++
@@ -78,31 +99,41 @@ func (w *worker) takeDeferred(payload []byte) {
 		w.stats.badRecords++
 		return
 	}
+	rest := restOfChain{chain: d.Callchain}
+	t := d.Time
+	if w.clock.byPlace {
+		t = place
+	}
+	if p := w.task(d.PID, d.TID).process; p != nil {
+		rest.user, rest.asOf = p.spaceAt(t)
+	}
 	j := &w.joining
 	key := joinKey{d.TID, d.Cookie}
-	samples := j.samples[key]
-	delete(j.samples, key)
-	for i := range samples {
-		j.size -= len(samples[i].payload)
-		w.release(&samples[i], d.Callchain)
+	for _, g := range []*generation{&j.before, &j.now} {
+		samples := g.samples[key]
+		delete(g.samples, key)
+		for i := range samples {
+			w.release(&samples[i], &rest)
+		}
+		if _, twice := g.rests[key]; twice { // each event writes its own
+			return
+		}
 	}
-	if j.chains == nil {
-		j.chains = map[joinKey][]uint64{}
+	if j.now.rests == nil {
+		j.now.rests = map[joinKey]restOfChain{}
 	}
-	if _, twice := j.chains[key]; !twice { // each event writes its own
-		j.chains[key] = d.Callchain
-		w.hold(8 * len(d.Callchain))
-	}
+	j.now.rests[key] = rest
+	w.hold(8 * len(d.Callchain))
 }
 
-// release emits a sample that was kept, with the rest of its chain.
-func (w *worker) release(h *heldSample, rest []uint64) {
+// release emits a sample that was kept, with the rest of its chain if there is one.
+func (w *worker) release(h *heldSample, rest *restOfChain) {
 	e, s := w.events.OfSample(h.payload), &w.sample
 	if e == nil || e.Layout.DecodeSample(s, h.misc, h.payload) != nil {
 		return // cannot be: it was decoded before
 	}
 	if rest != nil {
-		s.Callchain = append(s.Callchain[:len(s.Callchain)-2], rest...)
+		rest.joinTo(s, &h.state)
 	} else {
 		w.stats.halfChains++
 	}
@@ -112,8 +143,10 @@ func (w *worker) release(h *heldSample, rest []uint64) {
 // hold counts n bytes and makes room when there are too many.
 func (w *worker) hold(n int) {
 	const overhead = 100
-	if w.joining.size += n + overhead; w.joining.size > maxJoining {
-		w.releaseAll()
+	j := &w.joining
+	if j.now.size += n + overhead; j.now.size > maxGeneration {
+		w.giveUp(j.before)
+		j.before, j.now = j.now, generation{}
 	}
 }
 
@@ -121,12 +154,18 @@ func (w *worker) hold(n int) {
 // forgets the rests of chains.
 func (w *worker) releaseAll() {
 	j := &w.joining
+	w.giveUp(j.before)
+	w.giveUp(j.now)
+	*j = joining{seen: j.seen}
+}
+
+// giveUp emits the samples of a generation without the rest of their chains.
+func (w *worker) giveUp(g generation) {
 	var all []heldSample
-	for samples := range maps.Values(j.samples) {
+	for samples := range maps.Values(g.samples) {
 		all = append(all, samples...)
 	}
 	slices.SortFunc(all, func(a, b heldSample) int { return cmp.Compare(a.order, b.order) })
-	*j = joining{seen: j.seen}
 	for i := range all {
 		w.release(&all[i], nil)
 	}

@@ -81,7 +81,7 @@ func (w *worker) take(h abi.Header, payload []byte, place uint64) {
 	case abi.RecordSample:
 		w.takeSample(h.Misc, payload, place)
 	case abi.RecordCallchainDeferred:
-		w.takeDeferred(payload)
+		w.takeDeferred(payload, place)
 	}
 }
 
@@ -110,7 +110,7 @@ func (w *worker) takeSample(misc abi.Misc, payload []byte, place uint64) {
 		t = place
 	}
 	st := w.stateOf(s, t)
-	if cookie, ok := deferredCookie(s); ok && !w.join(s, st, payload, cookie) {
+	if cookie, ok := deferredCookie(s); ok && !w.join(s, &st, payload, cookie) {
 		return // until its user part comes
 	}
 	w.rows(e, s, &st)

@@ -58,9 +58,10 @@ type Lost struct{ ID, Count uint64 }
 // CallchainDeferred is PERF_RECORD_CALLCHAIN_DEFERRED of Linux 6.19: the user part
 // of the callchains that end with ContextUserDeferred and its cookie.
 type CallchainDeferred struct {
-	TID       int32 // of its sample id; -1 without
+	PID, TID  int32  // of its sample id; -1 without
+	Time      uint64 // of its sample id: when the task left the kernel
 	Cookie    uint64
-	Callchain []uint64 // context marker included
+	Callchain []uint64 // user addresses, without a marker
 }
 
 // body is the payload without the sample id at its end. Old kernels and perf's
@@ -204,7 +205,7 @@ func (l *Layout) DecodeLost(h Header, payload []byte) (Lost, error) {
 func (l *Layout) DecodeCallchainDeferred(payload []byte) (CallchainDeferred, error) {
 	f, _ := l.DecodeTrailer(payload)
 	c := l.body(payload, 16)
-	r := CallchainDeferred{TID: f.TID, Cookie: c.uint64()}
+	r := CallchainDeferred{PID: f.PID, TID: f.TID, Time: f.Time, Cookie: c.uint64()}
 	r.Callchain = c.uint64s(nil, c.uint64())
 	return r, c.err("CALLCHAIN_DEFERRED", len(payload))
 }

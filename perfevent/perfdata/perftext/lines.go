@@ -18,7 +18,7 @@ var (
 		exclude_idle mmap comm freq inherit_stat enable_on_exec task watermark precise0 precise1 mmap_data
 		sample_id_all exclude_host exclude_guest exclude_callchain_kernel exclude_callchain_user mmap2
 		comm_exec use_clockid context_switch write_backward namespaces ksymbol bpf_event aux_output cgroup
-		text_poke build_id`)
+		text_poke build_id inherit_thread remove_on_exec sigtrap defer_callchain defer_output`)
 	typeNames  = strings.Fields("hardware software tracepoint hw_cache raw breakpoint")
 	modeNames  = strings.Fields("none kernel user hypervisor guest_kernel guest_user")
 	branches   = map[string]abi.BranchSampleType{"call_stack": abi.BranchCallStack, "hw_index": abi.BranchHWIndex, "counters": abi.BranchCounters}
