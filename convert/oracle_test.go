@@ -356,7 +356,7 @@ var perfIsWrong = map[string]string{
 // samples without the time that is to be printed.
 var perfRefuses = map[string]bool{
 	"attr-bad": true, "attr-large": true, "bad-records": true, "bad-size": true, "bad-size-large": true,
-	"deferred": true, "events": true, "events-without-ids": true, "no-sample-times": true,
+	"deferred": true, "events": true, "no-events": true, "events-without-ids": true, "no-sample-times": true,
 	"old-headers": true, "times": true, "times-none": true,
 }
 

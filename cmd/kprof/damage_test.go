@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // runQuietly runs a command line in this process and returns its exit code and
@@ -152,6 +154,33 @@ func TestDamaged(t *testing.T) {
 		code, said := runQuietly(t, stderr, fmt.Sprintf("round %d", i), convert...)
 		if code != 0 && (code != exitFailed || !strings.HasPrefix(said, "kprof: ")) {
 			t.Fatalf("round %d: exit code %d, %q", i, code, said)
+		}
+	}
+}
+
+// A recording of statistics (perf sched stats record) has no events: its records can
+// be counted, but nothing can be made of it.
+func TestWithoutEvents(t *testing.T) {
+	b, err := perftext.MustParse("record type=85 data=0000000000000000\nrecord type=86 data=00\n").Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "perf.data")
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := kprof(t, "report", "--stats", name).Output()
+	if err != nil || !bytes.Contains(out, []byte("SCHEDSTAT_CPU events:          1  (50.0%)")) {
+		t.Errorf("report --stats: %v: %s", err, out)
+	}
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	for _, args := range [][]string{{"report", name}, {"convert", name, "-o", os.DevNull, "-f", "folded"}} {
+		if code, said := runQuietly(t, stderr, args[0], args...); code != 1 || said != "kprof: "+name+": it has no events\n" {
+			t.Errorf("%s: exit code %d: %s", args[0], code, said)
 		}
 	}
 }

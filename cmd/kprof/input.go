@@ -26,6 +26,15 @@ const defaultInput = "perf.data"
 
 // load reads any input that kprof knows and names its frames.
 func load(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*profile, error) {
+	p, err := loadAny(ctx, name, opts, sym)
+	if err == nil && len(p.set.Events) == 0 {
+		return nil, fmt.Errorf("%s: it has no events", p.source)
+	}
+	return p, err
+}
+
+// loadAny is load, for recordings without events too: of statistics, for one.
+func loadAny(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*profile, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err
@@ -166,15 +175,12 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	if err != nil {
 		return nil, err
 	}
-	p := &profile{set: set, stats: stats, symbols: r.Features.FileSymbols}
+	p := &profile{set: set, stats: stats, events: []abi.Event{}, symbols: r.Features.FileSymbols}
 	for _, e := range r.Events.Events {
 		p.events = append(p.events, e.Event)
 	}
 	if err := knownEvent(opts.Event, p.events); err != nil {
 		return nil, err
-	}
-	if len(set.Events) == 0 {
-		return nil, errors.New("it has no events")
 	}
 	set.TimeNanos = written.UnixNano() - set.DurationNanos
 	describe(set, &r.Features)

@@ -76,13 +76,17 @@ the heaviest first, down to a share of --min percent.`,
 			if err := top.check(&opts); err != nil {
 				return err
 			}
-			sym.none = stats
+			if stats {
+				sym.none = true
+				p, err := loadAny(cmd.Context(), inputArg(args), opts, sym)
+				if err != nil {
+					return err
+				}
+				return writeStats(os.Stdout, p)
+			}
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
 				return err
-			}
-			if stats {
-				return writeStats(os.Stdout, p)
 			}
 			return renderTop(os.Stdout, p, top)
 		},

@@ -99,22 +99,23 @@ func (s *FeatureSet) All() iter.Seq[Feature] {
 type Features struct {
 	abi.Host
 
-	Version     string      // of the tool that recorded
-	Cmdline     []string    // program first
-	Events      []abi.Event // with ids and names
-	Groups      []Group
-	TracingData []byte // see DecodeTracingData
-	BuildIDs    []BuildID
-	BranchStack bool // a mere flag
-	Stat        bool // a mere flag: the records are those of perf stat
-	Auxtrace    []AuxtraceEntry
-	SampleTime  SampleTime
-	ClockRes    uint64 // resolution of the recording's clock in ns, when it was chosen (perf record -k)
-	Clock       Clock
-	DirFormat   uint64 // version of a directory of files (perf record --threads)
-	Compressed  Compression
-	Machine     ELFMachine
-	CacheLine   uint32 // bytes
+	Version      string      // of the tool that recorded
+	Cmdline      []string    // program first
+	Events       []abi.Event // with ids and names
+	Groups       []Group
+	TracingData  []byte // see DecodeTracingData
+	BuildIDs     []BuildID
+	BranchStack  bool // a mere flag
+	Stat         bool // a mere flag: the records are those of perf stat
+	Auxtrace     []AuxtraceEntry
+	SampleTime   SampleTime
+	ClockRes     uint64 // resolution of the recording's clock in ns, when it was chosen (perf record -k)
+	Clock        Clock
+	DirFormat    uint64 // version of a directory of files (perf record --threads)
+	Compressed   Compression
+	Machine      ELFMachine
+	CacheLine    uint32 // bytes
+	SchedDomains SchedDomains
 
 	// Of simpleperf, out of its sections among Unknown.
 	FileSymbols []FileSymbols
@@ -122,10 +123,9 @@ type Features struct {
 
 	// Features kept as bytes: perf's own formats of BPF objects, and what
 	// this package does not know.
-	BPFProgInfo   []byte
-	BPFBTF        []byte
-	CPUDomainInfo []byte
-	Unknown       []RawFeature
+	BPFProgInfo []byte
+	BPFBTF      []byte
+	Unknown     []RawFeature
 }
 
 // Group is a counter group, {a,b}: Members events from index Leader on.
@@ -411,18 +411,26 @@ var features = [...]featureCodec{
 		decode: func(f *Features, c *cursor) { f.PMUCaps = c.pmuCaps() },
 		pipe:   true,
 	},
-	FeatureCPUDomainInfo: rawFeature("CPU_DOMAIN_INFO", func(f *Features) *[]byte { return &f.CPUDomainInfo }, false),
+	FeatureCPUDomainInfo: {
+		name:   "CPU_DOMAIN_INFO",
+		has:    func(f *Features) bool { return f.SchedDomains.Version != 0 },
+		append: func(f *Features, e *encoder) { e.schedDomains(&f.SchedDomains) },
+		decode: func(f *Features, c *cursor) { f.SchedDomains = c.schedDomains() },
+		pipe:   true,
+	},
 	FeatureEMachine: {
 		name:   "E_MACHINE",
 		has:    func(f *Features) bool { return f.Machine != ELFMachine{} },
 		append: func(f *Features, e *encoder) { e.u32(f.Machine.Machine); e.u32(f.Machine.Flags) },
 		decode: func(f *Features, c *cursor) { f.Machine = ELFMachine{Machine: c.u32(), Flags: c.u32()} },
+		pipe:   true,
 	},
 	FeatureClnSize: {
 		name:   "CLN_SIZE",
 		has:    func(f *Features) bool { return f.CacheLine != 0 },
 		append: func(f *Features, e *encoder) { e.u32(f.CacheLine) },
 		decode: func(f *Features, c *cursor) { f.CacheLine = c.u32() },
+		pipe:   true,
 	},
 }
 

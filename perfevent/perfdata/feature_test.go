@@ -50,7 +50,7 @@ func fullFeatures() Features {
 		Clock:     Clock{ID: 1, Wall: 2, Time: 3},
 		DirFormat: 1, Compressed: Compression{Version: 1, Type: 1, Level: 1, Ratio: 4, MmapLen: 528384},
 		Machine: ELFMachine{Machine: 62}, CacheLine: 64,
-		BPFProgInfo: []byte("prog"), BPFBTF: []byte("btf"), CPUDomainInfo: []byte("dom"),
+		BPFProgInfo: []byte("prog"), BPFBTF: []byte("btf"), SchedDomains: SchedDomains{Version: 17, Max: 2, CPUs: []CPUDomains{{0, []SchedDomain{{0, "MC", "3", "0-1"}}}, {1, nil}}},
 		Unknown: []RawFeature{{ID: 200, Body: []byte("what")}},
 	}
 }
@@ -100,6 +100,24 @@ func TestFeatureLengths(t *testing.T) {
 			if n > 50 {
 				t.Errorf("%v: %v allocations for %d bytes", Feature(id), n, len(body))
 			}
+		}
+	}
+}
+
+// Lists of empty elements, which no machine has, are refused before they take a
+// multiple of the file.
+func TestFeatureListMemory(t *testing.T) {
+	const size = 16 << 20
+	for id, element := range map[Feature]uint32{FeatureCmdline: 4, FeatureCPUPMUCaps: 8, FeaturePMUCaps: 8, FeaturePMUMappings: 8, FeatureHybridTopology: 8} {
+		body := make([]byte, size)
+		abi.LittleEndian.AppendUint32(body[:0], size/element-1)
+		var f Features
+		if err := f.Decode(id, body, abi.LittleEndian); err == nil || !strings.Contains(err.Error(), "too many") {
+			t.Errorf("%v: error %v", id, err)
+		}
+		abi.LittleEndian.AppendUint32(body[:0], 1000)
+		if err := f.Decode(id, body, abi.LittleEndian); err != nil {
+			t.Errorf("%v: 1000 elements: %v", id, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package perfdata
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
 	"kprof/perfevent/abi"
 )
@@ -13,11 +14,15 @@ const stringAlign = 64
 
 // cursor reads a feature body. After the first error every read gives zeros.
 type cursor struct {
-	b   []byte
-	off int
-	o   abi.Order
-	err error
+	b      []byte
+	off    int
+	o      abi.Order
+	err    error
+	listed int // bytes of all lists, without what their elements refer to
 }
+
+// listMemory is what the lists of a small feature may take, in bytes.
+const listMemory = 8 << 20
 
 func (c *cursor) left() int { return len(c.b) - c.off }
 
@@ -89,10 +94,15 @@ func (c *cursor) strings() []string {
 	return list(c, uint64(c.u32()), 4, c.string)
 }
 
-// list reads n elements of at least size bytes; nil when there are none.
+// list reads n elements of at least size bytes; nil when there are none. Empty
+// ones are larger in memory than in a file: those of real machines are not empty.
 func list[T any](c *cursor, n uint64, size int, read func() T) []T {
 	k := c.count(n, size)
 	if k == 0 {
+		return nil
+	}
+	if c.listed += k * int(reflect.TypeFor[T]().Size()); c.listed > listMemory+2*len(c.b) {
+		c.fail("%d more elements, too many for %d bytes", n, len(c.b))
 		return nil
 	}
 	l := make([]T, 0, k)

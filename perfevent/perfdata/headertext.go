@@ -165,7 +165,9 @@ func (h *headerText) feature(id Feature) {
 		h.line("e_machine : %d", f.Machine.Machine)
 		h.line("  e_flags : %d", f.Machine.Flags)
 	case FeatureClnSize:
-		h.line("cacheline size : %d", f.CacheLine)
+		h.line("cacheline size: %d", f.CacheLine)
+	case FeatureCPUDomainInfo:
+		h.schedDomains()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,7 +161,7 @@ func TestHeaderSwapped(t *testing.T) {
 			rec.Features = r.Features
 			// What is no structure of words stays in its own order.
 			f := &rec.Features
-			f.TracingData, f.BPFProgInfo, f.BPFBTF, f.CPUDomainInfo, f.Unknown = nil, nil, nil, nil, nil
+			f.TracingData, f.BPFProgInfo, f.BPFBTF, f.Unknown = nil, nil, nil, nil
 			for i := range f.Events {
 				swappedByPerf(&f.Events[i].Attr)
 			}
@@ -201,4 +202,30 @@ func TestHeaderOf32Bit(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareHeader(t, file)
+}
+
+// A recording that was not closed has announced features that it does not have.
+func TestHeaderUnclosed(t *testing.T) {
+	rec := perftext.MustParse("event e\nthrottle t=1\n")
+	rec.Features.Hostname = "there"
+	b, err := rec.Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		closed bool
+		want   string
+	}{{true, "# hostname : there\n"}, {false, "# missing features: TRACING_DATA BUILD_ID HOSTNAME OSRELEASE "}} {
+		if !c.closed {
+			const dataSize = 48
+			clear(b[dataSize : dataSize+8])
+		}
+		var out strings.Builder
+		if err := hostileReader(t, b).WriteHeader(&out, time.Time{}, false); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) || !c.closed && strings.Contains(out.String(), "# hostname") {
+			t.Errorf("closed %v: header is\n%s", c.closed, out.String())
+		}
+	}
 }

@@ -125,7 +125,7 @@ func (r *Reader) openFile(o abi.Order) error {
 	if err != nil {
 		return err
 	}
-	if len(events) == 0 {
+	if len(events) == 0 && h.data.size == 0 { // perf sched stats record has records alone
 		return errors.New("perf.data has no events")
 	}
 	r.data = h.data
@@ -135,7 +135,9 @@ func (r *Reader) openFile(o abi.Order) error {
 	} else {
 		r.data, r.Truncated = r.data.bounded(r.size)
 	}
-	if !r.Truncated {
+	if r.Truncated { // the features come behind the records
+		r.header.features = FeatureSet{}
+	} else {
 		r.readFeatures()
 		r.readFormats()
 	}
