@@ -27,8 +27,8 @@ const namedDomains = 17
 
 func (c *cursor) schedDomains() SchedDomains {
 	d := SchedDomains{Version: c.u32(), Max: c.u32()}
-	const cpuSize = 8 // without domains
-	for c.err == nil && c.left() >= cpuSize {
+	const inFile, inMemory = 8, 64 // bytes of a CPU without domains, while the list grows
+	for c.left() >= inFile && c.hold(inMemory) {
 		d.CPUs = append(d.CPUs, CPUDomains{CPU: c.u32(), Domains: list(c, uint64(c.u32()), 12, func() SchedDomain {
 			s := SchedDomain{Domain: c.u32()}
 			if d.Version >= namedDomains {

@@ -94,15 +94,19 @@ func (c *cursor) strings() []string {
 	return list(c, uint64(c.u32()), 4, c.string)
 }
 
-// list reads n elements of at least size bytes; nil when there are none. Empty
-// ones are larger in memory than in a file: those of real machines are not empty.
+// hold counts n bytes of elements, and fails when there are too many: empty ones
+// are larger in memory than in a file, but those of real machines are not empty.
+func (c *cursor) hold(n int) bool {
+	if c.listed += n; c.listed > listMemory+2*len(c.b) {
+		c.fail("too many elements for %d bytes", len(c.b))
+	}
+	return c.err == nil
+}
+
+// list reads n elements of at least size bytes; nil when there are none.
 func list[T any](c *cursor, n uint64, size int, read func() T) []T {
 	k := c.count(n, size)
-	if k == 0 {
-		return nil
-	}
-	if c.listed += k * int(reflect.TypeFor[T]().Size()); c.listed > listMemory+2*len(c.b) {
-		c.fail("%d more elements, too many for %d bytes", n, len(c.b))
+	if k == 0 || !c.hold(k*int(reflect.TypeFor[T]().Size())) {
 		return nil
 	}
 	l := make([]T, 0, k)
