@@ -37,10 +37,23 @@ func addGoldens(f *testing.F) {
 	}
 }
 
+// addRecordings adds the recordings in testdata.
+func addRecordings(f *testing.F) {
+	names, _ := filepath.Glob("../../testdata/recordings/*.data")
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+}
+
 // FuzzReader walks arbitrary bytes, from a file twice and from a pipe. Both walks
 // of a file see the same, and so does the one of a pipe.
 func FuzzReader(f *testing.F) {
 	addGoldens(f)
+	addRecordings(f)
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 		f.Add(oldHeaderPipe(f, o))
 	}
