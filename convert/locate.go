@@ -266,16 +266,22 @@ func (l *locator) mapping(a *area, key locationKey) int32 {
 	if uint64(len(l.set.Mappings)) >= maxMappings+l.asked/8 {
 		return stacks.NoMapping
 	}
-	s.mapping = l.set.AddMapping(stacks.Mapping{
-		Start: a.start, Limit: a.end, Offset: a.off,
-		File: l.tl.text(o.file), Symbol: l.tl.text(o.symbol), BuildID: l.tl.text(o.buildID), Kind: o.kind, PID: int(max(a.pid, 0)),
-	})
+	s.mapping = l.set.AddMapping(l.tl.mapping(a))
 	if len(segments) < maxSegments {
 		l.segments[key.obj] = append(segments, s)
 	} else {
 		l.others[other] = s.mapping
 	}
 	return s.mapping
+}
+
+// mapping is an area as a Set has it.
+func (tl *timeline) mapping(a *area) stacks.Mapping {
+	o := tl.objects.at(a.obj)
+	return stacks.Mapping{
+		Start: a.start, Limit: a.end, Offset: a.off,
+		File: tl.text(o.file), Symbol: tl.text(o.symbol), BuildID: tl.text(o.buildID), Kind: o.kind, PID: int(max(a.pid, 0)),
+	}
 }
 
 // chain appends the locations of a sample's callchain, leaf first, but for those

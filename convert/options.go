@@ -25,6 +25,10 @@ type Options struct {
 	// who reads it. It is asked where times of dumps are those of the recording.
 	JITCode func(JITDump) []symbolize.JITCode
 
+	// Unwind walks the copies of stacks; nil leaves these samples the function
+	// that ran.
+	Unwind *Unwind
+
 	// Times keeps the time of each sample that has one (stacks.Set.Moments), 24
 	// bytes each. Memory then grows with the number of samples.
 	Times bool
@@ -60,6 +64,8 @@ type Stats struct {
 	Exited         uint64 // samples of tasks past their exit, whose pid is -1
 	Guest          uint64 // samples of virtual machines; their processes are not the host's
 	Hypervisor     uint64 // samples of what runs below the kernel
+	StackCopies    uint64 // samples with a copy of the user's stack instead of its callers
+	CutStacks      uint64 // of these, whose copy could not be walked to its end
 	HalfChains     uint64 // samples whose user callers were to come later, and did not
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
@@ -112,6 +118,11 @@ func (s *Stats) Losses() []string {
 	add(s.BadSamples, "left out ", "sample", " shorter than the event says")
 	add(s.BadRecords, "could not decode ", "record", "")
 	add(s.HalfChains, "", "sample", " without user callers, which the kernel was to write later and did not")
+	if s.StackCopies > 0 && s.CutStacks == s.StackCopies {
+		add(s.CutStacks, "", "sample", " with a copy of the user's stack (--call-graph dwarf) that was not walked: user callers are missing")
+	} else {
+		add(s.CutStacks, "could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing")
+	}
 	add(s.Guest, "", "sample", " inside virtual machines, of whose processes nothing was recorded")
 	add(s.Hypervisor, "", "sample", " in the hypervisor, which has no symbols here")
 	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")

@@ -145,6 +145,8 @@ func stats(sb *sideband, w *worker) Stats {
 		BadRecords:   sb.bad + w.stats.badRecords,
 		Unnamed:      w.stats.unnamed,
 		Exited:       w.stats.exited,
+		StackCopies:  w.stats.copied,
+		CutStacks:    w.stats.cut,
 		HalfChains:   w.stats.halfChains,
 		Guest:        w.stats.guest,
 		Hypervisor:   w.stats.hypervisor,

@@ -30,6 +30,7 @@ type worker struct {
 	labels  labels
 	read    map[readingKey]reading
 	joining joining
+	unwind  *unwinder // nil for none
 
 	forgotten uint32 // tl.forgotten when tasks were cached
 }
@@ -41,6 +42,7 @@ type workerStats struct {
 	badRecords             uint64
 	unnamed, exited        uint64
 	halfChains             uint64
+	copied, cut            uint64 // samples with copies of stacks, and of which these could not be walked
 	guest, hypervisor      uint64
 	first, last            uint64
 }
@@ -56,12 +58,16 @@ type clock struct{ byPlace bool }
 
 func newWorker(tl *timeline, events *perfdata.EventSet, opts *Options) *worker {
 	set := stacks.New()
-	return &worker{
+	w := &worker{
 		tl: tl, events: events, opts: opts,
 		set: set, locator: newLocator(tl, set),
 		tasks:  make([]cachedTask, 1<<10),
 		labels: newLabels(tl, set, opts.Labels),
 	}
+	if opts.Unwind != nil {
+		w.unwind = newUnwinder(opts.Unwind, w.locator)
+	}
+	return w
 }
 
 // row is a sample as the Set takes it, but for its locations.
@@ -212,8 +218,24 @@ func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state
 			dst = l.chain(dst, s.Misc, s.Callchain, views)
 		}
 	}
+	if copiesStack(e, s) {
+		dst = w.copied(dst, e, s)
+	}
 	if len(dst) == 0 {
 		dst = append(dst, l.at(views.at(l, viewOf(s.Misc)), s.IP))
+	}
+	return dst
+}
+
+// copied appends the locations of a user stack of which there is a copy.
+func (w *worker) copied(dst []uint32, e *perfdata.Event, s *abi.Sample) []uint32 {
+	w.stats.copied++
+	whole := false
+	if w.unwind != nil {
+		dst, whole = w.unwind.append(dst, e, s, &w.views)
+	}
+	if !whole {
+		w.stats.cut++
 	}
 	return dst
 }

@@ -258,7 +258,7 @@ func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 			v.err = err
 			return
 		}
-		v.table = &fileTable{file: file, demangle: newDemangler(DemangleNone)}
+		v.table = &fileTable{file: file, demangle: newDemangler(DemangleNone), frames: s.callFrames(file)}
 		if err := file.Load(); !errors.Is(err, ErrStripped) {
 			v.table.why = err // it has .dynsym only, with all that it exports
 		}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/unwind"
 )
 
 // A Frame is one function at an address; of several, the innermost (inlined)
@@ -105,6 +106,9 @@ type Options struct {
 	// NamesOnly leaves files and lines away also where they are known without
 	// debug information, as in Go programs: looking them up takes most of the time.
 	NamesOnly bool
+
+	// CallFrames reads call frame information of programs and libraries too.
+	CallFrames bool
 
 	// Vmlinux is the recorded kernel's file with symbols. Empty looks for one
 	// with the recorded build id in the usual places.
@@ -329,6 +333,7 @@ type fileTable struct {
 	file     *elfsym.File
 	jit      *jitDump // instead of file
 	demangle *demangler
+	frames   *unwind.Table // nil for none
 	inline   bool
 	names    bool  // all that is wanted
 	why      error // what is missing of its symbols

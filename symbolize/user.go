@@ -13,6 +13,7 @@ import (
 
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/internal/regular"
+	"kprof/symbolize/unwind"
 )
 
 // fileKey tells files apart, under whatever path they are reached.
@@ -201,12 +202,45 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 		return nil, err
 	}
 	why := file.Load()
+	frames := s.callFrames(file)
 	if s.opts.debug() {
 		s.keep(file) // what else it tells is read when it is asked for
 	} else if err := file.Close(); err != nil && why == nil {
 		why = err
 	}
-	return &fileTable{file: file, demangle: demangle, inline: s.opts.Inline, names: s.opts.NamesOnly && !s.opts.debug(), why: why}, nil
+	return &fileTable{
+		file: file, demangle: demangle, frames: frames,
+		inline: s.opts.Inline, names: s.opts.NamesOnly && !s.opts.debug(), why: why,
+	}, nil
+}
+
+// callFrames reads the call frame information of an open file, if it is wanted. A
+// file without any is one whose stacks are walked by frame pointers.
+func (s *Symbolizer) callFrames(file *elfsym.File) *unwind.Table {
+	if !s.opts.CallFrames {
+		return nil
+	}
+	frames, err := file.CallFrames()
+	if err != nil {
+		return nil
+	}
+	return frames
+}
+
+// CallFrames returns the call frame information of the file of m, nil if there is
+// none. It takes Options.CallFrames.
+func (s *Symbolizer) CallFrames(m Mapping) *unwind.Table {
+	var t Table
+	switch m.Kind {
+	case User:
+		t, _ = s.userTable(m) // why it is not found is told with its names
+	case VDSO:
+		t, _ = s.vdsoTable(m)
+	}
+	if f, ok := t.(*fileTable); ok {
+		return f.frames
+	}
+	return nil
 }
 
 func keyOf(info fs.FileInfo, path string) fileKey {

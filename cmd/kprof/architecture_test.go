@@ -23,7 +23,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                     {"convert/stacks", "perfevent/abi", "perfevent/perfdata", "symbolize"},
+	"convert":                     {"convert/stacks", "perfevent/abi", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
 	"convert/diff":                {"convert/stacks"},
 	"convert/pprof":               {"convert/stacks"},
 	"convert/render":              {"convert/diff", "convert/stacks"},
@@ -36,12 +36,13 @@ var imports = map[string][]string{
 	"perfevent/perfdata/perftext": {"perfevent/abi", "perfevent/perfdata"},
 	"perfevent/tracefs":           {},
 	"record":                      {"perfevent", "perfevent/abi", "perfevent/tracefs"},
-	"symbolize":                   {"symbolize/elfsym", "symbolize/kallsyms", "symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline"},
-	"symbolize/elfsym":            {"symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline"},
+	"symbolize":                   {"symbolize/elfsym", "symbolize/kallsyms", "symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},
+	"symbolize/elfsym":            {"symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},
 	"symbolize/internal/regular":  {},
 	"symbolize/internal/span":     {},
 	"symbolize/internal/srcline":  {"symbolize/internal/span"},
 	"symbolize/kallsyms":          {"symbolize/internal/span"},
+	"symbolize/unwind":            {},
 }
 
 // testOnly packages are for tests: nothing else imports them, and the rules on

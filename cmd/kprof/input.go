@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
+	"kprof/symbolize/unwind"
 )
 
 // defaultInput is what perf record and kprof record write without -o.
@@ -164,9 +166,14 @@ func isText(head []byte) bool {
 func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, opts convert.Options, sym symbolOptions) (*profile, error) {
 	var names *symbolize.Symbolizer
 	if !r.PipeMode() {
+		machine := unwindMachine(r)
+		sym.unwind = machine != 0
 		names = sym.of(r, written)
 		defer names.Close()
 		if !sym.none {
+			if machine != 0 {
+				opts.Unwind = &convert.Unwind{Machine: machine, Frames: names.CallFrames}
+			}
 			names.Prefetch()
 			opts.JITCode = func(d convert.JITDump) []symbolize.JITCode { return names.JITCode(d.PID, d.Path) }
 		}
@@ -189,6 +196,21 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 		defer names.Close()
 	}
 	return p, p.name(ctx, names, &sym)
+}
+
+// unwindMachine returns whose stacks the recording has copies of, 0 if it has none, or
+// those of a machine that is not known.
+func unwindMachine(r *perfdata.Reader) unwind.Machine {
+	if !slices.ContainsFunc(r.Events.Events, func(e *perfdata.Event) bool { return e.Attr.SampleType&abi.SampleStackUser != 0 }) {
+		return 0
+	}
+	switch r.Features.Arch {
+	case "x86_64":
+		return unwind.X86_64
+	case "aarch64":
+		return unwind.ARM64
+	}
+	return 0
 }
 
 // of returns what names a recording, once its features have been read.

@@ -66,6 +66,7 @@ type symbolOptions struct {
 	release  string // of the kernel
 	foreign  bool   // not recorded by this kernel since it booted
 	none     bool   // nothing is to be named
+	unwind   bool   // it has copies of stacks
 	recorded []byte // kallsyms that the recording brings, nil for none
 
 	keeper *symbolize.Keeper // of files that were mapped, nil for none
@@ -85,6 +86,7 @@ func (o *symbolOptions) symbolizer() *symbolize.Symbolizer {
 		Inline:       o.inline,
 		Lines:        o.lines,
 		NamesOnly:    o.namesOnly,
+		CallFrames:   o.unwind,
 
 		DebuginfodURLs: strings.Fields(o.debuginfod),
 	}

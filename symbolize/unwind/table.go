@@ -1,0 +1,314 @@
+// Package unwind walks the stacks of programs by the call frame information of
+// their ELF files, from registers and a copy of the stack (perf record
+// --call-graph dwarf). Sources: DWARF 5, 6.4; Linux Standard Base 5.0, Exception
+// Frames (.eh_frame, .eh_frame_hdr); the psABIs of x86_64 and AArch64.
+package unwind
+
+import (
+	"encoding/binary"
+	"errors"
+	"sort"
+	"sync"
+)
+
+// Machine is the kind of processor that a stack is of.
+type Machine uint8
+
+// Machines whose stacks can be walked.
+const (
+	X86_64 Machine = iota + 1
+	ARM64
+)
+
+// Section is a section of an ELF file, with its address.
+type Section struct {
+	Addr uint64
+	Data []byte
+}
+
+// Segment is a part of an ELF file that is mapped with code.
+type Segment struct {
+	Off, Addr, Size uint64
+}
+
+// File is what a Table is made of. Sections that are not there are empty.
+type File struct {
+	EHFrame    Section // .eh_frame
+	EHFrameHdr Section // .eh_frame_hdr
+	DebugFrame Section // .debug_frame: all that Go programs have
+	Code       []Segment
+}
+
+// Table is the call frame information of one ELF file. It may be used
+// concurrently.
+type Table struct {
+	code   []Segment
+	frames []*frames
+
+	mu   sync.Mutex
+	rows map[uint64]*row // by offset in the file; nil for none
+}
+
+// frames is a section with call frame information.
+type frames struct {
+	Section
+	debug bool // .debug_frame, which has it in a slightly other form
+
+	hdr    Section // .eh_frame_hdr
+	search []byte  // its sorted table, in pairs of int32
+	index  []entry // where there is none
+}
+
+// entry is where an FDE is, and the first address that it is for.
+type entry struct{ addr, off uint64 }
+
+// maxRows bounds the rows that a Table remembers.
+const maxRows = 1 << 18
+
+var le = binary.LittleEndian // of all machines here
+
+// New returns the table of a file. The error says that there is nothing of use.
+func New(f File) (*Table, error) {
+	t := &Table{code: f.Code, rows: map[uint64]*row{}}
+	for _, s := range []*frames{{Section: f.EHFrame, hdr: f.EHFrameHdr}, {Section: f.DebugFrame, debug: true}} {
+		if len(s.Data) == 0 {
+			continue
+		}
+		if !s.openSearch() {
+			if err := s.makeIndex(); err != nil {
+				return nil, err
+			}
+		}
+		t.frames = append(t.frames, s)
+	}
+	if len(t.frames) == 0 {
+		return nil, errors.New("no call frame information")
+	}
+	return t, nil
+}
+
+// openSearch takes the search table of .eh_frame_hdr, if it is of the form that
+// linkers write: pairs of an address and of its FDE's, both relative to the section,
+// in 4 bytes.
+func (t *frames) openSearch() bool {
+	c := cursor{data: t.hdr.Data, addr: t.hdr.Addr}
+	version, ptrEnc, countEnc, tableEnc := c.u8(), c.u8(), c.u8(), c.u8()
+	c.encoded(ptrEnc, t.hdr.Addr)
+	count := c.encoded(countEnc, t.hdr.Addr)
+	const pair = 8
+	if c.bad || version != 1 || tableEnc != encDataRel|encSData4 || count == 0 || count > uint64(c.left()/pair) {
+		return false
+	}
+	t.search = c.data[c.off : c.off+int(count)*pair]
+	return true
+}
+
+// makeIndex walks all of the section.
+func (t *frames) makeIndex() error {
+	for off := 0; off < len(t.Data); {
+		e, next, ok := t.read(off)
+		if !ok {
+			return errors.New("damaged call frame information")
+		}
+		if e == nil { // the end
+			break
+		}
+		if e.fde {
+			if f, ok := t.fde(uint64(off)); ok {
+				t.index = append(t.index, entry{f.start, uint64(off)})
+			}
+		}
+		off = next
+	}
+	sort.SliceStable(t.index, func(i, j int) bool { return t.index[i].addr < t.index[j].addr })
+	return nil
+}
+
+// find returns the offset of the FDE that may be for addr.
+func (t *frames) find(addr uint64) (off uint64, ok bool) {
+	if t.search == nil {
+		i := sort.Search(len(t.index), func(i int) bool { return t.index[i].addr > addr })
+		if i == 0 {
+			return 0, false
+		}
+		return t.index[i-1].off, true
+	}
+	at := func(i int) uint64 { return t.hdr.Addr + uint64(int64(int32(le.Uint32(t.search[8*i:])))) }
+	i := sort.Search(len(t.search)/8, func(i int) bool { return at(i) > addr })
+	if i == 0 {
+		return 0, false
+	}
+	fde := t.hdr.Addr + uint64(int64(int32(le.Uint32(t.search[8*(i-1)+4:]))))
+	return fde - t.Addr, true
+}
+
+// row returns how to go from the code at offset off of the file to its caller, nil if
+// nothing says so.
+func (t *Table) row(off uint64) *row {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, ok := t.rows[off]
+	if !ok {
+		if len(t.rows) >= maxRows {
+			clear(t.rows)
+		}
+		r = t.makeRow(off)
+		t.rows[off] = r
+	}
+	return r
+}
+
+func (t *Table) makeRow(off uint64) *row {
+	for _, s := range t.code {
+		if off-s.Off >= s.Size {
+			continue
+		}
+		addr := s.Addr + (off - s.Off)
+		for _, frames := range t.frames {
+			if r := frames.row(addr); r != nil {
+				return r
+			}
+		}
+		break
+	}
+	return nil
+}
+
+func (t *frames) row(addr uint64) *row {
+	off, ok := t.find(addr)
+	if !ok {
+		return nil
+	}
+	f, ok := t.fde(off)
+	if !ok || addr-f.start >= f.size {
+		return nil
+	}
+	return f.row(addr)
+}
+
+// record is a CIE or an FDE: what follows its length.
+type record struct {
+	cursor
+	fde bool
+	cie uint64 // where the CIE of an FDE is
+}
+
+// read reads the head of the record at off; nil is the end. next is where the
+// record after it begins.
+func (t *frames) read(off int) (e *record, next int, ok bool) {
+	c := cursor{data: t.Data, addr: t.Addr, off: off}
+	size := uint64(c.u32())
+	if size == 0 && !c.bad {
+		return nil, off + 4, true
+	}
+	if size == 0xffffffff {
+		size = c.u64()
+	}
+	if c.bad || size > uint64(c.left()) {
+		return nil, 0, false
+	}
+	end := c.off + int(size)
+	c.data = c.data[:end]
+	here := uint64(c.off)
+	id := uint64(c.u32())
+	if c.bad {
+		return nil, 0, false
+	}
+	e = &record{cursor: c, fde: id != 0, cie: here - id}
+	if t.debug {
+		e.fde, e.cie = id != 0xffffffff, id
+	}
+	return e, end, true
+}
+
+// fdeData is an FDE with what its CIE says.
+type fdeData struct {
+	cieData
+	start, size uint64 // of the code, in addresses of the file
+	program     []byte
+}
+
+type cieData struct {
+	codeAlign uint64
+	dataAlign int64
+	ra        uint64 // register with the return address
+	enc       byte   // of addresses
+	augmented bool
+	signal    bool // the frame is one that the kernel made for a signal handler
+	initial   []byte
+}
+
+// fde reads the FDE at off.
+func (t *frames) fde(off uint64) (f fdeData, ok bool) {
+	if off >= uint64(len(t.Data)) {
+		return f, false
+	}
+	e, _, ok := t.read(int(off))
+	if !ok || e == nil || !e.fde {
+		return f, false
+	}
+	if f.cieData, ok = t.cie(e.cie); !ok {
+		return f, false
+	}
+	f.start = e.encoded(f.enc, 0)
+	f.size = e.encoded(f.enc&0x0f, 0)
+	if f.augmented {
+		e.skip(e.uleb())
+	}
+	if e.bad {
+		return f, false
+	}
+	f.program = e.data[e.off:]
+	return f, true
+}
+
+func (t *frames) cie(off uint64) (d cieData, ok bool) {
+	if off >= uint64(len(t.Data)) {
+		return d, false
+	}
+	e, _, ok := t.read(int(off))
+	if !ok || e == nil || e.fde {
+		return d, false
+	}
+	version := e.u8()
+	augmentation := e.cstring()
+	if version == 4 {
+		e.skip(2) // sizes of addresses and of segment selectors
+	}
+	d.codeAlign, d.dataAlign = e.uleb(), e.sleb()
+	if version == 1 {
+		d.ra = uint64(e.u8())
+	} else {
+		d.ra = e.uleb()
+	}
+	if len(augmentation) > 0 {
+		if augmentation[0] != 'z' {
+			return d, false
+		}
+		d.augmented = true
+		size := e.uleb()
+		rest := *e
+		for _, c := range augmentation[1:] {
+			switch c {
+			case 'R':
+				d.enc = rest.u8()
+			case 'P':
+				rest.encoded(rest.u8(), 0)
+			case 'L':
+				rest.u8()
+			case 'S':
+				d.signal = true
+			case 'B', 'G': // of AArch64: which key signs return addresses, tagged memory
+			default:
+				return d, false
+			}
+		}
+		e.skip(size)
+		e.bad = e.bad || rest.bad
+	}
+	if e.bad || version != 1 && version != 3 && version != 4 {
+		return d, false
+	}
+	d.initial = e.data[e.off:]
+	return d, true
+}
