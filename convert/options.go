@@ -64,8 +64,8 @@ type Stats struct {
 	Exited         uint64 // samples of tasks past their exit, whose pid is -1
 	Guest          uint64 // samples of virtual machines; their processes are not the host's
 	Hypervisor     uint64 // samples of what runs below the kernel
-	StackCopies    uint64 // samples with a copy of the user's stack instead of its callers
-	CutStacks      uint64 // of these, whose copy could not be walked to its end
+	UnwalkedStacks uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for
+	CutStacks      uint64 // samples whose copy could not be walked to its end
 	HalfChains     uint64 // samples whose user callers were to come later, and did not
 	UnmappedFrames uint64 // distinct addresses that no mapping covers
 
@@ -118,11 +118,8 @@ func (s *Stats) Losses() []string {
 	add(s.BadSamples, "left out ", "sample", " shorter than the event says")
 	add(s.BadRecords, "could not decode ", "record", "")
 	add(s.HalfChains, "", "sample", " without user callers, which the kernel was to write later and did not")
-	if s.StackCopies > 0 && s.CutStacks == s.StackCopies {
-		add(s.CutStacks, "", "sample", " with a copy of the user's stack (--call-graph dwarf) that was not walked: user callers are missing")
-	} else {
-		add(s.CutStacks, "could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing")
-	}
+	add(s.UnwalkedStacks, "", "sample", " without user callers: copies of stacks (--call-graph dwarf) are walked in file mode only, for x86_64 and arm64")
+	add(s.CutStacks, "could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing")
 	add(s.Guest, "", "sample", " inside virtual machines, of whose processes nothing was recorded")
 	add(s.Hypervisor, "", "sample", " in the hypervisor, which has no symbols here")
 	add(s.Exited, "", "sample", " of tasks past their exit, which have no pid any more (comm :-1)")

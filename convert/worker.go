@@ -42,7 +42,7 @@ type workerStats struct {
 	badRecords             uint64
 	unnamed, exited        uint64
 	halfChains             uint64
-	copied, cut            uint64 // samples with copies of stacks, and of which these could not be walked
+	unwalked, cut          uint64 // copies of stacks: with nobody to walk them, not walked to the end
 	guest, hypervisor      uint64
 	first, last            uint64
 }
@@ -229,11 +229,11 @@ func (w *worker) stack(dst []uint32, e *perfdata.Event, s *abi.Sample, st *state
 
 // copied appends the locations of a user stack of which there is a copy.
 func (w *worker) copied(dst []uint32, e *perfdata.Event, s *abi.Sample) []uint32 {
-	w.stats.copied++
-	whole := false
-	if w.unwind != nil {
-		dst, whole = w.unwind.append(dst, e, s, &w.views)
+	if w.unwind == nil {
+		w.stats.unwalked++
+		return dst
 	}
+	dst, whole := w.unwind.append(dst, e, s, &w.views)
 	if !whole {
 		w.stats.cut++
 	}

@@ -182,6 +182,9 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 	if err != nil {
 		return nil, err
 	}
+	if sym.none { // nor does anybody want to see callers
+		stats.UnwalkedStacks = 0
+	}
 	p := &profile{set: set, stats: stats, events: []abi.Event{}, symbols: r.Features.FileSymbols}
 	for _, e := range r.Events.Events {
 		p.events = append(p.events, e.Event)

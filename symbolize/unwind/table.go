@@ -62,6 +62,10 @@ type frames struct {
 // entry is where an FDE is, and the first address that it is for.
 type entry struct{ addr, off uint64 }
 
+// maxProgram bounds the instructions of a function, which are run for each address
+// in it. Those of real ones are some hundreds of bytes.
+const maxProgram = 1 << 16
+
 // maxRows bounds the rows that a Table remembers.
 const maxRows = 1 << 18
 
@@ -255,10 +259,9 @@ func (t *frames) fde(off uint64) (f fdeData, ok bool) {
 	if f.augmented {
 		e.skip(e.uleb())
 	}
-	if e.bad {
+	if f.program = e.data[e.off:]; e.bad || len(f.program) > maxProgram {
 		return f, false
 	}
-	f.program = e.data[e.off:]
 	return f, true
 }
 
@@ -293,7 +296,7 @@ func (t *frames) cie(off uint64) (d cieData, ok bool) {
 			case 'R':
 				d.enc = rest.u8()
 			case 'P':
-				rest.encoded(rest.u8(), 0)
+				rest.encoded(rest.u8()&encFormat, 0) // of a function that does not matter here
 			case 'L':
 				rest.u8()
 			case 'S':
@@ -306,9 +309,8 @@ func (t *frames) cie(off uint64) (d cieData, ok bool) {
 		e.skip(size)
 		e.bad = e.bad || rest.bad
 	}
-	if e.bad || version != 1 && version != 3 && version != 4 {
+	if d.initial = e.data[e.off:]; e.bad || len(d.initial) > maxProgram {
 		return d, false
 	}
-	d.initial = e.data[e.off:]
-	return d, true
+	return d, version == 1 || version == 3 || version == 4
 }
