@@ -184,3 +184,19 @@ func TestBadCompression(t *testing.T) {
 		}
 	}
 }
+
+// TestNestedCompression counts a compressed record inside another, which is not read.
+// The one outside comes without its payload, after what was in it.
+func TestNestedCompression(t *testing.T) {
+	for _, typ := range []abi.RecordType{abi.RecordCompressed, abi.RecordCompressed2} {
+		sb := &sideband{}
+		sb.take(abi.Header{Type: typ}, nil, 0)
+		if sb.bad != 0 {
+			t.Errorf("%v: %d bad records", typ, sb.bad)
+		}
+		sb.take(abi.Header{Type: typ}, []byte{1}, 1)
+		if sb.bad != 1 || sb.counts[typ] != 2 {
+			t.Errorf("%v inside another: %d bad records of %d", typ, sb.bad, sb.counts[typ])
+		}
+	}
+}
