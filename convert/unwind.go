@@ -3,7 +3,6 @@ package convert
 import (
 	"slices"
 
-	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
@@ -14,7 +13,8 @@ import (
 // dwarf). Recordings of other machines need their files for it, as for names.
 type Unwind struct {
 	Machine unwind.Machine
-	// Frames returns the call frame information of a mapping's file, or nil.
+	// Frames returns the call frame information of a mapping's file, nil if the
+	// file is not there.
 	Frames func(symbolize.Mapping) *unwind.Table
 }
 
@@ -38,7 +38,11 @@ func newUnwinder(opts *Unwind, l *locator) *unwinder {
 // copiesStack reports whether a sample carries a copy of the user's stack that stands
 // for the user part of its callchain.
 func copiesStack(e *perfdata.Event, s *abi.Sample) bool {
-	return e.Attr.SampleType&abi.SampleStackUser != 0 && len(s.UserStack) > 0 && !slices.Contains(s.Callchain, abi.ContextUser)
+	if e.Attr.SampleType&abi.SampleStackUser == 0 || len(s.UserStack) == 0 || slices.Contains(s.Callchain, abi.ContextUser) {
+		return false
+	}
+	// Without a marker the chain is of the mode that the sample was taken in.
+	return len(s.Callchain) == 0 || s.Callchain[0] >= abi.ContextMax || viewOf(s.Misc) != viewUser
 }
 
 // append appends the locations of a user stack, and returns false if it could not
@@ -85,10 +89,8 @@ func (u *unwinder) Find(pc uint64) (t *unwind.Table, off uint64, mapped bool) {
 	}
 	t, known := u.tables[a.obj]
 	if !known {
-		if o := tl.objects.at(a.obj); o.kind == stacks.KindUser || o.kind == stacks.KindVDSO {
-			m := tl.mapping(a)
-			t = u.opts.Frames(symbolMapping(&m))
-		}
+		m := tl.mapping(a)
+		t = u.opts.Frames(symbolMapping(&m))
 		u.tables[a.obj] = t
 	}
 	return t, pc - a.start + a.off, true

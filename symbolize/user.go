@@ -214,24 +214,25 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 	}, nil
 }
 
-// callFrames reads the call frame information of an open file, if it is wanted. A
-// file without any is one whose stacks are walked by frame pointers.
+// callFrames reads the call frame information of an open file, if it is wanted.
 func (s *Symbolizer) callFrames(file *elfsym.File) *unwind.Table {
 	if !s.opts.CallFrames {
 		return nil
 	}
 	frames, err := file.CallFrames()
-	if err != nil {
-		return nil
+	if err != nil { // damaged: as if there were none
+		return unwind.FramePointers
 	}
 	return frames
 }
 
-// CallFrames returns the call frame information of the file of m, nil if there is
-// none. It takes Options.CallFrames.
+// CallFrames returns the call frame information of the file of m, nil if the file is
+// not there. It takes Options.CallFrames.
 func (s *Symbolizer) CallFrames(m Mapping) *unwind.Table {
 	var t Table
 	switch m.Kind {
+	case Anon:
+		return unwind.FramePointers // code made at run time
 	case User:
 		t, _ = s.userTable(m) // why it is not found is told with its names
 	case VDSO:

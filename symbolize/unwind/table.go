@@ -71,7 +71,10 @@ const maxRows = 1 << 18
 
 var le = binary.LittleEndian // of all machines here
 
-// New returns the table of a file. The error says that there is nothing of use.
+// FramePointers is the table of code of which nothing but its frame pointers is known.
+var FramePointers = &Table{}
+
+// New returns the table of a file, FramePointers if there is nothing in it.
 func New(f File) (*Table, error) {
 	t := &Table{code: f.Code, rows: map[uint64]*row{}}
 	for _, s := range []*frames{{Section: f.EHFrame, hdr: f.EHFrameHdr}, {Section: f.DebugFrame, debug: true}} {
@@ -86,7 +89,7 @@ func New(f File) (*Table, error) {
 		t.frames = append(t.frames, s)
 	}
 	if len(t.frames) == 0 {
-		return nil, errors.New("no call frame information")
+		return FramePointers, nil
 	}
 	return t, nil
 }
@@ -149,6 +152,9 @@ func (t *frames) find(addr uint64) (off uint64, ok bool) {
 // row returns how to go from the code at offset off of the file to its caller, nil if
 // nothing says so.
 func (t *Table) row(off uint64) *row {
+	if len(t.frames) == 0 {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, ok := t.rows[off]

@@ -255,23 +255,25 @@ func TestFramePointers(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		m     Machine
+		table *Table
 		fp    uint64
 		stack []byte
 		want  []uint64
 		end   End
 	}{
-		{"two callers", X86_64, 0x7010, words(1, 2, 0x7020, 0x1100, 0, 0x1200), []uint64{0x1000, 0x10ff, 0x11ff}, Outermost},
-		{"signed", ARM64, 0x7010, words(1, 2, 0x7020, 0x2a<<48|0x1100, 0, 0x1200), []uint64{0x1000, 0x10ff, 0x11ff}, Outermost},
-		{"copy too short", X86_64, 0x7010, words(1, 2, 0x7040, 0x1100), []uint64{0x1000, 0x10ff}, CutOff},
-		{"pointer down the stack", X86_64, 0x7010, words(1, 2, 0x7000, 0x1100), []uint64{0x1000, 0x10ff}, Lost},
-		{"pointer to itself", X86_64, 0x7010, words(1, 2, 0x7010, 0x1100), []uint64{0x1000, 0x10ff}, Lost},
-		{"caller elsewhere", X86_64, 0x7010, words(1, 2, 0x7020, 0x9100, 0, 0), []uint64{0x1000}, Lost},
-		{"no caller", X86_64, 0x7010, words(1, 2, 0x7020, 0), []uint64{0x1000}, Outermost},
+		{"two callers", X86_64, FramePointers, 0x7010, words(1, 2, 0x7020, 0x1100, 0, 0x1200), []uint64{0x1000, 0x10ff, 0x11ff}, Outermost},
+		{"signed", ARM64, FramePointers, 0x7010, words(1, 2, 0x7020, 0x2a<<48|0x1100, 0, 0x1200), []uint64{0x1000, 0x10ff, 0x11ff}, Outermost},
+		{"copy too short", X86_64, FramePointers, 0x7010, words(1, 2, 0x7040, 0x1100), []uint64{0x1000, 0x10ff}, CutOff},
+		{"pointer down the stack", X86_64, FramePointers, 0x7010, words(1, 2, 0x7000, 0x1100), []uint64{0x1000, 0x10ff}, Lost},
+		{"pointer to itself", X86_64, FramePointers, 0x7010, words(1, 2, 0x7010, 0x1100), []uint64{0x1000, 0x10ff}, Lost},
+		{"caller elsewhere", X86_64, FramePointers, 0x7010, words(1, 2, 0x7020, 0x9100, 0, 0), []uint64{0x1000}, Lost},
+		{"file missing", X86_64, nil, 0x7010, words(1, 2, 0x7020, 0x1100, 0, 0x1200), []uint64{0x1000}, Lost},
+		{"no caller", X86_64, FramePointers, 0x7010, words(1, 2, 0x7020, 0), []uint64{0x1000}, Outermost},
 	} {
 		r := registersOf(c.m)
 		regs := Registers{PC: 0x1000}
 		regs.General[r.sp], regs.General[r.fp] = 0x7000, c.fp
-		got, end := c.m.Walk(nil, &regs, &Stack{0x7000, c.stack}, &code{nil, 0x1000, 0x2000})
+		got, end := c.m.Walk(nil, &regs, &Stack{0x7000, c.stack}, &code{c.table, 0x1000, 0x2000})
 		if !slices.Equal(got, c.want) || end != c.end {
 			t.Errorf("%s: %#x, end %d, want %#x, %d", c.name, got, end, c.want, c.end)
 		}

@@ -36,9 +36,8 @@ const (
 // PERF_MAX_STACK_DEPTH.
 const maxFrames = 127
 
-// Finder finds the call frame information of code at an address: of its file, and
-// the offset in it, nil if there is none for it. mapped is false where there is no
-// code.
+// Finder finds the table of the file that is mapped at an address, and the offset in
+// it; nil for a file that is not there. mapped is false where nothing is mapped.
 type Finder interface {
 	Find(pc uint64) (t *Table, off uint64, mapped bool)
 }
@@ -47,8 +46,8 @@ type Finder interface {
 // the instruction to be executed next, and in callers one within the call. regs is
 // changed.
 //
-// Where code has no call frame information, a frame pointer is believed if it leads
-// up the stack.
+// Where a file has no call frame information for its code, a frame pointer is
+// believed if it leads up the stack.
 func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]uint64, End) {
 	r := registersOf(m)
 	exact := true // the program counter is not behind a call
@@ -65,14 +64,13 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			return dst, Lost
 		}
 		dst = append(dst, at)
-		before := regs.General[r.sp]
-		var row *row
-		if t != nil {
-			row = t.row(off)
+		if t == nil {
+			return dst, Lost
 		}
+		before := regs.General[r.sp]
 		var end End
 		var more bool
-		if row != nil {
+		if row := t.row(off); row != nil {
 			more, end = regs.step(row, r, stack)
 			exact = row.signal
 		} else {
