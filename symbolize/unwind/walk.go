@@ -58,9 +58,6 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		}
 		t, off, mapped := f.Find(at)
 		if !mapped {
-			if n == 0 {
-				dst = append(dst, at)
-			}
 			return dst, Lost
 		}
 		dst = append(dst, at)
