@@ -8,6 +8,8 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/symbolize"
+	"kprof/symbolize/unwind"
 )
 
 // seeds are the goldens in several forms, and what a walk found hard.
@@ -41,6 +43,9 @@ func FuzzConvert(f *testing.F) {
 		}
 		if flags&2 != 0 {
 			opts.From = 10
+		}
+		if flags&4 != 0 {
+			opts.Unwind = &Unwind{unwind.X86_64, func(symbolize.Mapping) *unwind.Table { return unwind.FramePointers }}
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
