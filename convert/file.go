@@ -85,6 +85,9 @@ func firstWalk(ctx context.Context, r *perfdata.Reader, opts *Options) (*walked,
 		wk.sideband.tl.addJITCode(opts.JITCode)
 	}
 	wk.sideband.tl.freeze()
+	if opts.KernelSymbols {
+		wk.sideband.tl.assumeKernel()
+	}
 	return wk, nil
 }
 

@@ -25,6 +25,10 @@ type Options struct {
 	// who reads it. It is asked where times of dumps are those of the recording.
 	JITCode func(JITDump) []symbolize.JITCode
 
+	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
+	// also where the recording does not say that there is a kernel.
+	KernelSymbols bool
+
 	// Unwind walks the copies of stacks; nil leaves these samples the function
 	// that ran.
 	Unwind *Unwind

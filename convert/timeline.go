@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 )
 
 // timeline is the state of all processes and of the kernel over the time of a
@@ -184,6 +185,17 @@ func (tl *timeline) kernelImage() *area {
 		}
 	}
 	return tl.image.area
+}
+
+// assumeKernel maps the kernel where no record does, as one that is where its symbols
+// say.
+func (tl *timeline) assumeKernel() {
+	if tl.kernelImage() != nil {
+		return
+	}
+	const upperHalf = 1 << 63
+	tl.mmap(abi.Mmap{PID: -1, Addr: upperHalf, Len: upperHalf - 1, File: "[kernel.kallsyms]"}, abi.MiscKernel, 0)
+	tl.freeze()
 }
 
 // indexed returns the index of a space, which it builds after a change.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -181,6 +182,41 @@ func TestWithoutEvents(t *testing.T) {
 	for _, args := range [][]string{{"report", name}, {"convert", name, "-o", os.DevNull, "-f", "folded"}} {
 		if code, said := runQuietly(t, stderr, args[0], args...); code != 1 || said != "kprof: "+name+": it has no events\n" {
 			t.Errorf("%s: exit code %d: %s", args[0], code, said)
+		}
+	}
+}
+
+// TestWithoutKernelMap names the frames of a kernel that the recording says nothing
+// of by symbols that are given, and asks for them where none are.
+func TestWithoutKernelMap(t *testing.T) {
+	dir := t.TempDir()
+	b, err := perftext.MustParse(`event cycles type=hardware
+comm t=0 pid=7 comm=x
+sample t=1 pid=7 kernel 0xffffffff81000010 0xffffffff81000121
+`).Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, symbols := filepath.Join(dir, "perf.data"), filepath.Join(dir, "kallsyms")
+	if err := errors.Join(os.WriteFile(name, b, 0o600),
+		os.WriteFile(symbols, []byte("ffffffff81000000 T f\nffffffff81000100 T g\nffffffff81000200 T h\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags []string
+		want  string
+		told  bool
+	}{
+		{[]string{"--kallsyms", symbols}, "x;g;f 1\n", false},
+		{nil, "x;[unknown];[unknown] 1\n", true},
+	} {
+		cmd := kprof(t, append([]string{"convert", name, "-f", "folded", "-o", "-"}, c.flags...)...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		told := strings.Contains(stderr.String(), "does not say where its kernel was")
+		if err != nil || string(out) != c.want || told != c.told {
+			t.Errorf("%q: %v: %s%s", c.flags, err, out, stderr.String())
 		}
 	}
 }

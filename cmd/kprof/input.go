@@ -178,6 +178,7 @@ func loadRecording(ctx context.Context, r *perfdata.Reader, written time.Time, o
 			opts.JITCode = func(d convert.JITDump) []symbolize.JITCode { return names.JITCode(d.PID, d.Path) }
 		}
 	}
+	opts.KernelSymbols = sym.kallsyms != "" || sym.vmlinux != ""
 	set, stats, err := convert.File(ctx, r, opts)
 	if err != nil {
 		return nil, err

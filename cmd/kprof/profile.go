@@ -124,6 +124,9 @@ func (p *profile) name(ctx context.Context, sym *symbolize.Symbolizer, o *symbol
 		p.warn(fmt.Sprintf("names may be wrong: %v", other))
 	}
 	p.tellMissing(missing)
+	if slices.ContainsFunc(p.set.Locations, func(l stacks.Location) bool { return l.Mapping == stacks.NoMapping && l.Kind == stacks.KindKernel }) {
+		p.warn("the recording does not say where its kernel was: name that kernel's frames with its --kallsyms")
+	}
 	return nil
 }
 
