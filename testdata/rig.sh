@@ -262,7 +262,7 @@ if ! install_needs; then
 fi
 
 # What can be had, and the archives for it, before any guest takes the CPUs.
-declare -A kernels
+declare -A kernels=()
 for g in "${guests[@]}"; do
 	image=$(kernel "${g%-*}" "${g##*-}") && busybox "${g##*-}" >/dev/null && kernels[$g]=$image ||
 		[ -n "$install" ] || event skip "$g" "no kernel ${g%-*} for ${g##*-} could be downloaded, and none is kept"
