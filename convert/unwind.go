@@ -88,7 +88,7 @@ func (u *unwinder) Find(pc uint64) (t *unwind.Table, off uint64, mapped bool) {
 		return nil, 0, false
 	}
 	t, known := u.tables[a.obj]
-	if !known {
+	if !known && len(u.tables) < maxMappings {
 		m := tl.mapping(a)
 		t = u.opts.Frames(symbolMapping(&m))
 		u.tables[a.obj] = t
