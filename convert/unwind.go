@@ -18,6 +18,9 @@ type Unwind struct {
 	Frames func(symbolize.Mapping) *unwind.Table
 }
 
+// maxUnwindFiles bounds the files that are looked for to walk stacks in them.
+const maxUnwindFiles = 1 << 14
+
 // unwinder walks the stack of one sample after the other.
 type unwinder struct {
 	opts    *Unwind
@@ -88,7 +91,7 @@ func (u *unwinder) Find(pc uint64) (t *unwind.Table, off uint64, mapped bool) {
 		return nil, 0, false
 	}
 	t, known := u.tables[a.obj]
-	if !known && len(u.tables) < maxMappings {
+	if !known && len(u.tables) < maxUnwindFiles {
 		m := tl.mapping(a)
 		t = u.opts.Frames(symbolMapping(&m))
 		u.tables[a.obj] = t
