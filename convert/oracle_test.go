@@ -355,12 +355,18 @@ func TestScriptOfCorpus(t *testing.T) {
 		t.Skip("needs the corpus of recordings in ../../shared/corpus")
 	}
 	livetest.Require(t, livetest.Perf)
+	compared := 0
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			if !compareScript(t, f) {
-				t.Skip("perf cannot read it")
+			if compareScript(t, f) {
+				compared++
+			} else {
+				t.Log("perf cannot read it")
 			}
 		})
+	}
+	if compared < len(files)*2/3 { // perf 6.1 reads 27 of 37
+		t.Errorf("perf reads %d of %d recordings only", compared, len(files))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,11 @@ func record(t *testing.T, program ...string) string {
 	livetest.RequirePrograms(t, "perf")
 	data := filepath.Join(t.TempDir(), "perf.data")
 	args := append([]string{"record", "-q", "-e", "cpu-clock", "-F", "20000", "-g", "-o", data, "--"}, program...)
-	if out, err := exec.Command("perf", args...).CombinedOutput(); err != nil {
+	out, err := exec.Command("perf", args...).CombinedOutput()
+	switch {
+	case err != nil && os.Geteuid() == 0:
+		t.Fatalf("%v: %.300s", err, out)
+	case err != nil:
 		t.Skipf("needs permission to record with perf: %v: %.300s", err, out)
 	}
 	return data

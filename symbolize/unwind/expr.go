@@ -53,8 +53,8 @@ const (
 	maxSteps = 1000
 )
 
-// machine runs an expression.
-type machine struct {
+// evaluator runs an expression.
+type evaluator struct {
 	cursor
 	regs  *[numRegs + 1]uint64
 	stack *Stack
@@ -65,121 +65,121 @@ type machine struct {
 // eval returns the value of an expression, which begins with the given value on its
 // stack, if any.
 func eval(code []byte, regs *[numRegs + 1]uint64, stack *Stack, first ...uint64) (uint64, bool) {
-	m := machine{cursor: cursor{data: code}, regs: regs, stack: stack}
+	e := evaluator{cursor: cursor{data: code}, regs: regs, stack: stack}
 	for _, v := range first {
-		m.push(v)
+		e.push(v)
 	}
-	for steps := 0; m.left() > 0; steps++ {
+	for steps := 0; e.left() > 0; steps++ {
 		if steps == maxSteps {
 			return 0, false
 		}
-		if m.do(m.u8()); m.bad {
+		if e.do(e.u8()); e.bad {
 			return 0, false
 		}
 	}
-	v := m.pop()
-	return v, !m.bad
+	v := e.pop()
+	return v, !e.bad
 }
 
-func (m *machine) push(v uint64) {
-	if m.n == maxDepth {
-		m.bad = true
+func (e *evaluator) push(v uint64) {
+	if e.n == maxDepth {
+		e.bad = true
 		return
 	}
-	m.vals[m.n] = v
-	m.n++
+	e.vals[e.n] = v
+	e.n++
 }
 
-func (m *machine) pop() uint64 {
-	if m.n == 0 {
-		m.bad = true
+func (e *evaluator) pop() uint64 {
+	if e.n == 0 {
+		e.bad = true
 		return 0
 	}
-	m.n--
-	return m.vals[m.n]
+	e.n--
+	return e.vals[e.n]
 }
 
 // top returns the nth value from the top.
-func (m *machine) top(n int) uint64 {
-	if m.n <= n {
-		m.bad = true
+func (e *evaluator) top(n int) uint64 {
+	if e.n <= n {
+		e.bad = true
 		return 0
 	}
-	return m.vals[m.n-1-n]
+	return e.vals[e.n-1-n]
 }
 
-func (m *machine) jump(by int16) {
-	if to := m.off + int(by); to >= 0 && to <= len(m.data) {
-		m.off = to
+func (e *evaluator) jump(by int16) {
+	if to := e.off + int(by); to >= 0 && to <= len(e.data) {
+		e.off = to
 		return
 	}
-	m.bad = true
+	e.bad = true
 }
 
-func (m *machine) do(op byte) {
+func (e *evaluator) do(op byte) {
 	switch {
 	case op >= opLit0 && op <= opLit31:
-		m.push(uint64(op - opLit0))
+		e.push(uint64(op - opLit0))
 		return
 	case op >= opBreg0 && op <= opBreg31:
-		m.push(m.regs[op-opBreg0] + uint64(m.sleb()))
+		e.push(e.regs[op-opBreg0] + uint64(e.sleb()))
 		return
 	}
 	switch op {
 	case opNop:
 	case opBregx:
-		m.push(m.regs[regOf(m.uleb())] + uint64(m.sleb()))
+		e.push(e.regs[regOf(e.uleb())] + uint64(e.sleb()))
 	case opConst1u:
-		m.push(uint64(m.u8()))
+		e.push(uint64(e.u8()))
 	case opConst1s:
-		m.push(uint64(int64(int8(m.u8()))))
+		e.push(uint64(int64(int8(e.u8()))))
 	case opConst2u:
-		m.push(uint64(m.u16()))
+		e.push(uint64(e.u16()))
 	case opConst2s:
-		m.push(uint64(int64(int16(m.u16()))))
+		e.push(uint64(int64(int16(e.u16()))))
 	case opConst4u:
-		m.push(uint64(m.u32()))
+		e.push(uint64(e.u32()))
 	case opConst4s:
-		m.push(uint64(int64(int32(m.u32()))))
+		e.push(uint64(int64(int32(e.u32()))))
 	case opConst8u, opConst8s:
-		m.push(m.u64())
+		e.push(e.u64())
 	case opConstu:
-		m.push(m.uleb())
+		e.push(e.uleb())
 	case opConsts:
-		m.push(uint64(m.sleb()))
+		e.push(uint64(e.sleb()))
 	case opDup:
-		m.push(m.top(0))
+		e.push(e.top(0))
 	case opDrop:
-		m.pop()
+		e.pop()
 	case opOver:
-		m.push(m.top(1))
+		e.push(e.top(1))
 	case opSwap:
-		a, b := m.pop(), m.pop()
-		m.push(a)
-		m.push(b)
+		a, b := e.pop(), e.pop()
+		e.push(a)
+		e.push(b)
 	case opDeref:
-		v, ok := m.stack.read(m.pop())
-		m.bad = m.bad || !ok
-		m.push(v)
+		v, ok := e.stack.read(e.pop())
+		e.bad = e.bad || !ok
+		e.push(v)
 	case opNeg:
-		m.push(-m.pop())
+		e.push(-e.pop())
 	case opNot:
-		m.push(^m.pop())
+		e.push(^e.pop())
 	case opPlusUconst:
-		m.push(m.pop() + m.uleb())
+		e.push(e.pop() + e.uleb())
 	case opSkip:
-		m.jump(int16(m.u16()))
+		e.jump(int16(e.u16()))
 	case opBra:
-		if by := int16(m.u16()); m.pop() != 0 {
-			m.jump(by)
+		if by := int16(e.u16()); e.pop() != 0 {
+			e.jump(by)
 		}
 	default:
-		b, a := m.pop(), m.pop()
-		m.push(m.binary(op, a, b))
+		b, a := e.pop(), e.pop()
+		e.push(e.binary(op, a, b))
 	}
 }
 
-func (m *machine) binary(op byte, a, b uint64) uint64 {
+func (e *evaluator) binary(op byte, a, b uint64) uint64 {
 	is := func(c bool) uint64 {
 		if c {
 			return 1
@@ -218,6 +218,6 @@ func (m *machine) binary(op byte, a, b uint64) uint64 {
 	case opLt:
 		return is(int64(a) < int64(b))
 	}
-	m.bad = true
+	e.bad = true
 	return 0
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestPerfReads has perf script print the recordings that a guest made, in the
@@ -17,9 +19,7 @@ func TestPerfReads(t *testing.T) {
 	if dir == "" {
 		t.Skip("testdata/rig.sh says where the recordings are")
 	}
-	if _, err := exec.LookPath("perf"); err != nil {
-		t.Skip("needs perf")
-	}
+	livetest.Require(t, livetest.Perf)
 	files, err := filepath.Glob(filepath.Join(dir, "*.data"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings in %s: %v", dir, err)
