@@ -38,12 +38,12 @@ const (
 	baseRead = abi.ReadID | abi.ReadTotalTimeEnabled | abi.ReadTotalTimeRunning
 )
 
-// Configured returns e with everything in its attribute that sampling needs,
-// disabled.
-func (e Event) Configured(s Sampling) Event {
+// Configure adds to e's attribute everything that sampling needs, and that it
+// starts disabled.
+func (e *Event) Configure(s Sampling) {
 	a := &e.Attr
 	a.Flags |= abi.FlagDisabled | abi.FlagSampleIDAll
-	if s.Inherit && !e.alone {
+	if s.Inherit && !e.NotInherited {
 		a.Flags |= abi.FlagInherit
 	}
 	if s.EnableOnExec {
@@ -58,18 +58,46 @@ func (e Event) Configured(s Sampling) Event {
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain
 		a.SampleMaxStack = s.MaxStack
-		if e.entry && runtime.GOARCH == "arm64" {
+		if e.AtEntry && runtime.GOARCH == "arm64" {
 			a.SampleType |= abi.SampleRegsIntr
 			a.SampleRegsIntr = linkRegister
 		}
 	}
-	return e
+}
+
+// Counting says how events are counted. The zero value counts one by one, from the
+// moment on at which the counter is enabled.
+type Counting struct {
+	Inherit      bool // count in children of the task too
+	EnableOnExec bool // start counting when the task calls exec
+	Leader       bool // of a group, which is read at its leader
+	Member       bool // of a group, which counts when its leader does
+}
+
+// Count sets everything in e's attribute that counting without samples needs, and,
+// but for a member, that it starts disabled.
+func (e *Event) Count(c Counting) {
+	a := &e.Attr
+	a.SamplePeriod = 0
+	if c.Inherit && !e.NotInherited {
+		a.Flags |= abi.FlagInherit
+	}
+	if !c.Member {
+		a.Flags |= abi.FlagDisabled
+	}
+	if c.EnableOnExec && !c.Member {
+		a.Flags |= abi.FlagEnableOnExec
+	}
+	a.ReadFormat = abi.ReadTotalTimeEnabled | abi.ReadTotalTimeRunning
+	if c.Leader || c.Member {
+		a.ReadFormat |= abi.ReadGroup
+	}
 }
 
 // setRate picks period or frequency: the event's own terms come before what was
 // asked for all events, that before the event's default.
 func (e *Event) setRate(s Sampling) {
-	freq, period := e.Source.Frequency, e.Source.Period
+	freq, period := e.Frequency, e.Period
 	if freq == 0 && period == 0 {
 		freq, period = s.Frequency, s.Period
 	}
@@ -105,7 +133,7 @@ func (e *Event) extraSample() abi.SampleType {
 		software && a.Config == abi.SWBPFOutput,
 		// The probed function is not in the chain of a return probe: it is in
 		// the raw data, as common fields, func, ret_ip.
-		e.isProbe() && e.Source.Probe.Return:
+		e.isProbe() && e.Return:
 		t |= abi.SampleRaw
 	case a.Type == abi.TypeBreakpoint,
 		software && (a.Config == abi.SWPageFaults || a.Config == abi.SWPageFaultsMin || a.Config == abi.SWPageFaultsMaj):

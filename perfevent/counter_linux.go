@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"time"
@@ -47,26 +46,33 @@ func (w Where) String() string {
 
 // Counter is one event opened in one place. It is not safe for concurrent use.
 type Counter struct {
-	fd     int
-	id     uint64
-	read   abi.ReadFormat
-	name   string
-	where  Where
-	closer io.Closer // the library's event when that opened it
+	fd    int
+	id    uint64
+	read  abi.ReadFormat
+	name  string
+	where Where
 }
 
 // Open opens e, configured, in one place. The counter is closed on exec. An
 // error says what the kernel meant, see explain.
-func Open(e *Event, w Where) (*Counter, error) {
+func Open(e *Event, w Where) (*Counter, error) { return OpenInGroup(e, w, nil) }
+
+// OpenInGroup is Open for a member of the group that leader leads: the kernel has
+// all of a group on the PMU at the same time, or none. A nil leader leads nothing.
+func OpenInGroup(e *Event, w Where, leader *Counter) (*Counter, error) {
+	group := -1
+	if leader != nil {
+		group = leader.fd
+	}
 	pid, flags := w.PID, unix.PERF_FLAG_FD_CLOEXEC
 	if w.Cgroup != nil {
 		pid, flags = int(w.Cgroup.Fd()), flags|unix.PERF_FLAG_PID_CGROUP
 	}
-	c := &Counter{fd: -1, read: e.Attr.ReadFormat, name: e.Name, where: w}
-	err := c.open(e, pid, w.CPU, flags)
+	c := &Counter{fd: -1, read: e.Attr.ReadFormat, name: e.messageName(), where: w}
+	err := c.open(e, pid, w.CPU, group, flags)
 	runtime.KeepAlive(w.Cgroup)
 	if err != nil {
-		return nil, fmt.Errorf("open event %s on %v: %w", e.Name, w, explain(err, e, w))
+		return nil, Explain(err, e, w)
 	}
 	if c.id, err = ioctlID(c.fd); err != nil {
 		return nil, errors.Join(c.wrap("ask for the id of", err), c.Close())
@@ -74,15 +80,19 @@ func Open(e *Event, w Where) (*Counter, error) {
 	return c, nil
 }
 
-func (c *Counter) open(e *Event, pid, cpu, flags int) (err error) {
-	if lib, ok := libraryAttr(e); ok {
-		c.fd, c.closer, err = libraryOpen(lib, pid, cpu, flags)
-		return err
-	}
+// Explain is what the refusal err of perf_event_open(2) to open e there means, for
+// those who make the call themselves.
+func Explain(err error, e *Event, w Where) error {
+	return fmt.Errorf("open %s on %v: %w", e.messageName(), w, explain(err, e, w))
+}
+
+// open is the one place that calls perf_event_open(2), but for package count, which
+// leaves what does not sample to a library where that can express it.
+func (c *Counter) open(e *Event, pid, cpu, group, flags int) (err error) {
 	attr := e.Attr
 	var target []byte
-	if e.target != "" {
-		if target, err = unix.ByteSliceFromString(e.target); err != nil {
+	if e.Target != "" {
+		if target, err = unix.ByteSliceFromString(e.Target); err != nil {
 			return err
 		}
 		// Config1 of a probe is a pointer that the kernel reads during the
@@ -91,17 +101,13 @@ func (c *Counter) open(e *Event, pid, cpu, flags int) (err error) {
 		attr.Config1 = uint64(uintptr(unsafe.Pointer(&target[0])))
 	}
 	b := attr.AppendTo(nil, nativeOrder)
-	// unix.PerfEventOpen takes a structure of 128 bytes, which ends before
-	// config3; the encoded attribute has it. Kernels that know less take it as
-	// long as the rest is zero (perf_copy_attr).
-	fd, _, errno := unix.Syscall6(unix.SYS_PERF_EVENT_OPEN, uintptr(unsafe.Pointer(&b[0])),
-		uintptr(pid), uintptr(cpu), ^uintptr(0), uintptr(flags), 0)
+	// unix.PerfEventAttr has 128 bytes, which end before config3; the encoded
+	// attribute is longer and says so in its size field, which is what the kernel
+	// goes by. Kernels that know less take it as long as the rest is zero
+	// (perf_copy_attr).
+	c.fd, err = unix.PerfEventOpen((*unix.PerfEventAttr)(unsafe.Pointer(&b[0])), pid, cpu, group, flags)
 	runtime.KeepAlive(target)
-	if errno != 0 {
-		return errno
-	}
-	c.fd = int(fd)
-	return nil
+	return err
 }
 
 // nativeOrder: both supported architectures are little-endian.
@@ -194,6 +200,37 @@ func (c *Counter) Read() (Count, error) {
 	return count, nil
 }
 
+// ErrDisbanded is what a group is whose CPU has been taken offline: each member is left
+// by itself, with what it had counted.
+var ErrDisbanded = errors.New("the kernel has taken the group apart")
+
+// ReadGroup reads the counts of the group that c leads, which has so many members
+// besides, in the order in which they were opened. All must have been opened with
+// ReadGroup in their format, and none with an id. What Read says of one of them is
+// true of each: enabled and running times are the group's.
+func (c *Counter) ReadGroup(others int) ([]Count, error) {
+	buf := make([]byte, (3+1+others)*8)
+	n, err := unix.Read(c.fd, buf)
+	if err != nil {
+		return nil, c.wrap("read", err)
+	}
+	counts := make([]Count, 1+others)
+	if n == 0 { // the end: the kernel has given up on the event
+		return counts, nil
+	}
+	word := func(i int) uint64 { return binary.NativeEndian.Uint64(buf[i*8:]) }
+	if others > 0 && n == 4*8 && word(0) == 1 {
+		return nil, c.wrap("read", ErrDisbanded)
+	}
+	if n != len(buf) || word(0) != uint64(1+others) {
+		return nil, c.wrap("read", fmt.Errorf("%d bytes of %d counts, wants %d of %d", n, word(0), len(buf), 1+others))
+	}
+	for i := range counts {
+		counts[i] = Count{Value: word(3 + i), Enabled: time.Duration(word(1)), Running: time.Duration(word(2))}
+	}
+	return counts, nil
+}
+
 // Close closes the counter; its ring lives on while it is mapped. A second
 // Close does nothing.
 func (c *Counter) Close() error {
@@ -202,9 +239,6 @@ func (c *Counter) Close() error {
 	}
 	fd := c.fd
 	c.fd = -1
-	if c.closer != nil {
-		return c.wrap("close", c.closer.Close())
-	}
 	return c.wrap("close", unix.Close(fd))
 }
 
@@ -212,5 +246,5 @@ func (c *Counter) wrap(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s event %s on %v: %w", what, c.name, c.where, err)
+	return fmt.Errorf("%s %s on %v: %w", what, c.name, c.where, err)
 }

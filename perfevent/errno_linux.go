@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/internal/errkind"
 )
 
 // ErrNotSupported is what this kernel, or kprof, cannot do.
@@ -24,7 +25,7 @@ func explain(err error, e *Event, w Where) error {
 	why := ""
 	switch errno {
 	case unix.EPERM, unix.EACCES:
-		why = hintPermission(e, w)
+		return denied(err, e, w)
 	case unix.ENOENT:
 		why = reasonNotFound(e)
 	case unix.ENODEV, unix.ENXIO:
@@ -63,12 +64,15 @@ func explain(err error, e *Event, w Where) error {
 	if why == "" {
 		return err
 	}
+	if errors.Is(err, unix.ENOENT) { // "no such file or directory" says something else
+		return errkind.Errorf(err, "%s", why)
+	}
 	return fmt.Errorf("%w (%s)", err, why)
 }
 
 func reasonNotFound(e *Event) string {
 	switch {
-	case onCPU(e.Attr.Type):
+	case OnCPU(e.Attr.Type):
 		return "this machine has no hardware PMU that counts it; a virtual machine often has none. cpu-clock works everywhere"
 	case e.isProbe():
 		return "no such function or file"
@@ -78,19 +82,22 @@ func reasonNotFound(e *Event) string {
 	return "no PMU of this machine takes it"
 }
 
+// breakpointRead is HW_BREAKPOINT_R (include/uapi/linux/hw_breakpoint.h).
+const breakpointRead = 1
+
 func reasonInvalid(e *Event) string {
 	a := &e.Attr
 	switch {
 	case a.Flags&abi.FlagFreq != 0 && a.SamplePeriod > maxSampleRate():
 		return fmt.Sprintf("%d Hz are more than kernel.perf_event_max_sample_rate (%d)", a.SamplePeriod, maxSampleRate())
-	case a.Type == abi.TypeBreakpoint && a.BPType == uint32(AccessRead):
+	case a.Type == abi.TypeBreakpoint && a.BPType == breakpointRead:
 		return "x86 cannot watch reads alone; use :rw"
 	case a.Type == abi.TypeBreakpoint:
 		return "address and length must be aligned, and the access one the CPU can watch"
-	case e.isProbe() && e.Source.Probe.User:
+	case e.isProbe() && e.Class == ClassUserProbe:
 		return "the file offset is outside the file, or not at an instruction"
 	case e.isProbe():
-		return new(Resolver).reasonNotProbed(e.Source.Probe)
+		return "" // who knows the kernel's functions knows better: event.Event.Open
 	case a.Flags.Precise() > 0:
 		return fmt.Sprintf("this PMU has no precision %d; try fewer p", a.Flags.Precise())
 	}

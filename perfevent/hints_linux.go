@@ -1,15 +1,12 @@
 package perfevent
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"kprof/perfevent/abi"
 )
 
 // sysctl reads kernel.NAME; "unknown" when it cannot be read.
@@ -39,67 +36,12 @@ func MaxSampleRate() uint64 { return maxSampleRate() }
 
 // Capabilities that matter here (include/uapi/linux/capability.h).
 const (
-	capSysAdmin = unix.CAP_SYS_ADMIN
-	capPerfmon  = unix.CAP_PERFMON
-	capIPCLock  = unix.CAP_IPC_LOCK
+	capIPCLock = unix.CAP_IPC_LOCK
 )
 
 // hasCap reports whether the calling thread has a capability in effect.
 func hasCap(capability int) bool {
-	b, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(b)) {
-		if hex, ok := strings.CutPrefix(line, "CapEff:"); ok {
-			set, err := strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-			return err == nil && set>>capability&1 != 0
-		}
-	}
-	return false
-}
-
-// hintPermission says what would permit to open e there
-// (Documentation/admin-guide/perf-security.rst).
-func hintPermission(e *Event, w Where) string {
-	paranoid := sysctl("perf_event_paranoid")
-	if hasCap(capPerfmon) || hasCap(capSysAdmin) {
-		switch {
-		case w.Cgroup == nil && w.PID > 0:
-			return "needs the right to ptrace the task: its owner, or CAP_SYS_PTRACE"
-		case e.Attr.Type == abi.TypeTracepoint:
-			return "the kernel may be locked down, which forbids ftrace:function and probes (see /sys/kernel/security/lockdown or dmesg)"
-		}
-		return "the capability is there; a seccomp filter or a container may forbid perf_event_open"
-	}
-	limit := 1 // kernel samples of one's own tasks
-	switch {
-	case e.Attr.Type == abi.TypeTracepoint || e.Attr.Type == abi.TypeBreakpoint && e.Attr.Flags&abi.FlagExcludeKernel == 0 || e.isProbe():
-		limit = -1
-	case w.PID == AllTasks || w.Cgroup != nil:
-		limit = 0
-	case e.Attr.Flags&abi.FlagExcludeKernel != 0:
-		limit = 2
-	}
-	if now, err := strconv.Atoi(paranoid); err == nil && now <= limit && w.Cgroup == nil && w.PID > 0 {
-		return "the task is another user's, or may not be traced: needs CAP_PERFMON, which root has"
-	}
-	hint := fmt.Sprintf("needs CAP_PERFMON, or kernel.perf_event_paranoid at most %d (now %s): run as root, or sysctl kernel.perf_event_paranoid=%[1]d", limit, paranoid)
-	if limit == 1 {
-		hint += "; with :u it needs neither"
-	}
-	return hint
-}
-
-// hintTracefs is what to add to an error of tracefs, after a blank.
-func hintTracefs(err error) string {
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Sprintf(" (needs root: tracefs is closed to uid %d; or mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing)", os.Geteuid())
-	case errors.Is(err, unix.ENODEV):
-		return " (this kernel is built without tracing, CONFIG_FTRACE)"
-	}
-	return ""
+	return statusSet("CapEff")>>capability&1 != 0
 }
 
 // hintRing says why a ring of size bytes could not be mapped: what is above

@@ -3,40 +3,29 @@
 package perfevent
 
 import (
-	"debug/elf"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
 	"runtime"
-	"strconv"
-	"strings"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/tracefs"
 )
 
-// resolveOne parses and resolves an event that is one.
-func resolveOne(t *testing.T, text string, s Sampling) Event {
+// tracepointEvent is an event of a tracepoint, counted hit by hit.
+func tracepointEvent(t *testing.T, tp tracefs.Event) Event {
 	t.Helper()
-	spec, err := ParseSpec(text)
+	fs, err := tracefs.Find(tracefs.Options{Mount: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := (&Resolver{MountTracefs: true}).Resolve(spec)
+	id, err := fs.ID(tp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(events) != 1 {
-		t.Fatalf("%s: %d events", text, len(events))
-	}
-	return events[0].Configured(s)
+	return Event{Name: tp.String(), Class: ClassTracepoint, Attr: abi.Attr{Type: abi.TypeTracepoint, Config: id, SamplePeriod: 1}}
 }
 
 // count opens e on the calling thread and returns what f made of it.
@@ -71,30 +60,12 @@ func count(t *testing.T, e Event, f func()) Count {
 
 const hits = 100
 
-func TestLiveTracepoint(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	e := resolveOne(t, "syscalls:sys_enter_getppid", Sampling{})
-	n := count(t, e, func() {
-		for range hits {
-			unix.Getppid()
-		}
-	})
-	// The scheduler's clock may stand still for that long in an emulated machine.
-	stopped := n.Enabled == 0 && os.Getenv("KPROF_LIVE") != "guest"
-	if n.Value != hits || stopped || n.Running != n.Enabled {
-		t.Errorf("%+v, want %d", n, hits)
-	}
-}
-
-// TestLiveLibrary has the library open what kernels since 6.0 do not need it
-// for, and wants the same from it.
-func TestLiveLibrary(t *testing.T) {
+// TestLiveLost counts the same whatever else the kernel is asked to count.
+func TestLiveLost(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	for _, lost := range []bool{false, true} {
-		e := resolveOne(t, "syscalls:sys_enter_getppid:H", Sampling{Callchain: true, ReadLost: lost})
-		if _, ok := libraryAttr(&e); ok == lost {
-			t.Errorf("PERF_FORMAT_LOST %v: the library can express it: %v", lost, ok)
-		}
+		e := tracepointEvent(t, tracefs.Event{System: "syscalls", Name: "sys_enter_getppid"})
+		e.Configure(Sampling{Callchain: true, ReadLost: lost})
 		n := count(t, e, func() {
 			for range hits {
 				unix.Getppid()
@@ -103,215 +74,6 @@ func TestLiveLibrary(t *testing.T) {
 		if n.Value != hits {
 			t.Errorf("PERF_FORMAT_LOST %v: %d hits, want %d", lost, n.Value, hits)
 		}
-	}
-}
-
-var watched [2]uint64
-
-func TestLiveBreakpoint(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.PMU("breakpoint"))
-	addr := uintptr(unsafe.Pointer(&watched[0]))
-	e := Event{Name: "mem", Attr: abi.Attr{Type: abi.TypeBreakpoint, BPType: uint32(AccessWrite), Config1: uint64(addr), Config2: 8, SamplePeriod: 1}}
-	n := count(t, e.Configured(Sampling{}), func() {
-		for i := range hits {
-			watched[0] = uint64(i)
-			watched[1] = watched[0]
-		}
-	})
-	if n.Value != hits {
-		t.Errorf("%d writes, want %d", n.Value, hits)
-	}
-}
-
-//go:noinline
-func probed(x int) int { return x + 1 }
-
-// fileOffset is where probed lies in this program's file. Test programs have no
-// symbol table.
-func fileOffset(t *testing.T, exe string) uint64 {
-	t.Helper()
-	f, err := elf.Open(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	vaddr := uint64(reflect.ValueOf(probed).Pointer())
-	for _, seg := range f.Progs {
-		if seg.Type == elf.PT_LOAD && vaddr-seg.Vaddr < seg.Filesz {
-			return vaddr - seg.Vaddr + seg.Off
-		}
-	}
-	t.Fatalf("%#x is in no segment: a position-independent test program?", vaddr)
-	return 0
-}
-
-func TestLiveUprobe(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.PMU("uprobe"))
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range []string{"uprobe", "uretprobe"} {
-		text := fmt.Sprintf("%s:%s:%#x", kind, exe, fileOffset(t, exe))
-		if kind == "uretprobe" {
-			// A return probe replaces a return address, which Go's runtime
-			// does not survive: open it, do not hit it.
-			if n := count(t, resolveOne(t, text, Sampling{ReadLost: true}), func() {}); n.Value != 0 {
-				t.Errorf("%d returns", n.Value)
-			}
-			continue
-		}
-		sum := 0
-		n := count(t, resolveOne(t, text, Sampling{Callchain: true, ReadLost: true}), func() {
-			for i := range hits {
-				sum += probed(i)
-			}
-		})
-		if n.Value != hits || sum == 0 {
-			t.Errorf("%d calls, want %d", n.Value, hits)
-		}
-	}
-	for place, want := range map[string]string{
-		exe + ":nosuch":          `no function "nosuch"`,
-		"/:main":                 "not a regular file",
-		"/no/such/file:main":     "no such file",
-		"/proc/self/status:main": "bad magic number",
-	} {
-		spec, err := ParseSpec("uprobe:" + place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := new(Resolver).Resolve(spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", place, err, want)
-		}
-	}
-}
-
-// TestLiveUprobeSymbol probes a function of the C library by name, on entry and
-// return, and has id(1) call it.
-func TestLiveUprobeSymbol(t *testing.T) {
-	libc := ""
-	livetest.Require(t, livetest.Root, livetest.PMU("uprobe"), livetest.Program("id"), func() string {
-		for _, glob := range []string{"/lib/*/libc.so.6", "/lib64/libc.so.6"} {
-			if found, err := filepath.Glob(glob); err == nil && len(found) > 0 {
-				libc = found[0]
-				return ""
-			}
-		}
-		return "libc.so.6"
-	})
-	for _, kind := range []string{"uprobe:", "uretprobe:"} {
-		e := resolveOne(t, kind+libc+":geteuid", Sampling{ReadLost: true})
-		var counters []*Counter
-		for cpu := range runtime.NumCPU() {
-			c, err := Open(&e, Where{PID: AllTasks, CPU: cpu})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			if err := c.Enable(); err != nil {
-				t.Fatal(err)
-			}
-			counters = append(counters, c)
-		}
-		if out, err := exec.Command("id", "-u").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		var n uint64
-		for _, c := range counters {
-			got, err := c.Read()
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += got.Value
-		}
-		if n == 0 {
-			t.Errorf("%s: no hits", e.Name)
-		}
-	}
-	if _, err := probeOffset(libc, Probe{User: true, Symbol: "geteuid", Off: 1 << 20}); err == nil || !strings.Contains(err.Error(), "is outside geteuid") {
-		t.Errorf("an offset far behind the function: %v", err)
-	}
-}
-
-func TestLiveErrors(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	for _, tt := range []struct {
-		text string
-		s    Sampling
-		w    Where
-		want string
-		is   error
-	}{
-		{"cpu-clock", Sampling{}, Where{PID: 1 << 22, CPU: AnyCPU}, "no such task", unix.ESRCH},
-		{"cpu-clock", Sampling{}, Where{PID: AllTasks, CPU: 1 << 12}, "cpu 4096", nil},
-		{"cpu-clock", Sampling{Frequency: 1 << 40}, Where{CPU: AnyCPU}, "kernel.perf_event_max_sample_rate", unix.EINVAL},
-		{"cpu-clock", Sampling{Callchain: true, MaxStack: 60000}, Where{CPU: AnyCPU}, "kernel.perf_event_max_stack", unix.EOVERFLOW},
-		{"mem:0x1001/8:w", Sampling{}, Where{CPU: AnyCPU}, "aligned", unix.EINVAL},
-	} {
-		e := resolveOne(t, tt.text, tt.s)
-		c, err := Open(&e, tt.w)
-		if err == nil {
-			t.Errorf("%s %+v: no error", tt.text, tt.s)
-			c.Close()
-			continue
-		}
-		if !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
-			t.Errorf("%s: %v; want %q in it, and %v", tt.text, err, tt.want, tt.is)
-		}
-	}
-}
-
-// TestLiveUnprivileged opens as nobody: the message must say what is needed.
-func TestLiveUnprivileged(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	all := Where{PID: AllTasks}
-	events := map[string]Event{
-		"CAP_PERFMON, or kernel.perf_event_paranoid at most 0":  resolveOne(t, "cpu-clock", Sampling{}),
-		"CAP_PERFMON, or kernel.perf_event_paranoid at most -1": resolveOne(t, "sched:sched_switch", Sampling{}),
-	}
-	user := resolveOne(t, "cpu-clock:u", Sampling{})
-	asNobody(t, func() {
-		for want, e := range events {
-			c, err := Open(&e, all)
-			if err == nil {
-				c.Close()
-				t.Skipf("kernel.perf_event_paranoid (%s) permits it", sysctl("perf_event_paranoid"))
-			}
-			if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v; want %q in it", e.Name, err, want)
-			}
-		}
-		// Where the sysctl is no hindrance, it is the owner of the task.
-		if paranoid, err := strconv.Atoi(sysctl("perf_event_paranoid")); err != nil || paranoid > 2 {
-			return
-		}
-		const want = "the task is another user's"
-		if c, err := Open(&user, Where{PID: 1}); err == nil {
-			c.Close()
-			t.Errorf("%s of process 1: no error", user.Name)
-		} else if !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s of process 1: %v; want %q in it", user.Name, err, want)
-		}
-	})
-}
-
-// asNobody runs f on a thread without root's rights; the thread ends with it.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked
-		// The raw system calls change this thread only.
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
-			done <- errno
-			return
-		}
-		f()
-		done <- nil
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
 	}
 }
 

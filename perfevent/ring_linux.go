@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/internal/errkind"
 )
 
 // Ring is the memory into which the kernel writes the records of one CPU: a
@@ -34,7 +36,7 @@ type Ring struct {
 func MapRing(owner *Counter, size int) (*Ring, error) {
 	page := os.Getpagesize()
 	if size < page || size&(size-1) != 0 {
-		return nil, fmt.Errorf("map ring of %d bytes: wants a power of two of at least %d: %w", size, page, os.ErrInvalid)
+		return nil, errkind.Errorf(os.ErrInvalid, "map ring of %d bytes: wants a power of two of at least %d", size, page)
 	}
 	mem, err := unix.Mmap(owner.fd, 0, page+size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

@@ -5,6 +5,7 @@ package perfevent
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -65,7 +66,7 @@ func TestRingConsumePart(t *testing.T) {
 }
 
 func TestRingBytes(t *testing.T) {
-	for want, got := range map[int]int{0: 4096, 1: 4096, 4097: 8192, 8 << 20: 8 << 20, 1 << 40: 1 << 30} {
+	for want, got := range map[int]int{0: 4096, 1: 4096, 4097: 8192, 8 << 20: 8 << 20, math.MaxInt: 1 << 30} {
 		if n := RingBytes(want); n != got && unix.Getpagesize() == 4096 {
 			t.Errorf("%d: %d, want %d", want, n, got)
 		}

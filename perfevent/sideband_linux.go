@@ -9,6 +9,14 @@ import (
 // SidebandName is perf's name of the event that carries the side-band.
 const SidebandName = "dummy:HG"
 
+// messageName is what messages call e: nobody has asked for the side-band by name.
+func (e *Event) messageName() string {
+	if e.Name == SidebandName {
+		return "the event of names and maps of processes"
+	}
+	return "event " + e.Name
+}
+
 // Features are what this kernel takes, and lets this user have.
 type Features struct {
 	ReadLost bool      // PERF_FORMAT_LOST, Linux 6.0
@@ -52,12 +60,12 @@ func ProbeFeatures() (Features, error) {
 		return c.Close()
 	}
 	if err := try(0, 0); err != nil {
-		return f, fmt.Errorf("side-band: %w", err)
+		return f, err
 	}
 	f.ReadLost = try(0, abi.ReadLost) == nil
 	for _, w := range sidebandWishes {
 		if err := try(w.flag, 0); err != nil {
-			f.Missing = append(f.Missing, fmt.Sprintf("side-band without %s: %v", w.name, err))
+			f.Missing = append(f.Missing, fmt.Sprintf("no %s: %v", w.name, err))
 			continue
 		}
 		f.Sideband |= w.flag
@@ -93,10 +101,10 @@ func sidebandEvent(extra abi.Flags) Event {
 	}
 }
 
-// Anchor is the event that owns a ring: it counts nothing and asks for names
+// RingOwner is the event that owns a ring: it counts nothing and asks for names
 // only, so that a change of its thread's name writes a record. The ring wakes
 // its reader at watermark bytes.
-func Anchor(f Features, watermark uint32) Event {
+func RingOwner(f Features, watermark uint32) Event {
 	e := Sideband(f, false)
 	e.Attr.Flags = abi.FlagDisabled | abi.FlagSampleIDAll | abi.FlagComm |
 		abi.FlagWatermark | abi.FlagExcludeKernel | abi.FlagExcludeHV

@@ -10,13 +10,14 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 	"kprof/perfevent/tracefs"
 )
 
 // takesFilter reports whether the kernel filters e's hits: tracepoints and
 // what is made of them.
-func takesFilter(e *event) bool {
-	return e.Attr.Type == abi.TypeTracepoint || e.Source.Kind == perfevent.KindProbe
+func takesFilter(e *recordedEvent) bool {
+	return e.Attr.Type == abi.TypeTracepoint || e.Source.Kind == event.KindProbe
 }
 
 // planFilters decides what each event is filtered by: the user's expression,
@@ -38,7 +39,7 @@ func (s *Session) planFilters() error {
 		}
 	}
 	if s.opts.Filter != "" && takers == 0 {
-		return fmt.Errorf("filter %q: only tracepoints and probes take one, and %s are none: %w",
+		return fmt.Errorf("filter %q: only tracepoints and probes take one, not %s: %w",
 			s.opts.Filter, strings.Join(without, ", "), os.ErrInvalid)
 	}
 	if s.opts.Filter != "" && len(without) > 0 {
@@ -55,7 +56,7 @@ func (s *Session) planFilters() error {
 // the kernel takes: a bad expression of the user's becomes the kernel's own
 // message; an event that does not know COMM, such as ftrace:function, is
 // recorded with our own hits, and a note.
-func (s *Session) setFilter(e *event, c *perfevent.Counter) error {
+func (s *Session) setFilter(e *recordedEvent, c *perfevent.Counter) error {
 	if e.filter == "" {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (s *Session) setFilter(e *event, c *perfevent.Counter) error {
 
 // filterError asks the kernel, by way of tracefs, what is wrong with a filter
 // that it refused with err.
-func (s *Session) filterError(e *event, err error) error {
+func (s *Session) filterError(e *recordedEvent, err error) error {
 	if !errors.Is(err, unix.EINVAL) || e.Tracepoint == (tracefs.Event{}) {
 		return err
 	}

@@ -14,13 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/procfs"
 )
 
-// ReadHost reads what a recording tells of its machine from uname(2), /proc and
+// ReadHost reads what a recording says of its machine from uname(2), /proc and
 // /sys, in the form of perf's header features. What this machine or this user
 // cannot see is left empty.
-func ReadHost() abi.Host {
-	h := abi.Host{
+func ReadHost() perfdata.Host {
+	h := perfdata.Host{
 		CPUs:     readCPUCount(),
 		TotalMem: meminfo("/proc/meminfo", "MemTotal:"),
 		NUMA:     readNUMA(),
@@ -76,12 +78,12 @@ func numbered(dir, prefix string) []int {
 
 // readCPUCount counts CPUs as perf does: up to the highest that is present, and
 // those that are online.
-func readCPUCount() abi.CPUCount {
-	var c abi.CPUCount
-	if l, err := ParseCPUs(sysText(sysCPU, "present")); err == nil && len(l) > 0 {
+func readCPUCount() perfdata.CPUCount {
+	var c perfdata.CPUCount
+	if l, err := procfs.ReadCPUs(sysfs, procfs.CPUsPresent); err == nil && len(l) > 0 {
 		c.Available = uint32(slices.Max(l) + 1)
 	}
-	if l, err := ParseCPUs(sysText(sysCPU, "online")); err == nil {
+	if l, err := procfs.ReadCPUs(sysfs, procfs.CPUsOnline); err == nil {
 		c.Online = uint32(len(l))
 	}
 	return c
@@ -138,8 +140,8 @@ func formatMIDR(midr uint64) string { return fmt.Sprintf("0x%016x", midr&^0xf000
 
 // readTopology reads which CPUs share sockets, dies and cores; ids are -1 for
 // CPUs that are offline.
-func readTopology(cpus int) abi.CPUTopology {
-	var t abi.CPUTopology
+func readTopology(cpus int) perfdata.CPUTopology {
+	var t perfdata.CPUTopology
 	add := func(l *[]string, cpu int, names ...string) {
 		for _, name := range names {
 			s := sysText(sysCPU, fmt.Sprintf("cpu%d/topology", cpu), name)
@@ -162,22 +164,22 @@ func readTopology(cpus int) abi.CPUTopology {
 		add(&t.Sockets, cpu, "package_cpus_list", "core_siblings_list")
 		add(&t.Dies, cpu, "die_cpus_list")
 		add(&t.Threads, cpu, "core_cpus_list", "thread_siblings_list")
-		t.CPUs = append(t.CPUs, abi.CPUPlace{
+		t.CPUs = append(t.CPUs, perfdata.CPUPlace{
 			Core: id(cpu, "core_id"), Socket: id(cpu, "physical_package_id"), Die: id(cpu, "die_id"),
 		})
 	}
 	return t
 }
 
-func readNUMA() []abi.NUMANode {
-	nodes, err := ParseCPUs(sysText(sysNode, "online")) // the same syntax
+func readNUMA() []perfdata.NUMANode {
+	nodes, err := procfs.ReadCPUs(sysfs, procfs.NodesOnline)
 	if err != nil {
 		return nil
 	}
-	var l []abi.NUMANode
+	var l []perfdata.NUMANode
 	for _, n := range nodes {
 		dir := filepath.Join(sysNode, fmt.Sprintf("node%d", n))
-		l = append(l, abi.NUMANode{
+		l = append(l, perfdata.NUMANode{
 			Node:     uint32(n),
 			MemTotal: meminfo(dir+"/meminfo", "MemTotal:"),
 			MemFree:  meminfo(dir+"/meminfo", "MemFree:"),
@@ -187,12 +189,12 @@ func readNUMA() []abi.NUMANode {
 	return l
 }
 
-func readPMUs() []abi.PMU {
+func readPMUs() []perfdata.PMU {
 	entries, _ := os.ReadDir(sysPMU)
-	var l []abi.PMU
+	var l []perfdata.PMU
 	for _, e := range entries {
 		if v, ok := sysNumber(sysPMU, e.Name(), "type"); ok {
-			l = append(l, abi.PMU{Type: abi.Type(v), Name: e.Name()})
+			l = append(l, perfdata.PMU{Type: abi.Type(v), Name: e.Name()})
 		}
 	}
 	return l
@@ -200,24 +202,24 @@ func readPMUs() []abi.PMU {
 
 // readPMUCaps reads the caps directories of PMUs. Hybrid machines have a PMU
 // with a list of CPUs for each kind of core, cpu_core and cpu_atom.
-func readPMUCaps(pmus []abi.PMU) (cpu []abi.PMUCap, others []abi.PMUCaps, hybrid []abi.HybridPMU) {
+func readPMUCaps(pmus []perfdata.PMU) (cpu []perfdata.PMUCap, others []perfdata.PMUCaps, hybrid []perfdata.HybridPMU) {
 	for _, p := range pmus {
 		dir := filepath.Join(sysPMU, p.Name, "caps")
 		entries, _ := os.ReadDir(dir)
-		var caps []abi.PMUCap
+		var caps []perfdata.PMUCap
 		for _, e := range entries {
-			caps = append(caps, abi.PMUCap{Name: e.Name(), Value: sysText(dir, e.Name())})
+			caps = append(caps, perfdata.PMUCap{Name: e.Name(), Value: sysText(dir, e.Name())})
 		}
 		switch {
 		case len(caps) == 0:
 		case p.Name == "cpu":
 			cpu = caps
 		default:
-			others = append(others, abi.PMUCaps{PMU: p.Name, Caps: caps})
+			others = append(others, perfdata.PMUCaps{PMU: p.Name, Caps: caps})
 		}
 		if p.Name == "cpu_core" || p.Name == "cpu_atom" {
 			if s := sysText(sysPMU, p.Name, "cpus"); s != "" {
-				hybrid = append(hybrid, abi.HybridPMU{PMU: p.Name, CPUs: s})
+				hybrid = append(hybrid, perfdata.HybridPMU{PMU: p.Name, CPUs: s})
 			}
 		}
 	}
@@ -225,14 +227,14 @@ func readPMUCaps(pmus []abi.PMU) (cpu []abi.PMUCap, others []abi.PMUCaps, hybrid
 }
 
 // readCaches lists the caches of all CPUs, shared ones once, by level.
-func readCaches(cpus int) []abi.Cache {
-	var l []abi.Cache
+func readCaches(cpus int) []perfdata.Cache {
+	var l []perfdata.Cache
 	for cpu := range cpus {
 		dir := filepath.Join(sysCPU, fmt.Sprintf("cpu%d/cache", cpu))
 		for _, index := range numbered(dir, "index") {
 			at := filepath.Join(dir, fmt.Sprintf("index%d", index))
 			number := func(name string) uint32 { v, _ := sysNumber(at, name); return uint32(v) }
-			c := abi.Cache{
+			c := perfdata.Cache{
 				Level: number("level"), LineSize: number("coherency_line_size"),
 				Sets: number("number_of_sets"), Ways: number("ways_of_associativity"),
 				Type: sysText(at, "type"), Size: sysText(at, "size"), CPUs: sysText(at, "shared_cpu_list"),
@@ -242,12 +244,12 @@ func readCaches(cpus int) []abi.Cache {
 			}
 		}
 	}
-	slices.SortStableFunc(l, func(a, b abi.Cache) int { return cmp.Compare(a.Level, b.Level) })
+	slices.SortStableFunc(l, func(a, b perfdata.Cache) int { return cmp.Compare(a.Level, b.Level) })
 	return l
 }
 
-// readMemoryMap tells which blocks of memory each node has.
-func readMemoryMap() (m abi.MemoryMap) {
+// readMemoryMap lists which blocks of memory each node has.
+func readMemoryMap() (m perfdata.MemoryMap) {
 	size, err := strconv.ParseUint(sysText("/sys/devices/system/memory/block_size_bytes"), 16, 64)
 	if err != nil {
 		return m
@@ -255,7 +257,7 @@ func readMemoryMap() (m abi.MemoryMap) {
 	m.BlockSize = size
 	for _, n := range numbered(sysNode, "node") {
 		blocks := numbered(filepath.Join(sysNode, fmt.Sprintf("node%d", n)), "memory")
-		node := abi.MemoryNode{Node: uint64(n)}
+		node := perfdata.MemoryNode{Node: uint64(n)}
 		if len(blocks) > 0 {
 			node.Bits = uint64(blocks[len(blocks)-1] + 1)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/tracefs"
 	ksyms "kprof/symbolize/kallsyms"
@@ -40,15 +40,15 @@ func TestKprobeSamples(t *testing.T) {
 	const entry = "vfs_read ksys_read"
 	for _, tt := range []struct {
 		arg  string
-		via  perfevent.ProbeVia
+		via  event.ProbeVia
 		want string // start of the callchain
 	}{
-		{"kprobe:vfs_read", perfevent.ProbePMU, entry},
-		{"kprobe:vfs_read", perfevent.ProbeTracefs, entry},
-		{"kretprobe:vfs_read", perfevent.ProbePMU, "ksys_read"},
-		{"kretprobe:vfs_read", perfevent.ProbeTracefs, "ksys_read"},
-		{"kprobe:vfs_read file=$arg1 size=$arg3:u64", perfevent.ProbeAuto, entry},
-		{"r:ret vfs_read got=$retval:s64", perfevent.ProbeAuto, "ksys_read"},
+		{"kprobe:vfs_read", event.ProbePMU, entry},
+		{"kprobe:vfs_read", event.ProbeTracefs, entry},
+		{"kretprobe:vfs_read", event.ProbePMU, "ksys_read"},
+		{"kretprobe:vfs_read", event.ProbeTracefs, "ksys_read"},
+		{"kprobe:vfs_read file=$arg1 size=$arg3:u64", event.ProbeAuto, entry},
+		{"r:ret vfs_read got=$retval:s64", event.ProbeAuto, "ksys_read"},
 	} {
 		name := fmt.Sprintf("%s via %d", tt.arg, tt.via)
 		runtime.LockOSThread()
@@ -90,7 +90,7 @@ func TestKprobeSamples(t *testing.T) {
 		if e.Hits != calls || e.Samples != calls || e.Lost != 0 || !e.Probe {
 			t.Errorf("%s: %+v, want %d hits and samples", name, e, calls)
 		}
-		if e.MissedKnown != (tt.via != perfevent.ProbePMU) || e.Missed != 0 {
+		if e.MissedKnown != (tt.via != event.ProbePMU) || e.Missed != 0 {
 			t.Errorf("%s: misses %+v", name, e)
 		}
 		if len(chains) != 1 || chains[tt.want] != calls {

@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,7 +34,9 @@ type Command struct {
 	argv   []string
 	cmd    *exec.Cmd
 	gate   *os.File // a byte lets the shim go, its end makes the shim exit; nil after Start and Release
-	status *os.File // errno of a failed exec; its end means success
+	status *os.File // the shim's own times; errno of a failed exec; its end means success
+
+	user, system time.Duration // the shim's, before its exec
 
 	wait sync.Once
 	code int
@@ -50,12 +54,9 @@ type LaunchOptions struct {
 // shimName is the argv[0] by which the shim knows itself.
 const shimName = "kprof: waiting to exec"
 
-const (
-	shimGate   = 3 // file descriptors of the shim
-	shimStatus = 4
-)
-
-func isShim() bool { return len(os.Args) > 2 && os.Args[0] == shimName }
+// isShim: the arguments are the numbers of the gate and of the status, the path
+// of the command and its arguments.
+func isShim() bool { return len(os.Args) > 4 && os.Args[0] == shimName }
 
 func init() {
 	if isShim() {
@@ -67,24 +68,29 @@ func init() {
 // test, that calls Launch. It returns at once, except in the shim.
 func ShimMain() {
 	if isShim() {
-		shim(os.Args[1], os.Args[2:])
+		shim(os.Args[1:3], os.Args[3], os.Args[4:])
+	}
+	if isWitness() {
+		witness()
 	}
 }
 
-// shim waits for the gate and becomes the command; it does not return.
-func shim(path string, argv []string) {
-	unix.CloseOnExec(shimGate)
-	unix.CloseOnExec(shimStatus)
-	status := os.NewFile(shimStatus, "status")
-	gate := os.NewFile(shimGate, "gate")
-	if _, err := status.WriteString("r"); err != nil {
+// shim waits for the gate and becomes the command; it does not return. Whatever
+// else it has open is the command's.
+func shim(pipes []string, path string, argv []string) {
+	gate, status := shimEnd(pipes[0]), shimEnd(pipes[1])
+	if _, err := unix.Write(status, []byte("r")); err != nil {
 		os.Exit(exitNotExecutable)
 	}
-	if n, _ := gate.Read(make([]byte, 1)); n == 0 {
+	if !waitGate(gate) {
 		os.Exit(0) // released
 	}
 	// syscall.Exec gives back the RLIMIT_NOFILE that Go raised at its start.
 	env := os.Environ()
+	var own unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &own) == nil {
+		_, _ = unix.Write(status, fmt.Appendf(nil, "%d %d\n", own.Utime.Nano(), own.Stime.Nano()))
+	}
 	err := unix.Exec(path, argv, env)
 	if errors.Is(err, unix.ENOEXEC) {
 		// A script without #! line: what execvp(3) and shells do.
@@ -92,8 +98,106 @@ func shim(path string, argv []string) {
 	}
 	var errno syscall.Errno
 	errors.As(err, &errno)
-	_, _ = status.WriteString(strconv.Itoa(int(errno)))
+	_, _ = unix.Write(status, []byte(strconv.Itoa(int(errno))))
 	os.Exit(ExitCode(err))
+}
+
+// shimEnd is a descriptor of the shim's own, which the command is not to have. It
+// blocks, whatever the other side of the pipe made it do.
+func shimEnd(number string) int {
+	fd, err := strconv.Atoi(number)
+	if err != nil || unix.SetNonblock(fd, false) != nil {
+		os.Exit(exitNotExecutable)
+	}
+	unix.CloseOnExec(fd)
+	return fd
+}
+
+// waitGate waits for a byte, and reports whether there is one before the end.
+func waitGate(gate int) bool {
+	for b := make([]byte, 1); ; {
+		n, err := unix.Read(gate, b)
+		if err == unix.EINTR || err == unix.EAGAIN {
+			continue
+		}
+		return n == 1 && err == nil
+	}
+}
+
+// launching is held while descriptors are open that a child is to inherit, so
+// that no other child does.
+var launching sync.Mutex
+
+// Numbers from which the descriptors are that a child is given besides those it
+// inherits: far above those that our parent may mean the command to have. Go's
+// forkExec takes the number after the highest of the child's standard files for a
+// pipe of its own, whatever is there: so these are highest of all.
+const (
+	endsFrom  = 200
+	filesFrom = 300
+)
+
+// highPipe is os.Pipe, with the end that a child is to have, the writing one or the
+// reading one, at a number from endsFrom on.
+func highPipe(write bool) (r, w *os.File, err error) {
+	if r, w, err = os.Pipe(); err != nil {
+		return nil, nil, err
+	}
+	end := &r
+	if write {
+		end = &w
+	}
+	if *end, err = atLeast(*end, endsFrom); err != nil {
+		return nil, nil, errors.Join(err, r.Close(), w.Close())
+	}
+	return r, w, nil
+}
+
+// atLeast moves f to a number from least on; where that is above the limit of open
+// files, it stays where it is.
+func atLeast(f *os.File, least int) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, least)
+	if errors.Is(err, unix.EINVAL) {
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), f.Close()
+}
+
+// standardFile is a standard file of a child: f, or or. One that is none of our own
+// is a copy from filesFrom on, which done closes.
+func standardFile(f, or *os.File) (file *os.File, done func()) {
+	if f == nil {
+		f = or
+	}
+	if f.Fd() > 2 {
+		if fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, filesFrom); err == nil {
+			high := os.NewFile(uintptr(fd), f.Name())
+			return high, func() { high.Close() }
+		}
+	}
+	return f, func() {}
+}
+
+// startChild starts cmd, this program under another name, with its ends of pipes:
+// they keep the numbers that they have here, at which nothing else is that a
+// child could inherit. (ExtraFiles would put them at 3 and 4, where there may be
+// what our own parent means the command to have, as make does.)
+func startChild(cmd *exec.Cmd, ends ...*os.File) error {
+	launching.Lock()
+	defer launching.Unlock()
+	for _, f := range ends {
+		if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
+			return err
+		}
+	}
+	err := cmd.Start()
+	for _, f := range ends {
+		err = errors.Join(err, f.Close())
+	}
+	return err
 }
 
 // Launch starts argv[0], looked up in PATH, with the rest as arguments, up to
@@ -114,35 +218,34 @@ func Launch(argv []string, opts LaunchOptions) (*Command, error) {
 		}
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	gateR, gateW, err := os.Pipe()
+	gateR, gateW, err := highPipe(false)
 	if err != nil {
 		return nil, fmt.Errorf("launch %q: %w", argv[0], err)
 	}
-	defer gateR.Close()
-	statusR, statusW, err := os.Pipe()
+	statusR, statusW, err := highPipe(true)
 	if err != nil {
+		gateR.Close()
 		gateW.Close()
 		return nil, fmt.Errorf("launch %q: %w", argv[0], err)
 	}
-	defer statusW.Close()
 
 	c := &Command{argv: argv, gate: gateW, status: statusR}
 	c.cmd = &exec.Cmd{
-		Path:       "/proc/self/exe",
-		Args:       append([]string{shimName, path}, argv...),
-		Dir:        opts.Dir,
-		Env:        opts.Env,
-		Stdin:      orFile(opts.Stdin, os.Stdin),
-		Stdout:     orFile(opts.Stdout, os.Stdout),
-		Stderr:     orFile(opts.Stderr, os.Stderr),
-		ExtraFiles: []*os.File{gateR, statusW},
+		Path: "/proc/self/exe",
+		Args: append([]string{shimName, fdNumber(gateR), fdNumber(statusW), path}, argv...),
+		Dir:  opts.Dir,
+		Env:  opts.Env,
 	}
-	if err := c.cmd.Start(); err != nil {
+	stdin, doneIn := standardFile(opts.Stdin, os.Stdin)
+	stdout, doneOut := standardFile(opts.Stdout, os.Stdout)
+	stderr, doneErr := standardFile(opts.Stderr, os.Stderr)
+	defer func() { doneIn(); doneOut(); doneErr() }()
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = stdin, stdout, stderr
+	if err := startChild(c.cmd, gateR, statusW); err != nil {
 		gateW.Close()
 		statusR.Close()
 		return nil, fmt.Errorf("launch %q: %w", argv[0], err)
 	}
-	statusW.Close() // so that its end can be seen
 	// Wait until the shim waits: what it does before is not the command's.
 	if n, err := statusR.Read(make([]byte, 1)); n == 0 {
 		if err == io.EOF {
@@ -154,12 +257,7 @@ func Launch(argv []string, opts LaunchOptions) (*Command, error) {
 	return c, nil
 }
 
-func orFile(f, or *os.File) *os.File {
-	if f == nil {
-		return or
-	}
-	return f
-}
+func fdNumber(f *os.File) string { return strconv.Itoa(int(f.Fd())) }
 
 // PID is the process id of the command, before and after Start.
 func (c *Command) PID() int { return c.cmd.Process.Pid }
@@ -177,7 +275,11 @@ func (c *Command) Start() error {
 	if err = errors.Join(err, rerr, c.status.Close()); err != nil {
 		return fmt.Errorf("start %q: %w", c.argv[0], err) // the shim is gone
 	}
-	if errno, err := strconv.Atoi(string(b)); err == nil {
+	times, failed, _ := strings.Cut(string(b), "\n")
+	if _, err := fmt.Sscan(times, &c.user, &c.system); err != nil {
+		failed = times // it could not say
+	}
+	if errno, err := strconv.Atoi(failed); err == nil {
 		return fmt.Errorf("start %q: %w", c.argv[0], syscall.Errno(errno))
 	}
 	return nil
@@ -201,6 +303,15 @@ func (c *Command) Wait() (int, error) {
 		}
 	})
 	return c.code, c.err
+}
+
+// Times is how long the command, and what it started and waited for, ran on a CPU in
+// user and in system mode. It is known after Wait.
+func (c *Command) Times() (user, system time.Duration) {
+	if c.cmd.ProcessState == nil {
+		return 0, 0
+	}
+	return max(c.cmd.ProcessState.UserTime()-c.user, 0), max(c.cmd.ProcessState.SystemTime()-c.system, 0)
 }
 
 // Signal sends sig to the command, or to the shim before Start.

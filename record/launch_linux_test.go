@@ -3,10 +3,13 @@ package record
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,10 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// shift is what this program does instead, where KPROF_SHIFTER says so, on architectures
+// that have it.
+var shift func(files []string, at int)
+
 func TestMain(m *testing.M) {
 	ShimMain()
-	if at, err := strconv.Atoi(os.Getenv("KPROF_SHIFTER")); err == nil {
-		shifter(strings.Split(os.Args[1], ":"), at)
+	if at, err := strconv.Atoi(os.Getenv("KPROF_SHIFTER")); err == nil && shift != nil {
+		shift(strings.Split(os.Args[1], ":"), at)
 	}
 	os.Exit(m.Run())
 }
@@ -195,13 +202,15 @@ func TestLaunchInherits(t *testing.T) {
 		}
 		return
 	}
+	// Whatever else the caller of this test has left open is closed.
+	const closed = `for f in $(ls /proc/self/fd); do [ $f -gt 2 ] && [ $f -lt 10 ] && eval "exec $f>&-"; done; ulimit -Sn 321; `
 	var want bytes.Buffer
-	direct := exec.Command("sh", "-c", "ulimit -Sn 321; "+script)
+	direct := exec.Command("sh", "-c", closed+script)
 	direct.Stdout = &want
 	if err := direct.Run(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", "ulimit -Sn 321; exec "+os.Args[0]+" -test.run=TestLaunchInherits$")
+	cmd := exec.Command("sh", "-c", closed+"exec "+os.Args[0]+" -test.run=TestLaunchInherits$")
 	cmd.Env = append(os.Environ(), "KPROF_TEST_LAUNCH=1")
 	var got bytes.Buffer
 	cmd.Stdout = &got
@@ -211,6 +220,78 @@ func TestLaunchInherits(t *testing.T) {
 	out := got.String()
 	if !strings.HasPrefix(out, want.String()) || !strings.Contains(out, "321\n") {
 		t.Errorf("launched command inherits\n%swant\n%s", out, want.String())
+	}
+}
+
+// TestLaunchDescriptors: what the caller has inherited, the command inherits at its
+// number, wherever the pipes of the shim are, and nothing else.
+func TestLaunchDescriptors(t *testing.T) {
+	const list = `cd /proc/$$/fd; for f in [3-9] [1-9][0-9]*; do [ -e $f ] && readlink $f | sed "s/^/$f /"; done`
+	if os.Getenv("KPROF_TEST_LAUNCH") == "descriptors" {
+		out, code := runLaunched(t, "bash", "-c", list)
+		os.Stderr.WriteString(out)
+		os.Exit(code)
+	}
+	dir := t.TempDir()
+	var open, want strings.Builder
+	for _, n := range []int{3, 4, 5, 7, 8, 20} {
+		name := filepath.Join(dir, strconv.Itoa(n))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&open, "exec %d<>%s\n", n, name)
+		fmt.Fprintf(&want, "%d %s\n", n, name)
+	}
+	// Whatever else the caller of this test has left open is closed.
+	const closeAll = `for f in $(ls /proc/self/fd); do [ $f -gt 2 ] && eval "exec $f>&-"; done` + "\n"
+	cmd := exec.Command("bash", "-c", closeAll+open.String()+"exec "+os.Args[0]+" -test.run=TestLaunchDescriptors$")
+	cmd.Env = append(os.Environ(), "KPROF_TEST_LAUNCH=descriptors")
+	var got bytes.Buffer
+	cmd.Stderr = &got
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, got.String())
+	}
+	// bash has its script, or itself, at 255.
+	out := regexp.MustCompile(`(?m)^255 .*\n`).ReplaceAllString(got.String(), "")
+	if out != want.String() {
+		t.Errorf("the command has\n%swant\n%s", out, want.String())
+	}
+}
+
+// TestWitness: it has seen what its process group has got, and not what went to
+// this process alone.
+func TestWitness(t *testing.T) {
+	switch os.Getenv("KPROF_TEST_LAUNCH") {
+	case "alone", "group":
+		got := make(chan os.Signal, 1)
+		signal.Notify(got, unix.SIGINT)
+		w, err := StartWitness()
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := os.Getpid()
+		if os.Getenv("KPROF_TEST_LAUNCH") == "group" {
+			to = 0
+		}
+		if err := unix.Kill(to, unix.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		saw := w.Saw(<-got)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if saw != (to == 0) {
+			t.Errorf("%s: the witness saw it: %v", os.Getenv("KPROF_TEST_LAUNCH"), saw)
+		}
+		return
+	}
+	for _, how := range []string{"alone", "group"} {
+		cmd := exec.Command(os.Args[0], "-test.run=TestWitness$")
+		cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+		cmd.Env = append(os.Environ(), "KPROF_TEST_LAUNCH="+how)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", how, err, out)
+		}
 	}
 }
 

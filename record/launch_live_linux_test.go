@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,9 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/record/synth"
 )
 
 // recordCommand records a command from its exec on into a file, with all that
@@ -33,7 +34,7 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 		t.Fatal(err)
 	}
 	defer c.Release()
-	specs, err := perfevent.ParseSpecs(events)
+	specs, err := event.ParseSpecs(events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 			if err != nil {
 				t.Error(err)
 			}
-			if id := BuildID(&m); id != nil {
+			if id := synth.BuildID(&m); id != nil {
 				name := strings.TrimSuffix(strings.TrimSuffix(m.File, "_text"), "_stext")
 				builds[name] = perfdata.BuildID{Misc: h.Misc.CPUMode(), PID: -1, ID: id, Name: name}
 			}
@@ -60,7 +61,7 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 		Synthesize: func(write func([]byte) error) error {
 			all := s.Events()
 			side := all[len(all)-1]
-			return Synthesize(SynthOptions{Attr: side.Attr, ID: side.IDs[0], PIDs: []int{c.PID()}}, write)
+			return synth.Describe(synth.Options{Attr: side.Attr, ID: side.IDs[0], PIDs: []int{c.PID()}}, write)
 		},
 	}
 	if s, err = Open(context.Background(), opts); err != nil {
@@ -109,7 +110,7 @@ func recordCommand(t *testing.T, events string, period uint64, argv ...string) s
 
 func perfTool(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("perf", args...)
+	cmd := livetest.PerfCommand(t, args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -19,12 +19,13 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
 )
 
-func specs(t *testing.T, arg string) []perfevent.Spec {
+func specs(t *testing.T, arg string) []event.Spec {
 	t.Helper()
-	s, err := perfevent.ParseSpecs(arg)
+	s, err := event.ParseSpecs(arg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +179,25 @@ func TestLiveLost(t *testing.T) {
 			}
 			continue
 		}
-		st := runWhile(t, s, to, func() { dd(t, 20000) })
+		// A ring holds some dozens of these records: each round that comes after the
+		// dd has run for a while finds one that is full.
+		full := make(chan struct{})
+		to.each = func(abi.Header, []byte) {
+			if to.rounds >= 20 && to.lost > 0 && to.wrapped > 0 {
+				to.each = nil
+				close(full)
+			}
+		}
+		st := runWhile(t, s, to, func() {
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				dd(t, 20000)
+				select {
+				case <-full:
+					return
+				default:
+				}
+			}
+		})
 		checkCounts(t, st, to)
 		if to.wrapped == 0 {
 			t.Error("no record lay across the end of a ring")
@@ -273,7 +292,7 @@ func TestLiveExiting(t *testing.T) {
 		})
 		if err == nil {
 			recorded++
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			if _, err := s.Run(ctx, newSink(t)); err != nil || ctx.Err() != nil {
 				t.Errorf("run: %v, %v", err, ctx.Err())
 			}
@@ -328,53 +347,26 @@ func TestLiveCgroup(t *testing.T) {
 	checkCounts(t, st, to)
 }
 
-// TestLiveKinds records some of each kind of event.
-func TestLiveKinds(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf, livetest.Program("dd"))
-	s := open(t, Options{
-		Specs:  specs(t, "cpu-clock:k,task-clock/freq=99/,page-faults,minor-faults:u,cs,sched:sched_w*,syscalls:sys_enter_read,dummy"),
-		Target: Target{AllCPUs: true},
-	})
-	to := newSink(t)
-	st := runWhile(t, s, to, func() { dd(t, 50000) })
-	events := s.Events()
-	last := events[len(events)-1]
-	if last.Name != perfevent.SidebandName || last.Attr.Flags&abi.FlagTask == 0 || len(last.IDs) != 2*len(s.CPUs()) {
-		t.Errorf("the last event is %+v", last)
-	}
-	known := 0
-	for i, e := range events[:len(events)-1] {
-		n := 0
-		for _, id := range e.IDs {
-			n += to.ids[id]
-		}
-		known += n
-		if n == 0 && e.Name != "dummy" && !strings.HasPrefix(e.Name, "sched:") {
-			t.Errorf("%s: no samples", e.Name)
-		}
-		if uint64(n) != st.Events[i].Samples || st.Events[i].Name != e.Name {
-			t.Errorf("%s: %d samples, stats %+v", e.Name, n, st.Events[i])
-		}
-	}
-	if known != to.seen[abi.RecordSample] {
-		t.Errorf("%d samples of %d have an id of ours", known, to.seen[abi.RecordSample])
-	}
-	for _, typ := range []abi.RecordType{abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit} {
-		if to.seen[typ] == 0 {
-			t.Errorf("no %v in the side-band", typ)
-		}
-	}
-}
-
 // TestLiveCommand compares with perf: nothing of a command's start is missed.
-// The number of faults varies by five with the layout of the address space, the
-// same for both, so medians are compared.
+// The number of faults varies by five with the layout of the address space, so that
+// is always the same one; medians are compared, for what the page cache does.
 func TestLiveCommand(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf, livetest.Program("true"))
+	runtime.LockOSThread() // which children inherit from
+	defer runtime.UnlockOSThread()
+	const query, noRandom = 0xffffffff, 0x0040000 // ADDR_NO_RANDOMIZE
+	was, _, errno := unix.Syscall(unix.SYS_PERSONALITY, query, 0, 0)
+	if errno == 0 {
+		_, _, errno = unix.Syscall(unix.SYS_PERSONALITY, was|noRandom, 0, 0)
+		defer unix.Syscall(unix.SYS_PERSONALITY, was, 0, 0)
+	}
+	if errno != 0 {
+		t.Logf("addresses are random: %v", errno)
+	}
 	const runs = 15
 	var ours, theirs []uint64
 	for range runs {
-		out, err := exec.Command("perf", "stat", "-x,", "-e", "page-faults", "/bin/true").CombinedOutput()
+		out, err := livetest.PerfCommand(t, "stat", "-x,", "-e", "page-faults", "/bin/true").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -391,6 +383,7 @@ func TestLiveCommand(t *testing.T) {
 	if a+1 < b || a > b+1 || ours[0]+4 < b || ours[runs-1] > b+4 {
 		t.Errorf("page faults %v, perf counts %v", ours, theirs)
 	}
+	t.Logf("page faults %v, perf counts %v", ours, theirs)
 }
 
 // faultsOfTrue records the page faults of /bin/true.

@@ -10,13 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
+	"kprof/perfevent/event"
+	"kprof/record/synth"
 )
 
 // checkTargets finds out early, and in plain words, that a target is not there.
 func (s *Session) checkTargets() error {
 	t := &s.opts.Target
 	for _, pid := range t.PIDs {
-		if _, err := threads(pid); err != nil {
+		if _, err := synth.Threads("", pid); err != nil {
 			return err
 		}
 	}
@@ -31,7 +33,7 @@ func (s *Session) checkTargets() error {
 // openRings maps a ring for each CPU. When the default size is more than the
 // user may lock, smaller ones are tried.
 func (s *Session) openRings() error {
-	s.anchors = startThread()
+	s.owners = startThread()
 	size, given := perfevent.RingBytes(s.opts.RingSize), s.opts.RingSize != 0
 	if !given {
 		size = defaultRing
@@ -53,18 +55,18 @@ func (s *Session) openRings() error {
 }
 
 func (s *Session) mapRings(size int) error {
-	anchor := perfevent.Anchor(s.features, uint32(size/4))
+	ringOwner := event.Event{Event: perfevent.RingOwner(s.features, uint32(size/4))}
 	for _, cpu := range s.cpus {
 		r := &cpuRing{cpu: cpu}
 		s.rings = append(s.rings, r)
-		err := s.anchors.run(func() (err error) {
-			r.anchor, err = s.openOne(&anchor, perfevent.Where{CPU: cpu})
+		err := s.owners.run(func() (err error) {
+			r.owner, err = s.openOne(&ringOwner, perfevent.Where{CPU: cpu})
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if r.ring, err = perfevent.MapRing(r.anchor, size); err != nil {
+		if r.ring, err = perfevent.MapRing(r.owner, size); err != nil {
 			return err
 		}
 	}
@@ -72,9 +74,9 @@ func (s *Session) mapRings(size int) error {
 }
 
 // openOne opens a counter, raising the limit of open files when it is reached.
-func (s *Session) openOne(e *perfevent.Event, w perfevent.Where) (*perfevent.Counter, error) {
+func (s *Session) openOne(e *event.Event, w perfevent.Where) (*perfevent.Counter, error) {
 	for {
-		c, err := perfevent.Open(e, w)
+		c, err := e.Open(w)
 		if err == nil || !errors.Is(err, unix.EMFILE) || !perfevent.RaiseFileLimit() {
 			return c, err
 		}
@@ -85,21 +87,19 @@ func (s *Session) openCounters(ctx context.Context) error {
 	t := &s.opts.Target
 	if !t.tasks() {
 		for _, r := range s.rings {
-			all := perfevent.Where{PID: perfevent.AllTasks, CPU: r.cpu}
-			// The side-band of a cgroup is everybody's: tasks move in.
-			if _, err := s.open(s.sideband, all, r); err != nil {
+			if err := s.openOn(r); wentOffline(err, r.cpu) {
+				// Run opens it again when it is back.
+				s.cpus = slices.DeleteFunc(s.cpus, func(cpu int) bool { return cpu == r.cpu })
+				s.note("cpu %d went offline before it was recorded", r.cpu)
+			} else if err != nil {
 				return err
-			}
-			for _, e := range s.events {
-				w := all
-				w.Cgroup = t.Cgroup
-				if _, err := s.open(e, w, r); err != nil {
-					return err
-				}
 			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+		}
+		if len(s.sideband.counters) == 0 || slices.ContainsFunc(s.events, func(e *recordedEvent) bool { return len(e.counters) == 0 }) {
+			return fmt.Errorf("no cpu is online any more that could be recorded: %w", unix.ENODEV)
 		}
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *Session) openCounters(ctx context.Context) error {
 	err := o.openAll(ctx, func() ([]int, error) {
 		all := slices.Clone(t.TIDs)
 		for _, pid := range t.PIDs {
-			tids, err := threads(pid)
+			tids, err := synth.Threads("", pid)
 			if err != nil && !errors.Is(err, unix.ESRCH) {
 				return nil, err
 			}
@@ -124,14 +124,31 @@ func (s *Session) openCounters(ctx context.Context) error {
 	return nil
 }
 
+// openOn opens all events on the CPU of a ring, for all tasks or those of a cgroup.
+func (s *Session) openOn(r *cpuRing) error {
+	all := perfevent.Where{PID: perfevent.AllTasks, CPU: r.cpu}
+	// The side-band of a cgroup is everybody's: tasks move in.
+	if _, err := s.open(s.sideband, all, r); err != nil {
+		return err
+	}
+	for _, e := range s.events {
+		w := all
+		w.Cgroup = s.opts.Target.Cgroup
+		if _, err := s.open(e, w, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // open opens e in one place, into ring r.
-func (s *Session) open(e *event, w perfevent.Where, r *cpuRing) (*perfevent.Counter, error) {
+func (s *Session) open(e *recordedEvent, w perfevent.Where, r *cpuRing) (*perfevent.Counter, error) {
 	c, err := s.openOne(&e.Event, w)
 	if err != nil {
 		return nil, err
 	}
 	e.counters = append(e.counters, c) // Close closes it
-	if err := c.SetOutput(r.anchor); err != nil {
+	if err := c.SetOutput(r.owner); err != nil {
 		return nil, err
 	}
 	return c, s.setFilter(e, c)

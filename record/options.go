@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"kprof/perfevent"
+	"kprof/perfevent/event"
 )
 
 // Options says what to record. Specs is needed, and one kind of target.
 type Options struct {
-	Specs  []perfevent.Spec
+	Specs  []event.Spec
 	Target Target
 
 	Frequency uint64 // samples per second for all events; 0: each event's default
@@ -30,7 +31,7 @@ type Options struct {
 	RingSize int
 
 	// DrainInterval is how often the rings are drained when they do not fill;
-	// 0: 250 ms.
+	// 0: 50 ms.
 	DrainInterval time.Duration
 
 	// Synthesize writes records for what was there before, whole records in
@@ -48,11 +49,11 @@ type Options struct {
 	// should be quick.
 	Progress func(Progress)
 
-	// ProbeVia says how probes are made. perfevent.ProbeAuto takes the PMU, and
+	// ProbeVia says how probes are made. event.ProbeAuto takes the PMU, and
 	// tracefs for fetch arguments, for more than four CPUs (each counter of the
 	// PMU is one more probe at the place), and on arm64 where there are probes of
 	// entries and of returns (a return probe of the PMU hides the caller).
-	ProbeVia  perfevent.ProbeVia
+	ProbeVia  event.ProbeVia
 	MaxProbes int // how many functions the glob of a probe may match; 0: 100
 
 	MountTracefs bool // mount tracefs where a tracepoint needs it
@@ -80,7 +81,7 @@ const (
 	defaultRing      = 2 << 20
 	pmuProbeCPUs     = 4        // up to which a probe is made through the PMU
 	smallestRing     = 64 << 10 // that a default is halved down to
-	defaultInterval  = 250 * time.Millisecond
+	defaultInterval  = 50 * time.Millisecond
 )
 
 func (o Options) validate() error {

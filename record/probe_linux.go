@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"kprof/perfevent"
+	"kprof/perfevent/event"
 	"kprof/perfevent/tracefs"
 )
 
@@ -16,21 +16,28 @@ import (
 // all: with a counter for each CPU, as tasks have them too, and make them anew
 // with each fork, one probe in tracefs is better. So it is where their order
 // matters, see returnsFirst, since counters are made CPU by CPU.
-func (s *Session) probeVia() perfevent.ProbeVia {
-	if s.opts.ProbeVia != perfevent.ProbeAuto || len(s.cpus) <= pmuProbeCPUs && !ordered(s.opts.Specs) {
+func (s *Session) probeVia() event.ProbeVia {
+	if s.opts.ProbeVia != event.ProbeAuto || len(s.cpus) <= pmuProbeCPUs && !ordered(s.opts.Specs) {
 		return s.opts.ProbeVia
 	}
-	if _, err := s.resolver.Tracefs(); err != nil {
+	fs, err := s.resolver.Tracefs()
+	if err != nil {
 		return s.opts.ProbeVia
 	}
-	return perfevent.ProbeTracefs
+	for _, spec := range s.opts.Specs {
+		// The PMU takes CAP_PERFMON alone.
+		if spec.Kind == event.KindProbe && errors.Is(fs.MayProbe(spec.Probe.User), os.ErrPermission) {
+			return s.opts.ProbeVia
+		}
+	}
+	return event.ProbeTracefs
 }
 
 // ordered reports whether there are probes on entries and on returns, and an
 // architecture where that matters.
-func ordered(specs []perfevent.Spec) bool {
-	is := func(ret bool) func(perfevent.Spec) bool {
-		return func(s perfevent.Spec) bool { return s.Kind == perfevent.KindProbe && s.Probe.Return == ret }
+func ordered(specs []event.Spec) bool {
+	is := func(ret bool) func(event.Spec) bool {
+		return func(s event.Spec) bool { return s.Kind == event.KindProbe && s.Probe.Return == ret }
 	}
 	return runtime.GOARCH == "arm64" && slices.ContainsFunc(specs, is(true)) && slices.ContainsFunc(specs, is(false))
 }
@@ -39,7 +46,7 @@ func ordered(specs []perfevent.Spec) bool {
 // else there is. Of the probes at one place the youngest runs first, and one on
 // the return replaces the return address, which on arm64 is the caller to those
 // that run after it.
-func returnsFirst(specs []perfevent.Spec) []int {
+func returnsFirst(specs []event.Spec) []int {
 	var returns, others []int
 	for i, s := range specs {
 		if s.Probe.Return {

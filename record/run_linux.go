@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,19 +12,21 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 )
 
 // run is what lives while a session runs.
 type run struct {
-	s       *Session
-	sink    Sink
-	tally   *tally
-	cpus    *hotplug
-	start   time.Time
-	rounds  uint64
-	noted   int    // notes that Session.Notes had before
-	pending []byte // synthesized records not yet written
-	mended  []byte // what one ring held, where that is not passed on as it is
+	s        *Session
+	sink     Sink
+	tally    *tally
+	cpus     *hotplug
+	start    time.Time
+	rounds   uint64
+	noted    int    // notes that Session.Notes had before
+	pending  []byte // synthesized records not yet written
+	renamed  []byte // what one ring held, with other ids
+	repaired []byte // what one ring held, where that is not passed on as it is
 }
 
 // Run records until the context is done or no target is left. It may be called
@@ -47,7 +48,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 			r.tally.trampolines = s.resolver.ReturnTrampolines()
 		}
 	}
-	restore := hurry()
+	restore := raisePriority()
 	err := r.record(ctx)
 	restore()
 	stats, serr := r.stats()
@@ -57,11 +58,11 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 // drainNice is the nice value of the thread that drains.
 const drainNice = -10
 
-// hurry ties the caller to its thread and raises the thread's priority, if that
+// raisePriority ties the caller to its thread and raises the thread's priority, if that
 // is permitted: a ring of 8 MiB can fill in a tenth of a second, and on a busy
 // machine a thread like any other may have to wait for longer. The function that
 // it returns undoes both.
-func hurry() (restore func()) {
+func raisePriority() (restore func()) {
 	runtime.LockOSThread()
 	was, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || unix.Setpriority(unix.PRIO_PROCESS, 0, drainNice) != nil {
@@ -78,7 +79,7 @@ func hurry() (restore func()) {
 
 func (r *run) record(ctx context.Context) (err error) {
 	s := r.s
-	if r.cpus, err = watchCPUs(s.cpus, s.opts.Target.tasks()); err != nil {
+	if r.cpus, err = watchCPUs(s.cpus, &s.opts.Target); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.cpus.close()) }()
@@ -156,15 +157,12 @@ func (r *run) flushPending() error {
 	return err
 }
 
-// hotplugInterval is how often the list of CPUs is read.
-const hotplugInterval = time.Second
-
 func (r *run) drainUntil(w *waiter) error {
 	interval := r.s.opts.DrainInterval
 	if interval <= 0 {
 		interval = defaultInterval
 	}
-	looked := time.Now()
+	var looked time.Time
 	for {
 		over, err := w.wait(interval)
 		if err != nil {
@@ -178,7 +176,7 @@ func (r *run) drainUntil(w *waiter) error {
 		}
 		if now := time.Now(); now.Sub(looked) >= hotplugInterval {
 			looked = now
-			if err := r.cpus.look(); err != nil {
+			if err := r.hotplug(w); err != nil {
 				return err
 			}
 		}
@@ -202,11 +200,16 @@ func (r *run) round() error {
 		if n == 0 {
 			continue
 		}
+		cr.used = true
+		if cr.renamed != nil {
+			r.renamed = rename(r.renamed, a, b, cr.renamed, &r.tally.layout)
+			a, b = r.renamed, nil
+		}
 		r.tally.add(a, b)
-		if r.tally.mends() {
+		if r.tally.needsRepair() {
 			// The kernel lets nobody write into a ring.
-			r.mended = r.tally.mend(r.mended, a, b)
-			a, b = r.mended, nil
+			r.repaired = r.tally.repair(r.repaired, a, b)
+			a, b = r.repaired, nil
 		}
 		if err := r.sink.Write(a, b); err != nil {
 			return err
@@ -223,7 +226,7 @@ func (r *run) round() error {
 //  1. disable the sampling events, then the side-band;
 //  2. drain;
 //  3. if records may have been lost since the last LOST record, have one
-//     record written into each ring: the kernel tells what was lost only
+//     record written into each ring: the kernel says what was lost only
 //     before the next record that finds room;
 //  4. drain again.
 //
@@ -248,7 +251,7 @@ func (r *run) finish(write bool) error {
 }
 
 // owesLost reports whether the kernel may have counted lost records that it has
-// not told about. Without PERF_FORMAT_LOST nobody knows.
+// not reported. Without PERF_FORMAT_LOST nobody knows.
 func (r *run) owesLost() bool {
 	if !r.s.features.ReadLost {
 		return true
@@ -267,31 +270,27 @@ func (r *run) owesLost() bool {
 }
 
 // forceRecords has the kernel write a record into each ring: the thread of the
-// anchors goes to each CPU and takes the name that it has. A CPU that is gone
+// rings' owners goes to each CPU and takes the name that it has. A CPU that is gone
 // is left out; so its ring is as it was.
 func (s *Session) forceRecords() error {
-	return s.anchors.run(func() error {
-		const comm = "/proc/thread-self/comm"
-		name, err := os.ReadFile(comm)
-		if err != nil {
-			return fmt.Errorf("force a record: %w", err)
-		}
-		// A newline that is written becomes part of the name.
-		name = bytes.TrimSuffix(name, []byte("\n"))
+	return s.owners.run(func() error {
 		for _, r := range s.rings {
 			var here unix.CPUSet
 			here.Set(r.cpu)
 			if err := unix.SchedSetaffinity(0, &here); err != nil {
+				if !r.used {
+					continue // it never came
+				}
 				s.note("what was lost on cpu %d at the end is not known: %v", r.cpu, err)
 				continue
 			}
-			if err := r.anchor.Enable(); err != nil {
+			if err := r.owner.Enable(); err != nil {
 				return err
 			}
-			if err := os.WriteFile(comm, name, 0); err != nil {
+			if err := perfevent.RenameThread(); err != nil {
 				return fmt.Errorf("force a record: %w", err)
 			}
-			if err := r.anchor.Disable(); err != nil {
+			if err := r.owner.Disable(); err != nil {
 				return err
 			}
 		}
@@ -322,7 +321,7 @@ func (r *run) stats() (Stats, error) {
 			es.Enabled += count.Enabled
 			es.Running += count.Running
 		}
-		es.Probe = e.Source.Kind == perfevent.KindProbe
+		es.Probe = e.Source.Kind == event.KindProbe
 		counts, _, err := r.s.resolver.ProbeCounts(e.Event)
 		if err != nil {
 			errs = append(errs, err)
@@ -333,7 +332,7 @@ func (r *run) stats() (Stats, error) {
 	}
 	st.Notes = append(st.Notes, r.s.notes[r.noted:]...)
 	if r.cpus != nil {
-		st.Notes = append(st.Notes, r.cpus.notes...)
+		st.Notes = append(st.Notes, r.cpus.reports()...)
 	}
 	if t.broken {
 		st.Notes = append(st.Notes, "a record of impossible size was met: the counts are too low")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"kprof/record/synth"
 )
 
 // A filter can tell our own hits by the name of the task alone: common_pid is
@@ -62,7 +64,7 @@ func nameThreadsOnce(name string) (changed bool, err error) {
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name(), "comm")
 		had, err := os.ReadFile(file)
-		if gone(err) {
+		if synth.IsGone(err) {
 			continue
 		}
 		if err != nil {
@@ -72,7 +74,7 @@ func nameThreadsOnce(name string) (changed bool, err error) {
 			continue
 		}
 		changed = true
-		if err := os.WriteFile(file, []byte(name), 0); err != nil && !gone(err) {
+		if err := os.WriteFile(file, []byte(name), 0); err != nil && !synth.IsGone(err) {
 			return false, fmt.Errorf("name own threads: %w", err)
 		}
 	}

@@ -8,42 +8,48 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 )
 
 // Session is a recording: opened, run once, closed.
 type Session struct {
 	opts     Options
 	cpus     []int
-	resolver perfevent.Resolver
+	resolver event.Resolver
 	features perfevent.Features
 
-	events   []*event // those asked for
-	sideband *event
+	events   []*recordedEvent // those asked for
+	sideband *recordedEvent
 	rings    []*cpuRing
-	anchors  *thread // whose counters own the rings
+	owners   *thread // whose counters own the rings
 	hangups  []*perfevent.Counter
 	selfName string // of our threads, when a filter keeps them out
 
 	notes []string
 	ran   bool
+
+	kernelLeftOut bool // see userOnly
 }
 
 // event is an event with its counters.
-type event struct {
-	perfevent.Event
+type recordedEvent struct {
+	event.Event
 	counters []*perfevent.Counter
 	filter   string // set on each counter
 	filtered bool   // filter has been decided on
 }
 
-// cpuRing is the ring of one CPU. Its owner, the anchor, is a counter of a
+// cpuRing is the ring of one CPU. Its owner is a counter of a
 // thread of ours: it outlives every target, and a change of that thread's name
 // on that CPU writes a record, which is how the kernel is made to say what was
 // lost.
 type cpuRing struct {
-	cpu    int
-	anchor *perfevent.Counter
-	ring   *perfevent.Ring
+	cpu   int
+	owner *perfevent.Counter
+	ring  *perfevent.Ring
+
+	used    bool              // something was in it
+	renamed map[uint64]uint64 // ids of counters that were opened while recording, see rename
 }
 
 // Open opens all events on all targets, disabled; only the side-band of
@@ -57,10 +63,10 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	s.resolver.MountTracefs, s.resolver.MaxProbes = opts.MountTracefs, opts.MaxProbes
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
+			err = errors.Join(s.explainDenied(err), s.Close())
 		}
 	}()
-	if s.cpus, err = pickCPUs(opts.Target.CPUs); err != nil {
+	if s.cpus, err = pickCPUs(opts.Target.CPUs, opts.Target.tasks()); err != nil {
 		return nil, err
 	}
 	if err := s.checkTargets(); err != nil {
@@ -98,7 +104,7 @@ func (s *Session) resolve() error {
 	if sampling.DefaultFrequency == 0 {
 		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())
 	}
-	found := make([][]perfevent.Event, len(s.opts.Specs))
+	found := make([][]event.Event, len(s.opts.Specs))
 	for _, i := range returnsFirst(s.opts.Specs) {
 		var err error
 		if found[i], err = s.resolver.Resolve(s.opts.Specs[i]); err != nil {
@@ -106,13 +112,15 @@ func (s *Session) resolve() error {
 		}
 	}
 	for _, e := range slices.Concat(found...) {
-		s.events = append(s.events, &event{Event: e.Configured(sampling)})
+		e.Configure(sampling)
+		s.events = append(s.events, &recordedEvent{Event: e})
 		for _, n := range e.Notes {
 			s.note("%s: %s", e.Name, n)
 		}
 	}
-	s.sideband = &event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks()), filtered: true}
-	if !slices.ContainsFunc(s.events, func(e *event) bool { return e.Attr.Flags&abi.FlagExcludeKernel == 0 }) {
+	s.userOnly()
+	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks())}, filtered: true}
+	if !slices.ContainsFunc(s.events, func(e *recordedEvent) bool { return e.Attr.Flags&abi.FlagExcludeKernel == 0 }) {
 		// What needs no right to see the kernel asks for none. Side-band records
 		// come nevertheless.
 		s.sideband.Attr.Flags |= abi.FlagExcludeKernel | abi.FlagExcludeHV
@@ -134,13 +142,13 @@ func (s *Session) Events() []abi.Event {
 	}
 	last := &all[len(all)-1]
 	for _, r := range s.rings {
-		last.IDs = append(last.IDs, r.anchor.ID())
+		last.IDs = append(last.IDs, r.owner.ID())
 	}
 	return all
 }
 
 // all are the events as Events has them.
-func (s *Session) all() []*event {
+func (s *Session) all() []*recordedEvent {
 	return append(slices.Clone(s.events), s.sideband)
 }
 
@@ -174,10 +182,12 @@ func (s *Session) Close() error {
 		errs = append(errs, r.close())
 	}
 	s.rings, s.hangups = nil, nil
-	errs = append(errs, s.resolver.Close()) // no counter holds the probes any more
-	if s.anchors != nil {
-		s.anchors.stop()
-		s.anchors = nil
+	if s.owners == nil {
+		errs = append(errs, s.resolver.Close())
+	} else {
+		errs = append(errs, s.WithRights(s.resolver.Close)) // no counter holds the probes any more
+		s.owners.stop()
+		s.owners = nil
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close session: %w", err)
@@ -190,8 +200,8 @@ func (r *cpuRing) close() error {
 	if r.ring != nil {
 		errs = append(errs, r.ring.Close())
 	}
-	if r.anchor != nil {
-		errs = append(errs, r.anchor.Close())
+	if r.owner != nil {
+		errs = append(errs, r.owner.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -26,7 +26,7 @@ type tally struct {
 	at     int // of the next record, likewise
 
 	// long are the places, likewise, of records that the kernel made longer for
-	// somebody else who is told of BPF programs too: see abi.Layout.Excess.
+	// somebody else who gets records of BPF programs too: see abi.Layout.Excess.
 	long   []int
 	layout abi.Layout // of the side-band
 
@@ -107,18 +107,18 @@ func (t *tally) one(b []byte, size int) {
 	}
 }
 
-// mends reports whether what add was last given is not to be passed on as it is.
-func (t *tally) mends() bool { return len(t.marked)+len(t.long)+len(t.entries) > 0 }
+// needsRepair reports whether what add was last given is not to be passed on as it is.
+func (t *tally) needsRepair() bool { return len(t.marked)+len(t.long)+len(t.entries) > 0 }
 
-// mend returns a copy of a and b in dst, which add was last given, without the
+// repair returns a copy of a and b in dst, which add was last given, without the
 // marks that it found, without what is too much, and with the callers that were
 // missing.
-func (t *tally) mend(dst, a, b []byte) []byte {
+func (t *tally) repair(dst, a, b []byte) []byte {
 	dst = append(append(dst[:0], a...), b...)
 	for _, at := range t.marked {
 		dst[at+5] &^= byte(abi.MiscMmapBuildID >> 8)
 	}
-	const o = abi.LittleEndian
+	o := binary.LittleEndian
 	for _, at := range t.entries {
 		rec := dst[at:]
 		rec = rec[:o.Uint16(rec[6:])]
@@ -129,7 +129,7 @@ func (t *tally) mend(dst, a, b []byte) []byte {
 		size := int(o.Uint16(rec[6:]))
 		less := t.layout.Excess(abi.RecordType(o.Uint32(rec)), rec[abi.HeaderSize:size])
 		copy(rec[size-less:], rec[size:])
-		binary.LittleEndian.PutUint16(rec[6:], uint16(size-less))
+		o.PutUint16(rec[6:], uint16(size-less))
 		dst = dst[:len(dst)-less]
 	}
 	return dst

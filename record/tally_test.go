@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/memtest"
 )
 
 // record makes a record with a body of 8-byte words.
@@ -83,7 +84,7 @@ func TestTallyUnmarks(t *testing.T) {
 		if len(n.marked) != 2 {
 			t.Fatalf("cut at %d: %d marks, want 2", cut, len(n.marked))
 		}
-		if got := n.mend(nil, a, b); !bytes.Equal(got, want) {
+		if got := n.repair(nil, a, b); !bytes.Equal(got, want) {
 			t.Errorf("cut at %d: % x, want % x", cut, got, want)
 		}
 		if !bytes.Equal(append(a, b...), ring) {
@@ -95,9 +96,9 @@ func TestTallyUnmarks(t *testing.T) {
 	}
 }
 
-// TestTallyMendsLong: a KSYMBOL with room for another recorder's sample id loses
+// TestTallyRepairsLong: a KSYMBOL with room for another recorder's sample id loses
 // that.
-func TestTallyMendsLong(t *testing.T) {
+func TestTallyRepairsLong(t *testing.T) {
 	a := abi.Attr{SampleType: abi.SampleTID | abi.SampleTime | abi.SampleIdentifier, Flags: abi.FlagSampleIDAll}
 	n := newTally(newIDTable([][]uint64{{101}}), 1, nil)
 	n.layout = abi.NewLayout(&a, abi.LittleEndian)
@@ -108,14 +109,14 @@ func TestTallyMendsLong(t *testing.T) {
 	want := bytes.Join([][]byte{good, good, good, good}, nil)
 	for cut := 0; cut <= len(ring); cut += 8 {
 		n.add(ring[:cut], ring[cut:])
-		if !n.mends() {
-			t.Fatalf("cut at %d: nothing to mend", cut)
+		if !n.needsRepair() {
+			t.Fatalf("cut at %d: nothing to repair", cut)
 		}
-		if !bytes.Equal(n.mend(nil, ring[:cut], ring[cut:]), want) {
-			t.Errorf("cut at %d: % x, want % x", cut, n.mend(nil, ring[:cut], ring[cut:]), want)
+		if !bytes.Equal(n.repair(nil, ring[:cut], ring[cut:]), want) {
+			t.Errorf("cut at %d: % x, want % x", cut, n.repair(nil, ring[:cut], ring[cut:]), want)
 		}
 	}
-	if n.add(good, nil); n.mends() {
+	if n.add(good, nil); n.needsRepair() {
 		t.Error("a good record is to be mended")
 	}
 }
@@ -157,6 +158,7 @@ func FuzzTally(f *testing.F) {
 	f.Add(record(abi.RecordSample, 1, 2, 3), record(abi.RecordLost, 1, 2))
 	f.Add([]byte{}, []byte{9, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
+		defer memtest.Within(t, 1<<20+500*(len(a)+len(b)))()
 		n := newTally(newIDTable([][]uint64{{1}}), 1, nil)
 		n.add(a, b)
 		if n.records > uint64(len(a)+len(b))/abi.HeaderSize {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kprof/perfevent"
+	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
 )
 
@@ -30,11 +30,11 @@ func TestLiveUprobeHits(t *testing.T) {
 	var libc string
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("dd"), cLibrary(&libc))
 	later := laterInstruction(t, "uprobe:"+libc+":write")
-	for _, via := range []perfevent.ProbeVia{perfevent.ProbePMU, perfevent.ProbeTracefs} {
-		for _, event := range []string{"uprobe:" + libc + ":write", "uprobe:" + libc + ":write" + later, "uretprobe:" + libc + ":write"} {
-			none, some := hitsOf(t, event, via, copyBlocks("0")...), hitsOf(t, event, via, copyBlocks("100")...)
+	for _, via := range []event.ProbeVia{event.ProbePMU, event.ProbeTracefs} {
+		for _, probe := range []string{"uprobe:" + libc + ":write", "uprobe:" + libc + ":write" + later, "uretprobe:" + libc + ":write"} {
+			none, some := hitsOf(t, probe, via, copyBlocks("0")...), hitsOf(t, probe, via, copyBlocks("100")...)
 			if some-none != 100 {
-				t.Errorf("%s via %d: %d hits for 100 blocks, %d for none", event, via, some, none)
+				t.Errorf("%s via %d: %d hits for 100 blocks, %d for none", probe, via, some, none)
 			}
 		}
 	}
@@ -42,11 +42,11 @@ func TestLiveUprobeHits(t *testing.T) {
 
 // laterInstruction is the offset of the second instruction of a function: the
 // first one that is not refused.
-func laterInstruction(t *testing.T, event string) string {
+func laterInstruction(t *testing.T, place string) string {
 	t.Helper()
 	for off := 1; off < 16; off++ {
 		later := fmt.Sprintf("+%d", off)
-		if _, err := new(perfevent.Resolver).Resolve(specs(t, event+later)[0]); err == nil {
+		if _, err := new(event.Resolver).Resolve(specs(t, place+later)[0]); err == nil {
 			return later
 		} else if !strings.Contains(err.Error(), "is inside an instruction of write") {
 			t.Fatal(err)
@@ -62,15 +62,15 @@ func laterInstruction(t *testing.T, event string) string {
 func TestLiveUprobeOfChildren(t *testing.T) {
 	var libc string
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("dd"), livetest.Program("sh"), cLibrary(&libc))
-	event := "uprobe:" + libc + ":write"
+	probe := "uprobe:" + libc + ":write"
 	child := func(count string) []string {
 		return []string{"sh", "-c", strings.Join(copyBlocks(count), " ") + " && :"}
 	}
-	if none, some := hitsOf(t, event, perfevent.ProbeAuto, child("0")...), hitsOf(t, event, perfevent.ProbeAuto, child("100")...); some-none != 100 {
+	if none, some := hitsOf(t, probe, event.ProbeAuto, child("0")...), hitsOf(t, probe, event.ProbeAuto, child("100")...); some-none != 100 {
 		t.Errorf("%d hits for 100 blocks, %d for none", some, none)
 	}
-	hitsOf(t, event, perfevent.ProbePMU, child("1")...)
-	s := open(t, Options{Specs: specs(t, event), Target: Target{TIDs: []int{os.Getpid()}}, ProbeVia: perfevent.ProbePMU})
+	hitsOf(t, probe, event.ProbePMU, child("1")...)
+	s := open(t, Options{Specs: specs(t, probe), Target: Target{TIDs: []int{os.Getpid()}}, ProbeVia: event.ProbePMU})
 	if notes := s.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "what a recorded task starts is not recorded") {
 		t.Errorf("%q", notes)
 	}
@@ -83,15 +83,15 @@ func copyBlocks(count string) []string {
 	return []string{"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none", "count=" + count}
 }
 
-// hitsOf records an event while a command runs, which must succeed.
-func hitsOf(t *testing.T, event string, via perfevent.ProbeVia, command ...string) uint64 {
+// hitsOf records a probe while a command runs, which must succeed.
+func hitsOf(t *testing.T, probe string, via event.ProbeVia, command ...string) uint64 {
 	t.Helper()
 	c, err := Launch(command, LaunchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := open(t, Options{
-		Specs:    specs(t, event),
+		Specs:    specs(t, probe),
 		Target:   Target{PIDs: []int{c.PID()}, EnableOnExec: true},
 		Start:    c.Start,
 		ProbeVia: via,

@@ -43,7 +43,7 @@ func newWaiter(ctx context.Context, s *Session) (_ *waiter, err error) {
 		return nil, err
 	}
 	for _, r := range s.rings {
-		if err := w.add(r.anchor.FD(), tagRing); err != nil {
+		if err := w.add(r.owner.FD(), tagRing); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,22 +10,25 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kprof/symbolize/elfsym"
-	"kprof/symbolize/internal/regular"
+	"kprof/symbolize/regular"
 )
 
 // Limits on what debuginfod servers may cost. The largest debug files of
 // distributions (browsers, kernels) have about one gigabyte.
 const (
-	maxDownload     = 2 << 30
-	connectTimeout  = 10 * time.Second // to connect, and to be answered
-	downloadTimeout = 5 * time.Minute  // of one file
+	maxDownload    = 2 << 30         // of a file
+	maxDownloads   = 4 << 30         // of all
+	connectTimeout = 3 * time.Second // to connect; to be answered takes of the patience
+	maxRedirects   = 5
 )
 
 // debuginfod fetches files by build id from servers that speak debuginfod's
@@ -34,13 +38,20 @@ type debuginfod struct {
 	dir   string // where files are kept, in elfutils' layout; empty for a temporary one
 	limit int64
 
-	once   sync.Once
-	client *http.Client
-	err    error
+	once     sync.Once
+	client   *http.Client
+	err      error
+	ctx      context.Context // until close
+	cancel   context.CancelFunc
+	patience patience
+	total    atomic.Int64 // bytes that were sent
 
 	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup  // fetches
 	temp    string          // made by us, to be removed
 	dead    map[string]bool // servers that did not answer
+	why     []error         // of each of them
 	fetches cache[string, string]
 }
 
@@ -48,19 +59,48 @@ type debuginfod struct {
 var errNotServed = fmt.Errorf("debuginfod: %w", fs.ErrNotExist)
 
 func (d *debuginfod) start() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.client = &http.Client{
-		Timeout: downloadTimeout,
+		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
-			DialContext:           (&net.Dialer{Timeout: connectTimeout}).DialContext,
-			TLSHandshakeTimeout:   connectTimeout,
-			ResponseHeaderTimeout: connectTimeout,
+			DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
+			TLSHandshakeTimeout: connectTimeout,
 		},
 	}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.dead = map[string]bool{}
 	if d.dir == "" {
 		d.temp, d.err = os.MkdirTemp("", "kprof-debuginfod-")
 		d.dir = d.temp
+		return
 	}
+	if d.err = os.MkdirAll(d.dir, 0o700); d.err == nil {
+		d.err = private(d.dir)
+	}
+}
+
+// checkRedirect follows no server out of what TLS protects.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if via[len(via)-1].URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return fmt.Errorf("redirect from https to %s", req.URL.Scheme)
+	}
+	return nil
+}
+
+// private returns an error if somebody else may put files into a directory.
+func private(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if id, ok := regular.Identify(info); ok && (id.UID != uint32(os.Geteuid()) || info.Mode()&0o022 != 0) {
+		return fmt.Errorf("debuginfod: others may write into the cache %s", dir)
+	}
+	return nil
 }
 
 // fetch returns an open file of a kind, "debuginfo" or "executable", with that
@@ -76,19 +116,50 @@ func (d *debuginfod) fetch(id, kind string) (*os.File, string, error) {
 	if d.err != nil {
 		return nil, "", d.err
 	}
+	d.mu.Lock()
+	closed := d.closed
+	if !closed {
+		d.running.Add(1)
+	}
+	d.mu.Unlock()
+	if closed {
+		return nil, "", os.ErrClosed
+	}
+	defer d.running.Done()
 	path, err := d.fetches.get(id+"/"+kind, func() (string, error) { return d.get(id, kind) })
 	if err != nil {
 		return nil, "", err
 	}
-	f, _, err := regular.Open("", path)
+	f, err := d.open(path, id)
 	return f, path, err
+}
+
+// open opens an ELF file with that build id in the directory.
+func (d *debuginfod) open(path, id string) (*os.File, error) {
+	below, err := filepath.Rel(d.dir, path)
+	if err != nil {
+		return nil, err
+	}
+	f, _, err := regular.OpenWith(below, regular.Options{Root: d.dir, NoSymlinks: true})
+	if err != nil {
+		return nil, err
+	}
+	file, err := elfsym.New(f, elfsym.Options{DebugDirs: []string{}})
+	if err == nil && !sameBuildID(id, hex.EncodeToString(file.BuildID())) {
+		err = errors.New("another build id")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // get brings a file into the directory, if it is not there.
 func (d *debuginfod) get(id, kind string) (string, error) {
 	path := filepath.Join(d.dir, id, kind)
-	if has(path, id) {
-		return path, nil
+	if f, err := d.open(path, id); err == nil {
+		return path, f.Close()
 	}
 	var why error
 	for _, url := range d.urls {
@@ -105,6 +176,9 @@ func (d *debuginfod) get(id, kind string) (string, error) {
 		why = moreTelling(why, err)
 		if !errors.Is(err, fs.ErrNotExist) {
 			d.mu.Lock()
+			if !d.dead[url] && !errors.Is(err, context.Canceled) {
+				d.why = append(d.why, err)
+			}
 			d.dead[url] = true
 			d.mu.Unlock()
 		}
@@ -115,16 +189,6 @@ func (d *debuginfod) get(id, kind string) (string, error) {
 	return "", why
 }
 
-// has reports whether an ELF file with that build id is at path.
-func has(path, id string) bool {
-	file, err := elfsym.Open(path, elfsym.Options{DebugDirs: []string{}})
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	return trimBuildID(hex.EncodeToString(file.BuildID())) == trimBuildID(id)
-}
-
 // download writes what url serves to path, which appears only when it is
 // complete.
 func (d *debuginfod) download(url, path, id string) (err error) {
@@ -133,13 +197,21 @@ func (d *debuginfod) download(url, path, id string) (err error) {
 			err = fmt.Errorf("fetch %s: %w", url, err)
 		}
 	}()
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+	ctx, cancel := context.WithCancelCause(d.ctx)
+	defer cancel(nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
+	answered := d.patience.wait(cancel)
 	resp, err := d.client.Do(req)
+	answered(0)
 	if err != nil {
-		return err
+		var outer *neturl.Error
+		if errors.As(err, &outer) { // it names the address again
+			err = outer.Err
+		}
+		return cmp.Or(slowness(ctx), err)
 	}
 	defer resp.Body.Close()
 	switch {
@@ -158,25 +230,37 @@ func (d *debuginfod) download(url, path, id string) (err error) {
 		return err
 	}
 	defer os.Remove(f.Name()) // gone when it was renamed
-	n, err := io.Copy(f, io.LimitReader(resp.Body, d.limit+1))
+	body := &patientReader{resp.Body, &d.patience, cancel}
+	n, err := io.Copy(f, io.LimitReader(body, d.limit+1))
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
+	err = cmp.Or(slowness(ctx), err)
 	switch {
 	case err != nil:
 		return err
 	case n > d.limit:
 		return fmt.Errorf("more than %d bytes", d.limit)
-	case !has(f.Name(), id):
+	case d.total.Add(n) > maxDownloads:
+		return fmt.Errorf("more than %d bytes in all", int64(maxDownloads))
+	}
+	whole, err := d.open(f.Name(), id)
+	if err != nil {
 		return errors.New("not an ELF file with that build id")
 	}
-	return os.Rename(f.Name(), path)
+	return errors.Join(os.Rename(f.Name(), path), whole.Close())
 }
 
-// close removes what was kept for this Symbolizer only.
+// close ends what is being fetched, and removes what was kept for this Symbolizer
+// only.
 func (d *debuginfod) close() error {
 	d.once.Do(func() { d.err = os.ErrClosed })
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
 	if d.client != nil {
+		d.cancel()
+		d.running.Wait() // on no server any more
 		d.client.CloseIdleConnections()
 	}
 	d.mu.Lock()
@@ -187,4 +271,14 @@ func (d *debuginfod) close() error {
 	dir := d.temp
 	d.temp = ""
 	return os.RemoveAll(dir)
+}
+
+// refused joins why servers are not asked any more.
+func (d *debuginfod) refused() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.why) == 0 && d.client != nil {
+		return d.err
+	}
+	return errors.Join(d.why...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/kallsyms"
+	"kprof/symbolize/process"
 )
 
 // Reasons why a mapping has no names, beside fs.ErrNotExist, fs.ErrPermission
@@ -25,9 +26,12 @@ var (
 	// ErrForeign: only the recorded machine could tell.
 	ErrForeign = errors.New("recorded on another machine or boot")
 
-	// ErrUntrusted: a perf map belongs to someone else than root or the user
-	// of the process.
-	ErrUntrusted = errors.New("perf map of another user")
+	// ErrNotInRoot: Options.Root does not hold the file.
+	ErrNotInRoot = errors.New("not among the recorded machine's files")
+
+	// ErrUntrusted: a perf map or jitdump belongs to someone else than the user of
+	// the process.
+	ErrUntrusted = process.ErrUntrusted
 
 	// ErrNoSymbols: the mapping is of a kind that has no names.
 	ErrNoSymbols = errors.New("no symbols for this kind of mapping")
@@ -42,7 +46,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	name := e.Mapping.Path
+	name := e.Mapping.Path() + e.Mapping.Symbol
 	if name == "" {
 		name = e.Mapping.Kind.String()
 	}

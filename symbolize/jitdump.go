@@ -1,63 +1,32 @@
 package symbolize
 
 import (
-	"bufio"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"sort"
-
-	"kprof/symbolize/internal/span"
 )
 
 // jitDump is the code that a process made at run time, as it wrote itself into
 // jit-PID.dump: its bytes, names, where it was put and when, the lines it comes
 // from (tools/perf/Documentation/jitdump-specification.txt).
 //
-// Code is known by the offset of its bytes in the file, as that of any program.
+// Code is known by the offset of its bytes in the file, as that of any program. The
+// file is read anew at each need, and only what is asked for is kept.
 type jitDump struct {
-	codes     []jitCode
-	placed    []jitPlace  // by time, then as written
-	byOffset  *span.Index // of codes
-	byAddress *span.Index // of placed: what was there last
-	names     string
-	files     []string
-	lines     []jitLine
-	arch      bool // times are of a clock of the processor
+	r     io.ReaderAt
+	order binary.ByteOrder
+	first uint64 // offset of the first record
+	arch  bool   // times are of a clock of the processor
 }
 
-// jitCode is one function.
-type jitCode struct {
-	offset, size uint64 // of its bytes in the file
-	addr         uint64 // where it was put first, from which lines count
-	name, length uint32 // in names
-	first, last  uint32 // lines, the last not included
-}
-
-// jitPlace is code in memory.
-type jitPlace struct {
-	time, addr uint64
-	code       int32
-}
-
-// jitLine says that code from addr on comes from a line.
-type jitLine struct {
-	addr uint64
-	file uint32
-	line int32
-}
-
-// Limits on what a dump may make us hold.
+// Limits on what a record may say.
 const (
-	maxJITCodes   = 1 << 24
-	maxJITNames   = 1 << 30
-	maxJITLines   = 1 << 26
-	maxJITPayload = 64 << 20 // of a record, without code
-	maxJITName    = 1 << 16
+	maxJITPayload = 64 << 20 // without code
+	maxJITName    = 1 << 15
 )
 
 const (
@@ -69,294 +38,245 @@ const (
 	jitMove  = 1
 	jitDebug = 2
 	jitClose = 3
+
+	jitLoadFixed  = 40 // bytes of a load before the name
+	jitMoveFixed  = 48
+	jitDebugFixed = 16
 )
 
-var errNotJITDump = errors.New("not a jitdump")
+var (
+	errNotJITDump = errors.New("not a jitdump")
+	errJITShort   = errors.New("too short for what it says")
+)
 
 // isJITDump reports whether a file that begins with b is one.
 func isJITDump(b []byte) bool {
 	return len(b) >= 4 && (string(b[:4]) == jitMagic || string(b[:4]) == "DTiJ")
 }
 
-// jitReader reads records one after the other.
-type jitReader struct {
-	r     *bufio.Reader
-	off   uint64
-	order binary.ByteOrder
-	dump  *jitDump
-
-	names   []byte
-	byIndex map[uint64]int32 // code by code_index
-	fileIDs map[string]uint32
-	pending []jitLine // of the next code
-	of      uint64    // its address
-}
-
-// parseJITDump reads a dump. A record at the end that is not complete, since the
-// process may be writing it, is left out; of one that is malformed the error
-// tells, with all before it.
-func parseJITDump(r io.Reader) (*jitDump, error) {
-	j := &jitReader{
-		r: bufio.NewReaderSize(r, 1<<16), dump: &jitDump{},
-		byIndex: map[uint64]int32{}, fileIDs: map[string]uint32{},
-	}
-	if err := j.header(); err != nil {
-		return nil, err
-	}
-	var err error
-	for more := true; more && err == nil; {
-		start := j.off
-		if more, err = j.record(); err != nil {
-			err = fmt.Errorf("jitdump record at byte %d: %w", start, err)
-		}
-	}
-	return j.finish(), err
-}
-
-// header reads: magic u32, version u32, size u32, machine u32, pad u32, pid u32,
-// time u64, flags u64.
-func (j *jitReader) header() error {
+// openJITDump reads the header: magic u32, version u32, size u32, machine u32, pad
+// u32, pid u32, time u64, flags u64.
+func openJITDump(r io.ReaderAt) (*jitDump, error) {
 	var b [jitHeaderSize]byte
-	if _, err := io.ReadFull(j.r, b[:]); err != nil {
-		return errNotJITDump
+	if n, _ := r.ReadAt(b[:], 0); n < len(b) || !isJITDump(b[:]) {
+		return nil, errNotJITDump
 	}
-	if !isJITDump(b[:]) {
-		return errNotJITDump
-	}
-	j.order = binary.LittleEndian
+	d := &jitDump{r: r, order: binary.LittleEndian}
 	if string(b[:4]) == jitMagic {
-		j.order = binary.BigEndian
+		d.order = binary.BigEndian
 	}
-	if v := j.order.Uint32(b[4:]); v != 1 {
-		return fmt.Errorf("jitdump version %d, only 1 is known", v)
+	if v := d.order.Uint32(b[4:]); v != 1 {
+		return nil, fmt.Errorf("jitdump version %d, only 1 is known", v)
 	}
-	size := j.order.Uint32(b[8:])
+	size := d.order.Uint32(b[8:])
 	if size < jitHeaderSize || size > maxJITPayload {
-		return fmt.Errorf("jitdump header of %d bytes", size)
+		return nil, fmt.Errorf("jitdump header of %d bytes", size)
 	}
 	const archTimestamp = 1
-	j.dump.arch = j.order.Uint64(b[32:])&archTimestamp != 0
-	j.off = jitHeaderSize
-	return j.discard(uint64(size) - jitHeaderSize)
+	d.arch = d.order.Uint64(b[32:])&archTimestamp != 0
+	d.first = uint64(size)
+	return d, nil
 }
 
-func (j *jitReader) discard(n uint64) error {
-	for n > 0 {
-		k, err := j.r.Discard(int(min(n, math.MaxInt32)))
-		j.off += uint64(k)
-		n -= uint64(k)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// jitCode is a load or a move: code that is put into memory.
+type jitCode struct {
+	at          uint64 // offset of the record
+	move        bool
+	time, index uint64
+	addr, size  uint64 // in memory
+
+	// Of a load:
+	offset uint64 // of its bytes in the file
+	name   uint64 // bytes before them, at nameAt
+	lines  uint64 // offset of the record with its lines, 0 for none
 }
 
-func (j *jitReader) read(n uint64) ([]byte, error) {
-	b := make([]byte, 0, min(n, 1<<12))
-	for uint64(len(b)) < n {
-		k := int(min(n-uint64(len(b)), 1<<16))
-		at := len(b)
-		b = slices.Grow(b, k)[:at+k]
-		got, err := io.ReadFull(j.r, b[at:])
-		j.off += uint64(got)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
-}
+func (c *jitCode) nameAt() int64 { return int64(c.at + jitPrefixSize + jitLoadFixed) }
 
-// record reads: id u32, size u32, time u64, and what the id says. It reports
-// whether there may be more.
-func (j *jitReader) record() (more bool, err error) {
-	prefix, err := j.read(jitPrefixSize)
-	if err != nil {
-		return false, nil
-	}
-	id, size, time := j.order.Uint32(prefix), uint64(j.order.Uint32(prefix[4:])), j.order.Uint64(prefix[8:])
-	if size < jitPrefixSize {
-		return false, fmt.Errorf("%d bytes long", size)
-	}
-	size -= jitPrefixSize
+// jitFixed is what is fixed of a record's payload.
+func jitFixed(id uint32) uint64 {
 	switch id {
 	case jitLoad:
-		err = j.load(size, time)
+		return jitLoadFixed
 	case jitMove:
-		err = j.move(size, time)
+		return jitMoveFixed
 	case jitDebug:
-		err = j.debug(size)
-	case jitClose:
-		return false, nil
-	default: // unwinding information, and what is new
-		err = j.discard(size)
+		return jitDebugFixed
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, nil
-	}
-	return err == nil, err
+	return 0 // unwinding information, and what is new
 }
 
-var errJITShort = errors.New("too short for what it says")
-
-// load reads: pid u32, tid u32, vma u64, address u64, size u64, index u64, name
-// with a zero, the code.
-func (j *jitReader) load(size, time uint64) error {
-	const fixed = 40
-	if size < fixed {
-		return errJITShort
-	}
-	b, err := j.read(fixed)
-	if err != nil {
-		return err
-	}
-	c := jitCode{addr: j.order.Uint64(b[16:]), size: j.order.Uint64(b[24:])}
-	index := j.order.Uint64(b[32:])
-	if c.size > size-fixed || c.addr+c.size < c.addr {
-		return errJITShort
-	}
-	length := size - fixed - c.size
-	if length > maxJITPayload {
-		return fmt.Errorf("name of %d bytes", length)
-	}
-	name, err := j.read(length)
-	if err != nil {
-		return err
-	}
-	if i := slices.Index(name, 0); i >= 0 {
-		name = name[:i]
-	}
-	name = name[:min(len(name), maxJITName)]
-	c.offset = j.off
-	if err := j.discard(c.size); err != nil {
-		return err
-	}
-	d := j.dump
-	if len(d.codes) == maxJITCodes || len(j.names)+len(name) > maxJITNames {
-		return fmt.Errorf("more than %d functions, or %d bytes of names", maxJITCodes, maxJITNames)
-	}
-	c.name, c.length = uint32(len(j.names)), uint32(len(name))
-	j.names = append(j.names, name...)
-	c.first = uint32(len(d.lines))
-	if j.of == c.addr {
-		d.lines = append(d.lines, j.pending...)
-	}
-	c.last = uint32(len(d.lines))
-	j.pending = j.pending[:0]
-	j.byIndex[index] = int32(len(d.codes))
-	d.placed = append(d.placed, jitPlace{time, c.addr, int32(len(d.codes))})
-	d.codes = append(d.codes, c)
-	return nil
-}
-
-// move reads: pid u32, tid u32, vma u64, old address u64, new address u64, size
-// u64, index u64.
-func (j *jitReader) move(size, time uint64) error {
-	const fixed = 48
-	if size < fixed {
-		return errJITShort
-	}
-	b, err := j.read(fixed)
-	if err != nil {
-		return err
-	}
-	if code, ok := j.byIndex[j.order.Uint64(b[40:])]; ok && len(j.dump.placed) < 2*maxJITCodes {
-		j.dump.placed = append(j.dump.placed, jitPlace{time, j.order.Uint64(b[24:]), code})
-	}
-	return j.discard(size - fixed)
-}
-
-// debug reads the lines of the code that is loaded next: address u64, number u64;
-// for each address u64, line u32, discriminator u32, file with a zero, which may
-// be "\xff" for that of the one before.
-func (j *jitReader) debug(size uint64) error {
-	if size < 16 || size > maxJITPayload {
-		return errJITShort
-	}
-	b, err := j.read(size)
-	if err != nil {
-		return err
-	}
-	j.of, j.pending = j.order.Uint64(b), j.pending[:0]
-	n := j.order.Uint64(b[8:])
-	b = b[16:]
-	file := uint32(0)
-	known := false
-	for ; n > 0; n-- {
-		if len(b) < 17 {
-			return errJITShort
+// codes calls f for all code in the order of the file. A record at the end that is
+// not complete, since the process may be writing it, is left out; of one that is
+// malformed the error tells, after all before it.
+func (d *jitDump) codes(ctx context.Context, f func(c *jitCode) error) error {
+	w := newWindow(ctx, d.r)
+	w.skip(d.first)
+	var lines, linesAddr uint64 // of the next code
+	for w.need(jitPrefixSize) {
+		at := uint64(w.off)
+		id, size, time := d.order.Uint32(w.data), uint64(d.order.Uint32(w.data[4:])), d.order.Uint64(w.data[8:])
+		malformed := func(err error) error { return fmt.Errorf("jitdump record at byte %d: %w", at, err) }
+		if size < jitPrefixSize {
+			return malformed(fmt.Errorf("%d bytes long", size))
 		}
-		l := jitLine{addr: j.order.Uint64(b), line: int32(j.order.Uint32(b[8:]))}
-		b = b[16:]
-		end := slices.Index(b, 0)
-		if end < 0 {
-			return errJITShort
+		if id == jitClose {
+			return nil
 		}
-		if name := b[:end]; string(name) != "\xff" || !known {
-			file, known = j.file(string(name)), true
+		payload := size - jitPrefixSize
+		fixed := jitFixed(id)
+		if payload < fixed {
+			return malformed(errJITShort)
 		}
-		l.file = file
-		b = b[end+1:]
-		if len(j.dump.lines)+len(j.pending) == maxJITLines {
-			return fmt.Errorf("more than %d lines", maxJITLines)
+		if !w.need(int(jitPrefixSize + fixed)) {
+			break
 		}
-		j.pending = append(j.pending, l)
+		b := w.data[jitPrefixSize:]
+		c := jitCode{at: at, time: time}
+		switch id {
+		case jitLoad:
+			// pid u32, tid u32, vma u64, address u64, size u64, index u64, name with a
+			// zero, the code.
+			c.addr, c.size, c.index = d.order.Uint64(b[16:]), d.order.Uint64(b[24:]), d.order.Uint64(b[32:])
+			if c.size > payload-fixed || c.addr+c.size < c.addr {
+				return malformed(errJITShort)
+			}
+			c.name = payload - fixed - c.size
+			c.offset = uint64(c.nameAt()) + c.name
+			if lines != 0 && linesAddr == c.addr {
+				c.lines = lines
+			}
+			lines = 0
+		case jitMove:
+			// pid u32, tid u32, vma u64, old address u64, new address u64, size u64,
+			// index u64.
+			c.move = true
+			c.addr, c.size, c.index = d.order.Uint64(b[24:]), d.order.Uint64(b[32:]), d.order.Uint64(b[40:])
+			if c.addr+c.size < c.addr {
+				c.size = 0
+			}
+		case jitDebug:
+			lines, linesAddr = at, d.order.Uint64(b)
+			if n := d.order.Uint64(b[8:]); payload > maxJITPayload || n > (payload-fixed)/17 {
+				return malformed(errJITShort)
+			}
+		}
+		if !w.holds(size) {
+			break
+		}
+		if id == jitLoad || id == jitMove {
+			if err := f(&c); err != nil {
+				return err
+			}
+		}
+		w.skip(size)
 	}
-	slices.SortStableFunc(j.pending, func(a, b jitLine) int { return cmp.Compare(a.addr, b.addr) })
-	return nil
+	if w.err == io.EOF {
+		return nil
+	}
+	return w.err
 }
 
-func (j *jitReader) file(name string) uint32 {
-	id, ok := j.fileIDs[name]
-	if !ok {
-		id = uint32(len(j.dump.files))
-		j.dump.files = append(j.dump.files, name)
-		j.fileIDs[name] = id
+// holds reports whether the file has n bytes more.
+func (w *window) holds(n uint64) bool {
+	if n <= uint64(len(w.data)) || n == 0 {
+		return true
 	}
-	return id
+	var last [1]byte
+	got, err := w.r.ReadAt(last[:], w.off+int64(n)-1)
+	if got == 0 {
+		w.err = err
+	}
+	return got == 1
 }
 
-// finish makes the dump ready for look-ups.
-func (j *jitReader) finish() *jitDump {
-	d := j.dump
-	d.names = string(j.names)
-	slices.SortStableFunc(d.placed, func(a, b jitPlace) int { return cmp.Compare(a.time, b.time) })
-	d.byOffset = span.New(len(d.codes), func(i int) span.Range {
-		c := &d.codes[i]
-		return span.Range{Start: c.offset, End: c.offset + c.size}
+// byOffset names code at offsets of the file.
+func (d *jitDump) byOffset(ctx context.Context, offsets []uint64, b *budget) (*suppliedTable, error) {
+	c := newCover(offsets)
+	why := d.codes(ctx, func(code *jitCode) error {
+		if !code.move {
+			c.add(code.offset, code.offset+code.size, mark{at: code.at + 1, extra: code.lines})
+		}
+		return nil
 	})
-	d.byAddress = span.New(len(d.placed), func(i int) span.Range {
-		p := &d.placed[i]
-		return span.Range{Start: p.addr, End: max(p.addr, p.addr+d.codes[p.code].size)}
+	found := make([]jitFound, 0, len(c.addrs))
+	for i, off := range c.addrs {
+		if m, ok := c.top(i); ok {
+			found = append(found, jitFound{i: i, code: m.at - 1, lines: m.extra, at: off, byOffset: true})
+		}
+	}
+	t, err := d.name(ctx, c.addrs, found, b)
+	return t, errors.Join(why, err)
+}
+
+// byAddress names code by what was at addresses last.
+func (d *jitDump) byAddress(ctx context.Context, addrs []uint64, b *budget) (*suppliedTable, error) {
+	c := newCover(addrs)
+	why := d.codes(ctx, func(code *jitCode) error {
+		m := mark{time: code.time, at: (code.at + 1) << 1, extra: code.lines}
+		if code.move {
+			m.at |= 1
+		}
+		c.add(code.addr, code.addr+code.size, m)
+		return nil
 	})
-	return d
+	found := make([]jitFound, 0, len(c.addrs))
+	var moves []jitMoved
+	for i, addr := range c.addrs {
+		m, ok := c.top(i)
+		switch {
+		case !ok:
+		case m.at&1 != 0:
+			moves = append(moves, jitMoved{i: i, at: m.at>>1 - 1})
+		default:
+			found = append(found, jitFound{i: i, code: m.at>>1 - 1, lines: m.extra, at: addr})
+		}
+	}
+	if len(moves) > 0 {
+		more, err := d.whatMoved(ctx, c.addrs, moves)
+		found, why = append(found, more...), errors.Join(why, err)
+	}
+	t, err := d.name(ctx, c.addrs, found, b)
+	return t, errors.Join(why, err)
 }
 
-// at returns where in the file the code is that was last at an address.
-func (d *jitDump) at(addr uint64) (off uint64, ok bool) {
-	i, ok := d.byAddress.Lookup(addr)
-	if !ok {
-		return 0, false
-	}
-	p := &d.placed[i]
-	return addr - p.addr + d.codes[p.code].offset, true
+// jitMoved is an address at which moved code is.
+type jitMoved struct {
+	i  int    // of the address
+	at uint64 // of the move's record
 }
 
-// frame returns the function whose code is at an offset of the file.
-func (d *jitDump) frame(off uint64) (f Frame, ok bool) {
-	i, ok := d.byOffset.Lookup(off)
-	if !ok {
-		return f, false
+// whatMoved finds the code that was moved: the last with the index before the move.
+func (d *jitDump) whatMoved(ctx context.Context, addrs []uint64, moves []jitMoved) ([]jitFound, error) {
+	byMove := map[uint64][]int{}
+	for _, m := range moves {
+		byMove[m.at] = append(byMove[m.at], m.i)
 	}
-	c := &d.codes[i]
-	f.Name = d.names[c.name : c.name+c.length]
-	f.SystemName = f.Name
-	lines := d.lines[c.first:c.last]
-	addr := off - c.offset + c.addr
-	if k := sort.Search(len(lines), func(i int) bool { return lines[i].addr > addr }) - 1; k >= 0 {
-		f.File, f.Line = d.files[lines[k].file], int(lines[k].line)
+	wanted := map[uint64]*jitCode{} // by index, what it was last
+	if err := d.codes(ctx, func(c *jitCode) error {
+		if c.move && byMove[c.at] != nil {
+			wanted[c.index] = nil
+		}
+		return nil
+	}); err != nil && len(wanted) == 0 {
+		return nil, err
 	}
-	return f, f.Name != ""
+	var found []jitFound
+	d.codes(ctx, func(c *jitCode) error { // its errors are known
+		was, ok := wanted[c.index]
+		switch {
+		case !ok:
+		case !c.move:
+			code := *c
+			wanted[c.index] = &code
+		case was != nil:
+			for _, i := range byMove[c.at] {
+				found = append(found, jitFound{i: i, code: was.at, lines: was.lines, at: addrs[i] - c.addr + was.offset, byOffset: true})
+			}
+		}
+		return nil
+	})
+	return found, nil
 }
 
 // JITCode is code that a process put into memory, as its dump says.
@@ -366,20 +286,56 @@ type JITCode struct {
 	Offset       uint64 // of its bytes in the dump
 }
 
+// jitCodeCost is what an element of JITCode costs, with what its reader makes of it.
+const jitCodeCost = 64
+
+// placed returns all code in the order of time, or what of it the budget allows.
+func (d *jitDump) placed(ctx context.Context, b *budget) []JITCode {
+	moved := map[uint64]*jitCode{} // by index
+	d.codes(ctx, func(c *jitCode) error {
+		if c.move {
+			if _, ok := moved[c.index]; !ok && !b.take(jitCodeCost) {
+				return ErrTooMuch
+			}
+			moved[c.index] = nil
+		}
+		return nil
+	})
+	var codes []JITCode
+	d.codes(ctx, func(c *jitCode) error { // what is wrong is told with names
+		of := c
+		if was, ok := moved[c.index]; c.move {
+			if of = was; of == nil {
+				return nil
+			}
+		} else if ok {
+			code := *c
+			moved[c.index] = &code
+		}
+		if !b.take(jitCodeCost) {
+			return ErrTooMuch
+		}
+		codes = append(codes, JITCode{c.time, c.addr, max(c.addr, c.addr+of.size), of.offset})
+		return nil
+	})
+	slices.SortStableFunc(codes, func(a, b JITCode) int { return cmp.Compare(a.Time, b.Time) })
+	return codes
+}
+
 // JITCode returns what the dump at path says of the code that process pid made,
 // in the order of time; nothing if it cannot be read, or if its times are those of
-// a clock of the processor.
+// a clock of the processor. Of more than Options.SuppliedMemory allows, it returns
+// the beginning: what is missing is named by what was at its address last.
 func (s *Symbolizer) JITCode(pid int, path string) []JITCode {
+	if !s.enter() {
+		return nil
+	}
+	defer s.leave()
 	d, _ := s.jitDump(pid, path)
 	if d == nil || d.arch {
 		return nil
 	}
-	codes := make([]JITCode, len(d.placed))
-	for i, p := range d.placed {
-		c := &d.codes[p.code]
-		codes[i] = JITCode{p.time, p.addr, p.addr + c.size, c.offset}
-	}
-	return codes
+	return d.placed(context.Background(), &s.supplied)
 }
 
 // AddJITDump says that process pid writes what code it makes to the file at path.
@@ -393,54 +349,38 @@ func (s *Symbolizer) AddJITDump(pid int, path string) {
 	s.dumps[pid] = path
 }
 
-// jitDump reads a dump, which is a file that the process has mapped.
+// jitDump finds a dump, which is a file that the process has mapped.
 func (s *Symbolizer) jitDump(pid int, path string) (*jitDump, error) {
-	t, err := s.userFile(Mapping{Kind: User, Path: path, PID: pid})
+	t, err := s.userFile(Mapping{Kind: User, File: path, PID: pid})
 	if t == nil {
 		return nil, err
+	}
+	if t.jit == nil {
+		return nil, errNotJITDump
 	}
 	return t.jit, err
 }
 
-// anonTable names code that a process made at run time. Either may be nil.
-type anonTable struct {
-	jit *jitDump
-	m   *perfMap
-}
-
-func (t anonTable) Lookup(dst []Frame, addr uint64) []Frame {
-	if t.jit != nil {
-		if off, ok := t.jit.at(addr); ok {
-			if f, ok := t.jit.frame(off); ok {
-				return append(dst, f)
-			}
-		}
-	}
-	if t.m != nil {
-		return t.m.Lookup(dst, addr)
-	}
-	return dst
-}
-
 // anonTable finds what names the memory of the process of m: the dump that it was
 // seen to write, and its perf map.
-func (s *Symbolizer) anonTable(m Mapping) (Table, error) {
+func (s *Symbolizer) anonTable(ctx context.Context, m Mapping, addrs []uint64) (Table, error) {
 	s.mu.Lock()
 	path := s.dumps[m.PID]
 	s.mu.Unlock()
 	if path == "" {
-		return s.perfMapTable(m)
+		return s.perfMap(ctx, m, addrs)
 	}
-	var t anonTable
 	d, why := s.jitDump(m.PID, path)
-	t.jit = d
-	if p, err := s.perfMap(m); p != nil {
-		t.m = p
-	} else if d == nil {
-		why = moreTelling(why, err)
+	if d == nil {
+		t, err := s.perfMap(ctx, m, addrs)
+		if t == nil {
+			err = moreTelling(why, err)
+		}
+		return t, err
 	}
-	if t.jit == nil && t.m == nil {
-		return nil, why
+	names, why := d.byAddress(ctx, addrs, &s.supplied)
+	if p, err := s.perfMap(ctx, m, addrs); p != nil {
+		return both{names, p}, cmp.Or(why, err)
 	}
-	return t, why
+	return names, why
 }

@@ -2,6 +2,7 @@ package symbolize
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 // dumpWriter writes jitdumps as programs do.
@@ -86,7 +90,7 @@ func TestJITDump(t *testing.T) {
 			return strings.TrimSuffix(got, " from 0\n")
 		}
 		// By its bytes in the file, each has its name; by address, what came last.
-		file := Mapping{Kind: User, Path: path}
+		file := Mapping{Kind: User, File: path}
 		anon := Mapping{Kind: Anon, PID: os.Getpid()}
 		s.AddJITDump(os.Getpid(), path)
 		for _, tt := range []struct {
@@ -121,6 +125,19 @@ func TestJITDump(t *testing.T) {
 	}
 }
 
+// countCodes counts the functions of a dump.
+func countCodes(in string) (n int, d *jitDump, err error) {
+	if d, err = openJITDump(strings.NewReader(in)); err == nil {
+		err = d.codes(context.Background(), func(c *jitCode) error {
+			if !c.move {
+				n++
+			}
+			return nil
+		})
+	}
+	return n, d, err
+}
+
 // TestJITDumpCut cuts a dump at every byte: what is complete is known, and nothing
 // is wrong with it.
 func TestJITDumpCut(t *testing.T) {
@@ -132,13 +149,13 @@ func TestJITDumpCut(t *testing.T) {
 		ends = append(ends, w.Len())
 	}
 	for cut := ends[0]; cut <= w.Len(); cut++ {
-		d, err := parseJITDump(bytes.NewReader(w.Bytes()[:cut]))
+		n, d, err := countCodes(string(w.Bytes()[:cut]))
 		want := 0
 		for want < 3 && cut >= ends[want+1] {
 			want++
 		}
-		if err != nil || len(d.codes) != want || !d.arch {
-			t.Fatalf("cut at %d: %d functions, want %d: %v", cut, len(d.codes), want, err)
+		if err != nil || n != want || !d.arch {
+			t.Fatalf("cut at %d: %d functions, want %d: %v", cut, n, want, err)
 		}
 	}
 }
@@ -157,26 +174,34 @@ func TestJITDumpMalformed(t *testing.T) {
 			w.put(uint32(0), uint32(16+40+2), uint64(1), uint32(7), uint32(7), uint64(0), uint64(0), uint64(1<<40), uint64(0), "x\x00")
 		}),
 		"lines past their record": dump(func(w *dumpWriter) { w.put(uint32(2), uint32(16+16), uint64(1), uint64(0), uint64(1<<60)) }),
-		"a file without an end": dump(func(w *dumpWriter) {
-			w.put(uint32(2), uint32(16+16+17), uint64(1), uint64(0), uint64(1), uint64(0), uint32(1), uint32(0), "x")
-		}),
 	} {
-		d, err := parseJITDump(strings.NewReader(in))
-		if err == nil || d == nil || len(d.codes) != 1 {
-			t.Errorf("%s: %v", name, err)
+		if n, _, err := countCodes(in); err == nil || n != 1 {
+			t.Errorf("%s: %d functions, %v", name, n, err)
 		}
+	}
+	// Lines past their record are not read; the function has its name.
+	w := newDump(binary.LittleEndian, 0)
+	w.put(uint32(2), uint32(16+16+17), uint64(1), uint64(0x1000), uint64(1), uint64(0x1000), uint32(1), uint32(0), "x")
+	w.load(1, 0x1000, 0x10, 1, "good")
+	d, err := openJITDump(strings.NewReader(w.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.byAddress(t.Context(), []uint64{0x1000}, &budget{}); err == nil || got.frames[0] != (Frame{Name: "good", SystemName: "good"}) {
+		t.Errorf("a file without an end: %v, %v", got.frames, err)
 	}
 	for name, in := range map[string]string{
 		"empty": "", "text": strings.Repeat("no dump ", 10),
 		"version": "DTiJ\x02" + strings.Repeat("\x00", 40), "header size": "DTiJ\x01" + strings.Repeat("\x00", 40),
 	} {
-		if d, err := parseJITDump(strings.NewReader(in)); err == nil || d != nil {
+		if d, err := openJITDump(strings.NewReader(in)); err == nil || d != nil {
 			t.Errorf("%s: taken for a jitdump", name)
 		}
 	}
 }
 
 func FuzzParseJITDump(f *testing.F) {
+	fuzztest.Add(f)
 	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		w := newDump(order, 0)
 		w.lines(0x1000, dumpLine{0x1000, 3, "f"}, dumpLine{0x1004, 4, "\xff"})
@@ -185,18 +210,35 @@ func FuzzParseJITDump(f *testing.F) {
 		f.Add(w.Bytes())
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d, _ := parseJITDump(bytes.NewReader(in))
-		if d == nil {
+		defer memtest.Within(t, 2<<20+500*len(in))()
+		d, err := openJITDump(bytes.NewReader(in))
+		if err != nil {
 			return
 		}
-		for _, p := range d.placed {
-			for _, addr := range []uint64{p.addr, p.addr + d.codes[p.code].size - 1, p.addr + 1<<20} {
-				if off, ok := d.at(addr); ok {
-					if _, ok := d.frame(off); !ok && off > uint64(len(in)) {
-						t.Errorf("%#x is at offset %d of %d", addr, off, len(in))
-					}
-				}
+		// What is placed is found by its address, unless something is on top, and by
+		// its offset.
+		var addrs, offsets []uint64
+		for _, p := range d.placed(t.Context(), &budget{}) {
+			if p.Start < p.Limit {
+				addrs = append(addrs, p.Start, p.Limit-1, p.Start+1<<20)
+				offsets = append(offsets, p.Offset, p.Offset+p.Limit-p.Start-1)
 			}
+		}
+		b := budget{limit: int64(len(in))}
+		byAddress, _ := d.byAddress(t.Context(), addrs, &b)
+		byOffset, _ := d.byOffset(t.Context(), offsets, &budget{})
+		for _, table := range []*suppliedTable{byAddress, byOffset} {
+			if len(table.frames) != len(table.addrs) {
+				t.Fatalf("%d frames of %d addresses", len(table.frames), len(table.addrs))
+			}
+		}
+		for _, off := range offsets {
+			if off >= uint64(len(in)) {
+				t.Errorf("code at offset %d of %d", off, len(in))
+			}
+		}
+		if b.used.Load() > int64(len(in)) {
+			t.Errorf("keeps %d bytes of %d", b.used.Load(), len(in))
 		}
 	})
 }

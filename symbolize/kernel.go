@@ -1,25 +1,26 @@
 package symbolize
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
+	"kprof/perfevent/procfs"
 	"kprof/symbolize/elfsym"
-	"kprof/symbolize/internal/regular"
 	"kprof/symbolize/kallsyms"
+	"kprof/symbolize/regular"
 )
 
 const (
 	ownKallsyms = "/proc/kallsyms"
-	ownNotes    = "/sys/kernel/notes"
+	sysfs       = "/sys"
 )
 
 // kernel is the symbol table of the recorded kernel, read once.
@@ -40,8 +41,11 @@ func (k *kernel) load(opts Options) {
 			name = opts.KallsymsPath
 			if name == "" {
 				k.own, name = true, ownKallsyms
+				r = opts.RunningKallsyms
 			}
-			f, _, err := regular.Open("", name)
+		}
+		if r == nil {
+			f, _, err := regular.OpenWith(name, regular.Options{Kernel: true})
 			if err != nil {
 				k.err = err
 				return
@@ -54,24 +58,15 @@ func (k *kernel) load(opts Options) {
 			k.err = fmt.Errorf("%s: %w", name, k.err)
 		}
 		if k.own {
-			k.id = notesBuildID(ownNotes)
+			k.id = ownBuildID(procfs.KernelNotes)
 		}
 	})
 }
 
-// notesBuildID returns the build id in a file of notes in sysfs, empty if it
-// cannot be read.
-func notesBuildID(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	notes, err := io.ReadAll(io.LimitReader(f, 1<<20))
-	if err != nil {
-		return ""
-	}
-	return hex.EncodeToString(elfsym.BuildIDFromNotes(notes, 4, binary.NativeEndian))
+// ownBuildID returns the build id in a file of notes of this machine's sysfs, empty if
+// it cannot be read.
+func ownBuildID(name string) string {
+	return hex.EncodeToString(procfs.ReadBuildID(os.DirFS(sysfs), name))
 }
 
 // kernelTable names addresses of the kernel and its modules, by kallsyms, or by
@@ -81,7 +76,7 @@ func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
 		return s.givenVmlinux(m)
 	}
 	names, err := s.kallsymsTable(m)
-	if names != nil && !s.opts.debug() || m.Kind == Symbol {
+	if names != nil && !s.opts.debug() || m.Kind == BPF {
 		return asTable(names), err
 	}
 	t := kernelTable{inline: s.opts.Inline}
@@ -125,20 +120,20 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 	t := movedTable{table: k.table}
 	switch m.Kind {
 	case Module:
-		t.module = moduleName(m.Path)
-	case Symbol:
+		t.module = procfs.ModuleName(m.Path())
+	case BPF:
 		t.module = "bpf"
 	}
 	verified := !k.own
 	if k.own {
-		path, id := ownNotes, k.id
+		notes, id := procfs.KernelNotes, k.id
 		if m.Kind == Module && t.module != "" && m.BuildID != "" {
-			path = filepath.Join("/sys/module", t.module, "notes/.note.gnu.build-id")
-			id = notesBuildID(path)
+			notes = procfs.ModuleNotes(t.module)
+			id = ownBuildID(notes)
 		}
 		if id != "" && m.BuildID != "" {
-			if trimBuildID(id) != trimBuildID(m.BuildID) {
-				return nil, &BuildIDError{Path: path, Recorded: m.BuildID, Found: id}
+			if !sameBuildID(m.BuildID, id) {
+				return nil, s.foreign(&BuildIDError{Path: sysfs + "/" + notes, Recorded: m.BuildID, Found: id})
 			}
 			verified = true
 		}
@@ -160,29 +155,13 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 func moved(table *kallsyms.Table, m Mapping) uint64 {
 	text, stext := table.Text()
 	now := text
-	if strings.HasSuffix(m.Path, "_stext") || text == 0 && !strings.HasSuffix(m.Path, "_text") {
+	if m.Symbol == "_stext" || text == 0 && m.Symbol != "_text" {
 		now = stext
 	}
 	if m.Offset == 0 || now == 0 {
 		return 0
 	}
 	return now - m.Offset
-}
-
-// moduleName returns the name of a module as the kernel writes it, from
-// "[name]" or the path of its file; empty if path is neither. It never holds a
-// slash.
-func moduleName(path string) string {
-	name, ok := strings.CutPrefix(path, "[")
-	if ok {
-		name = strings.TrimSuffix(name, "]")
-	} else if name, _, ok = strings.Cut(filepath.Base(path), ".ko"); !ok {
-		return ""
-	}
-	if strings.Contains(name, "/") {
-		return ""
-	}
-	return strings.ReplaceAll(name, "-", "_")
 }
 
 // movedTable is a kallsyms table seen from one mapping.
@@ -243,13 +222,19 @@ type vdso struct {
 	err   error
 }
 
-var errNoVDSO = errors.New("this machine has no vdso")
+var (
+	errNoVDSO   = errors.New("this machine has no vdso")
+	errWideVDSO = errors.New("a vdso of 64 bits, of which a program of 32 bits has no copy")
+)
 
 // vdsoTable names offsets of the vdso. The kernel carries it, so that there is
 // no file; but every process has a copy, this one too.
 func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 	if s.opts.Foreign && m.BuildID == "" {
 		return nil, ErrForeign
+	}
+	if strconv.IntSize == 32 && m.Start > math.MaxUint32 {
+		return nil, errWideVDSO
 	}
 	v := &s.vdso
 	v.once.Do(func() {
@@ -267,8 +252,8 @@ func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 		return nil, v.err
 	}
 	found := hex.EncodeToString(v.table.file.BuildID())
-	if m.BuildID != "" && trimBuildID(found) != trimBuildID(m.BuildID) {
-		return nil, &BuildIDError{Path: "this machine's vdso", Recorded: m.BuildID, Found: found}
+	if m.BuildID != "" && !sameBuildID(m.BuildID, found) {
+		return nil, s.foreign(&BuildIDError{Path: "this machine's vdso", Recorded: m.BuildID, Found: found})
 	}
 	return v.table, v.table.why
 }

@@ -10,8 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"kprof/perfevent/procfs"
 	"kprof/symbolize/elfsym"
-	"kprof/symbolize/internal/regular"
+	"kprof/symbolize/regular"
 )
 
 type moduleKey struct{ name, id string }
@@ -22,18 +23,18 @@ type moduleTree map[string][]string
 // addModule adds the file of module m to t: its debug information and, where t
 // has no names, these too.
 func (s *Symbolizer) addModule(t *kernelTable, m Mapping) error {
-	name, id := moduleName(m.Path), trimBuildID(m.BuildID)
+	name, id := procfs.ModuleName(m.Path()), trimBuildID(m.BuildID)
 	if name == "" || m.Start == 0 {
 		return notFound("module of unknown name or address")
 	}
 	if id == "" && !s.opts.Foreign {
-		id = trimBuildID(notesBuildID(filepath.Join("/sys/module", name, "notes/.note.gnu.build-id")))
+		id = trimBuildID(ownBuildID(procfs.ModuleNotes(name)))
 	}
 	if len(id) < 4 {
 		return notFound("file of module " + name + ", whose build id is not known")
 	}
 	file, err := s.modules.get(moduleKey{name, id}, func() (*elfsym.File, error) {
-		return s.findModule(name, id, m.Path)
+		return s.findModule(name, id, m.Path())
 	})
 	if err != nil {
 		return err
@@ -67,21 +68,21 @@ func ownModuleText(name string) (uint64, bool) {
 func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error) {
 	var places []place
 	for _, dir := range s.debugDirs() {
-		places = append(places, place{s.opts.Root, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
+		places = append(places, place{root: s.opts.Root, path: filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
 	}
 	if cache := s.opts.BuildIDCache; cache != "" {
 		dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
-		places = append(places, place{"", filepath.Join(dir, "debug")}, place{"", filepath.Join(dir, "elf")})
+		places = append(places, place{path: filepath.Join(dir, "debug")}, place{path: filepath.Join(dir, "elf")})
 	}
 	if rel := s.release(); rel != "" {
 		for _, dir := range append(s.debugDirs(), "/") {
 			for _, path := range s.moduleTree(filepath.Join(dir, "lib/modules", rel))[name] {
-				places = append(places, place{s.opts.Root, path})
+				places = append(places, place{root: s.opts.Root, path: path})
 			}
 		}
 	}
 	if strings.HasPrefix(recorded, "/") {
-		places = append(places, place{s.opts.Root, recorded})
+		places = append(places, place{root: s.opts.Root, path: recorded})
 	}
 	var why error
 	for _, p := range places {
@@ -94,7 +95,7 @@ func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error)
 	}
 	if f, path, err := s.servers.fetch(id, "debuginfo"); err == nil {
 		f.Close() // it is opened again as any other
-		file, err := s.openModule(place{"", path}, id)
+		file, err := s.openModule(place{path: path}, id)
 		if err == nil {
 			s.keep(file)
 		}
@@ -117,7 +118,7 @@ func (s *Symbolizer) openModule(p place, id string) (*elfsym.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found := hex.EncodeToString(file.BuildID()); trimBuildID(found) != id {
+	if found := hex.EncodeToString(file.BuildID()); !sameBuildID(id, found) {
 		err = &BuildIDError{Path: p.String(), Recorded: id, Found: found}
 	} else {
 		err = file.Load()

@@ -1,155 +1,169 @@
 package symbolize
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"strconv"
-	"syscall"
+	"slices"
 
-	"kprof/symbolize/internal/regular"
-	"kprof/symbolize/internal/span"
+	"kprof/symbolize/process"
+	"kprof/symbolize/regular"
 )
 
 // maxPerfMap bounds how much of a perf map is read: a process may append to its
 // own for ever.
 const maxPerfMap = 1 << 30
 
-// perfMap names code that a process made at run time, as it wrote itself:
+// A perf map names code that a process made at run time, as it wrote itself:
 // lines "start size name", the numbers hexadecimal. It is what perf reads from
 // /tmp/perf-PID.map (tools/perf/Documentation/jit-interface.txt).
-type perfMap struct {
-	ranges []mapRange
-	index  *span.Index
-	names  string
-}
 
-type mapRange struct {
-	start, end uint64
-	name       uint32 // offset in names
-	length     uint32
-}
-
-func (t *perfMap) Lookup(dst []Frame, addr uint64) []Frame {
-	i, ok := t.index.Lookup(addr)
-	if !ok {
-		return dst
-	}
-	r := t.ranges[i]
-	name := t.names[r.name : r.name+r.length]
-	return append(dst, Frame{Name: name, SystemName: name})
-}
-
-// parsePerfMap reads a perf map. Where ranges overlap the later line counts: the
+// readPerfMap names addrs. Where ranges overlap the later line counts: the
 // process has put new code in the place of old. Lines that are no entries are
 // left out, as perf does, and so is a last line without its end, which the
-// process may be writing now.
-func parsePerfMap(r io.Reader) (*perfMap, error) {
-	t := &perfMap{}
-	var names []byte
-	br := bufio.NewReaderSize(io.LimitReader(r, maxPerfMap), 1<<16)
-	var err error
-	for err == nil {
-		var line []byte
-		line, err = br.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
-			for err == bufio.ErrBufferFull {
-				_, err = br.ReadSlice('\n')
+// process may be writing now, and one longer than any name (64 KB). entries is how
+// many there are.
+func readPerfMap(ctx context.Context, r io.ReaderAt, addrs []uint64, b *budget) (t *suppliedTable, entries int, err error) {
+	c := newCover(addrs)
+	w := newWindow(ctx, io.NewSectionReader(r, 0, maxPerfMap))
+	long := false // in a line that is too long
+	for {
+		i := bytes.IndexByte(w.data, '\n')
+		if i < 0 {
+			if len(w.data) == len(w.buf) {
+				long = true
+				w.skip(uint64(len(w.data)))
 			}
-			continue // longer than any name
+			if !w.fill() {
+				break
+			}
+			continue
 		}
-		if err != nil {
-			break
+		if start, end, _, ok := perfMapLine(w.data[:i]); ok && !long {
+			entries++
+			c.add(start, end, mark{at: uint64(w.off) + 1})
 		}
-		start, end, name, ok := perfMapLine(line[:len(line)-1])
+		long = false
+		w.skip(uint64(i) + 1)
+	}
+	if w.err != io.EOF {
+		return nil, 0, w.err
+	}
+	t = &suppliedTable{addrs: c.addrs, frames: make([]Frame, len(c.addrs))}
+	return t, entries, perfMapNames(ctx, r, c, t, b)
+}
+
+// perfMapNames reads the names of the lines that c has found.
+func perfMapNames(ctx context.Context, r io.ReaderAt, c *cover, t *suppliedTable, b *budget) error {
+	names := map[uint64]string{} // by where its line is
+	line := make([]byte, windowSize)
+	for i, addr := range c.addrs {
+		m, ok := c.top(i)
 		if !ok {
 			continue
 		}
-		if len(t.ranges) == math.MaxInt32 {
-			break
+		name, known := names[m.at]
+		if !known {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			n, err := readAt(r, line[:512], int64(m.at)-1)
+			end := bytes.IndexByte(line[:n], '\n')
+			if end < 0 && err == nil {
+				n, err = readAt(r, line, int64(m.at)-1)
+				end = bytes.IndexByte(line[:n], '\n')
+			}
+			if err != nil && err != io.EOF {
+				return err
+			}
+			// It may have been written over meanwhile.
+			if start, limit, text, ok := perfMapLine(line[:max(end, 0)]); ok && start <= addr && addr < limit {
+				if !b.take(len(text)) {
+					return ErrTooMuch
+				}
+				name = string(text)
+			}
+			names[m.at] = name
 		}
-		t.ranges = append(t.ranges, mapRange{start, end, uint32(len(names)), uint32(len(name))})
-		names = append(names, name...)
+		t.frames[i] = Frame{Name: name, SystemName: name}
 	}
-	t.names = string(names)
-	t.index = span.New(len(t.ranges), func(i int) span.Range {
-		return span.Range{Start: t.ranges[i].start, End: t.ranges[i].end}
-	})
-	if err == io.EOF {
+	return nil
+}
+
+// readAt is r.ReadAt, with io.EOF for none of the bytes only.
+func readAt(r io.ReaderAt, b []byte, off int64) (int, error) {
+	n, err := r.ReadAt(b, off)
+	if n > 0 && err == io.EOF {
 		err = nil
 	}
-	return t, err
+	return n, err
 }
 
 // perfMapLine reads one line without its newline.
 func perfMapLine(line []byte) (start, end uint64, name []byte, ok bool) {
-	first, rest, ok1 := bytes.Cut(line, []byte(" "))
-	second, name, ok2 := bytes.Cut(rest, []byte(" "))
-	if !ok1 || !ok2 || len(name) == 0 {
-		return 0, 0, nil, false
-	}
-	start, err1 := parseHex(first)
-	size, err2 := parseHex(second)
+	start, rest, ok1 := cutHex(line)
+	size, name, ok2 := cutHex(rest)
 	end = start + size
-	if err1 != nil || err2 != nil || end <= start {
+	if !ok1 || !ok2 || len(name) == 0 || end <= start {
 		return 0, 0, nil, false
 	}
 	return start, end, name, true
 }
 
-// parseHex reads a hexadecimal number, with 0x in front or without.
-func parseHex(b []byte) (uint64, error) {
-	b = bytes.TrimPrefix(b, []byte("0x"))
-	return strconv.ParseUint(string(b), 16, 64)
-}
-
-// perfMapKey tells perf maps apart.
-type perfMapKey struct{ pid int }
-
-// perfMapTable is perfMap as a Table.
-func (s *Symbolizer) perfMapTable(m Mapping) (Table, error) {
-	t, err := s.perfMap(m)
-	if t == nil {
-		return nil, err
+// cutHex reads a hexadecimal number, with 0x in front or without, and the blank
+// behind it.
+func cutHex(b []byte) (v uint64, rest []byte, ok bool) {
+	if len(b) > 2 && b[0] == '0' && b[1] == 'x' {
+		b = b[2:]
 	}
-	return t, err
+	for i, c := range b {
+		var digit byte
+		switch {
+		case '0' <= c && c <= '9':
+			digit = c - '0'
+		case 'a' <= c && c <= 'f':
+			digit = c - 'a' + 10
+		case 'A' <= c && c <= 'F':
+			digit = c - 'A' + 10
+		default:
+			return v, b[min(i+1, len(b)):], c == ' ' && i > 0
+		}
+		if v > math.MaxUint64>>4 {
+			return 0, nil, false
+		}
+		v = v<<4 | uint64(digit)
+	}
+	return 0, nil, false
 }
 
-// perfMap reads the perf map of the process of m: in the file system and under the
-// number that the process itself knows, then in this machine's /tmp.
-func (s *Symbolizer) perfMap(m Mapping) (*perfMap, error) {
+var errEmptyMap = errors.New("no entries")
+
+// perfMap names addresses of the process of m by its perf map: in the file system and
+// under the number that the process itself knows, then in this machine's /tmp.
+func (s *Symbolizer) perfMap(ctx context.Context, m Mapping, addrs []uint64) (Table, error) {
 	if m.PID <= 0 {
 		return nil, fmt.Errorf("%w: process unknown", ErrNoSymbols)
 	}
 	if s.opts.Foreign && s.opts.Root == "" {
 		return nil, ErrForeign
 	}
-	return s.perfMaps.get(perfMapKey{m.PID}, func() (*perfMap, error) {
-		return s.openPerfMap(m.PID)
-	})
-}
-
-func (s *Symbolizer) openPerfMap(pid int) (*perfMap, error) {
-	var (
-		places []place
-		owners = []uint32{0, uint32(os.Geteuid())}
-	)
+	may := s.ownerOf(m.PID)
+	var places []place
 	if s.opts.Root == "" {
-		if p, err := readProcess(pid); err == nil {
-			owners = append(owners, p.uid)
-			places = append(places, place{fmt.Sprintf("/proc/%d/root", pid), fmt.Sprintf("/tmp/perf-%d.map", p.innerPID)})
+		if p, err := process.Open(m.PID); err == nil {
+			defer p.Close()
+			// The owner of what is in its file system is that of this very process.
+			may = process.Owner{Known: true, UID: p.UID}
+			places = append(places, place{root: p.Path("root"), path: fmt.Sprintf("/tmp/perf-%d.map", p.InnerPID)})
 		}
 	}
-	places = append(places, place{s.opts.Root, fmt.Sprintf("/tmp/perf-%d.map", pid)})
-
+	places = append(places, place{root: s.opts.Root, path: fmt.Sprintf("/tmp/perf-%d.map", m.PID)})
 	var why error
 	for _, p := range places {
-		t, err := readPerfMap(p, owners)
+		t, err := s.perfMapAt(ctx, p, may, addrs)
 		if t != nil {
 			return t, err
 		}
@@ -158,38 +172,22 @@ func (s *Symbolizer) openPerfMap(pid int) (*perfMap, error) {
 	return nil, why
 }
 
-// readPerfMap reads the perf map at p if one of owners wrote it: anyone may put
-// a file into /tmp.
-func readPerfMap(p place, owners []uint32) (*perfMap, error) {
-	f, info, err := regular.Open(p.root, p.path)
+// perfMapAt reads the perf map at p if it is of who may write it: anyone may put a
+// file into /tmp.
+func (s *Symbolizer) perfMapAt(ctx context.Context, p place, may process.Owner, addrs []uint64) (Table, error) {
+	f, _, err := regular.OpenWith(p.path, regular.Options{Root: p.root, NoSymlinks: true, Check: may.Check})
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if !ownedBy(info, owners) {
-		return nil, fmt.Errorf("%s: %w", p, ErrUntrusted)
-	}
-	t, err := parsePerfMap(f)
-	if err != nil {
-		return t, fmt.Errorf("read %s: %w", p, err)
-	}
-	if len(t.ranges) == 0 {
-		return nil, fmt.Errorf("%s: %w", p, errEmptyMap)
+	t, entries, err := readPerfMap(ctx, f, slices.Clone(addrs), &s.supplied)
+	switch {
+	case err != nil && t == nil:
+		return nil, fmt.Errorf("read %s: %w", p.path, err)
+	case err != nil:
+		return t, fmt.Errorf("%s: %w", p.path, err)
+	case entries == 0:
+		return nil, fmt.Errorf("%s: %w", p.path, errEmptyMap)
 	}
 	return t, nil
-}
-
-var errEmptyMap = errors.New("no entries")
-
-func ownedBy(info fs.FileInfo, owners []uint32) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return false
-	}
-	for _, uid := range owners {
-		if st.Uid == uid {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 // TestConvertRust has names made by rustc 1.95, and what its own demangler
@@ -51,6 +54,7 @@ func TestConvertRust(t *testing.T) {
 }
 
 func FuzzConvertRust(f *testing.F) {
+	fuzztest.Add(f)
 	for _, name := range []string{
 		"_RNCNCNCNvNtCsjrHSEGnQ3l9_3std2rt19lang_start_internal00s_0B9_", "_RINvC3foo3barKVNtC3foo3BarS3bazh5_3quxb1_EE",
 		"_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y", "_RINvC3foo3barDG_INtC3foo2FnTRL0_hEEp6OutputuEL_E",
@@ -58,6 +62,7 @@ func FuzzConvertRust(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
+		defer memtest.Within(t, 1<<20+500*len(name))()
 		got, ok := convertRust(name)
 		if ok && (!utf8.ValidString(got) && utf8.ValidString(name) || len(got) > 1<<maxReadable+len(name)) {
 			t.Errorf("%q is %q", name, got)

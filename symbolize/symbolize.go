@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 	"kprof/symbolize/unwind"
 )
 
@@ -25,42 +26,21 @@ type Frame struct {
 	StartLine  int    // in File, of the function; 0 if unknown
 }
 
-// A Kind says what a mapping holds, and with it what tells its names.
-type Kind uint8
-
-const (
-	Other  Kind = iota // nothing that has names: heap, stack, vsyscall
-	Kernel             // the kernel's image: addresses, named by kallsyms
-	Module             // a kernel module: addresses, named by kallsyms
-	Symbol             // one function the kernel announced (a BPF program, a trampoline); Path is its name
-	User               // a file: offsets in it, named by its symbols
-	VDSO               // the kernel's code in every process: offsets in it, named by this machine's
-	Anon               // code made at run time: addresses, named by the process's perf map
+// Mappings and their kinds are those of a profile.
+type (
+	Kind    = mapping.Kind
+	Mapping = mapping.Mapping
 )
 
-var kindNames = [...]string{"other", "kernel", "module", "symbol", "user", "vdso", "anon"}
-
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
-
-// A Mapping is a range of addresses of a recording.
-type Mapping struct {
-	Kind    Kind
-	Path    string // as recorded: of the file, without " (deleted)", or "[kernel.kallsyms]_text", "[ext4]"
-	BuildID string // hexadecimal; empty if unknown
-	PID     int    // of a process that has it mapped; 0 if unknown
-	Start   uint64 // run-time address; 0 if unknown
-	Limit   uint64 // first run-time address past it; 0 if unknown
-	// Offset is where in the file Start is. For Kernel, perf stores there the
-	// run-time address of the symbol that ends the Path, _text or _stext; it
-	// tells how far the kernel was moved since. 0 if unknown.
-	Offset  uint64
-	Deleted bool // the file had been removed when it was recorded
-}
+const (
+	Other  = mapping.Unknown
+	Kernel = mapping.Kernel
+	Module = mapping.Module
+	BPF    = mapping.BPF
+	User   = mapping.User
+	VDSO   = mapping.VDSO
+	Anon   = mapping.Anon
+)
 
 // A Table names addresses. Lookup appends the frames at addr to dst, nothing
 // if it knows none; it may be called concurrently.
@@ -82,6 +62,10 @@ type Options struct {
 
 	// KallsymsPath is a file like Kallsyms; empty is this machine's own.
 	KallsymsPath string
+
+	// RunningKallsyms is this machine's own, opened while there was the right to
+	// see addresses in it. nil opens it at the first need.
+	RunningKallsyms io.Reader
 
 	// Root is a directory with the file system of the recorded machine, under
 	// which alone its files are looked up (perf's --symfs). Empty is this
@@ -125,9 +109,13 @@ type Options struct {
 	DebuginfodURLs  []string
 	DebuginfodCache string
 
-	// Keeper has files that the recording mapped, some of which may be nowhere
+	// Retained has files that the recording mapped, some of which may be nowhere
 	// else any more. nil for none. It stays open as long as the Symbolizer.
-	Keeper *Keeper
+	Retained Retainer
+
+	// SuppliedMemory bounds in bytes what is kept of all perf maps and jitdumps
+	// together; 0 is 64 MB. It is but what names samples that is kept.
+	SuppliedMemory int64
 
 	// Force uses Vmlinux although its build id is not the recorded one. See
 	// Symbolizer.Overridden.
@@ -143,14 +131,16 @@ type Symbolizer struct {
 	opts     Options
 	kernel   kernel
 	vdso     vdso
-	perfMaps cache[perfMapKey, *perfMap]
 	files    cache[fileKey, *fileTable]
 	kernels  cache[string, *vmlinux] // by build id; the one of Options without
 	modules  cache[moduleKey, *elfsym.File]
 	trees    cache[string, moduleTree] // by directory
 	servers  debuginfod
+	supplied budget
 
 	mu         sync.Mutex
+	closed     bool
+	active     int                   // calls that use what Close releases
 	builds     map[string]*fileTable // by build id, found good
 	dumps      map[int]string        // jitdumps, by process
 	open       []io.Closer           // until Close
@@ -159,10 +149,12 @@ type Symbolizer struct {
 
 // New returns a Symbolizer. Nothing is read before it is needed.
 func New(opts Options) *Symbolizer {
+	opts.Foreign = opts.Foreign || runtime.GOOS != "linux" // nothing is recorded elsewhere
 	return &Symbolizer{
-		opts:    opts,
-		builds:  map[string]*fileTable{},
-		servers: debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
+		opts:     opts,
+		builds:   map[string]*fileTable{},
+		servers:  debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
+		supplied: budget{limit: opts.SuppliedMemory},
 	}
 }
 
@@ -189,7 +181,14 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 	if err := ctx.Err(); err != nil {
 		return frames, err
 	}
-	table, why := s.table(m)
+	if !s.enter() {
+		return frames, &Error{Mapping: m, Err: fs.ErrClosed}
+	}
+	defer s.leave()
+	table, why := s.table(ctx, m, addrs)
+	if err := ctx.Err(); err != nil {
+		return frames, err
+	}
 	if table == nil {
 		return frames, &Error{Mapping: m, Err: why}
 	}
@@ -216,23 +215,23 @@ type debugTable interface {
 	debugErr() error // why it does not
 }
 
-// table returns what names m. Beside a table, the error says why it may lack
+// table returns what names addrs of m. Beside a table, the error says why it may lack
 // names.
-func (s *Symbolizer) table(m Mapping) (Table, error) {
+func (s *Symbolizer) table(ctx context.Context, m Mapping, addrs []uint64) (Table, error) {
 	switch m.Kind {
 	case Kernel, Module:
 		return s.kernelTable(m)
-	case Symbol:
-		if m.Path == "" {
+	case BPF:
+		if m.File == "" {
 			return s.kernelTable(m)
 		}
-		return named(m.Path), nil
+		return named(m.File), nil
 	case User:
-		return s.userTable(m)
+		return s.userTable(ctx, m, addrs)
 	case VDSO:
 		return s.vdsoTable(m)
 	case Anon:
-		return s.anonTable(m)
+		return s.anonTable(ctx, m, addrs)
 	}
 	return nil, ErrNoSymbols
 }
@@ -288,10 +287,43 @@ func (s *Symbolizer) lookup(ctx context.Context, table Table, addrs []uint64, fr
 	return noNames.Load(), noLines.Load() && s.opts.debug(), ctx.Err()
 }
 
-// Close forgets everything. Frames returned stay good.
+// enter begins a call that uses what Close releases, unless it has.
+func (s *Symbolizer) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.active++
+	}
+	return !s.closed
+}
+
+func (s *Symbolizer) leave() {
+	s.mu.Lock()
+	s.active--
+	last := s.closed && s.active == 0
+	s.mu.Unlock()
+	if last {
+		s.dropAll()
+	}
+}
+
+// Close forgets everything. Frames returned stay good. It does not wait for calls that
+// still run, on a file system that does not answer, say: the last of them releases
+// what they use.
 func (s *Symbolizer) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	active := s.active
+	s.mu.Unlock()
+	err := s.servers.close()
+	if active == 0 {
+		err = errors.Join(s.dropAll(), err)
+	}
+	return err
+}
+
+func (s *Symbolizer) dropAll() error {
 	s.files.clear()
-	s.perfMaps.clear()
 	s.kernels.clear()
 	s.modules.clear()
 	s.mu.Lock()
@@ -302,7 +334,6 @@ func (s *Symbolizer) Close() error {
 		errs = append(errs, c.Close())
 	}
 	s.open = nil
-	errs = append(errs, s.servers.close())
 	return errors.Join(errs...)
 }
 
@@ -331,7 +362,7 @@ func (n named) Lookup(dst []Frame, _ uint64) []Frame {
 // fileTable names offsets of one ELF file, or of a jitdump.
 type fileTable struct {
 	file     *elfsym.File
-	jit      *jitDump // instead of file
+	jit      *jitDump // instead of file; it is no Table
 	demangle *demangler
 	frames   *unwind.Table // nil for none
 	inline   bool
@@ -341,12 +372,6 @@ type fileTable struct {
 
 // Lookup names the function at offset off of the file.
 func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
-	if t.jit != nil {
-		if f, ok := t.jit.frame(off); ok {
-			dst = append(dst, f)
-		}
-		return dst
-	}
 	vaddr, ok := t.file.Vaddr(off)
 	if !ok {
 		return dst
@@ -363,12 +388,7 @@ func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
 	return appendNamed(dst, t.file, vaddr, t.inline, sym, t.demangle)
 }
 
-func (t *fileTable) debugErr() error {
-	if t.jit != nil {
-		return nil
-	}
-	return t.file.DebugErr()
-}
+func (t *fileTable) debugErr() error { return t.file.DebugErr() }
 
 // sigreturns are the functions to which signal handlers return. Nothing calls
 // them: the kernel makes their first byte the handler's return address, and the

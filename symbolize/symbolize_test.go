@@ -13,14 +13,22 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/procfs"
 	"kprof/symbolize/elfsym"
 )
+
+// nobody is the number of a process that there is not.
+const nobody = 1 << 30
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // names resolves addresses, and joins the names at each.
 func names(t *testing.T, s *Symbolizer, m Mapping, addrs ...uint64) ([]string, error) {
@@ -78,14 +86,35 @@ const waiting = `#include <unistd.h>
 int f(int n) { return n + NUMBER; }
 int main(int c, char **v) { if (c > 1) { write(1, "x", 1); pause(); } return f(c) == 0; }`
 
+// TestLongBuildID: a program with a build id of 32 or 64 bytes is known by the 20 that
+// perf.data has room for, and by all of them.
+func TestLongBuildID(t *testing.T) {
+	for _, size := range []int{21, 32, 64} {
+		path, off, id := program(t, waiting, "-DNUMBER=1", "-Wl,--build-id=0x"+strings.Repeat("a7", size))
+		if len(id) != 2*size {
+			t.Fatalf("build id %s, not of %d bytes", id, size)
+		}
+		for recorded, want := range map[string]string{
+			id: "f", id[:40]: "f", strings.ToUpper(id[:40]): "f",
+			id[:38]: "", id[:39] + "0": "", id[:42] + "00": map[bool]string{true: "f"}[size == 21],
+		} {
+			s := New(Options{})
+			got, err := names(t, s, Mapping{Kind: User, File: path, BuildID: recorded}, off)
+			var wrong *BuildIDError
+			if got[0] != want || errors.As(err, &wrong) != (want == "") {
+				t.Errorf("%d bytes, recorded %s: %q, %v", size, recorded, got[0], err)
+			}
+			s.Close()
+		}
+	}
+}
+
 func TestUserFile(t *testing.T) {
 	path, off, id := program(t, waiting, "-DNUMBER=1")
 	_, _, otherID := program(t, waiting, "-DNUMBER=2")
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.MakeFIFO(t, fifo)
 	text := filepath.Join(dir, "text")
 	if err := os.WriteFile(text, bytes.Repeat([]byte("x"), 100), 0o600); err != nil {
 		t.Fatal(err)
@@ -96,20 +125,20 @@ func TestUserFile(t *testing.T) {
 		want    string
 		wantErr error // nil for any when want is empty
 	}{
-		{"by path", Mapping{Path: path}, "f", nil},
-		{"by path and build id", Mapping{Path: path, BuildID: id}, "f", nil},
-		{"build id padded by perf", Mapping{Path: path, BuildID: strings.ToUpper(id) + "000000"}, "f", nil},
-		{"of a process gone", Mapping{Path: path, BuildID: id, PID: 1 << 30}, "f", nil},
-		{"deleted, but there by build id", Mapping{Path: path, BuildID: id, Deleted: true}, "f", nil},
-		{"deleted, and something there", Mapping{Path: path, Deleted: true}, "", fs.ErrNotExist},
-		{"another build", Mapping{Path: path, BuildID: otherID}, "", nil},
-		{"nothing", Mapping{Path: path + "x"}, "", fs.ErrNotExist},
+		{"by path", Mapping{File: path}, "f", nil},
+		{"by path and build id", Mapping{File: path, BuildID: id}, "f", nil},
+		{"build id padded by perf", Mapping{File: path, BuildID: strings.ToUpper(id) + "000000"}, "f", nil},
+		{"of a process gone", Mapping{File: path, BuildID: id, PID: 1 << 30}, "f", nil},
+		{"deleted, but there by build id", Mapping{File: path + " (deleted)", BuildID: id}, "f", nil},
+		{"deleted, and something there", Mapping{File: path + " (deleted)"}, "", fs.ErrNotExist},
+		{"another build", Mapping{File: path, BuildID: otherID}, "", nil},
+		{"nothing", Mapping{File: path + "x"}, "", fs.ErrNotExist},
 		{"no path", Mapping{}, "", fs.ErrNotExist},
-		{"relative path", Mapping{Path: "user.go"}, "", fs.ErrNotExist},
-		{"a FIFO", Mapping{Path: fifo}, "", ErrNotRegular},
-		{"a device", Mapping{Path: "/dev/zero"}, "", ErrNotRegular},
-		{"a directory", Mapping{Path: dir}, "", ErrNotRegular},
-		{"no ELF file", Mapping{Path: text}, "", nil},
+		{"relative path", Mapping{File: "user.go"}, "", fs.ErrNotExist},
+		{"a FIFO", Mapping{File: fifo}, "", ErrNotRegular},
+		{"a device", Mapping{File: "/dev/zero"}, "", ErrNotRegular},
+		{"a directory", Mapping{File: dir}, "", ErrNotRegular},
+		{"no ELF file", Mapping{File: text}, "", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -165,7 +194,7 @@ func TestReplacedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := Mapping{Kind: User, Path: path, PID: pid}
+	m := Mapping{Kind: User, File: path, PID: pid}
 	for line := range strings.Lines(string(maps)) {
 		if strings.Contains(line, "r-xp") && strings.HasSuffix(line, path+"\n") {
 			if _, err := fmt.Sscanf(line, "%x-%x r-xp %x", &m.Start, &m.Limit, &m.Offset); err != nil {
@@ -226,7 +255,7 @@ func TestRootAndBuildIDCache(t *testing.T) {
 	}
 	cache := put(t.TempDir(), filepath.Join(".build-id", id[:2], id[2:], "elf"))
 	root := put(t.TempDir(), "/opt/prog")
-	m := Mapping{Kind: User, Path: "/opt/prog", BuildID: id}
+	m := Mapping{Kind: User, File: "/opt/prog", BuildID: id}
 	for _, test := range []struct {
 		opts Options
 		want string
@@ -248,7 +277,7 @@ func TestRootAndBuildIDCache(t *testing.T) {
 func TestStripped(t *testing.T) {
 	path, off, id := program(t, waiting, "-DNUMBER=4", "-rdynamic")
 	run(t, "strip", path)
-	m := Mapping{Kind: User, Path: path, BuildID: id}
+	m := Mapping{Kind: User, File: path, BuildID: id}
 	s := New(Options{})
 	defer s.Close()
 	if got, err := names(t, s, m, off); got[0] != "f" || err != nil {
@@ -271,15 +300,15 @@ func TestKernel(t *testing.T) {
 		addr uint64
 		want string
 	}{
-		{"kernel", Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text"}, 0xffffffff81000110, "vfs_read"},
-		{"kernel where it was recorded", Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", Offset: 0xffffffff81000000}, 0xffffffff81000110, "vfs_read"},
-		{"kernel of another boot", Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", Offset: 0xffffffff9e000000}, 0xffffffff9e000210, "vfs_write"},
-		{"kernel by _stext", Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_stext", Offset: 0xffffffff71000000}, 0xffffffff71000110, "vfs_read"},
-		{"module", Mapping{Kind: Module, Path: "[ext4]"}, 0xffffffffc0000010, "ext4_map"},
-		{"module by file", Mapping{Kind: Module, Path: "/lib/modules/6.1/fs/ext4.ko.xz"}, 0xffffffffc0000010, "ext4_map"},
-		{"another module was there", Mapping{Kind: Module, Path: "[xfs]"}, 0xffffffffc0000010, ""},
-		{"announced symbol", Mapping{Kind: Symbol, Path: "bpf_prog_77_y"}, 0xffffffffc0100010, "bpf_prog_77_y"},
-		{"bpf program from kallsyms", Mapping{Kind: Symbol}, 0xffffffffc0100010, "bpf_prog_1234_x"},
+		{"kernel", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text"}, 0xffffffff81000110, "vfs_read"},
+		{"kernel where it was recorded", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0xffffffff81000000}, 0xffffffff81000110, "vfs_read"},
+		{"kernel of another boot", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0xffffffff9e000000}, 0xffffffff9e000210, "vfs_write"},
+		{"kernel by _stext", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", Offset: 0xffffffff71000000}, 0xffffffff71000110, "vfs_read"},
+		{"module", Mapping{Kind: Module, File: "[ext4]"}, 0xffffffffc0000010, "ext4_map"},
+		{"module by file", Mapping{Kind: Module, File: "/lib/modules/6.1/fs/ext4.ko.xz"}, 0xffffffffc0000010, "ext4_map"},
+		{"another module was there", Mapping{Kind: Module, File: "[xfs]"}, 0xffffffffc0000010, ""},
+		{"announced symbol", Mapping{Kind: BPF, File: "bpf_prog_77_y"}, 0xffffffffc0100010, "bpf_prog_77_y"},
+		{"bpf program from kallsyms", Mapping{Kind: BPF}, 0xffffffffc0100010, "bpf_prog_1234_x"},
 		{"past the end", Mapping{Kind: Kernel}, 0xffffffffc0300000, ""},
 		{"build id of the kernel is not asked of a given table", Mapping{Kind: Kernel, BuildID: "abcd"}, 0xffffffff81000110, "vfs_read"},
 	}
@@ -310,9 +339,9 @@ func TestKernelUnavailable(t *testing.T) {
 		{"no file", Options{KallsymsPath: "/none"}, Mapping{Kind: Kernel}, fs.ErrNotExist},
 		{"a directory", Options{KallsymsPath: "/"}, Mapping{Kind: Kernel}, ErrNotRegular},
 		{"other machine", Options{Foreign: true}, Mapping{Kind: Kernel}, ErrForeign},
-		{"other machine's module", Options{Foreign: true}, Mapping{Kind: Module, Path: "[x]"}, ErrForeign},
-		{"other boot", Options{}, Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", Offset: 0x1234000}, ErrForeign},
-		{"other machine's file", Options{Foreign: true}, Mapping{Kind: User, Path: "/proc/self/exe"}, ErrForeign},
+		{"other machine's module", Options{Foreign: true}, Mapping{Kind: Module, File: "[x]"}, ErrForeign},
+		{"other boot", Options{}, Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0x1234000}, ErrForeign},
+		{"other machine's file", Options{Foreign: true}, Mapping{Kind: User, File: "/proc/self/exe"}, ErrForeign},
 		{"other vdso", Options{Foreign: true}, Mapping{Kind: VDSO}, ErrForeign},
 		{"other map", Options{Foreign: true}, Mapping{Kind: Anon, PID: 1}, ErrForeign},
 		{"heap", Options{}, Mapping{Kind: Other}, ErrNoSymbols},
@@ -330,12 +359,12 @@ func TestKernelUnavailable(t *testing.T) {
 }
 
 func TestKernelBuildID(t *testing.T) {
-	if _, err := os.ReadFile(ownNotes); err != nil {
+	if _, err := os.ReadFile(sysfs + "/" + procfs.KernelNotes); err != nil {
 		t.Skipf("needs the kernel's notes: %v", err)
 	}
-	id := notesBuildID(ownNotes)
+	id := ownBuildID(procfs.KernelNotes)
 	if id == "" {
-		t.Fatalf("no build id in %s", ownNotes)
+		t.Fatalf("no build id in %s", procfs.KernelNotes)
 	}
 	s := New(Options{})
 	defer s.Close()
@@ -369,7 +398,7 @@ func TestVDSO(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
 	for _, buildID := range []string{"", id} {
-		got, err := names(t, s, Mapping{Kind: VDSO, Path: "[vdso]", BuildID: buildID}, off, 0)
+		got, err := names(t, s, Mapping{Kind: VDSO, File: "[vdso]", BuildID: buildID}, off, 0)
 		if !strings.HasSuffix(got[0], "clock_gettime") || err != nil {
 			t.Errorf("build id %q: %q (%v)", buildID, got, err)
 		}
@@ -388,7 +417,7 @@ func TestResolveConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
-			m := Mapping{Kind: User, Path: path}
+			m := Mapping{Kind: User, File: path}
 			if i%2 == 0 {
 				m.BuildID = id
 			}
@@ -414,57 +443,5 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 	s := New(Options{Kallsyms: strings.NewReader(kernelText)})
 	if _, err := s.Resolve(ctx, Mapping{Kind: Kernel}, []uint64{1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestInlineFramesOfGo(t *testing.T) {
-	livetest.RequirePrograms(t, "go")
-	path := filepath.Join(t.TempDir(), "prog")
-	run(t, "go", "build", "-o", path, "elfsym/testdata/goprog/main.go")
-	file, err := elfsym.Open(path, elfsym.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for _, inline := range []bool{false, true} {
-		s := New(Options{Inline: inline})
-		var addrs []uint64
-		for off := range uint64(1 << 20) {
-			if vaddr, ok := file.Vaddr(off); ok {
-				if sym, _ := file.Lookup(vaddr); sym.Name == "main.main" {
-					addrs = append(addrs, off)
-				}
-			}
-		}
-		frames, err := s.Resolve(context.Background(), Mapping{Kind: User, Path: path}, addrs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		deepest := 0
-		for i, list := range frames {
-			outer := list[len(list)-1]
-			if outer.Name != "main.main" || outer.SystemName != "main.main" || outer.StartLine != 35 || filepath.Base(outer.File) != "main.go" && outer.File != "" {
-				t.Fatalf("offset %#x: outermost %+v", addrs[i], outer)
-			}
-			deepest = max(deepest, len(list))
-		}
-		if want := inline; (deepest > 1) != want {
-			t.Errorf("inline %v: up to %d frames", inline, deepest)
-		}
-		s.Close()
-
-		s = New(Options{Inline: inline, NamesOnly: true})
-		names, err := s.Resolve(context.Background(), Mapping{Kind: User, Path: path}, addrs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if inline { // which asks for all there is
-			if diff := cmp.Diff(frames, names); diff != "" {
-				t.Errorf("names only, and inline:\n%s", diff)
-			}
-		} else if want := (Frame{Name: "main.main", SystemName: "main.main"}); len(names[0]) != 1 || names[0][0] != want {
-			t.Errorf("names only: %+v, want %+v", names[0], want)
-		}
-		s.Close()
 	}
 }

@@ -36,7 +36,7 @@ func TestSignalFrame(t *testing.T) {
 	}
 	s := New(Options{})
 	defer s.Close()
-	frames, err := s.Resolve(context.Background(), Mapping{Kind: User, Path: exe}, []uint64{off - 1, off - 2})
+	frames, err := s.Resolve(context.Background(), Mapping{Kind: User, File: exe}, []uint64{off - 1, off - 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestUnnamedStub(t *testing.T) {
 	}
 	s := New(Options{})
 	defer s.Close()
-	frames, err := s.Resolve(context.Background(), Mapping{Kind: User, Path: libc}, []uint64{off})
+	frames, err := s.Resolve(context.Background(), Mapping{Kind: User, File: libc}, []uint64{off})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,20 @@
 package symbolize
 
 import (
+	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"kprof/symbolize/elfsym"
-	"kprof/symbolize/internal/regular"
+	"kprof/symbolize/process"
+	"kprof/symbolize/regular"
 	"kprof/symbolize/unwind"
 )
 
@@ -24,29 +26,20 @@ type fileKey struct {
 	path       string // a debug file is looked for beside it
 }
 
-// place is somewhere a recorded file may be.
-type place struct {
-	root, path string
-}
-
-func (p place) String() string {
-	if p.root == "" {
-		return p.path
-	}
-	return filepath.Join(p.root, p.path)
-}
-
-// userTable finds the file of m: kept since it was mapped, through a process that
-// has it mapped, at its recorded path, in perf's cache of build ids.
-func (s *Symbolizer) userTable(m Mapping) (Table, error) {
+// userTable names addrs, offsets in the file of m.
+func (s *Symbolizer) userTable(ctx context.Context, m Mapping, addrs []uint64) (Table, error) {
 	t, err := s.userFile(m)
 	if t == nil {
 		return nil, err
 	}
+	if t.jit != nil {
+		return t.jit.byOffset(ctx, addrs, &s.supplied)
+	}
 	return t, err
 }
 
-// userFile is userTable, a nil pointer for none.
+// userFile finds the file of m: kept since it was mapped, through a process that
+// has it mapped, at its recorded path, in perf's cache of build ids.
 func (s *Symbolizer) userFile(m Mapping) (*fileTable, error) {
 	if id := trimBuildID(m.BuildID); id != "" {
 		s.mu.Lock()
@@ -61,11 +54,11 @@ func (s *Symbolizer) userFile(m Mapping) (*fileTable, error) {
 		return nil, fmt.Errorf("%w, and without a build id", ErrForeign)
 	}
 	places := s.places(m)
-	if s.opts.Keeper != nil {
-		kept, err := s.opts.Keeper.place(&m)
+	if s.opts.Retained != nil {
+		path, err := s.opts.Retained.Retained(m.PID, m.Start, m.Path())
 		switch {
-		case kept.path != "":
-			places = slices.Insert(places, 0, kept)
+		case path != "":
+			places = slices.Insert(places, 0, place{path: path, link: true})
 		case err != nil && m.BuildID == "":
 			return nil, err // what is elsewhere may be another file
 		}
@@ -76,14 +69,40 @@ func (s *Symbolizer) userFile(m Mapping) (*fileTable, error) {
 			return t, t.why
 		}
 		why = moreTelling(why, err)
+		var id *BuildIDError
+		if p.link && !errors.As(err, &id) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			break // it is the file that was mapped: what is elsewhere is another one
+		}
 	}
 	if why == nil {
-		why = fmt.Errorf("find %q: %w", m.Path, fs.ErrNotExist)
+		why = fmt.Errorf("find %q: %w", m.Path(), fs.ErrNotExist)
 	}
 	if t := s.servedTable(m); t != nil {
 		return t, t.why
 	}
-	return nil, why
+	return nil, s.elsewhere(why)
+}
+
+// foreign adds to why something is not this machine's that it is another's.
+func (s *Symbolizer) foreign(why error) error {
+	if !s.opts.Foreign {
+		return why
+	}
+	return fmt.Errorf("%w: %w", ErrForeign, why)
+}
+
+// elsewhere adds to why a file was not found, or another one, that it is on another
+// machine, or was to be in Options.Root.
+func (s *Symbolizer) elsewhere(why error) error {
+	var other *BuildIDError
+	missing := errors.Is(why, fs.ErrNotExist)
+	switch {
+	case s.opts.Root == "" && (missing || errors.As(why, &other)):
+		return s.foreign(why)
+	case s.opts.Root != "" && missing:
+		return fmt.Errorf("%w: %w", ErrNotInRoot, why)
+	}
+	return why
 }
 
 // servedTable returns the file of m as a debuginfod server has it, nil if none
@@ -94,7 +113,7 @@ func (s *Symbolizer) servedTable(m Mapping) *fileTable {
 		return nil
 	}
 	f.Close() // it is opened again as any other
-	t, err := s.file(place{"", path}, m)
+	t, err := s.file(place{path: path}, m)
 	if err != nil {
 		return nil
 	}
@@ -109,51 +128,53 @@ func (s *Symbolizer) fetchDebug(buildID []byte) (*os.File, string, error) {
 // places lists where the file of m may be, the surest first.
 func (s *Symbolizer) places(m Mapping) []place {
 	var places []place
-	if strings.HasPrefix(m.Path, "/") {
+	if strings.HasPrefix(m.Path(), "/") {
 		if s.opts.Root == "" && !s.opts.Foreign && m.PID > 0 {
 			// The process may live in another mount namespace, or the file may
 			// have been replaced or removed since it was mapped.
-			if p, ok := mapFile(m); ok {
-				places = append(places, p)
+			if path, ok := process.MapFile(m.PID, m.Start, m.Limit, m.Path()); ok {
+				places = append(places, place{path: path, link: true})
 			}
-			places = append(places, place{fmt.Sprintf("/proc/%d/root", m.PID), m.Path})
+			places = append(places, place{root: fmt.Sprintf("/proc/%d/root", m.PID), path: m.Path(), exact: true})
 		}
-		if !m.Deleted || m.BuildID != "" {
-			places = append(places, place{s.opts.Root, m.Path})
+		if !m.Deleted() || m.BuildID != "" {
+			places = append(places, place{root: s.opts.Root, path: m.Path(), exact: s.opts.Root == "" && !s.opts.Foreign && m.BuildID == ""})
 		}
 	}
 	if id := trimBuildID(m.BuildID); s.opts.BuildIDCache != "" && len(id) > 2 {
 		dir := filepath.Join(s.opts.BuildIDCache, ".build-id", id[:2], id[2:])
-		places = append(places, place{"", filepath.Join(dir, "elf")}, place{"", dir})
+		places = append(places, place{path: filepath.Join(dir, "elf")}, place{path: dir})
 	}
 	return places
 }
 
-// mapFile returns the link through which the kernel gives out a mapped file even
-// after it was removed, if m is still what is mapped there. It takes
-// CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
-func mapFile(m Mapping) (place, bool) {
-	if m.Start >= m.Limit {
-		return place{}, false
-	}
-	path := fmt.Sprintf("/proc/%d/map_files/%x-%x", m.PID, m.Start, m.Limit)
-	target, err := os.Readlink(path)
-	if err != nil || strings.TrimSuffix(target, " (deleted)") != m.Path {
-		return place{}, false
-	}
-	return place{"", path}, true
-}
-
 // file opens the file at p and reads its symbols, if it is the recorded one.
 func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
-	f, info, err := regular.Open(p.root, p.path)
+	// Of a program, the build id or the kernel's word says that it is the one that
+	// ran; what a process tells of its own code, it alone may have written.
+	mine := func(info fs.FileInfo) error { return s.ownerOf(m.PID).Check(info) }
+	var before func(fs.FileInfo) error
+	if process.IsDumpName(m.Path()) {
+		before = mine
+	}
+	f, info, err := p.open(m.Path(), before)
 	if err != nil {
 		return nil, err
 	}
+	if isDump := readsAsDump(f); isDump || process.IsDumpName(m.Path()) {
+		err := mine(info)
+		if isDump && !process.IsDumpName(m.Path()) {
+			err = fmt.Errorf("%w: a jitdump is called jit-PID.dump", ErrUntrusted)
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
 	loaded := false
-	t, err := s.files.get(keyOf(info, m.Path), func() (*fileTable, error) {
+	t, err := s.files.get(keyOf(info, m.Path()), func() (*fileTable, error) {
 		loaded = true
-		return s.load(f, m.Path)
+		return s.load(f, m.Path())
 	})
 	if !loaded {
 		f.Close() // known before
@@ -169,7 +190,7 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 	if t.file != nil {
 		found = hex.EncodeToString(t.file.BuildID())
 	}
-	if trimBuildID(found) != id {
+	if !sameBuildID(m.BuildID, found) {
 		return nil, &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
 	}
 	s.mu.Lock()
@@ -178,17 +199,24 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 	return t, nil
 }
 
+// readsAsDump reports whether f is a jitdump.
+func readsAsDump(f *os.File) bool {
+	var magic [4]byte
+	_, err := f.ReadAt(magic[:], 0)
+	return err == nil && isJITDump(magic[:])
+}
+
 // load reads the ELF file or jitdump f. A file that can be read but has no symbols
 // gives a table that says so.
 func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
-	var magic [4]byte
-	if _, err := f.ReadAt(magic[:], 0); err == nil && isJITDump(magic[:]) {
-		defer f.Close() // it is only read
-		dump, err := parseJITDump(f)
-		if dump == nil {
+	if readsAsDump(f) {
+		dump, err := openJITDump(f)
+		if err != nil {
+			f.Close()
 			return nil, err
 		}
-		return &fileTable{jit: dump, why: err}, nil
+		s.keep(f) // it is read anew at each need
+		return &fileTable{jit: dump}, nil
 	}
 	demangle := newDemangler(s.opts.Demangle)
 	file, err := elfsym.FromFile(f, path, elfsym.Options{
@@ -229,27 +257,37 @@ func (s *Symbolizer) callFrames(file *elfsym.File) *unwind.Table {
 // CallFrames returns the call frame information of the file of m, nil if the file is
 // not there. It takes Options.CallFrames.
 func (s *Symbolizer) CallFrames(m Mapping) *unwind.Table {
-	var t Table
+	if !s.enter() {
+		return nil
+	}
+	defer s.leave()
 	switch m.Kind {
 	case Anon:
 		return unwind.FramePointers // code made at run time
 	case User:
-		t, _ = s.userTable(m) // why it is not found is told with its names
+		if t, _ := s.userFile(m); t != nil { // why it is not found is told with its names
+			return t.frames
+		}
 	case VDSO:
-		t, _ = s.vdsoTable(m)
-	}
-	if f, ok := t.(*fileTable); ok {
-		return f.frames
+		t, _ := s.vdsoTable(m)
+		if f, ok := t.(*fileTable); ok {
+			return f.frames
+		}
 	}
 	return nil
 }
 
 func keyOf(info fs.FileInfo, path string) fileKey {
-	key := fileKey{size: info.Size(), modified: info.ModTime(), path: path}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		key.dev, key.inode = uint64(st.Dev), st.Ino
-	}
-	return key
+	id, _ := regular.Identify(info)
+	return fileKey{dev: id.Dev, inode: id.Inode, size: info.Size(), modified: info.ModTime(), path: path}
+}
+
+// sameBuildID reports whether the build id found is the recorded one, of which
+// perf.data has room for 20 bytes: a longer one (SHA-256 has 32) was cut.
+func sameBuildID(recorded, found string) bool {
+	const room = 2 * 20 // digits
+	r, f := trimBuildID(recorded), trimBuildID(found)
+	return r == f || len(recorded) == room && len(f) > room && f[:room] == strings.ToLower(recorded)
 }
 
 // trimBuildID takes off the zero bytes at the end of a build id, so that ids can

@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"kprof/perfevent/procfs"
 	"kprof/symbolize/elfsym"
-	"kprof/symbolize/internal/regular"
 	"kprof/symbolize/kallsyms"
+	"kprof/symbolize/regular"
 )
 
 // errUnplaced: a kernel's file has the addresses it was linked for.
@@ -59,13 +59,13 @@ func (s *Symbolizer) givenVmlinux(m Mapping) (Table, error) {
 	v, err := s.kernels.get("", s.openVmlinux)
 	if err != nil {
 		var image *BootImageError
-		if id := s.kernelBuildID(m); errors.As(err, &image) && id != "" && trimBuildID(id) != trimBuildID(image.BuildID) {
+		if id := s.kernelBuildID(m); errors.As(err, &image) && id != "" && !sameBuildID(id, image.BuildID) {
 			err = &BuildIDError{Path: image.Path, Recorded: id, Found: image.BuildID}
 		}
 		return nil, &VmlinuxError{s.opts.Vmlinux, err}
 	}
 	names, _ := s.kallsymsTable(m) // its errors matter only without a vmlinux
-	if id, found := s.kernelBuildID(m), hex.EncodeToString(v.file.BuildID()); id != "" && trimBuildID(id) != trimBuildID(found) {
+	if id, found := s.kernelBuildID(m), hex.EncodeToString(v.file.BuildID()); id != "" && !sameBuildID(id, found) {
 		wrong := &BuildIDError{Path: v.path, Recorded: id, Found: found}
 		if !s.opts.Force {
 			return nil, &VmlinuxError{s.opts.Vmlinux, wrong}
@@ -124,7 +124,7 @@ func (s *Symbolizer) override(wrong *BuildIDError) {
 // known.
 func (s *Symbolizer) kernelBuildID(m Mapping) string {
 	if m.BuildID == "" && !s.opts.Foreign {
-		return notesBuildID(ownNotes)
+		return ownBuildID(procfs.KernelNotes)
 	}
 	return m.BuildID
 }
@@ -132,7 +132,7 @@ func (s *Symbolizer) kernelBuildID(m Mapping) string {
 // shift returns what to add to an address of m to find it in v.
 func (s *Symbolizer) shift(v *vmlinux, m Mapping) (uint64, error) {
 	if m.Offset == 0 && !s.opts.Foreign && s.kernel.own && s.kernel.table != nil {
-		m.Path = "_stext"
+		m.Symbol = "_stext"
 		_, m.Offset = s.kernel.table.Text()
 	}
 	if m.Offset == 0 {
@@ -181,7 +181,7 @@ func (s *Symbolizer) findVmlinux(id string) (*vmlinux, error) {
 		why = moreTelling(why, err)
 	}
 	if f, path, err := s.servers.fetch(id, "debuginfo"); err == nil {
-		return s.tryVmlinux(f, place{"", path}, id)
+		return s.tryVmlinux(f, place{path: path}, id)
 	}
 	if why == nil || errors.Is(why, fs.ErrNotExist) {
 		why = notFound("vmlinux with build id " + id)
@@ -196,7 +196,7 @@ func (s *Symbolizer) tryVmlinux(f *os.File, p place, id string) (*vmlinux, error
 		f.Close()
 		return nil, fmt.Errorf("read %s: %w", p, err)
 	}
-	if found := hex.EncodeToString(head.BuildID()); trimBuildID(found) != id {
+	if found := hex.EncodeToString(head.BuildID()); !sameBuildID(id, found) {
 		f.Close()
 		return nil, &BuildIDError{Path: p.String(), Recorded: id, Found: found}
 	}
@@ -208,11 +208,11 @@ func (s *Symbolizer) tryVmlinux(f *os.File, p place, id string) (*vmlinux, error
 func (s *Symbolizer) vmlinuxPlaces(id string) []place {
 	var places []place
 	for _, dir := range s.debugDirs() {
-		places = append(places, place{s.opts.Root, filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
+		places = append(places, place{root: s.opts.Root, path: filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
 	}
 	if cache := s.opts.BuildIDCache; cache != "" {
 		dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
-		places = append(places, place{"", filepath.Join(dir, "vmlinux")}, place{"", filepath.Join(dir, "elf")})
+		places = append(places, place{path: filepath.Join(dir, "vmlinux")}, place{path: filepath.Join(dir, "elf")})
 	}
 	patterns := []string{
 		"/usr/lib/debug/lib/modules/%s/vmlinux",
@@ -224,17 +224,17 @@ func (s *Symbolizer) vmlinuxPlaces(id string) []place {
 	}
 	if rel := s.release(); rel != "" {
 		for _, pattern := range patterns {
-			places = append(places, place{s.opts.Root, fmt.Sprintf(pattern, rel)})
+			places = append(places, place{root: s.opts.Root, path: fmt.Sprintf(pattern, rel)})
 		}
 	}
-	places = append(places, place{s.opts.Root, "/boot/vmlinux"}, place{s.opts.Root, "/usr/lib/debug/boot/vmlinux"})
+	places = append(places, place{root: s.opts.Root, path: "/boot/vmlinux"}, place{root: s.opts.Root, path: "/usr/lib/debug/boot/vmlinux"})
 	for _, pattern := range patterns {
 		found, err := filepath.Glob(filepath.Join(s.opts.Root, fmt.Sprintf(pattern, "*")))
 		if err != nil {
 			continue // Root is no pattern
 		}
 		for _, path := range found {
-			places = append(places, place{s.opts.Root, "/" + strings.TrimPrefix(strings.TrimPrefix(path, filepath.Clean(s.opts.Root)), "/")})
+			places = append(places, place{root: s.opts.Root, path: "/" + strings.TrimPrefix(strings.TrimPrefix(path, filepath.Clean(s.opts.Root)), "/")})
 		}
 	}
 	return places
@@ -251,15 +251,8 @@ func (s *Symbolizer) debugDirs() []string {
 func (s *Symbolizer) release() string {
 	rel := s.opts.Release
 	if rel == "" && !s.opts.Foreign {
-		var uts syscall.Utsname
-		if syscall.Uname(&uts) == nil {
-			for _, c := range uts.Release {
-				if c == 0 {
-					break
-				}
-				rel += string(rune(c))
-			}
-		}
+		b, _ := os.ReadFile("/proc/sys/kernel/osrelease") // without it, it is not known
+		rel = strings.TrimSuffix(string(b), "\n")
 	}
 	if strings.Contains(rel, "/") || rel == "." || rel == ".." {
 		return ""

@@ -43,7 +43,7 @@ func debugKernel(t testing.TB, n int) (path string, m Mapping, addrs []uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m = Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_stext", BuildID: hex.EncodeToString(file.BuildID())}
+	m = Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: hex.EncodeToString(file.BuildID())}
 	for _, s := range syms {
 		switch {
 		case s.Name == "_stext":

@@ -85,7 +85,7 @@ func TestVmlinux(t *testing.T) {
 		path, id, addrs := miniature(t, test.flags...)
 		for _, shift := range []uint64{0, 0x1e00000, 1<<64 - 0x10000} {
 			for _, start := range []string{"_text", "_stext"} {
-				m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]" + start, BuildID: id, Offset: addrs[start] + shift}
+				m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: start, BuildID: id, Offset: addrs[start] + shift}
 				addr := addrs["vfs_read"] + shift + 6
 				for _, want := range []struct {
 					opts Options
@@ -114,7 +114,7 @@ func TestVmlinux(t *testing.T) {
 func TestVmlinuxOfAnotherBuild(t *testing.T) {
 	path, id, addrs := miniature(t)
 	other := "00112233445566778899aabbccddeeff00112233"
-	m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: other, Offset: addrs["_text"]}
+	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: other, Offset: addrs["_text"]}
 
 	s := New(Options{Vmlinux: path, Foreign: true})
 	_, err := chain(t, s, m, addrs["vfs_write"])
@@ -182,7 +182,7 @@ func TestBootImage(t *testing.T) {
 		{other, &BuildIDError{vmlinuz, other, id}},
 	} {
 		s := New(Options{Vmlinux: vmlinuz, Foreign: true, Force: true})
-		m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: tt.recorded, Offset: addrs["_text"]}
+		m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: tt.recorded, Offset: addrs["_text"]}
 		got, err := chain(t, s, m, addrs["vfs_read"])
 		var given *VmlinuxError
 		if got != "" || !errors.As(err, &given) || given.Error() != tt.want.Error() {
@@ -199,7 +199,7 @@ func TestWithoutLines(t *testing.T) {
 	stripped, debug := path+".stripped", path+".debug"
 	run(t, "objcopy", "--only-keep-debug", path, debug)
 	run(t, "strip", "--strip-debug", "-o", stripped, path)
-	kernel := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: id, Offset: addrs["_text"]}
+	kernel := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	names := func() Options {
 		return Options{Foreign: true, Kallsyms: strings.NewReader(fmt.Sprintf("%x T _text\n%x T vfs_read\n", addrs["_text"], addrs["vfs_read"]))}
 	}
@@ -232,7 +232,7 @@ func TestWithoutLines(t *testing.T) {
 func TestVmlinuxIsFound(t *testing.T) {
 	path, id, addrs := miniature(t)
 	decoy, _, _ := miniature(t, "-DDECOY", "-O1")
-	m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_text", BuildID: id, Offset: addrs["_text"]}
+	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	const rel = "6.1.0-99-test"
 	for _, where := range []string{
 		"/usr/lib/debug/lib/modules/" + rel + "/vmlinux",
@@ -282,7 +282,7 @@ func TestInlineFramesBesideKallsyms(t *testing.T) {
 		fmt.Fprintf(&text, "%x T %s\n", addrs[name]+booted, name)
 	}
 	fmt.Fprintf(&text, "%x t bpf_prog_x\t[bpf]\n", uint64(0xa0000000))
-	m := Mapping{Kind: Kernel, Path: "[kernel.kallsyms]_stext", BuildID: id, Offset: addrs["_stext"] + recorded}
+	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: id, Offset: addrs["_stext"] + recorded}
 	for _, given := range []string{"", path} {
 		s := New(Options{Root: root, Foreign: true, Inline: true, Vmlinux: given, Kallsyms: strings.NewReader(text.String())})
 		name := "vfs_read"
@@ -335,7 +335,7 @@ func TestModule(t *testing.T) {
 	addrs["ext4_error"] = (text.Size + unlikely.Addralign - 1) &^ (unlikely.Addralign - 1)
 
 	const base = 0xffffffffc0a00000
-	m := Mapping{Kind: Module, Path: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
+	m := Mapping{Kind: Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
 	inlined := map[string]string{
 		"ext4_map":   "ext4_journal module.c:6 from 4\next4_map module.c:12 from 10\n",
 		"ext4_error": "ext4_journal module.c:6 from 4\next4_error module.c:17 from 15\n",
@@ -360,7 +360,7 @@ func TestModule(t *testing.T) {
 		}{"modules" + suffix, file, tree + suffix, m, true})
 	}
 	recorded := m
-	recorded.Path = "/opt/ext4.ko"
+	recorded.File = "/opt/ext4.ko"
 	tests = append(tests, struct {
 		name, file, at string
 		m              Mapping

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Usage: fuzz.sh TIME [FLAG...]
 # Runs every fuzz target of the project for TIME, with further flags of go test.
-# An input that fails is kept below testdata/fuzz of its package.
+# An input that fails is kept: packed into testdata/fuzz/TARGET.txtar of its package,
+# from where fuzztest.Add takes it; with -json in the folder testdata/fuzz/TARGET, from
+# where go test takes it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 time=$1
@@ -44,4 +46,8 @@ while read -r word rest; do
 		;;
 	esac
 done < <(go test -list='^Fuzz' ./... </dev/null)
+case " $* " in
+*' -json '*) ;;
+*) go run ./testdata/fuzzpack $(find . -path '*/testdata/fuzz' -not -path './.build/*' -printf '%h/..\n') || failed=1 ;;
+esac
 exit $failed

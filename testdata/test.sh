@@ -1,55 +1,100 @@
 #!/usr/bin/env bash
+# Usage: test.sh [-v]
+#        test.sh [-v] -check
+#
 # Runs all checks. As root it installs what they need, with apt-get, and where
-# this machine's kernel lets perf record, a test that is skipped has failed.
-# The log of each step is kept in .build/test.
+# this machine's kernel lets perf record, a test that is skipped has failed. What
+# watches the machine runs one after the other; beside it, at a lower priority,
+# runs what only computes. A test that fails is run again, alone; those of
+# testdata/may-retry may need that, of others it is told, and three may at most; with
+# STEADY=true none.
+#
+# -check installs nothing, and runs what needs nothing but Go: build, vet, and the
+# tests that do not record, compile or open a browser. -v lists the tests that
+# were skipped. The log of each step is kept in .build/test.
+#
+# Each step has a time limit; one that is cut off has failed, by its name and those of
+# the tests that were running. All of it takes 75 minutes at most.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 logs=.build/test
 # Programs below testdata, which ./... passes over.
 tools=$(find ./testdata -name '*.go' -exec dirname {} + | sort -u)
+tools_tested='./testdata/tally ./testdata/module'
 rm -rf $logs
 mkdir -p $logs
-failed=()
+: >$logs/failed # names of steps
 # Tests know FlameGraph's script by either name.
 export STACKCOLLAPSE_PERF=${STACKCOLLAPSE_PERF:-${STACKCOLLAPSE:-}}
+check= verbose=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	-check) check=1 ;;
+	-v) verbose=(-v) ;;
+	*) echo "usage: test.sh [-v] [-check]" >&2 && exit 2 ;;
+	esac
+	shift
+done
 
-# step NAME COMMAND... runs a check that is no test: good when it succeeds.
+failed() { echo "$1" >>$logs/failed; }
+
+# All is over at this second.
+deadline=4500
+
+# limited SECONDS COMMAND... runs a command, or a function in a shell of its own, for as
+# long at most, and while there is time at all. What is cut off is asked to end by
+# $cut_by, for which a test prints what each of its goroutines does, and is killed soon.
+cut_by=TERM
+limited() {
+	local limit=$1 left=$((deadline - SECONDS)) status=0
+	shift
+	[ "$limit" -lt $left ] || limit=$left
+	[ "$limit" -gt 0 ] || { echo "not run: there is no time left"; return 124; }
+	[ "$(type -t "$1")" != function ] || set -- bash -c "$(declare -f); \"\$@\"" bash "$@"
+	timeout -s $cut_by -k 20 "$limit" "$@" || status=$?
+	# It is 137 where it had to be killed.
+	[ $status != 124 ] && [ $status != 137 ] || echo "cut off after $limit s"
+	return $status
+}
+
+# step NAME SECONDS COMMAND... runs a check that is no test: good when it succeeds in
+# time.
 step() {
 	local name=$1 start=$SECONDS
 	shift
-	if "$@" >"$logs/$name.log" 2>&1; then
+	if limited "$@" >"$logs/$name.log" 2>&1; then
 		printf 'ok   %-28s %4ds\n' "$name" $((SECONDS - start))
 	else
-		failed+=("$name")
-		printf 'FAIL %-28s %4ds\n' "$name" $((SECONDS - start))
-		sed 's/^/    /' "$logs/$name.log"
+		failed "$name"
+		printf 'FAIL %-28s %4ds  %s\n' "$name" $((SECONDS - start)) "$(tail -n 1 "$logs/$name.log")"
 	fi
 }
 
-# tests NAME COMMAND... runs tests that print JSON.
+# tests NAME SECONDS COMMAND... runs tests that print JSON, and fails if they do.
 tests() {
 	local name=$1 start=$SECONDS result=ok
 	shift
-	"$@" >"$logs/$name.json" 2>&1 || result=FAIL
+	limited "$@" >"$logs/$name.json" 2>&1 || result=FAIL
 	printf '%-4s %-28s %4ds  %s\n' $result "$name" $((SECONDS - start)) \
 		"$(.build/tally "$logs/$name.json" | tail -n 1)"
-	[ $result = ok ] || failed+=("$name")
+	[ $result = ok ]
 }
 
-# gotests NAME PACKAGES FLAG... runs tests, and those that fail a second time,
+# gotests NAME SECONDS PACKAGES FLAG... runs tests, and those that fail a second time,
 # each alone: tally says what to make of it.
 gotests() {
-	local name=$1 packages=$2 failures package test
-	shift 2
-	tests "$name" go test -json -count=1 "$@" $packages
-	[[ ${failed[*]: -1} == "$name" ]] || return 0
+	local name=$1 limit=$2 packages=$3 failures package test end
+	shift 3
+	# A package that takes as long says itself which of its tests is running.
+	cut_by=QUIT tests "$name" "$limit" go test -json -count=1 -timeout $((limit - 20))s "$@" $packages && return
 	failures=$(.build/tally -failed "$logs/$name.json")
-	[ -n "$failures" ] || return 0
-	unset 'failed[-1]'
+	[ -n "$failures" ] || { failed "$name" && return; }
+	[ -z "$check" ] || return
 	sed 's/^/     again: /' <<<"$failures"
+	end=$((SECONDS + 300))
 	while read -r package test; do
-		go test -json -count=1 "$@" -run "^$test\$" "$package"
+		cut_by=QUIT limited $((end - SECONDS)) go test -json -count=1 "$@" -run "^$test\$" "./$package"
 	done <<<"$failures" >"$logs/$name.again.json" 2>&1
 }
 
@@ -75,19 +120,26 @@ find_browser() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome
 }
 
+# Whether programs of 32 bits can be built, where they can run.
+makes_narrow() {
+	[ "$(uname -m)" != x86_64 ] || echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null
+}
+
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
-	for program in gcc g++ clang++ ld objcopy perl git dwz xz zstd; do
+	for program in gcc g++ clang++ ld objcopy perl git dwz xz zstd zsh fish; do
 		have $program || missing+=($program)
 	done
 	find_browser || missing+=(chromium)
+	makes_narrow || missing+=(gcc-multilib)
+	[ -e /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	if [ "$(id -u)" != 0 ] || ! have apt-get; then
 		echo "note: the tests that need ${missing[*]} will be skipped"
 		return
 	fi
-	local packages=(gcc g++ clang libc6-dev binutils perl git dwz xz-utils zstd ca-certificates)
+	local packages=(gcc g++ clang libc6-dev binutils perl git dwz xz-utils zstd ca-certificates zsh fish bash-completion)
 	apt-get update -q
 	if apt-cache show linux-perf >/dev/null 2>&1; then
 		packages+=(linux-perf)
@@ -96,6 +148,7 @@ install_needs() {
 	fi
 	# Ubuntu has it as a snap only.
 	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
+	makes_narrow || packages+=(gcc-multilib)
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 	find_perf
 }
@@ -117,9 +170,12 @@ can_record() {
 
 # Packages that start goroutines or lock.
 concurrent() {
-	grep -lE '^\s*go (func|[a-z])|\.Go\(|^\s*"sync(/atomic)?"$' --include='*.go' -r . |
-		grep -vE '_test\.go$|/testdata/' | xargs -n 1 dirname | sed 's/^\./kprof/' | sort -u
+	grep -lE '^\s*go (func|[a-z])|\.Go\(|^\s*"sync(/atomic)?"$' --include='*.go' --exclude-dir=.build -r . |
+		grep -vE '_test\.go$|/testdata/' | xargs -n 1 dirname | sort -u
 }
+
+# packages lists those of the module, by their folders.
+packages() { go list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...; }
 
 # without NAME... leaves out lines that are one of the names.
 without() { grep -vxF "$(printf '%s\n' "$@")"; }
@@ -130,67 +186,149 @@ gofmt_clean() {
 	[ -z "$unformatted" ] || { echo "not formatted as gofmt does: $unformatted"; return 1; }
 }
 
-have go || { echo "there is no go command in PATH"; exit 1; }
-step install install_needs
-step install-viewers install_viewers
-# Kernels are downloaded while the rest is built.
-testdata/rig.sh -install >"$logs/install-guests.log" 2>&1 &
-find_perf
-if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
-	step mount-tracefs mount -t tracefs tracefs /sys/kernel/tracing
-fi
-strict=()
-least=$(awk '$1 == "anywhere" { print $2 }' testdata/min-tests)
-if [ "${CI:-}" = true ] || can_record >/dev/null 2>&1; then
-	export KPROF_LIVE=require
-	strict=(-may-skip testdata/may-skip)
-	least=$(awk '$1 == "live" { print $2 }' testdata/min-tests)
-	echo "live tests: required"
-else
-	echo "live tests: skipped where they cannot run (to record takes root and perf)"
-fi
+# reachable PACKAGES finds functions that nothing calls, neither a program nor a test,
+# unless they are the interface of a package for others, or of an example that is only
+# compiled.
+reachable() {
+	local unreachable
+	unreachable=$(go tool deadcode -test "$@") || return
+	unreachable=$(grep -v '/example_[a-z_]*test\.go:' <<<"$unreachable")
+	! grep -E '^(cmd|testdata)/|/internal/|/[a-z]+test/|: unreachable func: ([A-Za-z0-9_]+\.)?[a-z_]' <<<"$unreachable"
+}
 
-step build-amd64 env CGO_ENABLED=0 GOARCH=amd64 go build -o /dev/null ./cmd/kprof
-step build-arm64 env CGO_ENABLED=0 GOARCH=arm64 go vet ./...
-step build-arm64-binary env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
-step tally go build -o .build/tally ./testdata/tally
-step gofmt gofmt_clean
-step vet go vet ./... $tools
-step staticcheck go tool staticcheck ./... $tools
-# Tests that watch the whole machine: one package at a time. On Linux (6.18) a
+# live is what watches the whole machine: one package at a time. On Linux (6.18) a
 # recorder that asks for build ids, as perf record --buildid-mmap does, makes the
 # maps in the rings of older ones look as if they had some, at which perf 6.1
 # aborts (misc is not restored after an event, kernel/events/core.c,
 # perf_event_mmap_output).
-live="kprof/cmd/kprof kprof/perfevent kprof/perfevent/tracefs kprof/record"
-gotests live "$live" -p 1
-gotests unit "$(go list ./... | without $live) ./testdata/tally"
-if have gcc; then
-	gotests race-live "kprof/perfevent kprof/record" -race -short -p 1
-	# Without those that mostly wait for perf, or do one thing a thousand times.
-	gotests race "$(concurrent | without $live)" -race -short \
-		-skip='^(TestNamesOfPerfScript|TestScriptLive|TestTruncated|TestWriterPerf|TestWriterKilledPerf|TestHeaderOfPerf|TestFeaturesOfPerf|TestCapsuleRoundTrip)$'
-	# The command starts few goroutines of its own.
-	gotests race-cmd kprof/cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
-else
-	echo "skip race: there is no gcc"
-fi
-wait
-tests guests testdata/rig.sh -json
-guests=$(.build/tally -failed "$logs/guests.json" | sed -nE 's/^[^ ]*@([^ ]*) .*/\1/p' | sort -u)
-if [ -n "$guests" ]; then
-	echo "     again:" $guests
-	testdata/rig.sh -json $guests >"$logs/guests.again.json" 2>&1
-	unset 'failed[-1]'
-fi
-# The guests' kernels are real boot images.
-KPROF_BOOT_IMAGES="$PWD/.build/rig/cache/linux-image-*/vmlinuz" \
-	gotests images kprof/symbolize/elfsym -run='^TestRealBootImages$'
-tests fuzz testdata/fuzz.sh 1s -json
+live="./cmd/kprof ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/format/printfmt ./perfevent/tracefs ./record ./record/synth"
+# computing are the command's tests that record nothing.
+computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
+run_live() {
+	local guests
+	gotests live 1200 "$live" -p 1 -skip="$computing"
+	! have gcc || gotests race-live 600 "./perfevent ./perfevent/event ./record" -race -short -p 1
+	wait "$kernels"
+	tests guests 1500 testdata/rig.sh -json || {
+		guests=$(.build/tally -failed "$logs/guests.json" | sed -nE 's/^[^ ]*@([^ ]*) .*/\1/p' | sort -u)
+		if [ -n "$guests" ]; then
+			echo "     again:" $guests
+			limited 1200 testdata/rig.sh -json $guests >"$logs/guests.again.json" 2>&1
+		else
+			failed guests
+		fi
+	}
+	# The guests' kernels are real boot images.
+	KPROF_BOOT_IMAGES="$PWD/.build/rig/cache/linux-image-*/vmlinuz" \
+		gotests images 300 ./symbolize/elfsym -run='^TestRealBootImages$'
+}
 
-echo
-.build/tally ${strict[@]+"${strict[@]}"} -min "$least" $logs/*.json || failed+=(tests)
-if [ ${#failed[@]} -gt 0 ]; then
-	echo "failed: ${failed[*]}" >&2
-	exit 1
+# elsewhere lists the packages that are for any system. The others are Linux's.
+elsewhere() { packages | grep -vxE './(record(/.*)?|perfevent|perfevent/(event|count|tracefs))'; }
+
+# lengthy are tests that mostly wait for perf, or do one thing a thousand times: once is
+# enough.
+lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPerf|HeaderOfPerf|FeaturesOfPerf|KernelSymbolsRoundTrip|BadCompression|Sums|EventSums|ReadsLikeGoogle|Mutated|FromCompressedBombs|ProgramsAgainstAddr2line|Simulate.*)$'
+
+# run_elsewhere checks what must work where there is no Linux, or on 32 bits.
+run_elsewhere() {
+	step vet-darwin 600 env CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go vet $(elsewhere)
+	step vet-windows 600 env CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go vet $(elsewhere)
+	step build-darwin 300 env CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+	step build-windows 300 env CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/kprof
+	step vet-386 600 env CGO_ENABLED=0 GOARCH=386 go vet ./...
+	step build-arm 600 env CGO_ENABLED=0 GOARCH=arm go build ./...
+	# What is for other systems runs here too, by a tag.
+	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
+	# A kernel of 64 bits runs programs of 32.
+	if [ "$(uname -m)" = x86_64 ]; then
+		# Tests that need nothing but Go; the programs that they build are this machine's.
+		step unit-386 1500 env KPROF_LIVE=skip CGO_ENABLED=0 GOARCH=386 go test -count=1 -short -skip="$lengthy" -exec 'env -u GOARCH -u CGO_ENABLED' \
+			$(elsewhere | grep -vxE './(cmd/kprof|convert/browsertest)')
+	fi
+}
+
+# run_others is what only computes.
+run_others() {
+	step build-arm64 300 env CGO_ENABLED=0 GOARCH=arm64 go vet ./...
+	step build-arm64-binary 300 env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+	run_elsewhere
+	step vet 300 go vet ./... $tools
+	step vet-manpages 300 go vet -tags manpages ./cmd/kprof
+	step staticcheck 600 go tool staticcheck ./... $tools
+	step deadcode 600 reachable ./... $tools
+	gotests unit 1500 "$(packages | without $live) $tools_tested"
+	gotests unit-cmd 900 ./cmd/kprof -run="$computing"
+	if have gcc; then
+		gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy"
+		# The command starts few goroutines of its own.
+		gotests race-cmd 600 ./cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
+	else
+		echo "skip race: there is no gcc"
+	fi
+	if [ "$(id -u)" = 0 ] && have dpkg; then
+		step package 900 testdata/package.sh
+	fi
+	tests fuzz 900 testdata/fuzz.sh 1s -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
+}
+
+# finish prints the result: the logs of steps that failed, tally's failures and counts,
+# and the names of what failed last, so that the end of a log says all that matters.
+finish() {
+	local least=$1 name
+	shift
+	echo
+	while read -r name; do
+		[ ! -s "$logs/$name.log" ] || printf 'FAIL %s\n%s\n' "$name" "$(tail -n 40 "$logs/$name.log" | sed 's/^/    /')"
+	done <$logs/failed
+	.build/tally "$@" ${verbose[@]+"${verbose[@]}"} -min "$(awk -v kind="$least" '$1 == kind { print $2 }' testdata/min-tests)" $logs/*.json || failed tests
+	if [ -s $logs/failed ]; then
+		echo "FAILED after $((SECONDS - begun)) s: $(paste -s -d ' ' $logs/failed)"
+		exit 1
+	fi
+	echo "ok after $((SECONDS - begun)) s${installing:+, and $installing s of installing}"
+	exit 0
+}
+
+have go || { echo "there is no go command in PATH"; exit 1; }
+begun=$SECONDS installing=
+if [ -n "$check" ]; then
+	export KPROF_LIVE=skip
+	step tally 300 go build -o .build/tally ./testdata/tally
+	step build 300 env CGO_ENABLED=0 go build -o /dev/null ./cmd/kprof
+	step gofmt 60 gofmt_clean
+	step vet 300 go vet ./... $tools
+	gotests unit 1500 "./... $tools_tested" -short
+	finish check
 fi
+
+step install 900 install_needs
+step install-viewers 300 install_viewers
+# Kernels are downloaded while the rest is built.
+limited 900 testdata/rig.sh -install >"$logs/install-guests.log" 2>&1 &
+kernels=$!
+installing=$((SECONDS - begun)) begun=$SECONDS
+find_perf
+if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
+	step mount-tracefs 60 mount -t tracefs tracefs /sys/kernel/tracing
+fi
+strict=()
+least=anywhere
+if [ "${CI:-}" = true ] || can_record >/dev/null 2>&1; then
+	export KPROF_LIVE=require
+	strict=(-may-skip testdata/may-skip)
+	least=live
+	echo "live tests: required"
+else
+	echo "live tests: skipped where they cannot run (to record takes root and perf)"
+fi
+[ "${STEADY:-}" != true ] || strict+=(-steady)
+
+step build-amd64 300 env CGO_ENABLED=0 GOARCH=amd64 go build -o /dev/null ./cmd/kprof
+step tally 300 go build -o .build/tally ./testdata/tally
+step gofmt 60 gofmt_clean
+(renice -n 10 $BASHPID >/dev/null 2>&1; run_others) &
+others=$!
+run_live
+wait "$others"
+finish $least ${strict[@]+"${strict[@]}"} -may-retry testdata/may-retry

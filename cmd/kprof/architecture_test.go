@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -12,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,43 +26,103 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                     {"convert/stacks", "perfevent/abi", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert":                     {"convert/folded", "convert/naming", "convert/pprof", "convert/replay", "convert/sniff", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert/browsertest":         {"perfevent/livetest"},
+	"convert/calltree":            {"convert/stacks"},
+	"convert/compare":             {"convert", "convert/diff", "convert/diffreport", "convert/stacks", "perfevent/perfdata", "symbolize/elfsym", "symbolize/kallsyms"},
 	"convert/diff":                {"convert/stacks"},
+	"convert/diffreport":          {"convert/diff", "convert/printable"},
+	"convert/flamegraph":          {"convert/calltree", "convert/printable", "convert/stacks"},
+	"convert/folded":              {"convert/stacks"},
+	"convert/naming":              {"convert/stacks", "perfevent/perfdata", "symbolize"},
+	"convert/outfile":             {},
+	"convert/page":                {"convert/calltree", "convert/stacks"},
+	"convert/live":                {"convert", "convert/replay", "perfevent/abi", "perfevent/perfdata", "record", "record/symbols", "record/synth", "symbolize"},
 	"convert/pprof":               {"convert/stacks"},
-	"convert/render":              {"convert/diff", "convert/stacks"},
-	"convert/render/browsertest":  {"perfevent/livetest"},
-	"convert/stacks":              {},
-	"perfevent":                   {"perfevent/abi", "perfevent/tracefs"},
+	"convert/pprofui":             {"convert/pprof", "convert/stacks"},
+	"convert/intern":              {},
+	"convert/locate":              {"convert/intern", "convert/samples", "convert/stacks", "convert/timeline", "perfevent/abi", "perfevent/perfdata", "symbolize/unwind"},
+	"convert/printable":           {},
+	"convert/replay":              {"convert/locate", "convert/samples", "convert/stacks", "convert/timeline", "perfevent/abi", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert/samples":             {"convert/timeline", "perfevent/abi", "perfevent/perfdata"},
+	"convert/sniff":               {"convert/stacktext"},
+	"convert/stacks":              {"convert/intern", "symbolize/mapping"},
+	"convert/stacks/stackstest":   {"convert/stacks", "perfevent/livetest"},
+	"convert/stacktext":           {"convert/intern", "convert/stacks"},
+	"convert/table":               {"convert/calltree", "convert/printable", "convert/stacks"},
+	"convert/viewer":              {"convert/calltree", "convert/stacks"},
+	"perfevent":                   {"perfevent/abi", "perfevent/internal/errkind"},
+	"convert/timeline":            {"convert/intern", "convert/stacks", "perfevent/abi"},
 	"perfevent/abi":               {},
+	"perfevent/count":             {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs"},
+	"perfevent/count/report":      {"perfevent/abi"},
+	"perfevent/fuzztest":          {},
+	"perfevent/event":             {"perfevent", "perfevent/abi", "perfevent/internal/errkind", "perfevent/procfs", "perfevent/spelling", "perfevent/tracefs"},
+	"perfevent/format":            {"perfevent/abi"},
+	"perfevent/format/expr":       {"perfevent/format", "perfevent/spelling"},
+	"perfevent/format/printfmt":   {"perfevent/abi", "perfevent/format"},
 	"perfevent/livetest":          {"perfevent/tracefs"},
+	"perfevent/memtest":           {},
 	"perfevent/perfdata":          {"perfevent/abi"},
 	"perfevent/perfdata/perftext": {"perfevent/abi", "perfevent/perfdata"},
-	"perfevent/tracefs":           {},
-	"record":                      {"perfevent", "perfevent/abi", "perfevent/tracefs"},
-	"symbolize":                   {"symbolize/elfsym", "symbolize/kallsyms", "symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},
-	"symbolize/elfsym":            {"symbolize/internal/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},
-	"symbolize/internal/regular":  {},
+	"perfevent/internal/errkind":  {},
+	"perfevent/procfs":            {},
+	"perfevent/procfs/procfstest": {},
+	"perfevent/spelling":          {},
+	"perfevent/tracefs":           {"perfevent/internal/errkind", "perfevent/spelling"},
+	"record":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
+	"record/symbols":              {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/process", "symbolize/regular"},
+	"record/synth":                {"perfevent", "perfevent/abi", "perfevent/procfs", "symbolize/regular"},
+	"symbolize":                   {"perfevent/procfs", "symbolize/elfsym", "symbolize/kallsyms", "symbolize/mapping", "symbolize/process", "symbolize/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},
+	"symbolize/elfsym":            {"perfevent/procfs", "symbolize/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},
+	"symbolize/process":           {"symbolize/regular"},
+	"symbolize/regular":           {},
 	"symbolize/internal/span":     {},
 	"symbolize/internal/srcline":  {"symbolize/internal/span"},
-	"symbolize/kallsyms":          {"symbolize/internal/span"},
+	"symbolize/kallsyms":          {"perfevent/procfs", "symbolize/internal/span"},
+	"symbolize/mapping":           {},
 	"symbolize/unwind":            {},
 }
 
 // testOnly packages are for tests: nothing else imports them, and the rules on
 // what a library may do are not for them.
-var testOnly = []string{"perfevent/livetest", "perfevent/perfdata/perftext", "convert/render/browsertest"}
+var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "convert/browsertest", "convert/stacks/stackstest"}
 
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.
-var withoutKernel = []string{"perfevent/abi", "perfevent/perfdata", "convert/stacks"}
+var withoutKernel = []string{
+	"convert/calltree",
+	"convert/diff",
+	"convert/diffreport",
+	"convert/flamegraph",
+	"convert/folded",
+	"convert/intern",
+	"convert/page",
+	"convert/printable",
+	"convert/samples",
+	"convert/sniff",
+	"convert/stacks",
+	"convert/stacktext",
+	"convert/table",
+	"convert/timeline",
+	"convert/viewer",
+	"perfevent/abi",
+	"perfevent/format",
+	"perfevent/format/expr",
+	"perfevent/format/printfmt",
+	"perfevent/count/report",
+	"perfevent/perfdata",
+	"perfevent/procfs",
+	"symbolize/mapping",
+}
 
 // uses lists what only some packages or files may do, and which.
 var uses = map[string][]string{
 	"import unsafe":  {"perfevent"},
-	"import os/exec": {"record/launch_linux.go"},
+	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "convert/pprofui/server.go"}, // looks for dot
 	// The shim is a process of its own: it takes over the standard files and
-	// the environment, and ends by itself.
-	"os.Exit":       {"record/launch_linux.go"},
+	// the environment, and ends by itself. So does the witness.
+	"os.Exit":       {"record/launch_linux.go", "record/witness_linux.go"},
 	"os.Environ":    {"record/launch_linux.go"},
 	"os.Stdin":      {"record/launch_linux.go"},
 	"os.Stdout":     {"record/launch_linux.go"},
@@ -67,11 +130,20 @@ var uses = map[string][]string{
 	"os.Getenv":     {},
 	"os.LookupEnv":  {},
 	"os.ExpandEnv":  {},
-	"import log":    {},
+	"import log":    {"convert/pprofui/server.go"}, // for http.Server
 	"fmt.Print":     {},
 	"fmt.Printf":    {},
 	"fmt.Println":   {},
 	"builtin print": {},
+}
+
+// namesFlag is what text has that tells which flag to give.
+var namesFlag = regexp.MustCompile(`(^|[ (])--[a-z]|\(-[a-zA-Z]`)
+
+// flagTexts are parts of the texts of libraries that may name flags: those of other
+// programs.
+var flagTexts = []string{
+	"docker run --cap-add",
 }
 
 // topLevel is all that may lie at the top of the repository.
@@ -82,14 +154,46 @@ type goPackage struct {
 	ImportPath, Doc string
 	Imports, Deps   []string
 	GoFiles         []string
+	Module          struct{ Path string }
 }
 
-func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, "kprof/") }
+func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, p.Module.Path+"/") }
+
+// TestArchitectureDocument: ARCHITECTURE.md names every package, and no file that is
+// not there.
+func TestArchitectureDocument(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	for _, p := range listPackages(t) {
+		if name := p.name(); !strings.Contains(name, "internal/") && !strings.Contains(text, "`"+name+"`") && !strings.Contains(text, "`"+name[strings.Index(name, "/")+1:]+"`") {
+			t.Errorf("ARCHITECTURE.md does not name %s", name)
+		}
+	}
+	var files []string
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".build" {
+			return filepath.SkipDir
+		}
+		files = append(files, filepath.ToSlash(path))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`([\\w/]+\\.(?:go|sh))`").FindAllStringSubmatch(text, -1) {
+		if !slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, "/"+m[1]) }) {
+			t.Errorf("ARCHITECTURE.md names %s, which is not there", m[1])
+		}
+	}
+}
 
 // listPackages returns the packages of the module, as built for Linux.
 func listPackages(t *testing.T) []goPackage {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,Deps,GoFiles", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,Deps,GoFiles,Module", "./...")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
 	out, err := cmd.Output()
@@ -126,7 +230,7 @@ func TestArchitecture(t *testing.T) {
 			t.Errorf("%s: a new package: say in this test what it may import", p.name())
 		}
 		for _, imp := range p.Imports {
-			if name, ours := strings.CutPrefix(imp, "kprof/"); ours && !slices.Contains(allowed, name) {
+			if name, ours := strings.CutPrefix(imp, p.Module.Path+"/"); ours && !slices.Contains(allowed, name) {
 				t.Errorf("%s must not import %s", p.name(), name)
 			}
 		}
@@ -134,17 +238,22 @@ func TestArchitecture(t *testing.T) {
 			continue
 		}
 		for _, dep := range p.Deps {
-			if name, ours := strings.CutPrefix(dep, "kprof/"); ours && slices.Contains(testOnly, name) {
+			if name, ours := strings.CutPrefix(dep, p.Module.Path+"/"); ours && slices.Contains(testOnly, name) {
 				t.Errorf("%s imports %s, which is for tests", p.name(), name)
 			}
 			if dep == "golang.org/x/sys/unix" && slices.Contains(withoutKernel, p.name()) {
 				t.Errorf("%s must not need %s", p.name(), dep)
 			}
-			if strings.HasPrefix(dep, "github.com/google/pprof/driver") {
+			if strings.HasPrefix(dep, "github.com/google/pprof/driver") && p.name() != "convert/pprofui" {
 				t.Errorf("%s must not need pprof's user interface", p.name())
 			}
 		}
 		for _, file := range p.GoFiles {
+			for _, text := range textsWithFlags(t, filepath.Join(root, p.name(), file)) {
+				if !slices.ContainsFunc(flagTexts, func(may string) bool { return strings.Contains(text, may) }) {
+					t.Errorf("%s/%s: %s names a flag, which only the command has: return a typed reason, that it puts into words", p.name(), file, text)
+				}
+			}
 			for _, use := range usesOf(t, filepath.Join(root, p.name(), file)) {
 				if may := uses[use]; !slices.Contains(may, p.name()) && !slices.Contains(may, p.name()+"/"+file) {
 					t.Errorf("%s/%s: %s is not for this package", p.name(), file, use)
@@ -152,6 +261,22 @@ func TestArchitecture(t *testing.T) {
 			}
 		}
 	}
+}
+
+// textsWithFlags returns the string literals of a file that name flags.
+func textsWithFlags(t *testing.T, name string) (texts []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING && namesFlag.MatchString(strings.Trim(l.Value, "`\"")) {
+			texts = append(texts, l.Value)
+		}
+		return true
+	})
+	return texts
 }
 
 // usesOf returns which of the uses a file has.

@@ -1,12 +1,14 @@
+//go:build linux
+
 package main
 
 import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/livetest"
 )
@@ -47,7 +50,8 @@ func during(t *testing.T, args []string, f func()) {
 	}
 }
 
-// spinBPF loads a BPF program, has the kernel run it for a while, and unloads it.
+// spinBPF loads a BPF program, has the kernel run it for 300 ms of CPU time, in
+// which 300 samples are to be expected, and unloads it.
 func spinBPF(t *testing.T, name string) {
 	t.Helper()
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -63,11 +67,23 @@ func spinBPF(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	defer prog.Close()
-	for begun := time.Now(); time.Since(begun) < 300*time.Millisecond; {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for begun := threadTime(t); threadTime(t)-begun < 300*time.Millisecond; {
 		if _, err := prog.Run(&ebpf.RunOptions{Data: make([]byte, 64), Repeat: 200}); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// threadTime is the CPU time of the calling thread.
+func threadTime(t *testing.T) time.Duration {
+	t.Helper()
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
 }
 
 // TestLiveBPF names programs that were loaded, sampled and unloaded while it
@@ -91,7 +107,7 @@ func TestLiveBPF(t *testing.T) {
 		})
 	})
 	// perf, which reads a sample id from the end of a record, has them all too.
-	if script, err := exec.Command("perf", "script", "-G", "-F", "ip,sym", "-i", data).Output(); err == nil {
+	if script, err := livetest.PerfCommand(t, "script", "-G", "-F", "ip,sym", "-i", data).Output(); err == nil {
 		for _, name := range names {
 			if !bytes.Contains(script, []byte("_"+name+"\n")) {
 				t.Errorf("perf script names no %s", name)

@@ -2,12 +2,15 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/replay"
+	"kprof/perfevent/spelling"
 )
 
 func newConvert() *cobra.Command {
@@ -19,7 +22,8 @@ func newConvert() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert [INPUT] {-o FILE | -f FORMAT}",
 		Short: "Convert a recording to a flame graph, pprof, folded stacks and others",
-		Long: `Convert reads a recording of kprof record or perf record, or a pprof profile,
+		Long: `Convert reads a recording of kprof record or perf record, a pprof profile, folded
+stacks, or what perf script, bpftrace or DTrace print of stacks, compressed or not,
 and writes it in another format. INPUT is perf.data by default; - is standard
 input. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded
 for folded stacks, .svg for a flame graph, .html for a page to look at in any
@@ -27,7 +31,8 @@ browser; .speedscope.json, .firefox.json and .trace.json for speedscope, the
 Firefox Profiler, and Perfetto or chrome://tracing, with .gz behind it to compress.
 With -f and no -o it goes to standard output.`,
 		Example: `  kprof convert perf.data -o cpu.pb.gz
-  perf record -g -o - -- ls / | kprof convert - -f folded | head`,
+  perf record -g -o - -- ls / | kprof convert - -f folded | head
+  perf script -i perf.data | kprof convert - -o cpu.svg`,
 		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info.asked() {
@@ -76,8 +81,15 @@ func inputArg(args []string) string {
 
 // maxArgs is cobra.MaximumNArgs as a usage error.
 func maxArgs(n int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
+			var subs []string
+			for _, sub := range c.Commands() {
+				subs = append(subs, sub.Name())
+			}
+			if near := spelling.Closest(args[0], subs); len(near) > 0 {
+				return usagef("%s has no command %q%s", c.CommandPath(), args[0], spelling.Question(near))
+			}
 			return usagef("one argument too many: %q", args[n])
 		}
 		return nil
@@ -86,36 +98,45 @@ func maxArgs(n int) cobra.PositionalArgs {
 
 func (s *symbolOptions) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.kallsyms, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
-	f.StringVar(&s.vmlinux, "vmlinux", "", "`file` of the recorded kernel, with its symbols; without it one is looked for by build id")
-	f.BoolVar(&s.force, "force", false, "use --vmlinux although its build id is not the recorded one")
-	f.StringVar(&s.symfs, "symfs", "", "`directory` that holds the recorded machine's files")
-	f.BoolVar(&s.inline, "inline", false, "show inlined functions, where debug information tells them")
-	f.BoolVar(&s.lines, "lines", false, "add source files and lines, where debug information tells them")
+	f.StringVar(&s.KallsymsPath, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
+	f.StringVar(&s.Vmlinux, "vmlinux", "", "`file` of the recorded kernel, with its symbols; without it one is looked for by build id")
+	f.BoolVar(&s.Force, "force", false, "use --vmlinux although its build id is not the recorded one")
+	f.StringVar(&s.Root, "symfs", "", "`directory` that holds the recorded machine's files")
+	f.BoolVar(&s.Inline, "inline", false, "show inlined functions, where debug information tells them")
+	f.BoolVar(&s.Lines, "lines", false, "add source files and lines, where debug information tells them")
 	f.StringVar(&s.debuginfod, "debuginfod", os.Getenv("DEBUGINFOD_URLS"), "`URLs` of debuginfod servers to ask for debug files (default $DEBUGINFOD_URLS)")
 }
 
 // selection is the flags that say which samples to take.
 type selection struct {
-	event, time     string
+	events          []string
+	time            string
 	pids, tids, cpu string
 	comms, labels   []string
 }
 
+// any reports whether anything is selected.
+func (s *selection) any() bool {
+	return len(s.events)+len(s.comms) > 0 || s.time+s.pids+s.tids+s.cpu != ""
+}
+
 func (s *selection) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.event, "event", "", "take only this `event`")
+	f.StringArrayVar(&s.events, "event", nil, "take only these `events`: a list, or given several times; names, short names or globs")
 	f.StringVar(&s.pids, "pid", "", "take only these processes, a comma-separated `list`")
 	f.StringVar(&s.tids, "tid", "", "take only these threads, a comma-separated `list`")
 	f.StringSliceVar(&s.comms, "comm", nil, "take only threads of these `names`")
 	f.StringVar(&s.cpu, "cpu", "", "take only these CPUs, a `list` like 0,4-7")
-	f.StringVar(&s.time, "time", "", "take only samples from `start,end`, in seconds of the recording's clock")
+	f.StringVar(&s.time, "time", "", "take only samples from `start,end`, in seconds of the recording's clock; +1.5,+3 counts from the first sample, 10%,20% in shares of the recording")
 	f.StringSliceVar(&s.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
 }
 
 // options checks the flags.
 func (s *selection) options() (o convert.Options, err error) {
-	o.Event, o.Comms = s.event, s.comms
+	o.Events, o.Comms = s.events, s.comms
+	if slices.ContainsFunc(s.events, func(e string) bool { return strings.Trim(e, ", ") == "" }) {
+		return o, usagef("--event wants the name of an event")
+	}
 	if o.PIDs, err = numbers("--pid", s.pids); err != nil {
 		return o, err
 	}
@@ -126,20 +147,16 @@ func (s *selection) options() (o convert.Options, err error) {
 		return o, err
 	}
 	if s.time != "" {
-		from, to, ok := strings.Cut(s.time, ",")
-		if o.From, err = seconds(from); err == nil {
-			o.To, err = seconds(to)
-		}
-		if err != nil || !ok || o.To != 0 && o.To < o.From {
-			return o, usagef("--time %q: wants start,end in seconds, either of which may be left out", s.time)
+		if o.Time, err = convert.ParseTimeRange(s.time); err != nil {
+			return o, usagef("--time %q: %w", s.time, err)
 		}
 	}
 	for _, l := range s.labels {
 		switch l {
 		case "tid":
-			o.Labels |= convert.LabelTID
+			o.Labels |= replay.LabelTID
 		case "cpu":
-			o.Labels |= convert.LabelCPU
+			o.Labels |= replay.LabelCPU
 		case "comm", "pid":
 		default:
 			return o, usagef("--label %q: use tid or cpu", l)
@@ -169,21 +186,4 @@ func numbers(flag, list string) ([]int32, error) {
 		}
 	}
 	return ns, nil
-}
-
-// seconds parses a time in seconds into nanoseconds; "" is 0.
-func seconds(s string) (uint64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	whole, frac, _ := strings.Cut(s, ".")
-	sec, err := strconv.ParseUint(whole, 10, 33)
-	if err != nil {
-		return 0, err
-	}
-	if len(frac) > 9 {
-		frac = frac[:9]
-	}
-	ns, err := strconv.ParseUint(frac+strings.Repeat("0", 9-len(frac)), 10, 64)
-	return sec*1e9 + ns, err
 }

@@ -11,10 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert/compare"
 	"kprof/convert/diff"
+	"kprof/convert/diffreport"
+	"kprof/convert/flamegraph"
+	"kprof/convert/folded"
 	"kprof/convert/pprof"
-	"kprof/convert/render"
-	"kprof/symbolize/kallsyms"
+	"kprof/convert/printable"
 )
 
 // exitOver is the exit code when something costs more than --fail-over allows.
@@ -49,16 +52,12 @@ type diffFlags struct {
 	elf                      [2]string
 	ops                      [2]float64
 
-	kernels [2]struct { // see kernelFunctions
-		table *kallsyms.Table
-		read  bool
-	}
-
 	per, minEffect, failOver string
 	alpha                    float64
 	exact, explain           bool
 	aliases                  string
 	out, format              string
+	json                     bool
 	limit                    int
 	wide                     bool
 }
@@ -109,6 +108,7 @@ as pprof -diff_base), .txt.`,
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
 	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output")
+	fl.BoolVar(&f.json, "json", false, "as -f json")
 	fl.StringVarP(&f.format, "format", "f", "", "text, json, markdown, folded, svg or pprof, whatever the file is called")
 	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` changed functions, 0 for all")
 	fl.BoolVar(&f.wide, "wide", false, "do not cut lines to the width of the terminal")
@@ -159,23 +159,18 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	rootComms(profiles)
-	runs, err := f.choose(profiles, perEvent)
+	c, err := f.comparison(profiles, o, perEvent)
 	if err != nil {
 		return err
 	}
-	o.OnlyOn = f.onlyOn(&o.Names, profiles)
-	r, err := diff.Compare(runs[0], runs[1], o)
+	r, err := c.Compare()
 	if err != nil {
-		return err
+		return withFlags(err)
 	}
 	if f.explain {
 		return explainNames(os.Stdout, r)
 	}
-	if note := otherComms(runs); note != "" {
-		r.Notes = append(r.Notes, note)
-	}
-	if err := f.write(out, r, profiles); err != nil {
+	if err := f.write(out, r, c); err != nil {
 		return err
 	}
 	return f.judge(r, limit)
@@ -203,6 +198,12 @@ func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 
 // output applies the rules of -o and -f.
 func (f *diffFlags) output() (output, error) {
+	if f.json && f.format != "" && f.format != string(formatJSON) {
+		return output{}, usagef("--json and -f %s exclude each other", f.format)
+	}
+	if f.json {
+		f.format = string(formatJSON)
+	}
 	o := output{name: f.out, format: format(f.format)}
 	if o.name == "" {
 		o.name = "-"
@@ -231,7 +232,7 @@ func (f *diffFlags) output() (output, error) {
 // divide by, "" for none.
 func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	o = diff.Defaults
-	o.Force, o.Alpha, o.Names.Exact = f.sym.force, f.alpha, f.exact
+	o.Force, o.Alpha, o.Names.Exact = f.sym.Force, f.alpha, f.exact
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return o, "", usagef("--alpha %v: wants a probability between 0 and 1", f.alpha)
 	}
@@ -276,10 +277,10 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 }
 
 // write writes the comparison.
-func (f *diffFlags) write(out output, r *diff.Result, profiles [2][]*profile) error {
+func (f *diffFlags) write(out output, r *diff.Result, c *compare.Comparison) error {
 	return out.create(func(w io.Writer) error {
 		bw := bufio.NewWriterSize(w, 1<<20)
-		if err := f.render(bw, out, r, profiles); err != nil {
+		if err := f.render(bw, out, r, c); err != nil {
 			return err
 		}
 		return bw.Flush()
@@ -289,7 +290,7 @@ func (f *diffFlags) write(out output, r *diff.Result, profiles [2][]*profile) er
 // shownNoise is how many functions are shown that did not change.
 const shownNoise = 10
 
-func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, profiles [2][]*profile) error {
+func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.Comparison) error {
 	// Values are written as they are, unless it was said what they are per.
 	scale := 1.0
 	if f.per != "" {
@@ -298,26 +299,30 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, profiles [2]
 	switch out.format {
 	case formatFolded:
 		base, new := r.Sets()
-		return render.DiffFolded(w, base, new, scale)
+		return folded.WriteDiff(w, base, new, scale)
 	case formatPprof:
 		return pprof.Write(w, r.Profile(scale), pprof.WriteOptions{})
 	case formatSVG:
 		base, new := r.Sets()
-		o := render.DiffSVGOptions{BaseScale: r.Scale()}
+		o := flamegraph.DiffOptions{BaseScale: r.Scale()}
 		o.Title = fmt.Sprintf("%s → %s", strings.Join(r.Base.Runs, " "), strings.Join(r.New.Runs, " "))
 		o.Notes = r.Notes
-		return render.DiffSVG(w, base, new, o)
+		cut, err := flamegraph.WriteDiff(w, base, new, o)
+		if err == nil {
+			sayCut(out.name, cut, "")
+		}
+		return err
 	}
-	o := render.DiffOptions{Limit: f.limit, Noise: shownNoise}
+	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint}
 	var err error
-	if o.Code, err = f.code(r, profiles); err != nil {
+	if o.Code, err = c.Code(r, f.limit); err != nil {
 		return err
 	}
 	switch out.format {
 	case formatJSON:
-		return render.DiffJSON(w, r, o)
+		return diffreport.JSON(w, r, o)
 	case formatMarkdown:
-		return render.DiffMarkdown(w, r, o)
+		return diffreport.Markdown(w, r, o)
 	}
 	if out.name == "-" && isTerminal(os.Stdout) {
 		o.Color = os.Getenv("NO_COLOR") == ""
@@ -325,7 +330,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, profiles [2]
 			o.Width = terminalWidth(os.Stdout)
 		}
 	}
-	return render.DiffTable(w, r, o)
+	return diffreport.Text(w, r, o)
 }
 
 // judge fails if something costs more than allowed.
@@ -367,7 +372,7 @@ func explainNames(w io.Writer, r *diff.Result) error {
 	if r != nil {
 		fmt.Fprintf(b, "\nNames that were changed, and which side has them: %d functions\n", len(r.Merged))
 		for _, m := range r.Merged {
-			fmt.Fprintf(b, "\n%s\n", m.Name)
+			fmt.Fprintf(b, "\n%s\n", printable.Text(m.Name))
 			for _, o := range m.Originals {
 				side := "both"
 				if !o.New {
@@ -379,7 +384,7 @@ func explainNames(w io.Writer, r *diff.Result) error {
 				for _, rule := range o.Rules {
 					rules += " " + rule.String()
 				}
-				fmt.Fprintf(b, "    %-4s  %s%s\n", side, o.Name, rules)
+				fmt.Fprintf(b, "    %-4s  %s%s\n", side, printable.Text(o.Name), rules)
 			}
 		}
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -26,29 +28,78 @@ func hotplug() (cpu int, file string) {
 	return 0, ""
 }
 
-// A CPU that goes and comes back is told of; what it gave until then is in the
-// recording, and the others go on.
-func TestLiveCPUOffline(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Perf)
+// setOnline returns what takes a CPU offline and back; it is back after the test.
+func setOnline(t *testing.T) (cpu int, set func(to string)) {
+	t.Helper()
 	cpu, online := hotplug()
 	if online == "" {
 		t.Skip("no CPU here can be taken offline")
 	}
-	set := func(to string) {
+	t.Cleanup(func() { os.WriteFile(online, []byte("1"), 0) })
+	return cpu, func(to string) {
+		t.Helper()
 		if err := os.WriteFile(online, []byte(to), 0); err != nil {
 			t.Skipf("this machine does not let go of a CPU: %v", err)
 		}
 	}
-	t.Cleanup(func() { os.WriteFile(online, []byte("1"), 0) })
+}
 
-	name := filepath.Join(t.TempDir(), "perf.data")
-	c := kprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-F", "1000", "-o", name)
-	var said bytes.Buffer
-	c.Stderr = &said
-	if err := c.Start(); err != nil {
+// onCPU returns a command that works on one CPU for a while, under a name.
+func onCPU(t *testing.T, cpu int, name string) []string {
+	t.Helper()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Process.Kill()
+	link := filepath.Join(t.TempDir(), name)
+	if err := os.Symlink(sh, link); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"taskset", "-c", strconv.Itoa(cpu), link, "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"}
+}
+
+// wantOnCPU wants perf and kprof to show samples of a command on a CPU, all of the
+// recording to be read, and nothing to be amiss.
+func wantOnCPU(t *testing.T, name, comm string, cpu int) {
+	t.Helper()
+	out, err := livetest.PerfCommand(t, "script", "-i", name, "-F", "comm,cpu,event").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	at := 0
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); f[0] == comm && strings.Contains(line, fmt.Sprintf("[%03d]", cpu)) && strings.Contains(line, "cpu-clock") {
+			at++
+		}
+	}
+	if at == 0 {
+		t.Errorf("perf shows no sample of %s on cpu %d", comm, cpu)
+	}
+	wantWhole(t, name)
+	folded, err := kprof(t, "convert", "-f", "folded", "-o", "-", name).Output()
+	if err != nil || !strings.Contains(string(folded), comm) {
+		t.Errorf("kprof shows no sample of %s: %v", comm, err)
+	}
+}
+
+// A CPU that goes and comes back is told of, and recorded again: in a file, in a
+// profile that is made while recording, and in a pipe.
+func TestLiveCPUOffline(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	cpu, set := setOnline(t)
+	dir := t.TempDir()
+	name, folded := filepath.Join(dir, "perf.data"), filepath.Join(dir, "out.folded")
+	var said [2]bytes.Buffer
+	var recorders []*exec.Cmd
+	for i, out := range []string{name, folded} {
+		c := builtKprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-F", "1000", "-o", out) // with fewer rights by then
+		c.Stderr = &said[i]
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Process.Kill()
+		recorders = append(recorders, c)
+	}
 	waitFor(t, "samples", committed(t, name))
 	for _, to := range []string{"0", "1"} {
 		set(to)
@@ -58,23 +109,56 @@ func TestLiveCPUOffline(t *testing.T) {
 			waitFor(t, "more samples", func() bool { return fileSize(t, name) > size })
 		}
 	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, &said)
-	}
-	for _, want := range []string{"went offline: it is recorded up to there", "came online while recording"} {
-		if !strings.Contains(said.String(), "cpu "+strconv.Itoa(cpu)+" "+want) {
-			t.Errorf("nothing about %q:\n%s", want, &said)
-		}
-	}
-	out, err := exec.Command("perf", "script", "-i", name, "-F", "cpu").CombinedOutput()
-	if err != nil {
+	const comm = "came-back"
+	argv := onCPU(t, cpu, comm)
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(string(out), fmt.Sprintf("[%03d]", cpu)) {
-		t.Error("no sample of the CPU that went")
+	for i, c := range recorders {
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Fatalf("%v\n%s", err, &said[i])
+		}
+		for _, want := range []string{"went offline: it is recorded up to there", "came online while recording: it is recorded from there on"} {
+			if !strings.Contains(said[i].String(), "cpu "+strconv.Itoa(cpu)+" "+want) {
+				t.Errorf("nothing about %q:\n%s", want, &said[i])
+			}
+		}
+	}
+	wantOnCPU(t, name, comm, cpu)
+	if b, err := os.ReadFile(folded); err != nil || !strings.Contains(string(b), comm+";") {
+		t.Errorf("the profile has nothing of %s: %v", comm, err)
+	}
+}
+
+// A CPU that was offline when the recording began is recorded when it comes,
+// whether the machine is recorded or a command that moves there.
+func TestLiveCPUOnline(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	cpu, set := setOnline(t)
+	_, online := hotplug()
+	for _, target := range []string{"machine", "command"} {
+		t.Run(target, func(t *testing.T) {
+			set("0")
+			defer set("1")
+			name, comm := filepath.Join(t.TempDir(), "perf.data"), "on-"+target
+			args := []string{"record", "-q", "-e", "cpu-clock", "-F", "1000", "-o", name}
+			if target == "machine" {
+				args = append(args, "-a")
+			}
+			// The recorder looks at the CPUs many times a second.
+			args = append(args, "--", "sh", "-c", `echo 1 >`+online+`; sleep 1; exec "$@"`, "sh")
+			out, err := kprof(t, append(args, onCPU(t, cpu, comm)...)...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if told := strings.Contains(string(out), "recorded from there on"); told != (target == "machine") {
+				t.Errorf("%s", out)
+			}
+			wantOnCPU(t, name, comm, cpu)
+		})
 	}
 }
 

@@ -5,17 +5,18 @@ import (
 	"io"
 	"path/filepath"
 
-	"kprof/convert/render"
+	"kprof/convert/page"
 )
 
 // renderHTML writes the page of a profile, with all of its events.
 func renderHTML(w io.Writer, p *profile, title string) error {
-	o := render.HTMLOptions{Title: title}
-	if len(p.set.Events) > 0 {
-		o.Column = p.weightColumn(0)
+	o := page.Options{Title: title, TimesHint: timesHint}
+	if len(p.Set.Events) > 0 {
+		o.Event = p.Set.Most()
+		o.Column = p.shownColumn(o.Event)
 	}
-	if p.source != "-" {
-		o.Title = cmp.Or(title, filepath.Base(p.source))
+	if p.Source != "-" {
+		o.Title = cmp.Or(title, filepath.Base(p.Source))
 	}
-	return render.HTML(w, p.set, o)
+	return page.Write(w, p.Set, o)
 }

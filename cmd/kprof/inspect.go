@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert"
+	"kprof/convert/printable"
+	"kprof/convert/replay"
 	"kprof/perfevent/perfdata"
 )
 
@@ -41,21 +43,15 @@ func (i *inspection) run(ctx context.Context, w io.Writer, name string) error {
 	return nil
 }
 
-func (i *inspection) write(ctx context.Context, w io.Writer, f *os.File) error {
-	r, err := perfdata.NewReader(f)
+func (i *inspection) write(ctx context.Context, w io.Writer, f *os.File) (err error) {
+	r, err := convert.OpenRecording(f)
 	if err != nil {
-		return err
+		return worded(err)
 	}
-	defer r.Close()
-	st, err := f.Stat()
-	if err == nil && st.IsDir() {
-		st, err = os.Stat(filepath.Join(f.Name(), "data"))
-	}
-	if err != nil {
-		return err
-	}
-	if r.PipeMode() { // the header comes with the records
-		for _, err := range r.Records() {
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var trace replay.HardwareTrace
+	if r.PipeMode() || len(r.Features.Auxtrace) > 0 { // in pipe mode the header comes with the records
+		for rec, err := range r.Records() {
 			var truncated *perfdata.TruncatedError
 			if err != nil && !errors.As(err, &truncated) {
 				return err
@@ -63,10 +59,16 @@ func (i *inspection) write(ctx context.Context, w io.Writer, f *os.File) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			if err == nil {
+				trace.Take(rec.Type, rec.Payload, r.Order())
+			}
 		}
 	}
+	for _, w := range convert.Losses(&replay.Stats{Trace: trace}) {
+		messagef("%s", wording(&w))
+	}
 	if i.header || i.full {
-		if err := r.WriteHeader(w, st.ModTime(), i.full); err != nil {
+		if err := r.WriteHeader(printable.NewWriter(w), r.Written, i.full); err != nil {
 			return err
 		}
 	}
@@ -75,7 +77,7 @@ func (i *inspection) write(ctx context.Context, w io.Writer, f *os.File) error {
 	}
 	b := bufio.NewWriter(w)
 	for _, e := range r.Events.Events {
-		fmt.Fprintln(b, e.Name)
+		fmt.Fprintln(b, printable.Text(e.Name))
 	}
 	return b.Flush()
 }

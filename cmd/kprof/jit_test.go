@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -59,8 +61,10 @@ func TestLiveJITDump(t *testing.T) {
 			got[leaf] += atoi(t, weight) / 1001001 // ns of a sample
 		}
 	}
+	// Of 999 samples a second, second has those of 0.3 seconds of CPU time, and first
+	// of twice as much.
 	for _, name := range []string{"first", "second"} {
-		if want[name] < 20 || got[name] != want[name] {
+		if want[name] < 10 || got[name] != want[name] {
 			t.Errorf("%s: %d samples, perf inject says %d\n%s", name, got[name], want[name], folded)
 		}
 	}

@@ -11,14 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"kprof/convert/render"
-	"kprof/perfevent/tracefs"
-	"kprof/record"
 )
 
 func main() {
-	record.ShimMain() // first of all: this may be a command about to be recorded
+	beCommand() // first of all
 	if os.Getenv("GOGC") == "" {
 		// Half the garbage of Go's default, for some three percent of the time.
 		debug.SetGCPercent(50)
@@ -45,6 +41,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code)
 // run executes a command line and returns the exit code.
 func run(args []string) int {
 	root := newRoot()
+	defer func() { voice.quiet, voice.verbose = false, false }()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	var exit exitError
@@ -59,14 +56,8 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "Try 'kprof --help'.")
 		return exitUsage
 	}
-	messagef("%v", err)
-	var filter *tracefs.FilterError
-	var probe *tracefs.ProbeError
-	if errors.As(err, &filter) {
-		fmt.Fprintln(os.Stderr, filter.Caret())
-	} else if errors.As(err, &probe) && probe.Offset >= 0 {
-		fmt.Fprintln(os.Stderr, probe.Caret())
-	}
+	messagef("%v%s", err, remedy(err))
+	showPlace(err)
 	return exitFailed
 }
 
@@ -77,18 +68,31 @@ func newRoot() *cobra.Command {
 		Long: `Kprof records kernel and user stacks through perf_event_open(2), names every
 frame, and writes flame graphs, pprof profiles, folded stacks, and perf.data files
 that perf reads too. It compares recordings, such as those of two kernel builds,
-and says what is more than noise.`,
+and says what is more than noise.
+
+Topics of kprof help:
+` + topicList(),
 		Example: `  kprof record -a -d 3s -o cpu.svg      # the whole machine, three seconds
   kprof record -d 3s                    # the same, to perf.data
   kprof convert perf.data -o cpu.pb.gz`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       build(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noSuchCommand(cmd, args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRecord(), newConvert(), newReport(), newView(), newDiff(), newList(), newProbe(), newDoctor())
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "the version, what it was built from, and for what machine")
+	voiceFlags(root)
+	root.SetHelpCommand(newHelp(root))
+	root.SetFlagErrorFunc(unknownFlag)
+	root.AddCommand(newRecord(), newStat(), newConvert(), newReport(), newView(), newDiff(), newList(), newProbe(), newDoctor())
+	completeFlags(root)
 	return root
 }
 
@@ -100,11 +104,4 @@ func isCobraUsage(err error) bool {
 		}
 	}
 	return false
-}
-
-// messagef writes one message to standard error, a line. It may name what a
-// hostile recording says.
-func messagef(format string, args ...any) {
-	line := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
-	fmt.Fprintln(os.Stderr, "kprof: "+render.Printable(line))
 }

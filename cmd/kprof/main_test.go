@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -6,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +16,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"kprof/convert/browsertest"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/record"
 )
 
@@ -21,9 +27,34 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata co
 
 func TestMain(m *testing.M) {
 	record.ShimMain()
-	testscript.Main(m, map[string]func(){
-		"kprof": func() { os.Exit(run(os.Args[1:])) },
+	if dir := os.Getenv("KPROF_PREBUILD"); dir != "" {
+		os.Exit(prebuild(dir, os.Getenv("CC")))
+	}
+	testscript.Main(withBrowser{m}, map[string]func(){
+		"kprof":   func() { os.Exit(run(os.Args[1:])) },
+		"measure": measure,
+		"ticks":   ticks,
+		"calls":   calls,
+		"setcap":  setcap,
 	})
+}
+
+// withBrowser runs the tests with a browser for those that want one.
+type withBrowser struct{ m *testing.M }
+
+func (w withBrowser) Run() int {
+	heedSignals()
+	return browsertest.Run(w.m)
+}
+
+// heedSignals undoes what nohup and shells have these tests ignore: the programs that
+// they start would ignore it too.
+func heedSignals() {
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // TestScript runs the scripts in testdata/script. Those that start with live_
@@ -84,6 +115,7 @@ func runScripts(t *testing.T, files []string) {
 			"exits":    exits,
 			"mkfifo":   mkfifo,
 			"cut":      cut,
+			"perftext": assemble,
 			"oneline":  oneLine,
 			"lines":    lines,
 			"examples": examples,
@@ -128,6 +160,18 @@ func cut(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = fmt.Sscan(args[1], &n)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:n], 0o600))
+}
+
+// perftext TEXT OUT [pipe] writes the recording that TEXT describes.
+func assemble(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: perftext TEXT OUT [pipe]")
+	}
+	rec, err := perftext.Parse(ts.ReadFile(args[0]))
+	ts.Check(err)
+	b, err := rec.Assemble(perftext.Form{Order: abi.LittleEndian, Pipe: len(args) > 2})
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
 }
 
 // oneline fails unless the last command wrote one message of one line to

@@ -3,19 +3,22 @@ package main
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
-	"golang.org/x/sys/unix"
 
 	"kprof/convert"
+	"kprof/convert/flamegraph"
+	"kprof/convert/folded"
+	"kprof/convert/outfile"
 	"kprof/convert/pprof"
-	"kprof/convert/render"
+	"kprof/convert/printable"
+	"kprof/convert/replay"
 	"kprof/convert/stacks"
+	"kprof/convert/viewer"
 )
 
 // format is what an output is written as.
@@ -36,10 +39,10 @@ const (
 )
 
 // exports are the formats of other viewers.
-var exports = map[format]func(io.Writer, *stacks.Set, render.ExportOptions) error{
-	formatSpeedscope: render.Speedscope,
-	formatFirefox:    render.Firefox,
-	formatChrome:     render.Chrome,
+var exports = map[format]func(io.Writer, *stacks.Set, viewer.Options) error{
+	formatSpeedscope: viewer.Speedscope,
+	formatFirefox:    viewer.Firefox,
+	formatChrome:     viewer.Chrome,
 }
 
 // endings of file names and what they stand for.
@@ -63,16 +66,26 @@ type output struct {
 	name   string // "-" for standard output
 	format format
 	gzip   bool // of a format that is not compressed itself
-	svg    render.SVGOptions
+	svg    flamegraph.Options
+	lines  bool // of functions are told apart, in text
+
+	keep func(*profile) error // takes what is written, nil for nobody
+
+	place      *outfile.Place           // nil until it is found
+	withRights func(func() error) error // runs what needs them, nil for where all runs
 }
+
+// inMemory reports whether nothing is written, only kept.
+func (o output) inMemory() bool { return o.name == "" }
 
 // needs adds to the options of a conversion what the format shows besides stacks:
 // threads, and what they did when; or less than all of their frames.
-func (o output) needs(c *convert.Options, sym *symbolOptions) {
-	sym.namesOnly = o.format == formatFolded || o.format == formatSVG || o.format == formatText
+func (o *output) needs(c *convert.Options, sym *symbolOptions) {
+	o.lines = sym.Lines
+	sym.NamesOnly = o.keep == nil && (o.format == formatFolded || o.format == formatSVG || o.format == formatText && !sym.Lines)
 	if exports[o.format] != nil || o.format == formatHTML || o.format == formatSVG && o.svg.ByTime {
 		c.Times = true
-		c.Labels |= convert.LabelTID | convert.LabelCPU
+		c.Labels |= replay.LabelTID | replay.LabelCPU
 	}
 }
 
@@ -107,6 +120,11 @@ func chooseOutput(name, f string) (output, error) {
 
 // write writes a profile. A file that exists is replaced only by a whole one.
 func (o output) write(p *profile) error {
+	if o.keep != nil {
+		if err := o.keep(p); err != nil || o.inMemory() {
+			return err
+		}
+	}
 	return o.create(func(w io.Writer) error {
 		bw := bufio.NewWriterSize(w, 1<<20)
 		if o.gzip {
@@ -128,73 +146,61 @@ func (o output) render(w io.Writer, p *profile) error {
 	switch o.format {
 	case formatFolded:
 		event := p.oneEvent()
-		return render.Folded(w, p.set, render.FoldedOptions{Event: event, Column: p.weightColumn(event)})
+		return folded.Write(w, p.Set, folded.Options{Event: event, Column: p.shownColumn(event)})
 	case formatHTML:
 		return renderHTML(w, p, o.svg.Title)
 	case formatSVG:
 		return renderSVG(w, p, o)
 	case formatText:
-		return renderTop(w, p, topOptions{})
+		return renderTop(w, p, topOptions{lines: o.lines})
 	case formatSpeedscope, formatFirefox, formatChrome:
 		event := p.oneEvent()
-		return exports[o.format](w, p.set, render.ExportOptions{
-			Event: event, Column: p.weightColumn(event), Name: filepath.Base(p.source),
+		return exports[o.format](w, p.Set, viewer.Options{
+			Event: event, Column: p.shownColumn(event), Name: filepath.Base(p.Source),
 		})
 	default:
-		return pprof.Write(w, p.set, pprof.WriteOptions{})
+		return pprof.Write(w, p.Set, pprof.WriteOptions{})
 	}
 }
 
-// create calls write with the output. A regular file is written without a name
-// and gets one when it is whole, so that nothing half-written is ever seen and
-// what was there before is not lost.
-func (o output) create(write func(io.Writer) error) (err error) {
-	if o.name == "-" {
-		return write(os.Stdout)
-	}
-	if st, err := os.Stat(o.name); err == nil && !st.Mode().IsRegular() {
-		if st.IsDir() {
-			return fmt.Errorf("%s is a directory", o.name)
-		}
-		f, err := os.OpenFile(o.name, os.O_WRONLY, 0)
-		if err != nil {
+// prepare finds the place of the output, which from then on is what it was, and
+// refuses one that cannot be written. Without it, create does so.
+func (o *output) prepare() (err error) {
+	if o.name != "-" && !o.inMemory() {
+		if o.place, err = outfile.Find(o.name); err != nil {
 			return err
 		}
-		return errors.Join(write(f), f.Close())
+		o.place.Waiting = func() { messagef("%s is a pipe that nobody reads; waiting for somebody who does", o.name) }
 	}
-	f, publish, err := createUnnamed(o.name)
-	if err != nil {
-		return err
-	}
-	if err = write(f); err == nil {
-		err = publish()
-	}
-	return errors.Join(err, f.Close())
+	return nil
 }
 
-// createUnnamed opens a new file that takes the place of name when publish is
-// called, and vanishes when it is closed before.
-func createUnnamed(name string) (f *os.File, publish func() error, err error) {
-	dir := filepath.Dir(name)
-	// Appending to the name keeps it unique among those that write at once.
-	beside := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o666)
-	if err == nil {
-		f = os.NewFile(uintptr(fd), name)
-		return f, func() error {
-			if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
-				return fmt.Errorf("create %s: %w", name, err)
-			}
-			return os.Rename(beside, name)
-		}, nil
+// create calls write with the output, see outfile.Place.Write.
+func (o output) create(write func(io.Writer) error) (err error) {
+	if o.name == "-" {
+		return o.stream(os.Stdout, write)
 	}
-	// File systems without O_TMPFILE.
-	f, ferr := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if ferr != nil {
-		if errors.Is(ferr, os.ErrNotExist) || errors.Is(ferr, os.ErrPermission) {
-			ferr = fmt.Errorf("create %s: %w", name, errors.Unwrap(ferr))
+	if o.place == nil {
+		if err := o.prepare(); err != nil {
+			return err
 		}
-		return nil, nil, ferr
 	}
-	return f, func() error { return os.Rename(beside, name) }, nil
+	return o.place.Write(o.withRights, func(f *os.File, stream bool) error {
+		if stream {
+			return o.stream(f, write)
+		}
+		return write(f)
+	})
+}
+
+// stream calls write with a file that is not ours alone. Tables are made for a
+// terminal; of all other text, what a terminal would obey is taken out there.
+func (o output) stream(f *os.File, write func(io.Writer) error) error {
+	switch {
+	case o.format == formatText || !isTerminal(f):
+		return write(f)
+	case o.format == formatPprof || o.gzip:
+		return usagef("a compressed profile is not for a terminal: use -o FILE, or a pipe")
+	}
+	return write(printable.NewWriter(f))
 }

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"kprof/convert"
-	"kprof/convert/render"
+	"kprof/convert/printable"
+	"kprof/convert/replay"
+	"kprof/convert/table"
 	"kprof/perfevent/abi"
 )
 
@@ -22,12 +24,17 @@ type topOptions struct {
 	wide    bool
 	tree    bool
 	reverse bool
+	lines   bool    // told apart
 	min     float64 // percent
+	json    bool
+	screen  bool // on standard output, which may be a terminal
 }
 
 // check checks the flags, and adds to the options of a conversion what they need.
 func (o *topOptions) check(c *convert.Options) error {
 	switch {
+	case o.tree && o.json:
+		return usagef("--tree and --json exclude each other: take kprof convert -f folded")
 	case o.tree && o.by != "":
 		return usagef("--tree and --by exclude each other")
 	case o.reverse && !o.tree:
@@ -39,9 +46,9 @@ func (o *topOptions) check(c *convert.Options) error {
 	}
 	switch o.by {
 	case "tid":
-		c.Labels |= convert.LabelTID
+		c.Labels |= replay.LabelTID
 	case "cpu":
-		c.Labels |= convert.LabelCPU
+		c.Labels |= replay.LabelCPU
 	}
 	return nil
 }
@@ -52,13 +59,15 @@ func newReport() *cobra.Command {
 	var top topOptions
 	var info inspection
 	var stats bool
+	var out string
 	c := &cobra.Command{
 		Use:   "report [INPUT]",
 		Short: "Show the functions that cost most, in the terminal",
 		Long: `Report prints the functions of a recording or profile with the samples that were
 in them (self) and in them or what they called (cum). INPUT is perf.data by
 default; - is standard input. With --tree it prints which function called which,
-the heaviest first, down to a share of --min percent.`,
+the heaviest first, down to a share of --min percent. With --lines both tell the
+source lines of a function apart.`,
 		Example: `  kprof report cpu.pb.gz
   kprof report --by comm perf.data
   kprof report --tree --min 2 perf.data
@@ -79,16 +88,26 @@ the heaviest first, down to a share of --min percent.`,
 			if stats {
 				sym.none = true
 				p, err := loadAny(cmd.Context(), inputArg(args), opts, sym)
-				if err != nil {
+				if p == nil {
 					return err
 				}
-				return writeStats(os.Stdout, p)
+				if err != nil && !sel.any() && len(p.Stats.Records) > 0 {
+					messagef("%v", err)
+					err = nil // the counts are the answer
+				}
+				return errors.Join(writeStats(os.Stdout, p), err)
 			}
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
 				return err
 			}
-			return renderTop(os.Stdout, p, top)
+			top.lines = sym.Lines
+			write := func(w io.Writer) error { return renderTop(w, p, top) }
+			if out != "-" {
+				return output{name: out, format: formatText}.create(write)
+			}
+			top.screen = !top.json
+			return paged(write)
 		},
 	}
 	f := c.Flags()
@@ -99,6 +118,8 @@ the heaviest first, down to a share of --min percent.`,
 	f.BoolVar(&top.reverse, "reverse", false, "show the tree from the functions up to their callers")
 	f.Float64Var(&top.min, "min", 0.5, "leave out of the tree what has less than this share, in `percent`")
 	f.BoolVar(&top.wide, "wide", false, "do not cut lines to the width of the terminal")
+	f.StringVarP(&out, "output", "o", "-", "`file` to write to, - for standard output")
+	f.BoolVar(&top.json, "json", false, "as JSON: the event, the total, and rows of name, mapping, self and cum")
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
 	info.flags(c)
 	sel.flags(c)
@@ -112,44 +133,44 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 	if o.by != "event" {
 		event = p.oneEvent()
 	}
-	column := p.weightColumn(event)
+	column := p.shownColumn(event)
 	width, color := 0, false
-	if w == os.Stdout {
+	if o.screen {
 		color = isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""
 		if !o.wide {
 			width = terminalWidth(os.Stdout)
 		}
 	}
-	notes := p.stats.Losses()
+	notes := p.losses()
 	if o.tree {
-		return render.TreeText(w, p.set, render.TreeTextOptions{
-			Event: event, Column: column, Reverse: o.reverse, Min: o.min / 100, Width: width, Color: color, Notes: notes,
+		return table.Tree(w, p.Set, table.TreeOptions{
+			Event: event, Column: column, Reverse: o.reverse, Lines: o.lines, Min: o.min / 100, Width: width, Color: color, Notes: notes,
 		})
 	}
-	ro := render.TopOptions{Event: event, Column: column, Limit: o.limit, By: o.by, Width: width, Color: color, Notes: notes}
+	ro := table.TopOptions{Event: event, Column: column, Limit: o.limit, By: o.by, Lines: o.lines, Width: width, Color: color, Notes: notes}
 	if o.sort == "cum" {
-		ro.Sort = render.ByCum
+		ro.Sort = table.ByCum
 	}
-	return render.Top(w, p.set, ro)
+	if o.json {
+		return writeReportJSON(w, p, ro)
+	}
+	return table.Top(w, p.Set, ro)
 }
 
 // terminalWidth is the number of columns of a terminal, 0 for anything else.
 func terminalWidth(f *os.File) int {
-	ws, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0
-	}
-	return int(ws.Col)
+	columns, _ := terminalSize(f)
+	return columns
 }
 
 // writeStats writes the counts of a recording in the form of perf report --stats.
 func writeStats(w io.Writer, p *profile) error {
-	if p.events == nil {
-		return fmt.Errorf("%s is not a recording: it has no records to count", p.source)
+	if p.Events == nil {
+		return fmt.Errorf("%s is not a recording: it has no records to count", p.Source)
 	}
 	var types []abi.RecordType
 	var total uint64
-	for t, n := range p.stats.Records {
+	for t, n := range p.Stats.Records {
 		types = append(types, t)
 		total += n
 	}
@@ -158,16 +179,16 @@ func writeStats(w io.Writer, p *profile) error {
 		return err
 	}
 	for _, t := range types {
-		n := p.stats.Records[t]
+		n := p.Stats.Records[t]
 		if _, err := fmt.Fprintf(w, "%16s events: %10d  (%4.1f%%)\n", t, n, 100*float64(n)/float64(total)); err != nil {
 			return err
 		}
 	}
-	for _, e := range p.stats.Samples {
+	for _, e := range p.Stats.Samples {
 		if e.Samples+e.Lost == 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s stats:\n", e.Name); err != nil {
+		if _, err := fmt.Fprintf(w, "%s stats:\n", printable.Text(e.Name)); err != nil {
 			return err
 		}
 		for _, c := range []struct {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"kprof/convert/render"
+	"kprof/convert/flamegraph"
 )
 
 // svgFlags are the flags of flame graphs.
@@ -16,14 +17,15 @@ type svgFlags struct {
 	title                         string
 	width                         int
 	minWidth                      float64
+	maxSize                       string
 	inverted, reverse, flamechart bool
 	color                         string
 	total                         int64
 	given                         func(flag string) bool
 }
 
-var svgColors = map[string]render.SVGColor{
-	"kind": render.ColorKind, "name": render.ColorName, "hot": render.ColorHot, "grey": render.ColorGrey,
+var svgColors = map[string]flamegraph.Color{
+	"kind": flamegraph.ColorKind, "name": flamegraph.ColorName, "hot": flamegraph.ColorHot, "grey": flamegraph.ColorGrey,
 }
 
 func (f *svgFlags) flags(c *cobra.Command) {
@@ -31,7 +33,8 @@ func (f *svgFlags) flags(c *cobra.Command) {
 	f.given = fl.Changed
 	fl.StringVar(&f.title, "title", "", "SVG, HTML: `heading` of the flame graph")
 	fl.IntVar(&f.width, "width", 0, "SVG: width in `pixels` (default 1200, and that of the window where it is opened on its own)")
-	fl.Float64Var(&f.minWidth, "min-width", .1, "SVG: leave out frames narrower than so many `pixels`")
+	fl.Float64Var(&f.minWidth, "min-width", .1, "SVG: leave out frames narrower than so many `pixels`; 0 for none, as far as --max-size allows")
+	fl.StringVar(&f.maxSize, "max-size", "4.5M", "SVG: leave out more frames where the file would be larger than this `size`")
 	fl.BoolVar(&f.inverted, "inverted", false, "SVG: the root at the top, as icicles grow")
 	fl.BoolVar(&f.reverse, "reverse", false, "SVG: merge from the leaf: who calls a function, above it")
 	fl.StringVar(&f.color, "color", "kind", "SVG: `what` colours tell: kind of code, name, or nothing: hot, grey")
@@ -40,18 +43,21 @@ func (f *svgFlags) flags(c *cobra.Command) {
 }
 
 // options checks the flags for an output.
-func (f *svgFlags) options(out format) (o render.SVGOptions, err error) {
-	for _, name := range []string{"title", "width", "min-width", "inverted", "reverse", "color", "total", "flamechart"} {
+func (f *svgFlags) options(out format) (o flamegraph.Options, err error) {
+	for _, name := range []string{"title", "width", "min-width", "max-size", "inverted", "reverse", "color", "total", "flamechart"} {
 		if f.given(name) && out != formatSVG && (name != "title" || out != formatHTML) {
 			return o, usagef("--%s is for flame graphs: give -o FILE.svg or -f svg", name)
 		}
 	}
-	o = render.SVGOptions{
+	o = flamegraph.Options{
 		Title: f.title, Width: f.width, MinWidth: f.minWidth, Total: f.total,
 		Inverted: f.inverted, Reverse: f.reverse, ByTime: f.flamechart,
 	}
 	if f.minWidth == 0 {
 		o.MinWidth = -1 // all frames
+	}
+	if o.MaxSize, err = svgSize(f.maxSize); err != nil {
+		return o, err
 	}
 	var ok bool
 	if o.Color, ok = svgColors[f.color]; !ok {
@@ -74,22 +80,55 @@ func (f *svgFlags) options(out format) (o render.SVGOptions, err error) {
 func renderSVG(w io.Writer, p *profile, out output) error {
 	o := out.svg
 	o.Event = p.oneEvent()
-	o.Column = p.weightColumn(o.Event)
-	if o.Title == "" && p.source != "-" && p.source != out.name { // which is that of a live recording
-		o.Title = "Flame graph of " + filepath.Base(p.source)
+	o.Column = p.shownColumn(o.Event)
+	if o.Title == "" && p.Source != "-" && p.Source != out.name { // which is that of a live recording
+		o.Title = "Flame graph of " + filepath.Base(p.Source)
 	}
-	o.Notes = append(p.origin(), p.stats.Losses()...)
-	if o.ByTime && len(p.set.Moments) == 0 {
-		return fmt.Errorf("%s does not have the times of its samples, which --flamechart shows: give a recording", p.source)
+	o.Notes = append(p.origin(), p.losses()...)
+	if o.ByTime && len(p.Set.TimedSamples) == 0 {
+		return fmt.Errorf("%s does not have the times of its samples, which --flamechart shows: give a recording", p.Source)
 	}
-	return render.SVG(w, p.set, o)
+	cut, err := flamegraph.Write(w, p.Set, o)
+	if err != nil {
+		return err
+	}
+	sayCut(out.name, cut, "; --max-size shows more")
+	return nil
+}
+
+// sayCut says what a flame graph leaves out for want of room. What is left out
+// because it is too narrow to be seen, as was asked for, is said in the graph only.
+func sayCut(name string, cut flamegraph.Cut, remedy string) {
+	if !cut.Forced {
+		return
+	}
+	if name == "-" {
+		name = "the flame graph"
+	}
+	text := ""
+	if cut.Share > 0 {
+		text = fmt.Sprintf(" (%.1f%% of the total ends there)", 100*cut.Share)
+	}
+	messagef("%s: %v left out%s%s", name, cut, text, remedy)
+}
+
+// svgSize parses the size of a file in bytes, which is at least 100 kB, as that is
+// what a flame graph needs for itself.
+func svgSize(s string) (int, error) {
+	digits := strings.TrimRight(s, "kKmMgGB")
+	unit, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "M": 1e6, "G": 1e9}[strings.ToUpper(strings.TrimSuffix(s[len(digits):], "B"))]
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if n *= unit; err != nil || !ok || !(n >= 100e3 && n <= 1e9) {
+		return 0, usagef("--max-size %q: wants a size such as 20M, from 100K to 1G", s)
+	}
+	return int(n), nil
 }
 
 // origin is a line that says what was recorded where.
 func (p *profile) origin() []string {
 	var parts []string
 	for _, what := range []string{"command", "host", "kernel"} {
-		for _, c := range p.set.Comments {
+		for _, c := range p.Set.Comments {
 			if value, ok := strings.CutPrefix(c, what+": "); ok {
 				parts = append(parts, value)
 				break

@@ -1,22 +1,29 @@
+//go:build linux
+
 package main
 
 import (
 	"bytes"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"kprof/perfevent/livetest"
 )
 
-// buildDeep compiles testdata/deep.c as distributions compile programs.
-func buildDeep(t *testing.T) string {
+// buildDeep compiles testdata/deep.c as distributions compile programs, with one more
+// flag if there is one.
+func buildDeep(t *testing.T, flag string) string {
 	t.Helper()
 	livetest.RequirePrograms(t, "gcc")
 	prog := filepath.Join(t.TempDir(), "deep")
-	if out, err := exec.Command("gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-o", prog, "testdata/deep.c").CombinedOutput(); err != nil {
+	args := strings.Fields("-O2 -fomit-frame-pointer -fno-optimize-sibling-calls " + flag)
+	if out, err := exec.Command("gcc", append(args, "-o", prog, "testdata/deep.c")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return prog
@@ -27,7 +34,7 @@ func buildDeep(t *testing.T) string {
 // too.
 func TestLiveStackCopies(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
-	prog := buildDeep(t)
+	prog := buildDeep(t, "")
 	record := func(args ...string) (data string, lines []string) {
 		t.Helper()
 		data = filepath.Join(t.TempDir(), "perf.data")
@@ -76,24 +83,87 @@ func TestLiveStackCopies(t *testing.T) {
 	}
 }
 
-// TestLiveStackCopiesCut: copies that are too short, or that arrive through a pipe, whose
-// machine is known too late, are told.
+// TestLiveStackCopiesPipe walks the copies in a recording that perf wrote to a pipe, out
+// of a file, which is read twice, and out of a pipe, round by round: to the lines of perf.
+func TestLiveStackCopiesPipe(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	prog := buildDeep(t, "")
+	pipe := filepath.Join(t.TempDir(), "perf.pipe")
+	command(t, nil, "sh", "-c", "perf record -q -e cpu-clock:u -F 1999 --call-graph dwarf,16384 -o - -- "+prog+" > "+pipe)
+	want, err := foldScript(bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", pipe)), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := os.ReadFile(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, "-"} {
+		cmd := kprof(t, "convert", "-f", "folded", name)
+		cmd.Stdin = io.MultiReader(bytes.NewReader(recording)) // a pipe
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readFolded(bytes.NewReader(out))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareFolded(t, want, got)
+	}
+}
+
+// TestLiveStackCopiesNarrow walks the copies of a program of 32 bits, which perf does
+// not, through the kernel's function for system calls too.
+func TestLiveStackCopiesNarrow(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("programs of 32 bits are built for amd64 only")
+	}
+	livetest.Require(t, livetest.Root, livetest.Perf, gcc32)
+	prog := buildDeep(t, "-m32")
+	data := filepath.Join(t.TempDir(), "perf.data")
+	command(t, nil, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", "1999", "--call-graph", "dwarf,16384", "-o", data, "--", prog)
+	out, err := kprof(t, "convert", "-f", "folded", data).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The C library has no symbols.
+	sorting := regexp.MustCompile(`^deep;_start;[^ ]*;main;(descend;){4,8}work;[^ ]*;compare(;[^ ]*)? (\d+)$`)
+	var compared, whole int
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, ";compare") {
+			compared++
+			if sorting.MatchString(strings.TrimSpace(line)) {
+				whole++
+			}
+		}
+	}
+	if compared < 5 || whole != compared {
+		t.Errorf("%d lines in compare, %d of them whole:\n%.3000s", compared, whole, out)
+	}
+}
+
+// gcc32 is a gcc that makes programs of 32 bits.
+func gcc32() string {
+	cmd := exec.Command("gcc", "-m32", "-x", "c", "-o", "/dev/null", "-")
+	cmd.Stdin = strings.NewReader("int main(void) { return 0; }")
+	if cmd.Run() != nil {
+		return "a gcc that makes programs of 32 bits (gcc-multilib)"
+	}
+	return ""
+}
+
+// TestLiveStackCopiesCut: copies that are too short are told.
 func TestLiveStackCopiesCut(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
-	prog := buildDeep(t)
-	dir := t.TempDir()
-	data, pipe := filepath.Join(dir, "perf.data"), filepath.Join(dir, "perf.pipe")
+	prog := buildDeep(t, "")
+	data := filepath.Join(t.TempDir(), "perf.data")
 	command(t, nil, "perf", "record", "-q", "-e", "cpu-clock:u", "--call-graph", "dwarf,256", "-o", data, "--", prog)
-	command(t, nil, "sh", "-c", "perf record -q -e cpu-clock:u --call-graph dwarf,4096 -o - -- "+prog+" > "+pipe)
-	for name, want := range map[string]string{
-		data: "user stacks to the end: the copy that was recorded is too short, or a file is missing",
-		pipe: " without user callers: copies of stacks (--call-graph dwarf) are walked in file mode only",
-	} {
-		cmd := kprof(t, "convert", "-f", "folded", name)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if out, err := cmd.Output(); err != nil || !strings.Contains(stderr.String(), want) || len(out) == 0 {
-			t.Errorf("%s: %v: %s\nwant %q", filepath.Base(name), err, stderr.String(), want)
-		}
+	const want = "user stacks to the end: the copy that was recorded is too short, or a file is missing"
+	cmd := kprof(t, "convert", "-f", "folded", data)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if out, err := cmd.Output(); err != nil || !strings.Contains(stderr.String(), want) || len(out) == 0 {
+		t.Errorf("%v: %s\nwant %q", err, stderr.String(), want)
 	}
 }

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert/pprof"
+	"kprof/convert/pprofui"
 	"kprof/convert/stacks"
 )
 
@@ -21,7 +24,7 @@ import (
 type viewing struct {
 	t    *testing.T
 	cmd  *exec.Cmd
-	addr string
+	addr string // of the pages, without a slash at its end
 	home string
 	errs strings.Builder
 }
@@ -32,7 +35,7 @@ func startView(t *testing.T, path string, args ...string) *viewing {
 	t.Helper()
 	v := &viewing{t: t, home: t.TempDir()}
 	v.cmd = kprof(t, append([]string{"view"}, args...)...)
-	v.cmd.Env = append(os.Environ(), "HOME="+v.home, "XDG_CONFIG_HOME=", "PPROF_TMPDIR=", "TMPDIR="+v.home, "PATH="+path, "DISPLAY=", "WAYLAND_DISPLAY=")
+	v.cmd.Env = append(os.Environ(), "HOME="+v.home, "XDG_CONFIG_HOME="+os.Getenv("KPROF_TEST_CONFIG"), "PPROF_TMPDIR=", "TMPDIR="+v.home, "PATH="+path, "DISPLAY=", "WAYLAND_DISPLAY=")
 	v.cmd.Stderr = &v.errs
 	out, err := v.cmd.StdoutPipe()
 	if err != nil {
@@ -118,7 +121,7 @@ func viewed(t *testing.T) string {
 	unknown := add("[vdso]", stacks.KindVDSO, stacks.Function{Name: "[vdso]"}, 0)
 	s.Add(0, s.Intern([]uint32{read, work}), 0, 3, 3e6)
 	s.Add(0, s.Intern([]uint32{unknown, work}), 0, 1, 1e6)
-	s.Add(1, s.Intern([]uint32{work}), 0, 7)
+	s.Add(1, s.Intern([]uint32{work}), 0, 2)
 	return writeSet(t, filepath.Join(dir, "cpu.pb.gz"), s)
 }
 
@@ -142,17 +145,17 @@ func writeSet(t *testing.T, name string, s *stacks.Set) string {
 func TestView(t *testing.T) {
 	v := startView(t, t.TempDir(), viewed(t))
 	all := []string{"work", "vfs_read", "[vdso]"}
-	v.page("/", http.StatusOK, append(all, graphNeeds)...)
-	v.page("/flamegraph", http.StatusOK, append(all, graphNeeds, "stackViewer")...)
+	v.page("/", http.StatusOK, append(all, pprofui.GraphNeeds)...)
+	v.page("/flamegraph", http.StatusOK, append(all, pprofui.GraphNeeds, "stackViewer")...)
 	top := v.page("/top", http.StatusOK, all...)
 	if !strings.Contains(top, `"FlatFormat":"3ms"`) {
 		t.Errorf("top does not show the time of the first event:\n%s", top[strings.LastIndex(top, "makeTopTable"):])
 	}
 	v.page("/peek?f=vfs_read", http.StatusOK, "vfs_read", "work", "75.00%")
-	v.page("/source?f=work", http.StatusOK, "work", "return toil();")
+	v.page("/source?f=work", http.StatusOK, "work", "No source file is read", "???")
 	v.page("/top?si=page-faults.samples", http.StatusOK, "work")
-	v.page("/graph", http.StatusNotImplemented, graphNeeds)
-	v.page("/disasm?f=work", http.StatusBadRequest)
+	v.page("/graph", http.StatusNotImplemented, pprofui.GraphNeeds)
+	v.page("/disasm?f=work", http.StatusForbidden, "kprof view opens no programs or libraries that a profile names, so it does not disassemble")
 	v.page("/nothing", http.StatusNotFound)
 	if r, err := http.Get(v.addr + "/download"); err != nil {
 		t.Error(err)
@@ -162,7 +165,7 @@ func TestView(t *testing.T) {
 			t.Errorf("the download: %v", err)
 		}
 	}
-	if errs := v.end(unix.SIGINT); strings.Contains(errs, "work:") || !strings.Contains(errs, graphNeeds) {
+	if errs := v.end(unix.SIGINT); strings.Contains(errs, "work:") || !strings.Contains(errs, pprofui.GraphNeeds) {
 		t.Errorf("it says %q", errs)
 	}
 }
@@ -176,7 +179,7 @@ func TestViewGraph(t *testing.T) {
 	}
 	v := startView(t, bin, "--no-browser", viewed(t))
 	v.page("/graph", http.StatusOK, "drawn")
-	if page := v.page("/", http.StatusOK, "vfs_read"); strings.Contains(page, graphNeeds) {
+	if page := v.page("/", http.StatusOK, "vfs_read"); strings.Contains(page, pprofui.GraphNeeds) {
 		t.Error("the start page asks for graphviz")
 	}
 	if errs := v.end(unix.SIGTERM); errs != "" {
@@ -206,6 +209,8 @@ func TestViewMany(t *testing.T) {
 			t.Errorf("top does not hold %s:\n%s", row, top[strings.LastIndex(top, "makeTopTable"):])
 		}
 	}
+	// The listing of source is made from the profiles anew.
+	v.page("/source?f=gone", http.StatusOK, "        -7         -7 (flat, cum)")
 	v.end(unix.SIGINT)
 }
 
@@ -215,7 +220,7 @@ func TestViewRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for _, args := range [][]string{{"--http", "8080", "x"}, {"nowhere.pb.gz"}, {"--diff-base", "nowhere.pb.gz", viewed(t)}, {"--http", taken.Addr().String(), viewed(t)}} {
+	for _, args := range [][]string{{"--http", "8080", "x"}, {"nowhere.pb.gz"}, {"--diff-base", "nowhere.pb.gz", viewed(t)}, {"--http", taken.Addr().String(), viewed(t)}, {"--source", "nowhere", viewed(t)}} {
 		out, err := kprof(t, append([]string{"view", "--no-browser"}, args...)...).CombinedOutput()
 		if err == nil || !strings.HasPrefix(string(out), "kprof: ") {
 			t.Errorf("view %q: %v\n%s", args, err, out)

@@ -28,9 +28,9 @@ func million(seed uint64) Run {
 	}
 	for i := range 1_000_000 {
 		row := s.Add(0, ids[rnd.IntN(len(ids))], 0, 1)
-		s.AddMoment(stacks.Moment{Time: uint64(i + 1), Sample: uint32(row), Value: 1})
+		s.AddTimedSample(stacks.TimedSample{Time: uint64(i + 1), Sample: uint32(row), Value: 1})
 	}
-	s.SortMoments()
+	s.SortTimedSamples()
 	s.DurationNanos = 1e9
 	return Run{Name: fmt.Sprint("million", seed), Set: s}
 }

@@ -44,6 +44,7 @@ func TestIncomparable(t *testing.T) {
 		new       Run
 		per       Per
 		want      string
+		reason    Reason // of a RunError
 		forceable bool
 	}{
 		{name: "event", new: change(func(r *Run) {
@@ -54,24 +55,36 @@ func TestIncomparable(t *testing.T) {
 		{name: "rate", per: PerSecond, new: change(func(r *Run) {
 			r.Set.PeriodType, r.Set.Period = stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}, 1_000_000
 		}), want: "base was sampled every 250000 nanoseconds, other every 1000000", forceable: true},
-		{name: "duration", per: PerSecond, new: change(func(r *Run) { r.Set.DurationNanos = 0 }), want: "other: it does not tell how long it took"},
-		{name: "ops", per: PerOps, new: change(func(r *Run) {}), want: "base: the number of operations must be given"},
-		{name: "empty", new: profile(t, "other", ""), want: "other: the profile is empty"},
-		{name: "negative", new: profile(t, "other", "a;f 4000\na;g -10"), want: "other: it has negative values: it is the difference of profiles, not one"},
+		{name: "duration", per: PerSecond, new: change(func(r *Run) { r.Set.DurationNanos = 0 }), want: "other: it does not tell how long it took", reason: NoDuration},
+		{name: "ops", per: PerOps, new: change(func(r *Run) {}), want: "base: the number of operations must be given", reason: NoOperations},
+		{name: "empty", new: profile(t, "other", ""), want: "other: the profile is empty", reason: Empty},
+		{name: "negative", new: profile(t, "other", "a;f 4000\na;g -10"), want: "other: it has negative values: it is the difference of profiles, not one", reason: Negative},
 		{name: "zeros", new: profile(t, "other", "a 0"), want: "other: event cpu-clock has no samples to compare"},
 		{name: "no symbols", new: change(func(r *Run) {
 			s := stacks.New(r.Set.Events...)
 			s.Add(0, s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 1, stacks.KindUnknown)}), 0, 5)
 			r.Set = s
-		}), want: "other has no function names for 100 % of its samples, which the other side has: give its symbols (--new-vmlinux, --new-kallsyms, --new-symfs), or --force", forceable: true},
+		}), want: "other has no function names for 100 % of its samples, which the other side has", reason: NoNames, forceable: true},
 	} {
 		base := profile(t, "base", "a;f 4000\na;g 6000")
 		base.Set.PeriodType, base.Set.Period = stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}, 250_000
 		base.Machine.Arch = "x86_64"
 		o := Defaults
 		o.Per = test.per
-		if _, err := Compare([]Run{base}, []Run{test.new}, o); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+		_, err := Compare([]Run{base}, []Run{test.new}, o)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %s", test.name, err, test.want)
+		}
+		var run *RunError
+		side := 1
+		if test.reason == NoOperations {
+			side = 0 // neither has them, and the base comes first
+		}
+		if got := errors.As(err, &run); got != (test.reason != 0) || got && (run.Reason != test.reason || run.Side != side) {
+			t.Errorf("%s: %+v, want reason %d of side %d", test.name, run, test.reason, side)
+		}
+		if _, is := errors.AsType[*IncomparableError](err); is != (test.forceable && test.reason == 0) {
+			t.Errorf("%s: %#v", test.name, err)
 		}
 		o.Force = true
 		if _, err := Compare([]Run{base}, []Run{test.new}, o); (err == nil) != test.forceable {
@@ -83,7 +96,7 @@ func TestIncomparable(t *testing.T) {
 			t.Errorf("%+v was taken", o)
 		}
 	}
-	if _, err := Compare(nil, []Run{profile(t, "", "a 1")}, Defaults); err == nil || errors.Is(err, ErrIncomparable) {
+	if _, err := Compare(nil, []Run{profile(t, "", "a 1")}, Defaults); err == nil {
 		t.Errorf("no base: %v", err)
 	}
 }

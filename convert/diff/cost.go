@@ -108,8 +108,8 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	s := r.Set
 	var count, value int64
 	var first, last uint64
-	for i := range s.Moments {
-		m := &s.Moments[i]
+	for i := range s.TimedSamples {
+		m := &s.TimedSamples[i]
 		if stackOf[m.Sample] == many {
 			continue
 		}
@@ -124,8 +124,8 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 		return nil
 	}
 	d := &divided{moments: make([]moment, count), starts: make([]uint32, s.NumStacks()+1)}
-	for i := range s.Moments {
-		if stack := stackOf[s.Moments[i].Sample]; stack != many {
+	for i := range s.TimedSamples {
+		if stack := stackOf[s.TimedSamples[i].Sample]; stack != many {
 			d.starts[stack+1]++
 		}
 	}
@@ -138,8 +138,8 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	}
 	next := append([]uint32(nil), d.starts...)
 	var n int64
-	for i := range s.Moments {
-		m := &s.Moments[i]
+	for i := range s.TimedSamples {
+		m := &s.TimedSamples[i]
 		block := int64(0)
 		if per == PerShare {
 			block = n * maxBlocks / count

@@ -42,7 +42,7 @@ func newData(runs [2][]Run, c [2][]*cost, per Per) *data {
 		if !single {
 			break
 		}
-		// Moments may tell samples of that event where its column tells periods.
+		// TimedSamples may tell samples of that event where its column tells periods.
 		var perSum int64
 		for _, v := range c[side][0].perBlocks {
 			perSum += v

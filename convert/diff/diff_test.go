@@ -171,7 +171,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestMergedNamesAreTold(t *testing.T) {
+func TestMergedNamesAreReported(t *testing.T) {
 	r := compareLines(t, "f.isra.0 5\n__x64_sys_read;g 5", "f 5\nksys_read;g 5", Defaults)
 	want := []Merged{
 		{"f", []Original{{Name: "f", New: true}, {Name: "f.isra.0", Rules: []Rule{RuleSuffix}, Base: true}}},
@@ -381,7 +381,7 @@ func TestSampleWeight(t *testing.T) {
 	}
 	moments := set([]stacks.ValueType{ns}, []int64{1000})
 	for _, v := range []int64{100, 300, 600} {
-		moments.Set.AddMoment(stacks.Moment{Time: uint64(v), Value: v})
+		moments.Set.AddTimedSample(stacks.TimedSample{Time: uint64(v), Value: v})
 	}
 	if got, want := sampleWeight(&moments, 1000), (100*100+300*300+600*600)/1000.0; got != want {
 		t.Errorf("moments: %v, want %v", got, want)
@@ -400,7 +400,7 @@ func TestPerEventInBlocks(t *testing.T) {
 		now := uint64(0)
 		add := func(event int, id stacks.StackID, values ...int64) {
 			now++
-			s.AddMoment(stacks.Moment{Time: now, Sample: uint32(s.Add(event, id, 0, values...)), Value: 1})
+			s.AddTimedSample(stacks.TimedSample{Time: now, Sample: uint32(s.Add(event, id, 0, values...)), Value: 1})
 		}
 		for i := range 2000 {
 			for range 1 + i/1000 {
@@ -412,7 +412,7 @@ func TestPerEventInBlocks(t *testing.T) {
 				}
 			}
 		}
-		s.SortMoments()
+		s.SortTimedSamples()
 		return Run{Name: name, Set: s, PerEvent: 1, PerColumn: 1}
 	}
 	o := Defaults

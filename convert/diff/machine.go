@@ -17,10 +17,6 @@ type Machine struct {
 	CPU    string
 }
 
-// ErrIncomparable is that a comparison would be meaningless. Options.Force makes
-// it all the same.
-var ErrIncomparable = errors.New("not comparable")
-
 const (
 	// muchLost is the share of lost samples above which a comparison is refused.
 	muchLost = 0.1
@@ -37,8 +33,8 @@ func comparable(runs [2][]Run, o *Options) (notes []string, err error) {
 			return nil, errors.New("nothing to compare: both sides need a profile")
 		}
 		for i := range runs[side] {
-			if err := valid(&runs[side][i], o.Per); err != nil {
-				return nil, fmt.Errorf("%s: %w", runs[side][i].Name, err)
+			if err := valid(&runs[side][i], o.Per, side); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -54,7 +50,7 @@ func comparable(runs [2][]Run, o *Options) (notes []string, err error) {
 	}
 	notes, refused = unique(notes), unique(refused)
 	if len(refused) > 0 && !o.Force {
-		return nil, fmt.Errorf("%w: %s (--force compares all the same)", ErrIncomparable, strings.Join(refused, "; "))
+		return nil, &IncomparableError{Differences: refused}
 	}
 	return append(refused, notes...), nil
 }
@@ -70,24 +66,27 @@ func unique(l []string) []string {
 }
 
 // valid checks what a run must have of itself.
-func valid(r *Run, per Per) error {
+func valid(r *Run, per Per, side int) error {
+	reason := Reason(0)
 	switch {
 	case r.Event < 0 || r.Event >= len(r.Set.Events):
-		return fmt.Errorf("no event %d among %d", r.Event, len(r.Set.Events))
+		return fmt.Errorf("%s: no event %d among %d", r.Name, r.Event, len(r.Set.Events))
 	case r.Column < 0 || r.Column >= len(r.Set.Events[r.Event].Values):
-		return fmt.Errorf("no column %d of event %s", r.Column, r.Set.Events[r.Event].Name)
+		return fmt.Errorf("%s: no column %d of event %s", r.Name, r.Column, r.Set.Events[r.Event].Name)
 	case r.Set.NumSamples() == 0:
-		return errors.New("the profile is empty: it has no samples")
+		reason = Empty
 	case negative(r):
-		return errors.New("it has negative values: it is the difference of profiles, not one")
+		reason = Negative
 	case per == PerSecond && r.Set.DurationNanos <= 0:
-		return errors.New("it does not tell how long it took: compare shares, or use --per=ops")
+		reason = NoDuration
 	case per == PerOps && !(r.Ops > 0):
-		return errors.New("the number of operations must be given, and more than 0: --base-ops N --new-ops M")
+		reason = NoOperations
 	case per == PerEvent && (r.PerEvent < 0 || r.PerEvent >= len(r.Set.Events) || r.Set.Totals(r.PerEvent)[r.PerColumn] <= 0):
-		return errors.New("it has no samples of the event to divide by")
+		reason = NoDivisor
+	default:
+		return nil
 	}
-	return nil
+	return &RunError{Run: r.Name, Side: side, Reason: reason}
 }
 
 func negative(r *Run) bool {
@@ -174,8 +173,7 @@ func (r *Result) symbols(c [2][]*cost) error {
 	}
 	for side := range shares {
 		if shares[side] > muchUnnamed && shares[1-side] < littleUnnamed {
-			return fmt.Errorf("%s has no function names for %.0f %% of its samples, which the other side has: give its symbols (--%s-vmlinux, --%[3]s-kallsyms, --%[3]s-symfs), or --force",
-				r.runs[side][0].Name, 100*shares[side], [...]string{"base", "new"}[side])
+			return &RunError{Run: r.runs[side][0].Name, Side: side, Reason: NoNames, Share: shares[side]}
 		}
 	}
 	return nil

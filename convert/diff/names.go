@@ -24,7 +24,7 @@ const (
 )
 
 var ruleTexts = [numRules]struct{ name, text string }{
-	RuleMark:    {"mark", "_[k] _[i] _[j] at the end, as stackcollapse-perf.pl --all writes them, are removed"},
+	RuleMark:    {"mark", "_[k] _[i] _[j] at the end, marks of stackcollapse-perf.pl, are removed"},
 	RuleSuffix:  {"suffix", "endings that compilers and linkers give to clones are removed, any number of them"},
 	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes"},
 	RuleSyscall: {"syscall", "wrappers of system calls become sys_NAME, or compat_sys_NAME"},

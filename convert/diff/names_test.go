@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 func TestFold(t *testing.T) {
@@ -120,10 +123,12 @@ func TestReadAliases(t *testing.T) {
 
 // FuzzReadAliases: a file is refused, or no name leads to another alias.
 func FuzzReadAliases(f *testing.F) {
+	fuzztest.Add(f)
 	f.Add("a => b\nb => c\n# x\n")
 	f.Add("a => b\nb => a\n")
 	f.Add("x=>y=>z")
 	f.Fuzz(func(t *testing.T, text string) {
+		defer memtest.Within(t, 1<<20+500*len(text))()
 		a, err := ReadAliases(strings.NewReader(text))
 		if err != nil {
 			return
@@ -138,11 +143,13 @@ func FuzzReadAliases(f *testing.F) {
 
 // FuzzFold: a name stays one, and a rule is told exactly when something changed.
 func FuzzFold(f *testing.F) {
+	fuzztest.Add(f)
 	f.Add("__x64_sys_read.isra.0.cold_[k]", false)
 	f.Add("a [clone .b] [clone .c]", true)
 	f.Add(".constprop.0.", false)
 	f.Add("::h0123456789abcdef", false)
 	f.Fuzz(func(t *testing.T, name string, user bool) {
+		defer memtest.Within(t, 1<<20+500*len(name))()
 		var n Names
 		got, rules := n.Fold(name, user)
 		if name != "" && got == "" || (got != name) != (len(rules) > 0) {

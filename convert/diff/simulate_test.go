@@ -63,10 +63,10 @@ func (l load) run(name string, seed uint64) Run {
 		}
 		row := s.Add(0, id, 0, 1)
 		if l.times {
-			s.AddMoment(stacks.Moment{Time: uint64(i+1) * 1e6, Sample: uint32(row), Value: 1})
+			s.AddTimedSample(stacks.TimedSample{Time: uint64(i+1) * 1e6, Sample: uint32(row), Value: 1})
 		}
 	}
-	s.SortMoments()
+	s.SortTimedSamples()
 	return Run{Name: name, Set: s}
 }
 
@@ -79,7 +79,7 @@ func (l load) inPhases(s *stacks.Set, rnd *rand.Rand, ids []stacks.StackID, sums
 		row := s.Add(0, id, 0, 1)
 		n++
 		if l.times {
-			s.AddMoment(stacks.Moment{Time: uint64(n) * 1e6, Sample: uint32(row), Value: 1})
+			s.AddTimedSample(stacks.TimedSample{Time: uint64(n) * 1e6, Sample: uint32(row), Value: 1})
 		}
 	}
 	for phase := range l.phases {
@@ -105,7 +105,7 @@ func (l load) inPhases(s *stacks.Set, rnd *rand.Rand, ids []stacks.StackID, sums
 		}
 	}
 	s.DurationNanos = int64(n) * 1e6
-	s.SortMoments()
+	s.SortTimedSamples()
 }
 
 // into is the function that gets slower.
@@ -217,8 +217,8 @@ func inNanoseconds(r Run, period int64) Run {
 		x := r.Set.Sample(i)
 		s.Add(0, s.Intern(r.Set.Stack(x.Stack)), 0, period*x.Values[0])
 	}
-	for _, m := range r.Set.Moments {
-		s.AddMoment(stacks.Moment{Time: m.Time, Sample: m.Sample, Value: period * m.Value})
+	for _, m := range r.Set.TimedSamples {
+		s.AddTimedSample(stacks.TimedSample{Time: m.Time, Sample: m.Sample, Value: period * m.Value})
 	}
 	return Run{Name: r.Name, Set: s}
 }

@@ -22,8 +22,8 @@ func sampleWeight(r *Run, total int64) float64 {
 		return 1
 	}
 	var sum, squares float64
-	for i := range s.Moments {
-		if m := &s.Moments[i]; s.Sample(int(m.Sample)).Event == r.Event {
+	for i := range s.TimedSamples {
+		if m := &s.TimedSamples[i]; s.Sample(int(m.Sample)).Event == r.Event {
 			sum += float64(m.Value)
 			squares += float64(m.Value) * float64(m.Value)
 		}

@@ -9,10 +9,14 @@ import (
 	"github.com/google/pprof/profile"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
-// FuzzRead: whatever is read can be written, is valid then, and says the same.
+// FuzzRead: whatever is read is what google/pprof reads, can be written, is valid
+// then, and says the same.
 func FuzzRead(f *testing.F) {
+	fuzztest.Add(f)
 	f.Add([]byte{})
 	for seed := range uint64(4) {
 		s := randomSet(seed, threeEvents())
@@ -26,9 +30,14 @@ func FuzzRead(f *testing.F) {
 		f.Add(raw.Bytes())
 		f.Add(encode(f, s))
 	}
+	f.Add(handmade())
 	f.Add([]byte("goroutine profile: total 2\n1 @ 0x1 0x2\n"))
 	f.Add([]byte("heap profile: 1: 2 [3: 4] @ heapprofile\n1: 2 [3: 4] @ 0x10 0x20\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer memtest.Within(t, 16<<20+2000*len(data))()
+		if !isGzip(data) { // google/pprof knows no bounds
+			sameRead(t, data, false)
+		}
 		s, err := read(bytes.NewReader(data), 1<<20)
 		if err != nil {
 			return

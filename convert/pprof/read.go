@@ -1,7 +1,6 @@
 package pprof
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,17 +9,16 @@ import (
 	"strings"
 
 	"github.com/google/pprof/profile"
-	"github.com/klauspost/compress/gzip"
-
 	"kprof/convert/stacks"
 )
 
-// maxSize is how large a profile may be, uncompressed: twenty times what the
-// most diverse recording we know of makes. It bounds what a gzip bomb can do.
+// maxSize is how large a file may be. It is kept while it is read.
 const maxSize = 1 << 30
 
 // Read reads a pprof file: profile.proto, compressed or not, or one of the
-// legacy formats that google/pprof knows. At most 1 GiB uncompressed.
+// legacy formats that google/pprof knows. At most 1 GiB as it is stored; of a
+// compressed one, no more is kept than [stacks.MaxKept] allows, which a
+// [stacks.TooLargeError] tells, however far it expands.
 //
 // The profile's columns become one event, unless they are named as kprof names
 // those of several events (see [Events]). A sample's labels come sorted by key.
@@ -33,61 +31,83 @@ func Read(r io.Reader) (*stacks.Set, error) {
 	return s, nil
 }
 
+// read reads a profile in two passes over the file, so that the samples, which are
+// nearly all of it, are never in memory in any form but the Set's:
+//
+//  1. All fields but the samples are kept as they are, decoded and checked by
+//     google/pprof, and go into the Set's tables.
+//  2. Each sample is decoded straight into the Set.
+//
+// What is wrong is explained by google/pprof, if that can be done cheaply, and so
+// are the legacy formats read.
 func read(r io.Reader, limit int64) (*stacks.Set, error) {
 	data, err := readAll(r, limit)
 	if err != nil {
 		return nil, err
 	}
-	if isGzip(data) {
-		zr, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
-		}
-		if data, err = readAll(zr, limit); err != nil {
-			return nil, fmt.Errorf("decompress: %w", err)
-		}
-		if isGzip(data) { // ParseData would decompress it, without a limit
-			return nil, errors.New("compressed twice")
-		}
+	in := input{data}
+	set, err := in.read()
+	var large *stacks.TooLargeError
+	var broken *decompressError
+	if err == nil || errors.As(err, &large) || errors.As(err, &broken) {
+		return set, err
 	}
-	p, err := profile.ParseData(data)
+	return in.readWhole(err)
+}
+
+func (in input) read() (*stacks.Set, error) {
+	k := skeleton{size: int64(len(in.data))}
+	if err := in.scan(k.read); err != nil {
+		return nil, err
+	}
+	p, err := k.decode()
 	if err != nil {
 		return nil, err
 	}
-	return fromProfile(p)
-}
-
-func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
-
-func readAll(r io.Reader, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(b)) > limit {
-		err = fmt.Errorf("larger than %d MiB", limit>>20)
+	r, err := newReader(p)
+	if err != nil {
+		return nil, err
 	}
-	return b, err
+	d := newDecoder(r, &k)
+	p, r.p = nil, nil // what it has is in the Set now
+	if err := in.scan(d.read); err != nil {
+		return nil, err
+	}
+	return r.set, nil
 }
 
 // reader fills a Set from a profile that has passed CheckValid. It renumbers the
 // ids of what is in the profile to be indices of the Set's tables.
 type reader struct {
-	p   *profile.Profile
-	set *stacks.Set
+	p         *profile.Profile
+	set       *stacks.Set
+	locations index
 
 	chain  []uint32
 	labels []stacks.Label
 }
 
+// fromProfile makes a Set of a whole profile.
 func fromProfile(p *profile.Profile) (*stacks.Set, error) {
-	if n := len(p.SampleType); n > stacks.MaxColumns {
-		return nil, fmt.Errorf("%d sample types, at most %d can be stored", n, stacks.MaxColumns)
+	r, err := newReader(p)
+	if err == nil {
+		err = r.samples()
 	}
-	r := reader{p: p, set: stacks.New()}
-	r.header()
-	r.tables()
-	if err := r.samples(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return r.set, nil
+}
+
+// newReader makes a Set of all of a profile but its samples.
+func newReader(p *profile.Profile) (*reader, error) {
+	if n := len(p.SampleType); n > stacks.MaxColumns {
+		return nil, fmt.Errorf("%d sample types, at most %d can be stored", n, stacks.MaxColumns)
+	}
+	r := &reader{p: p, set: stacks.New(), locations: newIndex(len(p.Location))}
+	r.header()
+	r.tables()
+	return r, nil
 }
 
 func (r *reader) header() {
@@ -146,18 +166,19 @@ func (r *reader) tables() {
 		}
 		id := r.set.AddLocation(in, l.Address, k)
 		r.set.SetLines(id, lines...)
-		l.ID = uint64(id)
+		r.locations.set(l.ID, id)
 	}
 }
 
 func (r *reader) samples() error {
 	for i, x := range r.p.Sample {
 		if len(x.Location) > stacks.MaxDepth {
-			return fmt.Errorf("sample %d has %d locations, at most %d can be stored", i, len(x.Location), stacks.MaxDepth)
+			return tooDeep(i, len(x.Location))
 		}
 		r.chain = r.chain[:0]
 		for _, l := range x.Location {
-			r.chain = append(r.chain, uint32(l.ID))
+			id, _ := r.locations.of(l.ID)
+			r.chain = append(r.chain, id)
 		}
 		r.add(r.set.Intern(r.chain), r.set.InternLabels(r.labelsOf(x)), x.Value)
 	}
@@ -202,15 +223,24 @@ func (r *reader) labelsOf(x *profile.Sample) []stacks.Label {
 			l = append(l, n)
 		}
 	}
-	// Stable, because the values of one key are in the file's order.
+	sortLabels(l)
+	r.labels = l
+	return l
+}
+
+// sortLabels sorts by key. It is stable, because the values of one key are in the
+// file's order.
+func sortLabels(l []stacks.Label) {
 	slices.SortStableFunc(l, func(a, b stacks.Label) int {
 		if c := cmp.Compare(a.Key, b.Key); c != 0 {
 			return c
 		}
 		return cmp.Compare(min(len(b.Str), 1), min(len(a.Str), 1)) // strings first
 	})
-	r.labels = l
-	return l
+}
+
+func tooDeep(sample, locations int) error {
+	return fmt.Errorf("sample %d has %d locations, at most %d can be stored", sample, locations, stacks.MaxDepth)
 }
 
 // Events divides the columns of a profile among events. Where all are named as

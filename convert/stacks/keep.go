@@ -2,10 +2,19 @@ package stacks
 
 import "slices"
 
-// Keep drops the rows of other events, unless event is -1, and those whose labels
-// are not wanted, with their moments. Rows get other numbers; stacks, locations
-// and functions stay, even if no row has them any more.
-func (s *Set) Keep(event int, want func(LabelsID) bool) {
+// Keep drops the rows whose labels are not wanted, with their moments. Rows get other
+// numbers; stacks, locations and functions stay, even if no row has them any more.
+func (s *Set) Keep(want func(LabelsID) bool) {
+	s.rebuild(s.Events, func(event int, l LabelsID) int {
+		if !want(l) {
+			return -1
+		}
+		return event
+	})
+}
+
+// rebuild gives the rows other events, or drops those that to returns -1 for.
+func (s *Set) rebuild(events []Event, to func(event int, l LabelsID) int) {
 	old := s.rows
 	s.rows = rowTable{}
 	s.rows.init()
@@ -16,22 +25,17 @@ func (s *Set) Keep(event int, want func(LabelsID) bool) {
 	row := make([]uint32, old.n)
 	for i := range row {
 		r := old.at(i)
-		if event >= 0 && int(r.event) != event || !want(LabelsID(r.labels)) {
+		e := to(int(r.event), LabelsID(r.labels))
+		if e < 0 {
 			row[i] = dropped
 			continue
 		}
-		values := old.valuesAt(r.value, len(s.Events[r.event].Values))
-		to := r.event
-		if event >= 0 {
-			to = 0
-		}
-		row[i] = s.rows.add(to, r.stack, r.labels, values, s.chains.mark(r.stack))
+		values := old.valuesAt(r.value, len(events[e].Values))
+		row[i] = s.rows.add(uint32(e), r.stack, r.labels, values, s.chains.mark(r.stack))
 	}
-	if event >= 0 {
-		s.Events = s.Events[event : event+1 : event+1]
-	}
-	s.Moments = slices.DeleteFunc(s.Moments, func(m Moment) bool { return row[m.Sample] == dropped })
-	for i := range s.Moments {
-		s.Moments[i].Sample = row[s.Moments[i].Sample]
+	s.Events = events
+	s.TimedSamples = slices.DeleteFunc(s.TimedSamples, func(m TimedSample) bool { return row[m.Sample] == dropped })
+	for i := range s.TimedSamples {
+		s.TimedSamples[i].Sample = row[s.TimedSamples[i].Sample]
 	}
 }

@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestKeep(t *testing.T) {
 				continue
 			}
 			for i := range s.NumSamples() {
-				s.AddMoment(Moment{uint64(i + 1), uint32(i), s.Sample(i).Values[0]})
+				s.AddTimedSample(TimedSample{uint64(i + 1), uint32(i), s.Sample(i).Values[0]})
 			}
 			want := func(l LabelsID) bool {
 				comm, _ := s.Label(l, "comm")
@@ -37,7 +38,12 @@ func TestKeep(t *testing.T) {
 					delete(moments, k)
 				}
 			}
-			s.Keep(event, want)
+			s.Keep(want)
+			if event >= 0 {
+				to := slices.Repeat([]int{-1}, len(s.Events))
+				to[event] = 0
+				s.MapEvents(s.Events[event:event+1], to)
+			}
 			if diff := cmp.Diff(rows, canon(s)); diff != "" {
 				t.Fatalf("seed %d, event %d: %s", seed, event, diff)
 			}
@@ -54,7 +60,7 @@ func TestKeep(t *testing.T) {
 // momentsOf are the moments of a Set with what their rows say, in full.
 func momentsOf(s *Set) map[string]bool {
 	all := map[string]bool{}
-	for _, m := range s.Moments {
+	for _, m := range s.TimedSamples {
 		all[fmt.Sprintf("%s @%d +%d", rowText(s, s.Sample(int(m.Sample))), m.Time, m.Value)] = true
 	}
 	return all

@@ -8,7 +8,7 @@ import (
 // Merge adds the samples of src to s. Events are matched by name and columns,
 // mappings, functions, locations and label lists by what they hold; what s does
 // not have is appended. Comments that s lacks are appended, durations added,
-// and the earlier start time is kept. Moments are sorted by time together,
+// and the earlier start time is kept. TimedSamples are sorted by time together,
 // whether or not the two were recorded by the same clock. Of what describes a whole profile (period,
 // default type, URL, frames to drop or keep) s's own stays.
 //
@@ -131,11 +131,11 @@ func (m *merger) samples() {
 		x := m.src.Sample(i)
 		row[i] = uint32(m.dst.Add(m.event[x.Event], stack[x.Stack], labels[x.Labels], x.Values...))
 	}
-	if len(m.src.Moments) == 0 {
+	if len(m.src.TimedSamples) == 0 {
 		return
 	}
-	for _, x := range m.src.Moments {
-		m.dst.AddMoment(Moment{x.Time, row[x.Sample], x.Value})
+	for _, x := range m.src.TimedSamples {
+		m.dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], x.Value})
 	}
-	m.dst.SortMoments()
+	m.dst.SortTimedSamples()
 }

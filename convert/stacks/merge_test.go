@@ -137,17 +137,17 @@ func TestMergeMoments(t *testing.T) {
 		s := New(Event{"e", countAndTime[:1]})
 		for i, c := range comms {
 			row := s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "comm", Str: c}}), 5)
-			s.AddMoment(Moment{base - uint64(i), uint32(row), 2})
-			s.AddMoment(Moment{base + 100 - uint64(i), uint32(row), 3})
+			s.AddTimedSample(TimedSample{base - uint64(i), uint32(row), 2})
+			s.AddTimedSample(TimedSample{base + 100 - uint64(i), uint32(row), 3})
 		}
-		s.SortMoments()
+		s.SortTimedSamples()
 		return s
 	}
 	a := made(40, "x", "y", "x")
 	a.Merge(made(70, "z", "y"))
 	a.Merge(New())
 	var got []string
-	for _, m := range a.Moments {
+	for _, m := range a.TimedSamples {
 		l, _ := a.Label(a.Sample(int(m.Sample)).Labels, "comm")
 		got = append(got, fmt.Sprintf("%d %s +%d", m.Time, l.Str, m.Value))
 	}

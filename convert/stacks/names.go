@@ -1,6 +1,9 @@
 package stacks
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Names gives every location the names of its frames, each distinct name once:
 // what folded stacks, flame graphs and tables show and merge by.
@@ -14,7 +17,13 @@ type Names struct {
 // Names returns the names of all locations. A location without a function is
 // called by what holds it (see Mapping.Unnamed), so every location has at least
 // one name.
-func (s *Set) Names() *Names {
+func (s *Set) Names() *Names { return s.names(false) }
+
+// NamesWithLines is Names with the base name of the source file and the line
+// behind each, as in "main main.c:12", where they are known.
+func (s *Set) NamesWithLines() *Names { return s.names(true) }
+
+func (s *Set) names(lines bool) *Names {
 	n := &Names{offsets: make([]uint32, 1, len(s.Locations)+1)}
 	ids := make(map[string]uint32)
 	id := func(name string) uint32 {
@@ -28,7 +37,12 @@ func (s *Set) Names() *Names {
 	}
 	for loc := range s.Locations {
 		for _, l := range s.Lines(uint32(loc)) {
-			n.frames = append(n.frames, id(s.Functions[l.Function].Name))
+			f := &s.Functions[l.Function]
+			name := f.Name
+			if lines && f.File != "" && l.Line > 0 {
+				name += " " + f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.FormatInt(l.Line, 10)
+			}
+			n.frames = append(n.frames, id(name))
 		}
 		if s.Locations[loc].lines == 0 {
 			n.frames = append(n.frames, id(s.unnamed(uint32(loc))))
@@ -55,15 +69,4 @@ func (s *Set) unnamed(loc uint32) string {
 		return "[guest]"
 	}
 	return "[unknown]"
-}
-
-// Unnamed is what a frame in m is called when its function is not known: the
-// last element of the file's path in brackets, as stackcollapse-perf.pl has it,
-// or "[unknown]" where no file is known either.
-func (m *Mapping) Unnamed() string {
-	name := m.File[strings.LastIndexByte(m.File, '/')+1:]
-	if name == "" {
-		return "[unknown]"
-	}
-	return "[" + name + "]"
 }

@@ -14,7 +14,11 @@
 // being built, one goroutine owns it; once built and named it is read-only.
 package stacks
 
-import "fmt"
+import (
+	"fmt"
+
+	"kprof/symbolize/mapping"
+)
 
 // ValueType says what a column of values counts, and in which unit.
 type ValueType struct {
@@ -29,34 +33,23 @@ type Event struct {
 	Values []ValueType
 }
 
-// Kind says what sort of code a mapping holds.
-type Kind uint8
-
-const (
-	KindUnknown Kind = iota // addresses that no mapping covers
-	KindKernel
-	KindModule
-	KindBPF
-	KindUser
-	KindVDSO
-	KindAnon       // memory without a file: JIT code, the stack, the heap
-	KindGuest      // kernel or user code of a virtual machine
-	KindHypervisor // code below the kernel
+// Mappings and their kinds are those in which a Symbolizer finds names.
+type (
+	Kind    = mapping.Kind
+	Mapping = mapping.Mapping
 )
 
-// Mapping is a file, or a piece of one, that code was executed from.
-type Mapping struct {
-	Start, Limit uint64 // run-time addresses, of the first process seen to map it
-	Offset       uint64 // file offset of Start; of KindKernel the run-time address of Symbol
-	Symbol       string // of KindKernel: "_text" or "_stext", "" if unknown
-	File         string // as recorded: a path, "[kernel.kallsyms]", "[vdso]", "//anon"
-	BuildID      string // lower-case hex, "" if unknown
-	Kind         Kind
-	PID          int // a process that mapped it, 0 if unknown
-
-	// What the names of its locations hold.
-	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
-}
+const (
+	KindUnknown    = mapping.Unknown
+	KindKernel     = mapping.Kernel
+	KindModule     = mapping.Module
+	KindBPF        = mapping.BPF
+	KindUser       = mapping.User
+	KindVDSO       = mapping.VDSO
+	KindAnon       = mapping.Anon
+	KindGuest      = mapping.Guest
+	KindHypervisor = mapping.Hypervisor
+)
 
 // NoMapping is the Mapping of a Location that lies in none.
 const NoMapping = -1
@@ -130,9 +123,13 @@ type Set struct {
 	// profiles that bring them.
 	DropFrames, KeepFrames string
 
-	// Moments are the single samples behind the rows, in the order of their
-	// times; nil where times were not kept. See AddMoment and SortMoments.
-	Moments []Moment
+	// CallersExact says that callers were recorded as the places of their calls:
+	// their locations are not the bytes before return addresses.
+	CallersExact bool
+
+	// TimedSamples are the single samples behind the rows, in the order of their
+	// times; nil where times were not kept. See AddTimedSample and SortTimedSamples.
+	TimedSamples []TimedSample
 
 	lines     []Line
 	functions map[Function]uint32

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/memtest"
 )
 
 // fullAttr has a different value in each field.
@@ -71,8 +72,9 @@ func TestAttrFromKernelLayout(t *testing.T) {
 func TestAttrSizes(t *testing.T) {
 	b := make([]byte, 5000)
 	for _, tt := range []struct {
-		says, have int
-		n          int // decoded size, 0 for an error
+		says uint32
+		have int
+		n    int // decoded size, 0 for an error
 	}{
 		{0, 64, 64},       // the first files left it out
 		{72, 72, 72},      // a version between
@@ -85,7 +87,7 @@ func TestAttrSizes(t *testing.T) {
 		{64, 63, 0},
 	} {
 		copy(b, make([]byte, 64))
-		for i, x := range abi.LittleEndian.AppendUint32(nil, uint32(tt.says)) {
+		for i, x := range abi.LittleEndian.AppendUint32(nil, tt.says) {
 			b[4+i] = x
 		}
 		_, n, err := abi.DecodeAttr(b[:tt.have], abi.LittleEndian)
@@ -127,6 +129,7 @@ func FuzzDecodeAttr(f *testing.F) {
 	f.Add(a.AppendTo(nil, abi.LittleEndian), false)
 	f.Add(a.AppendTo(nil, abi.BigEndian), true)
 	f.Fuzz(func(t *testing.T, b []byte, big bool) {
+		defer memtest.Within(t, 1<<20+500*len(b))()
 		o := abi.LittleEndian
 		if big {
 			o = abi.BigEndian

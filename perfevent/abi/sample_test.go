@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 // everything is an attribute whose samples have every field.
@@ -178,12 +180,14 @@ func TestDecodeSampleDoesNotAllocate(t *testing.T) {
 }
 
 func FuzzDecodeSample(f *testing.F) {
+	fuzztest.Add(f)
 	a := everything()
 	b, _ := everySample(abi.LittleEndian)
 	f.Add(b, uint64(a.SampleType), uint64(a.ReadFormat), uint64(a.BranchSampleType), a.SampleRegsUser, false)
 	b, _ = everySample(abi.BigEndian)
 	f.Add(b, uint64(a.SampleType), uint64(0), uint64(0), uint64(0), true)
 	f.Fuzz(func(t *testing.T, b []byte, st, rf, br, regs uint64, big bool) {
+		defer memtest.Within(t, 1<<20+500*len(b))()
 		a := abi.Attr{
 			SampleType: abi.SampleType(st), ReadFormat: abi.ReadFormat(rf),
 			BranchSampleType: abi.BranchSampleType(br), SampleRegsUser: regs, Flags: abi.FlagSampleIDAll,

@@ -3,15 +3,12 @@
 package livetest
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"kprof/perfevent/tracefs"
 )
 
 // Need is something that a test cannot do without. It returns what is missing,
@@ -20,7 +17,8 @@ type Need func() string
 
 // Require skips t when something that it needs is missing, and names all of
 // it. Where KPROF_LIVE is "require", as on machines that are known to have
-// everything, or "guest", it fails instead.
+// everything, or "guest", it fails instead. Where that is "skip", which asks for
+// tests that need nothing but Go, it skips t in any case.
 func Require(t testing.TB, needs ...Need) {
 	t.Helper()
 	require(t, needs, "require", "guest")
@@ -53,6 +51,9 @@ func require(t testing.TB, needs []Need, failing ...string) {
 			missing = append(missing, m)
 		}
 	}
+	if os.Getenv("KPROF_LIVE") == "skip" {
+		t.Skip("needs more than Go, and KPROF_LIVE is skip")
+	}
 	if len(missing) == 0 {
 		return
 	}
@@ -67,14 +68,6 @@ func require(t testing.TB, needs []Need, failing ...string) {
 func Root() string {
 	if os.Geteuid() != 0 {
 		return "root"
-	}
-	return ""
-}
-
-// Tracefs: mounted, or mountable.
-func Tracefs() string {
-	if _, err := tracefs.Find(tracefs.Options{Mount: true}); err != nil {
-		return fmt.Sprintf("tracefs (%v)", err)
 	}
 	return ""
 }
@@ -97,17 +90,6 @@ func PMU(name string) Need {
 	return func() string {
 		if _, err := os.Stat(filepath.Join("/sys/bus/event_source/devices", name)); err != nil {
 			return "PMU " + name
-		}
-		return ""
-	}
-}
-
-// CPUs is a number of CPUs online.
-func CPUs(n int) Need {
-	return func() string {
-		found, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
-		if err != nil || len(found) < n {
-			return fmt.Sprintf("%d CPUs", n)
 		}
 		return ""
 	}

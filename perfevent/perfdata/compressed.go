@@ -38,7 +38,7 @@ const maxZstdWindow = 32 << 20
 // What comes out is bounded by what goes in, or a small file could keep a reader
 // busy for hours. Recordings shrink to a tenth, at best to a fiftieth.
 const (
-	inflateRatio = 256
+	inflateRatio = 100
 	inflateSlack = 16 << 20
 )
 

@@ -8,10 +8,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 // FuzzInflater gives arbitrary bytes to the inflater in two pieces.
 func FuzzInflater(f *testing.F) {
+	fuzztest.Add(f)
 	rec := abi.Header{Type: abi.RecordSample, Size: 24}.AppendTo(nil, abi.LittleEndian)
 	rec = append(rec, make([]byte, 16)...)
 	enc, err := zstd.NewWriter(nil)
@@ -21,6 +24,7 @@ func FuzzInflater(f *testing.F) {
 	f.Add(enc.EncodeAll(bytes.Repeat(rec, 50), nil), 20)
 	f.Add(enc.EncodeAll(bytes.Repeat([]byte{64}, 1<<20), nil), 1)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
+		defer memtest.Within(t, 96<<20+1000*len(b))()
 		if len(b) > 1<<16 {
 			return
 		}

@@ -10,23 +10,23 @@ import (
 	"testing"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 )
-
-// corpusDir holds recordings of other machines and the number of records in
-// each, where a checkout has it beside the project.
-const corpusDir = "../../../shared/corpus"
 
 // expectedNames are the names in EXPECTED.tsv that differ from perf's.
 var expectedNames = map[string]string{"HEADER_ATTR": "ATTR", "HEADER_EVENT_TYPE": "EVENT_TYPE", "HEADER_FEATURE": "FEATURE"}
 
-// TestCorpus counts the records of every recording in the corpus. The expected
-// counts were made by walking the records without any reader of perf.data.
+// TestCorpus counts the records of every recording. The expected counts were made
+// by walking the records without any reader of perf.data.
 func TestCorpus(t *testing.T) {
-	f, err := os.Open(filepath.Join(corpusDir, "EXPECTED.tsv"))
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("needs the corpus of recordings in " + corpusDir)
+	for dir, table := range livetest.RecordCounts(t) {
+		checkCounts(t, dir, table)
 	}
+}
+
+func checkCounts(t *testing.T, dir, table string) {
+	f, err := os.Open(table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestCorpus(t *testing.T) {
 			}
 			damaged := strings.Contains(col[3], "DAMAGED")
 			got := map[string]int{}
-			r, err := perfdata.Open(filepath.Join(corpusDir, "perfdata", col[0]))
+			r, err := perfdata.Open(filepath.Join(dir, col[0]))
 			if err != nil {
 				t.Fatal(err)
 			}

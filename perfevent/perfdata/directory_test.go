@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -105,9 +104,7 @@ func TestDirectoryFIFO(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
-		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.MakeFIFO(t, filepath.Join(dir, name))
 		if r, err := perfdata.Open(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s is a FIFO: error %v", name, err)
 			if err == nil {

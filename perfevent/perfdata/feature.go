@@ -97,7 +97,7 @@ func (s *FeatureSet) All() iter.Seq[Feature] {
 // is a feature that is absent: Set tells which are present, and only those are
 // written.
 type Features struct {
-	abi.Host
+	Host
 
 	Version      string      // of the tool that recorded
 	Cmdline      []string    // program first
@@ -260,9 +260,9 @@ var features = [...]featureCodec{
 	FeatureArch:      stringFeature("ARCH", func(f *Features) *string { return &f.Arch }),
 	FeatureNrCPUs: {
 		name:   "NRCPUS",
-		has:    func(f *Features) bool { return f.CPUs != abi.CPUCount{} },
+		has:    func(f *Features) bool { return f.CPUs != CPUCount{} },
 		append: func(f *Features, e *encoder) { e.u32(f.CPUs.Available); e.u32(f.CPUs.Online) },
-		decode: func(f *Features, c *cursor) { f.CPUs = abi.CPUCount{Available: c.u32(), Online: c.u32()} },
+		decode: func(f *Features, c *cursor) { f.CPUs = CPUCount{Available: c.u32(), Online: c.u32()} },
 		pipe:   true,
 	},
 	FeatureCPUDesc: stringFeature("CPUDESC", func(f *Features) *string { return &f.CPUDesc }),

@@ -75,14 +75,14 @@ func appendAttr(b []byte, a *abi.Attr, size int, o abi.Order) []byte {
 	return b
 }
 
-func (c *cursor) cpuTopology(cpus uint32) (t abi.CPUTopology) {
+func (c *cursor) cpuTopology(cpus uint32) (t CPUTopology) {
 	t.Sockets = c.strings()
 	t.Threads = c.strings()
 	if c.err != nil || c.left() == 0 {
 		return t // before perf 3.13
 	}
-	t.CPUs = list(c, uint64(cpus), 8, func() abi.CPUPlace {
-		return abi.CPUPlace{Core: int32(c.u32()), Socket: int32(c.u32())}
+	t.CPUs = list(c, uint64(cpus), 8, func() CPUPlace {
+		return CPUPlace{Core: int32(c.u32()), Socket: int32(c.u32())}
 	})
 	if c.err != nil || c.left() == 0 {
 		return t // before perf 5.3
@@ -94,7 +94,7 @@ func (c *cursor) cpuTopology(cpus uint32) (t abi.CPUTopology) {
 	return t
 }
 
-func (e *encoder) cpuTopology(t *abi.CPUTopology) {
+func (e *encoder) cpuTopology(t *CPUTopology) {
 	e.strings(t.Sockets)
 	e.strings(t.Threads)
 	for _, p := range t.CPUs {
@@ -110,13 +110,13 @@ func (e *encoder) cpuTopology(t *abi.CPUTopology) {
 	}
 }
 
-func (c *cursor) numa() []abi.NUMANode {
-	return list(c, uint64(c.u32()), 24, func() abi.NUMANode {
-		return abi.NUMANode{Node: c.u32(), MemTotal: c.u64(), MemFree: c.u64(), CPUs: c.string()}
+func (c *cursor) numa() []NUMANode {
+	return list(c, uint64(c.u32()), 24, func() NUMANode {
+		return NUMANode{Node: c.u32(), MemTotal: c.u64(), MemFree: c.u64(), CPUs: c.string()}
 	})
 }
 
-func (e *encoder) numa(nodes []abi.NUMANode) {
+func (e *encoder) numa(nodes []NUMANode) {
 	e.u32(uint32(len(nodes)))
 	for _, n := range nodes {
 		e.u32(n.Node)
@@ -126,13 +126,13 @@ func (e *encoder) numa(nodes []abi.NUMANode) {
 	}
 }
 
-func (c *cursor) pmus() []abi.PMU {
-	return list(c, uint64(c.u32()), 8, func() abi.PMU {
-		return abi.PMU{Type: abi.Type(c.u32()), Name: c.string()}
+func (c *cursor) pmus() []PMU {
+	return list(c, uint64(c.u32()), 8, func() PMU {
+		return PMU{Type: abi.Type(c.u32()), Name: c.string()}
 	})
 }
 
-func (e *encoder) pmus(pmus []abi.PMU) {
+func (e *encoder) pmus(pmus []PMU) {
 	e.u32(uint32(len(pmus)))
 	for _, p := range pmus {
 		e.u32(uint32(p.Type))
@@ -169,17 +169,17 @@ func (e *encoder) auxtrace(entries []AuxtraceEntry) {
 	}
 }
 
-func (c *cursor) caches() []abi.Cache {
+func (c *cursor) caches() []Cache {
 	c.version(uint64(c.u32()), 1)
-	return list(c, uint64(c.u32()), 28, func() abi.Cache {
-		return abi.Cache{
+	return list(c, uint64(c.u32()), 28, func() Cache {
+		return Cache{
 			Level: c.u32(), LineSize: c.u32(), Sets: c.u32(), Ways: c.u32(),
 			Type: c.string(), Size: c.string(), CPUs: c.string(),
 		}
 	})
 }
 
-func (e *encoder) caches(caches []abi.Cache) {
+func (e *encoder) caches(caches []Cache) {
 	e.u32(1)
 	e.u32(uint32(len(caches)))
 	for _, x := range caches {
@@ -193,11 +193,11 @@ func (e *encoder) caches(caches []abi.Cache) {
 	}
 }
 
-func (c *cursor) memory() (m abi.MemoryMap) {
+func (c *cursor) memory() (m MemoryMap) {
 	c.version(c.u64(), 1)
 	m.BlockSize = c.u64()
-	m.Nodes = list(c, c.u64(), 24, func() abi.MemoryNode {
-		n := abi.MemoryNode{Node: c.u64(), Bits: c.u64()}
+	m.Nodes = list(c, c.u64(), 24, func() MemoryNode {
+		n := MemoryNode{Node: c.u64(), Bits: c.u64()}
 		bits := c.u64() // the size of the bitmap, again
 		words := bits / 64
 		if bits%64 != 0 {
@@ -212,7 +212,7 @@ func (c *cursor) memory() (m abi.MemoryMap) {
 	return m
 }
 
-func (e *encoder) memory(m *abi.MemoryMap) {
+func (e *encoder) memory(m *MemoryMap) {
 	e.u64(1)
 	e.u64(m.BlockSize)
 	e.u64(uint64(len(m.Nodes)))
@@ -226,13 +226,13 @@ func (e *encoder) memory(m *abi.MemoryMap) {
 	}
 }
 
-func (c *cursor) caps() []abi.PMUCap {
-	return list(c, uint64(c.u32()), 8, func() abi.PMUCap {
-		return abi.PMUCap{Name: c.string(), Value: c.string()}
+func (c *cursor) caps() []PMUCap {
+	return list(c, uint64(c.u32()), 8, func() PMUCap {
+		return PMUCap{Name: c.string(), Value: c.string()}
 	})
 }
 
-func (e *encoder) caps(caps []abi.PMUCap) {
+func (e *encoder) caps(caps []PMUCap) {
 	e.u32(uint32(len(caps)))
 	for _, x := range caps {
 		e.string(x.Name)
@@ -240,13 +240,13 @@ func (e *encoder) caps(caps []abi.PMUCap) {
 	}
 }
 
-func (c *cursor) pmuCaps() []abi.PMUCaps {
-	return list(c, uint64(c.u32()), 8, func() abi.PMUCaps {
-		return abi.PMUCaps{Caps: c.caps(), PMU: c.string()}
+func (c *cursor) pmuCaps() []PMUCaps {
+	return list(c, uint64(c.u32()), 8, func() PMUCaps {
+		return PMUCaps{Caps: c.caps(), PMU: c.string()}
 	})
 }
 
-func (e *encoder) pmuCaps(pmus []abi.PMUCaps) {
+func (e *encoder) pmuCaps(pmus []PMUCaps) {
 	e.u32(uint32(len(pmus)))
 	for _, p := range pmus {
 		e.caps(p.Caps)
@@ -254,13 +254,13 @@ func (e *encoder) pmuCaps(pmus []abi.PMUCaps) {
 	}
 }
 
-func (c *cursor) hybrid() []abi.HybridPMU {
-	return list(c, uint64(c.u32()), 8, func() abi.HybridPMU {
-		return abi.HybridPMU{PMU: c.string(), CPUs: c.string()}
+func (c *cursor) hybrid() []HybridPMU {
+	return list(c, uint64(c.u32()), 8, func() HybridPMU {
+		return HybridPMU{PMU: c.string(), CPUs: c.string()}
 	})
 }
 
-func (e *encoder) hybrid(pmus []abi.HybridPMU) {
+func (e *encoder) hybrid(pmus []HybridPMU) {
 	e.u32(uint32(len(pmus)))
 	for _, p := range pmus {
 		e.string(p.PMU)

@@ -7,13 +7,12 @@ import (
 	"math/bits"
 	"strings"
 	"time"
-
-	"kprof/perfevent/abi"
 )
 
 // WriteHeader writes what the header says, in the form of perf report
 // --header-only; full adds the topologies, as its -I does. written is when the
-// recording was. In pipe mode the records must have been walked before.
+// recording was. What the recording says is written as it is, but for ends of
+// lines: whoever shows it on a terminal takes out the rest. In pipe mode the records must have been walked before.
 func (r *Reader) WriteHeader(w io.Writer, written time.Time, full bool) error {
 	h := headerText{Writer: bufio.NewWriter(w), f: &r.Features, events: r.Events}
 	h.line("========")
@@ -27,7 +26,7 @@ func (r *Reader) WriteHeader(w io.Writer, written time.Time, full bool) error {
 		switch {
 		case id == FeatureSimpleperfMetaInfo:
 			for _, i := range r.Features.MetaInfo {
-				h.line("%s : %s", i.Key, strings.ReplaceAll(i.Value, "\n", "; "))
+				h.line("%s : %s", i.Key, i.Value)
 			}
 		case id == FeatureSimpleperfFile || id == FeatureSimpleperfFile2:
 			for _, s := range r.Features.FileSymbols {
@@ -82,11 +81,16 @@ type headerText struct {
 	events *EventSet
 }
 
+// line writes one line, whatever the text in it: a header that is forged must not
+// look like another.
 func (h *headerText) line(format string, args ...any) {
-	h.WriteString("# ")
-	fmt.Fprintf(h.Writer, format, args...)
+	h.WriteString("# " + oneLine(fmt.Sprintf(format, args...)))
 	h.WriteByte('\n')
 }
+
+var lineEnds = strings.NewReplacer("\n", "; ", "\r", " ")
+
+func oneLine(s string) string { return lineEnds.Replace(s) }
 
 func (h *headerText) feature(id Feature) {
 	f := h.f
@@ -174,7 +178,7 @@ func (h *headerText) feature(id Feature) {
 func (h *headerText) eventDesc() {
 	for i := range h.f.Events {
 		e := &h.f.Events[i]
-		fmt.Fprintf(h.Writer, "# event : name = %s, ", e.Name)
+		fmt.Fprintf(h.Writer, "# event : name = %s, ", oneLine(e.Name))
 		if len(e.IDs) > 0 {
 			h.WriteString(", id = {")
 			for j, id := range e.IDs {
@@ -291,7 +295,7 @@ func bitList(words []uint64) string {
 	return s[:min(len(s), perfBuffer-1)]
 }
 
-func (h *headerText) caps(pmu string, caps []abi.PMUCap) {
+func (h *headerText) caps(pmu string, caps []PMUCap) {
 	if len(caps) == 0 {
 		h.line("%s pmu capabilities: not available", pmu)
 		return

@@ -19,8 +19,8 @@ import (
 
 // perfHeader are the lines of perf report --header-only, and whether it can read
 // the recording.
-func perfHeader(file string, args ...string) ([]string, bool) {
-	out, err := exec.Command("perf", append([]string{"report", "--header-only", "-i", file}, args...)...).Output()
+func perfHeader(t *testing.T, file string, args ...string) ([]string, bool) {
+	out, err := livetest.PerfCommand(t, append([]string{"report", "--header-only", "-i", file}, args...)...).Output()
 	return headerLines(string(out)), err == nil && len(out) > 0
 }
 
@@ -58,7 +58,7 @@ func compareHeader(t *testing.T, file string) bool {
 		if full {
 			args = []string{"-I"}
 		}
-		want, ok := perfHeader(file, args...)
+		want, ok := perfHeader(t, file, args...)
 		if !ok {
 			return false
 		}
@@ -122,13 +122,16 @@ func TestHeaderOfPerf(t *testing.T) {
 	}
 }
 
+// recordingsBut lists recordings of other machines without the one of that name.
+func recordingsBut(t *testing.T, name string) []string {
+	t.Helper()
+	return slices.DeleteFunc(livetest.Recordings(t), func(file string) bool { return filepath.Base(file) == name })
+}
+
 // TestHeaderOfCorpus compares the headers of recordings of other machines.
 func TestHeaderOfCorpus(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join(corpusDir, "perfdata", "*"))
-	if len(files) == 0 {
-		t.Skip("needs the corpus of recordings in " + corpusDir)
-	}
 	livetest.Require(t, livetest.Perf)
+	files := recordingsBut(t, "s390x-zstd-pipe.data") // perf (6.1) swaps no features in pipes
 	compared := 0
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
@@ -157,10 +160,7 @@ func swappedByPerf(a *abi.Attr) {
 // big-endian order: perf swaps what this package writes and reads.
 func TestHeaderSwapped(t *testing.T) {
 	livetest.Require(t, livetest.Perf)
-	files, _ := filepath.Glob(filepath.Join(corpusDir, "perfdata", "*"))
-	if len(files) == 0 {
-		t.Skip("needs the corpus of recordings in " + corpusDir)
-	}
+	files := recordingsBut(t, "deferred-7.3.data") // perf (6.1) does not know its features
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			r, err := perfdata.Open(file)
@@ -197,10 +197,10 @@ func TestHeaderSwapped(t *testing.T) {
 func TestHeaderOf32Bit(t *testing.T) {
 	livetest.Require(t, livetest.Perf)
 	rec := perftext.MustParse("event cycles type=hardware\nbuildid id=0123456789abcdef0123456789abcdef01234567 file=/bin/a\nthrottle t=1\n")
-	rec.Features.Host = abi.Host{
+	rec.Features.Host = perfdata.Host{
 		Hostname: "h", OSRelease: "3.16.0", Arch: "ppc", CPUDesc: "e500v2", TotalMem: 1024,
-		CPUs: abi.CPUCount{Available: 2, Online: 2}, PMUs: []abi.PMU{{Type: 1, Name: "software"}},
-		Hybrid: []abi.HybridPMU{{PMU: "a", CPUs: "0"}}, // feature 30, near the end of the first word
+		CPUs: perfdata.CPUCount{Available: 2, Online: 2}, PMUs: []perfdata.PMU{{Type: 1, Name: "software"}},
+		Hybrid: []perfdata.HybridPMU{{PMU: "a", CPUs: "0"}}, // feature 30, near the end of the first word
 	}
 	rec.Features.Cmdline = []string{"perf", "record"}
 	b, err := rec.Assemble(perftext.Form{Order: abi.BigEndian, AttrSize: abi.AttrSizeVer7})

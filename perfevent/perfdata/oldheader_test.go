@@ -13,7 +13,7 @@ import (
 // numbers that Linux 3.16 gave to others.
 func oldHeaderPipe(t testing.TB, o abi.Order) []byte {
 	f := perfdata.Features{
-		Host:    abi.Host{Hostname: "h", OSRelease: "3.3.8", Arch: "ppc64", NUMA: []abi.NUMANode{{MemTotal: 7, CPUs: "0"}}},
+		Host:    perfdata.Host{Hostname: "h", OSRelease: "3.3.8", Arch: "ppc64", NUMA: []perfdata.NUMANode{{MemTotal: 7, CPUs: "0"}}},
 		Version: "3.3.0",
 		Cmdline: []string{"perf", "record"},
 		Events:  []abi.Event{{Name: "named", Attr: abi.Attr{Type: abi.TypeHardware}}},

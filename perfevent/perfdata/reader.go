@@ -322,6 +322,8 @@ func (w *walk) one(rec *Record) error {
 		return nil
 	case takeUp && rec.Type == abi.RecordHeaderTracingData:
 		return w.r.readTracingData(w.s, trail)
+	case takeUp && rec.Type == recordTracingData:
+		return w.r.readLargeTracing(w.s, trail)
 	}
 	return w.s.skip(trail)
 }

@@ -10,13 +10,18 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
 
 // addGoldens adds the recordings of convert's tests in all forms.
 func addGoldens(f *testing.F) {
-	names, _ := filepath.Glob("../../convert/testdata/*.txtar")
+	names, _ := filepath.Glob("../../convert/replay/testdata/*.txtar")
+	if len(names) == 0 {
+		f.Fatal("the recordings of convert's tests are not where they were")
+	}
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -52,12 +57,14 @@ func addRecordings(f *testing.F) {
 // FuzzReader walks arbitrary bytes, from a file twice and from a pipe. Both walks
 // of a file see the same, and so does the one of a pipe.
 func FuzzReader(f *testing.F) {
+	fuzztest.Add(f)
 	addGoldens(f)
 	addRecordings(f)
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 		f.Add(oldHeaderPipe(f, o))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer memtest.Within(t, 64<<20+500*len(b))()
 		if len(b) > 1<<16 {
 			return
 		}

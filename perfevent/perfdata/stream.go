@@ -152,6 +152,9 @@ func (s *stream) next(rec *Record) error {
 	}
 	h := abi.DecodeHeader(s.buf[s.lo:], s.order)
 	size := int(h.Size)
+	if largeSize(h) > 0 {
+		size = abi.HeaderSize // what it holds is passed over as what follows a record
+	}
 	if size < abi.HeaderSize {
 		return &TruncatedError{Offset: s.off, Reason: fmt.Sprintf("record of type %d says its size is %d", uint32(h.Type), size)}
 	}

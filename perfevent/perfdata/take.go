@@ -22,6 +22,9 @@ const auxtraceSize = 40
 // trailing returns how many bytes follow a record that belong to it.
 func (r *Reader) trailing(rec *Record) (int64, error) {
 	o, p := r.header.order, rec.Payload
+	if n := largeSize(rec.Header); n > 0 && len(p) == 0 {
+		return n - abi.HeaderSize, nil
+	}
 	switch rec.Type {
 	case abi.RecordAuxtrace:
 		if len(p) < auxtraceSize || len(p)%8 != 0 {
@@ -34,6 +37,9 @@ func (r *Reader) trailing(rec *Record) (int64, error) {
 	case abi.RecordHeaderTracingData:
 		if len(p) < 4 {
 			return 0, &TruncatedError{Offset: rec.Offset, Reason: fmt.Sprintf("TRACING_DATA record of %d bytes", len(p))}
+		}
+		if b := tracingInside(p, o); b != nil {
+			return 0, nil
 		}
 		return int64(o.Uint32(p)), nil
 	}
@@ -72,6 +78,10 @@ func (r *Reader) takeUp(rec *Record) error {
 		}
 	case abi.RecordHeaderBuildID:
 		r.takeBuildID(rec)
+	case abi.RecordHeaderTracingData, recordTracingData:
+		r.takeTracing(tracingInside(p, o))
+	case recordEventID:
+		r.takeEventIDs(p)
 	case abi.RecordHeaderFeature:
 		if len(p) > 8 { // perf's mark of the end has no body
 			if id := o.Uint64(p); id < 256 {

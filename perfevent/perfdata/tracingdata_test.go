@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 func fakeTracefs() fstest.MapFS {
@@ -73,6 +75,7 @@ func TestReadTracingData(t *testing.T) {
 }
 
 func FuzzTracingData(f *testing.F) {
+	fuzztest.Add(f)
 	td, err := ReadTracingData(fakeTracefs(), []abi.Event{tracepoint("sched:sched_switch", 315)}, abi.LittleEndian, 8, 4096)
 	if err != nil {
 		f.Fatal(err)
@@ -90,6 +93,7 @@ func FuzzTracingData(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		defer memtest.Within(t, 1<<20+500*len(b))()
 		td, err := DecodeTracingData(b)
 		if td == nil {
 			t.Fatal("nothing decoded")

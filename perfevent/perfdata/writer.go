@@ -12,11 +12,11 @@ import (
 type WriterOptions struct {
 	Order       abi.Order     // of the records; default little-endian
 	BatchBytes  int           // written and committed at once; default 1 MiB
-	CommitEvery time.Duration // at the latest, as long as rounds finish; default 1 s
+	CommitEvery time.Duration // at the latest, as long as rounds finish; default 40 ms
 
-	// Capsule is an encoded Capsule to lie before the data. A StreamWriter
+	// KernelSymbols are encoded KernelSymbols to lie before the data. A StreamWriter
 	// writes none.
-	Capsule []byte
+	KernelSymbols []byte
 }
 
 func (o WriterOptions) withDefaults() WriterOptions {
@@ -24,7 +24,7 @@ func (o WriterOptions) withDefaults() WriterOptions {
 		o.BatchBytes = 1 << 20
 	}
 	if o.CommitEvery <= 0 {
-		o.CommitEvery = time.Second
+		o.CommitEvery = 40 * time.Millisecond
 	}
 	return o
 }
@@ -34,7 +34,7 @@ func (o WriterOptions) withDefaults() WriterOptions {
 //
 //	header      data.size is what commits
 //	ids, attributes
-//	early       bodies of the features known from the start, then the capsule
+//	early       bodies of the features known from the start, then the kernel symbols
 //	data        records
 //	            ...
 //	            FINISHED_ROUND  <- data.size ends inside this record, after its header
@@ -118,7 +118,7 @@ func (w *Writer) head(early Features) {
 		b = ids[i].append(b, o)
 	}
 	b = w.early.add(b, 0, &early, o)
-	b = append(b, w.opts.Capsule...)
+	b = append(b, w.opts.KernelSymbols...)
 	w.table = w.early.append(nil, o)
 	w.dataOff = int64(len(b))
 
@@ -257,8 +257,8 @@ func (w *Writer) Close(late Features) error {
 	return w.err
 }
 
-// SetTrailer gives Close an encoded Capsule to write behind everything else.
-func (w *Writer) SetTrailer(capsule []byte) { w.trailer = capsule }
+// SetTrailer gives Close encoded KernelSymbols to write behind everything else.
+func (w *Writer) SetTrailer(symbols []byte) { w.trailer = symbols }
 
 // tail writes the final table and the late bodies behind the data, then points
 // the header to them.

@@ -13,13 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 )
 
-// requirePerf needs perf itself, allowed to record the whole machine.
+// requirePerf needs perf itself, and that it may record.
 func requirePerf(t *testing.T) {
 	t.Helper()
 	livetest.Require(t, livetest.Perf, livetest.Root, livetest.Tracefs)
@@ -34,7 +32,7 @@ var lostWarning = regexp.MustCompile(`Warning:\nProcessed \d+ \w+ and lost .*!\n
 // was lost, and returns its output.
 func perf(t *testing.T, stdin io.Reader, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("perf", args...)
+	cmd := livetest.PerfCommand(t, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
 	if err := cmd.Run(); err != nil || len(lostWarning.ReplaceAll(errs.Bytes(), nil)) > 0 {
@@ -50,9 +48,9 @@ func perfRecord(t *testing.T, args ...string) []byte {
 	name := filepath.Join(t.TempDir(), "perf.data")
 	// Buffers in which nothing is lost while the machine is busy: perf warns of
 	// what was, whenever it reads the file.
-	args = append([]string{"record", "-q", "-m", "16M", "-o", name}, args...)
+	args = append([]string{"record", "-q", "--sample-cpu", "-m", "16M", "-o", name}, args...)
 	for try := 1; ; try++ {
-		out, err := exec.Command("perf", args...).CombinedOutput()
+		out, err := livetest.PerfCommand(t, args...).CombinedOutput()
 		if err == nil {
 			break
 		}
@@ -136,12 +134,15 @@ func parseHead(t *testing.T, file []byte) (r recording) {
 	return r
 }
 
+// liveRecordings are of commands only: perf script opens the perf map of any process
+// that still runs, in the process's own namespaces, and waits for ever where that is a
+// FIFO, as those of other tests' processes are.
 var liveRecordings = map[string][]string{
-	"cpu-clock":  {"-e", "cpu-clock", "-a", "-g", "--", "sh", "-c", "ls -R /usr/lib > /dev/null; ls -R /usr > /dev/null"},
-	"tracepoint": {"-e", "sched:sched_switch", "-a", "-g", "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do ls /; done"},
-	"three":      {"-e", "cpu-clock,sched:sched_switch,syscalls:sys_enter_openat", "-a", "--", "sh", "-c", "ls -R /usr/lib > /dev/null; ls -R /usr > /dev/null"},
-	"group":      {"-e", "{cpu-clock,page-faults}", "-a", "--", "ls", "-R", "/usr/lib"},
-	"buildid":    {"--buildid-mmap", "-e", "cpu-clock", "-a", "-k", "mono", "--", "ls", "-R", "/usr/lib"},
+	"cpu-clock":  {"-e", "cpu-clock", "-g", "--", "sh", "-c", "ls -R /usr/lib > /dev/null & ls -R /usr/lib > /dev/null; wait"},
+	"tracepoint": {"-e", "sched:sched_switch", "-g", "--", "sh", "-c", "for i in $(seq 40); do ls / & ls /; wait; done"},
+	"three":      {"-e", "cpu-clock,sched:sched_switch,syscalls:sys_enter_openat", "--", "sh", "-c", "ls -R /usr/lib > /dev/null & ls -R /usr/lib > /dev/null; wait"},
+	"group":      {"-e", "{cpu-clock,page-faults}", "--", "ls", "-R", "/usr/lib"},
+	"buildid":    {"--buildid-mmap", "-e", "cpu-clock", "-k", "mono", "--", "ls", "-R", "/usr/lib"},
 }
 
 // TestWriterPerf writes recordings of perf anew and compares what perf makes of
@@ -179,18 +180,18 @@ func TestWriterPerf(t *testing.T) {
 				if name == "buildid" { // perf does not look for times then
 					a, b = withoutTimes(a), withoutTimes(b)
 				}
-				if d := cmp.Diff(withoutPlaces(a), withoutPlaces(b)); d != "" {
-					t.Errorf("perf %v: -perf's file +ours\n%s", view, clip(d))
+				if d := difference(withoutPlaces(a), withoutPlaces(b)); d != "" {
+					t.Errorf("perf %v: -perf's file +ours\n%s", view, d)
 				}
 			}
 			wantStats, gotStats := stats(perf(t, nil, "report", "--stats", "-i", in)), stats(perf(t, nil, "report", "--stats", "-i", out))
-			if d := cmp.Diff(wantStats, gotStats); d != "" {
+			if d := difference(wantStats, gotStats); d != "" {
 				t.Errorf("stats: -perf's file +ours\n%s", d)
 			}
 			injected := out + ".injected"
 			perf(t, nil, "inject", "-i", out, "-o", injected)
-			if d := cmp.Diff(perf(t, nil, "script", "-F", "-sym,-symoff", "-i", out), perf(t, nil, "script", "-F", "-sym,-symoff", "-i", injected)); d != "" {
-				t.Errorf("after inject:\n%s", clip(d))
+			if d := difference(perf(t, nil, "script", "-F", "-sym,-symoff", "-i", out), perf(t, nil, "script", "-F", "-sym,-symoff", "-i", injected)); d != "" {
+				t.Errorf("after inject:\n%s", d)
 			}
 
 			// And through a pipe.
@@ -205,8 +206,8 @@ func TestWriterPerf(t *testing.T) {
 			// Without -F perf prints less of callchains from any pipe.
 			fields := "comm,pid,tid,cpu,time,event,ip,sym,dso"
 			b := perf(t, bytes.NewReader(pipe.Bytes()), "script", "-F", fields, "-i", "-")
-			if d := cmp.Diff(perf(t, nil, "script", "-F", fields, "-i", in), b); d != "" {
-				t.Errorf("perf script of the pipe:\n%s", clip(d))
+			if d := difference(perf(t, nil, "script", "-F", fields, "-i", in), b); d != "" {
+				t.Errorf("perf script of the pipe:\n%s", d)
 			}
 			if name == "tracepoint" && !strings.Contains(perf(t, bytes.NewReader(pipe.Bytes()), "script", "-i", "-"), "prev_comm=") {
 				t.Error("perf script of the pipe prints no fields")
@@ -247,7 +248,18 @@ func stats(s string) string {
 	return strings.Join(l, "\n")
 }
 
-func clip(s string) string { return s[:min(len(s), 3000)] }
+// difference returns the lines at which two texts begin to differ, "" when they are
+// the same. They may be of millions of lines.
+func difference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range max(len(w), len(g)) {
+		if i >= len(w) || i >= len(g) || w[i] != g[i] {
+			return fmt.Sprintf("from line %d of %d and %d\n-%s\n+%s", i+1, len(w), len(g),
+				strings.Join(w[min(i, len(w)):min(i+5, len(w))], "\n-"), strings.Join(g[min(i, len(g)):min(i+5, len(g))], "\n+"))
+		}
+	}
+	return ""
+}
 
 // TestWriterKilledPerf has perf read what is left of a recording that was killed
 // at random moments.
@@ -255,7 +267,8 @@ func TestWriterKilledPerf(t *testing.T) {
 	requirePerf(t)
 	for _, name := range []string{"cpu-clock", "tracepoint", "three"} {
 		t.Run(name, func(t *testing.T) {
-			original := perfRecord(t, liveRecordings[name]...)
+			// Rings that fill, so that there are rounds to commit.
+			original := perfRecord(t, append([]string{"-m", "32K"}, liveRecordings[name]...)...)
 			f := tempFile(t)
 			var w *Writer
 			type state struct {

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kprof/perfevent/internal/errkind"
+	"kprof/perfevent/spelling"
 )
 
 // Event names a tracepoint.
@@ -31,11 +34,7 @@ func (t *FS) Events(system, name string) ([]Event, error) {
 	if len(all) > 0 {
 		return all, nil
 	}
-	what := Event{system, name}.String()
-	if near := t.near(system, name); len(near) > 0 {
-		return nil, fmt.Errorf("no tracepoint %s: %w (similar: %s)", what, os.ErrNotExist, strings.Join(near, ", "))
-	}
-	return nil, fmt.Errorf("no tracepoint %s: %w", what, os.ErrNotExist)
+	return nil, errkind.Errorf(os.ErrNotExist, "no tracepoint %s%s", Event{system, name}, spelling.Question(t.near(system, name)))
 }
 
 func (t *FS) list(system, name string) ([]Event, error) {
@@ -99,26 +98,67 @@ func subdirs(dir, glob string) ([]string, error) {
 	return names, nil
 }
 
-// near returns up to five events that contain name, or whose name contains it
-// under another system.
+// near returns events that system:name may have been meant to be: those of that
+// name in other systems, else those of similar spelling in that system, else in
+// all.
 func (t *FS) near(system, name string) []string {
-	name = strings.Trim(name, "*?")
-	if name == "" || strings.ContainsAny(name, `*?[\`) {
+	if strings.ContainsAny(system+name, `*?[\`) {
 		return nil
 	}
-	var near []string
-	for _, glob := range [][2]string{{system, "*" + name + "*"}, {"*", name}, {"*", "*" + name + "*"}} {
-		found, err := t.list(glob[0], glob[1])
+	if near := t.Named(name); len(near) > 0 {
+		return near
+	}
+	if near := t.similar(system, name, func(e Event) string { return e.Name }); len(near) > 0 {
+		for i, n := range near {
+			near[i] = Event{system, n}.String()
+		}
+		return near
+	}
+	return t.similar("*", Event{system, name}.String(), Event.String)
+}
+
+// Similar returns the events, as SYSTEM:NAME, whose name is spelled much like
+// name, best first.
+func (t *FS) Similar(name string) []string {
+	var found []string
+	for _, n := range t.similar("*", name, func(e Event) string { return e.Name }) {
+		found = append(found, t.Named(n)...)
+	}
+	return found[:min(len(found), spelling.Most)]
+}
+
+// similar returns what text makes of those events of the systems that come
+// closest to word.
+func (t *FS) similar(system, word string, text func(Event) string) []string {
+	var all []string
+	systems, err := subdirs(filepath.Join(t.path, "events"), system)
+	if err != nil {
+		return nil
+	}
+	for _, s := range systems {
+		names, err := subdirs(filepath.Join(t.path, "events", s), "*")
 		if err != nil {
 			continue
 		}
-		for _, e := range found {
-			if len(near) < 5 && !slices.Contains(near, e.String()) {
-				near = append(near, e.String())
-			}
+		for _, n := range names {
+			all = append(all, text(Event{s, n}))
 		}
 	}
-	return near
+	return spelling.Closest(word, all)
+}
+
+// Named returns the events called name, of whatever system, as SYSTEM:NAME,
+// sorted; none where events cannot be listed.
+func (t *FS) Named(name string) []string {
+	found, err := t.list("*", name)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range found {
+		names = append(names, e.String())
+	}
+	return names
 }
 
 func (t *FS) eventPath(e Event, file string) string {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"kprof/perfevent/internal/errkind"
 )
 
 // Probe is a dynamic probe as kprobe_events and uprobe_events have it
@@ -63,17 +65,17 @@ func ParseProbe(line string) (Probe, error) {
 	case strings.HasPrefix(kind, "r"):
 		p.Return, p.MaxActive = true, kind[1:]
 		if _, err := strconv.ParseUint(p.MaxActive, 10, 16); err != nil && p.MaxActive != "" {
-			return p, fmt.Errorf("probe %q: %q is not a number of calls: %w", line, p.MaxActive, os.ErrInvalid)
+			return p, errkind.Errorf(os.ErrInvalid, "probe %q: %q is not a number of calls", line, p.MaxActive)
 		}
 	default:
-		return p, fmt.Errorf("probe %q: wants p or r first, not %q: %w", line, kind, os.ErrInvalid)
+		return p, errkind.Errorf(os.ErrInvalid, "probe %q: wants p or r first, not %q", line, kind)
 	}
 	if group, after, ok := strings.Cut(name, "/"); ok {
 		p.Group, name = group, after
 	}
 	p.Name = name
 	if p.Name == "" || p.Place == "" || strings.Contains(name, "/") {
-		return p, fmt.Errorf("probe %q: wants %s:[GROUP/]NAME PLACE [ARGUMENTS]: %w", line, kind, os.ErrInvalid)
+		return p, errkind.Errorf(os.ErrInvalid, "probe %q: wants %s:[GROUP/]NAME PLACE [ARGUMENTS]", line, kind)
 	}
 	p.User = strings.Contains(p.Place, "/")
 	return p, nil

@@ -145,6 +145,16 @@ func (t *FS) RemoveProbe(p Probe) error {
 	}
 }
 
+// MayProbe returns why this user may not make kernel probes, or those in programs;
+// nil if nothing is in the way.
+func (t *FS) MayProbe(user bool) error {
+	f, err := os.OpenFile(filepath.Join(t.path, probeFile(user)), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return t.probesError(user, err)
+	}
+	return f.Close()
+}
+
 // writeProbes appends a line. To truncate the file would remove all probes.
 func (t *FS) writeProbes(user bool, line string) error {
 	f, err := os.OpenFile(filepath.Join(t.path, probeFile(user)), os.O_WRONLY|os.O_APPEND, 0)

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 )
 
 func TestParseProbe(t *testing.T) {
@@ -35,9 +38,11 @@ func TestParseProbe(t *testing.T) {
 }
 
 func FuzzParseProbe(f *testing.F) {
+	fuzztest.Add(f)
 	f.Add("p:g/n do_sys_openat2 a=%di")
 	f.Add("r3:n /bin/x:0x1 ret=$retval")
 	f.Fuzz(func(t *testing.T, line string) {
+		defer memtest.Within(t, 1<<20+500*len(line))()
 		p, err := ParseProbe(line)
 		if err != nil {
 			return

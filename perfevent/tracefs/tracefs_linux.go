@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/internal/errkind"
 )
 
 // Options says how Find looks. The zero value looks only.
@@ -83,7 +85,7 @@ func find() (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	return "", fmt.Errorf("tracefs is not mounted (mount -t tracefs tracefs %s): %w", standard[0], os.ErrNotExist)
+	return "", errkind.Errorf(os.ErrNotExist, "tracefs is not mounted (mount -t tracefs tracefs %s)", standard[0])
 }
 
 // unescape undoes the octal escapes of /proc/mounts for blanks and backslashes.

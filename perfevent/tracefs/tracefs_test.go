@@ -57,7 +57,7 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	for glob, want := range map[string]string{
-		"sched:wakeup":    "similar: sched:sched_wakeup, sched:sched_wakeup_new",
+		"sched:wakeup":    "; did you mean sched:sched_wakeup or sched:sched_wakeup_new?",
 		"irq:enable":      "no tracepoint irq:enable",
 		"sched:enable":    "no tracepoint", // a file, not an event
 		"ftrace:raw":      "no tracepoint", // no id

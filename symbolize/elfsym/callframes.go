@@ -8,7 +8,7 @@ import (
 
 // CallFrames reads the call frame information of the file, which must be open.
 func (f *File) CallFrames() (*unwind.Table, error) {
-	var file unwind.File
+	file := unwind.File{Narrow: f.elf.Class == elf.ELFCLASS32}
 	for name, to := range map[string]*unwind.Section{".eh_frame": &file.EHFrame, ".eh_frame_hdr": &file.EHFrameHdr} {
 		s := f.elf.Section(name)
 		if s == nil || s.Type == elf.SHT_NOBITS {

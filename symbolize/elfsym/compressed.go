@@ -31,7 +31,7 @@ func FromCompressed(f *os.File, path string, opts Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := unpack(io.NewSectionReader(f, 0, info.Size()), kind, min(info.Size()*maxRatio, maxUnpacked))
+	data, err := unpack(io.NewSectionReader(f, 0, info.Size()), kind, unpackedLimit(info.Size(), maxUnpacked))
 	if err != nil {
 		return nil, fmt.Errorf("decompress %s: %w", path, err)
 	}

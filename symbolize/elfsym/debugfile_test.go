@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"kprof/perfevent/livetest"
@@ -97,9 +96,7 @@ func TestDebugFile(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(fifo), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.MakeFIFO(t, fifo)
 			return nil
 		}, false},
 	}

@@ -13,10 +13,9 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
-	"kprof/symbolize/internal/regular"
 	"kprof/symbolize/internal/srcline"
+	"kprof/symbolize/regular"
 )
 
 // ErrNoDebugInfo reports a file without DWARF, whose debug file was not found
@@ -228,15 +227,13 @@ func newImage(f *elf.File, file *os.File, path string) *image {
 	if err != nil || info.Size() == 0 || int64(int(info.Size())) != info.Size() {
 		return im
 	}
-	if m, err := syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_PRIVATE); err == nil {
-		im.mapped = m
-	}
+	im.mapped = mapFile(file, int(info.Size()))
 	return im
 }
 
 func (im *image) close() {
 	if im.mapped != nil {
-		syscall.Munmap(im.mapped) // cannot fail for what Mmap returned
+		unmapFile(im.mapped)
 		im.mapped = nil
 	}
 }

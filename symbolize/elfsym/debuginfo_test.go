@@ -361,6 +361,9 @@ func TestTruncatedWhileMapped(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)
 	}
+	if f.debug.images[0].mapped == nil {
+		return // it has been read, as a whole
+	}
 	for _, addr := range addrs {
 		if got := f.AppendFunctions(nil, addr, true); len(got) != 0 {
 			t.Errorf("%#x: %+v from a file that is gone", addr, got)

@@ -13,7 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/memtest"
+	"kprof/perfevent/procfs/procfstest"
 )
 
 // run runs a command and returns what it prints.
@@ -232,7 +235,7 @@ func TestAddr2line(t *testing.T) {
 
 func TestBuildID(t *testing.T) {
 	livetest.RequirePrograms(t, "readelf")
-	for _, flags := range [][]string{nil, {"-Wl,--build-id=md5"}, {"-Wl,--build-id=0xabcdef01"}, {"-Wl,--build-id=none"}} {
+	for _, flags := range [][]string{nil, {"-Wl,--build-id=md5"}, {"-Wl,--build-id=0xabcdef01"}, {"-Wl,--build-id=0x" + hex.EncodeToString([]byte(procfstest.LongBuildID))}, {"-Wl,--build-id=none"}} {
 		path := build(t, flags...)
 		want := ""
 		if m := regexp.MustCompile(`Build ID: ([0-9a-f]+)`).FindStringSubmatch(run(t, "readelf", "-n", path)); m != nil {
@@ -294,6 +297,7 @@ func TestSettle(t *testing.T) {
 }
 
 func FuzzNew(f *testing.F) {
+	fuzztest.Add(f)
 	for _, flags := range [][]string{nil, {"-no-pie", "-m32"}, {"-c"}, {"-c", "-g"}, {"-g", "-gz"}} {
 		if _, err := exec.LookPath("gcc"); err != nil {
 			break
@@ -310,6 +314,7 @@ func FuzzNew(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer memtest.Within(t, 32<<20+500*len(data))()
 		file, err := New(bytes.NewReader(data), Options{DWARF: true, Module: len(data)%2 == 0})
 		if err != nil {
 			return
@@ -332,6 +337,7 @@ func FuzzNew(f *testing.F) {
 }
 
 func FuzzUnpack(f *testing.F) {
+	fuzztest.Add(f)
 	plain := strings.Repeat("what modules are made of ", 100)
 	for kind, command := range map[string][]string{"gzip": {"gzip", "-c"}, "xz": {"xz", "-c"}, "zstd": {"zstd", "-qc"}, "lz4": {"lz4", "-lc"}} {
 		cmd := exec.Command(command[0], command[1:]...)
@@ -344,6 +350,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer memtest.Within(t, 256<<20+200*len(data))()
 		const limit = 1 << 16
 		out, err := unpack(bytes.NewReader(data), compression(data), limit)
 		if err == nil && len(out) > limit {

@@ -20,7 +20,7 @@ import (
 	"os"
 	"sync"
 
-	"kprof/symbolize/internal/regular"
+	"kprof/symbolize/regular"
 )
 
 // ErrStripped reports a file without a symbol table, whose debug file was not

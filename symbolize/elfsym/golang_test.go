@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/memtest"
 )
 
 // buildGo compiles testdata/goprog.
@@ -143,6 +144,7 @@ func FuzzGoTable(f *testing.F) {
 	}
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer memtest.Within(t, 1<<20+500*len(data))()
 		table, err := parseGoTable(data, binary.LittleEndian)
 		if table == nil || err != nil {
 			return

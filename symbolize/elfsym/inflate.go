@@ -9,13 +9,14 @@ import (
 	"io"
 )
 
-// maxRatio bounds how much larger than its compressed form a section may be: a
-// few bytes can describe zeros that fill all memory. Debug sections reach 1:20.
-const maxRatio = 200
+// unpackedLimit bounds how much larger than its compressed form of size bytes a file
+// or a section may be: a few bytes can describe zeros that fill all memory. Debug
+// sections reach 1:20, small ones that hold little but zeros more.
+func unpackedLimit(size, limit int64) int64 { return min(max(64*size, 1<<20), limit) }
 
 // inflate reads all of a compressed section through r.
 func inflate(r io.Reader, sec *elf.Section) ([]byte, error) {
-	limit := min(sec.FileSize*maxRatio, maxTable)
+	limit := uint64(unpackedLimit(int64(min(sec.FileSize, maxTable)), maxTable))
 	var b bytes.Buffer
 	b.Grow(int(min(sec.Size, limit, sec.FileSize*4)))
 	n, err := io.Copy(&b, io.LimitReader(r, int64(limit)+1))

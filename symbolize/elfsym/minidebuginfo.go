@@ -18,7 +18,7 @@ func (f *File) miniDebugInfo() (*elf.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := min(int64(len(packed))*maxRatio, maxUnpacked)
+	limit := unpackedLimit(int64(len(packed)), maxUnpacked)
 	data, err := unpack(bytes.NewReader(packed), "xz", limit)
 	if err != nil {
 		return nil, fmt.Errorf("decompress section %s: %w", sec.Name, err)

@@ -9,16 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.MakeFIFO(t, fifo)
 	text := filepath.Join(dir, "text")
 	if err := os.WriteFile(text, []byte(strings.Repeat("no program\n", 10)), 0o600); err != nil {
 		t.Fatal(err)

@@ -108,3 +108,5 @@ func global(s *symbol) bool { return elf.SymBind(s.bind) == elf.STB_GLOBAL }
 func underscores(name string) int {
 	return len(name) - len(strings.TrimLeft(name, "_"))
 }
+
+func pad(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -118,7 +118,7 @@ func unpackKernel(r io.Reader, length int64) ([]byte, error) {
 	if kind != "gzip" && length > 4 {
 		packed = packed[:length-4]
 	}
-	data, err := unpack(bytes.NewReader(packed), kind, min(length*maxRatio, maxUnpacked))
+	data, err := unpack(bytes.NewReader(packed), kind, unpackedLimit(length, maxUnpacked))
 	if err != nil {
 		return nil, fmt.Errorf("decompress payload (%s): %w", kind, err)
 	}

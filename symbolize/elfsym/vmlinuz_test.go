@@ -11,7 +11,10 @@ import (
 
 	"github.com/pierrec/lz4/v4"
 
+	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/memtest"
+	"kprof/perfevent/procfs"
 )
 
 // bzImage makes a boot image of x86 around a payload.
@@ -178,12 +181,14 @@ func TestRealBootImages(t *testing.T) {
 }
 
 func FuzzReadBootImage(f *testing.F) {
+	fuzztest.Add(f)
 	f.Add(bzImage([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30xxxsize")))
 	f.Add(zboot([]byte("\x1f\x8b\x08\x00")))
 	f.Add(flatImage([]byte("\x7fELF\x02\x01\x01"), bytes.Repeat([]byte{7}, 20)))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		defer memtest.Within(t, 256<<20+200*len(data))()
 		img, err := readBootImage(bytes.NewReader(data), int64(len(data)))
-		if err == nil && len(img.BuildID) > maxBuildID {
+		if err == nil && len(img.BuildID) > procfs.MaxBuildID {
 			t.Errorf("build id of %d bytes", len(img.BuildID))
 		}
 	})

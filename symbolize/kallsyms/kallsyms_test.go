@@ -14,6 +14,10 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/memtest"
+	"kprof/perfevent/procfs/procfstest"
 )
 
 func mustParse(t testing.TB, text string) *Table {
@@ -143,7 +147,7 @@ func TestParseRestricted(t *testing.T) {
 }
 
 func TestParseReportsTheFirstBadLine(t *testing.T) {
-	long := "2000 t " + strings.Repeat("x", 2*bufferSize)
+	long := "2000 t " + strings.Repeat("x", 2<<16)
 	tests := []struct {
 		in     string
 		offset int64
@@ -184,6 +188,7 @@ func TestParseKeepsWhatWasReadBeforeAnError(t *testing.T) {
 // ownKernel reads this machine's kernel symbols, or skips the test.
 func ownKernel(t testing.TB) []byte {
 	t.Helper()
+	livetest.UseMachine(t)
 	text, err := os.ReadFile("/proc/kallsyms")
 	if err != nil {
 		t.Skipf("needs /proc/kallsyms: %v", err)
@@ -236,7 +241,7 @@ func TestAliasesAsPerf(t *testing.T) {
 	var unmet []string
 	if _, err := exec.LookPath("perf"); err != nil {
 		unmet = append(unmet, "perf")
-	} else if out, err := exec.Command("perf", "record", "-q", "-e", "cpu-clock:k", "-F", "20000", "-o", data,
+	} else if out, err := livetest.PerfCommand(t, "record", "-q", "-e", "cpu-clock:k", "-F", "20000", "-o", data,
 		"--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do cat /proc/kallsyms >/dev/null; done").CombinedOutput(); err != nil {
 		unmet = append(unmet, fmt.Sprintf("perf record of the kernel (%v: %.200s)", err, out))
 	}
@@ -261,7 +266,7 @@ func TestAliasesAsPerf(t *testing.T) {
 	}
 	table := mustParse(t, b.String())
 
-	out, err := exec.Command("perf", "script", "-i", data, "--kallsyms", aliased, "-F", "ip,sym").Output()
+	out, err := livetest.PerfCommand(t, "script", "-i", data, "--kallsyms", aliased, "-F", "ip,sym").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +302,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("0000000000000000 T a\n"))
 	f.Add([]byte("fffffffffffff800 T a\nffffffffffffffff t b\n0 T c\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
+		defer memtest.Within(t, 1<<20+500*len(in))()
 		table, err := Parse(bytes.NewReader(in))
 		if table == nil {
 			if err == nil {
@@ -349,5 +355,26 @@ func BenchmarkLookup(b *testing.B) {
 	for b.Loop() {
 		addr = (addr + 7919*64) % (300_000 * 64)
 		table.Lookup(0xffffffff81000000 + addr)
+	}
+}
+
+func TestParseOdd(t *testing.T) {
+	table, err := Parse(strings.NewReader(procfstest.Kallsyms))
+	var format *FormatError
+	if !errors.As(err, &format) || format.Offset != procfstest.Malformed {
+		t.Errorf("%v, want a bad line at byte %d", err, procfstest.Malformed)
+	}
+	var got []string
+	for s := range table.Symbols {
+		got = append(got, fmt.Sprintf("%x %s %s", s.Start, s.Name, s.Module))
+	}
+	if d := cmp.Diff([]string{
+		"0 hidden ", "ffffffff81000000 _text ", "ffffffff81000100 work ", "ffffffff81000200 work ",
+		"ffffffff81000400 odd[0] ", "ffffffff81000500 _etext ", "ffffffffc0000000 init fuse", "ffffffffc0000100 spaced fuse",
+		"ffffffffc0000200 words two words", "ffffffffc0001000 bpf_prog_0123456789abcdef_f bpf",
+		"ffffffffc0002000 ftrace_trampoline __builtin__ftrace", "ffffffffc0003000 kprobe_insn_page __builtin__kprobes",
+		"ffffffffc0005000 last fuse",
+	}, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
 	}
 }

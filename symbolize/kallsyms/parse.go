@@ -1,13 +1,15 @@
 package kallsyms
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math"
+	"slices"
+
+	"kprof/perfevent/procfs"
 )
 
 // ErrRestricted reports kernel symbols whose addresses the kernel hides: every
@@ -19,22 +21,18 @@ var ErrRestricted = errors.New("kernel addresses are hidden (all zero): " +
 var ErrEmpty = errors.New("no kernel function symbols")
 
 // A FormatError reports a line that is not "address type name [module]".
-type FormatError struct {
-	Offset int64 // byte offset of the line in the input
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("malformed kallsyms line at byte %d", e.Offset)
-}
+type FormatError = procfs.FormatError
 
 const (
-	bufferSize = 1 << 16
 	maxName    = math.MaxUint16 // KSYM_NAME_LEN is 512
 	maxModules = math.MaxUint16
-	maxArena   = math.MaxUint32
+
+	// maxArena is how much names may take: what the offset of an entry can say, and
+	// an int of this machine.
+	maxArena = min(math.MaxUint32, math.MaxInt)
 )
 
-var errTooLarge = errors.New("kernel symbol names exceed 4 GiB")
+var errTooLarge = errors.New("kernel symbol names exceed the memory for them (4 GiB, 2 GiB on 32 bits)")
 
 // Parse reads kallsyms text: one "address type name" a line, followed by a tab
 // and "[module]" for what is not the kernel's own, in any order.
@@ -106,62 +104,27 @@ type parser struct {
 
 // read takes in all lines and returns the first error met.
 func (p *parser) read(r io.Reader) error {
-	br := bufio.NewReaderSize(r, bufferSize)
-	var (
-		first  error
-		offset int64
-	)
-	for {
-		line, err := br.ReadSlice('\n')
-		size := len(line)
-		if err == bufio.ErrBufferFull {
-			// Longer than any symbol: pass over the rest of the line.
-			for err == bufio.ErrBufferFull {
-				line, err = br.ReadSlice('\n')
-				size += len(line)
+	var refused error
+	err := procfs.ReadSymbols(r, func(s *procfs.Symbol) bool {
+		module, ok := p.module(s.Module)
+		if !ok || len(s.Name) > maxName {
+			if refused == nil {
+				refused = &FormatError{File: "kallsyms", Offset: s.Offset}
 			}
-			line = nil
+			return true
 		}
-		if size > 0 {
-			line = bytes.TrimSuffix(line, []byte("\n"))
-			if !p.line(line) && first == nil {
-				first = &FormatError{Offset: offset}
-			}
-			offset += int64(size)
-		}
-		if len(p.names) > maxArena-bufferSize {
-			return errTooLarge
-		}
-		if err == io.EOF {
-			return first
-		}
-		if err != nil {
-			return fmt.Errorf("at byte %d: %w", offset, err)
-		}
-	}
-}
-
-// line takes in one line without its newline, and reports whether it is well
-// formed.
-func (p *parser) line(line []byte) bool {
-	addr, n := parseHex(line)
-	if n == 0 || len(line) < n+4 || line[n] != ' ' || line[n+2] != ' ' {
-		return false
-	}
-	typ, name := line[n+1], line[n+3:]
-	module := uint16(0)
-	if i := bytes.IndexByte(name, '\t'); i >= 0 {
-		var ok bool
-		if module, ok = p.module(name[i+1:]); !ok {
+		if len(p.names) > maxArena-maxName {
+			refused = errTooLarge
 			return false
 		}
-		name = name[:i]
+		p.add(s.Addr, s.Type, module, s.Name)
+		return true
+	})
+	var format *FormatError
+	if refused != nil && (err == nil || errors.As(err, &format)) {
+		return refused
 	}
-	if len(name) == 0 || len(name) > maxName {
-		return false
-	}
-	p.add(addr, typ, module, name)
-	return true
+	return err
 }
 
 // add takes in a symbol. name is not empty, and not too long.
@@ -184,6 +147,12 @@ func (p *parser) add(addr uint64, typ byte, module uint16, name []byte) {
 			return
 		}
 		p.functions++
+		if cap(p.names)-len(p.names) < len(name) {
+			p.names = slices.Grow(p.names, len(p.names)+len(name)) // append would add a quarter, and copy more often
+		}
+		if len(p.entries) == cap(p.entries) {
+			p.entries = slices.Grow(p.entries, len(p.entries)+1)
+		}
 		p.entries = append(p.entries, entry{
 			addr:   addr,
 			name:   uint32(len(p.names)),
@@ -199,12 +168,12 @@ func (p *parser) add(addr uint64, typ byte, module uint16, name []byte) {
 	// and build constants at low addresses), R, r, V and v are data.
 }
 
-// module returns the number of the module named in "[module]".
-func (p *parser) module(tag []byte) (uint16, bool) {
-	if len(tag) < 3 || tag[0] != '[' || tag[len(tag)-1] != ']' {
-		return 0, false
+// module returns the number of a module, 0 for the kernel itself, and false where
+// there are too many.
+func (p *parser) module(name []byte) (uint16, bool) {
+	if name == nil {
+		return 0, true
 	}
-	name := tag[1 : len(tag)-1]
 	if id, ok := p.moduleIDs[string(name)]; ok {
 		return id, true
 	}
@@ -228,28 +197,4 @@ func ignored(name []byte) bool {
 	return name[0] == '$' ||
 		bytes.HasPrefix(name, []byte(".L")) ||
 		bytes.HasPrefix(name, []byte("__pfx_"))
-}
-
-// parseHex reads the hexadecimal number at the start of b. n is the number of
-// its digits; 0 if there is none, or if there are more than 64 bits.
-func parseHex(b []byte) (v uint64, n int) {
-	for n < len(b) {
-		c := b[n]
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return v, n
-		}
-		if n == 16 {
-			return 0, 0
-		}
-		v = v<<4 | uint64(c)
-		n++
-	}
-	return v, n
 }

@@ -26,6 +26,8 @@ type cursor struct {
 	off  int
 	addr uint64
 	bad  bool
+
+	narrow bool // addresses have 4 bytes
 }
 
 func (c *cursor) left() int { return len(c.data) - c.off }
@@ -109,7 +111,13 @@ func (c *cursor) encoded(enc byte, base uint64) uint64 {
 	here := c.addr + uint64(c.off)
 	var v uint64
 	switch enc & encFormat {
-	case 0, encUData8, encSData8:
+	case 0:
+		if c.narrow {
+			v = uint64(c.u32())
+		} else {
+			v = c.u64()
+		}
+	case encUData8, encSData8:
 		v = c.u64()
 	case encULEB:
 		v = c.uleb()
@@ -134,6 +142,9 @@ func (c *cursor) encoded(enc byte, base uint64) uint64 {
 		v += base
 	default: // of other sections, or indirect: not used for code
 		c.bad = true
+	}
+	if c.narrow {
+		v = uint64(uint32(v))
 	}
 	return v
 }

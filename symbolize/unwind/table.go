@@ -14,10 +14,16 @@ import (
 // Machine is the kind of processor that a stack is of.
 type Machine uint8
 
-// Machines whose stacks can be walked.
+// Machines whose stacks can be walked, and others, of which it is known where a
+// program was.
 const (
 	X86_64 Machine = iota + 1
 	ARM64
+	I386
+	ARM
+	PPC64
+	S390X
+	RISCV64
 )
 
 // Section is a section of an ELF file, with its address.
@@ -37,6 +43,7 @@ type File struct {
 	EHFrameHdr Section // .eh_frame_hdr
 	DebugFrame Section // .debug_frame: all that Go programs have
 	Code       []Segment
+	Narrow     bool // addresses have 4 bytes, not 8
 }
 
 // Table is the call frame information of one ELF file. It may be used
@@ -52,7 +59,8 @@ type Table struct {
 // frames is a section with call frame information.
 type frames struct {
 	Section
-	debug bool // .debug_frame, which has it in a slightly other form
+	debug  bool // .debug_frame, which has it in a slightly other form
+	narrow bool
 
 	hdr    Section // .eh_frame_hdr
 	search []byte  // its sorted table, in pairs of int32
@@ -78,6 +86,7 @@ var FramePointers = &Table{}
 func New(f File) (*Table, error) {
 	t := &Table{code: f.Code, rows: map[uint64]*row{}}
 	for _, s := range []*frames{{Section: f.EHFrame, hdr: f.EHFrameHdr}, {Section: f.DebugFrame, debug: true}} {
+		s.narrow = f.Narrow
 		if len(s.Data) == 0 {
 			continue
 		}
@@ -98,7 +107,7 @@ func New(f File) (*Table, error) {
 // linkers write: pairs of an address and of its FDE's, both relative to the section,
 // in 4 bytes.
 func (t *frames) openSearch() bool {
-	c := cursor{data: t.hdr.Data, addr: t.hdr.Addr}
+	c := cursor{data: t.hdr.Data, addr: t.hdr.Addr, narrow: t.narrow}
 	version, ptrEnc, countEnc, tableEnc := c.u8(), c.u8(), c.u8(), c.u8()
 	c.encoded(ptrEnc, t.hdr.Addr)
 	count := c.encoded(countEnc, t.hdr.Addr)
@@ -140,13 +149,21 @@ func (t *frames) find(addr uint64) (off uint64, ok bool) {
 		}
 		return t.index[i-1].off, true
 	}
-	at := func(i int) uint64 { return t.hdr.Addr + uint64(int64(int32(le.Uint32(t.search[8*i:])))) }
+	at := func(i int) uint64 { return t.address(t.hdr.Addr + uint64(int64(int32(le.Uint32(t.search[8*i:]))))) }
 	i := sort.Search(len(t.search)/8, func(i int) bool { return at(i) > addr })
 	if i == 0 {
 		return 0, false
 	}
 	fde := t.hdr.Addr + uint64(int64(int32(le.Uint32(t.search[8*(i-1)+4:]))))
-	return fde - t.Addr, true
+	return t.address(fde) - t.Addr, true
+}
+
+// address cuts an address to the bits that it has.
+func (t *frames) address(v uint64) uint64 {
+	if t.narrow {
+		return uint64(uint32(v))
+	}
+	return v
 }
 
 // row returns how to go from the code at offset off of the file to its caller, nil if
@@ -206,7 +223,7 @@ type record struct {
 // read reads the head of the record at off; nil is the end. next is where the
 // record after it begins.
 func (t *frames) read(off int) (e *record, next int, ok bool) {
-	c := cursor{data: t.Data, addr: t.Addr, off: off}
+	c := cursor{data: t.Data, addr: t.Addr, off: off, narrow: t.narrow}
 	size := uint64(c.u32())
 	if size == 0 && !c.bad {
 		return nil, off + 4, true

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/memtest"
 )
 
 // open reads the call frame information of an ELF file.
@@ -77,7 +79,9 @@ func TestAgainstReadelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	goProgram := filepath.Join(dir, "go.out")
-	if out, err := exec.Command("go", "build", "-o", goProgram, "../../testdata/bench/load").CombinedOutput(); err != nil {
+	goBuild := exec.Command("go", "build", "-o", goProgram, "../../testdata/bench/load")
+	goBuild.Env = append(os.Environ(), "GOARCH=") // of this machine, as the others are
+	if out, err := goBuild.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	const c = `#include <stdlib.h>
@@ -273,7 +277,7 @@ func TestFramePointers(t *testing.T) {
 		r := registersOf(c.m)
 		regs := Registers{PC: 0x1000}
 		regs.General[r.sp], regs.General[r.fp] = 0x7000, c.fp
-		got, end := c.m.Walk(nil, &regs, &Stack{0x7000, c.stack}, &code{c.table, 0x1000, 0x2000})
+		got, end := c.m.Walk(nil, &regs, &Stack{Base: 0x7000, Data: c.stack}, &code{c.table, 0x1000, 0x2000})
 		if !slices.Equal(got, c.want) || end != c.end {
 			t.Errorf("%s: %#x, end %d, want %#x, %d", c.name, got, end, c.want, c.end)
 		}
@@ -308,6 +312,7 @@ func TestLayout(t *testing.T) {
 
 // FuzzWalk walks by arbitrary sections, stacks and registers.
 func FuzzWalk(f *testing.F) {
+	fuzztest.Add(f)
 	for _, path := range []string{"../../testdata/symfs/opt/kprof-demo/load"} {
 		file, err := elf.Open(path)
 		if err != nil {
@@ -321,6 +326,7 @@ func FuzzWalk(f *testing.F) {
 		f.Add(frame, frame, make([]byte, 64), uint64(0), false)
 	}
 	f.Fuzz(func(t *testing.T, frame, hdr, stack []byte, addr uint64, x86 bool) {
+		defer memtest.Within(t, 1<<20+500*(len(frame)+len(hdr)+len(stack)))()
 		if len(frame) > 1<<14 || len(stack) > 1<<12 {
 			return
 		}
@@ -341,7 +347,7 @@ func FuzzWalk(f *testing.F) {
 		for pc := uint64(0x400000); pc < 0x400800; pc += 0x33 {
 			regs := Registers{PC: pc}
 			regs.General[r.sp], regs.General[r.fp] = base, base+8
-			frames, end := m.Walk(nil, &regs, &Stack{base, stack}, &code{table, 0x400000, 0x500000})
+			frames, end := m.Walk(nil, &regs, &Stack{Base: base, Data: stack}, &code{table, 0x400000, 0x500000})
 			if len(frames) == 0 || len(frames) > maxFrames || frames[0] != pc || end > Lost {
 				t.Fatalf("at %#x: %#x, end %d", pc, frames, end)
 			}

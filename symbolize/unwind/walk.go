@@ -4,10 +4,20 @@ package unwind
 type Stack struct {
 	Base uint64
 	Data []byte
+
+	narrow bool // its words have 4 bytes, not 8
 }
 
 // read returns the word at addr.
 func (s *Stack) read(addr uint64) (uint64, bool) {
+	if s.narrow {
+		const word = 4
+		off := uint64(uint32(addr - s.Base))
+		if off < uint64(len(s.Data)) && uint64(len(s.Data))-off >= word {
+			return uint64(le.Uint32(s.Data[off:])), true
+		}
+		return 0, false
+	}
 	const word = 8
 	if off := addr - s.Base; off < uint64(len(s.Data)) && uint64(len(s.Data))-off >= word {
 		return le.Uint64(s.Data[off:]), true
@@ -50,6 +60,7 @@ type Finder interface {
 // believed if it leads up the stack.
 func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]uint64, End) {
 	r := registersOf(m)
+	stack.narrow = r.word == 4
 	exact := true // the program counter is not behind a call
 	for n := 0; n < maxFrames; n++ {
 		at := regs.PC
@@ -57,11 +68,10 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			at--
 		}
 		t, off, mapped := f.Find(at)
-		if !mapped {
-			return dst, Lost
+		if mapped || n == 0 { // where it was is known, whatever is there
+			dst = append(dst, at)
 		}
-		dst = append(dst, at)
-		if t == nil {
+		if !mapped || t == nil {
 			return dst, Lost
 		}
 		before := regs.General[r.sp]
@@ -70,6 +80,9 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		if row := t.row(off); row != nil {
 			more, end = regs.step(row, r, stack)
 			exact = row.signal
+		} else if t == Vsyscall {
+			more, end = regs.stepVsyscall(r, stack, f), CutOff
+			exact = false
 		} else {
 			more, end = regs.stepFramePointer(r, stack)
 			exact = false
@@ -86,18 +99,27 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 	return dst, CutOff
 }
 
-// special are the numbers of registers that have a role.
+// special are the numbers of registers that have a role, and what words are like.
 type special struct {
 	sp, fp uint8
+	pc     uint8  // noRegister where no rule refers to it
+	word   uint64 // bytes
+	mask   uint64 // bits of a register
 	strip  uint64 // bits of a return address that are one
 }
 
+const noRegister = 0xff
+
 func registersOf(m Machine) special {
-	if m == ARM64 {
+	const all, low = ^uint64(0), 1<<32 - 1
+	switch m {
+	case ARM64:
 		// Above its 48 bits an address can be signed (pointer authentication).
-		return special{sp: 31, fp: 29, strip: 1<<48 - 1}
+		return special{sp: 31, fp: 29, pc: noRegister, word: 8, mask: all, strip: 1<<48 - 1}
+	case I386:
+		return special{sp: 4, fp: 5, pc: 8, word: 4, mask: low, strip: low}
 	}
-	return special{sp: 7, fp: 6, strip: ^uint64(0)}
+	return special{sp: 7, fp: 6, pc: 16, word: 8, mask: all, strip: all}
 }
 
 // step goes to the caller by a row.
@@ -112,6 +134,7 @@ func (regs *Registers) step(row *row, r special, stack *Stack) (more bool, end E
 	if !ok {
 		return false, CutOff
 	}
+	cfa &= r.mask
 	regs.General[r.sp] = cfa
 	for i := range row.regs {
 		rr := &row.regs[i]
@@ -128,7 +151,7 @@ func (regs *Registers) step(row *row, r special, stack *Stack) (more bool, end E
 			}
 			v = 0 // it may not be needed
 		}
-		regs.General[rr.reg] = v
+		regs.General[rr.reg] = v & r.mask
 	}
 	regs.PC = regs.General[row.ra] & r.strip
 	return true, 0
@@ -161,84 +184,42 @@ func (regs *Registers) stepFramePointer(r special, stack *Stack) (more bool, end
 	switch {
 	case fp == 0: // what the psABIs want of the outermost frame
 		return false, Outermost
-	case fp < regs.General[r.sp] || fp%8 != 0:
+	case fp < regs.General[r.sp] || fp%r.word != 0:
 		return false, Lost
 	}
 	up, ok := stack.read(fp)
-	ret, ok2 := stack.read(fp + 8)
+	ret, ok2 := stack.read(fp + r.word)
 	if !ok || !ok2 {
 		return false, CutOff
 	}
-	regs.General[r.fp], regs.General[r.sp] = up, fp+16
+	regs.General[r.fp], regs.General[r.sp] = up, fp+2*r.word
 	regs.PC = ret & r.strip
 	return true, 0
 }
 
-// Layout says where in a dump of registers those of a machine are.
-type Layout struct {
-	machine Machine
-	slots   []slot
-}
+// Vsyscall is the table of the vDSO of a 32-bit program of x86, as far as it is
+// __kernel_vsyscall. That is the kernel's, of which there may be no copy.
+var Vsyscall = &Table{}
 
-type slot struct {
-	at  uint8 // in the dump
-	reg uint8 // pcSlot for the program counter
-}
-
-const pcSlot = 0xff
-
-// LayoutOf returns the layout of dumps that have the registers in mask (perf_regs.h of
-// the kernel: enum perf_event_x86_regs, perf_event_arm_regs), and false if they are
-// not enough to walk a stack.
-func (m Machine) LayoutOf(mask uint64) (Layout, bool) {
-	l := Layout{machine: m}
-	// The kernel's numbers in the order of DWARF's, and that of the program counter.
-	var order []uint8
-	var pc uint8
-	switch m {
-	case X86_64:
-		order = []uint8{0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23}
-		pc = 8
-	case ARM64:
-		for i := range uint8(32) {
-			order = append(order, i)
+// stepVsyscall goes to the caller of __kernel_vsyscall, which has up to three
+// registers on the stack, ebp on top of all of them (Linux 4.4, entry/vdso/vdso32's
+// system_call.S): the first word that leads to code of a file is the return address.
+func (regs *Registers) stepVsyscall(r special, stack *Stack, f Finder) bool {
+	const pushed = 3
+	sp := regs.General[r.sp]
+	for n := range uint64(pushed + 1) {
+		ret, ok := stack.read(sp + n*r.word)
+		if !ok {
+			return false
 		}
-		pc = 32
-	default:
-		return l, false
+		if t, off, mapped := f.Find(ret - 1); !mapped || t == nil || t.row(off) == nil {
+			continue // nothing, or memory: the stack itself has a mapping
+		}
+		if n == pushed {
+			regs.General[r.fp], _ = stack.read(sp)
+		}
+		regs.PC, regs.General[r.sp] = ret, sp+(n+1)*r.word
+		return true
 	}
-	reg := map[uint8]uint8{pc: pcSlot}
-	for dwarf, kernel := range order {
-		reg[kernel] = uint8(dwarf)
-	}
-	at, have := uint8(0), 0
-	for i := range uint8(64) {
-		if mask>>i&1 == 0 {
-			continue
-		}
-		if n, ok := reg[i]; ok {
-			l.slots = append(l.slots, slot{at, n})
-			if n == pcSlot || n == registersOf(m).sp {
-				have++
-			}
-		}
-		at++
-	}
-	return l, have == 2
-}
-
-// Registers takes those of a dump; the stack pointer is returned too.
-func (l *Layout) Registers(r *Registers, dump []uint64) (sp uint64, ok bool) {
-	*r = Registers{}
-	for _, s := range l.slots {
-		if int(s.at) >= len(dump) {
-			return 0, false
-		}
-		if s.reg == pcSlot {
-			r.PC = dump[s.at]
-		} else {
-			r.General[s.reg] = dump[s.at]
-		}
-	}
-	return r.General[registersOf(l.machine).sp], true
+	return false
 }

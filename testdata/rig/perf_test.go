@@ -2,7 +2,6 @@ package rig
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -26,7 +25,7 @@ func TestPerfReads(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".data"), func(t *testing.T) {
-			cmd := exec.Command("perf", "script", "-G", "-i", file)
+			cmd := livetest.PerfCommand(t, "script", "-G", "-i", file)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			out, err := cmd.Output()
@@ -48,6 +47,40 @@ func TestPerfReads(t *testing.T) {
 				if n != times && (times > 0 || n == 0) {
 					t.Errorf("%d lines with %s, want %d, in\n%.600s", n, pattern, times, out)
 				}
+			}
+		})
+	}
+}
+
+// TestPerfCounts has perf count the samples of recordings that tests of the command
+// kept in a guest, in folders of KPROF_COUNTED: as many as the guest's kprof read
+// there, and no word of warning.
+func TestPerfCounts(t *testing.T) {
+	dir := os.Getenv("KPROF_COUNTED")
+	if dir == "" {
+		t.Skip("testdata/rig.sh says where the recordings are")
+	}
+	livetest.Require(t, livetest.Perf)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "samples"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings in %s: %v", dir, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := livetest.PerfCommand(t, "report", "--stats", "-i", filepath.Join(filepath.Dir(file), "perf.data"))
+			var warnings strings.Builder
+			cmd.Stderr = &warnings
+			out, err := cmd.Output()
+			if err != nil || warnings.Len() > 0 {
+				t.Fatalf("%v: %s", err, warnings.String())
+			}
+			m := regexp.MustCompile(`SAMPLE events: +(\d+)`).FindSubmatch(out)
+			if m == nil || string(m[1]) != string(want) {
+				t.Errorf("perf counts %q samples, kprof %s", m, want)
 			}
 		})
 	}

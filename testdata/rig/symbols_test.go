@@ -14,8 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kprof/convert"
+	"kprof/convert/naming"
 	"kprof/convert/pprof"
+	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
@@ -121,7 +122,7 @@ func TestGuestSymbols(t *testing.T) {
 	})
 }
 
-// TestHostSymbols names what a guest recorded without the guest: by the capsule
+// TestHostSymbols names what a guest recorded without the guest: by the recorded symbols
 // alone and, where there is one, by the vmlinux with the build id of the guest's
 // kernel in the directory KPROF_DEBUG_KERNEL. The kernel's functions are those
 // that the guest's kallsyms gave.
@@ -144,14 +145,14 @@ func TestHostSymbols(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := kernelNames(set)
-	capsule := func(r *perfdata.Reader) symbolize.Options {
-		c, err := r.Capsule()
+	recorded := func(r *perfdata.Reader) symbolize.Options {
+		c, err := r.KernelSymbols()
 		if err != nil || c == nil {
-			t.Fatalf("capsule: %v, %v", c, err)
+			t.Fatalf("kernel symbols: %v, %v", c, err)
 		}
 		return symbolize.Options{Kallsyms: bytes.NewReader(c.Kallsyms)}
 	}
-	compareNames(t, "the capsule", want, hostNames(t, base+".data", capsule), false)
+	compareNames(t, "the recorded symbols", want, hostNames(t, base+".data", recorded), false)
 	functions := 0
 	for _, name := range want {
 		if strings.HasPrefix(name, "lo_") || strings.HasPrefix(name, "loop_") {
@@ -199,7 +200,7 @@ func hostNames(t *testing.T, data string, options func(*perfdata.Reader) symboli
 		t.Fatal(err)
 	}
 	defer r.Close()
-	set, _, err := convert.File(context.Background(), r, convert.Options{})
+	set, _, err := replay.File(context.Background(), r, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func hostNames(t *testing.T, data string, options func(*perfdata.Reader) symboli
 	o.Foreign, o.Release, o.Root = true, r.Features.OSRelease, t.TempDir()
 	s := symbolize.New(o)
 	defer s.Close()
-	missing, err := convert.Name(context.Background(), set, s)
+	missing, err := naming.Name(context.Background(), set, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,23 @@
 // Tally reads what go test -json printed and says which tests failed and which
 // were skipped, and why.
 //
-//	tally [-may-skip FILE] [-min N] LOG...
+//	tally [-v] [-may-skip FILE] [-may-retry FILE] [-steady] [-min N] LOG...
 //	tally -failed LOG...
+//	tally -slow LOG...
 //
 // The log of tests that were run again since they had failed in X.json is
-// X.again.json: one that passes there is unsteady, told, and no failure, unless
-// many are. With -failed it only prints what to run again, "PACKAGE TEST".
+// X.again.json: one that passes there is told, and no failure, if the file of
+// -may-retry names it with a reason. Any other is unsteady: with -steady each of
+// them has failed, else only many are a failure. With -failed it only prints what to
+// run again, "PACKAGE TEST". A test that was cut off has failed for good: those after it
+// did not run. With -slow it only prints which packages and tests took longest.
 //
-// It ends with "N passed, N failed, N skipped", where a test with subtests
-// counts as these. With -may-skip, a test that was skipped has failed unless
-// FILE names it, or the test that it is a part of, or what it lacks; with -min,
-// fewer than N passed tests are a failure too.
+// It prints what failed with all that it said, a line of how many tests were skipped for
+// which reason (with -v, a line each), the failures once more, only with what they assert,
+// and "N passed, N failed, N skipped", where a test with
+// subtests counts as these, and a package of this module goes by its folder. With -may-skip, a test that was skipped has failed
+// unless FILE names it, or the test that it is a part of, or what it lacks; with
+// -min, fewer than N passed tests are a failure too.
 package main
 
 import (
@@ -23,6 +29,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -44,6 +51,7 @@ type result struct {
 	output  strings.Builder
 	parent  bool    // it has subtests
 	elapsed float64 // in seconds
+	cut     bool    // it had not ended when its package did
 }
 
 type tally map[id]*result
@@ -58,7 +66,11 @@ func (t tally) at(i id) *result {
 func main() {
 	maySkip := flag.String("may-skip", "", "`file` with the tests that may be skipped: lines \"PACKAGE TEST why\", and \"lacking: PROGRAM\"")
 	failed := flag.Bool("failed", false, "print the tests that failed, to run them again")
+	mayRetry := flag.String("may-retry", "", "`file` with the tests that may fail once: lines \"PACKAGE TEST why\"")
 	least := flag.Int("min", 0, "fail when fewer tests than `N` passed")
+	steady := flag.Bool("steady", false, "fail when a test passed only when it was run again")
+	slow := flag.Bool("slow", false, "print which packages and tests took longest")
+	verbose := flag.Bool("v", false, "list the tests that were skipped")
 	flag.Parse()
 	t := tally{}
 	logs := flag.Args()
@@ -75,38 +87,74 @@ func main() {
 		t.printFailed(os.Stdout)
 		return
 	}
-	var may allowed
-	if *maySkip != "" {
+	if *slow {
+		t.printSlow(os.Stdout)
+		return
+	}
+	p := policy{strict: *maySkip != "", steady: *steady, least: *least, verbose: *verbose}
+	for name, list := range map[string]*allowed{*maySkip: &p.skip, *mayRetry: &p.retry} {
+		if name == "" {
+			continue
+		}
 		var err error
-		if may, err = readAllowed(*maySkip); err != nil {
+		if *list, err = readAllowed(name); err != nil {
 			fmt.Fprintln(os.Stderr, "tally:", err)
 			os.Exit(2)
 		}
 	}
-	if !t.report(os.Stdout, *maySkip != "", may, *least) {
+	if !t.report(os.Stdout, p) {
 		os.Exit(1)
 	}
 }
 
-// allowed is what may be skipped.
+// policy is what counts as a failure, and what is shown.
+type policy struct {
+	strict  bool    // a test that was skipped has failed
+	skip    allowed // unless it is one of these
+	retry   allowed // what may pass only when it is run again
+	steady  bool    // any other that does so has failed
+	least   int     // number of tests that pass
+	verbose bool    // show each test that was skipped
+}
+
+// allowed is what may be skipped, or run again.
 type allowed struct {
-	tests   map[string]bool // "PACKAGE TEST"
-	lacking []string        // words of a test that says what it needs
+	tests   map[string]string // reason by "PACKAGE TEST"
+	lacking []string          // words of a test that says what it needs
 }
 
 func readAllowed(name string) (allowed, error) {
 	b, err := os.ReadFile(name)
-	a := allowed{tests: map[string]bool{}}
+	a := allowed{tests: map[string]string{}}
+	n := 0
 	for line := range strings.Lines(string(b)) {
+		n++
 		switch f := strings.Fields(line); {
-		case len(f) < 2 || f[0] == "#":
-		case f[0] == "lacking:":
+		case len(f) == 0 || strings.HasPrefix(f[0], "#"):
+		case f[0] == "lacking:" && len(f) == 2:
 			a.lacking = append(a.lacking, f[1])
+		case len(f) < 3:
+			return a, fmt.Errorf("%s:%d: wants PACKAGE TEST and a reason", name, n)
 		default:
-			a.tests[f[0]+" "+f[1]] = true
+			a.tests[f[0]+" "+f[1]] = strings.Join(f[2:], " ")
 		}
 	}
 	return a, err
+}
+
+// reason is why a test, or one that it is a part of, is in the list; empty if none
+// is.
+func (a allowed) reason(i id) string {
+	for test := i.test; ; {
+		if why := a.tests[i.pkg+" "+test]; why != "" {
+			return why
+		}
+		slash := strings.LastIndexByte(test, '/')
+		if slash < 0 {
+			return ""
+		}
+		test = test[:slash]
+	}
 }
 
 // has reports whether a test may be skipped with what it said.
@@ -115,16 +163,7 @@ func (a allowed) has(i id, said string) bool {
 	if slices.Contains(words, "needs") && slices.ContainsFunc(a.lacking, func(p string) bool { return slices.Contains(words, p) }) {
 		return true
 	}
-	for test := i.test; ; {
-		if a.tests[i.pkg+" "+test] {
-			return true
-		}
-		slash := strings.LastIndexByte(test, '/')
-		if slash < 0 {
-			return false
-		}
-		test = test[:slash]
-	}
+	return a.reason(i) != ""
 }
 
 func (t tally) readFile(name string) error {
@@ -168,6 +207,16 @@ func (t tally) read(run string, r io.Reader) error {
 	}
 }
 
+// modulePath is that of the module that tally is a part of, whose packages go by their
+// folders.
+var modulePath = func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.Main.Path
+}()
+
 // line takes one line of a log. What is not an event is a message of the go
 // command, which goes wherever the tests of no package go.
 func (t tally) line(run string, line []byte) {
@@ -179,6 +228,7 @@ func (t tally) line(run string, line []byte) {
 	if e.Package == "" {
 		e.Package, _, _ = strings.Cut(e.ImportPath, " ")
 	}
+	e.Package = strings.TrimPrefix(e.Package, modulePath+"/")
 	r := t.at(id{run, e.Package, e.Test})
 	switch e.Action {
 	case "output", "build-output":
@@ -199,9 +249,10 @@ func (t tally) line(run string, line []byte) {
 const maxUnsteady = 3
 
 // report writes what happened, failures first, and reports whether all is well.
-func (t tally) report(w io.Writer, strict bool, may allowed, least int) bool {
-	passed, failed, skipped, unsteady := 0, 0, 0, 0
-	var skips strings.Builder
+func (t tally) report(w io.Writer, p policy) bool {
+	passed, failed, unsteady, retried := 0, 0, 0, 0
+	var skips skipped
+	var short verdict
 	t.finish()
 	ids := t.sorted()
 	blamed := t.blamed()
@@ -209,38 +260,55 @@ func (t tally) report(w io.Writer, strict bool, may allowed, least int) bool {
 		r := t[i]
 		switch said := indent(r.output.String()); {
 		case i.test == "" && (blamed[i] || r.action != "fail" && (i.pkg != "" || r.output.Len() == 0)):
-		case r.action == "fail" && r.again == "pass":
-			if !blamed[i] {
-				unsteady++
-				fmt.Fprintf(w, "UNSTEADY %v: failed, and passed when it was run again (%s)\n%s", i, i.run, said)
+		case r.action == "fail" && r.again == "pass" && !r.cut:
+			if blamed[i] {
+				continue
 			}
+			if why := p.retry.reason(i); why != "" {
+				retried++
+				fmt.Fprintf(w, "again %v: failed, and passed when it was run again, as it may: %s (%s)\n", i, why, i.run)
+				continue
+			}
+			unsteady++
+			short.add("UNSTEADY", i, r.output.String())
+			fmt.Fprintf(w, "UNSTEADY %v: failed, and passed when it was run again (%s)\n%s", i, i.run, said)
 		case r.action == "fail" || i.test == "":
 			if !blamed[i] {
 				failed++
+				short.add("FAIL", i, r.output.String())
 			}
 			fmt.Fprintf(w, "FAIL %v (%s)\n%s", i, i.run, said)
-		case r.action == "skip" && strict && !may.has(i, said):
+		case r.action == "skip" && p.strict && !p.skip.has(i, said):
 			failed++
+			short.add("FAIL", i, "skipped, but this machine can run it\n"+said)
 			fmt.Fprintf(w, "FAIL %v: skipped, but this machine can run it (%s)\n%s", i, i.run, said)
 		case r.action == "skip":
-			skipped++
-			fmt.Fprintf(&skips, "skip %v (%s)\n%s", i, i.run, said)
+			skips.add(i, said)
 		case !r.parent:
 			passed++
 		}
 	}
-	if unsteady > maxUnsteady {
+	passed += unsteady + retried
+	if p.steady && unsteady > 0 {
+		fmt.Fprintf(w, "FAIL: %d tests passed only when they were run again, for no reason known\n", unsteady)
+		failed += unsteady
+		passed -= unsteady
+	} else if unsteady > maxUnsteady {
 		fmt.Fprintf(w, "FAIL: %d tests passed only when they were run again\n", unsteady)
 		failed++
 	}
-	if passed += unsteady; passed < least {
-		fmt.Fprintf(w, "FAIL: %d tests passed, and there should be %d\n", passed, least)
+	if passed < p.least {
+		fmt.Fprintf(w, "FAIL: %d tests passed, and there should be %d\n", passed, p.least)
 		failed++
 	}
-	io.WriteString(w, skips.String())
-	fmt.Fprintf(w, "%d passed, %d failed, %d skipped", passed, failed, skipped)
+	skips.print(w, p.verbose)
+	short.print(w)
+	fmt.Fprintf(w, "%d passed, %d failed, %d skipped", passed, failed, len(skips.all))
 	if unsteady > 0 {
 		fmt.Fprintf(w, ", %d unsteady", unsteady)
+	}
+	if retried > 0 {
+		fmt.Fprintf(w, ", %d run again", retried)
 	}
 	fmt.Fprintln(w)
 	return failed == 0
@@ -256,7 +324,7 @@ func (t tally) sorted() []id {
 func (t tally) finish() {
 	for i, r := range t {
 		if i.test != "" && r.action == "" {
-			r.action = "fail"
+			r.action, r.cut = "fail", true
 		}
 	}
 }

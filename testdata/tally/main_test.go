@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -27,11 +29,11 @@ func TestReport(t *testing.T) {
 	}{
 		{"leaves count", log, false, allowed{}, 0, "1 passed, 0 failed, 1 skipped", true},
 		{"skips fail", log, true, allowed{}, 0, "1 passed, 1 failed, 0 skipped", false},
-		{"skips that may be", log, true, allowed{tests: map[string]bool{"p TestA/y": true}}, 0, "1 passed, 0 failed, 1 skipped", true},
-		{"parts of such", log, true, allowed{tests: map[string]bool{"p TestA": true}}, 0, "1 passed, 0 failed, 1 skipped", true},
+		{"skips that may be", log, true, allowed{tests: map[string]string{"p TestA/y": "why"}}, 0, "1 passed, 0 failed, 1 skipped", true},
+		{"parts of such", log, true, allowed{tests: map[string]string{"p TestA": "why"}}, 0, "1 passed, 0 failed, 1 skipped", true},
 		{"lacking what may be", log, true, allowed{lacking: []string{"perf"}}, 0, "1 passed, 0 failed, 1 skipped", true},
 		{"lacking something else", log, true, allowed{lacking: []string{"per", "rustc"}}, 0, "1 passed, 1 failed, 0 skipped", false},
-		{"others may not", log, true, allowed{tests: map[string]bool{"p TestA/x": true, "q TestA": true}}, 0, "1 passed, 1 failed, 0 skipped", false},
+		{"others may not", log, true, allowed{tests: map[string]string{"p TestA/x": "why", "q TestA": "why"}}, 0, "1 passed, 1 failed, 0 skipped", false},
 		{"too few", log, false, allowed{}, 2, "1 passed, 1 failed, 1 skipped", false},
 		{"cut off", log + `{"Action":"run","Package":"q","Test":"TestB"}` + "\n" + `{"Action":"fail","Package":"q"}`, false, allowed{}, 0, "1 passed, 1 failed, 1 skipped", false},
 		{"package fails alone", log + `{"Action":"fail","Package":"q"}`, false, allowed{}, 0, "1 passed, 1 failed, 1 skipped", false},
@@ -46,7 +48,7 @@ func TestReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
-			ok := all.report(&out, tt.strict, tt.may, tt.least)
+			ok := all.report(&out, policy{strict: tt.strict, skip: tt.may, least: tt.least})
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %q; want %v, %q\n%s", ok, got, tt.ok, tt.want, out.String())
@@ -84,18 +86,22 @@ const parentAlone = `{"Action":"run","Package":"p","Test":"TestA"}
 `
 
 func TestAgain(t *testing.T) {
-	four := []string{"TestA", "TestB/x", "TestC", "TestD"}
+	four := []string{"TestA", "TestB/x", "TestC", "TestE"}
 	for _, tt := range []struct {
 		name, first, again string
+		steady             bool
 		want               string
 		ok                 bool
 	}{
-		{"passes", failing("p", "TestB/x"), ended("pass", "p", "TestB/x"), "1 passed, 0 failed, 0 skipped, 1 unsteady", true},
-		{"fails again", failing("p", "TestB/x"), failing("p", "TestB/x"), "0 passed, 1 failed, 0 skipped", false},
-		{"one of two", failing("p", "TestA", "TestB/x"), ended("pass", "p", "TestA") + failing("p", "TestB/x"), "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
-		{"too many", failing("p", four...), ended("pass", "p", four...), "4 passed, 1 failed, 0 skipped, 4 unsteady", false},
-		{"of another package", failing("p", "TestA"), ended("pass", "q", "TestA"), "1 passed, 1 failed, 0 skipped", false},
-		{"more than before", failing("p", "TestA"), ended("pass", "p", "TestA") + failing("p", "TestB"), "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
+		{"passes", failing("p", "TestB/x"), ended("pass", "p", "TestB/x"), false, "1 passed, 0 failed, 0 skipped, 1 unsteady", true},
+		{"passes, which may not be", failing("p", "TestB/x"), ended("pass", "p", "TestB/x"), true, "0 passed, 1 failed, 0 skipped, 1 unsteady", false},
+		{"passes, for a known reason", failing("p", "TestD/x"), ended("pass", "p", "TestD/x"), true, "1 passed, 0 failed, 0 skipped, 1 run again", true},
+		{"fails again for a known reason", failing("p", "TestD"), failing("p", "TestD"), false, "0 passed, 1 failed, 0 skipped", false},
+		{"fails again", failing("p", "TestB/x"), failing("p", "TestB/x"), false, "0 passed, 1 failed, 0 skipped", false},
+		{"one of two", failing("p", "TestA", "TestB/x"), ended("pass", "p", "TestA") + failing("p", "TestB/x"), false, "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
+		{"too many", failing("p", four...), ended("pass", "p", four...), false, "4 passed, 1 failed, 0 skipped, 4 unsteady", false},
+		{"of another package", failing("p", "TestA"), ended("pass", "q", "TestA"), false, "1 passed, 1 failed, 0 skipped", false},
+		{"more than before", failing("p", "TestA"), ended("pass", "p", "TestA") + failing("p", "TestB"), false, "1 passed, 1 failed, 0 skipped, 1 unsteady", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := tally{}
@@ -105,7 +111,7 @@ func TestAgain(t *testing.T) {
 				}
 			}
 			var out strings.Builder
-			ok := all.report(&out, true, allowed{}, 0)
+			ok := all.report(&out, policy{strict: true, steady: tt.steady, retry: allowed{tests: map[string]string{"p TestD": "perf fails"}}})
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
 				t.Errorf("%v, %q; want %v, %q\n%s", ok, got, tt.ok, tt.want, out.String())
@@ -123,5 +129,41 @@ func TestPrintFailed(t *testing.T) {
 	all.printFailed(&out)
 	if got, want := out.String(), "p TestA\np TestB\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	all := tally{}
+	three := log + `{"Action":"run","Package":"q","Test":"TestB"}
+{"Action":"output","Package":"q","Test":"TestB","Output":"    b_test.go:7: needs perf\n"}
+{"Action":"skip","Package":"q","Test":"TestB"}
+{"Action":"run","Package":"q","Test":"TestC"}
+{"Action":"skip","Package":"q","Test":"TestC"}
+`
+	if err := all.read("run", strings.NewReader(three)); err != nil {
+		t.Fatal(err)
+	}
+	for verbose, want := range map[bool]string{
+		false: "skipped: 2 needs perf; 1 no reason given\n1 passed, 0 failed, 3 skipped\n",
+		true:  "skip p TestA/y (run): needs perf\nskip q TestB (run): needs perf\nskip q TestC (run): no reason given\nskipped: 2 needs perf; 1 no reason given\n1 passed, 0 failed, 3 skipped\n",
+	} {
+		var out strings.Builder
+		all.report(&out, policy{verbose: verbose})
+		if out.String() != want {
+			t.Errorf("verbose %v:\n%swant\n%s", verbose, out.String(), want)
+		}
+	}
+}
+
+func TestReadAllowed(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "list")
+	for text, ok := range map[string]bool{"# a b\np TestA why not\nlacking: rustc\n": true, "p TestA\n": false} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := readAllowed(name)
+		if (err == nil) != ok || ok && (a.reason(id{pkg: "p", test: "TestA/x"}) != "why not" || len(a.tests) != 1) {
+			t.Errorf("%q: %+v, %v", text, a, err)
+		}
 	}
 }

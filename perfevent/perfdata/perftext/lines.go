@@ -209,7 +209,7 @@ func (rec *record) mmap(word string, f *fields) {
 	}
 	rec.typ, rec.misc = abi.RecordMmap, f.mode(def)
 	var id []byte
-	var maj, minor uint32
+	var maj, minor, prot uint32
 	var ino, gen uint64
 	if word == "mmap2" {
 		rec.typ = abi.RecordMmap2
@@ -219,6 +219,7 @@ func (rec *record) mmap(word string, f *fields) {
 		}
 		maj, minor = uint32(f.num("maj", 0)), uint32(f.num("min", 0))
 		ino, gen = f.num("ino", 0), f.num("gen", 0)
+		prot = uint32(f.num("prot", 5)) // PROT_READ|PROT_EXEC
 	}
 	rec.body = func(b []byte, o abi.Order) []byte {
 		b = o.AppendUint32(b, uint32(pid))
@@ -239,7 +240,7 @@ func (rec *record) mmap(word string, f *fields) {
 			b = o.AppendUint64(b, ino)
 			b = o.AppendUint64(b, gen)
 		}
-		b = o.AppendUint32(b, 5) // PROT_READ|PROT_EXEC
+		b = o.AppendUint32(b, prot)
 		b = o.AppendUint32(b, 2) // MAP_PRIVATE
 		return appendString(b, file)
 	}

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -123,7 +125,11 @@ func TestParseErrors(t *testing.T) {
 
 // FuzzParse parses and assembles arbitrary text.
 func FuzzParse(f *testing.F) {
-	names, _ := filepath.Glob("../../../convert/testdata/*.txtar")
+	fuzztest.Add(f)
+	names, _ := filepath.Glob("../../../convert/replay/testdata/*.txtar")
+	if len(names) == 0 {
+		f.Fatal("the recordings of convert's tests are not where they were")
+	}
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		if err != nil {
@@ -132,6 +138,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(string(txtar.Parse(b).Files[0].Data))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		defer memtest.Within(t, 1<<20+500*len(text))()
 		r, err := perftext.Parse(text)
 		if err != nil {
 			return

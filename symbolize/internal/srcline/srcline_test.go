@@ -11,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/memtest"
 )
 
 // compiled returns the debug sections of a small program, nil if it cannot be
@@ -227,14 +231,14 @@ func TestBombs(t *testing.T) {
 		"wide entries":         {Info: unit(append(head[:len(head):len(head)], repeat([]byte{9}, 1<<16)...)), Abbrev: append(append(abbrev[:len(abbrev)-1:len(abbrev)-1], 9, 0x2e, 0), append(repeat([]byte{0x11, 0x19}, 1<<16), 0, 0, 0)...)},
 		"origins in a circle":  {Info: unit(append(head[:len(head):len(head)], append(append([]byte{4}, at...), leb(11+2*len(at)+2)...)...)), Abbrev: abbrev},
 	} {
-		start := time.Now()
+		start := livetest.CPUTime(t)
 		d := New(s, nil)
 		for addr := uint64(0x10000); addr < 0x10004; addr++ {
 			if n := len(d.AppendFrames(nil, addr, true)); n > maxInlined {
 				t.Errorf("%s: %d frames", name, n)
 			}
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := livetest.CPUTime(t) - start; took > 10*time.Second {
 			t.Errorf("%s: took %v", name, took)
 		} else {
 			t.Logf("%s: %v, %v", name, took, d.Err())
@@ -253,6 +257,7 @@ func TestErrorsAreFormatErrors(t *testing.T) {
 }
 
 func FuzzData(f *testing.F) {
+	fuzztest.Add(f)
 	for _, flags := range [][]string{
 		{"gcc", "inline.c", "-O2", "-gdwarf-5"},
 		{"gcc", "inline.c", "-O2", "-gdwarf-3"},
@@ -265,6 +270,7 @@ func FuzzData(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, info, abbrev, line, str, offsets, addr, ranges, rnglists, aranges []byte, big bool) {
+		defer memtest.Within(t, 16<<20+500*(len(info)+len(abbrev)+len(line)+len(str)+len(offsets)+len(addr)+len(ranges)+len(rnglists)+len(aranges)))()
 		s := Sections{
 			Info: info, Abbrev: abbrev, Line: line, Str: str, LineStr: str, StrOffsets: offsets,
 			Addr: addr, Ranges: ranges, RngLists: rnglists, Aranges: aranges, BigEndian: big, Relocatable: big,

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/replay"
+)
+
+// What shells complete: the words that a flag takes, each with a description behind
+// a tab. Nothing is said where nothing can be found out.
+
+type completion = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
+
+// completeFlags registers what completes the flags that c has.
+func completeFlags(c *cobra.Command) {
+	reads := c.Name() != "record" && c.Name() != "stat"
+	for name, complete := range map[string]completion{
+		"call-graph": words("fp\tby frame pointers", "none\tno callchains"),
+		"color":      words("kind\tof code: kernel, library, program", "hot", "grey"),
+		"sort":       words("self", "cum\tself and what it called"),
+		"by":         words("comm", "pid", "tid", "cpu", "mapping", "event"),
+		"label":      lists(words("comm", "pid", "tid", "cpu")),
+		"per":        words("share\tof the total", "second", "ops", "event:"),
+		"probe-via":  words("auto", "pmu", "tracefs"),
+		"format":     words(formatNames(c)...),
+		"event":      lists(completeEvents),
+		"pid":        lists(completePIDs),
+		"tid":        lists(completePIDs),
+	} {
+		if c.Flags().Lookup(name) == nil {
+			continue
+		}
+		if reads {
+			switch name {
+			case "event":
+				complete = lists(ofInput(func(p *profile) map[string]float64 {
+					found := map[string]float64{}
+					for i, e := range p.Set.Events {
+						found[e.Name] = -float64(i)
+					}
+					return found
+				}))
+			case "pid", "tid":
+				complete = lists(ofInput(func(p *profile) map[string]float64 { return labelValues(p, name) }))
+			}
+			if c.Name() == "view" {
+				complete = ofRecording(name, complete)
+			}
+		}
+		must(c.RegisterFlagCompletionFunc(name, complete))
+	}
+	if reads && c.Flags().Lookup("comm") != nil {
+		must(c.RegisterFlagCompletionFunc("comm", lists(ofInput(func(p *profile) map[string]float64 { return labelValues(p, "comm") }))))
+	}
+	switch c.Name() {
+	case "list":
+		c.ValidArgsFunction = completeEvents
+	case "del":
+		c.ValidArgsFunction = completeProbes
+	}
+	for _, sub := range c.Commands() {
+		completeFlags(sub)
+	}
+}
+
+// must is for what can fail only when a flag is registered twice.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func words(list ...string) completion {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// lists completes the last word of a comma-separated list.
+func lists(one completion) completion {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		before := ""
+		if i := strings.LastIndexByte(word, ','); i >= 0 && !strings.ContainsAny(word, "/ ") {
+			before, word = word[:i+1], word[i+1:]
+		}
+		found, directive := one(cmd, args, word)
+		all := make([]string, len(found))
+		for i, f := range found {
+			all[i] = before + f
+		}
+		return all, directive
+	}
+}
+
+// formatNames are what -f takes.
+func formatNames(c *cobra.Command) []string {
+	switch c.Name() {
+	case "diff":
+		return []string{"text", "json", "markdown", "folded", "svg", "pprof"}
+	case "record":
+		return []string{"data", "pprof", "folded", "svg", "html", "text", "speedscope", "firefox", "chrome"}
+	}
+	return []string{"pprof", "folded", "svg", "html", "text", "speedscope", "firefox", "chrome"}
+}
+
+// completePIDs completes processes that run, with their names.
+func completePIDs(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var found []string
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil || !strings.HasPrefix(e.Name(), word) {
+			continue
+		}
+		if comm, err := os.ReadFile("/proc/" + e.Name() + "/comm"); err == nil {
+			found = append(found, e.Name()+"\t"+strings.TrimSpace(string(comm)))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completable is the size of the largest recording that is read to complete a
+// word, in bytes: it takes half a second.
+const completable = 100 << 20
+
+// ofInput completes what a recording or profile has, the heaviest first: the one
+// named on the command line, or perf.data.
+func ofInput(values func(*profile) map[string]float64) completion {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		name := inputArg(args[:min(len(args), 1)])
+		if st, err := os.Stat(name); err != nil || st.Mode().IsRegular() && st.Size() > completable {
+			return nil, directive
+		}
+		opts := convert.Options{Labels: replay.LabelTID}
+		p, err := loadAny(context.Background(), name, opts, symbolOptions{none: true})
+		if err != nil {
+			return nil, directive
+		}
+		weights := values(p)
+		var found []string
+		for v := range weights {
+			if strings.HasPrefix(v, word) {
+				found = append(found, v)
+			}
+		}
+		slices.SortFunc(found, func(a, b string) int {
+			return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a, b))
+		})
+		return found, directive
+	}
+}
+
+// labelValues are the values of a label, with the samples of each.
+func labelValues(p *profile, key string) map[string]float64 {
+	found := map[string]float64{}
+	for i := range p.Set.NumSamples() {
+		row := p.Set.Sample(i)
+		if label, ok := p.Set.Label(row.Labels, key); ok {
+			value := label.Str
+			if value == "" {
+				value = fmt.Sprint(label.Num)
+			}
+			found[value] += float64(row.Values[0])
+		}
+	}
+	return found
+}

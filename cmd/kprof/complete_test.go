@@ -1,0 +1,134 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"kprof/perfevent/livetest"
+)
+
+// terminal is a shell in a pseudo terminal.
+type terminal struct {
+	t  *testing.T
+	in io.Writer
+	mu sync.Mutex
+	// what has come since the last keys were typed
+	out bytes.Buffer
+}
+
+func startShell(t *testing.T, dir string, argv ...string) *terminal {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TERM=dumb", "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"), "PS1=$ ")
+	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, in: f}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b := make([]byte, 4096)
+		for {
+			n, err := f.Read(b)
+			term.mu.Lock()
+			term.out.Write(b[:n])
+			term.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = f.Close()
+		<-done
+	})
+	return term
+}
+
+// send types keys, and waits until want has come back.
+func (term *terminal) send(keys, want string) {
+	term.t.Helper()
+	term.mu.Lock()
+	term.out.Reset()
+	term.mu.Unlock()
+	if _, err := io.WriteString(term.in, keys); err != nil {
+		term.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		term.mu.Lock()
+		got := term.out.String()
+		term.mu.Unlock()
+		if strings.Contains(got, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			term.t.Fatalf("typed %q: %q does not come, but %q", keys, want, got)
+		}
+	}
+}
+
+// TestCompletionInShells presses the tab key in real shells: a command, a flag's
+// value, an event with a colon, the comm of a recording, a topic.
+func TestCompletionInShells(t *testing.T) {
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, "kprof"), ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	demo, err := os.ReadFile(filepath.Join(root, "testdata", "demo.data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "perf.data"), demo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const bashCompletion = "/usr/share/bash-completion/bash_completion"
+	for _, shell := range []struct {
+		name  string
+		argv  []string
+		setup string // prints "ready" and the number 42
+	}{
+		{"bash", []string{"bash", "--norc", "--noprofile", "-i"},
+			"bind 'set bell-style none'; source " + bashCompletion + "; source <(kprof completion bash); echo ready$((6*7))\n"},
+		{"zsh", []string{"zsh", "-f", "-i"},
+			"unsetopt beep; autoload -U compinit; compinit -u; source <(kprof completion zsh); compdef _kprof kprof; echo ready$((6*7))\n"},
+		{"fish", []string{"fish", "--no-config", "-i"}, "kprof completion fish | source; echo ready(math 6 x 7)\n"},
+	} {
+		t.Run(shell.name, func(t *testing.T) {
+			livetest.Require(t, livetest.Program(shell.name))
+			if shell.name == "bash" {
+				if _, err := os.Stat(bashCompletion); err != nil {
+					t.Skip("lacking: bash-completion")
+				}
+			}
+			term := startShell(t, dir, shell.argv...)
+			term.send(shell.setup, "ready42")
+			// What is typed comes back with what the shell adds.
+			for _, tt := range []struct{ typed, want string }{
+				{"kprof repo\t", "kprof report"},
+				{"kprof help compa\t", "kprof help comparing"},
+				{"kprof report --sort c\t", "--sort cum"},
+				{"kprof report --comm lo\t", "--comm load"},
+				{"kprof record -e page-f\t", "-e page-faults"},
+			} {
+				term.send(tt.typed, strings.TrimPrefix(tt.want, strings.TrimSuffix(tt.typed, "\t")))
+				term.send("\x15", "") // Ctrl-U: drop the line
+			}
+		})
+	}
+}

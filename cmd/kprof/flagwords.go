@@ -1,0 +1,34 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"kprof/convert/diff"
+)
+
+// What outputs say of the command's flags.
+const (
+	timesHint = "take a part of the recording with --time"
+	namesHint = "--explain-names lists them"
+)
+
+// withFlags adds to what a library refuses which flags help.
+func withFlags(err error) error {
+	if _, ok := errors.AsType[*diff.IncomparableError](err); ok {
+		return fmt.Errorf("%w (--force compares all the same)", err)
+	}
+	run, ok := errors.AsType[*diff.RunError](err)
+	if !ok {
+		return err
+	}
+	switch run.Reason {
+	case diff.NoDuration:
+		return fmt.Errorf("%w: compare shares, or use --per=ops", err)
+	case diff.NoOperations:
+		return fmt.Errorf("%w: --base-ops N --new-ops M", err)
+	case diff.NoNames:
+		return fmt.Errorf("%w: give its symbols (--%s-vmlinux, --%[2]s-kallsyms, --%[2]s-symfs), or --force", err, sideNames[run.Side])
+	}
+	return err
+}

@@ -1,0 +1,44 @@
+//go:build !portable
+
+package main
+
+import (
+	"io"
+	"strings"
+
+	"kprof/perfevent/tracefs"
+)
+
+// writeJSON writes the events with their kinds.
+func (g eventGroups) writeJSON(w io.Writer) error {
+	type event struct {
+		Name string `json:"name"`
+		Kind string `json:"kind"`
+	}
+	events := []event{}
+	for _, group := range g {
+		for _, name := range group.names {
+			events = append(events, event{name, group.kind})
+		}
+	}
+	return writeJSON(w, events)
+}
+
+func writeProbesJSON(w io.Writer, probes []tracefs.Probe) error {
+	type probe struct {
+		Event      string  `json:"event"`
+		Hits       uint64  `json:"hits"`
+		Misses     *uint64 `json:"misses"` // null where the kernel does not say
+		Owner      string  `json:"owner"`
+		Definition string  `json:"definition"`
+	}
+	all := []probe{}
+	for _, p := range probes {
+		one := probe{Event: p.Event().String(), Hits: p.Hits, Owner: strings.TrimSpace(ownerText(p)), Definition: p.String()}
+		if p.MissesKnown {
+			one.Misses = &p.Misses
+		}
+		all = append(all, one)
+	}
+	return writeJSON(w, all)
+}

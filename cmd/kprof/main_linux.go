@@ -1,0 +1,29 @@
+//go:build !portable
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"kprof/perfevent/tracefs"
+	"kprof/record"
+)
+
+// beCommand does not return where this process is a command about to be recorded.
+func beCommand() { record.ShimMain() }
+
+// remedy is what makes work what was refused, behind the message that says so.
+func remedy(err error) string { return permissionRemedy(err) }
+
+// showPlace shows where in a filter or a probe the kernel found an error.
+func showPlace(err error) {
+	var filter *tracefs.FilterError
+	var probe *tracefs.ProbeError
+	if errors.As(err, &filter) {
+		fmt.Fprintln(textOutput(os.Stderr), filter.Caret())
+	} else if errors.As(err, &probe) && probe.Offset >= 0 {
+		fmt.Fprintln(textOutput(os.Stderr), probe.Caret())
+	}
+}

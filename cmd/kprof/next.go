@@ -1,0 +1,36 @@
+package main
+
+import "strings"
+
+// next says what to do with an output that has been written, "" where there is
+// nothing to say: it went elsewhere, or is shown already.
+func (o output) next() string {
+	if o.keep != nil || o.place == nil || !o.place.IsFile() {
+		return ""
+	}
+	switch o.format {
+	case formatData, formatPprof, formatFolded:
+		return "to look at it: kprof view " + shellArg(o.name)
+	case formatSVG, formatHTML:
+		return "to look at it, open " + o.name + " in a browser"
+	case formatSpeedscope:
+		return "to look at it, open " + o.name + " at https://www.speedscope.app"
+	case formatFirefox:
+		return "to look at it, open " + o.name + " at https://profiler.firefox.com"
+	case formatChrome:
+		return "to look at it, open " + o.name + " at https://ui.perfetto.dev"
+	}
+	return ""
+}
+
+// shellArg is a file's name as it is typed in a shell, behind a command.
+func shellArg(name string) string {
+	if strings.HasPrefix(name, "-") {
+		name = "./" + name
+	}
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%"
+	if strings.Trim(name, plain) == "" {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+}

@@ -1,0 +1,237 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/livetest"
+)
+
+// plainUser is a user without any capability.
+const plainUser = 1000
+
+// permissionRequests are what a plain user may want to record; OWN is a process of
+// theirs, TARGET a program.
+var permissionRequests = []struct {
+	name  string
+	args  string
+	needs []livetest.Need
+	some  bool // it certainly has samples
+}{
+	{name: "command", args: "-- ls /"},
+	{name: "machine", args: "-a -d 20ms"},
+	{name: "own process", args: "-p OWN -d 20ms"},
+	{name: "user code", args: "-e page-faults:u -c 1 -- ls /", some: true},
+	{name: "tracepoint", args: "-e sched:sched_switch -- ls /"},
+	{name: "tracepoint, machine", args: "-e sched:sched_switch -a -d 20ms"},
+	{name: "uprobe", args: "-e uprobe:TARGET:main.main -- TARGET --version", needs: []livetest.Need{livetest.PMU("uprobe")}, some: true},
+	{name: "kprobe", args: "-e kprobe:do_sys_openat2 -- ls /", needs: []livetest.Need{livetest.PMU("kprobe")}, some: true},
+	{name: "kprobe, machine", args: "-e kprobe:do_sys_openat2 -a -- ls /", needs: []livetest.Need{livetest.PMU("kprobe")}, some: true},
+	{name: "kprobe with arguments", args: "-e kprobe:do_sys_openat2\tdfd=$arg1 -- ls /", needs: []livetest.Need{livetest.PMU("kprobe")}, some: true},
+}
+
+// TestLivePermissions: whatever the kernel permits to everybody, a plain user's
+// recording works, or is refused in one line, with a command that, typed by root as
+// it stands, makes just that recording work.
+func TestLivePermissions(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	p := newPlainUser(t)
+	levels, restricts := []int{-1, 0, 1, 2, 3, 4}, []int{0, 1, 2}
+	for _, level := range levels {
+		for _, restrict := range restricts {
+			for i, r := range permissionRequests {
+				// An emulated CPU takes seconds for each: a third of them there, in
+				// which each request meets each level and each restriction.
+				if livetest.InGuest() && (i+level+restrict+3)%3 != 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s paranoid %d kptr %d", r.name, level, restrict), func(t *testing.T) {
+					livetest.RequireKernel(t, r.needs...)
+					p.try(t, level, restrict, r.args, r.some)
+				})
+			}
+		}
+	}
+}
+
+// asPlainUser runs kprof as a plain user.
+type asPlainUser struct {
+	dir     string // the user's
+	program string // kprof
+	target  string // kprof as well, without capabilities
+	path    string // PATH of root, with a setcap
+}
+
+func newPlainUser(t *testing.T) *asPlainUser {
+	livetest.ChangeMachine(t)
+	for _, name := range []string{"perf_event_paranoid", "kptr_restrict"} {
+		was, err := kernelSetting(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { setKernel(t, name, was) })
+	}
+	// What is to be typed must hold for any path.
+	dir := filepath.Join(t.TempDir(), "it's $HOME")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, plainUser, plainUser), os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	p := &asPlainUser{dir: dir, program: filepath.Join(dir, "kprof"), path: os.Getenv("PATH")}
+	built, err := "/bin/kprof", error(nil)
+	if !livetest.InGuest() {
+		built, err = buildKprof()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(built)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A blank in it would end the place of a probe.
+	p.target = filepath.Join(filepath.Dir(dir), "target")
+	if err := errors.Join(os.WriteFile(p.program, b, 0o755), os.WriteFile(p.target, b, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	// In PATH is the one below.
+	for _, dir := range []string{"/usr/sbin", "/sbin"} {
+		if _, err := os.Stat(filepath.Join(dir, "setcap")); err == nil {
+			p.path = dir + ":" + p.path
+		}
+	}
+	return p
+}
+
+func setKernel(t *testing.T, name string, value int) {
+	t.Helper()
+	if err := os.WriteFile("/proc/sys/kernel/"+name, strconv.AppendInt(nil, int64(value), 10), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *asPlainUser) try(t *testing.T, level, restrict int, args string, some bool) {
+	setKernel(t, "perf_event_paranoid", level)
+	setKernel(t, "kptr_restrict", restrict)
+	if err := unix.Removexattr(p.program, "security.capability"); err != nil && !errors.Is(err, unix.ENODATA) {
+		t.Fatal(err)
+	}
+	if strings.Contains(args, "OWN") {
+		args = strings.ReplaceAll(args, "OWN", strconv.Itoa(spin(t)))
+	}
+	said, err := p.record(args)
+	if err == nil {
+		p.wantRecording(t, said, some)
+		t.Logf("works: %s", said)
+		return
+	}
+	line, isLine := strings.CutSuffix(said, "\n")
+	why, command, ok := strings.Cut(line, "; as root: ")
+	if !isLine || strings.Contains(line, "\n") || !strings.HasPrefix(why, "kprof: ") || !ok {
+		t.Fatalf("%v; want one line with a command for root:\n%s", err, said)
+	}
+	root := exec.Command("sh", "-c", command)
+	root.Env = append(os.Environ(), "PATH="+p.path)
+	if out, err := root.CombinedOutput(); err != nil {
+		t.Fatalf("%s\n%s: %v\n%s", line, command, err, out)
+	}
+	after, err := p.record(args)
+	if err != nil {
+		t.Fatalf("after %s: %v\nbefore: %safter: %s", command, err, said, after)
+	}
+	p.wantRecording(t, after, some)
+	t.Logf("works after: %s", line)
+}
+
+// spin starts a process of the user that uses the CPU, until the test ends.
+func spin(t *testing.T) (pid int) {
+	c := exec.Command("sh", "-c", "while :; do :; done")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() }) // it says only that it was killed
+	return c.Process.Pid
+}
+
+// record records with args, and returns what kprof says. That nothing came of it is
+// no error: a short command may be over before the first sample.
+func (p *asPlainUser) record(args string) (said string, err error) {
+	if err := os.RemoveAll(filepath.Join(p.dir, "perf.data")); err != nil {
+		return "", err
+	}
+	cmd := exec.Command(p.program, "record", "-q", "--no-kernel-symbols", "-m", "128K", "-o", "perf.data")
+	for _, arg := range strings.Fields(strings.ReplaceAll(args, "\t", "\x00")) {
+		arg = strings.NewReplacer("TARGET", p.target, "\x00", " ").Replace(arg)
+		cmd.Args = append(cmd.Args, arg)
+	}
+	cmd.Dir = p.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err = cmd.Run(); err != nil && strings.Contains(stderr.String(), "kprof: no sample of ") {
+		err = nil
+	}
+	return stderr.String(), err
+}
+
+func (p *asPlainUser) wantRecording(t *testing.T, said string, some bool) {
+	t.Helper()
+	n, truncated := samples(t, filepath.Join(p.dir, "perf.data"))
+	if truncated || some && n == 0 {
+		t.Errorf("%d samples, truncated %v:\n%s", n, truncated, said)
+	}
+	for _, internal := range []string{"dummy", "side-band", "goroutine "} {
+		if strings.Contains(said, internal) {
+			t.Errorf("%q in\n%s", internal, said)
+		}
+	}
+}
+
+// setcap is setcap(8) for machines that have none: setcap NAME,NAME...=ep FILE. It
+// writes struct vfs_ns_cap_data (include/uapi/linux/capability.h), revision 2.
+func setcap() {
+	numbers := map[string]int{
+		"cap_dac_override": 1, "cap_dac_read_search": 2, "cap_sys_ptrace": 19, "cap_sys_admin": 21,
+		"cap_syslog": 34, "cap_perfmon": 38,
+	}
+	fail := func(err any) {
+		fmt.Fprintln(os.Stderr, "setcap:", err)
+		os.Exit(1)
+	}
+	if len(os.Args) != 3 {
+		fail("wants capabilities and a file")
+	}
+	names, ok := strings.CutSuffix(os.Args[1], "=ep")
+	if !ok {
+		fail("wants =ep")
+	}
+	var set uint64
+	for name := range strings.SplitSeq(names, ",") {
+		n, ok := numbers[name]
+		if !ok {
+			fail(name)
+		}
+		set |= 1 << n
+	}
+	const revision2, effective = 0x02000000, 1
+	var b []byte
+	for _, v := range []uint32{revision2 | effective, uint32(set), 0, uint32(set >> 32), 0} { // permitted, inheritable, twice
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	if err := unix.Setxattr(os.Args[2], "security.capability", b, 0); err != nil {
+		fail(err)
+	}
+}

@@ -1,0 +1,214 @@
+//go:build !portable
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"kprof/perfevent/event"
+	"kprof/perfevent/spelling"
+	"kprof/perfevent/tracefs"
+	"kprof/record"
+)
+
+func newProbe() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "probe",
+		Short: "List, keep and remove dynamic probes",
+		Long: `Probe shows and changes the dynamic probes of this kernel, whoever made them.
+Those of a recording are made and removed by kprof record; here is how to keep
+one between recordings, and how to get rid of any.`,
+		Example: `  kprof probe list`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newProbeList(), newProbeAdd(), newProbeDel(), newProbeCleanup())
+	return c
+}
+
+func oneArg(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("wants one argument, not %d: quote what has blanks", len(args))
+	}
+	return nil
+}
+
+func newProbeList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List all dynamic probes, their hits, and whose they are",
+		Long: `List shows each probe in tracefs: its event, what the kernel counted, whose it is,
+and its definition. Probes of the kprobe and uprobe PMUs are not listed by any
+kernel: they go with the process that opened them.`,
+		Example: `  kprof probe list`,
+		Args:    maxArgs(0),
+		RunE: func(*cobra.Command, []string) error {
+			fs, err := tracefs.Find(tracefs.Options{Mount: true})
+			if err != nil {
+				return err
+			}
+			probes, err := fs.Probes()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeProbesJSON(os.Stdout, probes)
+			}
+			return writeProbes(textOutput(os.Stdout), probes)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "as JSON: a list of event, hits, misses, owner and definition")
+	return c
+}
+
+func writeProbes(w io.Writer, probes []tracefs.Probe) error {
+	if len(probes) == 0 {
+		messagef("there are no probes in tracefs")
+		return nil
+	}
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(tw, "EVENT\tHITS\tMISSES\tOWNER\tDEFINITION")
+	for _, p := range probes {
+		misses := "unknown"
+		if p.MissesKnown {
+			misses = fmt.Sprint(p.Misses)
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", p.Event(), p.Hits, misses, ownerText(p), p)
+	}
+	return tw.Flush()
+}
+
+// ownerText says whose a probe is.
+func ownerText(p tracefs.Probe) string {
+	o, stamped := tracefs.ParseOwner(p.Group)
+	switch {
+	case p.Group == event.KeptGroup:
+		return "kept"
+	case !stamped:
+		return "another program"
+	}
+	state := map[tracefs.State]string{tracefs.Gone: "gone", tracefs.Running: "running", tracefs.Elsewhere: "in another pid namespace"}
+	return fmt.Sprintf("kprof %d (%s)", o.PID, state[o.State()])
+}
+
+func newProbeAdd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "add PROBE",
+		Short: "Make a probe that stays",
+		Long: `Add makes a probe and prints the name of its event, to be recorded with -e. PROBE
+is what -e takes: kprobe:FUNC, with fetch arguments after a blank, uprobe:…, or
+the kernel's own p:[GROUP/]NAME PLACE ARGUMENTS. It stays until it is removed with
+kprof probe del, or the machine starts again.`,
+		Example: `  kprof probe add uprobe:/bin/bash:readline    # makes the event kprof:readline`,
+		Args:    oneArg,
+		RunE: func(_ *cobra.Command, args []string) error {
+			spec, err := event.ParseSpec(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			res := event.Resolver{MountTracefs: true}
+			def, err := res.KeepProbe(spec)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Println(def.Event())
+			return err
+		},
+	}
+}
+
+func newProbeDel() *cobra.Command {
+	return &cobra.Command{
+		Use:   "del GLOB",
+		Short: "Remove probes by the name of their event",
+		Long: `Del removes the probes whose event, GROUP:NAME as kprof probe list shows it,
+matches. One that somebody records cannot be removed.`,
+		Example: `  kprof probe del kprof:readline`,
+		Args:    oneArg,
+		RunE: func(_ *cobra.Command, args []string) error {
+			match, err := nameMatcher(args[0])
+			if err != nil {
+				return err
+			}
+			fs, err := tracefs.Find(tracefs.Options{Mount: true})
+			if err != nil {
+				return err
+			}
+			probes, err := fs.Probes()
+			if err != nil {
+				return err
+			}
+			var errs []error
+			n := 0
+			for _, p := range probes {
+				name := p.Event().String()
+				if name != args[0] && (!strings.ContainsAny(args[0], `*?[`) || !match(name)) {
+					continue
+				}
+				n++
+				errs = append(errs, fs.RemoveProbe(p))
+			}
+			if n == 0 {
+				var names []string
+				for _, p := range probes {
+					names = append(names, p.Event().String())
+				}
+				return fmt.Errorf("there is no probe %q%s", args[0], spelling.Question(spelling.Closest(args[0], names)))
+			}
+			return errors.Join(errs...)
+		},
+	}
+}
+
+func newProbeCleanup() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cleanup",
+		Short: "Remove what kprofs that were killed left behind",
+		Long: `Cleanup removes the probes of recordings whose kprof is no more, as the next kprof
+record would. Probes of others, and those made with kprof probe add, stay.`,
+		Example: `  kprof probe cleanup`,
+		Args:    maxArgs(0),
+		RunE: func(*cobra.Command, []string) error {
+			fs, err := tracefs.Find(tracefs.Options{Mount: true})
+			if err != nil {
+				return err
+			}
+			removed, err := fs.Cleanup()
+			for _, p := range removed {
+				fmt.Println(p.Event())
+			}
+			return err
+		},
+	}
+}
+
+// reportProbes reports what the kernel counted of each probe of a recording, and
+// what became of it.
+func reportProbes(stats *record.Stats) {
+	for _, e := range stats.Events {
+		if !e.Probe {
+			continue
+		}
+		lost, misses := "unknown", "unknown"
+		if e.LostKnown {
+			lost = fmt.Sprint(e.Lost)
+		}
+		if e.MissedKnown {
+			misses = fmt.Sprint(e.Missed)
+		}
+		notef("%s: %d hits, %d samples, %s lost, misses %s", e.Name, e.Hits, e.Samples, lost, misses)
+	}
+}
+
+// probeVias are the values of --probe-via.
+var probeVias = map[string]event.ProbeVia{
+	"auto": event.ProbeAuto, "pmu": event.ProbePMU, "tracefs": event.ProbeTracefs,
+}

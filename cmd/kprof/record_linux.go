@@ -1,0 +1,352 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kprof/perfevent/event"
+	"kprof/perfevent/procfs"
+	"kprof/perfevent/spelling"
+	"kprof/record"
+)
+
+// recordFlags are the flags of kprof record as given.
+type recordFlags struct {
+	events              []string
+	all                 bool
+	pids, tids          string
+	cgroup, cpus        string
+	frequency, period   uint64
+	callGraph           bool
+	callGraphMode       string
+	maxStack            int
+	filter              string
+	probeVia            string
+	maxProbes           int
+	duration            time.Duration
+	ring                string
+	output, format      string
+	noKernelSymbols     bool
+	open                bool
+	sel                 selection
+	sym                 symbolOptions
+	svg                 svgFlags
+	command             []string
+	frequencySet, csSet bool
+
+	recorded uint64 // samples that are kept, once the recording has ended
+	ended    int    // exit code of the command
+}
+
+func newRecord() *cobra.Command {
+	var f recordFlags
+	c := &cobra.Command{
+		Use:   "record [flags] [[--] COMMAND [ARGS…]]",
+		Short: "Record stacks of the machine, of processes or of a command",
+		Long: `Record samples events with their callchains: of a COMMAND that it starts, of
+processes (-p), threads (-t) or a cgroup, or of the whole machine (-a, which is
+also what it does when nothing else is said), until the command ends, the time
+(-d) is over, or Ctrl-C. With --open the pages of kprof view show it then.
+
+The ending of the output's name picks the format: .data is perf.data, which perf
+reads too; .pb.gz, .folded, .svg and .html are made while recording, without a perf.data.
+
+Events (-e, may be repeated): cpu-clock, cycles:u, page-faults, r1a8,
+cpu/event=0x3c/, sched:sched_switch, 'sched:*', mem:0xADDR/8:rw,
+kprobe:FUNC+OFF, kretprobe:FUNC, uprobe:PATH:SYMBOL, usdt:PATH:PROVIDER:NAME; with
+fetch arguments after a blank, as in 'kprobe:do_sys_openat2 file=+0($arg2):ustring'
+or '$arg1' of a usdt probe. See 'kprof list'.`,
+		Example: `  kprof record -a -d 3s -o cpu.pb.gz
+  kprof record -e page-faults -c 1 -o faults.folded -- ls /
+  kprof record -e sched:sched_switch --filter 'prev_pid != 0' -a -d 1s`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given(cmd, args)
+			if cmd.HasParent() && cmd.Parent().Name() == "doctor" {
+				return f.try(cmd.Context())
+			}
+			return f.run(cmd.Context())
+		},
+	}
+	c.Flags().SetInterspersed(false) // what follows the command's name is the command's
+	f.captureFlags(c)
+	f.outputFlags(c)
+	return c
+}
+
+// given takes what the flags do not hold: the command, and which were given.
+func (f *recordFlags) given(c *cobra.Command, command []string) {
+	f.command = command
+	f.frequencySet = c.Flags().Changed("freq")
+	f.csSet = c.Flags().Changed("count")
+}
+
+// captureFlags are those that say what to record, and how.
+func (f *recordFlags) captureFlags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
+	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine")
+	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
+	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
+	fl.StringVar(&f.cgroup, "cgroup", "", "the tasks of a cgroup, a `path` below /sys/fs/cgroup")
+	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
+	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000)")
+	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
+	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
+	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
+	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
+	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
+	fl.StringVar(&f.probeVia, "probe-via", "auto", "how probes are made: pmu, tracefs, or auto, which is tracefs for fetch arguments and more than four CPUs")
+	fl.IntVar(&f.maxProbes, "max-probes", 100, "how many functions a probe with * may match")
+	fl.VarP((*duration)(&f.duration), "duration", "d", "stop after this `time`: 10 or 10s, 500ms, 2m")
+	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
+}
+
+// outputFlags are those that say where it goes.
+func (f *recordFlags) outputFlags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
+	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
+	fl.StringSliceVar(&f.sel.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
+	f.svg.flags(c)
+}
+
+// run records.
+func (f *recordFlags) run(ctx context.Context) error {
+	out, err := chooseOutput(f.output, f.format)
+	if err != nil {
+		return err
+	}
+	if out.format == "" {
+		out.format = formatData
+	}
+	if out.svg, err = f.svg.options(out.format); err != nil {
+		return err
+	}
+	if f.open {
+		return f.recordAndOpen(ctx, out)
+	}
+	return f.record(ctx, out)
+}
+
+// record records to an output.
+func (f *recordFlags) record(ctx context.Context, out output) error {
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	// Before anything is recorded: nothing that is recorded shall be lost, nor
+	// written to what others have put there meanwhile.
+	if err := out.prepare(); err != nil {
+		return err
+	}
+	defer func() {
+		if opts.Target.Cgroup != nil {
+			opts.Target.Cgroup.Close()
+		}
+	}()
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	signals := watchSignals()
+	f.sym.signals = signals
+	if len(f.command) == 0 {
+		var ending sync.WaitGroup
+		ending.Go(func() {
+			select {
+			case <-signals.first:
+				stop()
+			case <-ctx.Done():
+			}
+		})
+		err := f.session(ctx, stop, opts, out)
+		stop()
+		ending.Wait() // the next signal is for who comes next
+		return err
+	}
+	// Signals end the recording of a command by way of the command.
+	cmd, err := launch(f.command, signals, stop)
+	if err != nil {
+		return err
+	}
+	if !opts.Target.AllCPUs {
+		opts.Target.PIDs, opts.Target.EnableOnExec = []int{cmd.PID()}, true
+	}
+	opts.Start = cmd.start
+	failed := f.session(ctx, stop, opts, out)
+	if out.keep != nil && failed == nil && cmd.outlasts() {
+		messagef("the recording has ended, and the page opens when %s does; Ctrl-C ends it", f.command[0])
+	}
+	err = cmd.result(failed)
+	f.ended = cmd.code
+	return err
+}
+
+// options checks the flags and makes them a session's options.
+func (f *recordFlags) options() (o record.Options, err error) {
+	if f.frequencySet && f.csSet {
+		return o, usagef("-F and -c exclude each other")
+	}
+	if f.frequencySet && f.frequency == 0 || f.csSet && f.period == 0 {
+		return o, usagef("-F and -c want a number above 0")
+	}
+	switch f.callGraphMode {
+	case "fp":
+		o.NoCallchain = !f.callGraph
+	case "none":
+		o.NoCallchain = true
+	default:
+		return o, usagef("--call-graph %q: use fp or none", f.callGraphMode)
+	}
+	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
+	o.Filter = f.filter
+	via, ok := probeVias[f.probeVia]
+	if !ok {
+		return o, usagef("--probe-via %q: use auto, pmu or tracefs", f.probeVia)
+	}
+	if f.maxProbes < 1 {
+		return o, usagef("--max-probes %d: wants a number above 0", f.maxProbes)
+	}
+	o.ProbeVia, o.MaxProbes = via, f.maxProbes
+	o.MountTracefs = true
+	if o.RingSize, err = parseSize(f.ring); err != nil {
+		return o, err
+	}
+	if o.Target, err = f.target(); err != nil {
+		return o, err
+	}
+	for _, e := range f.events {
+		if probe, ok := strings.CutPrefix(e, "-:"); ok {
+			return o, usagef("%s would remove a probe: kprof probe del %s", e, probe)
+		}
+		specs, err := event.ParseSpecs(e)
+		if err != nil {
+			return o, usageError{err}
+		}
+		o.Specs = append(o.Specs, specs...)
+	}
+	if len(o.Specs) == 0 {
+		spec, err := event.DefaultSpec()
+		if err != nil {
+			return o, err
+		}
+		o.Specs = []event.Spec{spec}
+	}
+	return o, nil
+}
+
+func (f *recordFlags) target() (t record.Target, err error) {
+	kinds := 0
+	if f.all {
+		kinds++
+		t.AllCPUs = true
+	}
+	if f.pids != "" || f.tids != "" {
+		kinds++
+		if t.PIDs, err = ids("-p", f.pids); err != nil {
+			return t, err
+		}
+		if t.TIDs, err = ids("-t", f.tids); err != nil {
+			return t, err
+		}
+	}
+	if f.cgroup != "" {
+		kinds++
+	}
+	switch {
+	case kinds > 1:
+		return t, usagef("-a, -p with -t, and --cgroup exclude each other")
+	case kinds == 1 && !f.all && len(f.command) > 0:
+		return t, usagef("a command is recorded itself, or with -a the whole machine while it runs; not with -p, -t or --cgroup")
+	case kinds == 0 && len(f.command) == 0:
+		t.AllCPUs = true
+	}
+	if f.cpus != "" {
+		if t.CPUs, err = procfs.ParseCPUs(f.cpus); err != nil {
+			return t, usageError{fmt.Errorf("-C %q: %w", f.cpus, err)}
+		}
+	}
+	if f.cgroup != "" {
+		t.Cgroup, err = openCgroup(f.cgroup)
+	}
+	return t, err
+}
+
+func ids(flag, list string) ([]int, error) {
+	if list == "" {
+		return nil, nil
+	}
+	var ns []int
+	for part := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n <= 0 {
+			return nil, usagef("%s %q: %q is not the number of a process or thread%s", flag, list, part, processesNamed(part))
+		}
+		ns = append(ns, n)
+	}
+	return ns, nil
+}
+
+// processesNamed offers the processes of a name where a number is wanted.
+func processesNamed(name string) string {
+	found, _ := completePIDs(nil, nil, "")
+	var pids []string
+	for _, f := range found {
+		if pid, comm, _ := strings.Cut(f, "\t"); comm == name {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s is %s", name, spelling.List(pids[:min(len(pids), spelling.Most)]))
+}
+
+// openCgroup opens the directory of a cgroup: an absolute path, or one below the
+// places where cgroups are mounted.
+func openCgroup(path string) (*os.File, error) {
+	dirs := []string{path}
+	if !filepath.IsAbs(path) {
+		dirs = []string{"/sys/fs/cgroup/" + path, "/sys/fs/cgroup/unified/" + path, "/sys/fs/cgroup/perf_event/" + path}
+	}
+	var first error
+	for _, d := range dirs {
+		f, err := os.Open(d)
+		if err == nil {
+			return f, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("no cgroup %q: %w", path, first)
+}
+
+// parseSize parses a size in bytes with an optional K, M or G; "" is 0.
+func parseSize(s string) (int, error) {
+	if s == "" {
+		return 0, nil
+	}
+	digits := strings.TrimRight(s, "kKmMgGiBb")
+	n, err := strconv.Atoi(digits)
+	shift := map[string]int{"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
+	sh, ok := shift[strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(s[len(digits):]), "b"), "i")]
+	if s[len(digits):] == "" {
+		ok, sh = true, 0
+	}
+	if err != nil || !ok || n <= 0 || n > 1<<30>>sh {
+		return 0, usagef("-m %q: wants a size like 512K or 8M, at most 1G", s)
+	}
+	return n << sh, nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"kprof/convert"
+	"kprof/convert/replay"
+	"kprof/symbolize"
+)
+
+// wording puts a warning of a conversion into words, with the flags that help.
+func wording(w *convert.Warning) string {
+	text := w.String()
+	switch w.Kind {
+	case convert.HardwareTrace:
+		return text + traceRemedy(w.Trace)
+	case convert.StackCopiesUnsupported:
+		return strings.Replace(text, "copies of stacks are", "copies of stacks (--call-graph dwarf) are", 1)
+	case convert.KernelNotMapped:
+		return text + ": name that kernel's frames with its --kallsyms"
+	case convert.MergedEvents:
+		return text + fmt.Sprintf("; --event %s shows one of them", w.Events[0].Name)
+	case convert.MissingNames:
+		switch w.Reason {
+		case convert.ReasonForeignKernel:
+			return text + ": use --vmlinux or --kallsyms"
+		case convert.ReasonForeignFile:
+			return text + ", whose files --symfs brings"
+		case convert.ReasonNotInRoot:
+			return text + " (--symfs)"
+		}
+	}
+	return text
+}
+
+// traceRemedy says how to see a hardware trace.
+func traceRemedy(t replay.HardwareTrace) string {
+	perf := "perf"
+	if t.Kind == "CoreSight" {
+		perf = "a perf with OpenCSD"
+	}
+	return fmt.Sprintf(". To see it, let %s make samples of it: 'perf inject --itrace -i perf.data -o samples.data'; "+
+		"samples.data then has it as events like instructions and branches", perf)
+}
+
+// say tells the warnings of a conversion. What the recording itself lacks is always
+// said, in one line; of the files without names the first is.
+func say(warnings []convert.Warning) {
+	var losses []string
+	flush := func() {
+		if len(losses) > 0 {
+			messagef("%s", strings.Join(losses, "; "))
+			losses = nil
+		}
+	}
+	for i := 0; i < len(warnings); i++ {
+		w := &warnings[i]
+		switch {
+		case w.Kind == convert.TruncatedRecording:
+			flush()
+			messagef("%s", wording(w))
+		case w.Kind.IsLoss():
+			losses = append(losses, wording(w))
+		case w.Kind == convert.MissingNames, w.Kind == convert.MissingLines:
+			n := 1
+			for i+n < len(warnings) && warnings[i+n].Kind == w.Kind {
+				n++
+			}
+			sayMissing(warnings[i : i+n])
+			i += n - 1
+		default:
+			notef("%s", wording(w))
+		}
+	}
+	flush()
+}
+
+// sayMissing tells which files lack names, or lines, most samples first.
+func sayMissing(missing []convert.Warning) {
+	shown := 0
+	for shown < len(missing) && missing[shown].Shown() {
+		shown++
+	}
+	for i := range missing[:shown] {
+		line := wording(&missing[i])
+		switch {
+		case voice.verbose || shown == 1:
+			notef("%s", line)
+		case i == 0:
+			notef("%s; and in %d more (-v lists them)", line, shown-1)
+		}
+	}
+}
+
+// worded puts errors of a conversion into words that name flags, and commands.
+func worded(err error) error {
+	var unreadable *convert.UnreadableError
+	var times *convert.TimeError
+	var vmlinux *symbolize.VmlinuxError
+	var other *symbolize.BuildIDError
+	switch {
+	case errors.As(err, &unreadable):
+		if text, ok := unread[unreadable.Kind]; ok {
+			return errors.New(text)
+		}
+	case errors.As(err, &times):
+		return errors.New(timeErrors[times.Reason])
+	case errors.As(err, &vmlinux) && errors.As(vmlinux, &other):
+		return fmt.Errorf("--vmlinux: %w: use the vmlinux of the recorded kernel, or --force", other)
+	case vmlinux != nil:
+		return fmt.Errorf("--vmlinux: %w", vmlinux)
+	}
+	return err
+}
+
+// timeErrors say why --time selects nothing.
+var timeErrors = map[convert.TimeReason]string{
+	convert.NoTimes:            "it has no times to select by: --time is for recordings",
+	convert.NoSampleTimes:      "--time: its samples have no times",
+	convert.PercentOfPipe:      "--time in percent needs a recording in a file: it is not known how long one from a pipe will be",
+	convert.RelativeTimeOfText: "text takes --time in seconds of its clock, not from its start or in percent",
+}

@@ -1,0 +1,406 @@
+// Package compare compares profiles of two sides, as convert opens them: it chooses
+// what they have in common, and finds out what the builds themselves say of the
+// functions that changed.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kprof/convert"
+	"kprof/convert/diff"
+	"kprof/convert/stacks"
+	"kprof/symbolize/kallsyms"
+)
+
+// Options say what to compare, and where the code of each side is.
+type Options struct {
+	Diff     diff.Options // OnlyOn is filled in
+	Events   []string     // to choose from, as stacks.Choose finds them; none for all
+	PerEvent string       // what diff.PerEvent divides by
+
+	Sides [2]Side // base and new
+
+	// BuildIDCache is a directory where perf keeps files by build id (~/.debug);
+	// empty for none.
+	BuildIDCache string
+
+	// Wording puts what only one side ran into words for the Result's notes.
+	// Default: OneSided.String.
+	Wording func(*OneSided) string
+}
+
+// Side is what is known of one side besides its profiles. All of it may be empty.
+type Side struct {
+	Ops      float64 // operations that it did, for diff.PerOps
+	ELF      string  // a program or library file, for the sizes of its functions
+	Vmlinux  string  // the kernel's file, likewise
+	Kallsyms string  // a file with the kernel's /proc/kallsyms
+	Root     string  // directory with the file system of its machine; empty is this one's
+}
+
+// Comparison is profiles of two sides and what of them is compared.
+type Comparison struct {
+	Profiles [2][]*convert.Profile // base and new
+	Runs     [2][]diff.Run
+
+	// Event is the event that is compared, with its samples in all profiles, and
+	// Others are those that all profiles have too.
+	Event  convert.EventCount
+	Others []convert.EventCount
+
+	o       Options
+	kernels [2]struct { // see kernelFunctions
+		table *kallsyms.Table
+		read  bool
+	}
+}
+
+// New prepares a comparison of profiles with names, at least one of each side. Profiles
+// that are all folded stacks are changed: the first frames of their lines, which were
+// read as comms, become functions, see rootComms.
+//
+// Where there is no event that all have, the error is a *NoCommonEventError; with
+// Diff.Force those with the most samples are compared.
+func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
+	c := &Comparison{Profiles: profiles, o: o}
+	rootComms(profiles)
+	if err := c.choose(); err != nil {
+		return nil, err
+	}
+	c.o.Diff.OnlyOn = c.onlyOn
+	return c, nil
+}
+
+// Compare compares the sides.
+func (c *Comparison) Compare() (*diff.Result, error) {
+	r, err := diff.Compare(c.Runs[0], c.Runs[1], c.o.Diff)
+	if err != nil {
+		return nil, err
+	}
+	if one := oneSided(c.Runs); one != nil {
+		word := (*OneSided).String
+		if c.o.Wording != nil {
+			word = c.o.Wording
+		}
+		r.Notes = append(r.Notes, word(one))
+	}
+	return r, nil
+}
+
+// rootComms makes functions of the first frames of folded stacks, which are read
+// as comms, if all profiles are folded stacks: many do not start with a comm. Where
+// each profile is of one comm, but not all of the same, they are of a program that
+// was built under different names.
+func rootComms(profiles [2][]*convert.Profile) {
+	var comms []string
+	single := true
+	for _, p := range append(append([]*convert.Profile(nil), profiles[0]...), profiles[1]...) {
+		if p.Events != nil || len(p.Set.Mappings) > 0 || len(p.Set.Events) != 1 || p.Set.Events[0].Name != "samples" {
+			return
+		}
+		shares := commShares(p.Set, 0, 0)
+		single = single && len(shares) == 1
+		comms = slices.AppendSeq(comms, maps.Keys(shares))
+	}
+	if slices.Sort(comms); single && len(slices.Compact(comms)) > 1 {
+		return
+	}
+	for side := range profiles {
+		for _, p := range profiles[side] {
+			p.Set = commRooted(p.Set)
+		}
+	}
+}
+
+// commShares returns the share of each comm in a column of an event; nil if the
+// profile does not know comms.
+func commShares(s *stacks.Set, event, column int) map[string]float64 {
+	total := float64(s.Totals(event)[column])
+	shares := map[string]float64{}
+	for i := range s.NumSamples() {
+		if x := s.Sample(i); x.Event == event {
+			comm, ok := s.Label(x.Labels, "comm")
+			if !ok {
+				return nil
+			}
+			shares[comm.Str] += float64(x.Values[column]) / total
+		}
+	}
+	return shares
+}
+
+// A comm that has at least muchMore of one side's total, and less than a tenth of
+// that of the other's, is told.
+const muchMore, muchLess = 0.03, 0.1
+
+// OneSided is programs that only one side recorded, next to others that both did: on a
+// whole machine, what ran besides the load.
+type OneSided struct {
+	Programs []OneSidedProgram
+	Common   string // the program of both sides with the most samples
+}
+
+// OneSidedProgram is a program that one side alone recorded.
+type OneSidedProgram struct {
+	Comm  string
+	Side  int     // 0 base, 1 new
+	Share float64 // of that side's total
+}
+
+var sideNames = [2]string{"base", "new"}
+
+func (o *OneSided) String() string {
+	var programs []string
+	for _, p := range o.Programs {
+		programs = append(programs, fmt.Sprintf("%s (%.0f%% of %s)", p.Comm, 100*p.Share, sideNames[p.Side]))
+	}
+	return "programs that only one side recorded make differences too: " + strings.Join(programs, ", ")
+}
+
+// oneSided finds the programs that only one side recorded, nil for none.
+func oneSided(runs [2][]diff.Run) *OneSided {
+	var shares [2]map[string]float64
+	for side := range runs {
+		shares[side] = map[string]float64{}
+		for i := range runs[side] {
+			r := &runs[side][i]
+			of := commShares(r.Set, r.Event, r.Column)
+			if of == nil {
+				return nil
+			}
+			for comm, share := range of {
+				shares[side][comm] += share / float64(len(runs[side]))
+			}
+		}
+	}
+	var one OneSided
+	for side := range shares {
+		for _, comm := range slices.Sorted(maps.Keys(shares[side])) {
+			share := shares[side][comm]
+			switch other := shares[1-side][comm]; {
+			case share >= muchMore && other < muchLess*share:
+				one.Programs = append(one.Programs, OneSidedProgram{comm, side, share})
+			case share > 0 && other > 0 && (one.Common == "" || share+other > shares[0][one.Common]+shares[1][one.Common]):
+				one.Common = comm
+			}
+		}
+	}
+	if len(one.Programs) == 0 || shares[0][one.Common]+shares[1][one.Common] < muchMore {
+		return nil
+	}
+	return &one
+}
+
+// commRooted returns folded stacks with their comms as outermost frames.
+func commRooted(s *stacks.Set) *stacks.Set {
+	rooted := stacks.New(s.Events...)
+	add := func(name string) uint32 {
+		loc := rooted.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+		rooted.SetLines(loc, stacks.Line{Function: rooted.AddFunction(stacks.Function{Name: name, SystemName: name})})
+		return loc
+	}
+	for loc := range s.Locations {
+		add(s.Functions[s.Lines(uint32(loc))[0].Function].Name)
+	}
+	comms := map[string]uint32{}
+	var chain []uint32
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		chain = append(chain[:0], s.Stack(x.Stack)...)
+		if comm, ok := s.Label(x.Labels, "comm"); ok {
+			loc, known := comms[comm.Str]
+			if !known {
+				loc = add(comm.Str)
+				comms[comm.Str] = loc
+			}
+			chain = append(chain, loc)
+		}
+		rooted.Add(x.Event, rooted.Intern(chain), 0, x.Values...)
+	}
+	return rooted
+}
+
+// choose finds what is to be compared in each profile.
+func (c *Comparison) choose() error {
+	first := c.Profiles[0][0]
+	event, err := c.commonEvent()
+	if err != nil {
+		return err
+	}
+	want := first.Set.Events[event].Values[first.WeightColumn(event)]
+	for side := range c.Profiles {
+		for _, p := range c.Profiles[side] {
+			e := matchingEvent(p.Set, &first.Set.Events[event])
+			if e < 0 { // by force
+				e = p.Set.Most()
+			}
+			r := diff.Run{
+				Name: p.Source, Set: p.Set, Event: e, Column: p.WeightColumn(e),
+				Ops: c.o.Sides[side].Ops, Machine: machineOf(p), Lost: lostOf(p),
+			}
+			for i, vt := range p.Set.Events[e].Values {
+				if vt == want {
+					r.Column = i
+				}
+			}
+			if c.o.PerEvent != "" {
+				asked, err := askedFor(p.Set, []string{c.o.PerEvent})
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.Source, p.EventError(err))
+				}
+				r.PerEvent = slices.Index(asked, true)
+				// The sum of its periods: how often it happened, not how often it was sampled.
+				r.PerColumn = len(p.Set.Events[r.PerEvent].Values) - 1
+			}
+			c.Runs[side] = append(c.Runs[side], r)
+		}
+	}
+	return nil
+}
+
+// NoCommonEventError says that there is no event that all profiles have.
+type NoCommonEventError struct {
+	Asked string // events that were asked for, "" for any
+	Have  string // what each profile has
+}
+
+func (e *NoCommonEventError) Error() string {
+	if e.Asked != "" {
+		return fmt.Sprintf("not all profiles have event %q%s", e.Asked, e.Have)
+	}
+	return "the profiles have no event in common" + e.Have
+}
+
+// commonEvent returns the index in the first profile of the event to compare: of those
+// asked for, or all but the one to divide by, and that all profiles have, the one with
+// the most samples.
+func (c *Comparison) commonEvent() (int, error) {
+	first := c.Profiles[0][0]
+	all := slices.Concat(c.Profiles[0], c.Profiles[1])
+	counts := make([][]int64, len(all))
+	for i, p := range all {
+		counts[i] = p.Set.SampleCounts()
+	}
+	asked, err := askedFor(first.Set, c.o.Events)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", first.Source, first.EventError(err))
+	}
+	var common []int
+	sums := make([]int64, len(first.Set.Events)) // of samples of all profiles
+	for i := range first.Set.Events {
+		everywhere := asked[i]
+		for j, p := range all {
+			e := matchingEvent(p.Set, &first.Set.Events[i])
+			if everywhere = everywhere && e >= 0; everywhere {
+				sums[i] += counts[j][e]
+			}
+		}
+		if everywhere {
+			common = append(common, i)
+		}
+	}
+	if len(common) == 0 {
+		have := ""
+		for _, p := range all {
+			have += fmt.Sprintf("; %s has %s", p.Source, eventNames(p.Set))
+		}
+		if len(c.o.Events) == 0 && c.o.Diff.Force {
+			return first.Set.Most(), nil
+		}
+		return 0, &NoCommonEventError{Asked: strings.Join(c.o.Events, ","), Have: have}
+	}
+	if per, err := askedFor(first.Set, []string{c.o.PerEvent}); c.o.PerEvent != "" && err == nil && len(c.o.Events) == 0 {
+		if left := slices.DeleteFunc(slices.Clone(common), func(i int) bool { return per[i] }); len(left) > 0 {
+			common = left
+		}
+	}
+	most := slices.MaxFunc(common, func(a, b int) int { return cmp.Compare(sums[a], sums[b]) })
+	for _, i := range common {
+		e := convert.EventCount{Name: first.Set.Events[i].Name, Samples: uint64(sums[i])}
+		if i == most {
+			c.Event = e
+		} else {
+			c.Others = append(c.Others, e)
+		}
+	}
+	return most, nil
+}
+
+// askedFor tells of each event of a Set whether patterns ask for it.
+func askedFor(s *stacks.Set, patterns []string) ([]bool, error) {
+	names := make([]stacks.EventName, len(s.Events))
+	for i, e := range s.Events {
+		names[i].Name = e.Name
+	}
+	choices, err := stacks.Choose(names, patterns)
+	asked := make([]bool, len(s.Events))
+	for _, c := range choices {
+		for _, e := range c.Events {
+			asked[e] = true
+		}
+	}
+	return asked, err
+}
+
+// matchingEvent returns the index of the event that counts what e does: of the
+// same name, else of the same value, since a pprof profile of one event does not
+// keep its name, else the only one where either side is folded stacks, which name
+// nothing.
+func matchingEvent(s *stacks.Set, e *stacks.Event) int {
+	if i := s.EventIndex(e.Name); i >= 0 {
+		return i
+	}
+	for i := range s.Events {
+		if v := s.Events[i].Values; v[len(v)-1] == e.Values[len(e.Values)-1] {
+			return i
+		}
+	}
+	if len(s.Events) == 1 && (s.Events[0].Name == "samples" || e.Name == "samples") {
+		return 0
+	}
+	return -1
+}
+
+func eventNames(s *stacks.Set) string {
+	var names []string
+	for _, e := range s.Events {
+		names = append(names, e.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// machineOf is what the profile's comments say of where it was recorded: those that
+// convert writes.
+func machineOf(p *convert.Profile) (m diff.Machine) {
+	for _, c := range p.Set.Comments {
+		what, value, _ := strings.Cut(c, ": ")
+		switch what {
+		case "host":
+			m.Host = value
+		case "kernel":
+			m.Kernel, m.Arch, _ = strings.Cut(value, " ")
+		case "cpu":
+			m.CPU = value
+		}
+	}
+	return m
+}
+
+// lostOf is the number of records or samples that the profile lacks.
+func lostOf(p *convert.Profile) uint64 {
+	if n := p.Stats.Lost + p.Stats.LostSamples; n > 0 {
+		return n
+	}
+	var sum uint64
+	for _, c := range p.Set.Comments {
+		var n uint64
+		if _, err := fmt.Sscanf(c, "warning: lost %d", &n); err == nil {
+			sum += n
+		}
+	}
+	return sum
+}

@@ -1,0 +1,204 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+	"github.com/therootcompany/xz"
+
+	"kprof/convert/sniff"
+)
+
+// content is what is in an input, decompressed if it was compressed.
+type content struct {
+	io.Reader // a file, if it can be read again
+	kind      sniff.Kind
+	head      []byte
+	directory bool
+	packed    bool
+	written   time.Time
+	close     func() error
+}
+
+// openContent says what is in r, and opens it. It does not close r. A recording that
+// is compressed is unpacked into a file; text is unpacked as it is read.
+func openContent(r io.Reader) (*content, error) {
+	c := &content{Reader: r, kind: sniff.Recording, written: time.Now(), close: func() error { return nil }}
+	f, isFile := r.(*os.File)
+	var mode os.FileMode
+	if isFile {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		c.written, mode = st.ModTime(), st.Mode()
+	}
+	switch {
+	case mode.IsDir():
+		c.directory = true
+		return c, nil
+	case isFile && mode.IsRegular():
+		c.head = make([]byte, sniff.HeadSize)
+		n, err := f.ReadAt(c.head, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		c.head = c.head[:n]
+		c.kind = sniff.Of(c.head, n < sniff.HeadSize)
+	default:
+		if err := c.peek(r); err != nil {
+			return nil, err
+		}
+	}
+	if c.kind == sniff.Gzip {
+		// These readers decompress by themselves, as far as their bounds allow.
+		switch insideGzip(c.head) {
+		case sniff.Pprof, sniff.Unknown:
+			c.kind = sniff.Pprof
+			return c, nil
+		case sniff.Folded:
+			c.kind = sniff.Folded
+			return c, nil
+		}
+	}
+	if unpacker := unpackers[c.kind]; unpacker != nil {
+		if err := c.unpack(unpacker); err != nil {
+			return nil, err
+		}
+	}
+	if bytes.HasPrefix(c.head, sniff.ByteOrderMark) {
+		_, err := io.CopyN(io.Discard, c.Reader, int64(len(sniff.ByteOrderMark)))
+		return c, err
+	}
+	return c, nil
+}
+
+// insideGzip says what is compressed in an input that begins with head.
+func insideGzip(head []byte) sniff.Kind {
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return sniff.Unknown
+	}
+	inside := make([]byte, sniff.HeadSize)
+	n, _ := io.ReadFull(z, inside) // it may be cut, or damaged behind that
+	if n == 0 {
+		return sniff.Unknown
+	}
+	return sniff.Of(inside[:n], false)
+}
+
+// peek looks at the beginning of what cannot be read twice. A recording may arrive
+// slowly, and is told by its first bytes.
+func (c *content) peek(r io.Reader) error {
+	b := bufio.NewReaderSize(r, sniff.HeadSize)
+	c.Reader = b
+	head, err := b.Peek(sniff.MagicSize)
+	if c.kind = sniff.Magic(head); c.kind == sniff.Unknown && err == nil {
+		head, err = b.Peek(sniff.HeadSize)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	c.head = head
+	if c.kind == sniff.Unknown {
+		c.kind = sniff.Of(head, err != nil)
+	}
+	return nil
+}
+
+// unpackers decompress what kprof's inputs may be compressed with.
+var unpackers = map[sniff.Kind]func(io.Reader) (io.Reader, func() error, error){
+	sniff.Gzip: func(r io.Reader) (io.Reader, func() error, error) {
+		z, err := gzip.NewReader(r)
+		return z, func() error { return nil }, err
+	},
+	sniff.Zstd: func(r io.Reader) (io.Reader, func() error, error) {
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, nil, err
+		}
+		return z, func() error { z.Close(); return nil }, nil
+	},
+	sniff.Xz: func(r io.Reader) (io.Reader, func() error, error) {
+		z, err := xz.NewReader(r, maxWindow)
+		return z, func() error { return nil }, err
+	},
+	sniff.Bzip2: func(r io.Reader) (io.Reader, func() error, error) {
+		return bzip2.NewReader(r), func() error { return nil }, nil
+	},
+	sniff.LZ4: func(r io.Reader) (io.Reader, func() error, error) {
+		return lz4.NewReader(r), func() error { return nil }, nil
+	},
+}
+
+// maxWindow bounds the memory that a compressed file may ask for: what zstd --long
+// takes by default, and xz -9 twice.
+const maxWindow = 128 << 20
+
+// unpack makes c what is compressed in it.
+func (c *content) unpack(unpacker func(io.Reader) (io.Reader, func() error, error)) error {
+	r, done, err := unpacker(bufio.NewReaderSize(c.Reader, 1<<16))
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	c.close, c.packed = done, true
+	if err := c.peek(unpackError{r}); err != nil {
+		return errors.Join(err, c.close())
+	}
+	switch {
+	case unpackers[c.kind] != nil:
+		return errors.Join(errors.New("it is compressed twice: decompress it first"), c.close())
+	case c.kind == sniff.Recording:
+		if err := c.spool(); err != nil {
+			return errors.Join(err, c.close())
+		}
+	}
+	return nil
+}
+
+// unpackError tells errors of decompression from those of what is in it.
+type unpackError struct{ io.Reader }
+
+func (u unpackError) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("decompress: %w", err)
+	}
+	return n, err
+}
+
+// spool puts a recording into a file without a name: it has to be read at different
+// places.
+func (c *content) spool() error {
+	f, err := os.CreateTemp("", "kprof-*.data")
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	done := c.close
+	c.close = func() error { return errors.Join(done(), f.Close()) }
+	if err := os.Remove(f.Name()); err != nil { // Windows keeps what is open
+		c.close = func() error { return errors.Join(done(), f.Close(), os.Remove(f.Name())) }
+	}
+	limit, err := spoolLimit(f)
+	if err != nil {
+		return fmt.Errorf("decompress: %w", err)
+	}
+	n, err := io.Copy(f, io.LimitReader(c.Reader, limit+1))
+	if err == nil && n > limit {
+		err = fmt.Errorf("decompress: it takes more than half of what is free in %s (%d MiB): decompress it first", os.TempDir(), limit>>20)
+	}
+	if err != nil {
+		return err
+	}
+	c.Reader = f
+	return nil
+}

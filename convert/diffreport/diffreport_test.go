@@ -1,0 +1,266 @@
+package diffreport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"kprof/convert/diff"
+	"kprof/convert/folded"
+)
+
+func compareFolded(t *testing.T, base, new string) *diff.Result {
+	t.Helper()
+	var runs [2][]diff.Run
+	for side, text := range [...]string{base, new} {
+		s, err := folded.Read(strings.NewReader(text), folded.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[side] = []diff.Run{{Name: [...]string{"old.folded", "new.folded"}[side], Set: s}}
+	}
+	r, err := diff.Compare(runs[0], runs[1], diff.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+const (
+	diffBase = "main;work;f|g 1000\nmain;work;h.isra.0 8900\nmain;idle 100\n"
+	diffNew  = "main;work;f|g 3000\nmain;work;h 6900\nmain;idle 90\nmain;late 10\n"
+)
+
+// rowOf returns the words of the line of a function, which is the last word.
+func rowOf(text, function string) []string {
+	for line := range strings.Lines(text) {
+		if w := strings.Fields(line); len(w) > 8 && w[len(w)-1] == function {
+			return w
+		}
+	}
+	return nil
+}
+
+func TestDiffTable(t *testing.T) {
+	r := compareFolded(t, diffBase, diffNew)
+	var b bytes.Buffer
+	if err := Text(&b, r, Options{Noise: 10, NamesHint: "aliases.txt lists them", Code: map[string]Code{
+		"f|g": {Base: CodeOf{Known: true, Searched: true}, New: CodeOf{Known: true, Size: 64}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	// Shares by hand: f 1000 → 3000, h 8900 → 6900 and idle 100 → 90 of 10,000.
+	for function, want := range map[string]string{
+		"f|g":  "10.00% 30.00% +20.00% 10.00% 30.00% +20.00% more",
+		"h":    "89.00% 69.00% -20.00% 89.00% 69.00% -20.00% less",
+		"idle": "1.00% 0.90% -0.10% 1.00% 0.90% -0.10% noise",
+		"main": "0.00% 0.00% +0.00% 100.00% 100.00% +0.00% noise",
+	} {
+		row := rowOf(text, function)
+		if len(row) != 10 {
+			t.Errorf("%s: row %q in\n%s", function, row, text)
+			continue
+		}
+		got := strings.Join(append(append(row[0:3:3], row[4:7]...), row[8]), " ")
+		if got != want {
+			t.Errorf("%s: %s, want %s", function, got, want)
+		}
+	}
+	for _, want := range []string{
+		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
+		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
+		"2 functions changed; more: f|g +20.00%; less: h -20.00%.\n",
+		"Noise: 4 functions",
+		"Matched by names without what differs between builds: 1 functions, such as h (base h.isra.0, new h); aliases.txt lists them.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Index(text, "f|g") > strings.Index(text, " h\n") || strings.Index(text, "Noise:") < strings.Index(text, " h\n") {
+		t.Errorf("order:\n%s", text)
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Error("colour where none was asked for")
+	}
+}
+
+func TestDiffTableOfATerminal(t *testing.T) {
+	r := compareFolded(t, diffBase, diffNew)
+	for _, width := range []int{60, 80, 120} {
+		var b bytes.Buffer
+		if err := Text(&b, r, Options{Noise: 10, Width: width, Color: true}); err != nil {
+			t.Fatal(err)
+		}
+		grey := 0
+		for line := range strings.Lines(b.String()) {
+			plain := line
+			for _, sgr := range []string{sgrWorse, sgrBetter, sgrMoved, sgrNoise, "0"} {
+				plain = strings.ReplaceAll(plain, "\x1b["+sgr+"m", "")
+			}
+			if n := len([]rune(strings.TrimRight(plain, "\n"))); n > width {
+				t.Errorf("width %d: a line of %d: %q", width, n, line)
+			}
+			if strings.HasPrefix(line, "\x1b["+sgrNoise+"m") {
+				grey++
+			}
+			switch w := strings.Fields(plain); {
+			case width < 120 || len(w) == 0:
+			case w[len(w)-1] == "h" && !strings.HasPrefix(line, "\x1b["+sgrBetter+"m"),
+				w[len(w)-1] == "idle" && !strings.HasPrefix(line, "\x1b["+sgrNoise+"m"):
+				t.Errorf("colour of %q", line)
+			}
+		}
+		if grey < 5 {
+			t.Errorf("width %d: %d grey lines", width, grey)
+		}
+	}
+}
+
+func TestDiffNothing(t *testing.T) {
+	r := compareFolded(t, diffBase, diffBase)
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"table":    func(b *bytes.Buffer) error { return Text(b, r, Options{}) },
+		"markdown": func(b *bytes.Buffer) error { return Markdown(b, r, Options{}) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.ToLower(b.String()), "nothing changed") || strings.Contains(b.String(), "more ") && name == "markdown" && strings.Contains(b.String(), "| more |") {
+			t.Errorf("%s:\n%s", name, b.String())
+		}
+	}
+}
+
+// TestDiffSummary tells first what only one side has, and names no more than three.
+func TestDiffSummary(t *testing.T) {
+	for _, test := range []struct{ base, new, want string }{
+		{"main;a 9000\nmain;old 1000\n", "main;a 9000\nmain;b 1000\n",
+			"2 functions changed; only in new: `b` +10.00%; only in base: `old` -10.00%"},
+		// Of 12,500 added has 2,500, main 7,500 and a itself 5,000.
+		{"main;a 5000\nrest;x 5000\n", "main;a 5000\nmain;a;added 2500\nrest;x 5000\n",
+			"5 functions changed; only in new: `added` +20.00%; more: `main` +10.00%; less: `a` -10.00%, `x` -10.00%, `rest` -10.00%"},
+		{"main;a 9000\nmain;b 1000\n", "main;a 9000\nmain;b 1000\nmain;c 1000\nmain;d 1000\nmain;e 1000\nmain;f 1000\n",
+			"6 functions changed; only in new: `c` +7.14%, `d` +7.14%, `e` +7.14% and another; less: `a` -25.71%, `b` -2.86%"},
+	} {
+		r := compareFolded(t, test.base, test.new)
+		text := words{r: r}
+		changed, _ := text.changed()
+		if got := text.count(changed) + "; " + text.summary(changed, codeSpan); got != test.want {
+			t.Errorf("%q\nwant %q", got, test.want)
+		}
+	}
+}
+
+// TestDiffOnlyBuilt: of functions with few samples, those are named that one of
+// both builds does not have.
+func TestDiffOnlyBuilt(t *testing.T) {
+	r := compareFolded(t, "main;a 9980\nmain;rare 12\nmain;old 8\n", "main;a 9900\nmain;added 60\nmain;called 30\nmain;asm 10\n")
+	text := words{r: r}
+	changed, noise := text.changed()
+	there, absent := CodeOf{Known: true, Size: 80}, CodeOf{Known: true}
+	code := map[string]Code{
+		"added": {absent, there}, "called": {there, there}, "asm": {CodeOf{}, there},
+		"old": {there, absent}, "rare": {there, there},
+	}
+	const want = "Not told from noise by samples, but by symbols: only base has `old` -0.08%; only new has `added` +0.60%."
+	if got := text.onlyBuilt(noise, code, codeSpan); got != want || len(changed) > 0 {
+		t.Errorf("%q, want %q; %d changed", got, want, len(changed))
+	}
+	var table, md bytes.Buffer
+	o := Options{Code: code}
+	if err := errors.Join(Text(&table, r, o), Markdown(&md, r, o)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(table.String(), "\nBy samples, nothing changed: ") || !strings.Contains(table.String(), "only new has added +0.60%.\n") ||
+		!strings.HasPrefix(md.String(), "### kprof diff: by samples nothing changed\n") || !strings.Contains(md.String(), want) {
+		t.Errorf("%s\n%s", &table, &md)
+	}
+	if got := text.onlyBuilt(noise, nil, codeSpan); got != "" {
+		t.Errorf("without code: %q", got)
+	}
+}
+
+// TestDiffCode is worded as what is known of it.
+func TestDiffCode(t *testing.T) {
+	none, listed := CodeOf{Known: true}, CodeOf{Known: true, Padded: true, Size: 96}
+	for want, code := range map[string]Code{
+		"none of its own → up to 96 bytes (added, or inlined before)": {none, listed},
+		"up to 96 bytes → none of its own (removed, or inlined now)":  {listed, none},
+		"up to 96 bytes → 80 bytes":                                   {listed, CodeOf{Known: true, Size: 80}},
+		"96 bytes → 80 bytes (-16)":                                   {CodeOf{Known: true, Size: 96}, CodeOf{Known: true, Size: 80}},
+		"inlined → 80 bytes":                                          {CodeOf{Known: true, Searched: true, Inlined: true}, CodeOf{Known: true, Size: 80}},
+		"not known → up to 96 bytes":                                  {CodeOf{}, listed},
+	} {
+		if got := code.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestDiffMarkdown: every row of a table has as many cells as its head, whatever
+// is in a name.
+func TestDiffMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(&b, compareFolded(t, diffBase, diffNew), Options{Noise: 10}); err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		rows++
+		if n := strings.Count(strings.ReplaceAll(line, "\\|", ""), "|"); n != 9 {
+			t.Errorf("%d bars in %s", n, line)
+		}
+	}
+	if rows != 2+2+2+4 || !strings.Contains(b.String(), "| `f\\|g` | more | 10.00% | 30.00% | +20.00% ±") {
+		t.Errorf("%d rows in\n%s", rows, b.String())
+	}
+}
+
+func TestDiffJSON(t *testing.T) {
+	r := compareFolded(t, diffBase, diffNew)
+	var b bytes.Buffer
+	if err := JSON(&b, r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		Per       string
+		Functions []struct {
+			Name, Verdict string
+			Self          struct {
+				Diff, Low, High float64
+				Base_value      int64
+				New_value       int64
+			}
+			Paths []struct {
+				Stack []string
+				Diff  float64
+			}
+		}
+		Merged []struct {
+			Name      string
+			Originals []struct {
+				Name  string
+				Rules []string
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+		t.Fatal(err)
+	}
+	f := d.Functions[0]
+	got := fmt.Sprint(d.Per, f.Name, f.Verdict, f.Self.Base_value, f.Self.New_value, f.Paths[0].Stack, d.Merged)
+	want := "share f|g more 1000 3000 [main work f|g] [{h [{h []} {h.isra.0 [suffix]}]}]"
+	want = strings.Replace(want, "share f|g more ", "sharef|gmore", 1)
+	if got != want || f.Self.Low > f.Self.Diff || f.Self.High < f.Self.Diff || len(d.Functions) != 6 {
+		t.Errorf("%s, want %s; %+v", got, want, f.Self)
+	}
+}

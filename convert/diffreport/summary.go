@@ -1,0 +1,113 @@
+package diffreport
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"kprof/convert/diff"
+)
+
+// summaryWords say what became of functions, in the order of a summary: what is
+// on one side only comes first, since a build that has it explains the rest.
+var summaryWords = []struct {
+	verdict diff.Verdict
+	words   string
+}{
+	{diff.New, "only in new"},
+	{diff.Gone, "only in base"},
+	{diff.More, "more"},
+	{diff.Less, "less"},
+	{diff.Moved, "moved"},
+}
+
+// shownInSummary is how many functions of a verdict are named.
+const shownInSummary = 3
+
+// summary names in a line the functions that changed most, by what became of them;
+// name writes one.
+func (t words) summary(changed []diff.Function, name func(string) string) string {
+	var parts []string
+	for _, s := range summaryWords {
+		var fns []*diff.Function
+		for i := range changed {
+			if changed[i].Verdict == s.verdict {
+				fns = append(fns, &changed[i])
+			}
+		}
+		if len(fns) == 0 {
+			continue
+		}
+		var names []string
+		for _, f := range fns[:min(len(fns), shownInSummary)] {
+			text := name(f.Name)
+			if s.verdict != diff.Moved {
+				text += " " + t.change(f.Changed().Diff)
+			}
+			names = append(names, text)
+		}
+		text := s.words + ": " + strings.Join(names, ", ")
+		text += others(len(fns) - len(names))
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// count says how many functions changed.
+func (t words) count(changed []diff.Function) string {
+	switch len(changed) {
+	case 0:
+		return "nothing changed"
+	case 1:
+		return "1 function changed"
+	}
+	return fmt.Sprintf("%d functions changed", len(changed))
+}
+
+func others(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return " and another"
+	}
+	return fmt.Sprintf(" and %d others", n)
+}
+
+// onlyBuilt names functions that are said to be noise, since they have few samples,
+// but that only one of both builds has; empty if there are none.
+func (t words) onlyBuilt(noise []diff.Function, code map[string]Code, name func(string) string) string {
+	var parts []string
+	for side, words := range [...]string{"only base", "only new"} {
+		var fns []*diff.Function
+		for i := range noise {
+			c, known := code[noise[i].Name]
+			has, lacks := c.Base, c.New
+			if side == 1 {
+				has, lacks = lacks, has
+			}
+			if known && has.Size > 0 && lacks.Without() {
+				fns = append(fns, &noise[i])
+			}
+		}
+		slices.SortStableFunc(fns, func(a, b *diff.Function) int {
+			return cmp.Compare(math.Abs(b.Cum.Diff), math.Abs(a.Cum.Diff))
+		})
+		var names []string
+		for _, f := range fns[:min(len(fns), shownInSummary)] {
+			names = append(names, name(f.Name)+" "+t.change(f.Cum.Diff))
+		}
+		if len(names) == 0 {
+			continue
+		}
+		text := words + " has " + strings.Join(names, ", ")
+		text += others(len(fns) - len(names))
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Not told from noise by samples, but by symbols: " + strings.Join(parts, "; ") + "."
+}

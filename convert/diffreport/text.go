@@ -1,0 +1,215 @@
+package diffreport
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"kprof/convert/diff"
+	"kprof/convert/printable"
+)
+
+// Text writes a comparison for a terminal: what is compared, the functions
+// that changed, their call paths, and last the noise, grey where there is colour.
+func Text(w io.Writer, r *diff.Result, o Options) error {
+	t := textWriter{words: words{r, o.NamesHint}, o: o}
+	changed, noise := t.changed()
+	t.header()
+	only := t.onlyBuilt(noise, t.o.Code, printable.Text)
+	switch {
+	case len(changed) > 0:
+		t.text("", t.count(changed)+"; "+t.summary(changed, printable.Text)+".")
+	case only != "":
+		t.text("", "By samples, n"+nothing[1:])
+	default:
+		t.text("", nothing)
+	}
+	if only != "" {
+		t.text("", only)
+	}
+	t.line("", "")
+	if len(changed) > 0 {
+		shown := t.functions(changed, o.Limit)
+		t.paths(shown)
+	}
+	t.noise(noise)
+	return writeString(w, "comparison", t.b.String())
+}
+
+type textWriter struct {
+	words
+	o Options
+	b strings.Builder
+}
+
+// Colours of lines: ECMA-48 SGR parameters.
+const (
+	sgrWorse  = "31" // red
+	sgrBetter = "32" // green
+	sgrMoved  = "33" // yellow
+	sgrNoise  = "90" // grey
+)
+
+func colorOf(f *diff.Function) string {
+	switch {
+	case f.Verdict == diff.Noise:
+		return sgrNoise
+	case f.Verdict == diff.Moved:
+		return sgrMoved
+	case f.Verdict == diff.More || f.Verdict == diff.New:
+		return sgrWorse
+	}
+	return sgrBetter
+}
+
+// line writes a line of at most Width characters.
+func (t *textWriter) line(color, l string) {
+	l = printable.Text(strings.TrimRight(l, " "))
+	if t.o.Width > 0 {
+		l = printable.Shorten(l, t.o.Width)
+	}
+	if t.o.Color && color != "" {
+		l = "\x1b[" + color + "m" + l + "\x1b[0m"
+	}
+	t.b.WriteString(l)
+	t.b.WriteByte('\n')
+}
+
+// text writes a sentence, on several lines where it does not fit.
+func (t *textWriter) text(color, s string) {
+	l := ""
+	for _, word := range strings.Fields(s) {
+		if t.o.Width > 0 && l != "" && utf8.RuneCountInString(l)+1+utf8.RuneCountInString(word) > t.o.Width {
+			t.line(color, l)
+			l = " "
+		}
+		if l != "" {
+			l += " "
+		}
+		l += word
+	}
+	t.line(color, l)
+}
+
+func (t *textWriter) header() {
+	t.line("", "Event: "+t.costed())
+	t.line("", "Base:  "+t.side(&t.r.Base))
+	t.line("", "New:   "+t.side(&t.r.New))
+	if t.r.Per != diff.PerShare {
+		v := "noise"
+		if t.r.Total.Significant {
+			v = "changed"
+		}
+		t.line("", fmt.Sprintf("Total: %s %s (%s)", t.change(t.r.Total.Diff), t.margin(&t.r.Total), v))
+	}
+	for _, s := range t.rules() {
+		t.text("", s)
+	}
+	if s := t.merged(); s != "" {
+		t.text("", s)
+	}
+	for _, n := range t.r.Notes {
+		t.text(sgrMoved, "Note: "+n+".")
+	}
+	t.line("", "")
+}
+
+// narrow is a width that has no room for all that is known of what functions cost
+// with their calls: names matter more.
+const narrow = 110
+
+func (t *textWriter) head(color string) {
+	cum := fmt.Sprintf("%9s %9s %9s %9s", "cum base", "new", "diff", t.level())
+	if t.narrow() {
+		cum = fmt.Sprintf("%8s", "cum diff")
+	}
+	t.row(color, "self base", "new", "diff", t.level(), cum, "verdict", "function")
+}
+
+func (t *textWriter) row(color, base, new, change, margin, cum, verdict, function string) {
+	format := "%9s %9s %9s %9s %s  %-7s  %s"
+	if t.narrow() {
+		format = "%9s %7s %8s %7s %s  %-7s %s"
+	}
+	t.line(color, fmt.Sprintf(format, base, new, change, margin, cum, verdict, function))
+}
+
+func (t *textWriter) narrow() bool { return t.o.Width > 0 && t.o.Width < narrow }
+
+// functions writes rows, all but those above the limit, and returns those shown.
+func (t *textWriter) functions(fns []diff.Function, limit int) []diff.Function {
+	rest := 0
+	if limit > 0 && len(fns) > limit {
+		rest = len(fns) - limit
+		fns = fns[:limit]
+	}
+	color := ""
+	if fns[0].Verdict == diff.Noise {
+		color = sgrNoise
+	}
+	t.head(color)
+	for i := range fns {
+		f := &fns[i]
+		cum := fmt.Sprintf("%9s %9s %9s %9s", t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum))
+		if t.narrow() {
+			cum = fmt.Sprintf("%8s", t.change(f.Cum.Diff))
+		}
+		name := f.Name
+		if moved, ok := strings.CutPrefix(verdict(f), f.Verdict.String()+" "); ok {
+			name += " (" + moved + ")"
+		}
+		t.row(colorOf(f), t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), cum, f.Verdict.String(), name)
+	}
+	if rest > 0 {
+		t.line("", fmt.Sprintf("… and %d more", rest))
+	}
+	t.line("", "")
+	return fns
+}
+
+// paths writes the call paths of functions, and their code where it is known.
+func (t *textWriter) paths(fns []diff.Function) {
+	for i := range fns {
+		f := &fns[i]
+		code, known := t.o.Code[f.Name]
+		if len(f.Paths) == 0 && !known {
+			continue
+		}
+		title := f.Name
+		if known {
+			title += ", code " + code.String()
+		}
+		t.line(colorOf(f), title)
+		for _, p := range f.Paths {
+			t.path(p, strings.Join(p.Stack, ";"))
+		}
+		if n := f.NumPaths - len(f.Paths); n > 0 {
+			t.path(f.OtherPaths, fmt.Sprintf("(%d other paths)", n))
+		}
+		t.line("", "")
+	}
+}
+
+func (t *textWriter) path(p diff.Path, text string) {
+	l := fmt.Sprintf("%9s %9s %9s  ", t.cost(p.Base), t.cost(p.New), t.change(p.New-p.Base))
+	if n := t.o.Width - utf8.RuneCountInString(l); t.o.Width > 0 && n > 0 {
+		// The end of a path tells more than its beginning.
+		if r := []rune(text); len(r) > n {
+			text = "…" + string(r[len(r)-n+1:])
+		}
+	}
+	t.line("", l+text)
+}
+
+func (t *textWriter) noise(fns []diff.Function) {
+	if len(fns) == 0 {
+		return
+	}
+	few := fns[:min(len(fns), t.o.Noise)]
+	t.text(sgrNoise, fmt.Sprintf("Noise: %d functions whose differences chance explains, or that are too small; %d of them:", len(fns), len(few)))
+	if len(few) == 0 {
+		return
+	}
+	t.functions(few, 0)
+}

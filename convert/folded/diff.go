@@ -1,0 +1,105 @@
+package folded
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"kprof/convert/stacks"
+)
+
+// WriteDiff writes two profiles as difffolded.pl does, "comm;outer;inner 12 15":
+// the value of each stack in the base and in the other, sorted by byte; what one
+// does not have is 0. Each Set has one event with one column. The base's values
+// are multiplied by scale and rounded.
+func WriteDiff(w io.Writer, base, new *stacks.Set, scale float64) error {
+	b := bufio.NewWriter(w)
+	left, right := foldedLines(base), foldedLines(new)
+	defer left.close()
+	defer right.close()
+	for left.next(); left.ok || right.ok || !right.started; {
+		if !right.started {
+			right.next()
+			continue
+		}
+		order := bytes.Compare(left.stack, right.stack)
+		switch {
+		case !left.ok:
+			order = 1
+		case !right.ok:
+			order = -1
+		}
+		stack, x, y := left.stack, left.weight, right.weight
+		if order > 0 {
+			stack, x = right.stack, 0
+		} else if order < 0 {
+			y = 0
+		}
+		b.Write(stack)
+		fmt.Fprintf(b, " %d %d\n", int64(math.Round(float64(x)*scale)), y)
+		if order <= 0 {
+			left.next()
+		}
+		if order >= 0 {
+			right.next()
+		}
+	}
+	for _, l := range []*foldedStream{left, right} {
+		if l.err != nil {
+			return l.err
+		}
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write folded: %w", err)
+	}
+	return nil
+}
+
+// foldedStream is what Write writes, line by line.
+type foldedStream struct {
+	r       *io.PipeReader
+	lines   *bufio.Reader
+	long    []byte
+	stack   []byte
+	weight  int64
+	ok      bool
+	started bool
+	err     error
+	done    chan struct{}
+}
+
+func foldedLines(s *stacks.Set) *foldedStream {
+	r, w := io.Pipe()
+	f := &foldedStream{r: r, lines: bufio.NewReaderSize(r, 1<<20), done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		w.CloseWithError(Write(w, s, Options{}))
+	}()
+	return f
+}
+
+// next reads a line. At the end, or when there is an error, ok is false.
+func (f *foldedStream) next() {
+	f.started = true
+	line, err := readLine(f.lines, &f.long)
+	blank := bytes.LastIndexByte(line, ' ')
+	f.ok = err == nil && blank >= 0
+	if !f.ok {
+		if err != io.EOF {
+			f.err = err
+		}
+		return
+	}
+	f.stack = append(f.stack[:0], line[:blank]...)
+	f.weight, f.err = strconv.ParseInt(string(bytes.TrimSpace(line[blank:])), 10, 64)
+	f.ok = f.err == nil
+}
+
+// close ends the goroutine that writes.
+func (f *foldedStream) close() {
+	f.r.Close()
+	<-f.done
+}

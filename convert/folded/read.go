@@ -1,0 +1,266 @@
+package folded
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+
+	"kprof/convert/stacks"
+)
+
+// ReadOptions say how folded text is understood.
+type ReadOptions struct {
+	// Comm takes the first frame of a line for the label "comm" instead of a
+	// function, as stackcollapse-perf.pl and Write write it.
+	Comm bool
+}
+
+// maxLine is how long a line may be.
+const maxLine = 16 << 20
+
+// Read reads folded stacks: lines of "outer;inner;innermost 12", the weight
+// after the last blank. Empty lines are skipped. The Set has one event, "samples",
+// with one column, samples/count. If a weight has a fraction, all are kept in
+// thousandths, rounded, and the column's unit says so.
+//
+// A frame is a function without file, mapping or address; equal names are one.
+//
+// The text may be compressed with gzip. Then no more is kept of it than
+// [stacks.MaxKept] allows, which a [stacks.TooLargeError] tells, however far it
+// expands.
+func Read(r io.Reader, o ReadOptions) (*stacks.Set, error) {
+	f := foldedReader{
+		set:       stacks.New(stacks.Event{Name: "samples", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}}),
+		comm:      o.Comm,
+		locations: make(map[string]uint32),
+		comms:     make(map[string]stacks.LabelsID),
+		scale:     1,
+	}
+	stored := &counter{r: r}
+	br := bufio.NewReaderSize(stored, 1<<20)
+	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(br)
+		if err != nil {
+			return nil, fmt.Errorf("read folded: decompress: %w", err)
+		}
+		f.stored = stored
+		br = bufio.NewReaderSize(z, 1<<20)
+	}
+	var long []byte
+	for n := 1; ; n++ {
+		line, err := readLine(br, &long)
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("read folded: line %d: %w", n, err)
+		}
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			if err := f.line(line); err != nil {
+				return nil, fmt.Errorf("read folded: line %d: %w", n, err)
+			}
+		} else {
+			n += skipEmpty(br)
+		}
+		if err == io.EOF {
+			break
+		}
+	}
+	if err := f.finish(); err != nil {
+		return nil, fmt.Errorf("read folded: %w", err)
+	}
+	return f.set, nil
+}
+
+// skipEmpty passes over empty lines in br's buffer, and returns how many.
+func skipEmpty(br *bufio.Reader) int {
+	b, _ := br.Peek(br.Buffered())
+	n := len(b) - len(bytes.TrimLeft(b, "\n"))
+	n, _ = br.Discard(n)
+	return n
+}
+
+// readLine returns a line, valid until the next call. What does not fit into br
+// is collected in long.
+func readLine(br *bufio.Reader, long *[]byte) ([]byte, error) {
+	line, err := br.ReadSlice('\n')
+	if err != bufio.ErrBufferFull {
+		return line, err
+	}
+	*long = append((*long)[:0], line...)
+	for err == bufio.ErrBufferFull {
+		if len(*long) > maxLine {
+			return nil, fmt.Errorf("longer than %d MiB", maxLine>>20)
+		}
+		line, err = br.ReadSlice('\n')
+		*long = append(*long, line...)
+	}
+	return *long, err
+}
+
+// counter counts what is read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+type foldedReader struct {
+	set       *stacks.Set
+	comm      bool
+	locations map[string]uint32
+	comms     map[string]stacks.LabelsID
+	chain     []uint32
+
+	stored *counter // of the compressed text; nil if it is not
+	names  int64    // about what those in locations and comms take in memory
+	since  int      // bytes read since the memory was last looked at
+
+	// The line before, without its weight, and what it came to.
+	last   []byte
+	stack  stacks.StackID
+	labels stacks.LabelsID
+
+	scale int64   // 1, or 1000 from the first fraction on
+	large *weight // the first that is too large for fractions
+}
+
+// weight is whole + milli/1000.
+type weight struct {
+	whole int64
+	milli int32
+}
+
+// lookEvery is how many bytes of text are read before it is looked how much memory
+// they have come to.
+const lookEvery = 256 << 10
+
+// perName is what a name takes beside its bytes: places in three maps and the Set.
+const perName = 512
+
+func (f *foldedReader) line(line []byte) error {
+	blank := bytes.LastIndexByte(line, ' ')
+	if blank < 0 {
+		return errors.New("no weight")
+	}
+	w, err := parseWeight(string(line[blank+1:]))
+	if err != nil {
+		return err
+	}
+	if err := f.look(len(line)); err != nil {
+		return err
+	}
+	if stack := line[:blank]; f.last == nil || !bytes.Equal(stack, f.last) {
+		if err := f.frames(stack); err != nil {
+			return err
+		}
+		f.last = append(f.last[:0], stack...)
+	}
+	f.add(w)
+	return nil
+}
+
+// look counts n bytes of text, and now and then what they came to.
+func (f *foldedReader) look(n int) error {
+	if f.since += n; f.since < lookEvery || f.stored == nil {
+		return nil
+	}
+	f.since = 0
+	if f.names+f.set.Size() > stacks.MaxKept(f.stored.n) {
+		return &stacks.TooLargeError{Size: f.stored.n}
+	}
+	return nil
+}
+
+// frames finds the stack and the labels of a line.
+func (f *foldedReader) frames(rest []byte) error {
+	more := true
+	if f.comm {
+		var name []byte
+		name, rest, more = bytes.Cut(rest, []byte(";"))
+		f.labels = f.commLabel(name)
+	}
+	f.chain = f.chain[:0]
+	// The leaf is last in the line and first in a stack.
+	for more {
+		i := bytes.LastIndexByte(rest, ';')
+		f.chain = append(f.chain, f.location(rest[i+1:]))
+		more = i >= 0
+		rest = rest[:max(i, 0)]
+	}
+	if len(f.chain) > stacks.MaxDepth {
+		return fmt.Errorf("%d frames, at most %d can be stored", len(f.chain), stacks.MaxDepth)
+	}
+	f.stack = f.set.Intern(f.chain)
+	return nil
+}
+
+// add adds a weight to the row of the line. At the first fraction, what the rows
+// have becomes thousandths.
+func (f *foldedReader) add(w weight) {
+	if f.large == nil && (w.whole > math.MaxInt64/1000-1 || w.whole < math.MinInt64/1000+1) {
+		f.large = &w
+	}
+	if w.milli != 0 && f.scale == 1 {
+		f.scale = 1000
+		for i := range f.set.NumSamples() {
+			x := f.set.Sample(i)
+			f.set.Add(0, x.Stack, x.Labels, x.Values[0]*(f.scale-1))
+		}
+	}
+	f.set.Add(0, f.stack, f.labels, w.whole*f.scale+int64(w.milli))
+}
+
+func (f *foldedReader) commLabel(name []byte) stacks.LabelsID {
+	id, ok := f.comms[string(name)]
+	if !ok {
+		id = f.set.InternLabels([]stacks.Label{{Key: "comm", Str: string(name)}})
+		f.comms[string(name)] = id
+		f.names += int64(len(name)) + perName
+	}
+	return id
+}
+
+func (f *foldedReader) location(name []byte) uint32 {
+	id, ok := f.locations[string(name)]
+	if !ok {
+		n := string(name)
+		id = f.set.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+		f.set.SetLines(id, stacks.Line{Function: f.set.AddFunction(stacks.Function{Name: n, SystemName: n})})
+		f.locations[n] = id
+		f.names += int64(len(name)) + perName
+	}
+	return id
+}
+
+// parseWeight reads a decimal number, rounded to thousandths.
+func parseWeight(s string) (weight, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return weight{whole: n}, nil
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.Abs(x) >= 1<<63 || x != x {
+		return weight{}, fmt.Errorf("weight %.40q is not a number, or too large", s)
+	}
+	whole, part := math.Modf(x)
+	return weight{whole: int64(whole), milli: int32(math.Round(part * 1000))}, nil
+}
+
+func (f *foldedReader) finish() error {
+	if f.scale == 1 {
+		return nil
+	}
+	if f.large != nil {
+		return fmt.Errorf("weight %d is too large beside weights with fractions", f.large.whole)
+	}
+	f.set.Events[0].Values[0].Unit = "thousandths"
+	return nil
+}

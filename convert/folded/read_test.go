@@ -1,0 +1,142 @@
+package folded
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/stacks/stackstest"
+	"kprof/convert/table"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
+)
+
+func TestFoldedRead(t *testing.T) {
+	in := "bash;main;read 3\n\nbash;main;read 4\r\nbash 2\n;; 5\nx;a b;c 1"
+	want := ";; 5\nbash 2\nbash;main;read 7\nx;a b;c 1\n"
+	for _, o := range []ReadOptions{{}, {Comm: true}} {
+		s, err := Read(strings.NewReader(in), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, folded(t, s, Options{PlainNames: true})); diff != "" {
+			t.Errorf("%+v: %s", o, diff)
+		}
+		comm, ok := s.Label(s.Sample(0).Labels, "comm")
+		if ok != o.Comm || ok && comm.Str != "bash" {
+			t.Errorf("%+v: comm %q, %v", o, comm.Str, ok)
+		}
+		if got := len(s.Stack(s.Sample(0).Stack)); o.Comm && got != 2 || !o.Comm && got != 3 {
+			t.Errorf("%+v: %d frames", o, got)
+		}
+	}
+}
+
+func TestFoldedReadFractions(t *testing.T) {
+	s, err := Read(strings.NewReader("a 1\nb 0.25\nc 1e3\nd -2.5\ne 0.0004\nf 0.0006\nb .75\n"), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("a 1000\nb 1000\nc 1000000\nd -2500\nf 1\n", folded(t, s, Options{})); diff != "" {
+		t.Error(diff)
+	}
+	if u := s.Events[0].Values[0].Unit; u != "thousandths" {
+		t.Errorf("unit %q", u)
+	}
+}
+
+func TestFoldedReadRefuses(t *testing.T) {
+	for in, want := range map[string]string{
+		"a;b":                                 "line 1: no weight",
+		"a 1\nb x\n":                          `line 2: weight "x" is not`,
+		"a 1\n\nb ":                           `line 3: weight "" is not`,
+		"a NaN":                               "is not a number",
+		"a Inf":                               "is not a number",
+		"a 1e19":                              "too large",
+		"a 9223372036854775807\nb 0.5":        "too large beside",
+		strings.Repeat(";", 1<<18) + " 1":     "frames, at most",
+		strings.Repeat("x", maxLine+2<<20):    "longer than 16 MiB",
+		"<html><body>Not found</body></html>": "is not a number",
+	} {
+		if _, err := Read(strings.NewReader(in), ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: error %v, want %q", in, err, want)
+		}
+	}
+	if _, err := Read(&brokenReader{}, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "line 2: disk full") {
+		t.Errorf("error %v", err)
+	}
+}
+
+type brokenReader struct{ read bool }
+
+func (b *brokenReader) Read(p []byte) (int, error) {
+	if b.read {
+		return 0, stackstest.ErrFull
+	}
+	b.read = true
+	return copy(p, "a 1\nb"), nil
+}
+
+// A long line, longer than the reader's buffer, is a line like others.
+func TestFoldedReadLong(t *testing.T) {
+	in := strings.Repeat("x", 3<<20) + ";y 1\nz 2\n"
+	s, err := Read(strings.NewReader(in), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := folded(t, s, Options{}); got != in {
+		t.Errorf("%d bytes, want %d", len(got), len(in))
+	}
+}
+
+func TestFoldedReadIsInverse(t *testing.T) {
+	for seed := range uint64(50) {
+		want := folded(t, stackstest.SetOf(stackstest.OddRows(seed, 500)), Options{})
+		for _, o := range []ReadOptions{{}, {Comm: true}} {
+			s, err := Read(strings.NewReader(want), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, folded(t, s, Options{PlainNames: true})); diff != "" {
+				t.Fatalf("seed %d, %+v: %s", seed, o, diff)
+			}
+		}
+	}
+}
+
+func FuzzFoldedRead(f *testing.F) {
+	fuzztest.Add(f)
+	f.Add("bash;main;read 3\nbash 1.5\n", true)
+	f.Add(folded(f, stackstest.SetOf(stackstest.OddRows(1, 20)), Options{}), false)
+	f.Fuzz(func(t *testing.T, in string, comm bool) {
+		defer memtest.Within(t, 32<<20+2000*len(in))()
+		s, err := Read(strings.NewReader(in), ReadOptions{Comm: comm})
+		if err != nil {
+			return
+		}
+		out := folded(t, s, Options{PlainNames: true})
+		again, err := Read(strings.NewReader(out), ReadOptions{Comm: comm})
+		if err != nil {
+			t.Fatalf("%q, made of %q: %v", out, in, err)
+		}
+		if diff := cmp.Diff(out, folded(t, again, Options{PlainNames: true})); diff != "" {
+			t.Error(diff)
+		}
+		if err := table.Top(io.Discard, s, table.TopOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func BenchmarkFoldedRead(b *testing.B) {
+	text := folded(b, stackstest.Wide(100_000, 30, 50_000), Options{})
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Read(strings.NewReader(text), ReadOptions{Comm: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

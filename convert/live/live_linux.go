@@ -1,0 +1,150 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kprof/convert"
+	"kprof/convert/replay"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/record"
+	"kprof/record/symbols"
+	"kprof/record/synth"
+	"kprof/symbolize"
+)
+
+// Record records until ctx is done or no target is left, and returns the profile, with
+// the names that were to be had by then. Sideband and Synthesize of the record.Options
+// are its own.
+//
+// Where the recording ended for another reason, the profile is of what was recorded
+// before, and the error says why.
+func Record(ctx context.Context, ro record.Options, o convert.Options) (_ *convert.Profile, _ record.Stats, err error) {
+	kernel := symbols.WatchKernel(false)
+	defer kernel.Close()
+	files := symbols.NewFileRetainer()
+	defer func() { err = errors.Join(err, files.Close()) }()
+	var s *record.Session
+	var builds *symbols.BuildIDs
+	ro.Sideband = func(rec []byte) { builds.Take(rec) }
+	ro.Synthesize = func(write func([]byte) error) error { return Describe(s, ro.Target, write) }
+	if s, err = record.Open(ctx, ro); err != nil {
+		return nil, record.Stats{}, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	builds = symbols.NewBuildIDs(Sideband(s), files)
+	o.Symbols.Retained = files
+	c := NewCollector(s.Events(), kernel, builds, o)
+	stats, err := s.Run(ctx, c)
+	p, failed := c.Profile(context.WithoutCancel(ctx), &perfdata.Features{Host: record.ReadHost()}, stats.Lost)
+	return p, stats, errors.Join(err, failed)
+}
+
+// Sideband returns the attributes of the event that reports what processes do: the
+// last of a session.
+func Sideband(s *record.Session) *abi.Attr {
+	events := s.Events()
+	return &events[len(events)-1].Attr
+}
+
+// Describe writes records of what the target of a session is already, as far as its
+// samples will need it: it is a record.Synthesizer. What comes after the kernel is the
+// targets' to influence: from there on it does with fewer rights.
+func Describe(s *record.Session, t record.Target, write func([]byte) error) error {
+	events := s.Events()
+	sideband := events[len(events)-1]
+	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
+	if !t.AllCPUs && t.Cgroup == nil {
+		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
+	}
+	o.KernelDone = func() error {
+		if err := s.DropRights(); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		return nil // a program with C code, whose threads Go does not know
+	}
+	return synth.Describe(o, write)
+}
+
+// BuildIDTime is how long the last build ids of a recording are waited for by default:
+// their files may be on a file system that does not answer.
+const BuildIDTime = 10 * time.Second
+
+// Collector is the record.Sink of a session that becomes a profile.
+type Collector struct {
+	*replay.Collector
+
+	// WaitForBuildIDs bounds how long the last build ids are waited for, as
+	// convert.Options.Naming does for names. Default: BuildIDTime.
+	WaitForBuildIDs func(context.Context) (ctx context.Context, end func())
+
+	events []abi.Event
+	kernel *symbols.Kernel
+	builds *symbols.BuildIDs
+	opts   convert.Options
+	begun  time.Time
+}
+
+// NewCollector returns a Collector of a session with these events, which begins now.
+// The symbols of the kernel, and the build ids of files, are those kept while it runs.
+// A Time in percent is refused, when the profile is made: no last sample was known.
+func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
+	return &Collector{
+		Collector: replay.NewCollector(abi.LittleEndian, events, o.Replay()),
+		events:    events, kernel: kernel, builds: builds, opts: o, begun: time.Now(),
+	}
+}
+
+// Profile returns the profile of all that was recorded, with names and warnings. The
+// header is what a file would say of the recording; lost is how many records the
+// session knows to be lost. A profile may be without samples, which is no error here.
+func (c *Collector) Profile(ctx context.Context, header *perfdata.Features, lost uint64) (*convert.Profile, error) {
+	set, stats, err := c.Finish()
+	if err != nil {
+		return nil, err
+	}
+	stats.Lost = max(stats.Lost, lost)
+	var warnings []convert.Warning
+	ids, err := c.buildIDs(ctx)
+	if err != nil {
+		warnings = append(warnings, convert.Warning{Kind: convert.MissingBuildIDs, Err: err})
+	}
+	replay.SetBuildIDs(set, ids)
+	set.TimeNanos = c.begun.UnixNano()
+	// Without modules that came or went, the kernel itself has its symbols.
+	switch all, err := c.kernel.End(); {
+	case err != nil:
+		warnings = append(warnings, convert.Warning{Kind: convert.MissingModules, Err: err})
+	case all == nil:
+		c.opts.Symbols.RunningKallsyms = c.kernel.Running()
+	case len(all.Kallsyms) > 0:
+		c.opts.Symbols.Kallsyms = bytes.NewReader(all.Kallsyms)
+	}
+	p := convert.New(set, c.events, stats, header, c.opts)
+	p.Warnings = warnings
+	names := symbolize.New(c.opts.Symbols)
+	err = p.AddNames(ctx, names)
+	if err = errors.Join(err, names.Close()); err != nil {
+		return nil, err
+	}
+	p.AddLosses()
+	return p, nil
+}
+
+// buildIDs waits for the build ids of what was recorded, but not for ever.
+func (c *Collector) buildIDs(ctx context.Context) ([]perfdata.BuildID, error) {
+	wait := c.WaitForBuildIDs
+	if wait == nil {
+		wait = func(ctx context.Context) (context.Context, func()) {
+			return context.WithTimeoutCause(ctx, BuildIDTime, fmt.Errorf("it took longer than %v", BuildIDTime))
+		}
+	}
+	ctx, end := wait(ctx)
+	defer end()
+	return c.builds.All(ctx)
+}

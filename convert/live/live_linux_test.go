@@ -1,0 +1,61 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"kprof/convert"
+	"kprof/convert/folded"
+	"kprof/convert/live"
+	"kprof/perfevent/event"
+	"kprof/perfevent/livetest"
+	"kprof/record"
+)
+
+// TestLiveRecord records what a command does, and names the kernel's functions in it.
+// The command makes its system calls only when it is recorded, as many as it is told.
+func TestLiveRecord(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	spec, err := event.ParseSpec("syscalls:sys_enter_write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", "read go; for i in 1 2 3 4 5; do echo $i; done")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	p, stats, err := live.Record(context.Background(), record.Options{
+		Specs: []event.Spec{spec}, Period: 1, Target: record.Target{PIDs: []int{cmd.Process.Pid}},
+		Start: func() error {
+			_, err := in.Write([]byte("go\n"))
+			return err
+		},
+	}, convert.Options{Name: "sh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := p.Set.SampleCounts()[0]; n != 5 || stats.Samples != 5 {
+		t.Errorf("%d samples in the profile, %d recorded, want 5", n, stats.Samples)
+	}
+	var text bytes.Buffer
+	event, column := p.MainEvent()
+	if err := folded.Write(&text, p.Set, folded.Options{Event: event, Column: column}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(text.String()) {
+		if !strings.HasPrefix(line, "sh;") || strings.Contains(line, "[[kernel.kallsyms]]") {
+			t.Errorf("not named: %s", line)
+		}
+	}
+	if p.Header.Hostname == "" || p.Set.TimeNanos == 0 || p.Source != "sh" {
+		t.Errorf("of %q, started at %d, named %q", p.Header.Hostname, p.Set.TimeNanos, p.Source)
+	}
+}

@@ -1,0 +1,97 @@
+package convert
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"kprof/convert/replay"
+	"kprof/convert/stacktext"
+)
+
+// warn adds a warning, and puts it into the Set's comments.
+func (p *Profile) warn(w Warning) {
+	p.Warnings = append(p.Warnings, w)
+	p.comment(p.opts.word(&w))
+}
+
+func (p *Profile) comment(warning string) {
+	p.Set.Comments = append(p.Set.Comments, "warning: "+warning)
+}
+
+// AddLosses warns of what the recording does not hold, as its Stats say.
+func (p *Profile) AddLosses() {
+	if losses := Losses(&p.Stats); len(losses) > 0 {
+		p.Warnings = append(p.Warnings, losses...)
+		var words []string
+		for i := range losses {
+			words = append(words, p.opts.word(&losses[i]))
+		}
+		p.comment(strings.Join(words, "; "))
+	}
+	if p.Stats.Truncated != nil {
+		p.warn(Warning{Kind: TruncatedRecording, File: p.Source, Err: p.Stats.Truncated})
+	}
+}
+
+// Losses are what a recording does not hold, or what of it could not be used, by what
+// was seen of its records.
+func Losses(s *replay.Stats) []Warning {
+	var l []Warning
+	if s.Trace != (replay.HardwareTrace{}) {
+		l = append(l, Warning{Kind: HardwareTrace, Count: s.Trace.Bytes, Trace: s.Trace})
+	}
+	return appendCounted(l, []Warning{
+		{Kind: LostRecords, Count: s.Lost},
+		{Kind: LostSamples, Count: s.LostSamples},
+		{Kind: Throttled, Count: s.Throttled},
+		{Kind: SamplesOfUnknownEvent, Count: s.UnknownEvent},
+		{Kind: ShortSamples, Count: s.BadSamples},
+		{Kind: BadRecords, Count: s.BadRecords},
+		{Kind: MissingDeferredChains, Count: s.MissingDeferredChains},
+		{Kind: StackCopiesUnsupported, Count: s.UnwalkedStacks},
+		{Kind: TruncatedStacks, Count: s.TruncatedStacks},
+		{Kind: UnfinishedWaits, Count: s.UnfinishedWaits},
+		{Kind: GuestSamples, Count: s.Guest},
+		{Kind: HypervisorSamples, Count: s.Hypervisor},
+		{Kind: ExitedTasks, Count: s.Exited},
+		{Kind: UnnamedThreads, Count: s.Unnamed},
+		{Kind: OverflowTasks, Count: s.OverflowTasks},
+		{Kind: OverflowFrames, Count: s.OverflowFrames},
+		{Kind: AbandonedLookups, Count: s.AbandonedLookups},
+	})
+}
+
+// textLosses are what a text does not hold, or what of it could not be used.
+func textLosses(s *stacktext.Stats) []Warning {
+	return appendCounted(nil, []Warning{
+		{Kind: LostRecords, Count: s.Lost},
+		{Kind: TraceErrors, Count: s.Errors},
+		{Kind: UnreadLines, Count: s.Unread, Line: s.FirstUnread},
+		{Kind: ShortenedStacks, Count: s.ShortenedStacks},
+		{Kind: OverflowTasks, Count: s.OverflowTasks},
+	})
+}
+
+// appendCounted appends those that count something.
+func appendCounted(l, counted []Warning) []Warning {
+	for _, w := range counted {
+		if w.Count > 0 {
+			l = append(l, w)
+		}
+	}
+	return l
+}
+
+// addMerged warns of the events that are shown as one.
+func (p *Profile) addMerged() {
+	merged := map[string][]EventCount{}
+	for _, e := range p.Stats.Samples {
+		if e.Shown != "" && e.Shown != e.Name {
+			merged[e.Shown] = append(merged[e.Shown], EventCount{e.Name, e.Taken})
+		}
+	}
+	for _, shown := range slices.Sorted(maps.Keys(merged)) {
+		p.Warnings = append(p.Warnings, Warning{Kind: MergedEvents, Event: shown, Events: merged[shown]})
+	}
+}

@@ -1,0 +1,167 @@
+// Package convert opens any input that holds stacks as a profile with names.
+//
+// An input is told by its content: a recording of perf or kprof, in a file, in a
+// directory or from a pipe, a pprof profile, folded stacks, or the text of other
+// tools, compressed or not. Recordings are replayed (convert/replay), their copies
+// of stacks walked, and their frames named by what the recording brings along and
+// what this machine has (symbolize). What is missing, and why, is in the profile's
+// Warnings: nothing is printed.
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"kprof/convert/folded"
+	"kprof/convert/pprof"
+	"kprof/convert/replay"
+	"kprof/convert/sniff"
+	"kprof/convert/stacktext"
+	"kprof/perfevent/perfdata"
+	"kprof/symbolize"
+)
+
+// Options say which samples of an input to take, and how to name them. The zero
+// value takes all, labels them with comm and pid, and names them by what the input
+// and this machine's files tell; no server is asked.
+type Options struct {
+	Events []string // events to take, as stacks.Choose finds them; none for all
+	PIDs   []int32  // processes to take, none for all
+	TIDs   []int32  // threads to take, none for all
+	Comms  []string // names of threads to take, none for all
+	CPUs   []int32  // processors to take, none for all
+	Time   TimeRange
+
+	Labels replay.Labels // labels besides comm and pid
+
+	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
+	// bytes each. Memory then grows with the number of samples.
+	Times bool
+
+	// Unnamed leaves recorded addresses without names. Default: they are named.
+	Unnamed bool
+
+	// Symbols say where names come from. What a recording says of itself is filled
+	// in: Foreign, Release, Kallsyms and CallFrames.
+	Symbols symbolize.Options
+
+	// Naming is called when the looking for names begins, which may wait for a
+	// server or a file system that does not answer; end is called when it is over.
+	// When the context that it returns ends, the profile is left without the names
+	// that are missing, and a Warning has the context's cause. Default: it is given
+	// two minutes.
+	Naming func(context.Context) (naming context.Context, end func())
+
+	// Name is what the input is called in the profile. Default: the file's name.
+	Name string
+
+	// Wording puts a Warning into words where it goes into the profile's comments.
+	// Default: Warning.String.
+	Wording func(*Warning) string
+}
+
+// namingTime is how long names are looked for by default.
+const namingTime = 2 * time.Minute
+
+func (o *Options) naming(ctx context.Context) (context.Context, func()) {
+	if o.Naming != nil {
+		return o.Naming(ctx)
+	}
+	return context.WithTimeoutCause(ctx, namingTime, fmt.Errorf("it took longer than %v", namingTime))
+}
+
+func (o *Options) word(w *Warning) string {
+	if o.Wording != nil {
+		return o.Wording(w)
+	}
+	return w.String()
+}
+
+// Replay returns what of the options is for the replaying of records.
+func (o *Options) Replay() replay.Options {
+	r := replay.Options{
+		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
+		Labels: o.Labels, Times: o.Times,
+		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
+	}
+	o.Time.apply(&r)
+	return r
+}
+
+// Open reads the input at a path, a file or the directory of a recording, as
+// Read does.
+func Open(ctx context.Context, path string, o Options) (*Profile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if o.Name == "" {
+		o.Name = path
+	}
+	p, err := Read(ctx, f, o)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return p, err
+}
+
+// Read reads the input in r. Files are read from their start, and the better for it:
+// a recording that arrives through a pipe or another reader is read once, and names
+// the code that programs made while they ran less well.
+//
+// An input that is none of those known is an *UnreadableError. One without samples is
+// an *EmptyError, beside a profile that has what else there is: its counts of
+// records, for one.
+func Read(ctx context.Context, r io.Reader, o Options) (*Profile, error) {
+	if f, ok := r.(*os.File); ok && o.Name == "" {
+		o.Name = f.Name()
+	}
+	p := &Profile{Source: o.Name, opts: &o}
+	err := p.read(ctx, r)
+	if empty := (*EmptyError)(nil); err != nil && !errors.As(err, &empty) {
+		return nil, err
+	}
+	p.AddLosses()
+	if err != nil {
+		return p, err
+	}
+	p.addMerged()
+	return p, nil
+}
+
+func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
+	c, err := openContent(r)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.unreadable(); err != nil {
+		return err
+	}
+	switch {
+	case c.kind == sniff.Pprof, c.kind == sniff.Unknown && c.packed:
+		p.Set, err = pprof.Read(c)
+	case c.kind == sniff.Folded:
+		p.Set, err = folded.Read(c, folded.ReadOptions{Comm: true})
+	case dialects[c.kind] != stacktext.Unknown:
+		return p.readText(c, dialects[c.kind])
+	}
+	if err != nil {
+		return err
+	}
+	if p.Set != nil {
+		return p.selectRows(p.opts)
+	}
+	recording, err := perfdata.NewReader(c.Reader)
+	if err != nil {
+		return err
+	}
+	defer recording.Close()
+	in := recordingInput{Reader: recording, written: c.written, p: p}
+	return in.read(ctx)
+}

@@ -1,0 +1,81 @@
+//go:build !portable
+
+package outfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Replace opens a new file that takes the place when publish is called, and
+// vanishes when it is closed before. What is there is replaced, not written to.
+func (p *Place) Replace() (f *os.File, publish func() error, err error) {
+	fd, err := unix.Openat(p.dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, private)
+	if err == nil {
+		return os.NewFile(uintptr(fd), p.name), func() error {
+			beside := p.beside()
+			if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), p.dir, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
+				return fmt.Errorf("create %s: %w", p.name, err)
+			}
+			return p.take(beside)
+		}, nil
+	}
+	// File systems without O_TMPFILE.
+	beside := p.beside()
+	fd, err = unix.Openat(p.dir, beside, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, private)
+	if err != nil {
+		return nil, nil, fmt.Errorf("create %s: %w", p.name, err)
+	}
+	return os.NewFile(uintptr(fd), p.name), func() error { return p.take(beside) }, nil
+}
+
+// beside is a name that nobody can have made before.
+func (p *Place) beside() string {
+	return fmt.Sprintf("%.200s.%s.tmp", p.base, strings.ToLower(rand.Text()[:10]))
+}
+
+// take gives a file that is whole its name. Where somebody else is in the way by
+// now, it keeps the name that it has.
+func (p *Place) take(beside string) error {
+	if err := unix.Renameat(p.dir, beside, p.dir, p.base); err != nil {
+		return fmt.Errorf("create %s: %w; what should be there is in %s", p.name, err, filepath.Join(filepath.Dir(p.name), beside))
+	}
+	return nil
+}
+
+// Create makes a new file under the name at once. One that is there, unless it is
+// empty, is kept with ".old" behind its name, as perf does. The file is the caller's to
+// close.
+func (p *Place) Create() (*os.File, error) {
+	fail := func(err error) (*os.File, error) {
+		return nil, &os.PathError{Op: "create", Path: p.name, Err: err}
+	}
+	switch {
+	case p.st.Mode == 0:
+	case p.st.Size == 0:
+		if err := unix.Unlinkat(p.dir, p.base, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fail(err)
+		}
+	default:
+		var st unix.Stat_t
+		if err := unix.Fstatat(p.dir, p.base+".old", &st, unix.AT_SYMLINK_NOFOLLOW); err == nil {
+			if trusted, err := p.trusts(&st); err != nil || !trusted {
+				return nil, fmt.Errorf("%s.old belongs to user %d, in a directory that many may write to, so it is not replaced: name another file", p.name, st.Uid)
+			}
+		}
+		if err := unix.Renameat(p.dir, p.base, p.dir, p.base+".old"); err != nil {
+			return fail(err)
+		}
+	}
+	fd, err := unix.Openat(p.dir, p.base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, private)
+	if err != nil {
+		return fail(err)
+	}
+	return os.NewFile(uintptr(fd), p.name), nil
+}

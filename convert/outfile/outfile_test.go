@@ -1,0 +1,65 @@
+package outfile_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kprof/convert/outfile"
+)
+
+// Example replaces a file by a whole one.
+func Example() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "stacks.folded")
+
+	place, err := outfile.Find(name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Here work goes on for long.
+	err = place.Write(nil, func(f *os.File, _ bool) error {
+		_, err := f.WriteString("main;work 3\n")
+		return err
+	})
+	b, _ := os.ReadFile(name)
+	fmt.Printf("%s%v\n", b, err)
+	// Output:
+	// main;work 3
+	// <nil>
+}
+
+// TestFailed: where writing fails, what was there stays, and nothing is left beside it.
+func TestFailed(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "x")
+	if err := os.WriteFile(name, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	place, err := outfile.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("full")
+	err = place.Write(nil, func(f *os.File, _ bool) error {
+		f.WriteString("half")
+		return full
+	})
+	if !errors.Is(err, full) {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(name); err != nil || string(b) != "before" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("beside it are %v, %v", left, err)
+	}
+}

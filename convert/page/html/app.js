@@ -1,0 +1,370 @@
+// The page: keeps the state, computes what it needs, and has the parts show it.
+
+const byId = (id) => document.getElementById(id);
+
+class App {
+  constructor(p) {
+    this.p = p;
+    this.state = stateOf(p, location.hash);
+    this.memory = new Map(); // what was computed last, by what for
+    this.kinds = kindsOfFrames(p);
+    this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
+    this.frameOfName = new Int32Array(p.names.length).fill(-1); // the most frequent one
+    for (let f = p.frameName.length - 1; f >= 0; f--) this.frameOfName[p.frameName[f]] = f;
+    this.matchOf = null; // of each name, null when nothing is searched for
+    const frames = {
+      root: 'all',
+      text: (f) => shown(p.nameText(p.nameOf(f))),
+      mark: (f) => frameKinds[this.kinds[f]].mark,
+      kind: (f) => this.kinds[f],
+      shade: (f) => this.shades[f],
+      matches: (f) => this.matchOf ? (this.matchOf[p.nameOf(f)] ? 1 : -1) : 0,
+    };
+    const chart = (id, label, upward) => new Chart(byId(id), frames, {
+      upward, label, onPick: (c, box, e) => this.pick(c, box, e), onHover: (c, box) => this.describe(c, box),
+    });
+    this.flame = chart('flame', 'Flame graph', !this.state.icicle);
+    this.callers = chart('callers', 'Callers', true);
+    this.callees = chart('callees', 'Callees', false);
+    this.charts = [this.flame, this.callers, this.callees];
+    this.flame.onRange = () => this.set({ range: this.flame.range, zoom: 0 }, { draw: false });
+    this.table = new FunctionTable(byId('table'), {
+      kindOf: (name) => this.frameOfName[name] < 0 ? unknownKind : this.kinds[this.frameOfName[name]],
+      placeOf: (name) => this.frameOfName[name] < 0 ? '' : this.place(this.frameOfName[name]).join(' · '),
+      onPick: (name) => this.set({ view: 'callers', name: p.names[name] }, { push: true }),
+      onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
+    });
+    this.filters = new FilterPanel(byId('filters'), p, (filter) => this.set({ filter, range: null }, { push: true }));
+    this.fillPicks();
+    this.listen();
+    this.theme();
+    this.render();
+  }
+
+  // set changes the state, what is shown, and the URL; push makes a step to go
+  // back from.
+  set(change, { push = false, draw = true } = {}) {
+    Object.assign(this.state, change);
+    const hash = `#${hashOf(this.p, this.state)}`;
+    if (hash !== (location.hash || '#')) history[push ? 'pushState' : 'replaceState'](null, '', hash);
+    if (draw) this.render();
+  }
+
+  // once computes what depends on a part of the state only when that changes.
+  once(what, needs, compute) {
+    const key = JSON.stringify(needs);
+    const known = this.memory.get(what);
+    if (known?.key === key) return known.value;
+    const value = compute();
+    this.memory.set(what, { key, value });
+    return value;
+  }
+
+  get event() { return this.p.events[this.state.event]; }
+
+  get unit() { return this.event.columns[this.state.column].unit; }
+
+  needs() {
+    const { event, column, group, filter } = this.state;
+    return [event, column, group, [...filter].map(([k, v]) => [k, ...v])];
+  }
+
+  tree() {
+    const { group } = this.state;
+    return this.once('tree', group, () => group < 0 ? this.p.tree : groupTree(this.p, group));
+  }
+
+  mask() { return this.once('mask', this.needs(), () => labelMask(this.p, this.state.filter)); }
+
+  sums() {
+    return this.once('sums', this.needs(), () =>
+      sumTree(this.p, this.tree(), this.event, this.state.column, this.mask()));
+  }
+
+  // functions are those of all samples where a tree that is cut cannot tell them.
+  functions() {
+    const { p, state } = this;
+    if (p.functions && !state.filter.size) return p.functions[state.event][state.column];
+    return this.once('functions', this.needs(), () => sumFunctions(p, this.sums()));
+  }
+
+  // name is the number of the function whose callers are shown: the one asked
+  // for, else the one that has most.
+  name() {
+    const { names } = this.p;
+    const asked = this.state.name ? this.once('name', this.state.name, () => names.indexOf(this.state.name)) : -1;
+    if (asked >= 0) return asked;
+    const { self } = this.functions();
+    return self.reduce((best, v, i) => v > (self[best] ?? 0) ? i : best, -1);
+  }
+
+  render() {
+    const { state } = this;
+    this.search();
+    for (const tab of document.querySelectorAll('[role=tab]')) {
+      tab.setAttribute('aria-selected', tab.dataset.view === state.view);
+    }
+    document.body.dataset.view = state.view;
+    const total = this.sums().total[0];
+    byId('nothing').hidden = true;
+    byId('value').value = `${state.event}.${state.column}`;
+    byId('group').value = state.group;
+    byId('lanes').hidden = state.view !== 'time';
+    byId('flame').hidden = state.view !== 'flame' && state.view !== 'time';
+    for (const id of ['callers', 'callees', 'between', 'function-name']) byId(id).hidden = state.view !== 'callers';
+    const name = state.view === 'callers' ? this.name() : -1;
+    this.table.show(this.p, this.functions(), {
+      total, unit: this.unit, sort: state.sort, ascending: state.ascending, matches: this.matchOf, picked: name,
+    });
+    this.chips();
+    if (!byId('filters').hidden) this.filters.show(this.event, state.column, state.filter, this.unit);
+    if (state.view === 'flame') this.showFlame();
+    if (state.view === 'time') this.showTime();
+    if (state.view === 'callers') this.showCallers(name);
+    byId('reset').disabled = !state.zoom && !state.range;
+    byId('flip').hidden = state.view !== 'flame';
+    byId('flip').setAttribute('aria-pressed', state.icicle);
+    this.describe(null, null);
+  }
+
+  // sayNothing tells why there is nothing to see.
+  sayNothing() {
+    byId('nothing').textContent = this.state.filter.size ? 'No samples pass the filter.' : 'There are no samples.';
+    byId('nothing').hidden = false;
+  }
+
+  showFlame() {
+    const { state } = this;
+    const sums = this.sums();
+    const layout = this.once('layout', this.needs(), () => layOut(this.p, sums));
+    if (!layout.max) this.sayNothing();
+    const box = state.zoom ? this.boxOf(layout, sums.tree, state.zoom) : null;
+    const range = box ? [layout.x0[box.i], layout.x1[box.i]] : state.range;
+    this.showOrMove(layout, sums.tree, range, box?.level ?? -1, null);
+  }
+
+  // showOrMove moves a chart that shows a layout already.
+  showOrMove(layout, tree, range, faded, axis) {
+    const upward = this.state.view === 'flame' && !this.state.icicle;
+    const chart = this.flame;
+    if (chart.layout === layout && chart.upward === upward) {
+      chart.moveTo(range ?? [layout.min, layout.max], faded);
+      return;
+    }
+    chart.upward = upward;
+    chart.show(layout, tree, { range, faded, axis });
+  }
+
+  boxOf(layout, tree, node) {
+    const level = tree.depth[node];
+    if (level === undefined || level >= layout.levels) return null;
+    const i = findNode(layout, node, level);
+    return i < 0 ? null : { level, i };
+  }
+
+  showTime() {
+    const { p, state } = this;
+    const lanes = state.laneKey < 0 ? [] : this.once('lanes', [state.laneKey, this.needs()], () =>
+      timeLanes(p, this.event, this.mask(), state.laneKey));
+    const lane = lanes.some(([value]) => value === state.lane) ? state.lane : lanes[0]?.[0] ?? null;
+    this.fillLanes(lanes, lane);
+    const layout = this.once('time', [state.laneKey, lane, this.needs()], () => {
+      const mask = this.mask().slice();
+      if (state.laneKey >= 0) labelValues(p, state.laneKey).forEach((v, i) => { if (v !== lane) mask[i] = 0; });
+      return timeOrder(p, this.tree(), this.event, mask);
+    });
+    if (!layout.node.length) this.sayNothing();
+    this.showOrMove(layout, this.tree(), state.range, -1, formatTime);
+  }
+
+  showCallers(name) {
+    if (name < 0) {
+      byId('function-name').textContent = '';
+      this.callers.show(layOut(this.p, emptySums()), emptySums().tree);
+      this.callees.show(layOut(this.p, emptySums()), emptySums().tree);
+      this.sayNothing();
+      return;
+    }
+    const { self, total } = this.functions();
+    const all = this.sums().total[0];
+    byId('function-name').replaceChildren(shown(this.p.names[name]), element('small', {
+      textContent: `total ${this.amount(total[name], all)} · self ${this.amount(self[name], all)}`,
+    }));
+    const [up, down] = this.once('callers', [name, this.needs()], () =>
+      [callers, callees].map((f) => f(this.p, this.sums(), name)).map((sums) => ({ sums, layout: layOut(this.p, sums) })));
+    for (const [chart, { sums, layout }] of [[this.callers, up], [this.callees, down]]) {
+      chart.sums = sums;
+      if (chart.layout === layout) chart.redraw();
+      else chart.show(layout, sums.tree, { all: false });
+    }
+  }
+
+  amount(value, all) { return `${formatValue(value, this.unit)} (${formatShare(value, all)})`; }
+
+  // search finds the names that match, and tells their share.
+  search() {
+    const { p, state } = this;
+    const expression = this.once('expression', state.query, () => compileSearch(state.query));
+    const input = byId('search'), output = byId('matched');
+    if (document.activeElement !== input) input.value = state.query;
+    input.setAttribute('aria-invalid', expression === undefined);
+    this.matchOf = !state.query ? null : this.once('matches', state.query, () => {
+      const matches = new Uint8Array(p.names.length + p.groupNames.length);
+      if (expression) for (let i = 0; i < matches.length; i++) matches[i] = expression.test(p.nameText(i)) ? 1 : 0;
+      return matches;
+    });
+    if (!state.query) output.textContent = '';
+    else if (!expression) output.textContent = 'not a regular expression';
+    else {
+      const sum = this.once('matched', [state.query, this.needs()], () => sumMatching(p, this.sums(), this.matchOf));
+      output.textContent = `${formatShare(sum, this.sums().total[0])} matched`;
+    }
+  }
+
+  // pick is a click on a box.
+  pick(chart, box, e) {
+    const node = chart.layout.node[box.i];
+    chart.selected = box;
+    const again = e.detail > 1;
+    if (again && box.level > 0 && chart !== this.flame) {
+      this.toCallers(chart, box);
+    } else if (chart !== this.flame) {
+      chart.moveTo([chart.layout.x0[box.i], chart.layout.x1[box.i]], box.level);
+    } else if (this.state.view === 'time') {
+      this.set({ range: box.level ? [chart.layout.x0[box.i], chart.layout.x1[box.i]] : null, zoom: 0 }, { push: true });
+    } else {
+      this.set({ zoom: node, range: null }, { push: true });
+    }
+    this.describe(chart, box);
+  }
+
+  // toCallers shows the callers of what a box shows.
+  toCallers(chart, box) {
+    const name = this.p.nameOf(chart.tree.frame[chart.layout.node[box.i]]);
+    if (name < this.p.names.length) this.set({ view: 'callers', name: this.p.names[name] }, { push: true });
+  }
+
+  reset() {
+    for (const c of [this.callers, this.callees]) if (c.layout) c.moveTo([c.layout.min, c.layout.max]);
+    for (const c of this.charts) c.selected = null;
+    this.set({ zoom: 0, range: null }, { push: this.state.zoom !== 0 || this.state.range !== null });
+  }
+
+  // described is the box that the foot of the page tells of: the one under the
+  // pointer, else the one selected, else the one zoomed to.
+  described(chart, box) {
+    if (box) return { chart, box };
+    const selected = this.charts.find((c) => c.selected && !c.scroller.parentElement.hidden);
+    if (selected) return { chart: selected, box: selected.selected };
+    if (this.state.view === 'flame' && this.state.zoom && this.flame.layout) {
+      const zoomed = this.boxOf(this.flame.layout, this.flame.tree, this.state.zoom);
+      if (zoomed) return { chart: this.flame, box: zoomed };
+    }
+    return null;
+  }
+
+  describe(chart, box) {
+    const what = this.described(chart, box);
+    const [title, text] = byId('details').children;
+    const button = byId('to-callers');
+    button.hidden = !what || what.box.level === 0 || this.isGroup(what);
+    if (!what) {
+      title.textContent = '';
+      text.textContent = `total ${formatValue(this.sums().total[0], this.unit)}`;
+      return;
+    }
+    const { tree, layout } = what.chart;
+    const node = layout.node[what.box.i], frame = tree.frame[node];
+    button.onclick = () => this.toCallers(what.chart, what.box);
+    title.textContent = what.box.level === 0 && what.chart === this.flame ? 'all' : shown(this.p.nameText(this.p.nameOf(frame)));
+    const parts = what.box.level === 0 && what.chart === this.flame ? [] : this.origin(frame);
+    const all = this.sums().total[0];
+    if (this.state.view === 'time') {
+      parts.unshift(`${formatTime(layout.x1[what.box.i] - layout.x0[what.box.i])} from ${formatTime(layout.x0[what.box.i])}`,
+        `clock ${((this.p.head.clock + layout.x0[what.box.i]) / 1e9).toFixed(6)}\u202fs`);
+    } else {
+      const { self, total } = what.chart === this.flame ? this.sums() : what.chart.sums;
+      parts.unshift(`${this.amount(total[node], all)}`, `self ${this.amount(self[node], all)}`);
+    }
+    text.textContent = parts.join(' · ');
+  }
+
+  isGroup({ chart, box }) { return chart.tree.frame[chart.layout.node[box.i]] >= this.p.frameName.length; }
+
+  // origin tells what a frame is, and from where.
+  origin(frame) {
+    return frame < this.p.frameName.length ? [frameKinds[this.kinds[frame]].text, ...this.place(frame)] : [];
+  }
+
+  place(frame) {
+    const { p } = this;
+    const mapping = p.frameMapping[frame] < 0 ? '' : p.head.mappings[p.frameMapping[frame]];
+    return [shown(mapping), shown(p.head.files[p.frameFile[frame]])].filter(Boolean);
+  }
+
+  fillPicks() {
+    const { p } = this;
+    const option = (value, text) => element('option', { value, textContent: text });
+    const several = p.events.length > 1;
+    byId('value').append(...p.events.flatMap((e, i) => e.columns.map((c, j) =>
+      option(`${i}.${j}`, shown(`${several ? `${e.name}: ` : ''}${c.type}${c.unit && c.unit !== 'count' ? ` (${c.unit})` : ''}`)))));
+    byId('group').append(option(-1, 'nothing'), ...p.head.keys.map((k, i) => option(i, shown(k))));
+    byId('group-pick').hidden = !p.head.keys.length;
+    byId('lane-key').append(option(-1, 'all'), ...p.head.keys.map((k, i) => option(i, shown(k))));
+    const time = document.querySelector('[data-view=time]');
+    if (!p.moments) {
+      time.disabled = true;
+      time.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
+      if (this.state.view === 'time') this.state.view = 'flame';
+    }
+    const used = new Set(this.kinds.subarray(0, p.frameName.length));
+    byId('legend').append(...frameKinds.flatMap((k, i) => used.has(i) && k.id !== 'group'
+      ? [element('li', {}, element('i', { className: `kind ${k.id}`, textContent: k.mark }), k.text)] : []));
+  }
+
+  fillLanes(lanes, lane) {
+    const all = lanes.reduce((sum, [, n]) => sum + n, 0);
+    byId('lane-key').value = this.state.laneKey;
+    byId('lane').hidden = this.state.laneKey < 0;
+    byId('lane').replaceChildren(...lanes.slice(0, 1000).map(([value, n]) => element('option', {
+      value, selected: value === lane, textContent: `${labelText(this.p, this.state.laneKey, value)} — ${formatShare(n, all)}`,
+    })));
+  }
+
+  chips() {
+    const chips = [...this.state.filter].flatMap(([key, values]) => [...values].map((value) => element('button', {
+      type: 'button', title: 'Remove this filter', textContent: `${shown(this.p.head.keys[key])}: ${labelText(this.p, key, value)} ✕`,
+      onclick: () => {
+        const filter = new Map(this.state.filter);
+        const left = new Set([...values].filter((v) => v !== value));
+        if (left.size) filter.set(key, left);
+        else filter.delete(key);
+        this.set({ filter, range: null }, { push: true });
+      },
+    })));
+    byId('chips').replaceChildren(...chips);
+    byId('chips').hidden = !chips.length;
+  }
+
+  theme() {
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const apply = () => {
+      for (const c of this.charts) {
+        c.colors = palette(dark.matches);
+        c.draw();
+      }
+    };
+    dark.addEventListener('change', apply);
+    apply();
+  }
+}
+
+function formatTime(ns) {
+  const scale = ns >= 1e9 || ns === 0 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  return `${Number((ns / scale[0]).toPrecision(6))}\u202f${scale[1]}`;
+}
+
+function emptySums() {
+  const none = new Float64Array(1);
+  return { tree: { parent: new Uint32Array(1), frame: new Uint32Array(1) }, self: none, total: none, width: none };
+}

@@ -1,0 +1,103 @@
+// What the reader looks at, and how the URL's hash says it.
+//
+//   view              flame, time, callers or functions
+//   event, column     what is counted
+//   group             number of the label that frames are grouped by, -1 for none
+//   query             regular expression to search for
+//   icicle            the root at the top
+//   filter            see filters.js
+//   name              text of the function whose callers are shown
+//   zoom              node of the flame graph, 0 for all
+//   range             part of the x axis that is shown, null for all of it
+//   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
+//   sort, ascending   of the table
+
+const views = ['flame', 'time', 'callers', 'functions'];
+
+const mostGrouped = 2e6; // nodes of a tree that is grouped from the start
+
+function firstState(p) {
+  const { keys, values } = p.head;
+  const comm = p.head.nodes > mostGrouped ? -1 : keys.indexOf('comm');
+  return {
+    view: 'flame', event: p.head.event, column: p.head.column,
+    group: comm >= 0 && values[comm].length > 1 ? comm : -1,
+    query: '', icicle: false, filter: anyFilter, name: '', zoom: 0, range: null,
+    laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
+    sort: 'self', ascending: false,
+  };
+}
+
+// hashOf writes what differs from the first state.
+function hashOf(p, s) {
+  const first = firstState(p);
+  const { keys, values } = p.head;
+  const out = new URLSearchParams();
+  const put = (name, value, standard) => { if (value !== standard) out.append(name, value); };
+  put('view', s.view, first.view);
+  put('value', `${s.event}.${s.column}`, `${first.event}.${first.column}`);
+  put('group', keys[s.group] ?? '', keys[first.group] ?? '');
+  put('search', s.query, '');
+  put('icicle', s.icicle, false);
+  put('function', s.name, '');
+  put('zoom', s.zoom, 0);
+  if (s.range) out.append('range', s.range.join('-'));
+  put('lane', keys[s.laneKey] ?? '', keys[first.laneKey] ?? '');
+  if (s.lane !== null) out.append('at', s.lane < 0 ? '' : values[s.laneKey][s.lane]);
+  put('sort', s.sort, first.sort);
+  put('ascending', s.ascending, false);
+  for (const [key, chosen] of s.filter) {
+    for (const v of chosen) out.append(`only.${keys[key]}`, v < 0 ? '' : values[key][v]);
+  }
+  return out.toString();
+}
+
+// stateOf reads a hash; what makes no sense in it is passed over.
+function stateOf(p, hash) {
+  const s = firstState(p);
+  const { keys, values } = p.head;
+  const given = new URLSearchParams(hash.replace(/^#/, ''));
+  const valueOf = (key, text) => text === '' ? -1 : values[key].indexOf(text);
+  const keyOf = (name) => name === '' ? -1 : keys.indexOf(name);
+  if (views.includes(given.get('view'))) s.view = given.get('view');
+  const [event, column] = (given.get('value') ?? '').split('.').map(Number);
+  if (p.events[event]?.columns[column]) Object.assign(s, { event, column });
+  if (given.has('group')) s.group = keyOf(given.get('group'));
+  s.query = given.get('search') ?? '';
+  s.icicle = given.has('icicle');
+  s.name = given.get('function') ?? '';
+  s.zoom = Math.max(parseInt(given.get('zoom'), 10) || 0, 0);
+  const range = (given.get('range') ?? '').split('-').map(Number);
+  if (range.length === 2 && range[1] > range[0]) s.range = range;
+  if (given.has('lane')) s.laneKey = keyOf(given.get('lane'));
+  if (given.has('at') && s.laneKey >= 0) s.lane = valueOf(s.laneKey, given.get('at'));
+  if (['self', 'total', 'name'].includes(given.get('sort'))) s.sort = given.get('sort');
+  s.ascending = given.has('ascending');
+  s.filter = new Map();
+  for (const [name, text] of given) {
+    const key = name.startsWith('only.') ? keys.indexOf(name.slice(5)) : -1;
+    if (key < 0) continue;
+    const value = valueOf(key, text);
+    if (value < 0 && text !== '') continue;
+    s.filter.set(key, (s.filter.get(key) ?? new Set()).add(value));
+  }
+  return s;
+}
+
+// compileSearch returns a regular expression, case-blind unless there are capital
+// letters in it, of which escapes like \W are none; null for nothing to search, and
+// undefined for what is none. Flame graphs (svg/details.js) do the same.
+function compileSearch(query) {
+  if (!query) return null;
+  const letters = query.replace(/\\([pP]\{[^}]*\}|.)/g, '');
+  const blind = /\p{Lu}/u.test(letters) ? '' : 'i';
+  try {
+    return new RegExp(query, blind + 'u');
+  } catch {
+    try {
+      return new RegExp(query, blind);
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// Package page writes a whole Set as an HTML page to look at in a browser.
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"kprof/convert/stacks"
+)
+
+// Options say what an Write page shows first.
+type Options struct {
+	Event  int // index into Set.Events
+	Column int // which of the event's values
+	// Title stands above the page and in the browser's tab. Default: "kprof".
+	Title string
+	// TimesHint is what a page advises that has no room for the times of all
+	// samples. Default: to take a part of the recording.
+	TimesHint string
+}
+
+//go:embed html
+var htmlFiles embed.FS
+
+// htmlScripts are the page's scripts in the order in which they are needed.
+var htmlScripts = []string{
+	"format", "data", "tree", "layout", "time", "colors", "chart", "table", "filters", "state", "app", "input",
+}
+
+// Write writes a page to look at a profile in a browser, with all events, values
+// and labels: flame graph, time order, callers and callees, table of functions.
+// It is one file, needs no network and forbids itself any: its policy allows the
+// scripts and styles written here, by their hashes, and nothing else. All text of
+// the profile is in a block of data, gzip as base64, that the page inflates.
+//
+// Of a profile that would make a page too large to open, the lightest stacks keep
+// their outer frames only, as far as they lead to heavy ones, and end in "…".
+func Write(w io.Writer, s *stacks.Set, o Options) error {
+	if err := write(w, s, o, usualLimits); err != nil {
+		return fmt.Errorf("write Write: %w", err)
+	}
+	return nil
+}
+
+func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
+	if err := s.CheckColumn(o.Event, o.Column); err != nil {
+		return err
+	}
+	if o.Title == "" {
+		o.Title = "kprof"
+	}
+	data, err := newPageData(s, o, limits)
+	if err != nil {
+		return err
+	}
+	head, tail := htmlPage(o.Title)
+	if _, err := io.WriteString(w, head); err != nil {
+		return err
+	}
+	text := base64.NewEncoder(base64.StdEncoding, w)
+	z := gzip.NewWriter(text)
+	if err := data.write(z); err != nil {
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := text.Close(); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, tail)
+	return err
+}
+
+// htmlPage is the page before and after its data.
+func htmlPage(title string) (head, tail string) {
+	style := htmlFile("style.css")
+	var script strings.Builder
+	script.WriteString("'use strict';\n(() => {\n")
+	for _, name := range htmlScripts {
+		script.WriteString(htmlFile(name + ".js"))
+	}
+	script.WriteString("})();\n")
+	policy := fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; script-src %s; style-src %s",
+		sourceHash(script.String()), sourceHash(style))
+	fill := strings.NewReplacer(
+		"{{policy}}", policy,
+		"{{title}}", html.EscapeString(strings.ToValidUTF8(title, "\uFFFD")),
+		"{{style}}", style,
+		"{{script}}", script.String(),
+	)
+	head, tail, _ = strings.Cut(htmlFile("page.html"), "{{data}}")
+	return fill.Replace(head), fill.Replace(tail)
+}
+
+// sourceHash allows an inline script or style in a Content-Security-Policy.
+func sourceHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// htmlFile is an embedded file, which is there as long as the program is.
+func htmlFile(name string) string {
+	b, err := htmlFiles.ReadFile("html/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,393 @@
+package page
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/browsertest"
+	"kprof/convert/stacks"
+	"kprof/convert/stacks/stackstest"
+)
+
+// pageOf writes a page.
+func pageOf(t testing.TB, s *stacks.Set, o Options) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Write(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// pageRows reads the data of a page by itself, from what pageHead says of it: each
+// row as a line "event|outer;inner|key=value …|values", and of times
+// "time|…|values of its row".
+func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []string) {
+	t.Helper()
+	_, text, _ := strings.Cut(page, `id="data">`)
+	text, _, _ = strings.Cut(text, "<")
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bytes.NewReader(data)
+	next := func() int {
+		v, err := binary.ReadUvarint(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(v)
+	}
+	raw := make([]byte, next())
+	io.ReadFull(in, raw)
+	if err := json.Unmarshal(raw, &head); err != nil {
+		t.Fatal(err)
+	}
+	list := func(v any) []any { l, _ := v.([]any); return l }
+	number := func(v any) int { return int(v.(float64)) }
+	field := func(v any, name string) any { return v.(map[string]any)[name] }
+	names, frames := list(head["names"]), list(head["frames"])
+
+	nodes := number(head["nodes"])
+	depth := make([]int, nodes)
+	for i := 1; i < nodes; i++ {
+		depth[i] = depth[i-1] + 1 - next()
+	}
+	paths, path := make([]string, nodes), []string{}
+	for i := 1; i < nodes; i++ {
+		path = append(path[:depth[i]-1], names[number(frames[4*next()])].(string))
+		paths[i] = strings.Join(path, ";")
+	}
+	labels := func(id int) string {
+		l, text := list(list(head["labels"])[id]), []string{}
+		for i := 0; i < len(l); i += 2 {
+			k := number(l[i])
+			text = append(text, list(head["keys"])[k].(string)+"="+list(list(head["values"])[k])[number(l[i+1])].(string))
+		}
+		return strings.Join(text, " ")
+	}
+	for _, e := range list(head["events"]) {
+		at := make([]string, number(field(e, "rows")))
+		values := make([][]int64, len(at))
+		node := 0
+		for i := range at {
+			node += next()
+			at[i] = field(e, "name").(string) + "|" + paths[node] + "|"
+		}
+		for i := range at {
+			at[i] += labels(next()) + "|"
+		}
+		for _, c := range list(field(e, "columns")) {
+			for i := range at {
+				if f := number(field(c, "factor")); f != 0 {
+					values[i] = append(values[i], values[i][0]*int64(f))
+					continue
+				}
+				v, err := binary.ReadVarint(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				values[i] = append(values[i], v)
+			}
+		}
+		for i := range at {
+			rows = append(rows, at[i]+fmt.Sprint(values[i]))
+		}
+	}
+	if head["cut"].(bool) {
+		for _, e := range list(head["events"]) {
+			for range list(field(e, "columns")) {
+				for n := next(); n > 0; n-- {
+					next()
+					next()
+					next()
+				}
+			}
+		}
+	}
+	moments = make([]string, number(head["moments"]))
+	clock := int64(head["clock"].(float64))
+	for i := range moments {
+		clock += int64(next())
+		moments[i] = fmt.Sprint(clock) + "|"
+	}
+	for i := range moments {
+		moments[i] += rows[next()]
+	}
+	if in.Len() > 0 {
+		t.Errorf("%d bytes behind the last column", in.Len())
+	}
+	slices.Sort(rows)
+	return head, rows, moments
+}
+
+// setRows is what pageRows is to be, from the Set.
+func setRows(s *stacks.Set) (rows, moments []string) {
+	n := s.Names()
+	key := func(x stacks.Sample) string {
+		var path, labels []string
+		stack := s.Stack(x.Stack)
+		for i := len(stack) - 1; i >= 0; i-- {
+			names := n.Of(stack[i])
+			for j := len(names) - 1; j >= 0; j-- {
+				path = append(path, shownName(n.Names[names[j]]))
+			}
+		}
+		if len(path) == 0 {
+			path = []string{"[unknown]"}
+		}
+		for _, l := range s.Labels(x.Labels) {
+			v := l.Str
+			if v == "" {
+				v = strings.TrimSuffix(fmt.Sprintf("%d %s", l.Num, l.Unit), " ")
+			}
+			labels = append(labels, l.Key+"="+v)
+		}
+		return s.Events[x.Event].Name + "|" + strings.Join(path, ";") + "|" + strings.Join(labels, " ") + "|"
+	}
+	sums := map[string][]int64{}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		sum := sums[key(x)]
+		if sum == nil {
+			sum = make([]int64, len(x.Values))
+		}
+		for c, v := range x.Values {
+			sum[c] += v
+		}
+		sums[key(x)] = sum
+	}
+	for k, v := range sums {
+		rows = append(rows, k+fmt.Sprint(v))
+	}
+	slices.Sort(rows)
+	moments = []string{}
+	for _, m := range s.TimedSamples {
+		k := key(s.Sample(int(m.Sample)))
+		moments = append(moments, fmt.Sprint(m.Time)+"|"+k+fmt.Sprint(sums[k]))
+	}
+	return rows, moments
+}
+
+// oddSet has two events, inlined frames, a stack without any, labels with units,
+// values below 0 and above 2⁵³, times, and names of all sorts.
+func oddSet() *stacks.Set {
+	s := stacks.New(
+		stacks.Event{Name: "cycles", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: "cycles", Unit: "count"}}},
+		stacks.Event{Name: "alloc:<b>", Values: []stacks.ValueType{{Type: "bytes", Unit: "bytes"}}},
+	)
+	kernel := s.AddMapping(stacks.Mapping{File: "[kernel.kallsyms]", Kind: stacks.KindKernel})
+	program := s.AddMapping(stacks.Mapping{File: "/opt/a b/prog", Kind: stacks.KindUser})
+	named := func(m int32, kind stacks.Kind, names ...string) uint32 {
+		l := s.AddLocation(m, uint64(len(s.Locations)), kind)
+		var lines []stacks.Line
+		for _, n := range names {
+			lines = append(lines, stacks.Line{Function: s.AddFunction(stacks.Function{Name: n, File: "src/" + n})})
+		}
+		s.SetLines(l, lines...)
+		return l
+	}
+	main := named(program, stacks.KindUser, "main")
+	outer := named(program, stacks.KindUser, "in_<innermost>", "in&between", "outer")
+	again := named(program, stacks.KindUser, "main")
+	read := named(kernel, stacks.KindKernel, "vfs_read")
+	odd := named(kernel, stacks.KindKernel, "bad \xff utf-8")
+	long := named(program, stacks.KindUser, strings.Repeat("x<", 2000))
+	nameless := s.AddLocation(program, 99, stacks.KindUser)
+	empty := named(kernel, stacks.KindKernel, "")
+	nowhere := s.AddLocation(stacks.NoMapping, 7, stacks.KindUnknown)
+
+	labels := func(comm string, pid int64) stacks.LabelsID {
+		return s.InternLabels([]stacks.Label{{Key: "comm", Str: comm}, {Key: "pid", Num: pid}, {Key: "size", Num: pid * 8, Unit: "bytes"}})
+	}
+	for i, stack := range [][]uint32{
+		{main}, {outer, main}, {outer, again}, {again, outer, main}, {read, nameless, main}, {odd, read, main},
+		{long, main}, {nowhere}, {}, {empty}, {read}, {read, outer, main},
+	} {
+		id := s.Intern(stack)
+		n := int64(i + 1)
+		row := s.Add(0, id, labels("<i>sh", n%3), n, n*1000)
+		s.AddTimedSample(stacks.TimedSample{Time: uint64(5e12) + uint64((i*7)%11)*1000, Sample: uint32(row), Value: 1000})
+		s.Add(0, id, 0, 1, 1000)
+		s.Add(1, id, labels("other", n%2), []int64{-5, 1 << 60, math.MinInt64, 3}[i%4])
+	}
+	s.SortTimedSamples()
+	return s
+}
+
+// TestHTMLData: what is in the page is what is in the Set.
+func TestHTMLData(t *testing.T) {
+	noValues := stacks.New(stacks.Event{Name: "nothing", Values: stackstest.CountAndTime})
+	for name, s := range map[string]*stacks.Set{
+		"odd": oddSet(), "rows": stackstest.SetOf(stackstest.PlainRows(3, 300)), "wide": stackstest.Wide(2000, 12, 300), "empty": noValues,
+	} {
+		_, rows, moments := pageRows(t, pageOf(t, s, Options{}))
+		wantRows, wantMoments := setRows(s)
+		if diff := cmp.Diff(wantRows, rows); diff != "" {
+			t.Errorf("%s: rows: %s", name, diff)
+		}
+		if diff := cmp.Diff(wantMoments, moments); diff != "" {
+			t.Errorf("%s: moments: %s", name, diff)
+		}
+	}
+}
+
+// TestHTMLCut: of a profile with too many nodes or times, what is left out is light,
+// is told, and is still in the sums.
+func TestHTMLCut(t *testing.T) {
+	s := stackstest.Wide(3000, 12, 600)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 3000 {
+		x := s.Sample(i)
+		stack := s.Stack(x.Stack)
+		s.Add(0, s.Intern(stack[r.IntN(len(stack)):]), x.Labels, r.Int64N(30), 1)
+	}
+	heavy := s.Sample(1234)
+	s.Add(0, heavy.Stack, heavy.Labels, 5000, 1)
+	for i := range 9 {
+		s.AddTimedSample(stacks.TimedSample{Time: uint64(i + 1), Sample: 5, Value: 1})
+	}
+	var b strings.Builder
+	const most = 5000
+	if err := write(&b, s, Options{}, pageLimits{most, 8}); err != nil {
+		t.Fatal(err)
+	}
+	head, rows, moments := pageRows(t, b.String())
+	if n := head["nodes"].(float64); n < most || n > 2*most {
+		t.Errorf("%v nodes, asked for %d", n, most)
+	}
+	if said := fmt.Sprint(head["comments"]); !strings.Contains(said, "lightest") || !strings.Contains(said, "the times of 9 samples") || len(moments) > 0 {
+		t.Errorf("%d times, and the page says %s", len(moments), said)
+	}
+
+	// Each path is there up to where it is cut.
+	kept := map[string]bool{}
+	for _, row := range rows {
+		names := strings.Split(strings.Split(row, "|")[1], ";")
+		for i := range names {
+			kept[strings.Join(names[:i], ";")] = true
+			if names[i] != "…" {
+				kept[strings.Join(names[:i+1], ";")] = true
+			}
+		}
+	}
+	n := s.Names()
+	sums := map[string][]int64{}
+	keptLeast, cutMost := int64(math.MaxInt64), int64(0)
+	weights := map[string]int64{}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		names := path(s, n, x)
+		for k := range names {
+			weights[strings.Join(names[:k+1], ";")] += x.Values[0]
+		}
+		end := 0
+		for end < len(names) && kept[strings.Join(names[:end+1], ";")] {
+			end++
+		}
+		if end < len(names) {
+			names = append(names[:end:end], "…")
+		}
+		var labels []string
+		for _, l := range s.Labels(x.Labels) {
+			labels = append(labels, l.Key+"="+labelText(l))
+		}
+		key := "cpu-clock|" + strings.Join(names, ";") + "|" + strings.Join(labels, " ") + "|"
+		if sums[key] == nil {
+			sums[key] = []int64{0, 0}
+		}
+		sums[key][0] += x.Values[0]
+		sums[key][1] += x.Values[1]
+	}
+	var want []string
+	for key, sum := range sums {
+		want = append(want, key+fmt.Sprint(sum))
+	}
+	slices.Sort(want)
+	equal(t, "rows", rows, want)
+	for path, w := range weights {
+		if kept[path] {
+			keptLeast = min(keptLeast, w)
+		} else {
+			cutMost = max(cutMost, w)
+		}
+	}
+	if cutMost > 2*max(keptLeast, 1) {
+		t.Errorf("a path of %d is cut, and one of %d kept", cutMost, keptLeast)
+	}
+	if !strings.Contains(strings.Join(rows, "\n"), "…|") {
+		t.Error("nothing is cut")
+	}
+
+	p := openPage(t, b.String(), browsertest.View{})
+	equal(t, "functions", pageFunctions(p, 0), costsOf(s, 0))
+	equal(t, "sum", total(p), s.Totals(0)[0])
+}
+
+// TestHTMLPolicy: the page allows its own scripts and styles, by hash, and no
+// other; and no text of the profile is part of its markup.
+func TestHTMLPolicy(t *testing.T) {
+	const title = `</title><script>alert(1)</script>{{data}}{{script}}`
+	page := pageOf(t, oddSet(), Options{Title: title})
+	for _, not := range []string{"<script>alert", "in_<innermost>", "http://", "https://", "src=", "<b>"} {
+		if strings.Contains(page, not) {
+			t.Errorf("the page has %s", not)
+		}
+	}
+	if n := strings.Count(page, "<script"); n != 2 || strings.Count(page, "</script") != n || strings.Count(page, "<style") != 1 {
+		t.Errorf("%d scripts, not that of the data and that of the page", n)
+	}
+	_, policy, _ := strings.Cut(page, `Content-Security-Policy" content="`)
+	policy, _, _ = strings.Cut(policy, `"`)
+	for _, tag := range []string{"style", "script"} {
+		_, text, _ := strings.Cut(page, "<"+tag+">")
+		text, _, _ = strings.Cut(text, "</"+tag+">")
+		if want := tag + "-src " + sourceHash(text); !strings.Contains(policy, want) {
+			t.Errorf("the policy has no %s: %s", want, policy)
+		}
+	}
+	if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
+		t.Errorf("policy %s", policy)
+	}
+}
+
+func TestHTMLErrors(t *testing.T) {
+	s := oddSet()
+	for want, o := range map[string]Options{
+		"write Write: no event 2 among 2":                       {Event: 2},
+		`write Write: no column 1 among 1 of event "alloc:<b>"`: {Event: 1, Column: 1},
+		`write Write: no column -1 among 2 of event "cycles"`:   {Column: -1},
+		"write Write: no event -1 among 2":                      {Event: -1},
+	} {
+		if err := Write(io.Discard, s, o); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	whole := len(pageOf(t, s, Options{}))
+	for left := 0; left < whole; left += whole / 50 {
+		if err := Write(&stackstest.Failing{N: left}, s, Options{}); !errors.Is(err, stackstest.ErrFull) {
+			t.Errorf("error after %d of %d bytes: %v", left, whole, err)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package pprof
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/google/pprof/profile"
+	"github.com/klauspost/compress/gzip"
+
+	"kprof/convert/stacks"
+)
+
+// input is a file, which is read more than once.
+type input struct{ data []byte }
+
+// decompressError is what is wrong with a file before anything is wrong with a
+// profile.
+type decompressError struct{ err error }
+
+func (e *decompressError) Error() string { return fmt.Sprintf("decompress: %v", e.err) }
+func (e *decompressError) Unwrap() error { return e.err }
+
+// decompressing tells errors of gzip from others.
+type decompressing struct{ z *gzip.Reader }
+
+func (d decompressing) Read(p []byte) (int, error) {
+	n, err := d.z.Read(p)
+	if err != nil && err != io.EOF {
+		err = &decompressError{err}
+	}
+	return n, err
+}
+
+func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
+
+// open returns the file, decompressed.
+func (in input) open() (io.Reader, error) {
+	if !isGzip(in.data) {
+		return bytes.NewReader(in.data), nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(in.data))
+	if err != nil {
+		return nil, &decompressError{err}
+	}
+	return decompressing{z}, nil
+}
+
+// scan calls f for the file, decompressed.
+func (in input) scan(f func(*scanner) error) error {
+	r, err := in.open()
+	if err != nil {
+		return err
+	}
+	s := newScanner(r)
+	s.fill(2)
+	switch {
+	case s.err != nil && s.err != io.EOF:
+		return s.err
+	case len(s.buf) == 0:
+		return errors.New("empty input file")
+	case isGzip(s.buf) && isGzip(in.data):
+		return &decompressError{errors.New("compressed twice")}
+	}
+	return f(s)
+}
+
+// google/pprof takes some fifty bytes of memory for each of a file. So it reads whole
+// files up to a few megabytes, unless the file itself is that large.
+const (
+	maxExplained = 1 << 20 // of a profile.proto, only to tell what is wrong
+	maxLegacy    = 3 << 20
+)
+
+// readWhole has google/pprof read all of the file, which is not a good profile.proto
+// because of err.
+func (in input) readWhole(err error) (*stacks.Set, error) {
+	r, oerr := in.open()
+	if oerr != nil {
+		return nil, oerr
+	}
+	limit := int64(maxExplained)
+	var start [32]byte
+	n, _ := io.ReadFull(r, start[:]) // what is wrong is seen below
+	legacy := isLegacy(start[:n])
+	if legacy {
+		limit = max(maxLegacy, int64(len(in.data)))
+	}
+	rest, rerr := io.ReadAll(io.LimitReader(r, limit+1))
+	data := append(start[:n:n], rest...)
+	if rerr != nil {
+		return nil, rerr
+	}
+	if legacy && int64(len(data)) > limit {
+		return nil, errors.New("no profile.proto, and if of a legacy format too large to read compressed: decompress it first")
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("malformed profile: %w", err)
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, err
+	}
+	return fromProfile(p)
+}
+
+// isLegacy reports whether a file that is no profile.proto may be in a legacy
+// format: text, or words of which the first is 0 and the second 3.
+func isLegacy(start []byte) bool {
+	for _, header := range []string{
+		"\x00\x00\x00\x00\x03\x00\x00\x00", "\x00\x00\x00\x00\x00\x00\x00\x03",
+		"\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03",
+	} {
+		if bytes.HasPrefix(start, []byte(header)) {
+			return true
+		}
+	}
+	return !bytes.ContainsFunc(start, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
+}
+
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("larger than %d MiB", limit>>20)
+	}
+	return b, err
+}

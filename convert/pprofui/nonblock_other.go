@@ -1,0 +1,5 @@
+//go:build !unix
+
+package pprofui
+
+const nonblock = 0 // no pipes lie among the files

@@ -1,0 +1,114 @@
+package convert
+
+import (
+	"slices"
+	"strings"
+
+	"kprof/convert/replay"
+	"kprof/convert/stacks"
+	"kprof/convert/stacktext"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// Profile is a Set of named stacks with what belongs to it: where it comes from, and
+// what was lost on the way.
+type Profile struct {
+	Set    *stacks.Set
+	Source string // name of the input
+
+	// Of a recording; nil and zero for a profile of another tool.
+	Events []abi.Event        // by the names that they are shown under
+	Stats  replay.Stats       // what was seen of its records
+	Header *perfdata.Features // what it says of itself
+
+	// Warnings are what the profile lacks, and what may be wrong in it. What matters
+	// to who reads the profile later is among the Set's Comments too.
+	Warnings []Warning
+
+	perfScript bool // the input is what perf script printed
+	opts       *Options
+}
+
+// New returns the profile of a Set that was collected while recording: of the events,
+// on the machine and by the command that header tells. It has no names yet, see
+// AddNames, nor Warnings of what was lost, see AddLosses.
+func New(set *stacks.Set, events []abi.Event, stats replay.Stats, header *perfdata.Features, o Options) *Profile {
+	p := &Profile{Set: set, Source: o.Name, Events: events, Stats: stats, Header: header, opts: &o}
+	p.describe()
+	return p
+}
+
+// describe writes into the Set's comments what the recording says of itself.
+func (p *Profile) describe() {
+	add := func(what, value string) {
+		if value != "" {
+			p.Set.Comments = append(p.Set.Comments, what+": "+value)
+		}
+	}
+	f := p.Header
+	add("command", strings.Join(f.Cmdline, " "))
+	add("host", f.Hostname)
+	add("kernel", strings.TrimSpace(f.OSRelease+" "+f.Arch))
+	add("cpu", f.CPUDesc)
+	for i := range p.Set.Events {
+		add("event", p.Set.Events[i].Name)
+	}
+}
+
+// WeightColumn returns the column of an event that the weights of its samples are
+// taken from: by its kind, their number or their periods.
+func (p *Profile) WeightColumn(event int) int {
+	i := slices.IndexFunc(p.Events, func(e abi.Event) bool { return e.Name == p.Set.Events[event].Name })
+	switch {
+	case i < 0 && p.perfScript && stacktext.IsTracepoint(p.Set.Events[event].Name):
+		return 0
+	case i < 0:
+		return len(p.Set.Events[event].Values) - 1
+	}
+	return replay.WeightColumn(p.Set, event, &p.Events[i].Attr)
+}
+
+// ShownColumn returns the WeightColumn of an event, or that of the number of samples
+// where these have no weight, which weightless tells.
+func (p *Profile) ShownColumn(event int) (column int, weightless bool) {
+	column = p.WeightColumn(event)
+	if column > 0 && p.weightless(event, column) && !p.weightless(event, 0) {
+		return 0, true
+	}
+	return column, false
+}
+
+// weightless reports whether all values in a column are 0; those of all columns if
+// column is -1, of all events if event is.
+func (p *Profile) weightless(event, column int) bool {
+	s := p.Set
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		if event >= 0 && x.Event != event {
+			continue
+		}
+		for c, v := range x.Values {
+			if v != 0 && (column < 0 || c == column) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ShownFirst makes the event with the most samples the Set's default, where there are
+// several and it has none.
+func (p *Profile) ShownFirst() {
+	if most := p.Set.Most(); p.Set.DefaultType == "" && len(p.Set.Events) > 1 {
+		p.Set.DefaultType = p.Set.Events[most].Values[p.WeightColumn(most)].Type
+	}
+}
+
+// MainEvent returns the event with the most samples and its ShownColumn: what to show
+// where only one can be.
+func (p *Profile) MainEvent() (event, column int) {
+	event = p.Set.Most()
+	column, _ = p.ShownColumn(event)
+	return event, column
+}

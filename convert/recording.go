@@ -1,0 +1,193 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kprof/convert/replay"
+	"kprof/convert/sniff"
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/symbolize"
+	"kprof/symbolize/unwind"
+)
+
+// recordingInput is a recording on its way to a profile.
+type recordingInput struct {
+	*perfdata.Reader
+	written time.Time // when the recording ended, as far as its file tells
+	p       *Profile
+
+	unreadable bool // it has been warned that the recorded kernel's symbols are
+}
+
+// read replays the recording and names what it shows.
+func (in *recordingInput) read(ctx context.Context) error {
+	o := in.p.opts
+	ro := o.Replay()
+	var names *symbolize.Symbolizer
+	if !in.PipeMode() {
+		names = in.symbolizer()
+		defer names.Close()
+		if !o.Unnamed {
+			if in.copiesStacks() {
+				ro.Unwind = &replay.Unwind{Machine: unwindMachine(in.Features.Arch), Frames: names.CallFrames}
+			}
+			names.Prefetch()
+			ro.JITCode = func(d replay.JITDump) []symbolize.JITCode { return names.JITCode(d.PID, d.Path) }
+		}
+	} else if !o.Unnamed {
+		// What the recording says of itself comes with the records: all of it when a
+		// file is read for the second time, when first asked.
+		var early *symbolize.Symbolizer
+		files := func() *symbolize.Symbolizer {
+			if early == nil {
+				early = in.symbolizer()
+			}
+			return early
+		}
+		defer func() {
+			if early != nil {
+				early.Close()
+			}
+		}()
+		ro.Unwind = &replay.Unwind{Frames: func(m stacks.Mapping) *unwind.Table { return files().CallFrames(m) }}
+		if in.Rewindable() {
+			ro.JITCode = func(d replay.JITDump) []symbolize.JITCode { return files().JITCode(d.PID, d.Path) }
+		}
+	}
+	set, stats, err := replay.File(ctx, in.Reader, ro)
+	if err != nil {
+		return chooseError(err, func() string { return countedMap(eventSamples(&stats), func(s string) string { return s }) })
+	}
+	if o.Unnamed { // nor does anybody want to see callers
+		stats.UnwalkedStacks = 0
+	}
+	in.p.Set, in.p.Stats = set, stats
+	in.p.Events = recordedEvents(in.Reader.Events, &stats)
+	in.p.Header = &in.Features
+	set.TimeNanos = in.written.UnixNano() - set.DurationNanos
+	in.p.describe()
+	if names == nil { // a pipe tells last where it comes from
+		names = in.symbolizer()
+		defer names.Close()
+	}
+	if err := in.p.AddNames(ctx, names); err != nil {
+		return err
+	}
+	return in.p.emptyReason(o, stats.LeftOut)
+}
+
+// symbolizer returns what names the recording, once its features have been read.
+func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
+	so := in.p.opts.Symbols
+	so.Release = cmp.Or(so.Release, in.Features.OSRelease)
+	so.Foreign = so.Foreign || !recordedHere(&in.Features, in.written)
+	so.CallFrames = in.copiesStacks()
+	if so.Kallsyms == nil && so.KallsymsPath == "" && !in.p.opts.Unnamed {
+		if recorded, err := in.KernelSymbols(); err != nil {
+			if !in.unreadable {
+				in.p.Warnings = append(in.p.Warnings, Warning{Kind: KernelSymbolsUnreadable, Err: err})
+			}
+			in.unreadable = true
+		} else if recorded != nil && len(recorded.Kallsyms) > 0 {
+			so.Kallsyms = bytes.NewReader(recorded.Kallsyms)
+		}
+	}
+	return symbolize.New(so)
+}
+
+// copiesStacks reports whether samples have copies of stacks.
+func (in *recordingInput) copiesStacks() bool {
+	return slices.ContainsFunc(in.Reader.Events.Events, func(e *perfdata.Event) bool { return e.Attr.SampleType&abi.SampleStackUser != 0 })
+}
+
+// unwindMachine returns the machine whose stacks a recording has copies of, by what
+// it calls its architecture (uname -m), 0 where it does not say it.
+func unwindMachine(arch string) unwind.Machine {
+	switch {
+	case arch == "x86_64":
+		return unwind.X86_64
+	case arch == "aarch64":
+		return unwind.ARM64
+	case len(arch) == 4 && arch[0] == 'i' && arch[2:] == "86":
+		return unwind.I386
+	case strings.HasPrefix(arch, "arm"):
+		return unwind.ARM
+	case arch == "ppc64" || arch == "ppc64le":
+		return unwind.PPC64
+	case arch == "s390x":
+		return unwind.S390X
+	case arch == "riscv64":
+		return unwind.RISCV64
+	}
+	return 0
+}
+
+// recordedEvents are the events of a recording, by the names that they are shown
+// under.
+func recordedEvents(set *perfdata.EventSet, stats *replay.Stats) []abi.Event {
+	events := []abi.Event{}
+	for i, e := range set.Events {
+		events = append(events, e.Event)
+		if i < len(stats.Samples) {
+			events[i].Name = cmp.Or(stats.Samples[i].Shown, stats.Samples[i].Name)
+		}
+	}
+	return events
+}
+
+// Recording is a recording opened for what it says of itself.
+type Recording struct {
+	*perfdata.Reader
+	Written time.Time // when the recording ended, as far as its file tells
+
+	content *content
+}
+
+// ErrNoRecording is the error of an input that is a profile, and no recording.
+var ErrNoRecording = errors.New("it is a profile, not a recording, and has no header")
+
+// OpenRecording opens the recording in r, which may be compressed, without reading
+// its records. r must stay open as long as the Recording.
+func OpenRecording(r io.Reader) (*Recording, error) {
+	c, err := openContent(r)
+	if err != nil {
+		return nil, err
+	}
+	rec := &Recording{content: c, Written: c.written}
+	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && c.kind != sniff.Unknown {
+		err = ErrNoRecording
+	}
+	if err == nil {
+		rec.Reader, err = perfdata.NewReader(c.Reader)
+	}
+	if f, ok := r.(*os.File); ok && err == nil && c.directory {
+		var st os.FileInfo
+		if st, err = os.Stat(filepath.Join(f.Name(), "data")); err == nil {
+			rec.Written = st.ModTime()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, rec.Close())
+	}
+	return rec, nil
+}
+
+// Close releases what the recording holds. It does not close what it was opened from.
+func (r *Recording) Close() error {
+	var err error
+	if r.Reader != nil {
+		err = r.Reader.Close()
+	}
+	return errors.Join(err, r.content.close())
+}

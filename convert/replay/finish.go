@@ -1,0 +1,164 @@
+package replay
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// finish names the events and columns of the Set, now that it is known which have
+// samples and whether their periods say more than their number.
+//
+//	cpu-clock, task-clock  samples/count  cpu/nanoseconds
+//	any other event alone  samples/count  EVENT/UNIT
+//	one of several         EVENT.samples/count  EVENT/UNIT
+//
+// The second column is left out where every period is 1.
+//
+// The event with the most samples is the one that pprof shows first.
+func finish(r *rows, st Stats) error {
+	if len(r.set.Events) == 0 {
+		if e := standIn(r); e != nil {
+			r.grow(e.Index)
+			r.column(e)
+		}
+	}
+	first, err := r.mergeChoices()
+	if err != nil {
+		return err
+	}
+	set := r.set
+	taken, period := make([]uint64, len(first)), make([]uint64, len(first))
+	for i, c := range r.columns {
+		if c >= 0 {
+			taken[c] += r.stats.taken[i]
+			period[c] += r.stats.period[i]
+		}
+	}
+	for c, i := range first {
+		e, name := r.events.Events[i], set.Events[c].Name
+		samples, value := stacks.ValueType{Type: "samples", Unit: "count"}, valueType(&e.Attr, name)
+		if len(set.Events) > 1 {
+			samples.Type = name + stacks.SamplesOf
+			if value.Type == cpuTime {
+				value.Type = name
+			}
+		}
+		if r.measuresTime(e) {
+			value.Unit = nanoseconds
+		}
+		set.Events[c].Values[0], set.Events[c].Values[1] = samples, value
+		if period[c] == taken[c] && value.Unit != nanoseconds {
+			set.DropLastColumn(c)
+		}
+	}
+	if len(set.Events) > 1 {
+		most := set.Most()
+		column := WeightColumn(set, most, &r.events.Events[first[most]].Attr)
+		set.DefaultType = set.Events[most].Values[column].Type
+	}
+	if st.LastTime > st.FirstTime {
+		set.DurationNanos = int64(st.LastTime - st.FirstTime)
+	}
+	setPeriod(r)
+	set.SortTimedSamples()
+	return nil
+}
+
+// standIn is the event of a Set without samples: the first that may have some,
+// or nil if the recording has no event.
+func standIn(r *rows) *perfdata.Event {
+	var dummy *perfdata.Event
+	for _, e := range r.events.Events {
+		switch {
+		case !r.naming.takes(r.events.Events, r.opts.Events, e.Index):
+		case !isDummy(&e.Attr):
+			return e
+		case dummy == nil:
+			dummy = e
+		}
+	}
+	return dummy
+}
+
+const (
+	cpuTime     = "cpu"
+	nanoseconds = "nanoseconds"
+)
+
+func isDummy(a *abi.Attr) bool { return a.Type == abi.TypeSoftware && a.Config == abi.SWDummy }
+
+// valueType is what an event's periods add up to.
+func valueType(a *abi.Attr, name string) stacks.ValueType {
+	if a.Type == abi.TypeSoftware && (a.Config == abi.SWCPUClock || a.Config == abi.SWTaskClock) {
+		return stacks.ValueType{Type: cpuTime, Unit: nanoseconds}
+	}
+	return stacks.ValueType{Type: name, Unit: "count"}
+}
+
+// setPeriod tells the sampling period of the only event: fixed, or for clocks
+// what the frequency makes of it.
+func setPeriod(r *rows) {
+	if len(r.set.Events) != 1 {
+		return
+	}
+	for i, c := range r.columns {
+		if c < 0 {
+			continue
+		}
+		e := r.events.Events[i]
+		vt := valueType(&e.Attr, r.set.Events[0].Name)
+		switch {
+		case r.measuresTime(e): // has no period
+		case e.Attr.Flags&abi.FlagFreq == 0:
+			r.set.PeriodType, r.set.Period = vt, int64(e.Attr.SamplePeriod)
+		case vt.Unit == nanoseconds && e.Attr.SamplePeriod > 0:
+			r.set.PeriodType, r.set.Period = vt, int64(1e9/e.Attr.SamplePeriod)
+		}
+	}
+}
+
+// SetBuildIDs gives mappings without a build id that of the recording's list, by
+// name, unless the list has several of that name.
+func SetBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
+	byName := make(map[string]string, len(ids))
+	for _, id := range ids {
+		h := hex.EncodeToString(id.ID)
+		name := id.Name
+		if strings.HasPrefix(name, "[kernel.kallsyms]") {
+			name = "[kernel.kallsyms]"
+		}
+		if old, ok := byName[name]; ok && old != h {
+			h = ""
+		}
+		byName[name] = h
+	}
+	for i := range set.Mappings {
+		if m := &set.Mappings[i]; m.BuildID == "" {
+			m.BuildID = byName[m.File]
+		}
+	}
+}
+
+// WeightColumn is the column of a Set's event that perf script prints as the
+// weight of a sample, and FlameGraph's scripts add up: the period where it was
+// recorded, but for tracepoints, whose samples count 1, unless simpleperf measured
+// the time until the thread went on.
+func WeightColumn(set *stacks.Set, event int, a *abi.Attr) int {
+	last := len(set.Events[event].Values) - 1
+	if a.Type == abi.TypeTracepoint && set.Events[event].Values[last].Unit == nanoseconds {
+		return last // see measuresTime
+	}
+	return min(weightColumn(a), last)
+}
+
+// weightColumn is WeightColumn where no column has been left out.
+func weightColumn(a *abi.Attr) int {
+	if a.Type == abi.TypeTracepoint || a.SampleType&abi.SamplePeriod == 0 {
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,78 @@
+package replay
+
+import (
+	"kprof/convert/locate"
+	"kprof/convert/samples"
+	"kprof/convert/timeline"
+	"kprof/symbolize"
+)
+
+// Options say which samples to take and how to label them. The zero value takes
+// all and labels them with comm and pid.
+type Options struct {
+	Events []string // events to take, as stacks.Choose finds them; none for all
+	PIDs   []int32  // processes to take, none for all
+	TIDs   []int32  // threads to take, none for all
+	Comms  []string // names of threads to take, none for all
+	CPUs   []int32  // processors to take, none for all
+	// From and To bound the times of samples, in ns of the recording's clock,
+	// both inclusive. To 0 is no bound.
+	From, To uint64
+	// Window makes From and To of the times of the first and the last sample of the
+	// recording, for bounds that are relative to them. What arrives only once has
+	// no last one yet: it is 0. The first is 0 where samples have no time. Nil for
+	// From and To as they are.
+	Window func(first, last uint64) (from, to uint64, err error)
+
+	Labels Labels // labels besides comm and pid
+
+	// JITCode returns what a jitdump says, in the order of time; nil for nobody
+	// who reads it. It is asked where times of dumps are those of the recording.
+	JITCode func(JITDump) []symbolize.JITCode
+
+	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
+	// also where the recording does not say that there is a kernel.
+	KernelSymbols bool
+
+	// Unwind walks the copies of stacks; nil leaves these samples the function
+	// that ran.
+	Unwind *Unwind
+
+	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
+	// bytes each. Memory then grows with the number of samples.
+	Times bool
+}
+
+// Labels is a set of labels that multiply the distinct samples.
+type Labels uint8
+
+const (
+	LabelTID Labels = 1 << iota
+	LabelCPU
+)
+
+// Unwind walks the stacks of which samples carry copies (perf record --call-graph
+// dwarf). Recordings of other machines need their files for it, as for names.
+type Unwind = locate.Unwind
+
+// JITDump is a file in which a process writes what code it makes at run time. The
+// process maps it once, to tell whoever records it.
+type JITDump = timeline.JITDump
+
+// HardwareTrace is what a processor wrote besides the samples.
+type HardwareTrace = samples.HardwareTrace
+
+// jitCode is JITCode as the Timeline takes it.
+func (o *Options) jitCode() func(JITDump) []timeline.JITCode {
+	if o.JITCode == nil {
+		return nil
+	}
+	return func(d JITDump) []timeline.JITCode {
+		codes := o.JITCode(d)
+		all := make([]timeline.JITCode, len(codes))
+		for i, c := range codes {
+			all[i] = timeline.JITCode(c)
+		}
+		return all
+	}
+}

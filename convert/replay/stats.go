@@ -1,0 +1,120 @@
+package replay
+
+import (
+	"kprof/convert/samples"
+	"kprof/perfevent/abi"
+)
+
+// Stats is what was seen of a recording.
+type Stats struct {
+	Records map[abi.RecordType]uint64 // by type
+	Samples []EventSamples            // by event, in the order of the recording
+
+	Lost                  uint64 // records the kernel could not write, as LOST records tell
+	LostSamples           uint64 // as LOST_SAMPLES records tell
+	Throttled             uint64
+	UnknownEvent          uint64 // samples whose id belongs to no event
+	BadSamples            uint64 // samples shorter than their event's layout
+	BadRecords            uint64 // other records that could not be decoded
+	Unnamed               uint64 // samples of threads the recording never named
+	Exited                uint64 // samples of tasks past their exit, whose pid is -1
+	Guest                 uint64 // samples of virtual machines; their processes are not the host's
+	Hypervisor            uint64 // samples of what runs below the kernel
+	UnwalkedStacks        uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
+	TruncatedStacks       uint64 // samples whose copy could not be walked to its end
+	MissingDeferredChains uint64 // samples whose user callers were to come later, and did not
+	UnfinishedWaits       uint64 // samples of threads that left the CPU and were not seen on one again: the time is not known
+	UnmappedFrames        uint64 // distinct addresses that no mapping covers
+
+	// What was given up to bound time and memory, of recordings that hardly are
+	// of a real machine.
+	OverflowTasks    uint64 // samples whose task is not told, as there are too many
+	OverflowFrames   uint64 // frames whose address is not told, as there are too many
+	AbandonedLookups uint64 // look-ups of addresses that did not go as far back as maps and forks do
+
+	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
+
+	JITDumps []JITDump // that processes were seen to write
+	Trace    HardwareTrace
+
+	LeftOut *LeftOut // where Options select no sample at all, what there is; else nil
+
+	// Truncated tells where and why the recording ended before its end.
+	Truncated error
+}
+
+// EventSamples is how many samples an event has.
+type EventSamples struct {
+	Name    string // its own, also where the recording has several of that name
+	Shown   string // name of the Set's event, which may be others' too; "" if the event is not taken
+	Samples uint64 // in the recording
+	Taken   uint64 // of those, the ones Options select
+	Period  uint64 // sum over Taken
+	Lost    uint64 // told by LOST_SAMPLES
+}
+
+func (s *Stats) total() (n uint64) {
+	for _, e := range s.Samples {
+		n += e.Taken
+	}
+	return n
+}
+
+// statsOf puts together what records, stacks and rows say.
+func statsOf(read samples.Stats, r *rows) Stats {
+	found := r.locator.Stats()
+	s := Stats{
+		Records:               read.Records,
+		Lost:                  read.Lost,
+		Throttled:             read.Throttled,
+		UnknownEvent:          read.UnknownEvent,
+		BadRecords:            read.BadRecords,
+		Unnamed:               r.stats.unnamed,
+		Exited:                r.stats.exited,
+		UnwalkedStacks:        found.UnwalkedStacks,
+		TruncatedStacks:       found.TruncatedStacks,
+		MissingDeferredChains: read.MissingDeferredChains,
+		UnfinishedWaits:       r.stats.unended,
+		Guest:                 r.stats.guest,
+		Hypervisor:            r.stats.hypervisor,
+		FirstTime:             r.stats.first,
+		LastTime:              r.stats.last,
+
+		UnmappedFrames:   found.UnmappedFrames,
+		OverflowTasks:    r.labels.others,
+		OverflowFrames:   found.OverflowFrames,
+		AbandonedLookups: read.AbandonedLookups,
+		JITDumps:         read.JITDumps,
+		LeftOut:          r.census.result(r.opts),
+		Trace:            read.Trace,
+	}
+	for _, n := range read.BadSamples {
+		s.BadSamples += n
+	}
+	all := r.samplesWith(read.BadSamples)
+	r.grow(len(r.events.Events) - 1)
+	r.naming.update(r.events.Events, r.opts.Events)
+	for i := range r.events.Events {
+		es := EventSamples{Name: r.naming.names[i].Name, Shown: r.naming.shown(i), Taken: r.stats.taken[i], Period: r.stats.period[i]}
+		if i < len(all) {
+			es.Samples = all[i]
+		}
+		if i < len(read.LostSamples) {
+			es.Lost = read.LostSamples[i]
+			s.LostSamples += es.Lost
+		}
+		s.Samples = append(s.Samples, es)
+	}
+	return s
+}
+
+// samplesWith returns how many samples each event had, those that could not be decoded
+// included.
+func (r *rows) samplesWith(bad []uint64) []uint64 {
+	all := make([]uint64, max(len(r.stats.samples), len(bad)))
+	copy(all, r.stats.samples)
+	for i, n := range bad {
+		all[i] += n
+	}
+	return all
+}

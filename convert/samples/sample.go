@@ -1,0 +1,134 @@
+package samples
+
+import (
+	"kprof/convert/timeline"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+)
+
+// Sample is a sample of a recording with the state of its task at its time. Its fields
+// are as decoded, but for what only a recording as a whole tells: the rest of a callchain
+// that the kernel or simpleperf wrote apart is in Callchain, and of what perf record
+// --off-cpu writes as raw data, all is in its place.
+type Sample struct {
+	abi.Sample // its raw data, of tracepoints their fields, in Raw
+	Event      *perfdata.Event
+	State      timeline.State
+	Place      uint64 // ordinal number of its record
+
+	// Counts are the events that it is a sample of, each with the period: its own, or, if
+	// it carries the values of counters, those of the counters that have gone up.
+	Counts []Count
+	// Unended says that the period is a time off the CPU that had not ended with the
+	// recording, and is not known.
+	Unended bool
+}
+
+// Count is what a sample counts of an event.
+type Count struct {
+	Event  *perfdata.Event
+	Period uint64
+}
+
+// When returns the time that a sample was taken at, 0 where that is not known.
+func (s *Sample) When() uint64 { return timeOf(&s.Sample) }
+
+// sampler makes Samples of records. It has one way in, take, and one out, emit.
+type sampler struct {
+	tl      *timeline.Timeline
+	events  *perfdata.EventSet
+	byPlace bool // records have no times: their places order them
+	emit    func(*Sample)
+
+	sample     Sample
+	read       map[readingKey]reading
+	joining    joining
+	simpleperf *simpleperf // nil where another recorder was at work
+
+	unknownEvent          uint64
+	bad                   []uint64 // samples that could not be decoded, by index of event
+	badRecords            uint64
+	missingDeferredChains uint64
+}
+
+// take emits the samples that a record makes, each valid until emit returns. place is
+// the record's ordinal number among all.
+func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
+	switch h.Type {
+	case abi.RecordSample:
+		x.takeSample(h.Misc, payload, place)
+	case abi.RecordCallchainDeferred:
+		x.takeDeferred(payload, place)
+	case perfdata.RecordJoinedChain:
+		if j, ok := perfdata.DecodeJoinedChain(payload, x.events.Order); ok && x.simpleperf != nil {
+			x.simpleperf.joined = j
+		}
+	}
+}
+
+func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
+	s := &x.sample
+	s.Time = 0
+	e := x.events.OfSample(payload)
+	if e == nil {
+		x.unknownEvent++
+		return
+	}
+	if e.Layout.DecodeSample(&s.Sample, misc, payload) != nil || isOffCPU(e) && !unpackOffCPU(&s.Sample, x.events.Order) {
+		for len(x.bad) <= e.Index {
+			x.bad = append(x.bad, 0)
+		}
+		x.bad[e.Index]++
+		return
+	}
+	t := s.Time
+	if x.byPlace {
+		t = place
+	}
+	if x.simpleperf != nil {
+		x.simpleperf.joinChain(&s.Sample)
+	}
+	s.Event, s.Place, s.State = e, place, x.tl.At(s.PID, s.TID, t)
+	if cookie, ok := deferredCookie(&s.Sample); ok && !x.join(payload, cookie) {
+		return // until its user part comes
+	}
+	x.deliver()
+}
+
+// deliver emits the sample at hand with what it counts.
+func (x *sampler) deliver() {
+	s := &x.sample
+	s.Counts, s.Unended = s.Counts[:0], false
+	if s.Event.Attr.SampleType&abi.SampleRead == 0 {
+		s.Counts = append(s.Counts, Count{s.Event, x.period()})
+	} else {
+		x.readings()
+	}
+	x.emit(s)
+}
+
+// period returns the period of the sample at hand. Where it was not recorded it is what
+// was asked for, for perf too: of an event that was sampled at a frequency, that number.
+func (x *sampler) period() uint64 {
+	s := &x.sample
+	switch {
+	case x.simpleperf.measuresTime(x.events, s.Event):
+		d, ok := x.simpleperf.offCPU.durations[s.Place]
+		s.Unended = !ok
+		return d
+	case s.Event.Attr.SampleType&abi.SamplePeriod != 0:
+		return s.Period
+	}
+	return max(s.Event.Attr.SamplePeriod, 1)
+}
+
+// byPlace reports whether a recording with these events is ordered by the places of its
+// records, as they have no times.
+func byPlace(events *perfdata.EventSet) bool {
+	for _, e := range events.Events {
+		if e.Attr.SampleType&abi.SampleTime == 0 || e.Attr.Flags&abi.FlagSampleIDAll == 0 {
+			return true
+		}
+	}
+	return false
+}

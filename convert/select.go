@@ -1,0 +1,81 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"kprof/convert/replay"
+	"kprof/convert/stacks"
+)
+
+// selectRows leaves of a profile what the options select, by its labels; of a
+// recording the replay does, by what each sample says.
+func (p *Profile) selectRows(o *Options) error {
+	s := p.Set
+	var times replay.Options
+	if o.Time.apply(&times); times.From != 0 || times.To != 0 || times.Window != nil {
+		return &TimeError{Reason: NoTimes}
+	}
+	if err := s.ChooseEvents(o.Events); err != nil {
+		return p.EventError(err)
+	}
+	for key, n := range map[string]int{"comm": len(o.Comms), "cpu": len(o.CPUs), "pid": len(o.PIDs), "tid": len(o.TIDs)} {
+		if n > 0 && !hasLabel(s, key) {
+			return fmt.Errorf("samples have no %s to select by", key)
+		}
+	}
+	if len(o.Comms)+len(o.CPUs)+len(o.PIDs)+len(o.TIDs) == 0 {
+		return p.emptyReason(o, nil)
+	}
+	left := leftOut(s)
+	s.Keep(func(l stacks.LabelsID) bool {
+		comm, _ := s.Label(l, "comm")
+		return (len(o.Comms) == 0 || slices.Contains(o.Comms, comm.Str)) &&
+			wanted(s, l, "pid", o.PIDs) && wanted(s, l, "tid", o.TIDs) && wanted(s, l, "cpu", o.CPUs)
+	})
+	return p.emptyReason(o, left)
+}
+
+// UnknownEventError reports an event that a profile does not have.
+type UnknownEventError struct {
+	Pattern string
+	Have    string // the events that there are, with their samples
+
+	err error
+}
+
+func (e *UnknownEventError) Error() string {
+	return fmt.Sprintf("it has no event %q; events here: %s", e.Pattern, e.Have)
+}
+
+func (e *UnknownEventError) Unwrap() error { return e.err }
+
+// EventError makes of stacks.Choose's complaint about an event one that says how
+// many samples the others have, an *UnknownEventError. Other errors stay as they are.
+func (p *Profile) EventError(err error) error { return chooseError(err, p.eventList) }
+
+func chooseError(err error, have func() string) error {
+	var unknown *stacks.UnknownEventError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	return &UnknownEventError{Pattern: unknown.Pattern, Have: have(), err: err}
+}
+
+func wanted(s *stacks.Set, l stacks.LabelsID, key string, list []int32) bool {
+	if len(list) == 0 {
+		return true
+	}
+	label, ok := s.Label(l, key)
+	return ok && slices.Contains(list, int32(label.Num))
+}
+
+func hasLabel(s *stacks.Set, key string) bool {
+	for l := range s.NumLabels() {
+		if _, ok := s.Label(stacks.LabelsID(l), key); ok {
+			return true
+		}
+	}
+	return false
+}

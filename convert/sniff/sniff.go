@@ -1,0 +1,165 @@
+// Package sniff says what an input is by how it begins.
+package sniff
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Kind is what an input is.
+type Kind uint8
+
+// What an input may be.
+const (
+	Unknown Kind = iota
+	Empty
+
+	// What kprof reads.
+	Recording // a perf.data, in file or pipe mode
+	Pprof
+	Folded // folded stacks
+	PerfScript
+	BPFTrace
+	DTrace
+
+	// What is to be decompressed first.
+	Gzip
+	Zstd
+	Xz
+	Bzip2
+	LZ4
+
+	// What may have to do with profiles but is none that kprof reads.
+	TraceDat // of trace-cmd
+	Ftrace   // the text of the kernel's tracer
+	KernelLog
+	Kallsyms
+	Speedscope
+	FirefoxJSON
+	ChromeJSON
+	CPUProfile // of V8
+	OtherJSON
+	ELF
+	Core
+	SVG
+	HTML
+	XCTrace // Instruments' XML
+	OtherXML
+	DiffFolded // folded stacks with two weights
+	SimpleperfProto
+	JFR
+	Jitdump
+	Callgrind
+	MacSample
+	PerfReport
+	Zip
+	Tar
+	SQLite
+	UTF16
+	OtherText
+)
+
+// HeadSize is how much of an input is to be looked at, where there is that much.
+const HeadSize = 64 << 10
+
+// MagicSize is how much of an input Magic looks at.
+const MagicSize = 512
+
+// Of says what an input is that begins with head; whole says that this is all of
+// it.
+func Of(head []byte, whole bool) Kind {
+	if len(head) == 0 {
+		return Empty
+	}
+	if k := Magic(head); k != Unknown {
+		return k
+	}
+	if !isText(head, whole) {
+		// Names in folded stacks are whatever a program calls itself.
+		if bytes.IndexByte(head, 0) < 0 && folded(firstLines(head, whole)) == Folded {
+			return Folded
+		}
+		return Unknown
+	}
+	return text(bytes.TrimPrefix(head, ByteOrderMark), whole)
+}
+
+// ByteOrderMark is what may stand before text in UTF-8, and is no part of it.
+var ByteOrderMark = []byte("\xef\xbb\xbf")
+
+// magics are what files of a kind begin with.
+var magics = []struct {
+	at    int
+	bytes string
+	kind  Kind
+}{
+	{0, "PERFILE2", Recording},
+	{0, "2ELIFREP", Recording},
+	{0, "PERFFILE", Recording},
+	{0, "\x1f\x8b\x08", Gzip},
+	{0, "\x28\xb5\x2f\xfd", Zstd},
+	{0, "\xfd7zXZ\x00", Xz},
+	{0, "BZh", Bzip2},
+	{0, "\x04\x22\x4d\x18", LZ4},
+	{0, "\x17\x08\x44tracing", TraceDat},
+	{0, "SIMPLEPERF", SimpleperfProto},
+	{0, "FLR\x00", JFR},
+	{0, "DTiJ", Jitdump},
+	{0, "JiTD", Jitdump},
+	{0, "PK\x03\x04", Zip},
+	{0, "SQLite format 3\x00", SQLite},
+	{0, "\xff\xfe", UTF16},
+	{0, "\xfe\xff", UTF16},
+	{257, "ustar", Tar},
+	{0, "heap profile:", Pprof},
+	{0, "goroutine profile:", Pprof},
+	{0, "threadcreate profile:", Pprof},
+	{0, "--- ", Pprof},
+}
+
+// Magic says what an input is that begins with head, as far as its first bytes
+// tell: Unknown may be text.
+func Magic(head []byte) Kind {
+	for _, m := range magics {
+		if len(head) >= m.at && bytes.HasPrefix(head[m.at:], []byte(m.bytes)) {
+			return m.kind
+		}
+	}
+	if bytes.HasPrefix(head, []byte("\x7fELF")) {
+		return elf(head)
+	}
+	// A Profile's first field is a ValueType, whose first is a number.
+	if len(head) > 2 && head[0] == 0x0a && head[2] == 0x08 {
+		return Pprof
+	}
+	return Unknown
+}
+
+// elf tells core files from programs, by e_type.
+func elf(head []byte) Kind {
+	const dataEncoding, bigEndian, typeOffset, core = 5, 2, 16, 4
+	if len(head) < typeOffset+2 {
+		return ELF
+	}
+	t := head[typeOffset : typeOffset+2]
+	if head[dataEncoding] == bigEndian && t[0] == 0 && t[1] == core || head[dataEncoding] != bigEndian && t[0] == core && t[1] == 0 {
+		return Core
+	}
+	return ELF
+}
+
+// isText tells whether all that is seen is text: UTF-8 or any 8-bit code, without
+// control characters but those of terminals and of lines.
+func isText(head []byte, whole bool) bool {
+	if !whole { // a character may have been cut
+		for i := 0; i < utf8.UTFMax && len(head) > 0 && head[len(head)-1] >= utf8.RuneSelf; i++ {
+			head = head[:len(head)-1]
+		}
+	}
+	for _, c := range head {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\x1b' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package sniff
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+var kinds = []struct {
+	name, head string
+	want       Kind
+}{
+	{"nothing", "", Empty},
+	{"a recording", "PERFILE2\x68\x00\x00\x00\x00\x00\x00\x00", Recording},
+	{"a recording of another byte order", "2ELIFREP\x00\x00\x00\x00\x00\x00\x00\x68", Recording},
+	{"an old recording", "PERFFILE\x68\x00\x00\x00\x00\x00\x00\x00", Recording},
+	{"gzip", "\x1f\x8b\x08\x00", Gzip},
+	{"zstd", "\x28\xb5\x2f\xfd\x04", Zstd},
+	{"xz", "\xfd7zXZ\x00\x00", Xz},
+	{"bzip2", "BZh91AY&SY", Bzip2},
+	{"lz4", "\x04\x22\x4d\x18\x64", LZ4},
+	{"pprof", "\x0a\x04\x08\x01\x10\x02", Pprof},
+	{"pprof, legacy", "heap profile: 1: 2 [3: 4] @ heapprofile\n", Pprof},
+	{"trace.dat", "\x17\x08\x44tracing6\x00", TraceDat},
+	{"a program", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x3e\x00", ELF},
+	{"a core file", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x3e\x00", Core},
+	{"a core file of another byte order", "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04\x00\x15", Core},
+	{"a cut program", "\x7fELF", ELF},
+	{"noise", "\x00\x01\x02\x03", Unknown},
+	{"a tar archive", strings.Repeat("x\x00", 128) + "x" + "ustar\x00", Tar},
+
+	{"folded stacks", "swapper;idle 3\n", Folded},
+	{"folded stacks without a line end", "a;b;c 1", Folded},
+	{"a frame a line", "main 5\nfoo 6\n", Folded},
+	{"comms with blanks", "my prog 2;main 5\nhello world 6\n", Folded},
+	{"fractions", "a;b 1.5\na;c 2.0\n", Folded},
+	{"with annotations", "java;foo_[j];do_syscall_64_[k] 12\n", Folded},
+	{"of bcc's -d", "bash;read;-;vfs_read 12\n", Folded},
+	{"with comments", "# a comment\n// another\na;b;c 1\na;b;d 1\na;e 1\n", Folded},
+	{"behind a byte order mark", "\xef\xbb\xbfa;b 1\n", Folded},
+	{"Latin-1", "caf\xe9;b 1\n", Folded},
+	{"two weights", "a;b 1 2\na;c 3 4\n", DiffFolded},
+	{"text that ends in a number", "hello world 5\n", OtherText},
+	{"one line of several", "main 5\nhello world 6\n", OtherText},
+	{"a sentence", "Lorem ipsum; dolor sit amet\n", OtherText},
+	{"numbers", "1\n2\n3\n", OtherText},
+	{"blanks", " \n\n", OtherText},
+
+	{"perf script", "ls 23168   717.373181:     250000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n\n", PerfScript},
+	{"perf script --header", "# ========\n# captured on    : Sat Sep  4 10:27:47 2021\n# ========\n#\nls 23168   717.373181:     250000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n", PerfScript},
+	{"perf script without callchains", "              ls 23168 [000]   717.373181:     250000 cpu-clock:  ffffffff816dfd92 __d_lookup_rcu+0x32 ([kernel.kallsyms])\n", PerfScript},
+	{"tracepoints", "            perf 23160 [000]   718.559764: sched:sched_switch: prev_comm=perf next_prio=0\n", PerfScript},
+	{"-F comm,ip,sym", "ls \n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n", PerfScript},
+	{"-F ip,sym", "\n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n\n", PerfScript},
+	{"a comm with a semicolon", "a;b 12 [000] 717.373181: x:y: 5\n\nb 5 [000] 717.373182: x:y: 5\n", PerfScript},
+	{"bpftrace", "Attaching 1 probe...\n\n\n@[\n    vfs_read+1\n]: 12\n", BPFTrace},
+	{"bpftrace, a key before", "@reads[dd,\n    vfs_read+1\n]: 12\n", BPFTrace},
+	{"DTrace", "CPU     ID                    FUNCTION:NAME\n  0  64091   :tick-60s\n\n  genunix`fop_write+0x5d\n    12\n", DTrace},
+	{"DTrace without a head", "\n              genunix`fop_write+0x5d\n    12\n", DTrace},
+
+	{"ftrace", "# tracer: nop\n#\n# entries-in-buffer/entries-written: 1/1   #P:2\n", Ftrace},
+	{"ftrace without a head", "            bash-1977  [000] d..1. 17284.993652: sched_switch: prev_comm=x\n", Ftrace},
+	{"trace-cmd report", "cpus=2\n          <idle>-0     [000] 1234.567891: sched_switch: swapper/0:0 [120] R ==> foo:12 [120]\n", Ftrace},
+	{"function_graph", " 0)   0.339 us    |  up_read();\n", Ftrace},
+	{"dmesg", "[    0.000000] Linux version 6.1.0\n[    0.000001] Command line: x\n", KernelLog},
+	{"kallsyms", "ffffffff81000000 T _text\nffffffff81000000 t startup\n", Kallsyms},
+	{"kallsyms of modules", "ffffffffc0000000 t foo\t[bar]\n", Kallsyms},
+	{"speedscope", `{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{}}`, Speedscope},
+	{"Firefox", `{"meta":{"version":24,"preprocessedProfileVersion":47},"libs":[]}`, FirefoxJSON},
+	{"Chrome", `[{"name":"x","ph":"X","ts":1}]`, ChromeJSON},
+	{"Chrome's object", `{ "traceEvents": [] }`, ChromeJSON},
+	{"V8", `{"nodes":[{"id":1}],"startTime":1}`, CPUProfile},
+	{"JSON", `{"a": 1}`, OtherJSON},
+	{"a comm like JSON", "[kworker];main 5\n", Folded},
+	{"SVG", `<?xml version="1.0"?><!DOCTYPE svg><svg version="1.1">`, SVG},
+	{"HTML", "<!DOCTYPE html>\n<html>", HTML},
+	{"xctrace", `<?xml version="1.0"?>` + "\n<trace-query-result>", XCTrace},
+	{"XML", "<a>x</a>", OtherXML},
+	{"a name like XML", "<init>;main 5\n", Folded},
+	{"perf report", "# To display the perf.data header info, please use --header/--header-only options.\n#\n", PerfReport},
+	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
+	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
+}
+
+func TestOf(t *testing.T) {
+	for _, x := range kinds {
+		if got := Of([]byte(x.head), true); got != x.want {
+			t.Errorf("%s: %d, want %d", x.name, got, x.want)
+		}
+	}
+	u := []byte{0xff, 0xfe}
+	for _, c := range utf16.Encode([]rune("a;b 1\n")) {
+		u = append(u, byte(c), byte(c>>8))
+	}
+	if got := Of(u, true); got != UTF16 {
+		t.Errorf("UTF-16: %d", got)
+	}
+}
+
+// TestCut sees only the beginning of an input, whose last line is not whole.
+func TestCut(t *testing.T) {
+	text := strings.Repeat("main;f;gé 12\n", HeadSize/10)
+	for n := HeadSize; n > HeadSize-20; n-- {
+		if got := Of([]byte(text[:n]), false); got != Folded {
+			t.Errorf("%d bytes, up to %q: %d", n, text[n-5:n], got)
+		}
+	}
+}
+
+func TestLongLine(t *testing.T) {
+	if got := Of([]byte(strings.Repeat("f;", HeadSize/2)), false); got != Folded {
+		t.Errorf("a line without an end: %d", got)
+	}
+}
+
+// FuzzOf looks for what crashes, and for folded stacks of which not a line has a
+// weight.
+func FuzzOf(f *testing.F) {
+	for _, x := range kinds {
+		f.Add([]byte(x.head), true)
+		f.Add([]byte(x.head), false)
+	}
+	f.Fuzz(func(t *testing.T, head []byte, whole bool) {
+		k := Of(head, whole)
+		if m := Magic(head); m != Unknown && m != k && len(head) > 0 {
+			t.Fatalf("%d, by its magic %d", k, m)
+		}
+		if k == Folded && (whole || bytes.Contains(head, []byte("\n"))) && !bytes.ContainsAny(head, "0123456789") {
+			t.Fatal("no weight")
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package sniff
+
+import (
+	"bytes"
+	"regexp"
+
+	"kprof/convert/stacktext"
+)
+
+// starts are what text of a kind begins with, after blanks.
+var starts = []struct {
+	prefix string
+	kind   Kind
+}{
+	{"<svg", SVG},
+	{"<!DOCTYPE svg", SVG},
+	{"<!DOCTYPE html", HTML},
+	{"<!doctype html", HTML},
+	{"<html", HTML},
+	{"# callgrind format", Callgrind},
+	{"Analysis of sampling ", MacSample},
+	{"# To display the perf.data header info", PerfReport},
+}
+
+var element = regexp.MustCompile(`^<[A-Za-z][\w:-]*[\s>/]`)
+
+// lineForms are what a line of a kind looks like: text is of the kind of which the
+// first line is that looks like any.
+var lineForms = []struct {
+	form *regexp.Regexp
+	kind Kind
+}{
+	{regexp.MustCompile(`^\w+ profile: `), Pprof}, // of the old text formats
+	{regexp.MustCompile(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$`), Ftrace},
+	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
+	{regexp.MustCompile(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+\.\d+: `), Ftrace},
+	{regexp.MustCompile(`^ *\d+\) +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace}, // function_graph
+	{regexp.MustCompile(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},
+	{regexp.MustCompile(`^[0-9a-f]{8,16} [A-Za-z?] [\w.$]+(\t\[\w+\])?$`), Kallsyms},
+	{regexp.MustCompile(`^@[\w.]*\[(.*\]: \d+)?$|^@[\w.]*\[[^\]]*,$`), BPFTrace},
+	{regexp.MustCompile(`^CPU\s+ID\s+FUNCTION:NAME$`), DTrace},
+	{regexp.MustCompile("^\\s+[\\w.+-]+`\\S"), DTrace},
+}
+
+// shownLines is how many lines are compared with the forms.
+const shownLines = 200
+
+func text(head []byte, whole bool) Kind {
+	trimmed := bytes.TrimLeft(head, " \t\r\n")
+	for _, s := range starts {
+		if bytes.HasPrefix(trimmed, []byte(s.prefix)) {
+			return s.kind
+		}
+	}
+	switch {
+	case len(trimmed) == 0:
+		return OtherText
+	case bytes.HasPrefix(trimmed, []byte("<?xml")):
+		return xml(trimmed)
+	case trimmed[0] == '{' || trimmed[0] == '[':
+		if k := json(trimmed); k != Unknown {
+			return k
+		}
+	}
+	if !whole && bytes.IndexByte(head, '\n') < 0 { // nothing else has lines as long
+		return Folded
+	}
+	lines := firstLines(head, whole)
+	for _, line := range lines {
+		for _, f := range lineForms {
+			if f.form.Match(line) {
+				return f.kind
+			}
+		}
+	}
+	if stacktext.IsPerfScript(lines) {
+		return PerfScript
+	}
+	k := folded(lines)
+	if k == OtherText && element.Match(trimmed) {
+		return xml(trimmed)
+	}
+	return k
+}
+
+// firstLines returns the first lines that are not empty, without those that may
+// have been cut, unless there is no other.
+func firstLines(head []byte, whole bool) [][]byte {
+	if !whole {
+		if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
+			head = head[:i]
+		}
+	}
+	var lines [][]byte
+	for line := range bytes.Lines(head) {
+		if line = bytes.TrimRight(line, " \t\r\n"); len(line) > 0 && len(lines) < shownLines {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+var (
+	weighted = regexp.MustCompile(`[ \t][-+]?\d+(\.\d*)?([eE][-+]?\d+)?$`)
+	twice    = regexp.MustCompile(`[ \t]\d+(\.\d*)?[ \t]\d+(\.\d*)?$`)
+)
+
+// folded tells folded stacks from other text whose lines end in a number. The
+// first line, and half of the first ones at least, have a weight. Then either a
+// line has frames, "outer;inner 12", or all are single names without blanks,
+// "main 12": "hello world 12" alone may be anything.
+func folded(lines [][]byte) Kind {
+	n, two, semicolon, blank := 0, 0, false, false
+	for i, line := range lines {
+		at := weighted.FindIndex(line)
+		if at == nil {
+			if i == 0 && !bytes.HasPrefix(line, []byte("#")) && !bytes.HasPrefix(line, []byte("//")) {
+				return OtherText
+			}
+			continue
+		}
+		n++
+		if twice.Match(line) {
+			two++
+		}
+		semicolon = semicolon || bytes.IndexByte(line[:at[0]], ';') >= 0
+		blank = blank || bytes.ContainsAny(bytes.TrimSpace(line[:at[0]]), " \t") || at[0] == 0
+	}
+	switch {
+	case n == 0 || n*2 < len(lines):
+		return OtherText
+	case semicolon && two == n:
+		return DiffFolded
+	case semicolon, !blank && n == len(lines):
+		return Folded
+	}
+	return OtherText
+}
+
+func xml(s []byte) Kind {
+	switch {
+	case bytes.Contains(s, []byte("<trace-query-result")):
+		return XCTrace
+	case bytes.Contains(s, []byte("<svg")):
+		return SVG
+	case bytes.Contains(s, []byte("<html")):
+		return HTML
+	}
+	return OtherXML
+}
+
+// keys are what JSON of a kind has near its beginning.
+var keys = []struct {
+	key  string
+	kind Kind
+}{
+	{"speedscope.app/file-format-schema", Speedscope},
+	{`"traceEvents"`, ChromeJSON},
+	{`"ph":`, ChromeJSON},
+	{`"ph" :`, ChromeJSON},
+	{`"preprocessedProfileVersion"`, FirefoxJSON},
+	{`"symbolicationNotSupported"`, FirefoxJSON},
+	{`"markerSchema"`, FirefoxJSON},
+	{`"geckoProfilerVersion"`, FirefoxJSON},
+	{`"presymbolicated"`, FirefoxJSON},
+	{`"nodes"`, CPUProfile},
+}
+
+// json tells what JSON is of; Unknown if it is none.
+func json(s []byte) Kind {
+	for _, k := range keys {
+		if bytes.Contains(s, []byte(k.key)) {
+			return k.kind
+		}
+	}
+	if after := bytes.TrimLeft(s[1:], " \t\r\n"); len(after) > 0 && bytes.IndexByte([]byte("\"{[}]"), after[0]) >= 0 {
+		return OtherJSON
+	}
+	return Unknown
+}

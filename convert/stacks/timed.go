@@ -1,0 +1,30 @@
+package stacks
+
+import (
+	"cmp"
+	"slices"
+)
+
+// TimedSample is one sample with its time.
+type TimedSample struct {
+	Time   uint64 // ns of the recording's clock, never 0
+	Sample uint32 // the row it was added to: see Set.Sample
+	Value  int64  // what it added to the weight of the row, the samples' number or the sum of periods
+}
+
+// AddTimedSample keeps the time of a sample. SortTimedSamples is to be called after the
+// last.
+func (s *Set) AddTimedSample(m TimedSample) {
+	if len(s.TimedSamples) == cap(s.TimedSamples) {
+		s.TimedSamples = slices.Grow(s.TimedSamples, len(s.TimedSamples)+1) // twice, where append would copy at every 1.25
+	}
+	s.TimedSamples = append(s.TimedSamples, m)
+}
+
+// SortTimedSamples brings TimedSamples into the order of their times, those of one time
+// into the order of their rows.
+func (s *Set) SortTimedSamples() {
+	slices.SortFunc(s.TimedSamples, func(a, b TimedSample) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sample, b.Sample), cmp.Compare(a.Value, b.Value))
+	})
+}

@@ -1,0 +1,305 @@
+package stacktext
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"kprof/convert/stacks"
+)
+
+// aggregation is what readers of stacks that were counted before they were printed
+// have in common: a stack is a block of lines, the innermost frame first, and its
+// number ends it.
+type aggregation struct {
+	set    *stacks.Set
+	stats  Stats
+	frames frameTable
+	lines  *lineReader
+	events map[string]int
+	comms  map[string]stacks.LabelsID
+	sums   []int64 // by event
+
+	chain []uint32
+	cut   bool
+}
+
+func newAggregation(r io.Reader) *aggregation {
+	set := stacks.New()
+	return &aggregation{
+		set: set, frames: newFrameTable(set), lines: newLineReader(r),
+		events: map[string]int{}, comms: map[string]stacks.LabelsID{},
+	}
+}
+
+// each calls line for each line, without the blanks at its end.
+func (a *aggregation) each(line func([]byte) error) (*stacks.Set, *Stats, error) {
+	for {
+		l, err := a.lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			if err = line(l); err != nil {
+				err = fmt.Errorf("line %d: %w", a.lines.n, err)
+			}
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if a.stats.Samples == 0 {
+		return nil, nil, errNoStacks
+	}
+	return a.set, &a.stats, nil
+}
+
+func (a *aggregation) frame(f *frame) {
+	if len(a.chain) == stacks.MaxDepth {
+		a.cut = true
+		return
+	}
+	a.chain = append(a.chain, a.frames.of(f))
+}
+
+func (a *aggregation) unread() {
+	if a.stats.Unread++; a.stats.Unread == 1 {
+		a.stats.FirstUnread = a.lines.n
+	}
+}
+
+// add ends a stack that was seen n times.
+func (a *aggregation) add(event string, comm []byte, n uint64) error {
+	e, ok := a.events[event]
+	if !ok {
+		if len(a.events) == maxEvents {
+			return fmt.Errorf("more than %d different names of aggregations", maxEvents)
+		}
+		e = a.set.AddEvent(stacks.Event{Name: event, Values: []stacks.ValueType{{Type: event, Unit: "count"}}})
+		a.events[event] = e
+		a.sums = append(a.sums, 0)
+	}
+	if n > math.MaxInt64 || a.sums[e] > math.MaxInt64-int64(n) {
+		return fmt.Errorf("the numbers of %q add up to more than can be stored", event)
+	}
+	a.sums[e] += int64(n)
+	a.set.Add(e, a.set.Intern(a.chain), a.label(comm), int64(n))
+	a.stats.Samples++
+	a.stats.Taken++
+	if a.cut {
+		a.stats.ShortenedStacks++
+	}
+	a.chain, a.cut = a.chain[:0], false
+	return nil
+}
+
+func (a *aggregation) label(comm []byte) stacks.LabelsID {
+	if len(comm) == 0 {
+		return 0
+	}
+	a.stats.HasComm = true
+	id, ok := a.comms[string(comm)]
+	if !ok {
+		if uint64(len(a.comms)) >= maxLabels+a.stats.Samples/8 {
+			a.stats.OverflowTasks++
+			return a.set.InternLabels([]stacks.Label{{Key: "comm", Str: otherTasks}})
+		}
+		id = a.set.InternLabels([]stacks.Label{{Key: "comm", Str: string(comm)}})
+		a.comms[string(comm)] = id
+	}
+	return id
+}
+
+// bpftrace reads maps that bpftrace prints at its end:
+//
+//	@name[
+//	    vfs_read+1
+//	    ksys_read+95
+//	, dd]: 12
+//
+// A key may have stacks of the kernel and of the program, in this order, and other
+// parts before or behind them: these are taken for the comm. Each map is an event.
+type bpftrace struct {
+	*aggregation
+	open  bool
+	event string
+	comm  []byte
+}
+
+func readBPFTrace(r io.Reader) (*stacks.Set, *Stats, error) {
+	b := bpftrace{aggregation: newAggregation(r)}
+	set, st, err := b.each(b.line)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read bpftrace: %w", err)
+	}
+	return set, st, nil
+}
+
+func (b *bpftrace) line(line []byte) error {
+	if !b.open {
+		return b.outside(line)
+	}
+	if key, value, ok := cutValue(line); ok {
+		b.part(key)
+		b.open = false
+		n, isNumber := number(value)
+		if !isNumber { // a histogram, or statistics
+			b.unread()
+			b.chain = b.chain[:0]
+			return nil
+		}
+		return b.add(b.event, b.comm, n)
+	}
+	s := trimStart(line)
+	switch {
+	case len(s) == 0:
+	case len(s) == len(line) && line[0] == '@': // the one before never ended
+		b.unread()
+		b.chain = b.chain[:0]
+		return b.outside(line)
+	case len(s) == len(line):
+		b.part(s)
+	default:
+		b.symbol(s)
+	}
+	return nil
+}
+
+// outside takes a line that is in no map.
+func (b *bpftrace) outside(line []byte) error {
+	b.open = false
+	i := bytes.IndexByte(line, '[')
+	if i < 1 || line[0] != '@' {
+		if n, ok := bytes.CutPrefix(line, []byte("Lost ")); ok {
+			lost, _ := number(firstWord(n))
+			b.stats.Lost += lost
+		}
+		return nil
+	}
+	b.event, b.comm = string(line[:i]), b.comm[:0]
+	if key, value, ok := cutValue(line[i+1:]); ok {
+		n, isNumber := number(value)
+		if !isNumber {
+			b.unread()
+			return nil
+		}
+		b.part(key)
+		return b.add(b.event, b.comm, n)
+	}
+	b.part(line[i+1:])
+	b.open = true
+	return nil
+}
+
+// part takes what is in a key besides stacks.
+func (b *bpftrace) part(s []byte) {
+	s = bytes.Trim(s, ", ")
+	if len(s) == 0 || len(b.comm)+len(s) > maxLine {
+		return
+	}
+	if len(b.comm) > 0 {
+		b.comm = append(b.comm, ", "...)
+	}
+	b.comm = append(b.comm, s...)
+}
+
+// symbol takes a frame: "vfs_read+1", or in other modes of bpftrace an address or
+// "ffffffff81c0a2e0 vfs_read+1 ([kernel.kallsyms])".
+func (b *bpftrace) symbol(s []byte) {
+	f, ok := parseFrame(s)
+	if !ok || f.bare {
+		f = frame{symbol: s}
+	}
+	f.symbol = cutDecimal(f.symbol)
+	b.frame(&f)
+}
+
+// cutValue takes the end of a map's line apart, "dd]: 12".
+func cutValue(line []byte) (key, value []byte, ok bool) {
+	i := bytes.LastIndex(line, []byte("]:"))
+	if i < 0 || i+2 < len(line) && line[i+2] != ' ' {
+		return nil, nil, false
+	}
+	return line[:i], trimStart(line[i+2:]), true
+}
+
+// cutDecimal removes an offset, "+12", from the end of a symbol.
+func cutDecimal(s []byte) []byte {
+	i := len(s)
+	for i > 0 && isDigit(s[i-1]) {
+		i--
+	}
+	if i > 1 && i < len(s) && s[i-1] == '+' {
+		return s[:i-1]
+	}
+	return s
+}
+
+// dtrace reads what aggregations by stack() and ustack() print:
+//
+//	genunix`fop_write+0x5d
+//	unix`sys_syscall+0x17d
+//	  12
+//
+// What stands before the first frame, up to an empty line, is no part of it.
+type dtrace struct {
+	*aggregation
+	begun  bool
+	first  []byte // of a block, if it may be a name
+	indent int
+}
+
+// dtraceEvent is the name of the event of DTrace's stacks.
+const dtraceEvent = "count"
+
+func readDTrace(r io.Reader) (*stacks.Set, *Stats, error) {
+	d := dtrace{aggregation: newAggregation(r)}
+	set, st, err := d.each(d.line)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read DTrace: %w", err)
+	}
+	return set, st, nil
+}
+
+func (d *dtrace) line(line []byte) error {
+	s := trimStart(line)
+	if !d.begun {
+		if len(s) > 0 && bytes.IndexByte(s, '`') < 0 && !bytes.HasPrefix(s, []byte("0x")) {
+			return nil
+		}
+		d.begun = true
+	}
+	switch n, isNumber := number(s); {
+	case len(s) == 0:
+	case isNumber && len(s) < len(line):
+		if len(d.chain) == 0 && d.first == nil {
+			d.unread()
+			return nil
+		}
+		comm := d.first
+		d.first = nil
+		return d.add(dtraceEvent, comm, n)
+	case len(d.chain) == 0 && d.first == nil && bytes.IndexByte(s, '`') < 0 && !bytes.HasPrefix(s, []byte("0x")):
+		// A frame of a Java method, or an aggregation's key before the stack.
+		d.first, d.indent = slices.Clone(s), len(line)-len(s)
+	default:
+		if len(d.chain) == 0 && d.first != nil && len(line)-len(s) <= d.indent {
+			d.symbol(d.first)
+			d.first = nil
+		}
+		d.symbol(s)
+	}
+	return nil
+}
+
+func (d *dtrace) symbol(s []byte) {
+	s, _ = cutOffset(s)
+	f := frame{symbol: s}
+	if i := bytes.IndexByte(s, '`'); i > 0 && !strings.ContainsAny(string(s[:i]), " (<") {
+		f.dso = s[:i]
+	}
+	d.frame(&f)
+}

@@ -1,0 +1,390 @@
+package stacktext
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kprof/convert/stacks"
+)
+
+// perfScript is a reader of what perf script prints.
+//
+// A sample is a header, the frames from the innermost to the outermost, a line
+// each, and an empty line. What is in between besides is left out: registers,
+// branches, the text of instructions. The empty line is missing behind those, and
+// in text without callchains, where the frame is in the header's line: then a
+// line that can be nothing but a header begins the next sample.
+type perfScript struct {
+	set    *stacks.Set
+	opts   Options
+	stats  Stats
+	frames frameTable
+	labels labelTable
+	events eventTable
+	lines  *lineReader
+
+	// Of the sample that is being read.
+	open    bool // there is one
+	sure    bool // it needs no frames to be one
+	single  bool // it is complete: its frame was in the line of its header
+	named   bool // one of its frames has a symbol or file
+	skipped bool // it is not selected
+	event   int  // its index
+	labelID stacks.LabelsID
+	time    uint64
+	hasTime bool
+	period  uint64
+	begun   uint64 // its first line
+	held    []byte // that line, empty if it has no header
+	chain   []uint32
+	cut     bool // there were more frames
+}
+
+var errNoStacks = errors.New("there is no sample in it")
+
+// traceError begins what perf script prints where it cannot decode a hardware
+// trace.
+var traceError = []byte(" instruction trace error")
+
+func readPerfScript(r io.Reader, o Options) (*stacks.Set, *Stats, error) {
+	set := stacks.New()
+	p := perfScript{set: set, opts: o, frames: newFrameTable(set), lines: newLineReader(r)}
+	p.labels = labelTable{set: set, opts: &p.opts, ids: map[labelKey]stacks.LabelsID{}}
+	p.events = eventTable{set: set, index: map[string]int{}}
+	if err := p.read(); err != nil {
+		return nil, nil, fmt.Errorf("read perf script: %w", err)
+	}
+	return set, &p.stats, nil
+}
+
+func (p *perfScript) read() error {
+	blank := false // the line before was empty
+	for {
+		line, err := p.lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 {
+			if err := p.flush(); err != nil {
+				return err
+			}
+			blank = true
+			continue
+		}
+		if err := p.line(line, blank); err != nil {
+			return fmt.Errorf("line %d: %w", p.lines.n, err)
+		}
+		blank = false
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	p.stats.OverflowTasks = p.labels.others
+	if p.stats.Samples == 0 {
+		return errNoStacks
+	}
+	p.events.finish()
+	if p.stats.LastTime > p.stats.FirstTime {
+		p.set.DurationNanos = int64(p.stats.LastTime - p.stats.FirstTime)
+	}
+	p.set.SortTimedSamples()
+	return nil
+}
+
+// line takes a line that is not empty.
+func (p *perfScript) line(line []byte, blank bool) error {
+	indent := blanks(line)
+	if p.single && p.open && indent > 0 && p.source(line[indent:]) {
+		return nil
+	}
+	if p.open && !p.single {
+		if f, ok := parseFrame(line[indent:]); ok && !p.looksLikeHeader(line, indent) {
+			return p.frame(&f, line[0] == ' ')
+		}
+		if indent > 0 && p.source(line[indent:]) {
+			return nil
+		}
+	} else if f, ok := parseFrame(line[indent:]); ok && indent > 0 && !p.looksLikeHeader(line, indent) {
+		// Without a header, of -F ip,sym.
+		if err := p.flush(); err != nil {
+			return err
+		}
+		p.begin(&header{}, nil)
+		p.single = !blank
+		return p.frame(&f, false)
+	}
+	if line[0] == '#' && p.comment(line) {
+		return nil
+	}
+	h := parseHeader(line)
+	switch {
+	case bytes.HasPrefix(line, traceError):
+		p.stats.Errors++
+		return nil
+	case p.open && !p.single && !h.certain():
+		if !isExtra(line[indent:]) && len(p.chain) > 0 {
+			p.unread(p.lines.n)
+		}
+		return nil
+	case h.event != nil && bytes.HasPrefix(h.event, []byte("PERF_RECORD_")), bytes.HasPrefix(h.rest, []byte("PERF_RECORD_")):
+		p.sideBand(h.rest)
+		return p.flush()
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	if f, ok := inlineFrame(&h); ok {
+		p.begin(&h, line)
+		p.single = true
+		return p.frame(&f, false)
+	}
+	p.begin(&h, line)
+	if h.certain() || p.events.known(h.event) {
+		return p.register(&h)
+	}
+	return nil
+}
+
+// looksLikeHeader tells whether a line that may be a frame is rather a header, as
+// of the program "dd": frames have no numbers behind their address.
+func (p *perfScript) looksLikeHeader(line []byte, indent int) bool {
+	rest := line[indent:]
+	rest = trimStart(rest[len(firstWord(rest)):])
+	if len(rest) == 0 || !isDigit(rest[0]) && rest[0] != '[' && rest[0] != '-' || rest[0] == '[' && !isDigit(rest[1%len(rest)]) {
+		return false
+	}
+	h := parseHeader(line)
+	return h.certain()
+}
+
+// begin begins a sample, of which nothing is kept in the Set until it is sure.
+func (p *perfScript) begin(h *header, line []byte) {
+	p.open, p.sure, p.single, p.named, p.cut = true, false, false, false, false
+	p.chain, p.begun = p.chain[:0], p.lines.n
+	p.held = append(p.held[:0], line...)
+	p.time, p.hasTime, p.period = h.time, h.hasTime, 1
+	if h.hasPeriod {
+		p.period = h.period
+	}
+	p.skipped = !p.selected(h)
+}
+
+// register says that the sample is one.
+func (p *perfScript) register(h *header) error {
+	p.sure = true
+	st := &p.stats
+	st.HasComm = st.HasComm || h.hasComm
+	st.HasPID = st.HasPID || h.hasPID
+	st.HasTID = st.HasTID || h.hasTID
+	st.HasCPU = st.HasCPU || h.hasCPU
+	st.HasTime = st.HasTime || h.hasTime
+	if p.event = p.events.of(h); p.event < 0 {
+		return fmt.Errorf("more than %d different events: this is not what perf script prints", maxEvents)
+	}
+	if !p.skipped {
+		p.labelID = p.labels.of(h)
+	}
+	return nil
+}
+
+func (p *perfScript) selected(h *header) bool {
+	o := &p.opts
+	return (len(o.PIDs) == 0 || h.hasPID && slices.Contains(o.PIDs, h.pid)) &&
+		(len(o.TIDs) == 0 || h.hasTID && slices.Contains(o.TIDs, h.tid)) &&
+		(len(o.CPUs) == 0 || h.hasCPU && slices.Contains(o.CPUs, h.cpu)) &&
+		(o.From == 0 || h.hasTime && h.time >= o.From) &&
+		(o.To == 0 || h.hasTime && h.time <= o.To) &&
+		(len(o.Comms) == 0 || h.hasComm && slices.ContainsFunc(o.Comms, func(c string) bool { return c == string(h.comm) }))
+}
+
+// frame adds a frame to the sample. A line that begins with a blank and has only an
+// address is none among frames with names, but what -F +phys_addr prints.
+func (p *perfScript) frame(f *frame, blank bool) error {
+	if f.bare && blank && p.named {
+		return nil
+	}
+	if !p.sure {
+		var h header
+		if len(p.held) > 0 {
+			h = parseHeader(p.held)
+		}
+		if err := p.register(&h); err != nil {
+			return err
+		}
+	}
+	p.named = p.named || !f.bare
+	switch {
+	case p.skipped:
+	case len(p.chain) < stacks.MaxDepth:
+		p.chain = append(p.chain, p.frames.of(f))
+	default:
+		p.cut = true
+	}
+	return nil
+}
+
+// isSource tells whether a line is "file.c:123", with or without a discriminator,
+// or what perf prints instead, "libc.so.6[27b25]".
+func isSource(s []byte) bool {
+	if i := bytes.Index(s, []byte(" (disc")); i > 0 {
+		s = s[:i]
+	}
+	i := len(s)
+	if i > 0 && s[i-1] == ']' {
+		for i--; i > 0 && isHex(s[i-1]); i-- {
+		}
+		return i > 0 && s[i-1] == '['
+	}
+	for i > 0 && isDigit(s[i-1]) {
+		i--
+	}
+	return i > 0 && s[i-1] == ':' && i < len(s)
+}
+
+// extras begin what perf script prints behind the frames of a sample, and that is
+// of no use here: registers, branches, instructions, the payload of BPF events.
+var extras = []string{"ABI:", "0x", "insn:", "BPF output:", "BPF string:", "..."}
+
+func isExtra(s []byte) bool {
+	for _, e := range extras {
+		if bytes.HasPrefix(s, []byte(e)) {
+			return true
+		}
+	}
+	f := firstWord(s)
+	return isAddress(f) || bytes.HasSuffix(f, []byte(":")) // of -F +brstackinsn
+}
+
+// source takes the line that -F +srcline prints behind a frame.
+func (p *perfScript) source(s []byte) bool {
+	if len(p.chain) == 0 || !isSource(s) {
+		return false
+	}
+	if h := parseHeader(s); h.certain() {
+		return false
+	}
+	last := &p.chain[len(p.chain)-1]
+	*last = p.frames.withSource(*last, s)
+	return true
+}
+
+// flush ends the sample, if there is one.
+func (p *perfScript) flush() error {
+	if !p.open {
+		return nil
+	}
+	p.open = false
+	if !p.sure {
+		p.unread(p.begun)
+		return nil
+	}
+	p.stats.Samples++
+	if p.hasTime {
+		if p.stats.FirstTime == 0 || p.time < p.stats.FirstTime {
+			p.stats.FirstTime = max(p.time, 1)
+		}
+		p.stats.LastTime = max(p.stats.LastTime, p.time)
+	}
+	if p.skipped {
+		return nil
+	}
+	p.stats.Taken++
+	if p.cut {
+		p.stats.ShortenedStacks++
+	}
+	if !p.events.count(p.event, p.period) {
+		return fmt.Errorf("line %d: the periods of event %q add up to more than can be stored", p.begun, p.set.Events[p.event].Name)
+	}
+	row := p.set.Add(p.event, p.set.Intern(p.chain), p.labelID, 1, int64(p.period))
+	if p.opts.Times && p.hasTime {
+		p.set.AddTimedSample(stacks.TimedSample{Time: max(p.time, 1), Sample: uint32(row), Value: int64(p.period)})
+	}
+	return nil
+}
+
+func (p *perfScript) unread(line uint64) {
+	if p.stats.Unread++; p.stats.Unread == 1 {
+		p.stats.FirstUnread = line
+	}
+}
+
+// sideBand takes a line of --show-mmap-events and its like.
+func (p *perfScript) sideBand(s []byte) {
+	if lost, ok := bytes.CutPrefix(s, []byte("PERF_RECORD_LOST lost ")); ok {
+		n, _ := number(firstWord(lost))
+		p.stats.Lost += n
+	}
+}
+
+// comment takes a line of --header, unless it is the header of a program whose
+// name begins with "#".
+func (p *perfScript) comment(line []byte) bool {
+	if h := parseHeader(line); h.certain() && h.hasTime && h.event != nil {
+		return false
+	}
+	key, value, ok := strings.Cut(strings.TrimLeft(string(line), "# "), " : ")
+	if !ok || len(p.set.Comments) >= maxComments {
+		return true
+	}
+	switch key = strings.TrimSpace(key); key {
+	case "cmdline":
+		p.set.Comments = append(p.set.Comments, "command: "+value)
+	case "hostname":
+		p.set.Comments = append(p.set.Comments, "host: "+value)
+	case "os release":
+		p.set.Comments = append(p.set.Comments, "kernel: "+value)
+	case "cpudesc":
+		p.set.Comments = append(p.set.Comments, "cpu: "+value)
+	}
+	return true
+}
+
+// maxComments is how many lines of a header are kept: it has one of each.
+const maxComments = 8
+
+// inlineFrame is the frame in a header's line, of text without callchains. Of the
+// payload of a tracepoint nothing is known: behind it, only what has a file is
+// taken for a frame. Of a branch, the frame is where it came from.
+func inlineFrame(h *header) (f frame, ok bool) {
+	s := h.rest
+	if len(s) == 0 {
+		return f, false
+	}
+	if i := bytes.LastIndex(s, branchTo); i >= 0 {
+		s = trimEnd(s[:i])
+	}
+	if f, ok = parseFrame(s); ok && !f.bare && (f.symbol == nil || !isAddress(firstWord(f.symbol))) {
+		return f, true
+	}
+	if len(s) == 0 || s[len(s)-1] != ')' {
+		return f, ok && f.bare
+	}
+	// The last address with two blanks before it, as it is printed in a column.
+	for end := len(s); ; {
+		i := bytes.LastIndex(s[:end], []byte("  "))
+		if i < 0 {
+			return f, false
+		}
+		if f, ok = parseFrame(s[i+2:]); ok && !f.bare && (f.dso != nil || f.symbol == nil) {
+			return f, true
+		}
+		end = i + 1
+	}
+}
+
+// isAddress tells whether a word is an address rather than a symbol.
+func isAddress(w []byte) bool {
+	for _, c := range w {
+		if !isHex(c) {
+			return false
+		}
+	}
+	return len(w) >= 6
+}

@@ -1,0 +1,74 @@
+// Package stacktext reads the stacks that other tools print as text: perf script
+// (and what prints like it), bpftrace, DTrace.
+//
+// Text is read line by line, in memory that grows with the number of different
+// frames, stacks and labels, not with that of samples.
+package stacktext
+
+import (
+	"fmt"
+	"io"
+
+	"kprof/convert/stacks"
+)
+
+// Options say which samples to take and how to label them. The zero value takes
+// all and labels them with comm and pid, as far as the text has them.
+type Options struct {
+	PIDs  []int32  // processes to take, none for all
+	TIDs  []int32  // threads to take, none for all
+	Comms []string // names of threads to take, none for all
+	CPUs  []int32  // processors to take, none for all
+	// From and To bound the times of samples, in ns of the text's clock, both
+	// inclusive. To 0 is no bound.
+	From, To uint64
+
+	TID, CPU bool // label samples with their thread and processor too
+
+	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
+	// bytes each. Memory then grows with the number of samples.
+	Times bool
+}
+
+// Stats is what was seen of a text.
+type Stats struct {
+	Samples uint64 // in the text
+	Taken   uint64 // of those, the ones Options select
+	Lost    uint64 // records that the text says were lost
+	Errors  uint64 // errors in decoding a hardware trace, of which the text tells
+
+	// Unread is the number of lines that are of no known form, and FirstUnread
+	// where the first of them is, counted from 1.
+	Unread, FirstUnread uint64
+	ShortenedStacks     uint64 // stacks of more frames than can be stored
+	OverflowTasks       uint64 // samples whose task is not told, as there are too many
+
+	FirstTime, LastTime uint64 // of samples, ns of the text's clock
+
+	// Which fields the samples have.
+	HasPID, HasTID, HasComm, HasCPU, HasTime bool
+}
+
+// Dialect is a form of text.
+type Dialect uint8
+
+// The forms of text that Read knows.
+const (
+	Unknown    Dialect = iota
+	PerfScript         // perf script, simpleperf's report_sample.py
+	BPFTrace           // maps of bpftrace whose keys have stacks, "@[…]: n"
+	DTrace             // aggregations of DTrace by stack()
+)
+
+// Read reads text of the dialect d. It fails if there is no stack in it.
+func Read(r io.Reader, d Dialect, o Options) (*stacks.Set, *Stats, error) {
+	switch d {
+	case PerfScript:
+		return readPerfScript(r, o)
+	case BPFTrace:
+		return readBPFTrace(r)
+	case DTrace:
+		return readDTrace(r)
+	}
+	return nil, nil, fmt.Errorf("no dialect %d", d)
+}

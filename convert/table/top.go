@@ -1,0 +1,275 @@
+// Package table writes a Set as text for a terminal: lists of functions, call trees.
+package table
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"kprof/convert/calltree"
+	"kprof/convert/printable"
+	"kprof/convert/stacks"
+)
+
+// TopSort is what a table is sorted by.
+type TopSort uint8
+
+const (
+	BySelf TopSort = iota
+	ByCum
+)
+
+// TopOptions say what Top shows.
+type TopOptions struct {
+	Event  int // index into Set.Events
+	Column int // which of the event's values
+	Sort   TopSort
+	// Limit is the number of rows shown. Default: all.
+	Limit int
+	// Width is the number of characters a line may have. Default: any.
+	Width int
+	// By groups samples by the label of this key instead of by function, or, for
+	// "mapping", by what holds the leaf. "event" counts the samples of all events,
+	// in their first columns. Default: by function.
+	By string
+	// Lines tells functions apart by source line too, where it is known.
+	Lines bool
+	Color bool // escape sequences of a terminal
+	// Notes are lines for the header, such as how many records were lost.
+	Notes []string
+}
+
+// Top writes a table of functions, or of groups of samples, with what they cost
+// themselves and with all they call, and the shares of the total.
+func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
+	costs, total, err := Costs(s, o)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	t := topTable{w: b, o: o, total: total, unit: s.Events[o.Event].Values[o.Column].Unit}
+	if o.By == byEvent {
+		t.unit = "samples"
+	}
+	what := "functions"
+	switch {
+	case o.By != "":
+		what = "groups by " + o.By
+	case o.Lines:
+		what = "functions by line"
+	}
+	t.header(s, fmt.Sprintf(" in %d %s", len(costs), what))
+	if o.Limit > 0 && len(costs) > o.Limit {
+		costs = costs[:o.Limit]
+	}
+	t.rows(costs)
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write top: %w", err)
+	}
+	return nil
+}
+
+// Costs returns all functions or groups, sorted as o says, ties by name, and the
+// total. Functions are told apart by name, and by line if o says so.
+func Costs(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64, err error) {
+	if o.By == "" {
+		costs, total, err = calltree.Costs(s, calltree.Options{Event: o.Event, Column: o.Column, Lines: o.Lines})
+	} else {
+		costs, total, err = groupCosts(s, o)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(costs, func(a, b calltree.Cost) int {
+		x, y := cmp.Compare(b.Self, a.Self), cmp.Compare(b.Cum, a.Cum)
+		if o.Sort == ByCum {
+			x, y = y, x
+		}
+		return cmp.Or(x, y, strings.Compare(a.Name, b.Name))
+	})
+	return costs, total, nil
+}
+
+// noSuchLabel says which labels samples have, when they have none called key.
+func noSuchLabel(s *stacks.Set, key string) error {
+	var keys []string
+	for id := range s.NumLabels() {
+		for _, l := range s.Labels(stacks.LabelsID(id)) {
+			if !slices.Contains(keys, l.Key) {
+				keys = append(keys, l.Key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	if len(keys) == 0 {
+		return fmt.Errorf("samples have no label %q, nor any other; group by mapping or event", key)
+	}
+	return fmt.Errorf("samples have no label %q, but %s; or group by mapping or event", key, strings.Join(keys, ", "))
+}
+
+func groupCosts(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64, err error) {
+	if err := s.CheckColumn(o.Event, o.Column); err != nil {
+		return nil, 0, err
+	}
+	at := make(map[string]int)
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		column := o.Column
+		switch {
+		case o.By == byEvent:
+			column = 0
+		case x.Event != o.Event:
+			continue
+		}
+		name := groupName(s, x, o.By)
+		k, ok := at[name]
+		if !ok {
+			k = len(costs)
+			at[name] = k
+			costs = append(costs, calltree.Cost{Name: name})
+		}
+		v := x.Values[column]
+		costs[k].Self += v
+		costs[k].Cum += v
+		total += v
+	}
+	if len(costs) == 1 && costs[0].Name == noLabel {
+		return nil, 0, noSuchLabel(s, o.By)
+	}
+	return costs, total, nil
+}
+
+// What samples are grouped by besides labels, and what those without the label
+// are called.
+const (
+	byMapping = "mapping"
+	byEvent   = "event"
+	noLabel   = "(none)"
+)
+
+func groupName(s *stacks.Set, x stacks.Sample, by string) string {
+	switch by {
+	case byEvent:
+		return s.Events[x.Event].Name
+	case byMapping:
+		if stack := s.Stack(x.Stack); len(stack) > 0 {
+			return calltree.MappingName(s, stack[0])
+		}
+		return "[unknown]"
+	}
+	switch l, ok := s.Label(x.Labels, by); {
+	case !ok:
+		return noLabel
+	case l.Str != "":
+		return l.Str
+	default:
+		return strconv.FormatInt(l.Num, 10)
+	}
+}
+
+// topTable lays out a table.
+type topTable struct {
+	w     *bufio.Writer
+	o     TopOptions
+	total int64
+	unit  string
+}
+
+// header writes what is shown, how much that is, and the notes.
+func (t *topTable) header(s *stacks.Set, in string) {
+	e := s.Events[t.o.Event]
+	if t.o.By == byEvent {
+		t.line(fmt.Sprintf("Events: all, %s", t.unit))
+	} else {
+		t.line(fmt.Sprintf("Event: %s, %s of %s", e.Name, e.Values[t.o.Column].Type, t.unit))
+	}
+	t.line(fmt.Sprintf("Total: %s%s", t.value(t.total), in))
+	for _, note := range t.o.Notes {
+		t.line(note)
+	}
+	t.line("")
+}
+
+func (t *topTable) rows(costs []calltree.Cost) {
+	last := "function"
+	mappingWidth := 0
+	if t.o.Lines {
+		last = "function and line"
+	}
+	if t.o.By != "" {
+		last = t.o.By
+	} else {
+		mappingWidth = len("mapping")
+		for _, c := range costs {
+			mappingWidth = max(mappingWidth, min(utf8.RuneCountInString(c.Mapping), 24))
+		}
+		if t.o.Width > 0 { // functions matter more
+			const before, function = 41, 24
+			mappingWidth = min(mappingWidth, max(len("mapping"), t.o.Width-before-function))
+		}
+	}
+	t.row("self", "self%", "cum", "cum%", "mapping", mappingWidth, last)
+	for _, c := range costs {
+		t.row(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), c.Mapping, mappingWidth, c.Name,
+			shareCell{11, c.Self}, shareCell{30, c.Cum})
+	}
+}
+
+func (t *topTable) row(self, selfShare, cum, cumShare, mapping string, mappingWidth int, name string, shares ...shareCell) {
+	l := fmt.Sprintf("%10s %7s %10s %7s  ", self, selfShare, cum, cumShare)
+	if mappingWidth > 0 {
+		l += fmt.Sprintf("%-*s  ", mappingWidth, printable.Shorten(printable.Text(mapping), mappingWidth))
+	}
+	t.line(l+name, shares...)
+}
+
+// line writes a line of at most Width characters, in which shares stand that may
+// be colored.
+func (t *topTable) line(l string, shares ...shareCell) {
+	l = printable.Text(l)
+	if t.o.Width > 0 {
+		l = printable.Shorten(l, t.o.Width)
+	}
+	if t.o.Color {
+		for _, c := range slices.Backward(shares) {
+			if end := c.at + shareWidth; t.o.Width == 0 || end < t.o.Width {
+				l = l[:c.at] + t.colored(l[c.at:end], c.value) + l[end:]
+			}
+		}
+	}
+	t.w.WriteString(l)
+	t.w.WriteByte('\n')
+}
+
+// shareCell is where in a line the share of a value stands.
+type shareCell struct {
+	at    int // column
+	value int64
+}
+
+const shareWidth = 7
+
+// colored gives a large share the color that perf gives it.
+func (t *topTable) colored(text string, v int64) string {
+	switch share := float64(v) / float64(t.total); {
+	case share >= 0.05:
+		return "\x1b[31m" + text + "\x1b[m"
+	case share >= 0.005:
+		return "\x1b[32m" + text + "\x1b[m"
+	}
+	return text
+}
+
+func (t *topTable) share(v int64) string {
+	if t.total == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f%%", 100*float64(v)/float64(t.total))
+}
+
+func (t *topTable) value(v int64) string { return printable.Value(v, t.unit) }

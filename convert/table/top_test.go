@@ -1,0 +1,194 @@
+package table
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/stacks"
+	"kprof/convert/stacks/stackstest"
+)
+
+func top(t *testing.T, s *stacks.Set, o TopOptions) string {
+	t.Helper()
+	var b strings.Builder
+	if err := Top(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func topSet() *stacks.Set {
+	return stackstest.SetOf([]stackstest.Row{
+		stackstest.NewRow("a", 1, 6, "leaf", "/bin/x", "main", "/bin/x"),
+		stackstest.NewRow("b", 2, 3, "rec", "/lib/libr.so", "rec", "/lib/libr.so", "main", "/bin/x", "rec", "/lib/libr.so"), // recursion counts once
+		stackstest.NewRow("b", 3, 1, "main", "/bin/x", "", "[vdso]", "leaf", "[kernel.kallsyms]"),
+	})
+}
+
+func TestTop(t *testing.T) {
+	for _, c := range []struct {
+		o    TopOptions
+		want string
+	}{
+		{TopOptions{Notes: []string{"Lost: 5"}}, `
+Event: cpu-clock, samples of count
+Total: 10 in 4 functions
+Lost: 5
+
+      self   self%        cum    cum%  mapping  function
+         6  60.00%          7  70.00%  several  leaf
+         3  30.00%          3  30.00%  libr.so  rec
+         1  10.00%         10 100.00%  x        main
+         0   0.00%          1  10.00%  [vdso]   [[vdso]]
+`},
+		{TopOptions{Sort: ByCum, Limit: 2, Width: 50, Column: 1}, `
+Event: cpu-clock, cpu of nanoseconds
+Total: 21ns in 4 functions
+
+      self   self%        cum    cum%  mapping  f…
+       7ns  33.33%       21ns 100.00%  x        m…
+       7ns  33.33%       14ns  66.67%  several  l…
+`},
+		{TopOptions{By: "comm"}, `
+Event: cpu-clock, samples of count
+Total: 10 in 2 groups by comm
+
+      self   self%        cum    cum%  comm
+         6  60.00%          6  60.00%  a
+         4  40.00%          4  40.00%  b
+`},
+		{TopOptions{By: "mapping", Limit: 1}, `
+Event: cpu-clock, samples of count
+Total: 10 in 2 groups by mapping
+
+      self   self%        cum    cum%  mapping
+         7  70.00%          7  70.00%  x
+`},
+		// Large shares are red, others worth a look green; what is cut is not colored.
+		{TopOptions{Limit: 1, Color: true}, `
+Event: cpu-clock, samples of count
+Total: 10 in 4 functions
+
+      self   self%        cum    cum%  mapping  function
+         6 RED 60.00%END          7 RED 70.00%END  several  leaf
+`},
+		{TopOptions{Limit: 1, Color: true, Width: 31}, `
+Event: cpu-clock, samples of c…
+Total: 10 in 4 functions
+
+      self   self%        cum …
+         6 RED 60.00%END          7 …
+`},
+	} {
+		want := strings.NewReplacer("RED", "\x1b[31m", "END", "\x1b[m").Replace(strings.TrimPrefix(c.want, "\n"))
+		if diff := cmp.Diff(want, top(t, topSet(), c.o)); diff != "" {
+			t.Errorf("%+v: %s", c.o, diff)
+		}
+	}
+}
+
+func TestTopOfOneEvent(t *testing.T) {
+	s := stacks.New(stackstest.OneEvent(), stacks.Event{Name: "other", Values: stackstest.CountAndTime[:1]})
+	l := s.AddLocation(stacks.NoMapping, 1, 0)
+	m := s.AddLocation(s.AddMapping(stacks.Mapping{File: "/bin/m"}), 1, 0)
+	s.Add(0, s.Intern([]uint32{l}), 0, 5, 50)
+	s.Add(1, s.Intern([]uint32{m}), 0, 7)
+	for _, by := range []string{"", "mapping"} {
+		got, total, err := Costs(s, TopOptions{Event: 1, By: by})
+		if err != nil || total != 7 || len(got) != 1 || got[0].Self != 7 {
+			t.Errorf("by %q: %v, total %d, %v", by, got, total, err)
+		}
+	}
+}
+
+// TestTopByEvent: samples of events of different units are counted, whatever
+// event is asked for.
+func TestTopByEvent(t *testing.T) {
+	s := stacks.New(stackstest.OneEvent(), stacks.Event{Name: "faults", Values: stackstest.CountAndTime[:1]})
+	s.Add(0, s.Intern(nil), 0, 2, 5000)
+	s.Add(1, s.Intern(nil), 0, 997)
+	want := `
+Events: all, samples
+Total: 999 in 2 groups by event
+
+      self   self%        cum    cum%  event
+       997 RED 99.80%END        997 RED 99.80%END  faults
+         2   0.20%          2   0.20%  cpu-clock
+`
+	want = strings.NewReplacer("RED", "\x1b[31m", "END", "\x1b[m").Replace(want[1:])
+	if diff := cmp.Diff(want, top(t, s, TopOptions{By: "event", Column: 1, Color: true})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTopByNothing: a label that no sample has is a mistake.
+func TestTopByNothing(t *testing.T) {
+	err := Top(io.Discard, topSet(), TopOptions{By: "cpu"})
+	if err == nil || !strings.Contains(err.Error(), `samples have no label "cpu"`) {
+		t.Error(err)
+	}
+}
+
+func TestTopNothing(t *testing.T) {
+	if got := top(t, stacks.New(stackstest.OneEvent()), TopOptions{}); !strings.Contains(got, "Total: 0 in 0 functions") {
+		t.Error(got)
+	}
+	for _, o := range []TopOptions{{Event: 1}, {Event: -1}, {Column: 2}, {Column: -1}} {
+		if err := Top(&strings.Builder{}, topSet(), o); err == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	if err := Top(&stackstest.Failing{N: 10}, topSet(), TopOptions{}); !errors.Is(err, stackstest.ErrFull) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTopPrintable(t *testing.T) {
+	s := stackstest.SetOf([]stackstest.Row{stackstest.NewRow("a\x1b[2J", 1, 1, "f\x1b]0;x\a\n"+strings.Repeat("名", 50), "x")})
+	out := top(t, s, TopOptions{Width: 60})
+	if strings.ContainsAny(out, "\x1b\a") || strings.Count(out, "\n") != 5 {
+		t.Errorf("%q", out)
+	}
+	for _, l := range strings.Split(out, "\n") {
+		if n := len([]rune(l)); n > 60 {
+			t.Errorf("%d characters: %s", n, l)
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		v          int64
+		unit, want string
+	}{
+		{0, "nanoseconds", "0ns"}, {1500, "nanoseconds", "1.5us"}, {-2_000_000_000, "nanoseconds", "-2s"},
+		{1e12, "nanoseconds", "1000s"}, {1536, "bytes", "1.5kB"}, {math.MinInt64, "bytes", "-8388608TB"}, {5, "widgets", "5"},
+	} {
+		if got := (&topTable{unit: c.unit}).value(c.v); got != c.want {
+			t.Errorf("%d %s: %s, want %s", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+// TestTopEqualsPprof compares self and cumulative of every function with those of
+// go tool pprof -top.
+func TestTopEqualsPprof(t *testing.T) {
+	for i, s := range []*stacks.Set{topSet(), stackstest.Wide(3000, 12, 60), stackstest.SetOf(stackstest.PlainRows(5, 400))} {
+		costs, _, err := Costs(s, TopOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][2]int64{}
+		for _, c := range costs {
+			got[c.Name] = [2]int64{c.Self, c.Cum}
+		}
+		if diff := cmp.Diff(stackstest.PprofTop(t, s), got); diff != "" {
+			t.Errorf("Set %d: %s", i, diff)
+		}
+	}
+}

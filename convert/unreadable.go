@@ -1,0 +1,69 @@
+package convert
+
+import (
+	"bytes"
+	"fmt"
+
+	"kprof/convert/sniff"
+)
+
+// UnreadableError reports an input that is known for what it is, and holds no profile
+// that can be read.
+type UnreadableError struct {
+	Kind sniff.Kind
+	Line string // the first, of text that is not known
+}
+
+// unreadableKinds says what inputs are that are not read.
+var unreadableKinds = map[sniff.Kind]string{
+	sniff.TraceDat:        "a trace of trace-cmd",
+	sniff.Ftrace:          "text of the kernel's tracer (ftrace)",
+	sniff.KernelLog:       "a log of the kernel (dmesg)",
+	sniff.Kallsyms:        "a list of the kernel's symbols",
+	sniff.Speedscope:      "a profile of speedscope",
+	sniff.FirefoxJSON:     "a profile of the Firefox Profiler",
+	sniff.ChromeJSON:      "a trace in Chrome's JSON",
+	sniff.CPUProfile:      "a .cpuprofile of V8 (Chrome, Node.js)",
+	sniff.OtherJSON:       "JSON",
+	sniff.ELF:             "a program or library",
+	sniff.Core:            "a core file, one moment of a program",
+	sniff.SVG:             "a picture (SVG)",
+	sniff.HTML:            "a page (HTML)",
+	sniff.XCTrace:         "XML of Xcode's xctrace",
+	sniff.OtherXML:        "XML",
+	sniff.DiffFolded:      "folded stacks with two weights",
+	sniff.SimpleperfProto: "what simpleperf report-sample wrote",
+	sniff.JFR:             "a recording of Java's Flight Recorder",
+	sniff.Jitdump:         "a jitdump, the code that a program made at run time",
+	sniff.Callgrind:       "a profile of callgrind",
+	sniff.MacSample:       "the report of macOS' sample",
+	sniff.PerfReport:      "what perf report printed",
+	sniff.Zip:             "a zip archive",
+	sniff.Tar:             "a tar archive",
+	sniff.SQLite:          "an SQLite database",
+	sniff.UTF16:           "text in UTF-16",
+}
+
+func (e *UnreadableError) Error() string {
+	switch e.Kind {
+	case sniff.Empty:
+		return "it is empty"
+	case sniff.OtherText:
+		return fmt.Sprintf("it is text, but neither folded stacks (\"outer;inner 12\") nor what perf script, bpftrace or DTrace print: it begins with %.60q", e.Line)
+	}
+	return fmt.Sprintf("it is %s, which is not read", unreadableKinds[e.Kind])
+}
+
+// unreadable returns what to tell of an input that is not read, nil if it is, or may be.
+func (c *content) unreadable() error {
+	_, known := unreadableKinds[c.kind]
+	switch {
+	case c.kind == sniff.OtherText:
+		line := bytes.TrimLeft(c.head, " \t\r\n")
+		line, _, _ = bytes.Cut(line, []byte("\n"))
+		return &UnreadableError{Kind: c.kind, Line: string(line)}
+	case known, c.kind == sniff.Empty:
+		return &UnreadableError{Kind: c.kind}
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package viewer
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"kprof/convert/stacks"
+)
+
+// Chrome writes the samples of one event as a trace in Chrome's Trace Event
+// Format (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU),
+// which Perfetto and chrome://tracing open: for each thread the functions that its
+// stacks were in, as they begin (B) and end (E).
+//
+// A sample lasts to the next of its thread, but not longer than twice the usual
+// time between two, since a thread may have slept. Without times samples follow
+// each other as long as they are heavy, the heaviest stacks first.
+func Chrome(w io.Writer, s *stacks.Set, o Options) error {
+	if err := s.CheckColumn(o.Event, o.Column); err != nil {
+		return fmt.Errorf("write chrome: %w", err)
+	}
+	frames := newFrameTable(s)
+	c := chrome{
+		jsonWriter: newJSONWriter(w), set: s, frames: frames,
+		tracks: newTracks(s, o.Event, o.Column, func() *stackTree { return newStackTree(s, frames) }),
+		time:   appendThousandths, // ns as µs
+	}
+	c.interval = c.tracks.interval()
+	for i := range frames.functions {
+		c.names = append(c.names, jsonText(frames.functions[i].name))
+	}
+	if !c.tracks.timed && s.Events[o.Event].Values[o.Column].Unit != "nanoseconds" {
+		c.time = func(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+	}
+	c.raw(`{"displayTimeUnit":"ns","otherData":{"exporter":"kprof","name":`)
+	c.text(o.name(s))
+	c.raw(`},"traceEvents":[`)
+	for i := range c.tracks.list {
+		c.track(&c.tracks.list[i], i)
+	}
+	c.raw("\n]}\n")
+	if err := c.flush(); err != nil {
+		return fmt.Errorf("write chrome: %w", err)
+	}
+	return nil
+}
+
+type chrome struct {
+	*jsonWriter
+	set    *stacks.Set
+	frames *frameTable
+	tracks *tracks
+	names  [][]byte                       // of functions, as JSON
+	time   func(b []byte, t int64) []byte // appends a time
+
+	interval uint64 // between two samples, ns
+
+	ids  string   // the thread that is written, as fields of an event
+	open []uint32 // functions that have begun, outermost first
+	path []uint32 // scratch
+	any  bool     // whether an event has been written
+}
+
+// track writes the events of a thread, in the order of time.
+func (c *chrome) track(k *track, i int) {
+	tid := k.tid
+	if tid == 0 {
+		tid = int64(i + 1)
+	}
+	c.ids = fmt.Sprintf(`"pid":%d,"tid":%d`, k.pid, tid)
+	c.name("thread_name", k)
+	if k.isMain() {
+		c.name("process_name", k)
+	}
+	for i, x := range k.items {
+		begin := x.time
+		c.path = c.frames.appendFunctions(c.path[:0], c.set.Sample(int(x.row)).Stack)
+		kept := 0
+		for kept < min(len(c.open), len(c.path)) && c.open[kept] == c.path[kept] {
+			kept++
+		}
+		c.end(kept, begin)
+		for _, id := range c.path[kept:] {
+			c.begin(id, begin)
+		}
+		last := i == len(k.items)-1
+		switch {
+		case !c.tracks.timed && last:
+			c.end(0, begin+uint64(max(x.weight, 0)))
+		case c.tracks.timed && (last || k.items[i+1].time-begin > 2*c.interval):
+			c.end(0, begin+c.interval)
+		}
+	}
+}
+
+// name writes what a thread or its process is called.
+func (c *chrome) name(what string, k *track) {
+	if c.any {
+		c.raw(",")
+	}
+	c.any = true
+	c.raw("\n" + `{"ph":"M","name":"` + what + `",` + c.ids + `,"args":{"name":`)
+	c.text(k.title())
+	c.raw("}}")
+}
+
+func (c *chrome) begin(id uint32, at uint64) {
+	c.open = append(c.open, id)
+	b := c.appendSlice(c.buf[:0], 'B', id, at)
+	b = append(append(b, `,"cat":"`...), categories[c.frames.functions[id].kind].Name...)
+	c.buf = append(b, `"}`...)
+	c.w.Write(c.buf)
+}
+
+// end ends the functions that are open from the given depth on.
+func (c *chrome) end(depth int, at uint64) {
+	for len(c.open) > depth {
+		id := c.open[len(c.open)-1]
+		c.open = c.open[:len(c.open)-1]
+		c.buf = append(c.appendSlice(c.buf[:0], 'E', id, at), '}')
+		c.w.Write(c.buf)
+	}
+}
+
+// appendSlice appends the begin or the end of a function, but for the last "}". An
+// end has the name too: speedscope wants it to be that of the begin.
+func (c *chrome) appendSlice(b []byte, phase byte, id uint32, at uint64) []byte {
+	b = append(append(b, ",\n{\"ph\":\""...), phase, '"', ',')
+	b = append(append(b, c.ids...), `,"ts":`...)
+	b = append(c.time(b, int64(at)), `,"name":`...)
+	return append(b, c.names[id]...)
+}

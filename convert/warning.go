@@ -1,0 +1,162 @@
+package convert
+
+import (
+	"cmp"
+	"fmt"
+
+	"kprof/convert/replay"
+	"kprof/convert/stacks"
+)
+
+// WarningKind says what a profile lacks, or what may be wrong in it.
+type WarningKind uint8
+
+// What a profile lacks because the recording, or the text, does not hold it: the
+// losses. Count says how many, of what the comment names.
+const (
+	HardwareTrace          WarningKind = iota // bytes of a trace that is not decoded; Trace has its kind
+	LostRecords                               // records that the kernel could not write
+	LostSamples                               // samples that the kernel could not write
+	Throttled                                 // times that the kernel throttled sampling
+	SamplesOfUnknownEvent                     // samples of no event of the recording
+	ShortSamples                              // samples shorter than their event says
+	BadRecords                                // records that could not be decoded
+	MissingDeferredChains                     // samples whose user callers were to come later, and did not
+	StackCopiesUnsupported                    // samples with a copy of a stack of a machine whose stacks are not walked
+	TruncatedStacks                           // copies of stacks that could not be walked to their end
+	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
+	GuestSamples                              // samples inside virtual machines, whose processes are not known
+	HypervisorSamples                         // samples in the hypervisor, which has no symbols here
+	ExitedTasks                               // samples of tasks past their exit, which have no pid any more
+	UnnamedThreads                            // samples of threads whose name was never recorded
+	OverflowTasks                             // samples of more tasks than are told apart
+	OverflowFrames                            // frames at more places than are told apart
+	AbandonedLookups                          // look-ups of addresses that did not go as far back as maps and forks do
+	TraceErrors                               // places where another tool could not decode a hardware trace
+	UnreadLines                               // lines of text of no known form; Line is the first
+	ShortenedStacks                           // stacks of more frames than are kept
+	TruncatedRecording                        // the recording ended before its end: Err says where and why
+	lastLoss
+)
+
+// What names a profile lacks, and what else is worth saying.
+const (
+	MissingNames            WarningKind = lastLoss + iota // frames in File have no name: Share, Reason, Err
+	MissingLines                                          // frames in File have no source line: Share, Err
+	NamingEnded                                           // the looking for names was cut short: Err is the cause
+	DebuginfodFailed                                      // a debuginfod server did not serve: Err
+	NamesOfOtherBuild                                     // Symbols.Force had File used, which is not what was recorded: Err
+	KernelNotMapped                                       // the recording does not say where its kernel was
+	KernelSymbolsUnreadable                               // those that the recording brings along: Err
+	MissingBuildIDs                                       // of some files that were mapped while recording: Err
+	MissingModules                                        // symbols of modules that were loaded while recording: Err
+	MergedEvents                                          // the samples of several Events are shown as those of Event
+)
+
+// IsLoss reports whether the kind is of what the recording itself does not hold.
+func (k WarningKind) IsLoss() bool { return k < lastLoss }
+
+// missing is what a MissingNames or MissingLines is without.
+func (k WarningKind) missing() string {
+	if k == MissingLines {
+		return "lines"
+	}
+	return "a name"
+}
+
+// Warning is one thing that a profile lacks, or that may be wrong in it.
+type Warning struct {
+	Kind   WarningKind
+	Count  uint64        // of a loss
+	Share  float64       // of samples, 0 to 1
+	File   string        // that is mapped, or that names are of
+	Reason MissingReason // of MissingNames
+	Err    error
+	Line   uint64               // in the text, from 1
+	Trace  replay.HardwareTrace // of HardwareTrace
+	Event  string               // that MergedEvents are shown as
+	Events []EventCount         // that were merged
+}
+
+// EventCount is an event and how many samples it has.
+type EventCount struct {
+	Name    string
+	Samples uint64
+}
+
+// lossTexts are sentences about losses, in pieces: what comes before the number, what
+// is counted, and what comes after.
+var lossTexts = map[WarningKind][3]string{
+	LostRecords:            {"lost ", "record", " while recording"},
+	LostSamples:            {"lost ", "sample", " while recording"},
+	Throttled:              {"the kernel throttled sampling ", "time", ""},
+	SamplesOfUnknownEvent:  {"left out ", "sample", " of no event of the recording"},
+	ShortSamples:           {"left out ", "sample", " shorter than the event says"},
+	BadRecords:             {"could not decode ", "record", ""},
+	MissingDeferredChains:  {"", "sample", " without user callers, which the kernel was to write later and did not"},
+	StackCopiesUnsupported: {"", "sample", " without user callers: copies of stacks are walked for x86_64, i386 and arm64 only"},
+	TruncatedStacks:        {"could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing"},
+	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
+	GuestSamples:           {"", "sample", " inside virtual machines, of whose processes nothing was recorded"},
+	HypervisorSamples:      {"", "sample", " in the hypervisor, which has no symbols here"},
+	ExitedTasks:            {"", "sample", " of tasks past their exit, which have no pid any more (comm :-1)"},
+	UnnamedThreads:         {"", "sample", " of threads whose name was never recorded"},
+	OverflowTasks:          {"", "sample", ` of more tasks than can be told apart, shown as "[others]"`},
+	OverflowFrames:         {"", "frame", " at more places than can be told apart, shown without a name"},
+	AbandonedLookups:       {"", "address look-up", " given up: too many maps and forks lie between"},
+	TraceErrors:            {"the hardware trace could not be decoded at ", "place", ""},
+	UnreadLines:            {"left out ", "line", " of no known form, the first is line %d"},
+	ShortenedStacks:        {"", "stack", " cut at %d frames"},
+}
+
+// String is a sentence, without a capital letter and a full stop.
+func (w *Warning) String() string {
+	switch w.Kind {
+	case HardwareTrace:
+		what := "a hardware trace (" + cmp.Or(w.Trace.Kind, "of an unknown kind")
+		if w.Count > 0 {
+			what += fmt.Sprintf(", %d bytes", w.Count)
+		}
+		return fmt.Sprintf("the recording holds %s), which is not decoded; ordinary samples alone are shown", what)
+	case TruncatedRecording:
+		return fmt.Sprintf("%s: %v; everything before is converted", w.File, w.Err)
+	case MissingNames, MissingLines:
+		return fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*w.Share, w.Kind.missing(), w.File, reasonText(w.Reason, w.Err))
+	case NamingEnded:
+		return fmt.Sprintf("names are missing, since looking for them was cut short: %v", w.Err)
+	case DebuginfodFailed:
+		return fmt.Sprintf("debuginfod: %v", w.Err)
+	case NamesOfOtherBuild:
+		return fmt.Sprintf("names may be wrong: %v", w.Err)
+	case KernelNotMapped:
+		return "the recording does not say where its kernel was"
+	case KernelSymbolsUnreadable:
+		return fmt.Sprintf("%v; names come from elsewhere", w.Err)
+	case MissingBuildIDs:
+		return fmt.Sprintf("build ids of some files are missing: %v", w.Err)
+	case MissingModules:
+		return fmt.Sprintf("symbols of modules that were loaded meanwhile are not known: %v", w.Err)
+	case MergedEvents:
+		var names []string
+		var counts []uint64
+		for _, e := range w.Events {
+			names, counts = append(names, e.Name), append(counts, e.Samples)
+		}
+		return fmt.Sprintf("event %s adds up %s samples", w.Event, CountedList(names, counts))
+	}
+	text, ok := lossTexts[w.Kind]
+	if !ok {
+		return fmt.Sprintf("warning %d", w.Kind)
+	}
+	before, noun, after := text[0], text[1], text[2]
+	switch w.Kind {
+	case UnreadLines:
+		after = fmt.Sprintf(after, w.Line)
+	case ShortenedStacks:
+		after = fmt.Sprintf(after, stacks.MaxDepth)
+	}
+	if w.Count != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%s%d %s%s", before, w.Count, noun, after)
+}

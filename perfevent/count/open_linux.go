@@ -1,0 +1,183 @@
+package count
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/event"
+)
+
+// maxPasses bounds how often a process that starts threads all the time is opened
+// again.
+const maxPasses = 20
+
+// openAll opens all groups in all places. A thread that is started while those of its
+// process are being opened may have inherited some counters, or none: so it starts
+// again until none was started in between.
+func (s *Session) openAll(ctx context.Context) error {
+	t := &s.opts.Target
+	if !t.tasks() {
+		return s.openOn(ctx, []int{perfevent.AllTasks})
+	}
+	tasks, err := t.threads()
+	if err != nil {
+		return err
+	}
+	for pass := 1; ; pass++ {
+		if err := s.openOn(ctx, tasks); err != nil {
+			return err
+		}
+		if t.EnableOnExec {
+			return nil // what waits for its exec starts nothing that outlives that
+		}
+		now, err := t.threads()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(now, func(tid int) bool { return !slices.Contains(tasks, tid) }) {
+			break
+		}
+		if pass == maxPasses {
+			s.notes = append(s.notes, "the target starts threads too fast: some of them may be missed")
+			break
+		}
+		if err := s.closePlaces(); err != nil {
+			return err
+		}
+		tasks = now
+	}
+	s.exits, err = watchExits(t)
+	return err
+}
+
+// openOn opens all groups on tasks, or on all of them, and on CPUs or in cgroups.
+func (s *Session) openOn(ctx context.Context, tasks []int) error {
+	opened := false
+	for group := range s.groups {
+		for _, tid := range tasks {
+			ok, err := s.openGroup(group, tid)
+			if isGone(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			opened = opened || ok
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	refused := !slices.ContainsFunc(s.events, func(e Event) bool { return e.Refused == nil })
+	if !opened && !refused {
+		return fmt.Errorf("the targets exited before they could be counted: %w", unix.ESRCH)
+	}
+	return nil
+}
+
+// openGroup opens a group on a task, or on all: on each CPU, for each cgroup. The
+// members that the machine refuses are left out of it; ok says that some are left.
+func (s *Session) openGroup(group, tid int) (ok bool, err error) {
+	if len(s.groups[group]) == 0 { // all of it has been refused
+		return false, nil
+	}
+	cpus := s.cpus
+	if tid == perfevent.AllTasks {
+		cpus = s.cpusOf(&s.events[s.groups[group][0]].Event)
+	}
+	cgroups := s.opts.Target.Cgroups
+	if len(cgroups) == 0 {
+		cgroups = []*os.File{nil}
+	}
+	first := len(s.places)
+	for i, cgroup := range cgroups {
+		for _, cpu := range cpus {
+			at := Place{CPU: cpu, Task: tid, Cgroup: i}
+			if cgroup == nil {
+				at.Cgroup = -1
+			}
+			members := s.groups[group]
+			c, err := openCounter(s.counted(members), perfevent.Where{PID: tid, CPU: cpu, Cgroup: cgroup})
+			var refused *memberError
+			switch {
+			case err == nil:
+				s.places = append(s.places, place{c, group, at})
+			case errors.As(err, &refused) && isRefusal(err) && len(s.places) == first && !s.events[members[refused.member]].mustOpen():
+				s.refuse(group, refused)
+				return s.openGroup(group, tid)
+			case errors.Is(err, unix.ENODEV) && s.offline(cpu):
+				s.notes = append(s.notes, fmt.Sprintf("cpu %d went offline before it was counted", cpu))
+			default:
+				return false, err
+			}
+		}
+	}
+	return len(s.places) > first, nil
+}
+
+// mustOpen: a probe that is refused is one that was asked for wrongly.
+func (e *Event) mustOpen() bool { return e.Source.Kind == event.KindProbe }
+
+// refuse takes a member out of its group, and with a leader all that it leads.
+func (s *Session) refuse(group int, refused *memberError) {
+	members := s.groups[group]
+	out := members[refused.member : refused.member+1]
+	if refused.member == 0 {
+		out = members
+	}
+	for _, member := range out {
+		s.events[member].Refused = errors.Unwrap(refused.err) // without what was opened where
+	}
+	s.groups[group] = slices.DeleteFunc(slices.Clone(members), func(e int) bool { return s.events[e].Refused != nil })
+}
+
+// counted are the members of a group with attributes that count.
+func (s *Session) counted(members []int) []event.Event {
+	t := &s.opts.Target
+	events := make([]event.Event, len(members))
+	for i, member := range members {
+		events[i] = s.events[member].Event
+		events[i].Count(perfevent.Counting{
+			Inherit:      t.tasks(),
+			EnableOnExec: t.EnableOnExec,
+			Leader:       i == 0 && len(members) > 1,
+			Member:       i > 0,
+		})
+	}
+	return events
+}
+
+// threads lists the threads to be counted, sorted.
+func (t *Target) threads() ([]int, error) {
+	all := slices.Clone(t.TIDs)
+	for _, tid := range t.TIDs {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", tid)); err != nil && len(t.TIDs) == 1 {
+			return nil, fmt.Errorf("thread %d: %w", tid, unix.ESRCH)
+		}
+	}
+	for _, pid := range t.PIDs {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if isGone(err) {
+			return nil, fmt.Errorf("process %d: %w", pid, unix.ESRCH)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("threads of process %d: %w", pid, err)
+		}
+		for _, e := range entries {
+			tid, err := strconv.Atoi(e.Name())
+			if err != nil {
+				return nil, fmt.Errorf("threads of process %d: %w", pid, err)
+			}
+			all = append(all, tid)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}

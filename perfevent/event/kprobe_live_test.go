@@ -1,0 +1,418 @@
+//go:build linux
+
+package event
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/tracefs"
+)
+
+func requireKprobes(t *testing.T) {
+	t.Helper()
+	livetest.RequireKernel(t, livetest.PMU("kprobe"))
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+}
+
+// laterInstruction is the offset of an instruction of a kernel function, past
+// what ftrace has at its start.
+func laterInstruction(t *testing.T, r *Resolver, name string) (addr, off uint64) {
+	t.Helper()
+	f := mustFunc(t, r, name)
+	if runtime.GOARCH == "arm64" {
+		return f.addr, 16
+	}
+	code, err := kernelCode(f.addr, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, off, ok := boundaries(code, 10)
+	if !ok {
+		t.Fatalf("%s does not decode: % x", name, code)
+	}
+	return f.addr, off
+}
+
+// leftProbes are the probes in tracefs.
+func leftProbes(t *testing.T) []tracefs.Probe {
+	t.Helper()
+	fs, err := tracefs.Find(tracefs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := fs.Probes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+// TestKprobeHits has the kernel count calls of a function in one thread, by each
+// kind of probe and both ways of making it.
+func TestKprobeHits(t *testing.T) {
+	requireKprobes(t)
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zero.Close()
+	r := new(Resolver)
+	addr, off := laterInstruction(t, r, "vfs_read")
+	for _, via := range []ProbeVia{ProbePMU, ProbeTracefs} {
+		for _, text := range []string{
+			"kprobe:vfs_read",
+			fmt.Sprintf("kprobe:vfs_read+%#x", off),
+			fmt.Sprintf("kprobe:%#x", addr),
+			fmt.Sprintf("kprobe:%#x", addr+off),
+			"kretprobe:vfs_read",
+			fmt.Sprintf("kretprobe:%#x", addr),
+		} {
+			spec, err := ParseSpec(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.ProbeVia = via
+			events, err := r.Resolve(spec)
+			if err != nil {
+				t.Errorf("via %d: %v", via, err)
+				continue
+			}
+			e := events[0]
+			e.Configure(perfevent.Sampling{Callchain: true})
+			n := count(t, e, func() {
+				for range hits {
+					if _, err := unix.Read(int(zero.Fd()), make([]byte, 1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if n.Value != hits {
+				t.Errorf("%s via %d: %d hits, want %d", text, via, n.Value, hits)
+			}
+			c, ok, err := r.ProbeCounts(e)
+			if ok != (via == ProbeTracefs) || err != nil || ok && (!c.MissesKnown || c.Misses != 0 || c.Hits < hits) {
+				t.Errorf("%s via %d: counts %+v, %v, %v", text, via, c, ok, err)
+			}
+			if err := errors.Join(r.Close(), r.Close()); err != nil {
+				t.Error(err)
+			}
+			if left := leftProbes(t); len(left) != 0 {
+				t.Errorf("%s: left %v", text, left)
+			}
+		}
+	}
+}
+
+// firstBlacklisted is a function that the kernel does not allow to probe.
+func firstBlacklisted(t *testing.T, r *Resolver) string {
+	t.Helper()
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blacklisted := r.blacklisted()
+	for _, f := range funcs {
+		if blacklisted[f.name] && len(funcs.named(f.name, "")) == 1 && !strings.Contains(f.name, ".") && f.size > 16 {
+			return f.name
+		}
+	}
+	t.Fatal("nothing is blacklisted: debugfs not mounted?")
+	return ""
+}
+
+// firstNotrace is a function that ftrace cannot stop in, and that is not on the
+// blacklist.
+func firstNotrace(t *testing.T, r *Resolver) string {
+	t.Helper()
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	blacklisted, traceable := r.blacklisted(), r.traceable()
+	for _, name := range []string{"native_sched_clock", "sched_clock", "arch_local_irq_restore", "notrace_raw", "ktime_get_mono_fast_ns", "trace_clock_local"} {
+		if !blacklisted[name] && !traceable[name] && len(funcs.named(name, "")) == 1 {
+			return name
+		}
+	}
+	t.Fatal("no notrace function is known to this test")
+	return ""
+}
+
+// firstAmbiguous is a name that several functions have.
+func firstAmbiguous(t *testing.T, r *Resolver) string {
+	t.Helper()
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	traceable := r.traceable()
+	for _, f := range funcs {
+		if count[f.name]++; count[f.name] == 2 && traceable[f.name] {
+			return f.name
+		}
+	}
+	t.Fatal("all functions have names of their own")
+	return ""
+}
+
+// firstVariant is a function that is there only as what the compiler made of it.
+func firstVariant(t *testing.T, r *Resolver) string {
+	t.Helper()
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range funcs {
+		if name, _, ok := strings.Cut(f.name, ".constprop"); ok && !strings.HasPrefix(name, "__pfx_") && len(funcs.named(name, "")) == 0 && !strings.Contains(name, ".") {
+			return name
+		}
+	}
+	t.Fatal("the compiler made no variants")
+	return ""
+}
+
+// TestKprobeRefused: each probe that cannot be is refused in words that say what
+// to do, whichever way it is made, and nothing is left behind.
+func TestKprobeRefused(t *testing.T) {
+	requireKprobes(t)
+	r := new(Resolver) // one for all: it reads /proc/kallsyms, which is slow in a guest
+	_, off := laterInstruction(t, r, "vfs_read")
+	inside := off + 1
+	if runtime.GOARCH == "amd64" {
+		// The instruction at off may be one byte long; look for a longer one.
+		code, err := kernelCode(mustFunc(t, r, "vfs_read").addr, 128)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for x86Len(code[off:]) == 1 {
+			off++
+		}
+		inside = off + 1
+	}
+	for _, tt := range []struct {
+		text string
+		via  ProbeVia
+		want string
+		is   error
+	}{
+		{"kprobe:vfs_raed", ProbePMU, "did you mean vfs_read", os.ErrNotExist},
+		{"kprobe:vfs_raed", ProbeTracefs, "did you mean vfs_read", os.ErrNotExist},
+		{"kprobe:nosuchmodule:vfs_read", ProbePMU, "module nosuchmodule is not loaded", os.ErrNotExist},
+		{"kprobe:" + firstAmbiguous(t, r), ProbePMU, "probe one by its address: kprobe:0x", os.ErrInvalid},
+		{"kprobe:" + firstVariant(t, r), ProbePMU, ".constprop.", os.ErrNotExist},
+		{"kprobe:vfs_read+0x100000", ProbePMU, "is outside vfs_read", os.ErrInvalid},
+		{"kprobe:vfs_read+0x100000", ProbeTracefs, "is outside vfs_read", os.ErrInvalid},
+		{fmt.Sprintf("kprobe:vfs_read+%d", inside), ProbePMU, "is inside an instruction of vfs_read", os.ErrInvalid},
+		{fmt.Sprintf("kprobe:vfs_read+%d", inside), ProbeTracefs, "is inside an instruction of vfs_read", os.ErrInvalid},
+		{"kprobe:0x1000", ProbePMU, "no function lies at 0x1000", os.ErrInvalid},
+		{fmt.Sprintf("kretprobe:vfs_read+%d", off), ProbePMU, "a return probe stands at a function's entry", os.ErrInvalid},
+		{"kprobe:" + firstBlacklisted(t, r), ProbePMU, "may not be probed", unix.EINVAL},
+		{"kprobe:" + firstBlacklisted(t, r), ProbeTracefs, "may not be probed", unix.EINVAL},
+		{"kprobe:" + firstNotrace(t, r), ProbePMU, "is notrace", unix.EINVAL},
+		{"kprobe:" + firstNotrace(t, r), ProbeTracefs, "is notrace", unix.EINVAL},
+		{"kprobe:*", ProbePMU, "or raise the limit of 100 on purpose", os.ErrInvalid},
+		{"kprobe:vfs_rea[", ProbePMU, "syntax error in pattern", nil},
+		{"kprobe:nosuch_*", ProbePMU, "no such function", os.ErrNotExist},
+		{"kprobe:vfs_read a=$arg1", ProbePMU, "need tracefs", perfevent.ErrNotSupported},
+		{"kprobe:vfs_read a=$arg1:u99", ProbeAuto, `Unknown type is specified at byte`, unix.EINVAL},
+		{"kprobe:vfs_read a=%nosuch", ProbeAuto, `Invalid register name at byte`, unix.EINVAL},
+		{"kprobe:vfs_read a=+0(", ProbeAuto, "Dereference brace is not closed", unix.EINVAL},
+		{"kprobe:vfs_read ret=$retval", ProbeAuto, "$retval is", unix.EINVAL},
+		{"p:x nosuchfunction", ProbeAuto, "this kernel has no such function", nil},
+		{"p:x vfs_read a=$arg1 a=$arg2", ProbeAuto, "already used", unix.EINVAL},
+	} {
+		spec, err := ParseSpec(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ProbeVia = tt.via
+		events, err := r.Resolve(spec)
+		if err == nil {
+			var c *perfevent.Counter
+			e := events[0]
+			e.Configure(perfevent.Sampling{})
+			if c, err = e.Open(perfevent.Where{CPU: perfevent.AnyCPU}); err == nil {
+				c.Close()
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) {
+			t.Errorf("%s via %d: %v; want %q in it, and %v", tt.text, tt.via, err, tt.want, tt.is)
+		} else {
+			t.Logf("%v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if left := leftProbes(t); len(left) != 0 {
+			t.Fatalf("%s: left %v", tt.text, left)
+		}
+	}
+}
+
+func mustFunc(t *testing.T, r *Resolver, name string) kernelFunc {
+	t.Helper()
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := funcs.named(name, "")
+	if len(found) != 1 {
+		t.Fatalf("%d functions called %s", len(found), name)
+	}
+	return found[0]
+}
+
+// TestKprobeArgumentOnReturn: kernels up to 6.9 have no arguments there.
+func TestKprobeArgumentOnReturn(t *testing.T) {
+	requireKprobes(t)
+	spec, err := ParseSpec("kretprobe:vfs_read a=$arg1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Resolver{}
+	_, err = r.Resolve(spec)
+	if cerr := r.Close(); cerr != nil {
+		t.Error(cerr)
+	}
+	var u unix.Utsname
+	if uerr := unix.Uname(&u); uerr != nil {
+		t.Fatal(uerr)
+	}
+	if release := unix.ByteSliceToString(u.Release[:]); strings.HasPrefix(release, "6.1.") {
+		if err == nil || !strings.Contains(err.Error(), "a return probe has $retval") {
+			t.Errorf("%v", err)
+		}
+	} else if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKprobeGlob makes a probe of each function that matches.
+func TestKprobeGlob(t *testing.T) {
+	requireKprobes(t)
+	spec, err := ParseSpec("kprobe:vfs_re*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, via := range []ProbeVia{ProbePMU, ProbeTracefs} {
+		r := &Resolver{ProbeVia: via}
+		events, err := r.Resolve(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := false
+		for _, e := range events {
+			read = read || e.Name == "kprobe:vfs_read"
+		}
+		if len(events) < 3 || !read || len(events[0].Notes) == 0 || !strings.Contains(events[0].Notes[0], fmt.Sprintf("%d functions match vfs_re*", len(events))) {
+			t.Errorf("%d events, vfs_read %v, notes %q", len(events), read, events[0].Notes)
+		}
+		if left := leftProbes(t); via == ProbeTracefs && len(left) != len(events) {
+			t.Errorf("%d probes for %d events", len(left), len(events))
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := leftProbes(t); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestProbeLeftovers: probes of a process that is gone are removed by the next
+// one; those of a running kprof, of another pid namespace, of other programs, and
+// those that are to be kept are not.
+func TestProbeLeftovers(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"))
+	fs, err := tracefs.Find(tracefs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := tracefs.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, far := self, self
+	dead.Start++
+	far.Namespace = 4026599999
+	if got, ok := tracefs.ParseOwner(far.Group()); !ok || got != far {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	before := len(leftProbes(t))
+	var mine []tracefs.Probe
+	for _, group := range []string{self.Group(), dead.Group(), far.Group(), "kprof", "kprof_1_x", "somebody"} {
+		p := tracefs.Probe{User: true, Group: group, Name: "probed", Place: fmt.Sprintf("%s:%#x", exe, fileOffset(t, exe))}
+		if err := fs.AddProbe(p); err != nil {
+			t.Fatal(err)
+		}
+		mine = append(mine, p)
+	}
+	removed, err := fs.Cleanup()
+	if err != nil || len(removed) != 1 || removed[0].Group != dead.Group() {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	var exists *tracefs.ProbeError
+	if err := fs.AddProbe(mine[0]); !errors.As(err, &exists) || !errors.Is(err, unix.EEXIST) {
+		t.Errorf("a second probe of that name: %v", err)
+	}
+	for _, p := range mine {
+		if p.Group == dead.Group() {
+			continue
+		}
+		if err := fs.RemoveProbe(p); err != nil {
+			t.Error(err)
+		}
+	}
+	if after := leftProbes(t); len(after) != before {
+		t.Errorf("left %v", after)
+	}
+}
+
+// TestProbeBusy: a probe that is recorded cannot be removed, and the error says
+// so.
+func TestProbeBusy(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ParseSpec(fmt.Sprintf("uprobe:%s:%#x a=$stack0", exe, fileOffset(t, exe)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Resolver{MountTracefs: true}
+	events, err := r.Resolve(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := events[0]
+	e.Configure(perfevent.Sampling{})
+	c, err := e.Open(perfevent.Where{CPU: perfevent.AnyCPU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.fs.RemoveProbe(r.probes[0]); !errors.Is(err, unix.EBUSY) {
+		t.Errorf("%v, want EBUSY", err)
+	}
+	if err := errors.Join(c.Close(), r.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(r.fs.Path(), "events", e.Tracepoint.System)); err == nil {
+		t.Errorf("%s is left", e.Tracepoint.System)
+	}
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+package event
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+)
+
+// fakeSysfs holds a CPU's PMU as Intel's look.
+func fakeSysfs(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"cpu/type":                     "4\n",
+		"cpu/format/event":             "config:0-7\n",
+		"cpu/format/umask":             "config:8-15\n",
+		"cpu/format/split":             "config1:0-3,32-35\n",
+		"cpu/format/inv":               "config:23\n",
+		"cpu/format/all":               "config2:0-63\n",
+		"cpu/format/odd":               "nothing:0\n",
+		"cpu/events/mem-loads":         "event=0xcd,umask=0x1,split=0x12\n",
+		"cpu/events/mem-loads.scale":   "1\n",
+		"cpu/events/of-events":         "mem-loads\n",
+		"msr/type":                     "9\n",
+		"msr/format/event":             "config:0-63\n",
+		"msr/events/tsc":               "event=0x00\n",
+		"uncore/type":                  "no number\n",
+		"breakpoint/nothing/but/a/dir": "",
+	} {
+		path := filepath.Join(root, "bus/event_source/devices", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestResolvePMU(t *testing.T) {
+	r := &Resolver{Sysfs: fakeSysfs(t)}
+	for text, want := range map[string]abi.Attr{
+		"cpu/event=0x3c,umask=2,inv/":  {Type: 4, Config: 0x80023c},
+		"cpu/split=0xab/":              {Type: 4, Config1: 0xa0000000b},
+		"cpu/config=1,config1=2/":      {Type: 4, Config: 1, Config1: 2},
+		"cpu/all=0xffffffffffffffff/":  {Type: 4, Config2: 1<<64 - 1},
+		"cpu/r1a8/u":                   {Type: 4, Config: 0x1a8, Flags: abi.FlagExcludeKernel | abi.FlagExcludeHV},
+		"cpu/mem-loads,inv,period=10/": {Type: 4, Config: 0x8001cd, Config1: 0x100000002},
+		"mem-loads":                    {Type: 4, Config: 0x1cd, Config1: 0x100000002},
+		"tsc":                          {Type: 9},
+	} {
+		if want.Type == abi.TypeRaw { // the CPU's own PMU
+			want.Flags |= abi.FlagExcludeGuest
+		}
+		spec, err := ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := r.Resolve(spec)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if len(events) != 1 || events[0].Attr != want || events[0].Name != text {
+			t.Errorf("%s: %+v\nwant %+v", text, events, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"cpu/umask=0x100/":  "more bits than",
+		"cpu/nosuch/":       "it has: all, event, inv",
+		"cpu/odd=1/":        "unknown field",
+		"cpu/of-events/":    "no term or event",
+		"nosuch/event=1/":   "no PMU \"nosuch\" on this machine",
+		"uncore/config=1/":  "type of PMU",
+		"no-such-event":     "no event has that name",
+		"kprobe:vfs_read":   "no kprobe PMU (CONFIG_KPROBE_EVENTS)",
+		"kprobe:f a=%di":    "no kprobe PMU",
+		"uprobe:/bin/sh:f":  "no uprobe PMU (CONFIG_UPROBE_EVENTS)",
+		"kretprobe:mod:fun": "no kprobe PMU",
+	} {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Resolve(spec)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", text, err, want)
+		}
+		if strings.Contains(want, "CONFIG_") && !errors.Is(err, perfevent.ErrNotSupported) {
+			t.Errorf("%s: %v is not perfevent.ErrNotSupported", text, err)
+		}
+	}
+}
+
+func TestConfigure(t *testing.T) {
+	all := perfevent.Sampling{DefaultFrequency: 4000, Callchain: true, MaxStack: 64, ReadLost: true}
+	tests := []struct {
+		text   string
+		s      perfevent.Sampling
+		rate   uint64
+		freq   bool
+		sample abi.SampleType // beyond the base and CALLCHAIN
+	}{
+		{"cpu-clock", all, 4000, true, abi.SamplePeriod},
+		{"cpu-clock", perfevent.Sampling{Period: 1e6}, 1e6, false, abi.SamplePeriod},
+		{"cpu-clock/freq=99/", perfevent.Sampling{Frequency: 1000}, 99, true, abi.SamplePeriod},
+		{"page-faults", perfevent.Sampling{Period: 1}, 1, false, abi.SamplePeriod | abi.SampleAddr},
+		// With SAMPLE_PERIOD the kernel would take a sample of every fault.
+		{"page-faults", perfevent.Sampling{Period: 100}, 100, false, abi.SampleAddr},
+		{"context-switches", all, 4000, true, abi.SamplePeriod},
+		{"mem:0x1000:x", all, 1, false, abi.SamplePeriod | abi.SampleAddr},
+		{"bpf-output", perfevent.Sampling{Period: 1}, 1, false, abi.SamplePeriod | abi.SampleRaw},
+		{"dummy", perfevent.Sampling{}, 1, false, abi.SamplePeriod},
+	}
+	for _, tt := range tests {
+		spec, err := ParseSpec(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := new(Resolver).Resolve(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := events[0]
+		e.Configure(tt.s)
+		a := e.Attr
+		want := abi.SampleIdentifier | abi.SampleIP | abi.SampleTID | abi.SampleTime | abi.SampleCPU | tt.sample
+		if tt.s.Callchain {
+			want |= abi.SampleCallchain
+		}
+		if a.SamplePeriod != tt.rate || a.Flags&abi.FlagFreq != 0 != tt.freq || a.SampleType != want {
+			t.Errorf("%s with %+v: rate %d, flags %#x, sample type %#x (want %#x)", tt.text, tt.s, a.SamplePeriod, a.Flags, a.SampleType, want)
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package event
+
+import (
+	"debug/elf"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"kprof/perfevent/internal/errkind"
+	"kprof/perfevent/spelling"
+)
+
+// checkKernelProbe refuses, in words, what the kernel would refuse with a bare
+// errno, and what it takes although it cannot be meant: one of several functions
+// of a name (before Linux 6.6), and on arm64 an offset behind the function's end.
+// It returns what the user should know of a probe that is good. Where functions
+// or addresses cannot be read the kernel has the only word.
+func (r *Resolver) checkKernelProbe(p Probe) (notes []string, err error) {
+	if p.Return && p.Off != 0 {
+		return nil, errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: leave out +%#x", p.Off)
+	}
+	funcs, err := r.kernelFuncs()
+	if err != nil || len(funcs) == 0 {
+		return nil, nil
+	}
+	if p.Symbol == "" {
+		return nil, r.checkKernelAddr(funcs, p)
+	}
+	found := funcs.named(p.Symbol, p.Module)
+	variants := funcs.variants(p.Symbol)
+	switch {
+	case len(found) == 0:
+		return nil, r.unknownFunction(funcs, p, variants)
+	case len(found) > 1:
+		return nil, severalFunctions(p, found)
+	}
+	if len(variants) > 0 {
+		notes = append(notes, fmt.Sprintf("the compiler made more of %s, which this probe does not see: %s", p.Symbol, spellings(variants)))
+	}
+	f := found[0]
+	if f.addr == 0 || f.size == 0 {
+		return notes, nil
+	}
+	if p.Off >= f.size {
+		return nil, errkind.Errorf(os.ErrInvalid, "offset %#x is outside %s, which has %#x bytes", p.Off, f.name, f.size)
+	}
+	return notes, checkBoundary(f, p.Off)
+}
+
+func (r *Resolver) checkKernelAddr(funcs kernelFuncs, p Probe) error {
+	if funcs[len(funcs)-1].addr == 0 {
+		return nil // addresses are hidden
+	}
+	f, ok := funcs.at(p.Addr)
+	if !ok {
+		return errkind.Errorf(os.ErrInvalid, "no function lies at %#x", p.Addr)
+	}
+	off := p.Addr - f.addr
+	if p.Return && off != 0 {
+		return errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: %#x is %s+%#x, which begins at %#x", p.Addr, f.name, off, f.addr)
+	}
+	return checkBoundary(f, off)
+}
+
+func (r *Resolver) unknownFunction(funcs kernelFuncs, p Probe, variants []kernelFunc) error {
+	what := p.Symbol
+	if p.Module != "" {
+		if err := r.absentModule(funcs, p.Module); err != nil {
+			return err
+		}
+		what = p.Module + ":" + p.Symbol
+	}
+	if len(variants) > 0 {
+		return fmt.Errorf("%s: %w: the compiler made others of it: probe %s", what, errUnknownFunction, spellings(variants))
+	}
+	if now := funcs.laterName(p.Symbol); now != "" {
+		return fmt.Errorf("%s: %w; it is called %s now", what, errUnknownFunction, now)
+	}
+	if near := funcs.near(p.Symbol); len(near) > 0 {
+		return fmt.Errorf("%s: %w%s", what, errUnknownFunction, spelling.Question(near))
+	}
+	return fmt.Errorf("%s: %w; the compiler may have inlined it", what, errUnknownFunction)
+}
+
+// severalFunctions offers a spelling for each of several functions of one name.
+func severalFunctions(p Probe, found []kernelFunc) error {
+	kind := "kprobe:"
+	if p.Return {
+		kind = "kretprobe:"
+	}
+	var each []string
+	for _, f := range found {
+		spelling := fmt.Sprintf("%s%#x", kind, f.addr+p.Off)
+		if f.addr == 0 {
+			spelling = f.spec()
+		}
+		if f.module != "" {
+			spelling += " in module " + f.module
+		}
+		each = append(each, spelling)
+	}
+	return errkind.Errorf(os.ErrInvalid, "%d functions are called %s; probe one by its address: %s", len(found), p.Symbol, strings.Join(each, ", "))
+}
+
+func spellings(funcs []kernelFunc) string {
+	const most = 8
+	var each []string
+	for _, f := range funcs[:min(len(funcs), most)] {
+		each = append(each, f.spec())
+	}
+	if len(funcs) > most {
+		each = append(each, fmt.Sprintf("and %d more", len(funcs)-most))
+	}
+	return strings.Join(each, ", ")
+}
+
+// checkBoundary refuses an offset inside an instruction. On x86 that means
+// decoding the function from its start, as the kernel itself does (arch/x86/
+// kernel/kprobes/core.c, can_probe); code that cannot be read or decoded is left
+// to the kernel.
+func checkBoundary(f kernelFunc, off uint64) error {
+	if off == 0 {
+		return nil
+	}
+	if runtime.GOARCH == "arm64" {
+		if off%4 != 0 {
+			return insideInstruction(f.name, off, off&^3, off&^3+4)
+		}
+		return nil
+	}
+	code, err := kernelCode(f.addr, min(f.size, off+16))
+	if err != nil {
+		return nil
+	}
+	before, after, ok := boundaries(code, off)
+	if !ok || after == off {
+		return nil
+	}
+	return insideInstruction(f.name, off, before, after)
+}
+
+// checkUserBoundary is checkBoundary for the code of a file, a function of which
+// begins at start. The kernel does not look: it writes its breakpoint into the
+// middle of an instruction, and the program goes astray.
+func checkUserBoundary(machine elf.Machine, f io.ReaderAt, start uint64, p Probe) error {
+	switch {
+	case p.Off == 0:
+	case machine == elf.EM_AARCH64 && p.Off%4 != 0:
+		return insideInstruction(p.Symbol, p.Off, p.Off&^3, p.Off&^3+4)
+	case machine == elf.EM_X86_64:
+		code := make([]byte, min(p.Off, 1<<20)+16)
+		n, _ := f.ReadAt(code, int64(start))
+		if before, after, ok := boundaries(code[:n], p.Off); ok && after != p.Off {
+			return insideInstruction(p.Symbol, p.Off, before, after)
+		}
+	}
+	return nil
+}
+
+func insideInstruction(name string, off, before, after uint64) error {
+	return errkind.Errorf(os.ErrInvalid, "offset %#x is inside an instruction of %s, which lies between %#x and %#x", off, name, before, after)
+}
+
+// boundaries decodes x86 code up to the first instruction that begins at off or
+// behind it, and returns where that one and the one before begin. ok is false
+// for code that the decoder does not know.
+func boundaries(code []byte, off uint64) (before, after uint64, ok bool) {
+	for after < off {
+		before = after
+		n := x86Len(code[after:])
+		if n == 0 {
+			return 0, 0, false
+		}
+		if after += uint64(n); after > uint64(len(code)) {
+			return 0, 0, false
+		}
+	}
+	return before, after, true
+}
+
+// x86Len is the length of the instruction at the start of code, 0 when unknown.
+func x86Len(code []byte) int {
+	if len(code) >= 4 && string(code[:3]) == "\xf3\x0f\x1e" && (code[3] == 0xfa || code[3] == 0xfb) {
+		return 4 // endbr64, endbr32
+	}
+	inst, err := x86asm.Decode(code, 64)
+	if err != nil {
+		return 0
+	}
+	return inst.Len
+}
+
+// kernelCode reads the running kernel's code, which needs CAP_SYS_RAWIO.
+func kernelCode(addr, size uint64) ([]byte, error) {
+	f, err := elf.Open("/proc/kcore")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only: nothing to lose
+	for _, seg := range f.Progs {
+		if seg.Type == elf.PT_LOAD && addr-seg.Vaddr < seg.Memsz {
+			code := make([]byte, min(size, 1<<20))
+			_, err := seg.ReadAt(code, int64(addr-seg.Vaddr))
+			return code, err
+		}
+	}
+	return nil, errkind.Errorf(os.ErrNotExist, "/proc/kcore has nothing at %#x", addr)
+}
+
+// isGlobbed reports whether a kernel probe is for all functions that match.
+func (p *Probe) isGlobbed() bool { return !p.User && strings.ContainsAny(p.Symbol, "*?[") }
+
+// defaultMaxProbes is how many functions a glob may match when Resolver.MaxProbes
+// does not say: each one is slowed down, and takes a file for each CPU.
+const defaultMaxProbes = 100
+
+// expandProbe makes of a glob a Spec for each function that matches and may be
+// probed.
+func (r *Resolver) expandProbe(s Spec) ([]Spec, error) {
+	p := s.Probe
+	if p.Off != 0 {
+		return nil, errkind.Errorf(os.ErrInvalid, "an offset needs one function, and %s may match many", p.Symbol)
+	}
+	glob := shellGlob(p.Symbol)
+	if _, err := path.Match(glob, ""); err != nil {
+		return nil, fmt.Errorf("functions %q: %w", p.Symbol, err)
+	}
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		return nil, err
+	}
+	count := map[string]int{}
+	var names []string
+	for _, f := range funcs {
+		if ok, _ := path.Match(glob, f.name); ok && (p.Module == "" || f.module == p.Module) {
+			if count[f.name]++; count[f.name] == 1 {
+				names = append(names, f.name)
+			}
+		}
+	}
+	blacklisted, traceable := r.blacklisted(), r.traceable()
+	var specs []Spec
+	for _, name := range names {
+		if count[name] > 1 || blacklisted[name] || traceable != nil && !traceable[name] {
+			continue
+		}
+		one := s
+		one.Probe.Symbol = name
+		one.Text = strings.Replace(s.Text, p.Symbol, name, 1)
+		specs = append(specs, one)
+	}
+	most := r.MaxProbes
+	if most == 0 {
+		most = defaultMaxProbes
+	}
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("functions %s: %w", p.Symbol, errUnknownFunction)
+	case len(specs) == 0:
+		return nil, errkind.Errorf(os.ErrInvalid, "of the %d functions that match %s none may be probed", len(names), p.Symbol)
+	case len(specs) > most:
+		return nil, errkind.Errorf(os.ErrInvalid, "%d functions match %s, and each is slowed down; name fewer, or raise the limit of %d on purpose", len(specs), p.Symbol, most)
+	}
+	return specs, nil
+}
+
+// shellGlob turns perf's [!…] into path.Match's [^…].
+func shellGlob(glob string) string { return strings.ReplaceAll(glob, "[!", "[^") }

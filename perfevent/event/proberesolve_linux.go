@@ -1,0 +1,288 @@
+package event
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kprof/perfevent"
+	"kprof/perfevent/internal/errkind"
+	"kprof/perfevent/spelling"
+	"kprof/perfevent/tracefs"
+)
+
+// probe resolves a probe: a glob into one for each function, fetch arguments
+// and the kernel's own definitions into tracepoints.
+func (r *Resolver) probe(ev Event) ([]Event, error) {
+	specs, err := r.expand(ev.Source)
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w", ev.Source.Text, err)
+	}
+	events := make([]Event, len(specs))
+	for i, s := range specs {
+		one := ev
+		one.Name, one.Source, one.Return = s.Text, s, s.Probe.Return
+		one.Attr.SamplePeriod = 1
+		if events[i], err = r.oneProbe(one); err != nil {
+			return nil, fmt.Errorf("event %q: %w", s.Text, err)
+		}
+	}
+	if n, p := len(specs), ev.Source.Probe; n > 1 && p.Provider != "" {
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d places in %s are %s:%s", n, p.Path, p.Provider, p.Symbol))
+	} else if n > 1 {
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d functions match %s", n, p.Symbol))
+	}
+	return events, nil
+}
+
+// expand returns the probes that s asks for, each at one place.
+func (r *Resolver) expand(s Spec) ([]Spec, error) {
+	switch {
+	case s.Probe.isGlobbed():
+		return r.expandProbe(s)
+	case s.Probe.Provider != "":
+		return expandUSDT(s)
+	}
+	return []Spec{s}, nil
+}
+
+// expandUSDT returns a Spec for each place that is the statically defined probe
+// of s. Several are told apart by their offsets: PATH:PROVIDER:NAME@0x1234.
+func expandUSDT(s Spec) ([]Spec, error) {
+	p := s.Probe
+	f, err := openRegular(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
+	}
+	all, err := readUSDT(e)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Path, err)
+	}
+	var specs []Spec
+	var others []string
+	for _, u := range all {
+		if u.provider != p.Provider || u.name != p.Symbol {
+			if name := u.provider + ":" + u.name; !slices.Contains(others, name) {
+				others = append(others, name)
+			}
+			continue
+		}
+		one := s
+		one.Probe.Addr, one.Probe.Counter = u.off, u.counter
+		if one.Probe.Args, err = fetchUSDT(e.Machine, u.args, p.Args); err != nil {
+			return nil, fmt.Errorf("%s at %#x: %w (its arguments: %q)", p.Path, u.off, err, u.args)
+		}
+		specs = append(specs, one)
+	}
+	switch {
+	case len(all) == 0:
+		return nil, errkind.Errorf(os.ErrNotExist, "%s has no statically defined probes", p.Path)
+	case len(specs) == 0:
+		const most = 20
+		there := strings.Join(others[:min(len(others), most)], ", ")
+		if len(others) > most {
+			there += fmt.Sprintf(" and %d more", len(others)-most)
+		}
+		return nil, errkind.Errorf(os.ErrNotExist, "%s has no probe %s:%s (it has %s)", p.Path, p.Provider, p.Symbol, there)
+	case len(specs) > 1:
+		for i := range specs {
+			place, args, _ := strings.Cut(s.Text, " ")
+			specs[i].Text = strings.TrimSpace(fmt.Sprintf("%s@%#x %s", place, specs[i].Probe.Addr, args))
+		}
+	}
+	return specs, nil
+}
+
+func (r *Resolver) oneProbe(ev Event) (Event, error) {
+	p := ev.Source.Probe
+	tracefsOnly := p.Raw != "" || p.Args != ""
+	if tracefsOnly && r.ProbeVia == ProbePMU {
+		return ev, errkind.Errorf(perfevent.ErrNotSupported, "fetch arguments and definitions of the kernel's need tracefs")
+	}
+	if err := r.probePMU(&ev); err != nil {
+		return ev, err
+	}
+	if !p.User && p.Raw == "" {
+		var err error
+		if ev.Notes, err = r.checkKernelProbe(p); err != nil {
+			return ev, err
+		}
+	}
+	ev.AtEntry = r.atEntry(p)
+	if tracefsOnly || r.ProbeVia == ProbeTracefs {
+		return r.tracefsProbe(ev)
+	}
+	if err := r.pmuProbe(&ev); err != nil || ev.Target == "" || !r.Inherit {
+		return ev, err
+	}
+	if r.ProbeVia == ProbeAuto {
+		made, err := r.tracefsProbe(ev)
+		if err == nil || !errors.Is(err, os.ErrPermission) && !errors.Is(err, os.ErrNotExist) {
+			return made, err
+		}
+	}
+	// The kernel reads what config1 points to once more whenever a task passes
+	// the event on, and in the memory of that task: fork fails there.
+	ev.NotInherited = true
+	ev.Notes = append(ev.Notes, "what a recorded task starts is not recorded: a probe of the "+probePMUName(p)+" PMU is not passed on")
+	return ev, nil
+}
+
+// atEntry reports whether p stands at the first instruction of a function.
+func (r *Resolver) atEntry(p Probe) bool {
+	if p.Raw != "" {
+		def, err := tracefs.ParseProbe(p.Raw)
+		if err != nil || def.User {
+			return false
+		}
+		p = placeOf(def)
+	}
+	if p.Symbol != "" || p.User || p.Return {
+		return p.Symbol != "" && p.Provider == "" && p.Off == 0 && !p.Return
+	}
+	funcs, err := r.kernelFuncs()
+	if err != nil {
+		return false
+	}
+	f, ok := funcs.at(p.Addr)
+	return ok && f.addr == p.Addr
+}
+
+// probePMU finds the number of the PMU for ev's probe. A kernel that has none
+// has no such probes in tracefs either.
+func (r *Resolver) probePMU(ev *Event) (err error) {
+	pmu, what := probePMUName(ev.Source.Probe), "CONFIG_KPROBE_EVENTS"
+	if pmu == "uprobe" {
+		what = "CONFIG_UPROBE_EVENTS"
+	}
+	if ev.Attr.Type, err = r.PMUType(pmu); errors.Is(err, os.ErrNotExist) {
+		return errkind.Errorf(perfevent.ErrNotSupported, "this kernel has no %s PMU (%s)", pmu, what)
+	}
+	return err
+}
+
+func probePMUName(p Probe) string {
+	if p.isUser() {
+		return "uprobe"
+	}
+	return "kprobe"
+}
+
+// pmuProbe fills in the rest of the attribute of a probe for the kprobe and
+// uprobe PMUs (kernel/events/core.c, perf_kprobe_event_init and its uprobe
+// twin): config1 points to the function or path, config2 is the offset, or the
+// address when there is no function; one bit of config asks for the return.
+func (r *Resolver) pmuProbe(ev *Event) (err error) {
+	p := ev.Source.Probe
+	pmu := probePMUName(p)
+	if p.Return {
+		b, err := os.ReadFile(r.pmuPath(pmu, "format", "retprobe"))
+		if err != nil {
+			return fmt.Errorf("PMU %s has no return probes: %w", pmu, err)
+		}
+		if err := setField(&ev.Attr, strings.TrimSpace(string(b)), 1); err != nil {
+			return fmt.Errorf("PMU %s: %w", pmu, err)
+		}
+	}
+	if !p.User {
+		ev.Target, ev.Attr.Config2 = p.Symbol, p.Addr+p.Off
+		if p.Module != "" {
+			ev.Target = p.Module + ":" + p.Symbol
+		}
+		// An address needs no pointer.
+		if funcs, err := r.kernelFuncs(); r.Inherit && p.Symbol != "" && err == nil {
+			if found := funcs.named(p.Symbol, p.Module); len(found) == 1 && found[0].addr != 0 {
+				ev.Target, ev.Attr.Config2 = "", found[0].addr+p.Off
+			}
+		}
+		return nil
+	}
+	// The path is looked up by the kernel relative to our own root and
+	// directory; what is stored in a file later should not depend on that.
+	if ev.Target, err = filepath.Abs(p.Path); err != nil {
+		return err
+	}
+	if ev.Attr.Config2, err = probeOffset(ev.Target, p); err != nil || p.Counter == 0 {
+		return err
+	}
+	b, err := os.ReadFile(r.pmuPath(pmu, "format", "ref_ctr_offset"))
+	if err != nil {
+		return fmt.Errorf("PMU %s has no semaphores (Linux 4.20 has): %w", pmu, err)
+	}
+	return setField(&ev.Attr, strings.TrimSpace(string(b)), p.Counter)
+}
+
+// probeOffset is the file offset of a user probe.
+func probeOffset(path string, p Probe) (off uint64, err error) {
+	if p.Symbol == "" || p.Provider != "" {
+		return p.Addr, nil
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	sym, err := findSymbol(e, p.Symbol)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	if p.Off >= max(sym.Size, 1) && sym.Size != 0 {
+		return 0, fmt.Errorf("%s: offset %d is outside %s, which has %d bytes", path, p.Off, p.Symbol, sym.Size)
+	}
+	vaddr := sym.Value + p.Off
+	if off, ok := segmentOffset(e, vaddr, elf.PF_X); ok {
+		return off, checkUserBoundary(e.Machine, f, off-p.Off, p)
+	}
+	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
+}
+
+// findSymbol looks a function up in symtab, then in dynsym.
+func findSymbol(e *elf.File, name string) (elf.Symbol, error) {
+	symtab, err := e.Symbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return elf.Symbol{}, err
+	}
+	dynsym, err := e.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return elf.Symbol{}, err
+	}
+	for _, s := range append(symtab, dynsym...) {
+		typ := elf.ST_TYPE(s.Info)
+		if s.Name == name && s.Section != elf.SHN_UNDEF && (typ == elf.STT_FUNC || typ == elf.STT_NOTYPE) {
+			return s, nil
+		}
+	}
+	var names []string
+	for _, s := range append(symtab, dynsym...) {
+		if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
+			names = append(names, s.Name)
+		}
+	}
+	return elf.Symbol{}, errkind.Errorf(os.ErrNotExist, "no function %q in symtab or dynsym%s", name, spelling.Question(spelling.Closest(name, names)))
+}
+
+// openRegular opens path for reading if it is a regular file; a FIFO must not
+// make us wait.
+func openRegular(path string) (*os.File, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	}
+	return os.Open(path)
+}

@@ -1,0 +1,176 @@
+package event
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
+)
+
+// Event is a Spec resolved, of which a glob gives many.
+type Event struct {
+	perfevent.Event
+	Tracepoint tracefs.Event // zero when it is none
+	Source     Spec
+	Notes      []string // what the user should know of it: sentences without a full stop
+}
+
+// Open opens e, configured, in one place, as perfevent.Open does. Of a place that
+// the kernel does not let be probed the error says why, which the kernel does not.
+func (e *Event) Open(w perfevent.Where) (*perfevent.Counter, error) { return e.OpenInGroup(w, nil) }
+
+// OpenInGroup is Open for a member of the group that leader leads, as
+// perfevent.OpenInGroup is.
+func (e *Event) OpenInGroup(w perfevent.Where, leader *perfevent.Counter) (*perfevent.Counter, error) {
+	c, err := perfevent.OpenInGroup(&e.Event, w, leader)
+	if errors.Is(err, unix.EINVAL) && e.Class == perfevent.ClassProbe && e.Attr.Type > abi.TypeBreakpoint {
+		return nil, fmt.Errorf("%w (%s)", err, new(Resolver).reasonNotProbed(e.Source.Probe))
+	}
+	return c, err
+}
+
+// Class is what s is to the kernel's checks of permission.
+func (s *Spec) Class() perfevent.Class {
+	switch {
+	case s.Kind == KindProbe && (s.Probe.Raw != "" || s.Probe.Args != ""):
+		return perfevent.ClassTracefsProbe
+	case s.Kind == KindProbe && s.Probe.User:
+		return perfevent.ClassUserProbe
+	case s.Kind == KindProbe:
+		return perfevent.ClassProbe
+	case s.Kind == KindTracepoint:
+		return perfevent.ClassTracepoint
+	case s.Kind == KindBreakpoint && int64(s.Breakpoint.Addr) < 0:
+		return perfevent.ClassKernelMemory
+	}
+	return perfevent.ClassOther
+}
+
+// Requests are specs as far as permissions go.
+func Requests(specs []Spec) []perfevent.Request {
+	asked := make([]perfevent.Request, len(specs))
+	for i := range specs {
+		s := &specs[i]
+		asked[i] = perfevent.Request{Class: s.Class(), UserOnly: s.Modifiers.Flags&abi.FlagExcludeKernel != 0}
+	}
+	return asked
+}
+
+// Resolver looks events up on this machine. The zero value is ready for use.
+// Close removes what it made.
+type Resolver struct {
+	Sysfs        string   // where sysfs is; "/sys" when empty
+	MountTracefs bool     // mount tracefs when a tracepoint is asked for and it is not mounted
+	ProbeVia     ProbeVia // how probes are made
+	Inherit      bool     // the events are to be inherited, see Sampling
+	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
+
+	fs        *tracefs.FS
+	funcs     kernelFuncs
+	blacklist map[string]bool // functions, see blacklisted
+	traced    map[string]bool // functions, see traceable
+	types     *btf.Cache      // see kernelTypes
+	probes    []tracefs.Probe // in tracefs, to be removed
+}
+
+// Tracefs finds the tracing file system, once.
+func (r *Resolver) Tracefs() (*tracefs.FS, error) {
+	if r.fs == nil {
+		fs, err := tracefs.Find(tracefs.Options{Mount: r.MountTracefs})
+		if err != nil {
+			return nil, fmt.Errorf("%w%s", err, hintTracefs(err))
+		}
+		r.fs = fs
+	}
+	return r.fs, nil
+}
+
+// Resolve returns the events that s names on this machine, in a fixed order,
+// each with type, config, period (1 for what is counted one by one, else 0) and
+// exclusions.
+func (r *Resolver) Resolve(s Spec) ([]Event, error) {
+	ev := Event{Source: s}
+	ev.Name, ev.Class, ev.Period, ev.Frequency = s.Text, s.Class(), s.Period, s.Frequency
+	if s.DisplayName != "" {
+		ev.Name = s.DisplayName
+	}
+	ev.Attr.Flags = s.Modifiers.Flags
+	var err error
+	switch s.Kind {
+	case KindTracepoint:
+		return r.tracepoints(ev)
+	case KindNumbered:
+		ev.Attr.Type, ev.Attr.Config = s.Type, s.Config
+	case KindPMU:
+		err = r.pmuEvent(&ev)
+	case KindBreakpoint:
+		ev.Attr.Type = abi.TypeBreakpoint
+		ev.Attr.BPType = uint32(s.Breakpoint.Access)
+		ev.Attr.Config1, ev.Attr.Config2 = s.Breakpoint.Addr, s.Breakpoint.Len
+		ev.Attr.SamplePeriod = 1
+	case KindProbe:
+		return r.probe(ev)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w", s.Text, err)
+	}
+	if perfevent.OnCPU(ev.Attr.Type) && !s.Modifiers.ChoseGH {
+		// perf leaves guests out unless told otherwise.
+		ev.Attr.Flags |= abi.FlagExcludeGuest
+	}
+	return []Event{ev}, nil
+}
+
+func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
+	s := ev.Source
+	fs, err := r.Tracefs()
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w", s.Text, perfevent.DeniedTracefs(err, s.Class()))
+	}
+	found, err := fs.Events(s.System, s.Name)
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w%s", s.Text, perfevent.DeniedTracefs(err, s.Class()), hintTracefs(err))
+	}
+	events := make([]Event, len(found))
+	for i, tp := range found {
+		e := ev
+		e.Name, e.Tracepoint = tp.String(), tp
+		e.Attr.Type, e.Attr.SamplePeriod = abi.TypeTracepoint, 1
+		if e.Attr.Config, err = fs.ID(tp); err != nil {
+			return nil, fmt.Errorf("event %q: %w%s", s.Text, perfevent.DeniedTracefs(err, s.Class()), hintTracefs(err))
+		}
+		if isFunctionTrace(tp) {
+			// The kernel refuses user callchains there: a fault while tracing
+			// the fault handler would recurse (trace_event_perf.c).
+			e.Attr.Flags |= abi.FlagExcludeCallchainUser
+		}
+		events[i] = e
+	}
+	return events, nil
+}
+
+// hintTracefs is what to add to an error of tracefs, after a blank.
+func hintTracefs(err error) string {
+	if errors.Is(err, unix.ENODEV) {
+		return " (this kernel is built without tracing, CONFIG_FTRACE)"
+	}
+	return ""
+}
+
+func isFunctionTrace(tp tracefs.Event) bool {
+	return tp == tracefs.Event{System: "ftrace", Name: "function"}
+}
+
+func (r *Resolver) sysfs(elem ...string) string {
+	root := r.Sysfs
+	if root == "" {
+		root = "/sys"
+	}
+	return filepath.Join(append([]string{root}, elem...)...)
+}

@@ -1,0 +1,69 @@
+//go:build linux
+
+package event
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUnknownNames asks for what is not there, on a machine with these functions.
+func TestUnknownNames(t *testing.T) {
+	funcs := parseFuncs("ff01 t schedule\nff02 T kernel_clone\nff03 T __x64_sys_openat\nff04 t usb_probe\t[usbnet]\nff05 t scheduler_tick\n")
+	sys := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(sys, "module", "built_in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := &Resolver{Sysfs: sys, funcs: funcs}
+	for text, want := range map[string]string{
+		"kprobe:shedule":             "shedule: this kernel has no such function; did you mean schedule?",
+		"kprobe:_do_fork":            "_do_fork: this kernel has no such function; it is called kernel_clone now",
+		"kprobe:sys_openat":          "sys_openat: this kernel has no such function; it is called __x64_sys_openat now",
+		"kprobe:load_balance":        "load_balance: this kernel has no such function; the compiler may have inlined it",
+		"kprobe:asix:asix_probe":     "module asix is not loaded",
+		"kprobe:usbnett:usb_probe":   "module usbnett is not loaded; did you mean usbnet?",
+		"kprobe:usbnet:usb_prob":     "usbnet:usb_prob: this kernel has no such function; did you mean usb_probe?",
+		"kprobe:built-in:nothing":    "built-in:nothing: this kernel has no such function; the compiler may have inlined it",
+		"kprobe:scheduler_tik":       "did you mean scheduler_tick?",
+		"kprobe:completely_unknown":  "completely_unknown: this kernel has no such function; the compiler may have inlined it",
+		"kretprobe:kernel_clone+0x4": "leave out +0x4",
+	} {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.checkKernelProbe(spec.Probe)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", text, err, want)
+		} else if strings.Contains(err.Error(), "file does not exist") || strings.Contains(err.Error(), "invalid argument") {
+			t.Errorf("%s: %v: says it twice", text, err)
+		}
+	}
+	for word, want := range map[string]string{
+		"schedule":   "it is a function of the kernel: probe it with kprobe:schedule",
+		"cycels":     "no event has that name; did you mean cycles?",
+		"pagefaults": "did you mean page-faults?",
+		"zzzzzzzz":   "no event has that name",
+	} {
+		if err := r.unknownEvent(word); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", word, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"p:x:schedule":    `did you mean "p:x schedule"?`,
+		"p: schedule":     `did you mean "p:schedule schedule"?`,
+		"r: do_wait+4":    `did you mean "r:NAME do_wait+4"?`,
+		"p:schedule":      `did you mean "p:schedule schedule"?`,
+		"p:":              "wants p:[GROUP/]NAME PLACE [ARGUMENTS]",
+		"p:group/x:place": "wants p:[GROUP/]NAME PLACE [ARGUMENTS]",
+	} {
+		_, err := ParseSpec(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q in it", text, err, want)
+		} else if !strings.Contains(want, "did you mean") && strings.Contains(err.Error(), "did you mean") {
+			t.Errorf("%s: %v: a guess without ground", text, err)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package event
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kprof/perfevent/internal/errkind"
+)
+
+// usdt is a statically defined probe of a program: one place of it, since the
+// compiler may have made several.
+type usdt struct {
+	provider, name string
+	args           string // as the note has them: "-4@%edi 8@-16(%rbp)"
+	off            uint64 // where it is
+	counter        uint64 // where its semaphore is, 0 for none: a 16-bit number that is not 0 while somebody watches
+}
+
+// stapsdt is the type and the owner of the notes that describe such probes
+// (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation), each:
+//
+//	pc, base, semaphore   addresses
+//	provider, name, args  strings, each with a 0 behind it
+//
+// base is where .stapsdt.base was when the note was written: prelink moves
+// sections, but does not know these notes.
+const (
+	stapsdtType  = 3
+	stapsdtOwner = "stapsdt\x00"
+)
+
+// readUSDT reads the probes of a program, in the order of its notes.
+func readUSDT(e *elf.File) ([]usdt, error) {
+	sec := e.Section(".note.stapsdt")
+	if sec == nil {
+		return nil, nil
+	}
+	b, err := sec.Data()
+	if err != nil {
+		return nil, fmt.Errorf("section %s: %w", sec.Name, err)
+	}
+	var base uint64
+	if s := e.Section(".stapsdt.base"); s != nil {
+		base = s.Addr
+	}
+	all, err := parseUSDT(e, b, base)
+	if err != nil {
+		return nil, fmt.Errorf("section %s: %w", sec.Name, err)
+	}
+	return all, nil
+}
+
+// parseUSDT parses the section of notes; base is where .stapsdt.base is now, 0
+// when there is none.
+func parseUSDT(e *elf.File, b []byte, base uint64) (all []usdt, err error) {
+	for at := 0; at < len(b); {
+		note, n, ok := cutNote(b[at:], e)
+		if !ok {
+			return nil, errkind.Errorf(os.ErrInvalid, "note at %#x is cut short", at)
+		}
+		at += n
+		if note == nil {
+			continue
+		}
+		pc, noteBase, counter, u, ok := parseStapsdt(note, e)
+		if !ok {
+			return nil, errkind.Errorf(os.ErrInvalid, "note before %#x: no addresses and names", at)
+		}
+		shift := uint64(0)
+		if base != 0 {
+			shift = base - noteBase
+		}
+		if u.off, ok = segmentOffset(e, pc+shift, elf.PF_X); !ok {
+			return nil, errkind.Errorf(os.ErrInvalid, "probe %s:%s lies at %#x, in no executable segment", u.provider, u.name, pc+shift)
+		}
+		if counter != 0 {
+			if u.counter, ok = segmentOffset(e, counter+shift, elf.PF_W); !ok {
+				return nil, errkind.Errorf(os.ErrInvalid, "semaphore of probe %s:%s lies at %#x, in no writable segment", u.provider, u.name, counter+shift)
+			}
+		}
+		if !slices.Contains(all, u) {
+			all = append(all, u)
+		}
+	}
+	return all, nil
+}
+
+// cutNote cuts the first note off b: three words, the sizes of owner and
+// description and a type, then these two, each padded to four bytes. n is its
+// length, and note its description; nil if it is none of ours.
+func cutNote(b []byte, e *elf.File) (note []byte, n int, ok bool) {
+	if len(b) < 12 {
+		return nil, 0, false
+	}
+	owner, desc, typ := uint64(e.ByteOrder.Uint32(b)), uint64(e.ByteOrder.Uint32(b[4:])), e.ByteOrder.Uint32(b[8:])
+	begin := 12 + (owner+3)&^3
+	end := begin + desc
+	if end > uint64(len(b)) {
+		return nil, 0, false
+	}
+	if typ == stapsdtType && string(b[12:12+owner]) == stapsdtOwner {
+		note = b[begin:end]
+	}
+	return note, int(min((end+3)&^3, uint64(len(b)))), true
+}
+
+func parseStapsdt(b []byte, e *elf.File) (pc, base, counter uint64, u usdt, ok bool) {
+	word := func() (v uint64) {
+		if e.Class == elf.ELFCLASS64 {
+			v, b = e.ByteOrder.Uint64(b), b[8:]
+		} else {
+			v, b = uint64(e.ByteOrder.Uint32(b)), b[4:]
+		}
+		return v
+	}
+	if len(b) < 3*8 && (e.Class == elf.ELFCLASS64 || len(b) < 3*4) {
+		return 0, 0, 0, u, false
+	}
+	pc, base, counter = word(), word(), word()
+	text := bytes.SplitN(b, []byte{0}, 4)
+	if len(text) < 4 || len(text[0]) == 0 || len(text[1]) == 0 {
+		return 0, 0, 0, u, false
+	}
+	u.provider, u.name, u.args = string(text[0]), string(text[1]), string(text[2])
+	return pc, base, counter, u, true
+}
+
+// segmentOffset is where a file has what is loaded at vaddr, in a segment with that
+// flag.
+func segmentOffset(e *elf.File, vaddr uint64, flag elf.ProgFlag) (off uint64, ok bool) {
+	for _, seg := range e.Progs {
+		if seg.Type == elf.PT_LOAD && seg.Flags&flag != 0 && vaddr-seg.Vaddr < seg.Filesz {
+			return vaddr - seg.Vaddr + seg.Off, true
+		}
+	}
+	return 0, false
+}
+
+// usdtArgument is $arg1 in what somebody asks to fetch.
+var usdtArgument = regexp.MustCompile(`\$arg([0-9]+)`)
+
+// fetchUSDT replaces $arg1, $arg2, … in fetch arguments by where the note of a
+// probe has them. One that stands alone gets its name and its type.
+func fetchUSDT(machine elf.Machine, note, asked string) (string, error) {
+	operands := usdtOperands(note)
+	words := strings.Fields(asked)
+	for i, w := range words {
+		var failed error
+		words[i] = usdtArgument.ReplaceAllStringFunc(w, func(arg string) string {
+			n, err := strconv.Atoi(arg[len("$arg"):])
+			if err != nil || n < 1 || n > len(operands) {
+				failed = errkind.Errorf(os.ErrInvalid, "%s: the probe has %d arguments", arg, len(operands))
+				return arg
+			}
+			o := operands[n-1]
+			fetch, err := o.fetch(machine)
+			if err != nil {
+				failed = fmt.Errorf("%s: %w", arg, err)
+				return arg
+			}
+			label, body, labelled := strings.Cut(w, "=")
+			if !labelled {
+				label, body = arg[1:], w
+			}
+			if body == arg {
+				fetch += ":" + o.typ
+			}
+			if !labelled && (body == arg || strings.HasPrefix(w, arg+":")) {
+				return label + "=" + fetch
+			}
+			return fetch
+		})
+		if failed != nil {
+			return "", failed
+		}
+	}
+	return strings.Join(words, " "), nil
+}
+
+// operand is an argument of a probe: SIZE@PLACE, where a negative size is that of
+// a signed number and the place is in the language of the assembler.
+type operand struct {
+	typ   string // as the kernel's fetch arguments have it; empty for floating point
+	place string
+}
+
+var operandText = regexp.MustCompile(`(?:(-?)([1248])(f?)@)?(\[[^\]]*\]|[^\s@]+)`)
+
+func usdtOperands(note string) []operand {
+	var all []operand
+	for _, m := range operandText.FindAllStringSubmatch(note, -1) {
+		o := operand{typ: "u64", place: m[4]}
+		if m[2] != "" {
+			size, _ := strconv.Atoi(m[2]) // one digit
+			o.typ = fmt.Sprintf("u%d", 8*size)
+			if m[1] == "-" {
+				o.typ = "s" + o.typ[1:]
+			}
+		}
+		if m[3] != "" {
+			o.typ = ""
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+var (
+	x86Memory     = regexp.MustCompile(`^(-?(?:0x[0-9a-f]+|[0-9]+))?\(%([a-z0-9]+)\)$`)
+	arm64Register = regexp.MustCompile(`^(?:[xw]([0-9]+)|(sp))$`)
+	arm64Memory   = regexp.MustCompile(`^\[(x[0-9]+|sp)(?:, ?#?(-?[0-9]+))?\]$`)
+)
+
+// fetch is o in the language of the kernel's fetch arguments.
+func (o operand) fetch(machine elf.Machine) (string, error) {
+	unknown := errkind.Errorf(os.ErrInvalid, "the kernel cannot fetch %q", o.place)
+	if o.typ == "" {
+		return "", errkind.Errorf(os.ErrInvalid, "%q is floating point, which the kernel cannot fetch", o.place)
+	}
+	switch machine {
+	case elf.EM_X86_64:
+		if imm, ok := strings.CutPrefix(o.place, "$"); ok && isNumber(imm) {
+			return `\` + imm, nil
+		}
+		if name, ok := strings.CutPrefix(o.place, "%"); ok {
+			if reg := x86Register(name); reg != "" {
+				return "%" + reg, nil
+			}
+		}
+		if m := x86Memory.FindStringSubmatch(o.place); m != nil && x86Register(m[2]) != "" {
+			return memory(m[1], x86Register(m[2])), nil
+		}
+	case elf.EM_AARCH64:
+		if m := arm64Register.FindStringSubmatch(o.place); m != nil {
+			if m[2] != "" {
+				return "%sp", nil
+			}
+			return "%x" + m[1], nil
+		}
+		if m := arm64Memory.FindStringSubmatch(o.place); m != nil {
+			return memory(m[2], m[1]), nil
+		}
+		if isNumber(o.place) {
+			return `\` + o.place, nil
+		}
+	}
+	return "", unknown
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseInt(s, 0, 64)
+	return err == nil
+}
+
+func memory(off, reg string) string {
+	if !strings.HasPrefix(off, "-") {
+		off = "+" + off
+	}
+	if off == "+" {
+		off = "+0"
+	}
+	return off + "(%" + reg + ")"
+}
+
+// x86Register is what the kernel calls a register, or a part of one (arch/x86/
+// kernel/ptrace.c, regoffset_table): ax for rax, eax, ax and al, r8 for r8d.
+// Second bytes such as ah have no name there.
+func x86Register(name string) string {
+	if n, ok := strings.CutPrefix(name, "r"); ok && n != "" && strings.Trim(n[:1], "189") == "" {
+		n = strings.TrimRight(n, "dwb")
+		if i, err := strconv.Atoi(n); err == nil && i >= 8 && i <= 15 {
+			return "r" + n
+		}
+		return ""
+	}
+	for _, reg := range []string{"ax", "bx", "cx", "dx", "si", "di", "bp", "sp"} {
+		low := reg[:1] + "l" // al
+		if reg[1] != 'x' {
+			low = reg + "l" // sil
+		}
+		if name == reg || name == "e"+reg || name == "r"+reg || name == low {
+			return reg
+		}
+	}
+	return ""
+}

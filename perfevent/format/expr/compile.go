@@ -1,0 +1,312 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"kprof/perfevent/format"
+	"kprof/perfevent/spelling"
+)
+
+// Own are the sample's own values.
+type Own uint8
+
+const (
+	OwnComm Own = 1 << iota
+	OwnPID
+	OwnTID
+	OwnCPU
+	OwnTime
+)
+
+var ownNames = map[string]Own{"comm": OwnComm, "pid": OwnPID, "tid": OwnTID, "cpu": OwnCPU, "time": OwnTime}
+
+const eventName = "event"
+
+// node is an expression over one event, ready to be evaluated.
+type node struct {
+	op      op
+	kids    []*node
+	num     uint64
+	str     string
+	own     Own           // of opName: 0 is the field
+	field   *format.Field // nil: the event has none
+	text    bool
+	signed  bool // the number is an int64
+	neutral bool // a number of the expression, which takes the sign of what it meets
+}
+
+// Program is an expression over one event. It is not changed by its use.
+type Program struct {
+	expr    *Expr
+	root    *node
+	missing []string
+}
+
+// compiler makes the nodes of a program.
+type compiler struct {
+	expr    *Expr
+	event   string // sched:sched_switch
+	format  *format.Format
+	missing []string
+	err     error
+}
+
+// Compile prepares the expression for an event, named as "sched:sched_switch".
+// The format is nil for events that have no fields, as cycles. An error, of type
+// *Error, is text where a number must stand, or the contrary. That the event lacks
+// a field is none: see Program.Missing.
+func (e *Expr) Compile(event string, f *format.Format) (*Program, error) {
+	c := &compiler{expr: e, event: event, format: f}
+	n := c.node(e.root)
+	if n.text {
+		c.fail(e.root, "text is neither true nor false, and no number: compare it")
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return &Program{e, n, c.missing}, nil
+}
+
+// Missing are the names of the expression that the event lacks.
+func (p *Program) Missing() []string { return p.missing }
+
+// Field is the field that the expression is, if it is one and nothing else. Its value
+// has the unit of the field.
+func (p *Program) Field() *format.Field {
+	if p.root.op == opName {
+		return p.root.field
+	}
+	return nil
+}
+
+// Check returns an error, of type *Error, when a name of the expression is in none
+// of the events that it was compiled for. names are those that can be meant.
+func (e *Expr) Check(programs []*Program, names []string) error {
+	for _, n := range e.names {
+		full := n.full()
+		lacks := func(p *Program) bool { return slices.Contains(p.missing, full) }
+		if len(programs) == 0 || slices.ContainsFunc(programs, func(p *Program) bool { return !lacks(p) }) {
+			continue
+		}
+		reason := fmt.Sprintf("no event has a field %q", full)
+		if close := spelling.Closest(n.str, names); len(close) > 0 {
+			reason += spelling.Question(close)
+		}
+		return &Error{e.src, n.off, reason}
+	}
+	return nil
+}
+
+func (c *compiler) fail(t *tree, format string, args ...any) {
+	if c.err == nil {
+		c.err = &Error{c.expr.src, t.off, fmt.Sprintf(format, args...)}
+	}
+}
+
+// number is a kid that must be a number. A string of one character is its code.
+func (c *compiler) number(t *tree) *node {
+	n := c.node(t)
+	if !n.text {
+		return n
+	}
+	if n.op == opString && len(n.str) == 1 {
+		return &node{op: opNumber, num: uint64(n.str[0]), neutral: true}
+	}
+	if n.op == opString {
+		c.fail(t, "a number must stand here, not %q", n.str)
+	} else {
+		c.fail(t, "%s is text, and a number must stand here", t.full())
+	}
+	return n
+}
+
+func (c *compiler) node(t *tree) *node {
+	n := &node{op: t.op}
+	switch t.op {
+	case opNumber:
+		n.num, n.neutral = t.num, t.num <= math.MaxInt64
+	case opString:
+		n.str, n.text = t.str, true
+	case opName:
+		c.name(n, t)
+		if f := n.field; f != nil && f.Array && !n.text {
+			c.fail(t, "%s is an array: one element of it is %s[0]", t.full(), t.full())
+		} else if f != nil && f.Kind == format.Opaque {
+			c.fail(t, "%s is of type %s, which is no number", t.full(), f.Type)
+		}
+	case opIndex:
+		if t.kids[0].op != opName {
+			c.fail(t, "an element has no elements")
+			break
+		}
+		of := &node{op: opName}
+		c.name(of, t.kids[0])
+		n.kids = []*node{of, c.number(t.kids[1])}
+		switch f := of.field; {
+		case of.own != 0 || of.op == opString || f != nil && !f.Array:
+			c.fail(t, "%s is no array", t.kids[0].full())
+		case f != nil && f.Kind == format.Opaque:
+			c.fail(t, "the elements of %s are no numbers", t.kids[0].full())
+		case f != nil:
+			n.signed = f.Signed && f.Kind != format.Mask
+		}
+	case opNeg, opNot, opLNot:
+		k := c.number(t.kids[0])
+		n.kids = []*node{k}
+		n.signed = t.op == opNeg || t.op == opNot && (k.signed || k.neutral)
+		n.neutral = t.op == opLNot
+	case opEq, opNotEq, opIn:
+		c.equality(n, t)
+	case opGlob, opNotGlob:
+		a, b := c.node(t.kids[0]), c.node(t.kids[1])
+		switch {
+		case !a.text && !a.lacking():
+			c.fail(t.kids[0], "%q compares text with a glob, and this is a number", "~")
+		case b.op != opString:
+			c.fail(t.kids[1], "%q takes a glob in quotes", "~")
+		}
+		n.kids, n.neutral = []*node{a, b}, true
+		c.foldEvent(n)
+	case opCond:
+		a, b, d := c.number(t.kids[0]), c.number(t.kids[1]), c.number(t.kids[2])
+		n.kids = []*node{a, b, d}
+		n.signed, n.neutral = meet(b, d)
+	default:
+		a, b := c.number(t.kids[0]), c.number(t.kids[1])
+		n.kids = []*node{a, b}
+		switch {
+		case t.op >= opLess && t.op <= opGreaterEq || t.op == opLAnd || t.op == opLOr:
+			n.neutral = true
+		case t.op == opShl || t.op == opShr:
+			n.signed, n.neutral = a.signed, a.neutral
+		case t.op == opSub:
+			n.signed = true
+		default:
+			n.signed, n.neutral = meet(a, b)
+		}
+	}
+	return n
+}
+
+// meet is the sign of what is computed from two numbers.
+func meet(a, b *node) (signed, neutral bool) {
+	return a.signed || b.signed, a.neutral && b.neutral
+}
+
+// equality compares numbers or texts. A string of one character may be either, and
+// so may what the event lacks: the others decide.
+func (c *compiler) equality(n *node, t *tree) {
+	n.neutral = true
+	text, number, either := false, false, false
+	for _, k := range t.kids {
+		switch probe := c.quiet(k); {
+		case probe.op == opString && probe.own == 0 && len(probe.str) == 1:
+			either = true
+		case probe.text:
+			text = true
+		case !probe.lacking():
+			number = true
+		}
+	}
+	text = text || either && !number
+	for _, k := range t.kids {
+		if !text {
+			n.kids = append(n.kids, c.number(k))
+			continue
+		}
+		kid := c.node(k)
+		if !kid.text && !kid.lacking() {
+			c.fail(k, "text is compared here, and this is a number: strings are in quotes")
+		}
+		n.kids = append(n.kids, kid)
+	}
+	c.foldEvent(n)
+}
+
+// lacking reports whether n is a name that the event does not have.
+func (n *node) lacking() bool { return n.op == opName && n.field == nil && n.own == 0 }
+
+// quiet is the node without its errors and without what is missing, only to see
+// what it is. Names and strings suffice: all else is a number.
+func (c *compiler) quiet(t *tree) *node {
+	if t.op != opName && t.op != opString {
+		return &node{}
+	}
+	q := *c
+	return q.node(t)
+}
+
+// foldEvent gives comparisons of the event's name the part of it that is meant.
+func (c *compiler) foldEvent(n *node) {
+	if len(n.kids) == 2 && n.kids[1].own == ownEvent {
+		n.kids[0], n.kids[1] = n.kids[1], n.kids[0]
+	}
+	other := func(k *node) bool { return k.op != opString }
+	if n.kids[0].own != ownEvent || slices.ContainsFunc(n.kids, other) {
+		return
+	}
+	short := n.kids[0].str[strings.IndexByte(n.kids[0].str, ':')+1:]
+	yes := false
+	for _, k := range n.kids[1:] {
+		name := n.kids[0].str
+		if !strings.Contains(k.str, ":") {
+			name = short
+		}
+		if n.op == opGlob || n.op == opNotGlob {
+			yes = yes || glob(name, k.str)
+		} else {
+			yes = yes || name == k.str
+		}
+	}
+	if n.op == opNotGlob || n.op == opNotEq {
+		yes = !yes
+	}
+	*n = node{op: opNumber, neutral: true}
+	if yes {
+		n.num = 1
+	}
+}
+
+// ownEvent marks the string that is the event's name.
+const ownEvent Own = 1 << 7
+
+// name finds what a name stands for.
+func (c *compiler) name(n *node, t *tree) {
+	here := c.event[strings.IndexByte(c.event, ':')+1:]
+	switch t.qualifier {
+	case "":
+		if own, ok := ownNames[t.str]; ok {
+			n.own, n.text = own, own == OwnComm
+			n.signed = own == OwnPID || own == OwnTID
+			return
+		}
+		if t.str == eventName {
+			n.op, n.str, n.text, n.own = opString, c.event, true, ownEvent
+			return
+		}
+	case "field", here:
+	default:
+		c.lacks(t)
+		return
+	}
+	if c.format == nil {
+		c.lacks(t)
+		return
+	}
+	f := c.format.Field(t.str)
+	if f == nil {
+		c.lacks(t)
+		return
+	}
+	n.field, n.signed = f, f.Signed && f.Kind != format.Mask
+	n.text = f.Text()
+}
+
+func (c *compiler) lacks(t *tree) {
+	if full := t.full(); !slices.Contains(c.missing, full) {
+		c.missing = append(c.missing, full)
+	}
+}

@@ -1,0 +1,301 @@
+package expr
+
+import (
+	"math"
+
+	"kprof/perfevent/format"
+)
+
+// Sample is what an expression is evaluated on. It is only read.
+type Sample struct {
+	Comm     string // of the task; the event's own is the Program's
+	PID, TID int32
+	CPU      uint32
+	Time     uint64 // ns
+	Raw      []byte // the payload, from the common fields on
+	Without  Own    // the values above that this sample does not have
+}
+
+// Result is whether a sample matches.
+type Result uint8
+
+const (
+	No Result = iota
+	Yes
+	Unknown // no value: a field that the sample lacks, a division by zero
+)
+
+// Match evaluates the expression as a condition.
+func (p *Program) Match(s *Sample) Result {
+	v, ok := p.root.eval(s)
+	switch {
+	case !ok:
+		return Unknown
+	case v != 0:
+		return Yes
+	}
+	return No
+}
+
+// Value is a number of 64 bits.
+type Value struct {
+	Bits   uint64
+	Signed bool // Bits is an int64
+}
+
+// Int64 is the number, at most the largest int64, and whether it was larger.
+func (v Value) Int64() (n int64, saturated bool) {
+	if !v.Signed && v.Bits > math.MaxInt64 {
+		return math.MaxInt64, true
+	}
+	return int64(v.Bits), false
+}
+
+// Value evaluates the expression as a number. It is false when the sample has none.
+func (p *Program) Value(s *Sample) (Value, bool) {
+	v, ok := p.root.eval(s)
+	return Value{v, p.root.signed}, ok
+}
+
+// eval is the number that n is for a sample.
+func (n *node) eval(s *Sample) (uint64, bool) {
+	switch n.op {
+	case opNumber:
+		return n.num, true
+	case opName:
+		return n.load(s)
+	case opIndex:
+		return n.index(s)
+	case opEq, opNotEq, opIn, opGlob, opNotGlob:
+		return n.compare(s)
+	case opLAnd, opLOr:
+		return n.logic(s)
+	case opCond:
+		v, ok := n.kids[0].eval(s)
+		switch {
+		case !ok:
+			return 0, false
+		case v != 0:
+			return n.kids[1].eval(s)
+		}
+		return n.kids[2].eval(s)
+	case opString:
+		return 0, false
+	}
+	x, ok := n.kids[0].eval(s)
+	if !ok {
+		return 0, false
+	}
+	switch n.op {
+	case opNeg:
+		return -x, true
+	case opNot:
+		return ^x, true
+	case opLNot:
+		return truth(x == 0), true
+	}
+	y, ok := n.kids[1].eval(s)
+	if !ok {
+		return 0, false
+	}
+	return n.arith(x, y)
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// load reads a name.
+func (n *node) load(s *Sample) (uint64, bool) {
+	if n.own == 0 {
+		if n.field == nil {
+			return 0, false
+		}
+		return n.field.Uint(s.Raw)
+	}
+	var v uint64
+	switch n.own {
+	case OwnPID:
+		v = uint64(int64(s.PID))
+	case OwnTID:
+		v = uint64(int64(s.TID))
+	case OwnCPU:
+		v = uint64(s.CPU)
+	case OwnTime:
+		v = s.Time
+	}
+	return v, s.Without&n.own == 0
+}
+
+func (n *node) index(s *Sample) (uint64, bool) {
+	f := n.kids[0].field
+	if f == nil {
+		return 0, false
+	}
+	i, ok := n.kids[1].eval(s)
+	if !ok || i > math.MaxInt32 {
+		return 0, false
+	}
+	if f.Kind == format.Mask {
+		b, ok := f.Bytes(s.Raw)
+		return truth(f.Bit(s.Raw, int(i))), ok && int(i) < len(b)*8
+	}
+	return f.Index(s.Raw, int(i))
+}
+
+// logic has a value when one side decides, though the other has none.
+func (n *node) logic(s *Sample) (uint64, bool) {
+	decides := n.op == opLOr
+	a, okA := n.kids[0].eval(s)
+	if okA && (a != 0) == decides {
+		return truth(decides), true
+	}
+	b, okB := n.kids[1].eval(s)
+	if okB && (b != 0) == decides {
+		return truth(decides), true
+	}
+	return truth(!decides), okA && okB
+}
+
+// less compares numbers of any sign.
+func less(x uint64, xSigned bool, y uint64, ySigned bool) bool {
+	xNeg, yNeg := xSigned && int64(x) < 0, ySigned && int64(y) < 0
+	if xNeg != yNeg {
+		return xNeg
+	}
+	return x < y // of two negative ones too
+}
+
+func equal(x uint64, xSigned bool, y uint64, ySigned bool) bool {
+	return x == y && (xSigned == ySigned || int64(x) >= 0)
+}
+
+// arith computes an operator on two numbers.
+func (n *node) arith(x, y uint64) (uint64, bool) {
+	xs, ys := n.kids[0].signed, n.kids[1].signed
+	switch n.op {
+	case opMul:
+		return x * y, true
+	case opDiv, opMod:
+		return n.divide(x, y)
+	case opAdd:
+		return x + y, true
+	case opSub:
+		return x - y, true
+	case opShl, opShr:
+		switch {
+		case ys && int64(y) < 0:
+			return 0, false
+		case n.op == opShl:
+			return x << y, true
+		case xs:
+			return uint64(int64(x) >> min(y, 63)), true
+		}
+		return x >> y, true
+	case opLess:
+		return truth(less(x, xs, y, ys)), true
+	case opGreaterEq:
+		return truth(!less(x, xs, y, ys)), true
+	case opGreater:
+		return truth(less(y, ys, x, xs)), true
+	case opLessEq:
+		return truth(!less(y, ys, x, xs)), true
+	case opAnd:
+		return x & y, true
+	case opXor:
+		return x ^ y, true
+	case opOr:
+		return x | y, true
+	}
+	return 0, false
+}
+
+func (n *node) divide(x, y uint64) (uint64, bool) {
+	switch {
+	case y == 0:
+		return 0, false
+	case n.signed && n.op == opDiv:
+		return uint64(int64(x) / int64(y)), true
+	case n.signed:
+		return uint64(int64(x) % int64(y)), true
+	case n.op == opDiv:
+		return x / y, true
+	}
+	return x % y, true
+}
+
+// text is one of the two forms that texts have; comparing them copies nothing.
+type text struct {
+	s string
+	b []byte // instead of s when it is not nil
+}
+
+func (n *node) textOf(s *Sample) (text, bool) {
+	switch {
+	case n.op == opString:
+		return text{s: n.str}, true
+	case n.own == OwnComm:
+		return text{s: s.Comm}, s.Without&OwnComm == 0
+	case n.field == nil:
+		return text{}, false
+	}
+	b, ok := n.field.String(s.Raw)
+	return text{b: b}, ok
+}
+
+func (t text) equal(u text) bool {
+	switch {
+	case t.b != nil && u.b != nil:
+		return string(t.b) == string(u.b)
+	case t.b != nil:
+		return string(t.b) == u.s
+	case u.b != nil:
+		return t.s == string(u.b)
+	}
+	return t.s == u.s
+}
+
+// compare is ==, !=, in, ~ and !~. Texts are compared when one kid is text.
+func (n *node) compare(s *Sample) (uint64, bool) {
+	first := n.kids[0]
+	yes, known := false, true
+	if n.op == opGlob || n.op == opNotGlob {
+		t, ok := first.textOf(s)
+		if t.b != nil {
+			yes = glob(t.b, n.kids[1].str)
+		} else {
+			yes = glob(t.s, n.kids[1].str)
+		}
+		return truth(yes == (n.op == opGlob)), ok
+	}
+	if first.text || n.kids[1].text {
+		a, ok := first.textOf(s)
+		for _, k := range n.kids[1:] {
+			b, ok2 := k.textOf(s)
+			known = known && ok2
+			if ok && ok2 && a.equal(b) {
+				yes = true
+				break
+			}
+		}
+		known = ok && (known || yes)
+	} else {
+		x, ok := first.eval(s)
+		if !ok {
+			return 0, false
+		}
+		for _, k := range n.kids[1:] {
+			y, ok := k.eval(s)
+			known = known && ok
+			if ok && equal(x, first.signed, y, k.signed) {
+				yes = true
+				break
+			}
+		}
+		known = known || yes
+	}
+	return truth(yes != (n.op == opNotEq)), known
+}

@@ -1,0 +1,306 @@
+package expr_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
+	"kprof/perfevent/format/expr"
+)
+
+// wakeup is an event with fields of the names that samples have, of each kind.
+const wakeup = `name: sched_wakeup
+ID: 7
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:char comm[8];	offset:8;	size:8;	signed:0;
+	field:pid_t pid;	offset:16;	size:4;	signed:1;
+	field:int ret;	offset:20;	size:4;	signed:1;
+	field:u64 big;	offset:24;	size:8;	signed:0;
+	field:__data_loc char[] name;	offset:32;	size:4;	signed:0;
+	field:unsigned short args[3];	offset:36;	size:6;	signed:0;
+	field:char kind;	offset:42;	size:1;	signed:0;
+	field:cpumask_t mask;	offset:48;	size:8;	signed:0;
+	field:void * ptr;	offset:56;	size:8;	signed:0;
+	field:struct x odd;	offset:61;	size:3;	signed:0;
+
+print fmt: "%d", REC->pid
+`
+
+// payload is a record of wakeup.
+func payload() []byte {
+	o := abi.LittleEndian
+	b := o.AppendUint16(nil, 7)
+	b = append(b, 0, 0)
+	b = o.AppendUint32(b, 4321)
+	b = append(b, "bash\x00xyz"...)
+	b = o.AppendUint32(b, 99)
+	b = o.AppendUint32(b, 0xfffffffe) // -2
+	b = o.AppendUint64(b, 1<<63|5)
+	b = o.AppendUint32(b, 9<<16|64)
+	b = o.AppendUint16(b, 10)
+	b = o.AppendUint16(b, 20)
+	b = o.AppendUint16(b, 65535)
+	b = append(b, 'r', 0, 0, 0, 0, 0)
+	b = o.AppendUint64(b, 1<<5|1)
+	b = o.AppendUint64(b, 0xffff888000001000)
+	return append(b, "/etc/[x]\x00"...)
+}
+
+func parseFormat(t testing.TB) *format.Format {
+	t.Helper()
+	f, err := format.Parse(wakeup, format.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func sample() *expr.Sample {
+	return &expr.Sample{Comm: "swapper/0", PID: 0, TID: -1, CPU: 3, Time: 5_000_000_123, Raw: payload()}
+}
+
+func TestMatch(t *testing.T) {
+	f := parseFormat(t)
+	const yes, no, unknown = expr.Yes, expr.No, expr.Unknown
+	for _, tt := range []struct {
+		src  string
+		want expr.Result
+	}{
+		{"1", yes}, {"0", no}, {"!0", yes}, {"!5", no},
+
+		// whose comm and pid
+		{`comm == "swapper/0"`, yes}, {`field.comm == "bash"`, yes}, {`sched_wakeup.comm == 'bash'`, yes},
+		{`comm == "bash"`, no}, {"pid == 0 && field.pid == 99", yes}, {"tid == -1", yes}, {"tid < 0", yes},
+		{"common_pid == 4321", yes}, {"field.common_pid == 4321", yes}, {"cpu == 3", yes},
+		{"time >= 5s && time < 5001ms", yes}, {"time - 5s == 123ns", yes},
+		{`event == "sched_wakeup"`, yes}, {`event == "sched:sched_wakeup"`, yes}, {`event == "x:sched_wakeup"`, no},
+		{`event ~ "sched_w*"`, yes}, {`event ~ "sched:*"`, yes}, {`event !~ "sched_w*"`, no}, {`event in {"a", "sched_wakeup"}`, yes},
+		{`event != "sched_wakeup"`, no},
+		{`"sched_wakeup" == event`, yes}, {"event == comm", no}, {`event == "a" || event == "sched_wakeup"`, yes},
+		{"sched_switch.pid == 0", unknown}, {`event == "sched_switch" && sched_switch.pid == 0`, no},
+
+		// precedence of C
+		{"1 + 2 * 3 == 7", yes}, {"(1 + 2) * 3 == 9", yes}, {"10 - 4 - 3 == 3", yes}, {"100 / 10 / 5 == 2", yes},
+		{"1 | 2 == 2", yes}, {"(1 | 2) == 2", no}, {"4 & 6 == 6", no}, {"1 << 2 + 1 == 8", yes}, {"7 ^ 2 & 3", yes},
+		{"0 && 0 || 1", yes}, {"1 ? 0 : 1", no}, {"0 ? 1 : 0 ? 2 : 3", yes}, {"-2 + 3 == 1", yes}, {"~0 == -1", yes},
+		{"!ret == 0", yes}, {"7 % 4 == 3", yes}, {"- -1 == 1", yes}, {"-ret == 2", yes},
+
+		// numbers
+		{"0x10 == 16 && 010 == 8 && 1K == 1024 && 2M == 2097152 && 1G >> 30 == 1", yes},
+		{"1us == 1000 && 1.5ms == 1500000 && 0.5K == 512 && 3s == 3000000000", yes},
+		{"'r' == kind", yes}, {"kind == 'r'", yes}, {`kind in {"x", "r"}`, yes}, {"kind == 114", yes},
+
+		// signs: numbers, not bits
+		{"ret == -2", yes}, {"ret < 0", yes}, {"ret < big", yes}, {"big > ret", yes}, {"big > 0", yes}, {"big == -9223372036854775803", no},
+		{"big >= 0x8000000000000005", yes}, {"ret == 0xfffffffffffffffe", no}, {"ret * 3 == -6", yes}, {"ret / 2 == -1", yes},
+		{"ret >> 1 == -1", yes}, {"big >> 63 == 1", yes}, {"field.pid - 100 == -1", yes}, {"args[0] - args[1] < 0", yes},
+		{"big / 2 == 0x4000000000000002", yes}, {"big % 10 == 3", yes}, {"ret & 0xff == 0xfe", no}, {"(ret & 0xff) == 0xfe", yes},
+		{"1 << 64", no}, {"-1 >> 64 == -1", yes}, {"1 << -1", unknown},
+
+		// arrays and masks
+		{"args[1] == 20", yes}, {"args[2] == 65535", yes}, {"args[3] == 0", unknown}, {"args[1 + 1] > 0", yes}, {"args[-1]", unknown},
+		{"mask[0] && !mask[1] && mask[5]", yes}, {"mask[64]", unknown},
+		{"ptr == 0xffff888000001000", yes}, {"ptr > 0", yes},
+
+		// text
+		{`name == "/etc/[x]"`, yes}, {`name ~ "/etc/*"`, yes}, {`name ~ "/etc"`, no}, {`name ~ "*[[]x]"`, yes}, {`name ~ "/e?c/\\[*"`, yes},
+		{`name ~ "/[a-f]tc*"`, yes}, {`name ~ "/[!a-f]tc*"`, no}, {`name !~ "x"`, yes}, {`name in {"a", "/etc/[x]"}`, yes},
+		{`field.comm != "bash"`, no}, {`comm != field.comm`, yes}, {`name ~ "**a**[x]"`, no}, {`comm ~ "*"`, yes}, {`comm ~ ""`, no},
+		{`field.comm in {"sh", "zsh"}`, no},
+
+		// numbers of a list
+		{"field.pid in {1, 99}", yes}, {"ret in {-1, -2}", yes}, {"ret in {1}", no}, {"!(ret in {-2})", no}, {"big in {5}", no},
+
+		// what has no value
+		{"nosuch == 1", unknown}, {"nosuch == 1 || 1", yes}, {"1 || nosuch", yes}, {"nosuch && 0", no}, {"0 && nosuch", no},
+		{"nosuch || 0", unknown}, {"!nosuch", unknown}, {"1 / (ret + 2)", unknown}, {"1 % 0", unknown}, {`nosuch ~ "x"`, unknown},
+		{`nosuch == "x"`, unknown}, {`nosuch != "x"`, unknown}, {"nosuch != 1", unknown}, {"nosuch[1] == 1", unknown},
+		{"nosuch in {1}", unknown}, {"ret in {nosuch, -2}", yes}, {"ret in {nosuch, 2}", unknown}, {"nosuch ? 1 : 1", unknown},
+		{`"x" == name`, no}, {`"/etc/[x]" == name`, yes},
+	} {
+		e, err := expr.Parse(tt.src)
+		if err != nil {
+			t.Errorf("%s: %v", tt.src, err)
+			continue
+		}
+		p, err := e.Compile("sched:sched_wakeup", f)
+		if err != nil {
+			t.Errorf("%s: %v", tt.src, err)
+			continue
+		}
+		if got := p.Match(sample()); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.src, got, tt.want)
+		}
+	}
+}
+
+// TestErrors pins messages and places.
+func TestErrors(t *testing.T) {
+	f := parseFormat(t)
+	for _, tt := range []struct{ src, want string }{
+		{"", "the expression is empty\n  \n  ^"},
+		{"ret =", "\"=\" is not an operator; equality is \"==\"\n  ret =\n      ^"},
+		{"ret == ", "a field, a number or a string is missing before the end\n  ret == \n         ^"},
+		{"ret == 1 2", "an operator is missing before \"2\"\n  ret == 1 2\n           ^"},
+		{"(ret == 1", "\")\" is missing before the end\n  (ret == 1\n           ^"},
+		{"ret $ 1", "'$' has no meaning here\n  ret $ 1\n      ^"},
+		{"ret == 5x", "5x: not a number; its suffix may be K M G T or ns us ms s\n  ret == 5x\n         ^"},
+		{"ret == 1.5", "1.5: not an integer\n  ret == 1.5\n         ^"},
+		{"ret == 1.0001K", "1.0001K: not an integer\n  ret == 1.0001K\n         ^"},
+		{"ret == 99999999999G", "99999999999G: beyond 64 bits\n  ret == 99999999999G\n         ^"},
+		{"ret == 0x1ffffffffffffffff", "0x1ffffffffffffffff: beyond 64 bits\n  ret == 0x1ffffffffffffffff\n         ^"},
+		{"name == 'x", "a string without its closing '\n  name == 'x\n          ^"},
+		{"ret in 5", "in takes a list in braces, not \"5\"\n  ret in 5\n         ^"},
+		{"ret in {5", "\",\" or \"}\" is missing before the end\n  ret in {5\n           ^"},
+		{"ret ? 1", "\":\" is missing before the end\n  ret ? 1\n         ^"},
+		{"field. == 1", "the name of a field is missing after \"field.\"\n  field. == 1\n         ^"},
+		{"comm", "text is neither true nor false, and no number: compare it\n  comm\n  ^"},
+		{"name + 1", "name is text, and a number must stand here\n  name + 1\n  ^"},
+		{`ret == "abc"`, "text is compared here, and this is a number: strings are in quotes\n  ret == \"abc\"\n  ^"},
+		{"name == 5", "text is compared here, and this is a number: strings are in quotes\n  name == 5\n          ^"},
+		{"comm == bash", ""},
+		{`ret ~ "x"`, "\"~\" compares text with a glob, and this is a number\n  ret ~ \"x\"\n  ^"},
+		{"name ~ comm", "\"~\" takes a glob in quotes\n  name ~ comm\n         ^"},
+		{"args == 1", "args is an array: one element of it is args[0]\n  args == 1\n  ^"},
+		{"ret[0] == 1", "ret is no array\n  ret[0] == 1\n     ^"},
+		{"odd == 1", "odd is of type struct x, which is no number\n  odd == 1\n  ^"},
+		{"äöü == 1", "'ä' has no meaning here\n  äöü == 1\n  ^"},
+		{`comm == "äöü" $`, "'$' has no meaning here\n  comm == \"äöü\" $\n                ^"},
+		{strings.Repeat("(", 1000), ""},
+	} {
+		e, err := expr.Parse(tt.src)
+		if err == nil {
+			_, err = e.Compile("sched:sched_wakeup", f)
+		}
+		if tt.want == "" && tt.src == "comm == bash" {
+			if err != nil {
+				t.Errorf("%s: %v", tt.src, err)
+			}
+			continue
+		}
+		var ee *expr.Error
+		if !errors.As(err, &ee) || tt.want != "" && err.Error() != tt.want {
+			t.Errorf("%.40s:\n%v\nwant\n%s", tt.src, err, tt.want)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	f := parseFormat(t)
+	e, err := expr.Parse("prt > 0 && nosuch[1] == 2 && comm == bash && other.pid > 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Compile("sched:sched_wakeup", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Missing(), " "); got != "prt nosuch bash other.pid" {
+		t.Error(got)
+	}
+	bare, err := e.Compile("cycles", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "no event has a field \"prt\"; did you mean ptr?\n  prt > 0 && nosuch[1] == 2 && comm == bash && other.pid > 0\n  ^"
+	if err := e.Check([]*expr.Program{p, bare}, []string{"ptr", "ret"}); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if got := strings.Join(e.Names(), " "); got != "prt nosuch comm bash other.pid" {
+		t.Error(got)
+	}
+	e, _ = expr.Parse("ptr > 0")
+	p, _ = e.Compile("sched:sched_wakeup", f)
+	bare, _ = e.Compile("cycles", nil)
+	if err := e.Check([]*expr.Program{bare, p}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShort evaluates on payloads that end anywhere: what is whole has its value.
+func TestShort(t *testing.T) {
+	f := parseFormat(t)
+	e, err := expr.Parse(`ret < 0 && name ~ "/etc*" && args[2] && mask[5] && field.comm == "bash"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Compile("sched:sched_wakeup", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(payload()) {
+		s := sample()
+		s.Raw = s.Raw[:n:n]
+		if r := p.Match(s); r != expr.Unknown {
+			t.Errorf("of %d bytes: %v", n, r)
+		}
+	}
+	if r := p.Match(sample()); r != expr.Yes {
+		t.Error(r)
+	}
+}
+
+func TestValue(t *testing.T) {
+	f := parseFormat(t)
+	for _, tt := range []struct {
+		src       string
+		want      int64
+		saturated bool
+	}{
+		{"ret", -2, false}, {"big", 1<<63 - 1, true}, {"args[1] * 512", 10240, false}, {"field.pid - 100", -1, false},
+		{"big - 5", -1 << 63, false}, {"ret < 0 ? -ret : ret", 2, false}, {"name == 'x'", 0, false},
+	} {
+		e, err := expr.Parse(tt.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := e.Compile("sched:sched_wakeup", f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := p.Value(sample())
+		if n, sat := v.Int64(); !ok || n != tt.want || sat != tt.saturated {
+			t.Errorf("%s: %d %v %v", tt.src, n, sat, ok)
+		}
+	}
+	for src, want := range map[string]string{"field.pid": "pid", "(ret)": "ret", "ret + 0": "", "pid": "", "nosuch": "", "args[1]": ""} {
+		e, _ := expr.Parse(src)
+		p, err := e.Compile("sched:sched_wakeup", f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := p.Field(); x == nil && want != "" || x != nil && x.Name != want {
+			t.Errorf("%s is the field %+v", src, x)
+		}
+	}
+	e, _ := expr.Parse("pid + cpu")
+	p, _ := e.Compile("cycles", nil)
+	if v, ok := p.Value(&expr.Sample{PID: 2, CPU: 3, Without: expr.OwnCPU}); ok {
+		t.Error(v)
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	f := parseFormat(t)
+	e, err := expr.Parse(`field.comm ~ "ba*" && name in {"a", "/etc/[x]"} && comm != "x" && ret * 2 < 0 && args[1] == 20 && mask[5] && field.comm != comm`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Compile("sched:sched_wakeup", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sample()
+	if n := testing.AllocsPerRun(100, func() {
+		if p.Match(s) != expr.Yes {
+			t.Fatal("no match")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

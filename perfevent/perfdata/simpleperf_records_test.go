@@ -1,0 +1,122 @@
+package perfdata_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"testing"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
+)
+
+// tracingData name tracepoint 17.
+func tracingData() []byte {
+	td := perfdata.TracingData{
+		Version: "0.6", LongSize: 8, PageSize: 4096,
+		HeaderPage: "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n", HeaderEvent: "# compressed entry header\n",
+		Tracepoints: []perfdata.Tracepoint{{System: "irq", Format: "name: irq_entry\nID: 17\nformat:\n" +
+			"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: \"\"\n"}},
+	}
+	return td.AppendTo(nil)
+}
+
+// simpleperfTracing are tracing data as simpleperf has them in a record: their size,
+// then they themselves up to a multiple of 64 bytes.
+func simpleperfTracing(td []byte) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(td)))
+	b = append(b, td...)
+	return append(b, make([]byte, -len(td)&63)...)
+}
+
+// TestTracingDataInside reads the tracing data in records of simpleperf: in those of
+// perf's type, whose data perf has behind the record, in those of its own, and in
+// those that are larger than perf's can be. What follows is still read.
+func TestTracingDataInside(t *testing.T) {
+	td := simpleperfTracing(tracingData())
+	large := simpleperfTracing(append(tracingData(), make([]byte, 1<<17)...))
+	size := len(large) + abi.HeaderSize
+	head := binary.LittleEndian.AppendUint32(nil, 32777)
+	head = binary.LittleEndian.AppendUint16(head, uint16(size>>16))
+	head = binary.LittleEndian.AppendUint16(head, uint16(size))
+	for what, line := range map[string]string{
+		"perf's type":      fmt.Sprintf("record type=66 data=%x", td),
+		"own type":         fmt.Sprintf("record type=32777 data=%x", td),
+		"larger":           fmt.Sprintf("raw %x%x", head, large),
+		"an unknown type":  fmt.Sprintf("record type=32777 data=%x\nrecord type=32769 data=0011", td),
+		"more than it has": fmt.Sprintf("record type=32777 data=%x\nrecord type=32777 data=ffffffff00", td),
+	} {
+		rec := perftext.MustParse("event e type=tracepoint config=17\n" + line + "\nsample t=1 pid=7 user 0x1000\n")
+		b, err := rec.Assemble(perftext.Form{Nameless: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // walks
+			samples := 0
+			for rec, err := range r.Records() {
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				if rec.Type == abi.RecordSample {
+					samples++
+				}
+			}
+			if name := r.Events.Events[0].Name; samples != 1 || name != "irq:irq_entry" {
+				t.Errorf("%s: %d samples of %q", what, samples, name)
+			}
+		}
+	}
+}
+
+// TestEventIDs: records bring ids of events that the header does not have.
+func TestEventIDs(t *testing.T) {
+	le := binary.LittleEndian
+	var p []byte
+	for _, v := range []uint64{3, 1, 77, 9, 78, 0, 79} { // there is no event 9
+		p = le.AppendUint64(p, v)
+	}
+	rec := perftext.MustParse("event a ids=1\nevent b ids=2\nrecord type=32774 data=" + hex.EncodeToString(p) + "\nrecord type=32774 data=00\n")
+	b, err := rec.Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range r.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	events := r.Events.Events
+	if r.Events.OfID(77) != events[1] || r.Events.OfID(78) != nil || r.Events.OfID(79) != events[0] {
+		t.Error("ids of records are not those of events")
+	}
+}
+
+// TestLargeRecordCut: a large record that the file does not hold ends the recording.
+func TestLargeRecordCut(t *testing.T) {
+	rec := perftext.MustParse("event e\nsample t=1 pid=7 user 0x1000\nrecord type=32777 misc=0x7fff data=0000000000\n")
+	b, err := rec.Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last error
+	for _, err := range r.Records() {
+		last = err
+	}
+	if _, ok := last.(*perfdata.TruncatedError); !ok {
+		t.Errorf("it ends with %v", last)
+	}
+}

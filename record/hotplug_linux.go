@@ -1,0 +1,233 @@
+package record
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
+	"kprof/perfevent/procfs"
+)
+
+// hotplug watches CPUs come and go while a session runs. Counters of a CPU that
+// went stay dead when it is back (kernel/events/core.c,
+// perf_event_exit_cpu_context), and a CPU that comes has none: there they are
+// opened again. Counters of tasks follow their task to another CPU and back.
+type hotplug struct {
+	f      *os.File
+	last   string // of the list, as it was read last
+	buf    [1024]byte
+	live   []int // CPUs that were online at the last look
+	cpus   []int // recorded
+	wanted []int // of Target
+	tasks  bool
+	notes  []string
+	more   int // notes beyond maxHotplugNotes
+}
+
+// hotplugInterval is how often the list of CPUs is read.
+const hotplugInterval = 50 * time.Millisecond
+
+// maxHotplugNotes bounds what is reported of CPUs that come and go all the time.
+const maxHotplugNotes = 20
+
+// watchCPUs watches from the time on at which the CPUs recorded were online.
+func watchCPUs(recorded []int, t *Target) (*hotplug, error) {
+	f, err := os.Open("/sys/" + procfs.CPUsOnline)
+	if err != nil {
+		return nil, fmt.Errorf("watch CPUs: %w", err)
+	}
+	h := &hotplug{f: f, live: recorded, cpus: slices.Clone(recorded), wanted: t.CPUs, tasks: t.tasks()}
+	if h.tasks { // its CPUs need not be online
+		if h.live, err = procfs.ReadCPUs(sysfs, procfs.CPUsOnline); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return h, nil
+}
+
+// look reads the list again, and notes who went. It returns the CPUs that came
+// and want counters. It allocates only when there is a change.
+func (h *hotplug) look() (came []int, err error) {
+	n, err := h.f.ReadAt(h.buf[:], 0)
+	if n == 0 {
+		return nil, fmt.Errorf("watch CPUs: %w", err)
+	}
+	now := h.buf[:n]
+	if string(now) == h.last {
+		return nil, nil
+	}
+	h.last = string(now)
+	online, err := procfs.ParseCPUs(strings.TrimSpace(h.last))
+	if err != nil {
+		return nil, fmt.Errorf("watch CPUs: %w", err)
+	}
+	was := h.live
+	h.live = online
+	for _, cpu := range h.cpus {
+		if !h.tasks && slices.Contains(was, cpu) && !slices.Contains(online, cpu) {
+			h.note("cpu %d went offline: it is recorded up to there", cpu)
+		}
+	}
+	for _, cpu := range online {
+		if slices.Contains(was, cpu) || len(h.wanted) > 0 && !slices.Contains(h.wanted, cpu) {
+			continue
+		}
+		switch {
+		case !h.tasks:
+			came = append(came, cpu)
+		case !slices.Contains(h.cpus, cpu):
+			h.note("cpu %d came online while recording: it is not recorded", cpu)
+		}
+	}
+	return came, nil
+}
+
+func (h *hotplug) note(format string, args ...any) {
+	if len(h.notes) == maxHotplugNotes {
+		h.more++
+		return
+	}
+	h.notes = append(h.notes, fmt.Sprintf(format, args...))
+}
+
+// reports are the notes, and how many there are beside them.
+func (h *hotplug) reports() []string {
+	if h.more == 0 {
+		return h.notes
+	}
+	return append(slices.Clone(h.notes), fmt.Sprintf("CPUs came and went %d times more", h.more))
+}
+
+func (h *hotplug) close() error { return h.f.Close() }
+
+// hotplug looks which CPUs came, and records them from here on. That it cannot be
+// done is reported and ends nothing: the CPU may be gone again.
+func (r *run) hotplug(w *waiter) error {
+	came, err := r.cpus.look()
+	if err != nil {
+		return err
+	}
+	for _, cpu := range came {
+		var ring *cpuRing
+		err := r.s.owners.run(func() (err error) { // which may open events when nobody else may
+			ring, err = r.s.openCPU(cpu)
+			return err
+		})
+		if ring != nil && !slices.Contains(r.s.rings, ring) {
+			r.s.rings = append(r.s.rings, ring)
+			err = errors.Join(err, w.add(ring.owner.FD(), tagRing))
+		}
+		if err != nil {
+			r.cpus.note("cpu %d came online while recording: it is not recorded: %v", cpu, err)
+			continue
+		}
+		if !slices.Contains(r.cpus.cpus, cpu) {
+			r.cpus.cpus = append(r.cpus.cpus, cpu)
+		}
+		r.cpus.note("cpu %d came online while recording: it is recorded from there on", cpu)
+	}
+	return nil
+}
+
+// openCPU opens and enables the counters of a CPU that came, for a session that is
+// not of tasks. It runs on the thread of the rings' owners. A CPU that has been there
+// before still has its ring, whose owner is a counter of that thread.
+func (s *Session) openCPU(cpu int) (*cpuRing, error) {
+	var ring *cpuRing
+	if i := slices.IndexFunc(s.rings, func(r *cpuRing) bool { return r.cpu == cpu }); i >= 0 {
+		ring = s.rings[i]
+	} else {
+		ringOwner := event.Event{Event: perfevent.RingOwner(s.features, uint32(s.RingSize()/4))}
+		owner, err := s.openOne(&ringOwner, perfevent.Where{CPU: cpu})
+		if err != nil {
+			return nil, err
+		}
+		ring = &cpuRing{cpu: cpu, owner: owner}
+		if ring.ring, err = perfevent.MapRing(owner, s.RingSize()); err != nil {
+			return nil, errors.Join(err, owner.Close())
+		}
+		ring.rename(owner.ID(), s.rings[0].owner.ID())
+	}
+	for _, e := range append([]*recordedEvent{s.sideband}, s.events...) {
+		where := perfevent.Where{PID: perfevent.AllTasks, CPU: cpu}
+		if e != s.sideband {
+			where.Cgroup = s.opts.Target.Cgroup
+		}
+		known := e.counters[0].ID()
+		c, err := s.open(e, where, ring)
+		if err != nil {
+			return ring, err
+		}
+		ring.rename(c.ID(), known)
+		if err := c.Enable(); err != nil {
+			return ring, err
+		}
+	}
+	return ring, nil
+}
+
+// rename has the records of counter id pass for those of another one of the same
+// event, which whoever takes the records knows: a perf.data names all ids in its
+// head. Which CPU a sample is of, it says itself.
+func (r *cpuRing) rename(id, known uint64) {
+	if r.renamed == nil {
+		r.renamed = map[uint64]uint64{}
+	}
+	r.renamed[id] = known
+}
+
+// rename copies the records in a and, continued, in b to dst, with the ids that
+// whoever takes them knows. It ends at a record of impossible size.
+func rename(dst, a, b []byte, ids map[uint64]uint64, layout *abi.Layout) []byte {
+	o := binary.LittleEndian
+	dst = append(append(dst[:0], a...), b...)
+	for rest := dst; len(rest) >= abi.HeaderSize; {
+		size := int(o.Uint16(rest[6:]))
+		if size < abi.HeaderSize || size > len(rest) {
+			break
+		}
+		rec := rest[:size]
+		rest = rest[size:]
+		at := func(off int) {
+			if off >= abi.HeaderSize && off+8 <= len(rec) {
+				if known, ok := ids[o.Uint64(rec[off:])]; ok {
+					o.PutUint64(rec[off:], known)
+				}
+			}
+		}
+		switch typ := abi.RecordType(o.Uint32(rec)); typ {
+		case abi.RecordSample: // IDENTIFIER comes first
+			at(8)
+		case abi.RecordLost: // id, lost
+			at(8)
+			at(size - 8)
+		case abi.RecordThrottle, abi.RecordUnthrottle: // time, id, stream_id
+			at(16)
+			at(24)
+			at(size - 8)
+		default: // IDENTIFIER comes last
+			at(size - 8 - layout.Excess(typ, rec[abi.HeaderSize:]))
+		}
+	}
+	return dst
+}
+
+// isOnline reports whether a CPU is online.
+func isOnline(cpu int) bool {
+	online, err := procfs.ReadCPUs(sysfs, procfs.CPUsOnline)
+	return err != nil || slices.Contains(online, cpu)
+}
+
+// wentOffline reports whether err is of opening a counter on a CPU that has gone.
+func wentOffline(err error, cpu int) bool {
+	return (errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO)) && !isOnline(cpu)
+}

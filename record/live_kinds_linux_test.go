@@ -1,0 +1,57 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
+)
+
+// TestLiveKinds records some of each kind of event.
+func TestLiveKinds(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("dd"))
+	// A slow machine's kernel lowers what it takes.
+	freq := min(999, perfevent.MaxSampleRate())
+	s := open(t, Options{
+		Specs: specs(t, fmt.Sprintf("cpu-clock:k,task-clock/freq=%d/,"+
+			"page-faults,minor-faults:u,cs,sched:sched_w*,syscalls:sys_enter_read,dummy", freq)),
+		Target: Target{AllCPUs: true},
+	})
+	to := newSink(t)
+	st := runWhile(t, s, to, func() {
+		wait := time.After(300 * time.Millisecond) // 300 samples of task-clock on each CPU
+		dd(t, 50000)
+		<-wait
+	})
+	events := s.Events()
+	last := events[len(events)-1]
+	if last.Name != perfevent.SidebandName || last.Attr.Flags&abi.FlagTask == 0 || len(last.IDs) != 2*len(s.CPUs()) {
+		t.Errorf("the last event is %+v", last)
+	}
+	known := 0
+	for i, e := range events[:len(events)-1] {
+		n := 0
+		for _, id := range e.IDs {
+			n += to.ids[id]
+		}
+		known += n
+		if n == 0 && e.Name != "dummy" && !strings.HasPrefix(e.Name, "sched:") {
+			t.Errorf("%s: no samples", e.Name)
+		}
+		if uint64(n) != st.Events[i].Samples || st.Events[i].Name != e.Name {
+			t.Errorf("%s: %d samples, stats %+v", e.Name, n, st.Events[i])
+		}
+	}
+	if known != to.seen[abi.RecordSample] {
+		t.Errorf("%d samples of %d have an id of ours", known, to.seen[abi.RecordSample])
+	}
+	for _, typ := range []abi.RecordType{abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit} {
+		if to.seen[typ] == 0 {
+			t.Errorf("no %v in the side-band", typ)
+		}
+	}
+}

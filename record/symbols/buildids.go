@@ -1,0 +1,185 @@
+package symbols
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/record/synth"
+)
+
+// BuildIDs reads the build ids of the files that a recording maps, each as soon
+// as its first map is seen: later it may have been replaced. They go into the
+// header of a perf.data file, for which perf reads its whole file a second time,
+// or straight into a profile.
+//
+// The kernel would put them into the records, but a recorder that asks for that
+// makes every other perf on the machine take maps for what they are not, and
+// abort: see the side-band in perfevent.
+type BuildIDs struct {
+	layout abi.Layout
+	seen   map[mappedFile]bool
+	files  *FileRetainer // of the files themselves, nil for none
+
+	mu    sync.Mutex
+	queue []fileEvent
+	wake  *sync.Cond // signalled when queue or over changes
+	over  bool
+	done  chan struct{} // closed when the queue has been worked off
+	list  []perfdata.BuildID
+}
+
+// mappedFile tells files apart.
+type mappedFile struct {
+	name     string
+	maj, min uint32
+	ino, gen uint64
+}
+
+// fileEvent is what a side-band record says that concerns files.
+type fileEvent struct {
+	typ   abi.RecordType
+	mmap  abi.Mmap
+	first bool // map of this file
+	task  abi.Task
+}
+
+const kernelName = "[kernel.kallsyms]"
+
+// NewBuildIDs reads build ids of what a side-band with these attributes reports,
+// and reports maps and processes to files too, which may be nil.
+func NewBuildIDs(sideband *abi.Attr, files *FileRetainer) *BuildIDs {
+	b := &BuildIDs{
+		layout: abi.NewLayout(sideband, abi.LittleEndian),
+		seen:   map[mappedFile]bool{},
+		files:  files,
+		done:   make(chan struct{}),
+	}
+	b.wake = sync.NewCond(&b.mu)
+	go b.work()
+	return b
+}
+
+// Take looks at a side-band record. It does not wait for files.
+func (b *BuildIDs) Take(rec []byte) {
+	h := abi.DecodeHeader(rec, abi.LittleEndian)
+	e := fileEvent{typ: h.Type}
+	var err error
+	switch payload := rec[abi.HeaderSize:]; h.Type {
+	case abi.RecordMmap, abi.RecordMmap2:
+		if e.mmap, err = b.layout.DecodeMmap(h, payload); err != nil {
+			return
+		}
+		f := mappedFile{e.mmap.File, e.mmap.Maj, e.mmap.Min, e.mmap.Ino, e.mmap.InoGen}
+		e.first = !b.seen[f]
+		b.seen[f] = true
+		if !e.first && b.files == nil {
+			return
+		}
+	case abi.RecordFork, abi.RecordExit:
+		if b.files == nil {
+			return
+		}
+		if e.task, err = b.layout.DecodeTask(payload); err != nil || e.task.PID != e.task.TID {
+			return
+		}
+	case abi.RecordComm:
+		if b.files == nil {
+			return
+		}
+		c, err := b.layout.DecodeComm(h, payload)
+		if err != nil || !c.Exec {
+			return
+		}
+		e.task.PID = c.PID
+	default:
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(b.queue, e)
+	b.wake.Signal()
+}
+
+// work reads the files in the order in which they were seen.
+func (b *BuildIDs) work() {
+	defer close(b.done)
+	for {
+		b.mu.Lock()
+		for len(b.queue) == 0 && !b.over {
+			b.wake.Wait()
+		}
+		queue := b.queue
+		b.queue = nil
+		b.mu.Unlock()
+		if len(queue) == 0 {
+			return
+		}
+		for i := range queue {
+			e := &queue[i]
+			switch e.typ {
+			case abi.RecordFork:
+				b.files.Forked(int(e.task.PID), int(e.task.PPID))
+			case abi.RecordComm:
+				b.files.Executed(int(e.task.PID))
+			case abi.RecordExit:
+				b.files.Exited(int(e.task.PID))
+			default:
+				b.keep(&e.mmap)
+				if e.first {
+					b.add(&e.mmap)
+				}
+			}
+		}
+	}
+}
+
+// keep reports a map to the retainer.
+func (b *BuildIDs) keep(m *abi.Mmap) {
+	if b.files == nil || m.PID <= 0 {
+		return
+	}
+	path, deleted := strings.CutSuffix(m.File, " (deleted)")
+	b.files.Mapped(Map{
+		PID: int(m.PID), Start: m.Addr, Limit: m.Addr + m.Len, Path: path, Deleted: deleted,
+		Major: m.Maj, Minor: m.Min, Inode: m.Ino, Generation: m.InoGen,
+	})
+}
+
+func (b *BuildIDs) add(m *abi.Mmap) {
+	id := synth.BuildID(m)
+	if id == nil {
+		return
+	}
+	e := perfdata.BuildID{Misc: abi.MiscUser, PID: -1, ID: id, Name: m.File}
+	if m.PID == -1 {
+		e.Misc = abi.MiscKernel
+		if strings.HasPrefix(e.Name, kernelName) {
+			e.Name = kernelName // without the symbol that its address is of
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list = append(b.list, e)
+}
+
+// All waits for the last file and returns the build ids. Nothing may be taken after.
+// A file that does not answer is not waited for once ctx is done: then the error is
+// the cause, and some build ids are missing.
+func (b *BuildIDs) All(ctx context.Context) (list []perfdata.BuildID, err error) {
+	b.mu.Lock()
+	b.over = true
+	b.wake.Signal()
+	b.mu.Unlock()
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.list), err
+}

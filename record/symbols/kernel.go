@@ -1,0 +1,184 @@
+package symbols
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/procfs"
+)
+
+// A Kernel reads the kernel's symbols while a recording starts, and again whenever
+// modules have come or gone: no record reports these.
+type Kernel struct {
+	ready chan struct{} // closed when the first reading is done
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
+
+	// Opened at the start, when there is the right to see addresses: whoever
+	// has opened them goes on seeing these. Nil where there is no such file.
+	kallsyms, modules *os.File
+	unopened          error // of kallsyms
+
+	// Written before ready is closed.
+	first  perfdata.KernelSymbols
+	hidden bool // the kernel shows no addresses to us
+	err    error
+
+	// For the watcher until stopped.
+	history symbolHistory
+	late    error // of a later reading
+}
+
+// watchInterval is how often the list of modules is looked at. What is loaded
+// and gone again within it stays unknown.
+const watchInterval = 500 * time.Millisecond
+
+// WatchKernel begins to read. Where nothing is wanted at the start, there is nothing
+// to read as long as no module can go. Close ends it.
+func WatchKernel(atStart bool) *Kernel {
+	ctx, stop := context.WithCancel(context.Background())
+	k := &Kernel{ready: make(chan struct{}), stop: stop}
+	k.kallsyms, k.unopened = os.Open("/proc/kallsyms")
+	k.modules, _ = os.Open(procModules) // a kernel without modules has no such file
+	k.wg.Go(func() {
+		if atStart || len(k.readModules()) > 0 {
+			k.first, k.err = k.functionsOfKernel()
+			k.hidden = len(k.first.Kallsyms) == 0
+		}
+		k.history.add(k.first)
+		close(k.ready)
+		if k.err != nil || k.hidden {
+			return
+		}
+		tick := time.NewTicker(watchInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				k.look()
+			}
+		}
+	})
+	return k
+}
+
+// look reads the symbols if modules have come or gone.
+func (k *Kernel) look() {
+	if k.modules == nil || !k.history.changedBy(k.readModules()) {
+		return
+	}
+	now, err := k.functionsOfKernel()
+	if err != nil {
+		k.late = err
+		return
+	}
+	k.history.add(now)
+}
+
+// Close ends the watch. Its files are those of the process until this ends.
+func (k *Kernel) Close() {
+	k.stop()
+	k.wg.Wait()
+}
+
+// readAgain reads a file of /proc from its start.
+func readAgain(f *os.File) io.Reader { return io.NewSectionReader(f, 0, 1<<62) }
+
+// readModules is the list of modules, empty where there is none.
+func (k *Kernel) readModules() []byte {
+	if k.modules == nil {
+		return nil
+	}
+	b, _ := io.ReadAll(readAgain(k.modules))
+	return b
+}
+
+// Start waits for the symbols as the kernel was at the start; nil if there are none.
+func (k *Kernel) Start() (*perfdata.KernelSymbols, error) {
+	if <-k.ready; k.err != nil || k.hidden {
+		return nil, k.err
+	}
+	return &k.first, nil
+}
+
+// Running reads the symbols of the kernel as it is now; nil where there is no such
+// file. Each call begins at the start.
+func (k *Kernel) Running() io.Reader {
+	if k.kallsyms == nil {
+		return nil
+	}
+	return readAgain(k.kallsyms)
+}
+
+// End ends the watch and returns the symbols of all modules that there were; nil
+// if they are still those of the start.
+func (k *Kernel) End() (*perfdata.KernelSymbols, error) {
+	k.Close()
+	if k.err != nil || k.hidden {
+		return nil, nil
+	}
+	if k.look(); k.late != nil || k.history.readings == 1 {
+		return nil, k.late
+	}
+	return &perfdata.KernelSymbols{Kallsyms: k.history.kallsyms(), Modules: k.history.now.Modules}, nil
+}
+
+const procModules = "/proc/modules"
+
+// KernelHidden reports whether /proc/kallsyms shows no addresses to this user, so
+// that frames of the kernel stay without names; false where there is no such file.
+func KernelHidden() bool {
+	f, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return false // without CONFIG_KALLSYMS there is nothing to be had
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if addr, isFunction := functionLine(lines.Bytes()); isFunction {
+			return len(bytes.Trim(addr, "0")) == 0
+		}
+	}
+	return false
+}
+
+// functionLine takes the address from a line of kallsyms, such as
+// "ffffffff81000000 T _text": the letter says whether it is a function's.
+func functionLine(line []byte) (addr []byte, ok bool) {
+	sym, ok := procfs.ParseSymbol(line)
+	addr, _, _ = bytes.Cut(line, []byte{' '})
+	return addr, ok && sym.Function()
+}
+
+// functionsOfKernel reads /proc/kallsyms, the functions of it, and /proc/modules.
+func (k *Kernel) functionsOfKernel() (c perfdata.KernelSymbols, err error) {
+	if k.unopened != nil {
+		return c, fmt.Errorf("symbols of the kernel: %w", k.unopened)
+	}
+	all, err := io.ReadAll(readAgain(k.kallsyms))
+	if err != nil {
+		return c, fmt.Errorf("symbols of the kernel: %w", err)
+	}
+	c.Modules = k.readModules()
+	hidden := true
+	for line := range bytes.Lines(all) {
+		addr, ok := functionLine(line)
+		if !ok {
+			continue
+		}
+		hidden = hidden && len(bytes.Trim(addr, "0")) == 0
+		c.Kallsyms = append(c.Kallsyms, line...)
+	}
+	if hidden {
+		c.Kallsyms = nil
+	}
+	return c, nil
+}

@@ -1,0 +1,119 @@
+package symbolize
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"kprof/perfevent/livetest"
+)
+
+// TestPerfMapOfAContainer: a process in its own root and pid namespace writes its map
+// under the number that it has there. What its root has at that path is not followed
+// anywhere else, and must be of its user.
+func TestPerfMapOfAContainer(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	path, _, _ := program(t, waiting, "-DNUMBER=7", "-static")
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, filepath.Join(root, "prog")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/prog", "wait")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWPID}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	m := Mapping{Kind: Anon, PID: cmd.Process.Pid}
+	file := filepath.Join(root, "tmp/perf-1.map")
+	name := func() (string, error) {
+		s := New(Options{})
+		defer s.Close()
+		got, err := names(t, s, m, 0x1010)
+		return got[0], err
+	}
+	write(t, file, "1000 20 inner\n")
+	if got, err := name(); got != "inner" || err != nil {
+		t.Errorf("%q (%v), want inner", got, err)
+	}
+	if err := os.Chown(file, 12345, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := name(); got != "" || !errors.Is(err, ErrUntrusted) {
+		t.Errorf("map of another user: %q (%v), want %v", got, err, ErrUntrusted)
+	}
+	if err := os.Rename(file, filepath.Join(root, "map")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../map", file); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := name(); got != "" || !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("through a link: %q (%v), want %v", got, err, syscall.ELOOP)
+	}
+}
+
+// TestJITDumpOwner: a dump is taken from the user of the process alone, by that name,
+// and not through links.
+func TestJITDumpOwner(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	prog, _, _ := program(t, waiting, "-DNUMBER=8")
+	pid := start(t, prog).Process.Pid
+	dir := t.TempDir()
+	dump := newDump(binary.LittleEndian, 0)
+	off := dump.load(1, 0x1000, 0x20, 1, "jitted")
+	path := filepath.Join(dir, "jit-1.dump")
+	write(t, path, dump.String())
+	name := func(path string, pid int) (string, error) {
+		s := New(Options{})
+		defer s.Close()
+		got, err := names(t, s, Mapping{Kind: User, File: path, PID: pid}, off)
+		return got[0], err
+	}
+	for _, pid := range []int{pid, nobody} {
+		if got, err := name(path, pid); got != "jitted" || err != nil {
+			t.Errorf("%q (%v), want jitted", got, err)
+		}
+	}
+	link := filepath.Join(dir, "jit-2.dump")
+	if err := os.Symlink("jit-1.dump", link); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := name(link, pid); got != "" || !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("through a link: %q (%v), want %v", got, err, syscall.ELOOP)
+	}
+	other := filepath.Join(dir, "other")
+	if err := os.Link(path, other); err != nil {
+		t.Fatal(err)
+	}
+	// A process that is gone may have been anybody's.
+	for path, pid := range map[string]int{other: pid, path: nobody} {
+		if got, err := name(path, pid); got != "" || !errors.Is(err, ErrUntrusted) {
+			t.Errorf("%s with two names: %q (%v), want %v", path, got, err, ErrUntrusted)
+		}
+	}
+	if err := os.Chown(path, 12345, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := name(path, pid); got != "" || !errors.Is(err, ErrUntrusted) {
+		t.Errorf("of another user: %q (%v), want %v", got, err, ErrUntrusted)
+	}
+}

@@ -1,0 +1,91 @@
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// nobody is the number of a process that there is not.
+const nobody = 1 << 30
+
+func TestOpen(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc")
+	}
+	p, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.UID != uint32(os.Geteuid()) || p.InnerPID != os.Getpid() {
+		t.Errorf("%+v", p)
+	}
+	here, err1 := os.Stat("/")
+	root, err2 := os.Stat(p.Path("root"))
+	if err := errors.Join(err1, err2); err != nil || !os.SameFile(here, root) {
+		t.Errorf("its root is another one: %v", err)
+	}
+	if _, err := Open(nobody); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no process: %v", err)
+	}
+	c := exec.Command("cat")
+	in, err := c.StdinPipe()
+	if err != nil || c.Start() != nil {
+		t.Fatal("no cat")
+	}
+	gone, err := Open(c.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gone.Close()
+	in.Close()
+	_ = c.Wait()
+	if _, err := os.Stat(gone.Path("status")); err == nil {
+		t.Error("a process that is gone has a status")
+	}
+}
+
+// TestOwner: of a process that lives, the files are its user's; of others this user's
+// or root's, with one name.
+func TestOwner(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	me := uint32(os.Geteuid())
+	check := func(o Owner) error {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.Check(info)
+	}
+	if err := errors.Join(check(Owner{}), check(Owner{Known: true, UID: me})); err != nil {
+		t.Error(err)
+	}
+	if err := check(Owner{Known: true, UID: me + 1}); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("another user's: %v", err)
+	}
+	if err := os.Link(path, filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := check(Owner{}); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("with two names: %v", err)
+	}
+}
+
+func TestIsDumpName(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/tmp/jit-12.dump": true, "jit-1.dump": true, "/tmp/jit-.dump": false, "/tmp/jit-1x.dump": false,
+		"/tmp/jit-12": false, "/jit-12.dump/a": false, "/tmp/xjit-12.dump": false,
+	} {
+		if got := IsDumpName(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# Usage: soak.sh [-n ROUNDS] [-t SECONDS] [-only TESTS] [-fresh] [CONDITION...]
+#        soak.sh -table
+#
+# Runs the tests that record or open a browser, again and again, under conditions
+# in which a test that relies on luck fails. Without CONDITION it runs 50 rounds
+# of idle and 20 of each other, or ROUNDS of each:
+#
+#   idle         nothing else, as far as this script knows
+#   load         programs on all CPUs: computing, and starting others
+#   one-cpu      on one CPU alone (taskset)
+#   half-cpu     in a control group with half a CPU
+#   gomaxprocs   with GOMAXPROCS=1
+#   nice         with nice 19
+#   recorders    while another kprof and perf record the machine
+#
+# Each result is added to .build/soak/totals (condition, round, package, test,
+# result, seconds), and what is there is not run again: interrupted, it goes on
+# where it was. -t SECONDS starts nothing new after so long; -only TESTS is a
+# regular expression of tests, -fresh forgets the totals, -table only prints
+# them. It ends with a table of failures by test, and fails if there are any; the
+# output of each is in .build/soak/failed. It takes root, perf, gcc and what else
+# the tests need.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+exec </dev/null
+dir=$PWD/.build/soak
+totals=$dir/totals
+all=(idle load one-cpu half-cpu gomaxprocs nice recorders)
+rounds= seconds=0 only=. table=
+while [ $# -gt 0 ]; do
+	case $1 in
+	-n) rounds=$2 && shift ;;
+	-t) seconds=$2 && shift ;;
+	-only) only=$2 && shift ;;
+	-fresh) rm -rf "$totals" "$dir/failed" ;;
+	-table) table=1 ;;
+	-*) sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2 ;;
+	*) break ;;
+	esac
+	shift
+done
+conditions=("$@")
+[ $# -gt 0 ] || conditions=("${all[@]}")
+for c in "${conditions[@]}"; do
+	case " ${all[*]} " in *" $c "*) ;; *) echo "soak: no condition $c; there are ${all[*]}" >&2 && exit 2 ;; esac
+done
+mkdir -p "$dir/failed"
+touch "$totals"
+
+# print_table prints how often each test ran under each condition, and each test
+# that failed.
+print_table() {
+	awk -F'\t' -v names="${all[*]}" '
+		BEGIN { n = split(names, name, " ") }
+		{ key = $1; if ($2 > round[key]) round[key] = $2; runs[key]++; if ($5 == "skip") skips[key]++ }
+		$5 == "fail" { failed[$3 " " $4]++; by[$3 " " $4, $1]++; all[$1]++; failures++ }
+		function row(title, values,   i, line) {
+			line = sprintf("%-44s", title)
+			for (i = 1; i <= n; i++) line = line sprintf(" %10s", values[name[i]] + 0)
+			print line
+		}
+		END {
+			line = sprintf("%-44s", "")
+			for (i = 1; i <= n; i++) line = line sprintf(" %10s", name[i])
+			print line
+			row("rounds begun", round); row("tests run", runs); row("skipped", skips); row("failed", all)
+			for (test in failed) {
+				line = sprintf("%-44s", "  " test)
+				for (i = 1; i <= n; i++) line = line sprintf(" %10s", by[test, name[i]] + 0)
+				print line | "sort"
+			}
+			close("sort")
+			exit failures > 0
+		}' "$totals"
+}
+if [ -n "$table" ]; then
+	print_table
+	exit
+fi
+
+# The tests: package, and which of its tests.
+packages=(
+	'cmd/kprof ^Test(Live|EndToEnd|ScriptFold|HiddenKernel|View)'
+	'perfevent ^TestLive'
+	'perfevent/event ^Test(Live|Overhead|Kprobe|Probe|USDT)'
+	'perfevent/count ^TestLive'
+	'perfevent/format/printfmt ^TestPerfScript$'
+	'perfevent/tracefs ^Test'
+	'record ^Test(Live|Launch|Synthesize|Record|Kprobe|Refus|Host)'
+	'record/synth ^Test(Describe|BuildID)'
+	'perfevent/perfdata ^Test(Writer|HeaderOfPerf|FeaturesOfPerf|Live)'
+	'convert/live ^Test'
+	'convert/replay ^TestScriptLive$'
+	'convert/page ^TestHTML(InBrowser|OnAPhone|OfLittle|EqualsPprof)'
+	'convert/flamegraph ^Test(SVG(Drawn|Image|Zoom|Keyboard|Search|Hostile)|DiffSVG)'
+	'convert/viewer ^Test.*Opens'
+	'convert/pprof ^TestToolUI$'
+	'symbolize ^Test(NamesOfPerfScript|SymbolsApart)$'
+)
+# Built anew when the code is.
+if [ ! -e "$dir/kprof" ] || [ -n "$(find . -path ./.build -prune -o \( -name '*.go' -o -name go.mod \) -newer "$dir/kprof" -print -quit)" ]; then
+	for p in "${packages[@]}"; do
+		read -r package match <<<"$p"
+		go test -c -o "$dir/${package//\//-}.test" "./$package" || exit 1
+	done
+	go build -o "$dir/kprof" ./cmd/kprof || exit 1
+	touch "$dir/kprof"
+fi
+SECONDS=0
+tests=() # "PACKAGE TEST"
+for p in "${packages[@]}"; do
+	read -r package match <<<"$p"
+	while read -r test; do
+		[[ $test =~ ^Test ]] && [[ $test =~ $only ]] && tests+=("$package $test")
+	done < <(cd "$package" && "$dir/${package//\//-}.test" -test.list "$match")
+done
+# The others of these scripts record nothing.
+[[ TestScript =~ $only ]] && tests+=("cmd/kprof TestScript/live")
+
+# What runs beside the tests: killed as one group each.
+beside=()
+start_beside() {
+	setsid "$@" >/dev/null 2>&1 &
+	beside+=($!)
+}
+stop_beside() {
+	local p
+	for p in ${beside[@]+"${beside[@]}"}; do
+		kill -- "-$p" 2>/dev/null
+		wait "$p" 2>/dev/null
+	done
+	beside=()
+}
+group=
+cleanup() {
+	stop_beside
+	[ -z "$group" ] || rmdir $group 2>/dev/null
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# half_cpu makes a control group with half a CPU, and sets group to its directory.
+half_cpu() {
+	local root
+	for root in /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup/cpu; do
+		[ -e $root/cpu.cfs_quota_us ] || continue
+		mkdir $root/kprof-soak-$$ && group=$root/kprof-soak-$$ &&
+			echo 100000 >$group/cpu.cfs_period_us && echo 50000 >$group/cpu.cfs_quota_us
+		return
+	done
+	root=/sys/fs/cgroup
+	{ echo +cpu >$root/cgroup.subtree_control; } 2>/dev/null
+	mkdir $root/kprof-soak-$$ && group=$root/kprof-soak-$$ && echo '50000 100000' >$group/cpu.max
+}
+
+# begin CONDITION starts what a condition is made of, and sets prefix to what a
+# test is run with.
+begin() {
+	local i cpu
+	prefix=()
+	case $1 in
+	load)
+		for ((i = $(nproc); i > 0; i--)); do
+			start_beside sh -c 'while :; do :; done'
+			start_beside sh -c 'while :; do head -c 100000 /dev/zero | cksum; done'
+		done
+		;;
+	one-cpu)
+		# The last one, which is not CPU 0 where there are several.
+		cpu=$(sed -nE 's/^Cpus_allowed_list:(.*[^0-9])?([0-9]+)$/\2/p' /proc/self/status)
+		prefix=(taskset -c "$cpu")
+		;;
+	half-cpu)
+		half_cpu || { echo "soak: no control group with a limit of CPU time can be made here" >&2 && return 1; }
+		prefix=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group")
+		;;
+	gomaxprocs) prefix=(env GOMAXPROCS=1) ;;
+	nice) prefix=(nice -n 19) ;;
+	recorders)
+		start_beside sh -c "while :; do '$dir/kprof' record -q -a -d 5s -o '$dir/beside.pb.gz' || sleep 1; done"
+		start_beside sh -c "while :; do perf record -q -a -g -e cpu-clock -o '$dir/beside.data' -- sleep 5 || sleep 1; done"
+		;;
+	esac
+}
+end() {
+	stop_beside
+	[ -z "$group" ] || { sleep 0.1 && rmdir "$group" && group=; }
+}
+
+# one CONDITION ROUND PACKAGE TEST runs a test and adds its result.
+one() {
+	local program=$dir/${3//\//-}.test log=$dir/failed/$1-$2-${4//\//-}.log start=$SECONDS status result
+	(cd "$3" && KPROF_LIVE=require ${prefix[@]+"${prefix[@]}"} "$program" -test.v -test.timeout=10m -test.run="^${4//\//\$/^}\$") >"$log" 2>&1
+	status=$?
+	# Ended by a signal, it says nothing: it was this script that was interrupted.
+	[ $status -lt 129 ] || [ $status -gt 160 ] || grep -q '^panic\|--- FAIL' "$log" || exit $status
+	result=fail
+	[ $status != 0 ] || result=pass
+	if [ $result = pass ]; then
+		grep -q -- "^--- SKIP: $4 " "$log" && result=skip
+		rm "$log"
+	else
+		echo "soak: $1, round $2: $4 failed: $log" >&2
+	fi
+	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" $result $((SECONDS - start)) >>"$totals"
+}
+
+export PATH=$PWD/.build/bin:$PATH
+for condition in "${conditions[@]}"; do
+	n=${rounds:-$([ "$condition" = idle ] && echo 50 || echo 20)}
+	begun=
+	for ((round = 1; round <= n; round++)); do
+		for t in "${tests[@]}"; do
+			read -r package test <<<"$t"
+			grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$condition" $round "$package" "$test")" "$totals" && continue
+			[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 3
+			[ -n "$begun" ] || begin "$condition" || break 2
+			begun=1
+			one "$condition" $round "$package" "$test"
+		done
+	done
+	[ -z "$begun" ] || end
+done
+end
+print_table
