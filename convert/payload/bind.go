@@ -1,0 +1,99 @@
+package payload
+
+import (
+	"maps"
+	"slices"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/format/expr"
+	"kprof/perfevent/perfdata"
+)
+
+// Bound is an expression over the events of a recording, each of which has its own
+// Program. It is not for several goroutines at once.
+type Bound struct {
+	Expr *expr.Expr
+
+	formats  *Formats
+	programs []bound // by index of event
+}
+
+type bound struct {
+	program *expr.Program
+	err     error
+	done    bool
+}
+
+// Bind makes an expression ready for events with these formats.
+func (f *Formats) Bind(x *expr.Expr) *Bound { return &Bound{Expr: x, formats: f} }
+
+// Of returns the expression over an event, compiled when it is first asked for. An error
+// is an *expr.Error, text where a number must stand, or a *format.SyntaxError; the
+// program is nil then.
+func (b *Bound) Of(e *perfdata.Event) (*expr.Program, error) {
+	if e.Index < len(b.programs) && b.programs[e.Index].done {
+		return b.programs[e.Index].program, b.programs[e.Index].err
+	}
+	for len(b.programs) <= e.Index {
+		b.programs = append(b.programs, bound{})
+	}
+	p := &b.programs[e.Index]
+	p.done = true
+	f, err := b.formats.Of(&e.Attr)
+	if err != nil {
+		p.err = err
+		return nil, err
+	}
+	p.program, p.err = b.Expr.Compile(EventName(e.Name, f), f)
+	return p.program, p.err
+}
+
+// Check compiles the expression for events, and returns the first error that there is;
+// an *expr.Error also where a name of the expression is in none of them.
+func (b *Bound) Check(events []*perfdata.Event) error {
+	var programs []*expr.Program
+	for _, e := range events {
+		p, err := b.Of(e)
+		if err != nil {
+			return err
+		}
+		programs = append(programs, p)
+	}
+	return b.Expr.Check(programs, b.formats.FieldNames(events))
+}
+
+// Own are the names of what every sample has.
+var Own = []string{"comm", "pid", "tid", "cpu", "time", "event"}
+
+// FieldNames are the names that expressions over events can have, sorted: their own
+// fields, the common ones, and Own. Formats that cannot be read have none.
+func (f *Formats) FieldNames(events []*perfdata.Event) []string {
+	names := map[string]bool{}
+	for _, n := range Own {
+		names[n] = true
+	}
+	for _, e := range events {
+		if of, _ := f.Of(&e.Attr); of != nil {
+			for i := range of.Fields {
+				names[of.Fields[i].Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Fill makes x the sample s of an event with the attribute a, which both are used until
+// the next one. The caller sets x.Comm.
+func Fill(x *expr.Sample, s *abi.Sample, a *abi.Attr) {
+	x.PID, x.TID, x.CPU, x.Time, x.Raw = s.PID, s.TID, uint32(s.CPU), s.Time, s.Raw
+	x.Without = 0
+	if a.SampleType&abi.SampleTID == 0 {
+		x.Without |= expr.OwnPID | expr.OwnTID | expr.OwnComm
+	}
+	if s.CPU < 0 {
+		x.Without |= expr.OwnCPU
+	}
+	if a.SampleType&abi.SampleTime == 0 {
+		x.Without |= expr.OwnTime
+	}
+}

@@ -1,0 +1,97 @@
+package payload
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
+	"kprof/perfevent/format/expr"
+	"kprof/perfevent/perfdata"
+)
+
+func text(name, fields string) string {
+	return "name: " + name + "\nID: 1\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n" + fields + "\nprint fmt: \"\"\n"
+}
+
+// events are one tracepoint of three formats each, and a clock.
+func events() (*Formats, []*perfdata.Event) {
+	f := New(&perfdata.TracingData{LongSize: 8, Tracepoints: []perfdata.Tracepoint{
+		{System: "s", Name: "number", ID: 1, Format: text("number", "\tfield:int x;\toffset:4;\tsize:4;\tsigned:1;\n")},
+		{System: "s", Name: "text", ID: 2, Format: text("text", "\tfield:char x[4];\toffset:4;\tsize:4;\tsigned:1;\n")},
+		{System: "s", Name: "broken", ID: 3, Format: text("broken", "\tfield:int x;\toffset:four;\tsize:4;\tsigned:1;\n")},
+	}})
+	set := perfdata.NewEventSet(abi.LittleEndian, nil)
+	for i, name := range []string{"s:number:u", "kprobe:text", "s:broken"} {
+		set.Add(abi.Event{Name: name, Attr: abi.Attr{Type: abi.TypeTracepoint, Config: uint64(i + 1)}})
+	}
+	set.Add(abi.Event{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, Config: 1}})
+	return f, set.Events
+}
+
+func TestBind(t *testing.T) {
+	f, all := events()
+	number, txt, broken, clock := all[0], all[1], all[2], all[3]
+	for _, c := range []struct {
+		src    string
+		events []*perfdata.Event
+		err    string // a part of it; "" for none
+	}{
+		{"x > 1", []*perfdata.Event{number, clock}, ""},
+		{"x > 1", []*perfdata.Event{number, txt}, "x is text"},
+		{"x == 'abc'", []*perfdata.Event{txt}, ""},
+		{"number.x > 1", []*perfdata.Event{number, txt}, ""},
+		{"xx > 1", []*perfdata.Event{number}, `no event has a field "xx"`},
+		{"x > 1", []*perfdata.Event{clock}, `no event has a field "x"`},
+		{"x > 1", []*perfdata.Event{broken}, "broken"},
+		{"event == 'number'", all[:2], ""},
+	} {
+		x, err := expr.Parse(c.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = f.Bind(x).Check(c.events)
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v, want %q", c.src, err, c.err)
+		}
+		if again := f.Bind(x).Check(c.events); (again == nil) != (err == nil) {
+			t.Errorf("%s: %v, and then %v", c.src, err, again)
+		}
+	}
+	if _, err := f.Of(&broken.Attr); !errors.As(err, new(*format.SyntaxError)) {
+		t.Errorf("a broken format: %v", err)
+	}
+	names := f.FieldNames([]*perfdata.Event{number, broken, clock})
+	if want := []string{"comm", "common_type", "cpu", "event", "pid", "tid", "time", "x"}; !slices.Equal(names, want) {
+		t.Errorf("names %q, want %q", names, want)
+	}
+}
+
+// TestFill: what a recording does not have of its samples has no value.
+func TestFill(t *testing.T) {
+	x, err := expr.Parse("cpu == 0 || pid == 0 || time == 0 || comm == 'a'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := x.Compile("cpu-clock", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s expr.Sample
+	none := abi.Sample{SampleIDFields: abi.SampleIDFields{CPU: -1}}
+	s.Comm = "a"
+	if Fill(&s, &none, &abi.Attr{}); p.Match(&s) != expr.Unknown {
+		t.Errorf("of nothing: %v", p.Match(&s))
+	}
+	for typ, cpu := range map[abi.SampleType]int32{abi.SampleCPU: 0, abi.SampleTID: -1, abi.SampleTime: -1} {
+		none.CPU = cpu
+		if Fill(&s, &none, &abi.Attr{SampleType: typ}); p.Match(&s) != expr.Yes {
+			t.Errorf("of %#x: %v", typ, p.Match(&s))
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { Fill(&s, &none, &abi.Attr{}); p.Match(&s) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
