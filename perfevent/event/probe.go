@@ -2,7 +2,10 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"kprof/perfevent/tracefs"
 )
 
 // Probe is a dynamic probe:
@@ -11,8 +14,11 @@ import (
 //	uprobe:PATH:SYMBOL[+OFF]    uprobe:PATH:0xOFF  uretprobe:…
 //	usdt:PATH:PROVIDER:NAME
 //
-// optionally followed by a blank and fetch arguments, or one of the kernel's
-// own definitions (Documentation/trace/kprobetrace.rst), kept verbatim.
+// optionally followed by a blank and fetch arguments, or one of the kernel's own
+// definitions (Documentation/trace/kprobetrace.rst, fprobetrace.rst), kept verbatim:
+//
+//	p[:[GROUP/]NAME] PLACE [ARGUMENTS]        r[MAXACTIVE][:[GROUP/]NAME] PLACE [ARGUMENTS]
+//	f[:[GROUP/]NAME] FUNC[%return] [ARGUMENTS]    t[:[GROUP/]NAME] TRACEPOINT [ARGUMENTS]
 type Probe struct {
 	User   bool   // in a program's file, not in the kernel
 	Return bool   // on return, not on entry
@@ -22,7 +28,7 @@ type Probe struct {
 	Addr   uint64 // kernel address, or file offset of a user probe, without Symbol or with Provider
 	Off    uint64 // bytes from Symbol
 	Args   string // fetch arguments, not looked at
-	Raw    string // "p:…" or "r:…", then everything else is empty
+	Raw    string // the kernel's own definition: then all else but Return is empty
 
 	// Of a statically defined probe, whose name is Symbol. A Resolver finds Addr
 	// and Counter in the program's notes.
@@ -34,25 +40,38 @@ var probePrefixes = []string{"kprobe:", "kretprobe:", "uprobe:", "uretprobe:", u
 
 const usdtPrefix = "usdt:"
 
+// probePrefix returns how the text of a probe begins: one of probePrefixes, or, of a
+// definition of the kernel's, all before its place.
 func probePrefix(s string) (string, bool) {
 	for _, p := range probePrefixes {
 		if strings.HasPrefix(s, p) {
 			return p, true
 		}
 	}
-	return "", false
+	// p, r500:GROUP/NAME, f: without a blank these are other events.
+	end := strings.IndexAny(s, " \t,")
+	if end < 1 || s[end] == ',' || !strings.ContainsRune("prft", rune(s[0])) {
+		return "", false
+	}
+	letter, _, _ := strings.Cut(s[:end], ":")
+	if len(letter) > 1 && !isIn(digits, letter[1:]) {
+		return "", false
+	}
+	return s[:end], true
 }
 
 func (p *Probe) parse(prefix, text string) error {
 	rest := text[len(prefix):]
 	p.User = prefix[0] == 'u'
-	p.Return = prefix == "kretprobe:" || prefix == "uretprobe:" || prefix == "r:"
-	if len(prefix) == 2 {
+	p.Return = prefix == "kretprobe:" || prefix == "uretprobe:"
+	switch {
+	case prefix == "p:" || prefix == "r:":
 		if len(strings.Fields(rest)) < 2 {
 			return fmt.Errorf("wants %s[GROUP/]NAME PLACE [ARGUMENTS]%s", prefix, meantDefinition(prefix, rest))
 		}
-		p.Raw = text
-		return nil
+		return p.parseDefinition(text)
+	case !slices.Contains(probePrefixes, prefix):
+		return p.parseDefinition(text)
 	}
 	place, args, _ := strings.Cut(rest, " ")
 	p.Args = strings.TrimSpace(args)
@@ -77,6 +96,16 @@ func (p *Probe) parse(prefix, text string) error {
 		p.Module, place = module, after
 	}
 	return p.parsePlace(place)
+}
+
+// parseDefinition takes one of the kernel's own definitions.
+func (p *Probe) parseDefinition(text string) error {
+	def, err := tracefs.ParseProbe(text)
+	if err != nil {
+		return err
+	}
+	*p = Probe{Return: def.Return, Raw: text}
+	return nil
 }
 
 // meantDefinition is a definition that rest, which is too short for one, may have
@@ -121,8 +150,9 @@ func (p *Probe) parsePlace(place string) (err error) {
 // isUser reports whether p is in a program's file; of the kernel's own
 // definitions, those that name a path are.
 func (p *Probe) isUser() bool {
-	if f := strings.Fields(p.Raw); len(f) > 1 {
-		return strings.Contains(f[1], "/")
+	if p.Raw != "" {
+		def, err := tracefs.ParseProbe(p.Raw)
+		return err == nil && def.User
 	}
 	return p.User
 }

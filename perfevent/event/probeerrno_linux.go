@@ -41,7 +41,11 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		return err
 	}
 	if p.Raw != "" {
-		if def, perr := tracefs.ParseProbe(p.Raw); perr == nil && !def.User {
+		def, perr := tracefs.ParseProbe(p.Raw)
+		switch {
+		case perr == nil && def.Kind == tracefs.Tracepoint:
+			return err // the kernel says what of it is not there
+		case perr == nil && !def.User:
 			p = placeOf(def)
 		}
 	}

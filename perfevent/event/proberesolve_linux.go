@@ -141,8 +141,8 @@ func (r *Resolver) oneProbe(ev Event) (Event, error) {
 func (r *Resolver) atEntry(p Probe) bool {
 	if p.Raw != "" {
 		def, err := tracefs.ParseProbe(p.Raw)
-		if err != nil || def.User {
-			return false
+		if err != nil || def.User || def.Kind != tracefs.Breakpoint {
+			return false // the registers of ftrace may lack that of the caller
 		}
 		p = placeOf(def)
 	}
@@ -158,8 +158,12 @@ func (r *Resolver) atEntry(p Probe) bool {
 }
 
 // probePMU finds the number of the PMU for ev's probe. A kernel that has none
-// has no such probes in tracefs either.
+// has no such probes in tracefs either, but for those by way of ftrace, which it
+// says itself.
 func (r *Resolver) probePMU(ev *Event) (err error) {
+	if def, err := tracefs.ParseProbe(ev.Source.Probe.Raw); err == nil && def.Kind != tracefs.Breakpoint {
+		return r.takesProbe(def)
+	}
 	pmu, what := probePMUName(ev.Source.Probe), "CONFIG_KPROBE_EVENTS"
 	if pmu == "uprobe" {
 		what = "CONFIG_UPROBE_EVENTS"
@@ -168,6 +172,19 @@ func (r *Resolver) probePMU(ev *Event) (err error) {
 		return errkind.Errorf(perfevent.ErrNotSupported, "this kernel has no %s PMU (%s)", pmu, what)
 	}
 	return err
+}
+
+// takesProbe refuses the kinds of probes that this kernel does not have, of which it
+// says no more than that the argument is invalid.
+func (r *Resolver) takesProbe(def tracefs.Probe) error {
+	fs, err := r.Tracefs()
+	if err != nil {
+		return perfevent.DeniedTracefs(err, perfevent.ClassTracefsProbe)
+	}
+	if !fs.TakesProbes(def.Kind) {
+		return errkind.Errorf(perfevent.ErrNotSupported, "this kernel has no probes by way of ftrace (f and t: Linux 6.5 with CONFIG_FPROBE_EVENTS); write p or r for a kprobe")
+	}
+	return nil
 }
 
 func probePMUName(p Probe) string {

@@ -89,7 +89,7 @@ func ParseSpecs(arg string) ([]Spec, error) {
 // cutSpec splits arg before the comma that ends its first spec; rest begins
 // with that comma, or is empty.
 func cutSpec(arg string) (one, rest string) {
-	if _, isProbe := probePrefix(arg); isProbe {
+	if _, isProbe := probePrefix(strings.TrimLeft(arg, " \t")); isProbe {
 		end := strings.IndexAny(arg, ", \t")
 		if end < 0 || arg[end] != ',' {
 			return arg, ""
@@ -117,7 +117,7 @@ func cutSpec(arg string) (one, rest string) {
 //	sched:sched_switch  syscalls:sys_enter_*              tracepoints
 //	cpu/event=0x3c,umask=1,name=x/u  msr/tsc/             PMU events
 //	mem:0xADDR/8:rw                                       breakpoint
-//	kprobe:FUNC+OFF  uretprobe:PATH:SYM  p:NAME FUNC …    probes
+//	kprobe:FUNC+OFF  uretprobe:PATH:SYM  p:NAME FUNC …    probes, see Probe
 //
 // and what may follow after a colon or the second slash: modifiers, see
 // Modifiers. Software and hardware events take perf's period=, freq= and name=

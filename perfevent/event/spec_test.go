@@ -77,6 +77,16 @@ func TestParseSpec(t *testing.T) {
 		{"uprobe:/bin/bash:0x4710", probe(Probe{User: true, Path: "/bin/bash", Addr: 0x4710})},
 		{"p:mine/open do_sys_openat2 $arg1", probe(Probe{Raw: "p:mine/open do_sys_openat2 $arg1"})},
 		{"r:ret vfs_read $retval", probe(Probe{Return: true, Raw: "r:ret vfs_read $retval"})},
+		{"p kernel_clone %x0", probe(Probe{Raw: "p kernel_clone %x0"})},
+		{"r kernel_clone pid=%x0", probe(Probe{Return: true, Raw: "r kernel_clone pid=%x0"})},
+		{"p\t0xffffffff81000000 %x0", probe(Probe{Raw: "p\t0xffffffff81000000 %x0"})},
+		{"r500:g/n vfs_read", probe(Probe{Return: true, Raw: "r500:g/n vfs_read"})},
+		{"p:g/n vfs_read%return $retval", probe(Probe{Return: true, Raw: "p:g/n vfs_read%return $retval"})},
+		{"f:g/n vfs_read%return ret=$retval", probe(Probe{Return: true, Raw: "f:g/n vfs_read%return ret=$retval"})},
+		{"t sched_switch prev=prev->pid", probe(Probe{Raw: "t sched_switch prev=prev->pid"})},
+		{"r500", Spec{Kind: KindNumbered, Type: abi.TypeRaw, Config: 0x500}},
+		{"r500:u", mods(Spec{Kind: KindNumbered, Type: abi.TypeRaw, Config: 0x500}, user)},
+		{"t:x", tp("t", "x")},
 	}
 	for _, tt := range tests {
 		tt.want.Text = tt.text
@@ -136,6 +146,10 @@ func TestParseSpecErrors(t *testing.T) {
 		"usdt::a:b":                "wants usdt:PATH:PROVIDER:NAME",
 		"uprobe:nocolon":           "wants uprobe:PATH:SYMBOL",
 		"p:name":                   "wants p:",
+		"p:name:vfs_read":          `did you mean "p:name vfs_read"`,
+		"r99999:x vfs_read":        "is not a number of calls",
+		"p8 vfs_read":              "is for probes on return",
+		"f8:x vfs_read":            "is for probes on return",
 		"no such":                  "not an event name",
 	} {
 		_, err := ParseSpec(text)
@@ -154,6 +168,10 @@ func TestParseSpecs(t *testing.T) {
 		"kprobe:a,kprobe:b":                   {"kprobe:a", "kprobe:b"},
 		"cs,kprobe:f a=%di,b=%si":             {"cs", "kprobe:f a=%di,b=%si"},
 		"p:x/y f a=%di,b=%si,c":               {"p:x/y f a=%di,b=%si,c"},
+		"p f a=%di,b=%si,c":                   {"p f a=%di,b=%si,c"},
+		"cs, p do_wait arg=+0($arg1):u32,cs":  {"cs", "p do_wait arg=+0($arg1):u32,cs"},
+		"r1,r2:u":                             {"r1", "r2:u"},
+		"f:g/n f%return a=$arg1,r=$retval":    {"f:g/n f%return a=$arg1,r=$retval"},
 		"uprobe:/lib/x/y:f,cpu-clock/freq=1/": {"uprobe:/lib/x/y:f", "cpu-clock/freq=1/"},
 	} {
 		specs, err := ParseSpecs(arg)
@@ -180,7 +198,7 @@ func FuzzParseSpecs(f *testing.F) {
 	for _, s := range []string{
 		"cpu-clock:u,sched:sched_*:k", "cpu/event=0x3c,umask=1,name=x/ppp", "mem:0x1000/8:rw:u",
 		"kprobe:do_sys_openat2+4 file=+0($arg2):ustring", "uprobe:/a:b:c::d+1", "usdt:/a:b:c", "L1-dcache-load-misses", "r1a8",
-		"p:g/n f %di", "cycles/freq=99/", ",", "a/b",
+		"p:g/n f %di", "p f %di,x", "r500:g/n f", "f f%return", "cycles/freq=99/", ",", "a/b",
 	} {
 		f.Add(s)
 	}

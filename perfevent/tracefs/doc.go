@@ -9,6 +9,8 @@
 //	printk_formats, saved_cmdlines
 //	                            what a perf.data tracing-data section holds
 //	instances/                  private copies of the tracer, see CheckFilter
-//	kprobe_events, uprobe_events
+//	kprobe_events, uprobe_events, dynamic_events
 //	                            dynamic probes
+//	kprobe_profile, uprobe_profile
+//	                            their hits, and those of kernel probes that were missed
 package tracefs

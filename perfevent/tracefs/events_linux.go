@@ -15,14 +15,6 @@ import (
 	"kprof/perfevent/spelling"
 )
 
-// Event names a tracepoint.
-type Event struct {
-	System string // "sched"
-	Name   string // "sched_switch"
-}
-
-func (e Event) String() string { return e.System + ":" + e.Name }
-
 // Events returns the events whose system and name match the two globs (`*`,
 // `?` and `[…]`), sorted. Plain names are globs that match themselves. No match
 // is an error that is os.ErrNotExist and names events of similar spelling.

@@ -10,25 +10,39 @@ import (
 	"kprof/perfevent/internal/errkind"
 )
 
-// Probe is a dynamic probe as kprobe_events and uprobe_events have it
-// (Documentation/trace/kprobetrace.rst, uprobetracer.rst).
+// Probe is a dynamic probe as kprobe_events, uprobe_events and dynamic_events have it
+// (Documentation/trace/kprobetrace.rst, uprobetracer.rst, fprobetrace.rst).
 type Probe struct {
+	Kind      ProbeKind
 	User      bool   // in a program's file: a line of uprobe_events
 	Return    bool   // on return, not on entry
-	MaxActive string // of a kernel return probe: how many calls at once, or empty
+	MaxActive string // of a return probe in the kernel: how many calls at once, or empty
 	Group     string
 	Name      string
-	Place     string // [MODULE:]FUNC[+OFF], 0xADDR, or PATH:0xOFF
+	Place     string // [MODULE:]FUNC[+OFF], 0xADDR, PATH:0xOFF, or a tracepoint's name
 	Args      string // fetch arguments, separated by blanks
 
 	Counts
 }
 
+// ProbeKind is how the kernel gets to a probe.
+type ProbeKind uint8
+
+const (
+	// Breakpoint is a kprobe or uprobe: p and r.
+	Breakpoint ProbeKind = iota
+	// Fprobe is at a function, by way of ftrace: f, since Linux 6.5. Its return has the
+	// arguments of the call (since 6.9).
+	Fprobe
+	// Tracepoint is at a tracepoint of the kernel's source, which need not be an event: t.
+	Tracepoint
+)
+
 // Counts are what the kernel counted of a probe's hits, whoever enabled it.
 type Counts struct {
-	Hits        uint64
+	Hits        uint64 // 0 of kinds other than Breakpoint, which no file counts
 	Misses      uint64 // hits while another probe was handled, or MaxActive calls were on their way
-	MissesKnown bool   // false for user probes
+	MissesKnown bool   // true of kernel probes of kind Breakpoint
 }
 
 // Event is the tracepoint that a probe makes.
@@ -37,48 +51,125 @@ func (p Probe) Event() Event { return Event{p.Group, p.Name} }
 // String is the line that makes the probe.
 func (p Probe) String() string {
 	var b strings.Builder
-	if p.Return {
-		b.WriteString("r" + p.MaxActive)
-	} else {
+	switch {
+	case p.Kind == Fprobe:
+		b.WriteByte('f')
+	case p.Kind == Tracepoint:
+		b.WriteByte('t')
+	case p.Return:
+		b.WriteByte('r')
+	default:
 		b.WriteByte('p')
 	}
-	b.WriteByte(':')
+	b.WriteString(p.MaxActive + ":")
 	if p.Group != "" {
 		b.WriteString(p.Group + "/")
 	}
 	b.WriteString(p.Name + " " + p.Place)
+	if p.Kind == Fprobe && p.Return {
+		b.WriteString(onReturn)
+	}
 	if p.Args != "" {
 		b.WriteString(" " + p.Args)
 	}
 	return b.String()
 }
 
-// ParseProbe parses p[:[GROUP/]NAME] PLACE [ARGS] and r[MAXACTIVE]…: whatever
-// is behind the place is kept as it is. A place with a slash is a program's.
+// onReturn is what may stand behind a place instead of r before it.
+const onReturn = "%return"
+
+// ParseProbe parses p[:[GROUP/]NAME] PLACE [ARGS], r[MAXACTIVE]…, f[MAXACTIVE]… and t…:
+// whatever is behind the place is kept as it is. A place of p or r with a slash is a
+// program's. A probe without a name gets the one that the kernel would give it.
 func ParseProbe(line string) (Probe, error) {
 	head, rest := cutBlank(strings.TrimSpace(line))
 	place, args := cutBlank(rest)
-	kind, name, _ := strings.Cut(head, ":")
+	kind, name, named := strings.Cut(head, ":")
 	p := Probe{Place: place, Args: args}
-	switch {
-	case kind == "p":
-	case strings.HasPrefix(kind, "r"):
-		p.Return, p.MaxActive = true, kind[1:]
-		if _, err := strconv.ParseUint(p.MaxActive, 10, 16); err != nil && p.MaxActive != "" {
-			return p, errkind.Errorf(os.ErrInvalid, "probe %q: %q is not a number of calls", line, p.MaxActive)
-		}
+	invalid := func(format string, args ...any) (Probe, error) {
+		return p, errkind.Errorf(os.ErrInvalid, "probe %q: %s", line, fmt.Sprintf(format, args...))
+	}
+	letter := kind[:min(len(kind), 1)]
+	switch p.MaxActive = kind[len(letter):]; letter {
+	case "p":
+	case "r":
+		p.Return = true
+	case "f":
+		p.Kind = Fprobe
+	case "t":
+		p.Kind = Tracepoint
 	default:
-		return p, errkind.Errorf(os.ErrInvalid, "probe %q: wants p or r first, not %q", line, kind)
+		return invalid("wants p, r, f or t first, not %q", kind)
+	}
+	if p.Kind != Tracepoint {
+		var suffixed bool
+		p.Place, suffixed = strings.CutSuffix(place, onReturn)
+		p.Return = p.Return || suffixed
+	}
+	if p.MaxActive != "" {
+		if _, err := strconv.ParseUint(p.MaxActive, 10, 16); err != nil {
+			return invalid("%q is not a number of calls", p.MaxActive)
+		}
+		if letter == "p" || letter == "t" || !p.Return {
+			return invalid("a number of calls is for probes on return")
+		}
 	}
 	if group, after, ok := strings.Cut(name, "/"); ok {
 		p.Group, name = group, after
 	}
+	p.User = p.Kind == Breakpoint && strings.Contains(p.Place, "/")
 	p.Name = name
-	if p.Name == "" || p.Place == "" || strings.Contains(name, "/") {
-		return p, errkind.Errorf(os.ErrInvalid, "probe %q: wants %s:[GROUP/]NAME PLACE [ARGUMENTS]", line, kind)
+	if !named && p.Place != "" {
+		p.Name = p.kernelName()
 	}
-	p.User = strings.Contains(p.Place, "/")
+	if p.Name == "" || p.Place == "" || strings.Contains(name, "/") {
+		return invalid("wants %s[:[GROUP/]NAME] PLACE [ARGUMENTS]", kind)
+	}
 	return p, nil
+}
+
+// kernelName is the name that the kernel gives to a probe that has none
+// (__trace_kprobe_create, __trace_uprobe_create, trace_fprobe_create_internal in
+// kernel/trace/). Where it would hash an address, as of a kernel probe at one, that
+// address is in the name.
+func (p *Probe) kernelName() string {
+	letter := "p"
+	if p.Return && !p.User {
+		letter = "r"
+	}
+	switch {
+	case p.Kind == Tracepoint:
+		return Identifier(p.Place)
+	case p.Kind == Fprobe && p.Return:
+		return Identifier(p.Place + "__exit")
+	case p.Kind == Fprobe:
+		return Identifier(p.Place + "__entry")
+	case p.User:
+		path, off := p.Place, ""
+		if i := strings.LastIndexByte(path, ':'); i >= 0 {
+			path, off = path[:i], path[i+1:]
+		}
+		base := path[strings.LastIndexByte(path, '/')+1:]
+		if i := strings.IndexAny(base, ".-_"); i >= 0 {
+			base = base[:i]
+		}
+		off, _, _ = strings.Cut(off, "(")
+		if n, err := strconv.ParseUint(off, 0, 64); err == nil {
+			off = fmt.Sprintf("%#x", n)
+		}
+		return Identifier("p_" + base + "_" + off)
+	}
+	if addr, err := strconv.ParseUint(p.Place, 0, 64); err == nil {
+		return fmt.Sprintf("%s_0x%016x", letter, addr)
+	}
+	symbol, off := p.Place, "0"
+	if i := strings.LastIndexByte(symbol, '+'); i >= 0 {
+		symbol, off = symbol[:i], symbol[i+1:]
+	}
+	if n, err := strconv.ParseInt(off, 0, 64); err == nil {
+		off = strconv.FormatInt(n, 10)
+	}
+	return Identifier(letter + "_" + symbol + "_" + off)
 }
 
 // cutBlank cuts s where its first blank is.

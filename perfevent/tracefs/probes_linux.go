@@ -19,6 +19,17 @@ func probeFile(user bool) string {
 	return "kprobe_events"
 }
 
+// dynamicEvents is where all kinds of probes are listed and made, since Linux 5.0.
+const dynamicEvents = "dynamic_events"
+
+// file is where p is made.
+func (p *Probe) file() string {
+	if p.Kind == Breakpoint {
+		return probeFile(p.User)
+	}
+	return dynamicEvents
+}
+
 // Probes lists all dynamic probes of the kernel, with what they counted:
 // kernel probes first, each kind in the kernel's order, which is that of making.
 func (t *FS) Probes() ([]Probe, error) {
@@ -30,7 +41,48 @@ func (t *FS) Probes() ([]Probe, error) {
 		}
 		all = append(all, probes...)
 	}
-	return all, nil
+	others, err := t.uncounted()
+	return append(all, others...), err
+}
+
+// uncounted lists the probes of which no file has counts.
+func (t *FS) uncounted() ([]Probe, error) {
+	b, err := t.read(dynamicEvents)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var probes []Probe
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] != 'f' && line[0] != 't' {
+			continue // of the two other files, or no probe
+		}
+		p, err := ParseProbe(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dynamicEvents, err)
+		}
+		probes = append(probes, p)
+	}
+	return probes, nil
+}
+
+// TakesProbes reports whether this kernel has probes of a kind: its README in tracefs
+// lists what dynamic_events takes. True where that cannot be read.
+func (t *FS) TakesProbes(k ProbeKind) bool {
+	b, err := t.read("README")
+	if err != nil {
+		return true
+	}
+	switch k {
+	case Fprobe:
+		return strings.Contains(string(b), "f[:[<group>/]")
+	case Tracepoint:
+		return strings.Contains(string(b), "t[:[<group>/]")
+	}
+	return true
 }
 
 func (t *FS) probes(user bool) ([]Probe, error) {
@@ -115,7 +167,7 @@ func (t *FS) AddProbe(p Probe) error {
 	if _, err := os.Stat(t.eventPath(p.Event(), "id")); err == nil {
 		return &ProbeError{Definition: p.String(), Reason: "there is a probe of that name", Offset: -1, Err: unix.EEXIST}
 	}
-	err := t.writeProbes(p.User, p.String())
+	err := t.writeProbe(&p, p.String())
 	var refused *os.PathError
 	if !errors.As(err, &refused) || refused.Op != "write" {
 		return err
@@ -134,7 +186,7 @@ func (t *FS) RemoveProbe(p Probe) error {
 	const patience = 2 * time.Second
 	line := fmt.Sprintf("-:%s/%s", p.Group, p.Name)
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := t.writeProbes(p.User, line)
+		err := t.writeProbe(&p, line)
 		if errors.Is(err, unix.EBUSY) && time.Since(begun) < patience {
 			continue
 		}
@@ -155,11 +207,11 @@ func (t *FS) MayProbe(user bool) error {
 	return f.Close()
 }
 
-// writeProbes appends a line. To truncate the file would remove all probes.
-func (t *FS) writeProbes(user bool, line string) error {
-	f, err := os.OpenFile(filepath.Join(t.path, probeFile(user)), os.O_WRONLY|os.O_APPEND, 0)
+// writeProbe appends a line to p's file. To truncate the file would remove all probes.
+func (t *FS) writeProbe(p *Probe, line string) error {
+	f, err := os.OpenFile(filepath.Join(t.path, p.file()), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return t.probesError(user, err)
+		return t.probesError(p.User, err)
 	}
 	_, err = f.WriteString(line + "\n")
 	return errors.Join(err, f.Close())

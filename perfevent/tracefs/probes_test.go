@@ -30,7 +30,29 @@ func TestParseProbe(t *testing.T) {
 			t.Errorf("%s became %s", line, got)
 		}
 	}
-	for _, line := range []string{"", "p", "p:", "p:x", "q:x y", "p: y", "r1x:a b", "r99999:a b", "p:g/ f", "-:g/x"} {
+	// Without a name, or with the return in the place: what the kernel makes of it.
+	for line, want := range map[string]string{
+		"p kernel_clone %x0":                      "p:p_kernel_clone_0 kernel_clone %x0",
+		"r kernel_clone pid=%x0":                  "r:r_kernel_clone_0 kernel_clone pid=%x0",
+		"p\tvfs_read+0x10  a=%di":                 "p:p_vfs_read_16 vfs_read+0x10 a=%di",
+		"p loop:loop_control_ioctl":               "p:p_loop_loop_control_ioctl_0 loop:loop_control_ioctl",
+		"p 0xffffffff81000000 %x0":                "p:p_0xffffffff81000000 0xffffffff81000000 %x0",
+		"r500 vfs_read":                           "r500:r_vfs_read_0 vfs_read",
+		"p:g/x vfs_read%return $retval":           "r:g/x vfs_read $retval",
+		"p /bin/bash-static.old:0x4710":           "p:p_bash_0x4710 /bin/bash-static.old:0x4710",
+		"r /lib/libc.so.6:18192(0x10) %ip":        "r:p_libc_0x4710 /lib/libc.so.6:18192(0x10) %ip",
+		"f vfs_read":                              "f:vfs_read__entry vfs_read",
+		"f vfs_read%return $retval":               "f:vfs_read__exit vfs_read%return $retval",
+		"f8:g/x vfs_read%return arg1=$arg1":       "f8:g/x vfs_read%return arg1=$arg1",
+		"t sched_switch prev=prev->pid":           "t:sched_switch sched_switch prev=prev->pid",
+		"p " + strings.Repeat("x", 80) + " a=%di": "p:p_" + strings.Repeat("x", 61) + " " + strings.Repeat("x", 80) + " a=%di",
+	} {
+		got, err := ParseProbe(line)
+		if err != nil || got.String() != want {
+			t.Errorf("%s became %q, %v; want %q", line, got, err, want)
+		}
+	}
+	for _, line := range []string{"p8:a b", "t8:a b", "f8:a b", "f1x:a b%return", "p:a %return", "p %return", "f", "t:x", "", "p", "p:", "p:x", "q:x y", "p: y", "r1x:a b", "r99999:a b", "p:g/ f", "-:g/x"} {
 		if p, err := ParseProbe(line); err == nil {
 			t.Errorf("%q: %+v, no error", line, p)
 		}
@@ -41,6 +63,8 @@ func FuzzParseProbe(f *testing.F) {
 	fuzztest.Add(f)
 	f.Add("p:g/n do_sys_openat2 a=%di")
 	f.Add("r3:n /bin/x:0x1 ret=$retval")
+	f.Add("p 0xffffffff81000000 %x0")
+	f.Add("f8:n vfs_read%return ret=$retval")
 	f.Fuzz(func(t *testing.T, line string) {
 		defer memtest.Within(t, 1<<20+500*len(line))()
 		p, err := ParseProbe(line)
