@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
+	"kprof/perfevent/format"
+	"kprof/perfevent/tracefs"
 )
 
 // Session is a recording: opened, run once, closed.
@@ -37,6 +40,7 @@ type recordedEvent struct {
 	counters []*perfevent.Counter
 	filter   string // set on each counter
 	filtered bool   // filter has been decided on
+	function abi.FunctionFields
 }
 
 // cpuRing is the ring of one CPU. Its owner is a counter of a
@@ -113,7 +117,7 @@ func (s *Session) resolve() error {
 	}
 	for _, e := range slices.Concat(found...) {
 		e.Configure(sampling)
-		s.events = append(s.events, &recordedEvent{Event: e})
+		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e)})
 		for _, n := range e.Notes {
 			s.note("%s: %s", e.Name, n)
 		}
@@ -128,12 +132,33 @@ func (s *Session) resolve() error {
 	return s.planFilters()
 }
 
+// functionFields are those of an event's samples. Where its format cannot be read there
+// are none: the event is refused when it is opened, if that is why.
+func (s *Session) functionFields(e *event.Event) abi.FunctionFields {
+	if e.Tracepoint == (tracefs.Event{}) {
+		return e.Attr.FunctionFields()
+	}
+	fs, err := s.resolver.Tracefs()
+	if err != nil {
+		return abi.FunctionFields{}
+	}
+	text, err := fs.Format(e.Tracepoint)
+	if err != nil {
+		return abi.FunctionFields{}
+	}
+	f, err := format.Parse(string(text), format.Machine{LongSize: strconv.IntSize / 8})
+	if err != nil {
+		return abi.FunctionFields{}
+	}
+	return f.Function()
+}
+
 // Events are the events with the ids of their counters, in the order asked
 // for. The last is the side-band event: the one with FlagTask, and no samples.
 func (s *Session) Events() []abi.Event {
 	all := make([]abi.Event, 0, len(s.events)+1)
 	for _, e := range s.all() {
-		ae := abi.Event{Name: e.Name, Attr: e.Attr}
+		ae := abi.Event{Name: e.Name, Attr: e.Attr, Function: e.function}
 		ae.Attr.Size = 0
 		for _, c := range e.counters {
 			ae.IDs = append(ae.IDs, c.ID())

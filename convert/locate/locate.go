@@ -30,6 +30,7 @@ type Locator struct {
 	private  map[privateKey]int32
 	cache    []cached
 	missed   []missed  // not complete yet
+	chained  []uint64  // what calls returned
 	views    views     // of the sample at hand
 	exact    bool      // callchains hold addresses of calls
 	unwind   *unwinder // nil for none
@@ -110,6 +111,10 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	e, views, from := s.Event, &l.views, len(locs)
 	views.of(l.tl, &s.State)
 	n := branchesFrom(e, &s.Sample)
+	chain := s.Callchain
+	if n < 0 && s.HasChain {
+		chain = l.calls(s)
+	}
 	switch {
 	case n < 0 && copiesStack(e, &s.Sample):
 		locs = l.copied(locs, e, &s.Sample)
@@ -118,10 +123,14 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 		locs = l.chain(locs, s.Misc, s.Callchain[:n], views)
 		locs = l.branches(locs, s.Callchain[n+1:], s.Branches, views)
 	default:
-		locs = l.chain(locs, s.Misc, s.Callchain, views)
+		locs = l.chain(locs, s.Misc, chain, views)
 	}
 	if len(locs) == from {
-		locs = append(locs, l.at(views.at(timeline.ModeOf(s.Misc)), s.IP))
+		ip := s.IP
+		if fn, _, ok := l.function(s); ok {
+			ip = fn
+		}
+		locs = append(locs, l.at(views.at(timeline.ModeOf(s.Misc)), ip))
 	}
 	return locs
 }

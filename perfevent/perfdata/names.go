@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
 )
 
 // nameEvents names the events that have no name yet.
@@ -26,8 +27,13 @@ func (r *Reader) renameEvents() {
 
 // nameEvent names an event by, in this order: what an EVENT_UPDATE or an earlier
 // call said, its event description, the tracing data, its attribute. The event types
-// of old pipes, which perf passes over, name what an attribute cannot.
+// of old pipes, which perf passes over, name what an attribute cannot. It also says
+// where its samples have the function that they are about.
 func (r *Reader) nameEvent(e *Event) {
+	e.Function = e.Attr.FunctionFields()
+	if e.Attr.Type == abi.TypeTracepoint {
+		e.Function = r.functions[e.Attr.Config]
+	}
 	if e.Name != "" && !r.provisional[e.Index] {
 		return
 	}
@@ -73,7 +79,7 @@ func (r *Reader) describedName(e *Event) string {
 }
 
 // readFormats takes the names of tracepoints out of the tracing data, or what
-// simpleperf says instead.
+// simpleperf says instead, and where their fields for functions are.
 func (r *Reader) readFormats() {
 	for _, i := range r.Features.MetaInfo {
 		if i.Key == "event_type_info" {
@@ -93,6 +99,12 @@ func (r *Reader) readFormats() {
 	r.tracepoints = make(map[uint64]string, len(t.Tracepoints))
 	for _, tp := range t.Tracepoints {
 		r.tracepoints[tp.ID] = tp.System + ":" + tp.Name
+		if f, err := format.Parse(tp.Format, format.Machine{Order: t.Order, LongSize: int(t.LongSize)}); err == nil && f.Function() != (abi.FunctionFields{}) {
+			if r.functions == nil {
+				r.functions = map[uint64]abi.FunctionFields{}
+			}
+			r.functions[tp.ID] = f.Function()
+		}
 	}
 }
 

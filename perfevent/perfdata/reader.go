@@ -36,15 +36,16 @@ type Reader struct {
 	pipe   io.Reader   // what follows the pipe header, without at
 	data   section     // of records, in file mode
 
-	taken        int64             // records of pipe mode that have been taken up, by an earlier walk or this one
-	featureBytes int               // decoded so far
-	typeNames    map[uint64]string // of HEADER_EVENT_TYPE records, by config
-	tracepoints  map[uint64]string // "system:name" by id, from the tracing data
-	described    map[uint64]string // names of EVENT_DESC by id
-	provisional  map[int]bool      // events named by nothing but their attribute
-	renamed      bool              // something has come that may name events
-	oldHeaders   bool              // see oldHeader
-	namings      int               // how often it has
+	taken        int64                         // records of pipe mode that have been taken up, by an earlier walk or this one
+	featureBytes int                           // decoded so far
+	typeNames    map[uint64]string             // of HEADER_EVENT_TYPE records, by config
+	tracepoints  map[uint64]string             // "system:name" by id, from the tracing data
+	functions    map[uint64]abi.FunctionFields // by id, of tracepoints that have some
+	described    map[uint64]string             // names of EVENT_DESC by id
+	provisional  map[int]bool                  // events named by nothing but their attribute
+	renamed      bool                          // something has come that may name events
+	oldHeaders   bool                          // see oldHeader
+	namings      int                           // how often it has
 }
 
 // Open opens the recording in the named file or directory.

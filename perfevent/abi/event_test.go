@@ -1,0 +1,31 @@
+package abi_test
+
+import (
+	"testing"
+
+	"kprof/perfevent/abi"
+)
+
+// TestFunctionFieldsCut: raw data that end early, or events without fields, have none.
+func TestFunctionFieldsCut(t *testing.T) {
+	f := abi.FunctionFields{Func: 8, Caller: 12, Size: 4}
+	raw := []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0}
+	if fn, caller, ok := f.Read(raw, abi.LittleEndian); !ok || fn != 0x201 || caller != 0x403 {
+		t.Errorf("%#x, %#x, %v", fn, caller, ok)
+	}
+	if fn, caller, ok := f.Read(raw[:15], abi.LittleEndian); ok {
+		t.Errorf("of 15 bytes: %#x, %#x", fn, caller)
+	}
+	if fn, caller, ok := new(abi.FunctionFields).Read(raw, abi.LittleEndian); ok {
+		t.Errorf("without fields: %#x, %#x", fn, caller)
+	}
+	sampled := abi.Attr{Type: 8, Config: 1, SampleType: abi.SampleRaw}
+	if sampled.FunctionFields() == (abi.FunctionFields{}) {
+		t.Error("a return probe of a PMU has none")
+	}
+	for _, a := range []abi.Attr{{Type: 8, Config: 1}, {Type: 8, SampleType: abi.SampleRaw}, {Type: abi.TypeTracepoint, Config: 1, SampleType: abi.SampleRaw}} {
+		if got := a.FunctionFields(); got != (abi.FunctionFields{}) {
+			t.Errorf("%+v has %+v", a, got)
+		}
+	}
+}
