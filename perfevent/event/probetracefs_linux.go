@@ -182,9 +182,15 @@ func probeName(s Spec, def tracefs.Probe) string {
 		return name
 	}
 	if def.Group == "" {
-		def.Group = "kprobes"
-		if def.User {
+		switch {
+		case def.Kind == tracefs.Fprobe:
+			def.Group = "fprobes"
+		case def.Kind == tracefs.Tracepoint:
+			def.Group = "tracepoints"
+		case def.User:
 			def.Group = "uprobes"
+		default:
+			def.Group = "kprobes"
 		}
 	}
 	return def.Event().String()
