@@ -33,6 +33,7 @@ type unwinder struct {
 	plans  map[planKey]*walkPlan
 	plan   *walkPlan               // of the sample
 	tables map[int32]*unwind.Table // by object
+	leaf   uint64                  // where the program was
 	regs   unwind.Registers
 	stack  unwind.Stack
 	addrs  []uint64
@@ -120,7 +121,7 @@ func (u *unwinder) append(dst []uint32, e *perfdata.Event, s *abi.Sample, views 
 	result := notWalked
 	if sp, ok := u.plan.layout.Registers(&u.regs, s.UserRegs); ok && u.plan.walks {
 		u.stack = unwind.Stack{Base: sp, Data: s.UserStack}
-		u.view = views.at(timeline.User)
+		u.view, u.leaf = views.at(timeline.User), u.regs.PC
 		var end unwind.End
 		u.addrs, end = u.plan.machine.Walk(u.addrs, &u.regs, &u.stack, u)
 		if result = walkedWhole; end != unwind.Outermost {
@@ -185,7 +186,11 @@ func (u *unwinder) Find(pc uint64) (t *unwind.Table, off uint64, mapped bool) {
 	if a == nil {
 		return nil, 0, false
 	}
-	if u.plan.machine == unwind.I386 && tl.Object(a.Object).Kind == stacks.KindVDSO {
+	o := tl.Object(a.Object)
+	if o.Data && pc != u.leaf { // what was taken for a return address is none
+		return nil, 0, false
+	}
+	if u.plan.machine == unwind.I386 && o.Kind == stacks.KindVDSO {
 		return unwind.Vsyscall, 0, true // there is a copy of the one of 64-bit programs alone
 	}
 	t, known := u.tables[a.Object]

@@ -120,6 +120,7 @@ func TestUnwindEnds(t *testing.T) {
 		{"no marker", copySample(user, []uint64{0x1000, 0x1201, 0x1301}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200 < /x+0x300", unwind.X86_64, 0x1c0},
 		{"whole", copySample(user, []uint64{in, 0x1000, 0x1201, 0x1301}, x86, words(1, 2, 0x7020, 0x1101, 0, 0x1201)), "/x+0x0 < /x+0x100 < /x+0x200", unwind.X86_64, 0x1c0},
 		{"no caller", copySample(user, []uint64{in, 0x1000, 0x1201}, []uint64{2, 0x6000, 0x7000, 0x1000}, cutBehind2), "/x+0x0 < /x+0x200", unwind.X86_64, 0x1c0},
+		{"data", copySample(user, []uint64{in}, []uint64{2, 0x7010, 0x7000, 0x2000}, words(1, 2, 0x7020, 0x1101, 0x7030, 0x2101)), "//anon(7) 0x2000 < /x+0x100", unwind.X86_64, 0x1c0},
 		{"unmapped", copySample(user, []uint64{in}, []uint64{2, 0x6000, 0x7000, 0x5000}, cutBehind2), "? 0x5000", unwind.X86_64, 0x1c0},
 		{"arm", copySample(kernel, []uint64{abi.ContextKernel, 0xffffffff81000010}, append([]uint64{1}, append(make([]uint64, 15), 0x1040)...), cutBehind2), "kernel? 0xffffffff81000010 < /x+0x40", 0, 1<<16 - 1},
 		{"arm's chain", copySample(user, []uint64{in, 0x1040, 0x1101}, append([]uint64{1}, append(make([]uint64, 15), 0x1040)...), cutBehind2), "/x+0x40 < /x+0x100", 0, 1<<16 - 1},
@@ -128,7 +129,7 @@ func TestUnwindEnds(t *testing.T) {
 		{"no machine", copySample(user, []uint64{in, 0x1000, 0x1101}, []uint64{2, 9, 0x1040}, cutBehind2), "/x+0x0 < /x+0x100", 0, 1<<15 | 1<<16},
 	} {
 		rec := perftext.MustParse("event cycles type=hardware sample=ip,tid,time,callchain flags=sample_id_all\n" +
-			"mmap t=0 pid=7 addr=0x1000 len=0x1000 file=/x\n" + c.sample)
+			"mmap t=0 pid=7 addr=0x1000 len=0x1000 file=/x\nmmap2 t=0 pid=7 addr=0x2000 len=0x1000 file=//anon prot=3\n" + c.sample)
 		a := &rec.Events[0].Attr
 		a.SampleType |= abi.SampleRegsUser | abi.SampleStackUser
 		a.SampleRegsUser = c.mask

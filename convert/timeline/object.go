@@ -13,6 +13,7 @@ import (
 // the kernel, a module, a BPF program.
 type Object struct {
 	Kind stacks.Kind
+	Data bool   // it is known that no code was mapped, as it could not be executed
 	Size uint64 // of a jitdump, whose functions are all of one mapping; else 0
 
 	// Texts, as numbers among the strings.
@@ -100,6 +101,8 @@ const (
 	// that was made at run time. Its file has its symbol at the address of the code,
 	// whatever the offset (thread_tree.h, PROT_JIT_SYMFILE_MAP).
 	protJIT = 0x4000
+
+	protAny, protExec = 7, 4 // PROT_READ, PROT_WRITE and PROT_EXEC of mmap(2); the last
 )
 
 // kernelImage is what maps the kernel itself.

@@ -99,6 +99,7 @@ func (tl *Timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		if m.Prot&protJIT != 0 {
 			o.Kind = stacks.KindAnon // told apart by address: files of several functions have them all at one offset
 		}
+		o.Data = misc&abi.MiscMmapData != 0 || m.V2 && m.Prot&protAny != 0 && m.Prot&protExec == 0
 		if o.Kind == stacks.KindVDSO {
 			a.Offset = 0 // Linux 3.2 says its address
 		}
