@@ -129,9 +129,9 @@ func TestReadErrors(t *testing.T) {
 	var times *convert.TimeError
 	for in, want := range map[string]convert.TimeReason{
 		"a;b 1\n":                           convert.NoTimes,
-		"a 1 1.0: e: \n\t 400000 f (x)\n\n": convert.RelativeTimeOfText,
+		"a 1 1.0: e: \n\t 400000 f (x)\n\n": convert.PercentOfPipedText,
 	} {
-		r, err := convert.ParseTimeRange("+1,")
+		r, err := convert.ParseTimeRange("1%,")
 		if err != nil {
 			t.Fatal(err)
 		}

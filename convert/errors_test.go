@@ -12,7 +12,7 @@ func TestErrorTexts(t *testing.T) {
 	seen := map[string]error{}
 	for _, err := range []error{
 		&convert.TimeError{Reason: convert.NoTimes}, &convert.TimeError{Reason: convert.NoSampleTimes},
-		&convert.TimeError{Reason: convert.PercentOfPipe}, &convert.TimeError{Reason: convert.RelativeTimeOfText},
+		&convert.TimeError{Reason: convert.PercentOfPipe}, &convert.TimeError{Reason: convert.PercentOfPipedText},
 		&convert.UnreadableError{Kind: sniff.Empty}, &convert.UnreadableError{Kind: sniff.OtherText, Line: "x"}, &convert.UnreadableError{Kind: sniff.Zip},
 	} {
 		text := err.Error()

@@ -34,7 +34,7 @@ const (
 	NoTimes            TimeReason = iota // the input is a profile, which has no times
 	NoSampleTimes                        // no sample of the recording has a time
 	PercentOfPipe                        // how long a recording from a pipe will be is not known
-	RelativeTimeOfText                   // text has times, but only those of its clock count
+	PercentOfPipedText                   // nor of text from a pipe, or of compressed text
 )
 
 // TimeError reports that samples cannot be selected by a TimeRange.
@@ -46,8 +46,8 @@ func (e *TimeError) Error() string {
 		return "its samples have no times"
 	case PercentOfPipe:
 		return "times in percent need a recording in a file: it is not known how long one from a pipe will be"
-	case RelativeTimeOfText:
-		return "samples of text are selected by seconds of its clock, not from its start or in percent"
+	case PercentOfPipedText:
+		return "times in percent need text in a file that is not compressed: it is not known how long other text will be"
 	}
 	return "it has no times to select by: only recordings have"
 }

@@ -120,5 +120,5 @@ var timeErrors = map[convert.TimeReason]string{
 	convert.NoTimes:            "it has no times to select by: --time is for recordings",
 	convert.NoSampleTimes:      "--time: its samples have no times",
 	convert.PercentOfPipe:      "--time in percent needs a recording in a file: it is not known how long one from a pipe will be",
-	convert.RelativeTimeOfText: "text takes --time in seconds of its clock, not from its start or in percent",
+	convert.PercentOfPipedText: "--time in percent needs text in a file that is not compressed: it is not known how long other text will be",
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"kprof/convert/stacks"
@@ -25,6 +24,7 @@ type perfScript struct {
 	frames frameTable
 	labels labelTable
 	events eventTable
+	census census
 	lines  *lineReader
 
 	// Of the sample that is being read.
@@ -87,6 +87,9 @@ func (p *perfScript) read() error {
 		return err
 	}
 	p.stats.OverflowTasks = p.labels.others
+	if p.stats.Taken == 0 {
+		p.stats.LeftOut = p.census.left
+	}
 	if p.stats.Samples == 0 {
 		return errNoStacks
 	}
@@ -116,7 +119,9 @@ func (p *perfScript) line(line []byte, blank bool) error {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.begin(&header{}, nil)
+		if err := p.begin(&header{}, nil); err != nil {
+			return err
+		}
 		p.single = !blank
 		return p.frame(&f, false)
 	}
@@ -140,12 +145,13 @@ func (p *perfScript) line(line []byte, blank bool) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
+	if err := p.begin(&h, line); err != nil {
+		return err
+	}
 	if f, ok := inlineFrame(&h); ok {
-		p.begin(&h, line)
 		p.single = true
 		return p.frame(&f, false)
 	}
-	p.begin(&h, line)
 	if h.certain() || p.events.known(h.event) {
 		return p.register(&h)
 	}
@@ -165,7 +171,7 @@ func (p *perfScript) looksLikeHeader(line []byte, indent int) bool {
 }
 
 // begin begins a sample, of which nothing is kept in the Set until it is sure.
-func (p *perfScript) begin(h *header, line []byte) {
+func (p *perfScript) begin(h *header, line []byte) error {
 	p.open, p.sure, p.single, p.named, p.cut = true, false, false, false, false
 	p.chain, p.begun = p.chain[:0], p.lines.n
 	p.held = append(p.held[:0], line...)
@@ -173,7 +179,13 @@ func (p *perfScript) begin(h *header, line []byte) {
 	if h.hasPeriod {
 		p.period = h.period
 	}
-	p.skipped = !p.selected(h)
+	if p.opts.Window != nil && h.hasTime {
+		if err := p.opts.openWindow(h.time); err != nil {
+			return err
+		}
+	}
+	p.skipped = !p.opts.selects(h)
+	return nil
 }
 
 // register says that the sample is one.
@@ -188,20 +200,12 @@ func (p *perfScript) register(h *header) error {
 	if p.event = p.events.of(h); p.event < 0 {
 		return fmt.Errorf("more than %d different events: this is not what perf script prints", maxEvents)
 	}
-	if !p.skipped {
+	if p.skipped {
+		p.census.add(h)
+	} else {
 		p.labelID = p.labels.of(h)
 	}
 	return nil
-}
-
-func (p *perfScript) selected(h *header) bool {
-	o := &p.opts
-	return (len(o.PIDs) == 0 || h.hasPID && slices.Contains(o.PIDs, h.pid)) &&
-		(len(o.TIDs) == 0 || h.hasTID && slices.Contains(o.TIDs, h.tid)) &&
-		(len(o.CPUs) == 0 || h.hasCPU && slices.Contains(o.CPUs, h.cpu)) &&
-		(o.From == 0 || h.hasTime && h.time >= o.From) &&
-		(o.To == 0 || h.hasTime && h.time <= o.To) &&
-		(len(o.Comms) == 0 || h.hasComm && slices.ContainsFunc(o.Comms, func(c string) bool { return c == string(h.comm) }))
 }
 
 // frame adds a frame to the sample. A line that begins with a blank and has only an

@@ -22,6 +22,9 @@ type Options struct {
 	// From and To bound the times of samples, in ns of the text's clock, both
 	// inclusive. To 0 is no bound.
 	From, To uint64
+	// Window makes From and To of the time of the first sample that has one; last is 0,
+	// as text is read but once (see Span). nil leaves them as they are.
+	Window func(first, last uint64) (from, to uint64, err error)
 
 	TID, CPU bool // label samples with their thread and processor too
 
@@ -47,6 +50,8 @@ type Stats struct {
 
 	// Which fields the samples have.
 	HasPID, HasTID, HasComm, HasCPU, HasTime bool
+
+	LeftOut *LeftOut // nil if samples were taken, or there are none
 }
 
 // Dialect is a form of text.
