@@ -34,6 +34,11 @@ func (s *Session) planFilters() error {
 		}
 		takers++
 		e.filter = s.opts.Filter
+		if isFunctionTrace(e) {
+			// The kernel takes no filter but of ip there.
+			e.leaveOut = !s.opts.Target.tasks()
+			continue
+		}
 		if !s.opts.Target.tasks() {
 			e.filter = joinFilters(s.opts.Filter, selfFilter())
 		}

@@ -56,6 +56,10 @@ type Options struct {
 	ProbeVia  event.ProbeVia
 	MaxProbes int // how many functions the glob of a probe may match; 0: 100
 
+	// EveryFunction lets ftrace:function sample each call of each function, which it
+	// does where Filter does not name some. It keeps the machine from its work.
+	EveryFunction bool
+
 	MountTracefs bool // mount tracefs where a tracepoint needs it
 }
 

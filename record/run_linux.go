@@ -43,7 +43,9 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	}
 	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now(), noted: len(s.notes)}
 	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
+	r.tally.self = uint32(os.Getpid())
 	for i, e := range s.events {
+		r.tally.leaveOut[i] = e.leaveOut
 		if r.tally.chains[i] = placeOfChain(&e.Attr); r.tally.chains[i].at != 0 && r.tally.trampolines == nil {
 			r.tally.trampolines = s.resolver.ReturnTrampolines()
 		}
@@ -96,6 +98,7 @@ func (r *run) record(ctx context.Context) (err error) {
 		return err
 	}
 	if !s.opts.Target.EnableOnExec {
+		s.ledger.start()
 		for _, e := range s.events {
 			if err := enable(e.counters); err != nil {
 				return err
@@ -238,6 +241,7 @@ func (r *run) finish(write bool) error {
 			errs = append(errs, c.Disable())
 		}
 	}
+	r.s.ledger.end()
 	if !write {
 		return errors.Join(errs...)
 	}
@@ -308,6 +312,7 @@ func (r *run) stats() (Stats, error) {
 		Rounds:  r.rounds,
 	}
 	var errs []error
+	r.s.ledger.end()
 	for i, e := range r.s.all() {
 		es := EventStats{Name: e.Name, Samples: t.samples[i], Throttled: t.throttl[i], LostKnown: r.s.features.ReadLost}
 		for _, c := range e.counters {
@@ -322,11 +327,12 @@ func (r *run) stats() (Stats, error) {
 			es.Running += count.Running
 		}
 		es.Probe = e.Source.Kind == event.KindProbe
-		counts, _, err := r.s.resolver.ProbeCounts(e.Event)
-		if err != nil {
+		if err := r.s.ledger.fill(&e.Event, &es); err != nil {
 			errs = append(errs, err)
 		}
-		es.Missed, es.MissedKnown = counts.Misses, counts.MissesKnown
+		if n := t.ours[i]; n > 0 {
+			st.Notes = append(st.Notes, fmt.Sprintf("%s: %d samples of the recorder itself are left out", e.Name, n))
+		}
 		st.Throttled += es.Throttled
 		st.Events = append(st.Events, es)
 	}

@@ -32,6 +32,7 @@ type Session struct {
 	ran   bool
 
 	kernelLeftOut bool // see userOnly
+	ledger        ledger
 }
 
 // event is an event with its counters.
@@ -40,6 +41,7 @@ type recordedEvent struct {
 	counters []*perfevent.Counter
 	filter   string // set on each counter
 	filtered bool   // filter has been decided on
+	leaveOut bool   // our own samples are to be left out as they are read
 	function abi.FunctionFields
 }
 
@@ -129,6 +131,10 @@ func (s *Session) resolve() error {
 		// come nevertheless.
 		s.sideband.Attr.Flags |= abi.FlagExcludeKernel | abi.FlagExcludeHV
 	}
+	if err := s.checkFunctionTrace(); err != nil {
+		return err
+	}
+	s.ledger = newLedger(&s.resolver, s.events)
 	return s.planFilters()
 }
 

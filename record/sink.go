@@ -42,8 +42,21 @@ type EventStats struct {
 	Probe       bool          // made for this recording: a kprobe or uprobe
 	Missed      uint64        // hits of a probe that the kernel could not handle; 0 unless MissedKnown
 	MissedKnown bool          // the probe is in tracefs, where kprobe_profile tells
+	Kernel      KernelHits    // zero unless MissedKnown
 	Enabled     time.Duration // summed over counters
 	Running     time.Duration // on the PMU, summed over counters
+}
+
+// KernelHits is what the kernel counted of a probe in tracefs, whoever made it, while its
+// counters were open: of all tasks and CPUs, whatever the filter. With a period of 1,
+//
+//	Hits + EventStats.Missed = Samples + Lost + Filtered + Missed
+//
+// as far as an event's Hits are its Samples and Lost, see there.
+type KernelHits struct {
+	Hits     uint64 // handled
+	Filtered uint64 // of these, not counted by the event: kept out by a filter, of tasks or CPUs that were not recorded, or before sampling was enabled
+	Before   uint64 // of the filtered ones, those before sampling was enabled, as far as it is enabled by the recorder and not by an exec
 }
 
 // Progress is a snapshot while a session runs.

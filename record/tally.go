@@ -35,6 +35,13 @@ type tally struct {
 	chains      []chainPlace // by event
 	trampolines []uint64     // what is no caller
 
+	// own are the places, likewise, of samples of ours, of events that no filter keeps
+	// them out of.
+	own      []int
+	leaveOut []bool   // by event: whether ours are to be left out
+	ours     []uint64 // by event: those that were
+	self     uint32   // our pid
+
 	sideband func(rec []byte)  // of Options, or nil
 	whole    []byte            // a side-band record put together
 	count    func([]byte, int) // the method one, made once
@@ -42,6 +49,7 @@ type tally struct {
 
 func newTally(ids idTable, events int, sideband func(rec []byte)) *tally {
 	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events), chains: make([]chainPlace, events), sideband: sideband}
+	t.leaveOut, t.ours = make([]bool, events), make([]uint64, events)
 	t.count = t.one
 	return t
 }
@@ -56,7 +64,7 @@ func (t *tally) tee(rec []byte) {
 // add counts the records in a and, continued, in b.
 func (t *tally) add(a, b []byte) {
 	t.bytes += uint64(len(a) + len(b))
-	t.marked, t.long, t.entries, t.at = t.marked[:0], t.long[:0], t.entries[:0], 0
+	t.marked, t.long, t.entries, t.own, t.at = t.marked[:0], t.long[:0], t.entries[:0], t.own[:0], 0
 	if !eachRecord(a, b, &t.whole, t.count) {
 		t.broken = true
 	}
@@ -76,6 +84,12 @@ func (t *tally) one(b []byte, size int) {
 			return
 		}
 		if e := t.ids.lookup(o.Uint64(b[8:])); e >= 0 {
+			// IDENTIFIER, IP, then pid and tid.
+			if t.leaveOut[e] && size >= 32 && o.Uint32(b[24:]) == t.self {
+				t.ours[e]++
+				t.own = append(t.own, at)
+				return
+			}
 			t.samples[e]++
 			if t.chains[e].at != 0 {
 				t.entries = append(t.entries, at)
@@ -108,10 +122,10 @@ func (t *tally) one(b []byte, size int) {
 }
 
 // needsRepair reports whether what add was last given is not to be passed on as it is.
-func (t *tally) needsRepair() bool { return len(t.marked)+len(t.long)+len(t.entries) > 0 }
+func (t *tally) needsRepair() bool { return len(t.marked)+len(t.long)+len(t.entries)+len(t.own) > 0 }
 
 // repair returns a copy of a and b in dst, which add was last given, without the
-// marks that it found, without what is too much, and with the callers that were
+// marks that it found, without what is too much or ours, and with the callers that were
 // missing.
 func (t *tally) repair(dst, a, b []byte) []byte {
 	dst = append(append(dst[:0], a...), b...)
@@ -124,8 +138,17 @@ func (t *tally) repair(dst, a, b []byte) []byte {
 		rec = rec[:o.Uint16(rec[6:])]
 		addCaller(rec, t.chains[t.ids.lookup(o.Uint64(rec[8:]))], t.trampolines)
 	}
-	for i := len(t.long) - 1; i >= 0; i-- { // what lies behind moves
-		rec := dst[t.long[i]:]
+	// What lies behind moves: so from the end, and of the two the later one.
+	for long, own := t.long, t.own; len(long)+len(own) > 0; {
+		if len(long) == 0 || len(own) > 0 && own[len(own)-1] > long[len(long)-1] {
+			at := own[len(own)-1]
+			own = own[:len(own)-1]
+			size := int(o.Uint16(dst[at+6:]))
+			dst = append(dst[:at], dst[at+size:]...)
+			continue
+		}
+		rec := dst[long[len(long)-1]:]
+		long = long[:len(long)-1]
 		size := int(o.Uint16(rec[6:]))
 		less := t.layout.Excess(abi.RecordType(o.Uint32(rec)), rec[abi.HeaderSize:size])
 		copy(rec[size-less:], rec[size:])

@@ -96,6 +96,30 @@ func TestTallyUnmarks(t *testing.T) {
 	}
 }
 
+// TestTallyLeavesOut: samples of ours are left out, of the event that asks for it, and
+// records that are too long are made shorter beside them.
+func TestTallyLeavesOut(t *testing.T) {
+	a := abi.Attr{SampleType: abi.SampleTID | abi.SampleTime | abi.SampleIdentifier, Flags: abi.FlagSampleIDAll}
+	n := newTally(newIDTable([][]uint64{{101}, {102}}), 2, nil)
+	n.layout, n.self, n.leaveOut[0] = abi.NewLayout(&a, abi.LittleEndian), 7, true
+	const name = 0x746573 // "set", and zeros
+	sample := func(id, pid uint64) []byte { return record(abi.RecordSample, id, 0xffff, 9<<32|pid, 4, 5) }
+	good := record(abi.RecordKsymbol, 1, 2, name, 7, 8, 101)
+	long := record(abi.RecordKsymbol, 1, 2, name, 7, 8, 101, 0xbad, 0xbad, 0xbad)
+	ring := bytes.Join([][]byte{sample(101, 7), long, sample(101, 8), sample(101, 7), sample(102, 7), long, sample(101, 7)}, nil)
+	want := bytes.Join([][]byte{good, sample(101, 8), sample(102, 7), good}, nil)
+	for cut := 0; cut <= len(ring); cut += 8 {
+		n.samples, n.ours = make([]uint64, 2), make([]uint64, 2)
+		n.add(ring[:cut], ring[cut:])
+		if got := n.repair(nil, ring[:cut], ring[cut:]); !n.needsRepair() || !bytes.Equal(got, want) {
+			t.Fatalf("cut at %d: % x, want % x", cut, got, want)
+		}
+		if n.samples[0] != 1 || n.samples[1] != 1 || n.ours[0] != 3 || n.ours[1] != 0 {
+			t.Errorf("cut at %d: samples %v, ours %v", cut, n.samples, n.ours)
+		}
+	}
+}
+
 // TestTallyRepairsLong: a KSYMBOL with room for another recorder's sample id loses
 // that.
 func TestTallyRepairsLong(t *testing.T) {

@@ -191,9 +191,14 @@ record would. Probes of others, and those made with kprof probe add, stay.`,
 }
 
 // reportProbes reports what the kernel counted of each probe of a recording, and
-// what became of it.
+// what became of it. Of probes in tracefs, whoever made them, that is all of their hits;
+// of others, those that are past the filter.
 func reportProbes(stats *record.Stats) {
 	for _, e := range stats.Events {
+		if e.MissedKnown {
+			notef("%s", ledgerText(&e))
+			continue
+		}
 		if !e.Probe {
 			continue
 		}
@@ -206,6 +211,27 @@ func reportProbes(stats *record.Stats) {
 		}
 		notef("%s: %d hits, %d samples, %s lost, misses %s", e.Name, e.Hits, e.Samples, lost, misses)
 	}
+}
+
+// ledgerText is what became of all hits of a probe. The terms add up to the first one.
+func ledgerText(e *record.EventStats) string {
+	k := &e.Kernel
+	text := fmt.Sprintf("%s: %d kernel hits = %d samples + %d filtered", e.Name, k.Hits+e.Missed, e.Samples, k.Filtered)
+	// With a period above 1, or where the kernel does not count losses by event.
+	without := "counted without a sample"
+	if e.LostKnown {
+		text += fmt.Sprintf(" + %d lost", e.Lost)
+	} else {
+		without += ", or lost"
+	}
+	text += fmt.Sprintf(" + %d missed", e.Missed)
+	if sampled := e.Samples + e.Lost; e.Hits > sampled {
+		text += fmt.Sprintf(" + %d %s", e.Hits-sampled, without)
+	}
+	if k.Before > 0 {
+		text += fmt.Sprintf("; %d of the filtered ones before sampling began", k.Before)
+	}
+	return text
 }
 
 // probeVias are the values of --probe-via.

@@ -33,6 +33,7 @@ type recordFlags struct {
 	filter              string
 	probeVia            string
 	maxProbes           int
+	allFunctions        bool
 	duration            time.Duration
 	ring                string
 	output, format      string
@@ -106,6 +107,7 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
 	fl.StringVar(&f.probeVia, "probe-via", "auto", "how probes are made: pmu, tracefs, or auto, which is tracefs for fetch arguments and more than four CPUs")
+	fl.BoolVar(&f.allFunctions, "all-functions", false, "let ftrace:function without a --filter sample each call of each function of the kernel")
 	fl.IntVar(&f.maxProbes, "max-probes", 100, "how many functions a probe with * may match")
 	fl.VarP((*duration)(&f.duration), "duration", "d", "stop after this `time`: 10 or 10s, 500ms, 2m")
 	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
@@ -218,7 +220,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	if f.maxProbes < 1 {
 		return o, usagef("--max-probes %d: wants a number above 0", f.maxProbes)
 	}
-	o.ProbeVia, o.MaxProbes = via, f.maxProbes
+	o.ProbeVia, o.MaxProbes, o.EveryFunction = via, f.maxProbes, f.allFunctions
 	o.MountTracefs = true
 	if o.RingSize, err = parseSize(f.ring); err != nil {
 		return o, err

@@ -49,6 +49,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	opts.Synthesize = func(write func([]byte) error) error { return live.Describe(s, opts.Target, write) }
 
 	if s, err = record.Open(ctx, opts); err != nil {
+		if errors.Is(err, record.ErrEveryFunction) {
+			err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()

@@ -214,6 +214,25 @@ func (r *Resolver) ProbeCounts(e Event) (c tracefs.Counts, ok bool, err error) {
 	return c, false, errkind.Errorf(os.ErrNotExist, "probe %s is gone", e.Tracepoint)
 }
 
+// AllProbeCounts are what the kernel has counted of each dynamic probe in tracefs, whoever
+// made it, since it is there. Probes that are one event are summed up.
+func (r *Resolver) AllProbeCounts() (map[tracefs.Event]tracefs.Counts, error) {
+	fs, err := r.Tracefs()
+	if err != nil {
+		return nil, err
+	}
+	probes, err := fs.Probes()
+	if err != nil {
+		return nil, err
+	}
+	all := map[tracefs.Event]tracefs.Counts{}
+	for _, p := range probes {
+		c := all[p.Event()]
+		all[p.Event()] = tracefs.Counts{Hits: c.Hits + p.Hits, Misses: c.Misses + p.Misses, MissesKnown: c.MissesKnown || p.MissesKnown}
+	}
+	return all, nil
+}
+
 // Close removes the probes that were made. Counters of them must be closed
 // before. A second Close does nothing.
 func (r *Resolver) Close() error {

@@ -10,6 +10,7 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/internal/errkind"
 	"kprof/perfevent/tracefs"
 )
 
@@ -137,6 +138,9 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event %q: %w%s", s.Text, perfevent.DeniedTracefs(err, s.Class()), hintTracefs(err))
 	}
+	if found, err = reachPerf(fs, found); err != nil {
+		return nil, fmt.Errorf("event %q: %w", s.Text, err)
+	}
 	events := make([]Event, len(found))
 	for i, tp := range found {
 		e := ev
@@ -153,6 +157,29 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 		events[i] = e
 	}
 	return events, nil
+}
+
+// reachPerf leaves the events out that perf never gets: those of the system ftrace but
+// for function are formats of entries that go into ftrace's own buffer, to perf they
+// never happen (kernel/trace/trace_entries.h). It is an error if none is left.
+func reachPerf(fs *tracefs.FS, all []tracefs.Event) ([]tracefs.Event, error) {
+	var reach []tracefs.Event
+	for _, tp := range all {
+		if tp.System != "ftrace" || isFunctionTrace(tp) {
+			reach = append(reach, tp)
+		}
+	}
+	if len(reach) > 0 {
+		return reach, nil
+	}
+	what := "only ftrace's own tracers write it"
+	switch all[0].Name {
+	case "print", "raw_data":
+		what = "trace_marker and trace_printk() write it"
+	case "bprint", "bputs":
+		what = "trace_printk() writes it"
+	}
+	return nil, errkind.Errorf(perfevent.ErrNotSupported, "%s, into ftrace's buffer, and it never reaches perf: read %s", what, filepath.Join(fs.Path(), "trace"))
 }
 
 // hintTracefs is what to add to an error of tracefs, after a blank.
