@@ -16,6 +16,10 @@ type EmptyError struct{ Reason string }
 
 func (e *EmptyError) Error() string { return e.Reason }
 
+// Empty returns an *EmptyError that says why there is no sample to show, nil if there
+// are some. It is for profiles of New; Read says so itself.
+func (p *Profile) Empty() error { return p.emptyReason(p.opts, p.Stats.LeftOut) }
+
 // emptyReason says why a profile has no samples, and what there would have been;
 // nil if it has some. left is what selecting left out, nil if that was nothing.
 func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
@@ -27,6 +31,13 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 	}
 	if left != nil && left.Samples > 0 {
 		return &EmptyError{selectedNone(o, left)}
+	}
+	var valueless uint64
+	for _, e := range p.Stats.Samples {
+		valueless += e.Valueless
+	}
+	if valueless > 0 {
+		return &EmptyError{fmt.Sprintf("none of %d samples has a value of %q", valueless, o.Value)}
 	}
 	var chosen, others []string
 	var counts []int64
@@ -142,6 +153,13 @@ func selectedNone(o *Options, l *replay.LeftOut) string {
 			if l.From <= l.Last && (l.To == 0 || l.To >= l.First) {
 				c.alone = 1 // or so
 			}
+		}
+		all = append(all, c)
+	}
+	if o.Where != nil {
+		c := criterion{what: strconv.Quote(o.Where.String()), alone: l.Matching, here: fmt.Sprintf("none of %d samples matches", l.Samples)}
+		if l.Unmatched > 0 {
+			c.here += fmt.Sprintf(", %d have no value for it", l.Unmatched)
 		}
 		all = append(all, c)
 	}

@@ -41,7 +41,7 @@ func Losses(s *replay.Stats) []Warning {
 	if s.Trace != (replay.HardwareTrace{}) {
 		l = append(l, Warning{Kind: HardwareTrace, Count: s.Trace.Bytes, Trace: s.Trace})
 	}
-	return appendCounted(l, []Warning{
+	l = appendCounted(l, []Warning{
 		{Kind: LostRecords, Count: s.Lost},
 		{Kind: LostSamples, Count: s.LostSamples},
 		{Kind: Throttled, Count: s.Throttled},
@@ -60,6 +60,15 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: OverflowFrames, Count: s.OverflowFrames},
 		{Kind: AbandonedLookups, Count: s.AbandonedLookups},
 	})
+	for i := range s.Samples {
+		e := &s.Samples[i]
+		l = appendCounted(l, []Warning{
+			{Kind: UnmatchedSamples, Count: e.Unmatched, Event: e.Name, Fields: e.NoMatch},
+			{Kind: SamplesWithoutValue, Count: e.Valueless, Event: e.Name, Fields: e.NoValue},
+			{Kind: SaturatedValues, Count: e.Saturated, Event: e.Name},
+		})
+	}
+	return l
 }
 
 // textLosses are what a text does not hold, or what of it could not be used.

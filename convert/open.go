@@ -17,10 +17,12 @@ import (
 	"time"
 
 	"kprof/convert/folded"
+	"kprof/convert/payload"
 	"kprof/convert/pprof"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
 	"kprof/convert/stacktext"
+	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
 )
@@ -35,6 +37,19 @@ type Options struct {
 	Comms  []string // names of threads to take, none for all
 	CPUs   []int32  // processors to take, none for all
 	Time   TimeRange
+
+	// Where is what samples must match, an expression on the fields of their event and on
+	// comm, pid, tid, cpu, time and event; of a profile without fields, on its labels and
+	// its events. Nil for all.
+	Where *expr.Expr
+	// Value is what the profile adds up beside the number of samples, an expression on
+	// the fields of an event; of a profile without fields, the name of one of its values.
+	// Samples without are left out. Nil for periods.
+	Value *expr.Expr
+	// Unit is that of Value. Default: that of its fields, where they are well known.
+	Unit string
+	// Formats describe the fields of what arrives live; a recording brings its own.
+	Formats *payload.Formats
 
 	Labels replay.Labels // labels besides comm and pid
 
@@ -81,10 +96,14 @@ func (o *Options) word(w *Warning) string {
 	return w.String()
 }
 
+// UsesFields reports whether the options need the fields of events.
+func (o *Options) UsesFields() bool { return o.Where != nil || o.Value != nil }
+
 // Replay returns what of the options is for the replaying of records.
 func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
+		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
 		Labels: o.Labels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}

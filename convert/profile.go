@@ -57,8 +57,12 @@ func (p *Profile) describe() {
 }
 
 // WeightColumn returns the column of an event that the weights of its samples are
-// taken from: by its kind, their number or their periods.
+// taken from: what Options.Value asks for, else by its kind, their number or their
+// periods.
 func (p *Profile) WeightColumn(event int) int {
+	if p.opts != nil && p.opts.Value != nil {
+		return valueColumn(&p.Set.Events[event], p.opts.Value.String())
+	}
 	i := slices.IndexFunc(p.Events, func(e abi.Event) bool { return e.Name == p.Set.Events[event].Name })
 	switch {
 	case i < 0 && p.perfScript && stacktext.IsTracepoint(p.Set.Events[event].Name):
@@ -67,6 +71,16 @@ func (p *Profile) WeightColumn(event int) int {
 		return len(p.Set.Events[event].Values) - 1
 	}
 	return replay.WeightColumn(p.Set, event, &p.Events[i].Attr)
+}
+
+// valueColumn returns the column of an event that has the value asked for: the last,
+// unless the profile was made by somebody else.
+func valueColumn(e *stacks.Event, value string) int {
+	i := slices.IndexFunc(e.Values, func(v stacks.ValueType) bool { return v.Type == value || v.Type == e.Name+"."+value })
+	if i < 0 {
+		return len(e.Values) - 1
+	}
+	return i
 }
 
 // ShownColumn returns the WeightColumn of an event, or that of the number of samples

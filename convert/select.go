@@ -25,10 +25,20 @@ func (p *Profile) selectRows(o *Options) error {
 			return fmt.Errorf("samples have no %s to select by", key)
 		}
 	}
-	if len(o.Comms)+len(o.CPUs)+len(o.PIDs)+len(o.TIDs) == 0 {
+	if o.Value != nil {
+		if err := p.checkValue(o.Value); err != nil {
+			return err
+		}
+	}
+	if o.Where == nil && len(o.Comms)+len(o.CPUs)+len(o.PIDs)+len(o.TIDs) == 0 {
 		return p.emptyReason(o, nil)
 	}
 	left := leftOut(s)
+	if o.Where != nil {
+		if err := p.keepMatching(o.Where, left); err != nil {
+			return err
+		}
+	}
 	s.Keep(func(l stacks.LabelsID) bool {
 		comm, _ := s.Label(l, "comm")
 		return (len(o.Comms) == 0 || slices.Contains(o.Comms, comm.Str)) &&

@@ -35,6 +35,9 @@ const (
 	TraceErrors                               // places where another tool could not decode a hardware trace
 	UnreadLines                               // lines of text of no known form; Line is the first
 	ShortenedStacks                           // stacks of more frames than are kept
+	UnmatchedSamples                          // samples of Event for which Options.Where has no value; it lacks Fields, if any
+	SamplesWithoutValue                       // samples of Event that Options.Value has no value of; it lacks Fields, if any
+	SaturatedValues                           // values of Event that were cut, for their sum to fit into 63 bits
 	TruncatedRecording                        // the recording ended before its end: Err says where and why
 	lastLoss
 )
@@ -74,7 +77,8 @@ type Warning struct {
 	Err    error
 	Line   uint64               // in the text, from 1
 	Trace  replay.HardwareTrace // of HardwareTrace
-	Event  string               // that MergedEvents are shown as
+	Event  string               // that MergedEvents are shown as, or that a loss is of
+	Fields []string             // that Event lacks
 	Events []EventCount         // that were merged
 }
 
@@ -136,6 +140,10 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("build ids of some files are missing: %v", w.Err)
 	case MissingModules:
 		return fmt.Sprintf("symbols of modules that were loaded meanwhile are not known: %v", w.Err)
+	case UnmatchedSamples, SamplesWithoutValue:
+		return w.fieldsText()
+	case SaturatedValues:
+		return fmt.Sprintf("%s of %s cut: their sum is too large, and what is shown is less", plural(w.Count, "value"), w.Event)
 	case MergedEvents:
 		var names []string
 		var counts []uint64
@@ -155,8 +163,28 @@ func (w *Warning) String() string {
 	case ShortenedStacks:
 		after = fmt.Sprintf(after, stacks.MaxDepth)
 	}
-	if w.Count != 1 {
+	return fmt.Sprintf("%s%s%s", before, plural(w.Count, noun), after)
+}
+
+// fieldsText is the sentence on samples that have no value for an expression.
+func (w *Warning) fieldsText() string {
+	left := fmt.Sprintf("left out %s of %s", plural(w.Count, "sample"), w.Event)
+	switch len(w.Fields) {
+	case 0:
+		if w.Kind == UnmatchedSamples {
+			return left + ", for which the condition has no value"
+		}
+		return left + ", which have no such value"
+	case 1:
+		return fmt.Sprintf("%s, which has no field %q", left, w.Fields[0])
+	}
+	return fmt.Sprintf("%s, which has no fields %q", left, w.Fields)
+}
+
+// plural is a number with what it counts.
+func plural(n uint64, noun string) string {
+	if n != 1 {
 		noun += "s"
 	}
-	return fmt.Sprintf("%s%d %s%s", before, w.Count, noun, after)
+	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
-	"kprof/convert/replay"
 	"kprof/perfevent/spelling"
 )
 
@@ -112,12 +111,13 @@ type selection struct {
 	events          []string
 	time            string
 	pids, tids, cpu string
-	comms, labels   []string
+	comms           []string
+	shape           shaping
 }
 
 // any reports whether anything is selected.
 func (s *selection) any() bool {
-	return len(s.events)+len(s.comms) > 0 || s.time+s.pids+s.tids+s.cpu != ""
+	return len(s.events)+len(s.comms) > 0 || s.time+s.pids+s.tids+s.cpu+s.shape.where != ""
 }
 
 func (s *selection) flags(c *cobra.Command) {
@@ -128,7 +128,7 @@ func (s *selection) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.comms, "comm", nil, "take only threads of these `names`")
 	f.StringVar(&s.cpu, "cpu", "", "take only these CPUs, a `list` like 0,4-7")
 	f.StringVar(&s.time, "time", "", "take only samples from `start,end`, in seconds of the recording's clock; +1.5,+3 counts from the first sample, 10%,20% in shares of the recording")
-	f.StringSliceVar(&s.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+	s.shape.flags(c)
 }
 
 // options checks the flags.
@@ -151,18 +151,7 @@ func (s *selection) options() (o convert.Options, err error) {
 			return o, usagef("--time %q: %w", s.time, err)
 		}
 	}
-	for _, l := range s.labels {
-		switch l {
-		case "tid":
-			o.Labels |= replay.LabelTID
-		case "cpu":
-			o.Labels |= replay.LabelCPU
-		case "comm", "pid":
-		default:
-			return o, usagef("--label %q: use tid or cpu", l)
-		}
-	}
-	return o, nil
+	return o, s.shape.addTo(&o)
 }
 
 // numbers parses a list like "0,4-7".

@@ -29,6 +29,9 @@ func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string
 	}
 	opts.Times = true
 	if perEvent != "" {
+		if opts.Value != nil {
+			return profiles, usagef("--per event:NAME and --value exclude each other")
+		}
 		opts.Events = nil // both are needed
 	}
 	for side := range names {

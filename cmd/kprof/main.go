@@ -31,6 +31,8 @@ const (
 // usageError is a command line that makes no sense.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // exitError passes on the exit code of a recorded command. It is not reported.
@@ -53,10 +55,12 @@ func run(args []string) int {
 		return exit.code
 	case errors.As(err, &usage), isCobraUsage(err):
 		messagef("%v", err)
+		showCaret(err)
 		fmt.Fprintln(os.Stderr, "Try 'kprof --help'.")
 		return exitUsage
 	}
 	messagef("%v%s", err, remedy(err))
+	showCaret(err)
 	showPlace(err)
 	return exitFailed
 }

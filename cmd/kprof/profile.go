@@ -36,7 +36,7 @@ func (p *profile) oneEvent() int {
 func (p *profile) shownColumn(event int) int {
 	column, weightless := p.ShownColumn(event)
 	if weightless {
-		notef("the periods of event %s are all 0: its samples are counted instead", p.Set.Events[event].Name)
+		notef("the values of event %s are all 0: its samples are counted instead", p.Set.Events[event].Name)
 	}
 	return column
 }

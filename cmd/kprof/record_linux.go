@@ -119,7 +119,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
 	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
-	fl.StringSliceVar(&f.sel.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+	f.sel.shape.flags(c)
 	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
 	f.svg.flags(c)
 }
@@ -135,6 +135,11 @@ func (f *recordFlags) run(ctx context.Context) error {
 	}
 	if out.svg, err = f.svg.options(out.format); err != nil {
 		return err
+	}
+	if out.format == formatData && !f.open { // which shows what was recorded
+		if err := f.sel.shape.forData(); err != nil {
+			return err
+		}
 	}
 	if f.open {
 		return f.recordAndOpen(ctx, out)

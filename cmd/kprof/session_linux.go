@@ -131,11 +131,17 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.Bu
 		out.needs(&sel, &f.sym)
 		f.sym.addTo(&sel)
 		sel.Name = out.name
+		if sel.Formats, err = live.Formats(events, &sel); err != nil {
+			return nil, err
+		}
 		c := live.NewCollector(events, kernel, builds, sel)
 		c.WaitForBuildIDs = func(ctx context.Context) (context.Context, func()) {
 			return f.sym.signals.limited(ctx, live.BuildIDTime)
 		}
-		return &liveSink{c, out, events, early}, nil
+		if err := c.Check(); err != nil {
+			return nil, worded(err)
+		}
+		return &liveSink{c, out, events, early, sel.Where != nil || sel.Value != nil}, nil
 	}
 	if err := addTracingData(&early, events); err != nil {
 		return nil, err
@@ -292,6 +298,14 @@ type liveSink struct {
 	out      output
 	events   []abi.Event
 	features perfdata.Features
+	shaped   bool // by the fields of events: not all samples are taken
+}
+
+func sumCounts(counts []int64) (sum int64) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
 }
 
 func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
@@ -306,7 +320,13 @@ func (s *liveSink) finish(ctx context.Context, stats *record.Stats) error {
 		if s.out.inMemory() {
 			and = ", so there is nothing to show"
 		}
+		if empty := p.Empty(); stats.Samples > 0 && empty != nil {
+			return fmt.Errorf("%w%s", empty, and)
+		}
 		return nothingRecorded(s.events, and)
+	}
+	if taken := sumCounts(p.Set.SampleCounts()); uint64(taken) < stats.Samples && s.shaped {
+		notef("%d of %d samples are taken", taken, stats.Samples)
 	}
 	return s.out.write(&profile{p})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ func (f *viewFlags) records(c *cobra.Command, inputs, command []string) (bool, e
 			records = records || shared.target && len(inputs) == 0
 		case captures.Flags().Lookup(given.Name) != nil:
 			records, only = true, flagName(given)
-		case selects.Flags().Lookup(given.Name) != nil && given.Name != "label":
+		case selects.Flags().Lookup(given.Name) != nil && !slices.Contains(shapingFlags, given.Name):
 			selecting = flagName(given)
 		}
 	})
@@ -124,7 +125,7 @@ func (f *viewFlags) record(ctx context.Context, shown *pprofui.Profiles) error {
 	if st, err := os.Stat(defaultInput); err == nil && st.Mode().IsRegular() && f.capture.pids+f.capture.tids != "" && !voice.quiet {
 		messagef("-p and -t say what to record; to select from %s, name it: kprof view … %[1]s", defaultInput)
 	}
-	f.capture.sym, f.capture.sel.labels = f.sym, f.sel.labels
+	f.capture.sym, f.capture.sel.shape = f.sym, f.sel.shape
 	return f.capture.record(ctx, output{format: formatPprof, keep: keepFor(shown)})
 }
 
@@ -144,6 +145,10 @@ func keepFor(shown *pprofui.Profiles) func(*profile) error {
 // what is in it.
 func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
 	shown := new(pprofui.Profiles)
+	var shape convert.Options
+	if err := f.sel.shape.addTo(&shape); err != nil {
+		return err
+	}
 	if out.name == "-" {
 		return usagef("--open shows what is in a file, so it is not for -o -; kprof view records without one")
 	}
@@ -162,7 +167,7 @@ func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
 	}
 	if out.format == formatData && f.recorded > 0 {
 		sym := symbolOptions{signals: f.sym.signals}
-		if err := addInputs(ctx, shown.Show, []string{out.name}, convert.Options{}, sym); err != nil {
+		if err := addInputs(ctx, shown.Show, []string{out.name}, shape, sym); err != nil {
 			return errors.Join(err, server.Close())
 		}
 	}

@@ -100,6 +100,7 @@ func worded(err error) error {
 	var times *convert.TimeError
 	var vmlinux *symbolize.VmlinuxError
 	var other *symbolize.BuildIDError
+	err = exprError(err)
 	switch {
 	case errors.As(err, &unreadable):
 		if text, ok := unread[unreadable.Kind]; ok {

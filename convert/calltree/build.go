@@ -150,7 +150,7 @@ func (d *side) rootName(l stacks.LabelsID, o Options) (string, bool) {
 }
 
 var (
-	errNegative = errors.New("has values below 0, as comparisons do: give the two profiles that it was made of instead")
+	errNegative = errors.New("has values below 0, which have no width: of a comparison give the two profiles that it was made of, of a field only the samples above 0")
 	errTooMuch  = errors.New("has values whose sum is too large")
 )
 

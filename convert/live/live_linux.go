@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"kprof/convert"
+	"kprof/convert/payload"
 	"kprof/convert/replay"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/tracefs"
 	"kprof/record"
 	"kprof/record/symbols"
 	"kprof/record/synth"
@@ -39,10 +42,34 @@ func Record(ctx context.Context, ro record.Options, o convert.Options) (_ *conve
 	defer func() { err = errors.Join(err, s.Close()) }()
 	builds = symbols.NewBuildIDs(Sideband(s), files)
 	o.Symbols.Retained = files
+	if o.Formats, err = Formats(s.Events(), &o); err != nil {
+		return nil, record.Stats{}, err
+	}
 	c := NewCollector(s.Events(), kernel, builds, o)
+	if err := c.Check(); err != nil {
+		return nil, record.Stats{}, err
+	}
 	stats, err := s.Run(ctx, c)
 	p, failed := c.Profile(context.WithoutCancel(ctx), &perfdata.Features{Host: record.ReadHost()}, stats.Lost)
 	return p, stats, errors.Join(err, failed)
+}
+
+// Formats returns the formats of events that are open, if the options of their profile
+// need them; else nil. Those of probes are gone when the events are closed.
+func Formats(events []abi.Event, o *convert.Options) (*payload.Formats, error) {
+	tracepoint := func(e abi.Event) bool { return e.Attr.Type == abi.TypeTracepoint }
+	if !o.UsesFields() || !slices.ContainsFunc(events, tracepoint) {
+		return nil, nil
+	}
+	fs, err := tracefs.Find(tracefs.Options{})
+	if err != nil {
+		return nil, err
+	}
+	t, err := perfdata.ReadTracingData(os.DirFS(fs.Path()), events, abi.LittleEndian, 8, os.Getpagesize())
+	if err != nil {
+		return nil, err
+	}
+	return payload.New(t), nil
 }
 
 // Sideband returns the attributes of the event that reports what processes do: the

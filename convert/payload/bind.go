@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 )
@@ -47,6 +48,9 @@ func (b *Bound) Of(e *perfdata.Event) (*expr.Program, error) {
 	p.program, p.err = b.Expr.Compile(EventName(e.Name, f), f)
 	return p.program, p.err
 }
+
+// Format returns the format of an event, as Formats.Of does.
+func (b *Bound) Format(e *perfdata.Event) (*format.Format, error) { return b.formats.Of(&e.Attr) }
 
 // Check compiles the expression for events, and returns the first error that there is;
 // an *expr.Error also where a name of the expression is in none of them.

@@ -244,8 +244,8 @@ func tooDeep(sample, locations int) error {
 }
 
 // Events divides the columns of a profile among events. Where all are named as
-// kprof names those of several events (for each, "EVENT.samples" and then any
-// number called "EVENT"), these are the events; otherwise there is one event
+// kprof names those of several events (for each, "EVENT.samples" and then any number
+// called "EVENT", or "EVENT.VALUE" of a field), these are the events; otherwise there is one event
 // that has all columns, called by what its last column counts.
 func Events(columns []stacks.ValueType) []stacks.Event {
 	var several []stacks.Event
@@ -257,13 +257,19 @@ func Events(columns []stacks.ValueType) []stacks.Event {
 				return one(columns)
 			}
 			several = append(several, stacks.Event{Name: name})
-		case i == 0 || c.Type != several[len(several)-1].Name:
+		case i == 0 || !valueOf(c.Type, several[len(several)-1].Name):
 			return one(columns)
 		}
 		last := &several[len(several)-1]
 		last.Values = append(last.Values, c)
 	}
 	return several
+}
+
+// valueOf reports whether a column is one of an event's values.
+func valueOf(column, event string) bool {
+	rest, ok := strings.CutPrefix(column, event)
+	return ok && (rest == "" || rest[0] == '.')
 }
 
 func one(columns []stacks.ValueType) []stacks.Event {

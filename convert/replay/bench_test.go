@@ -34,8 +34,12 @@ func benchText(n int) string {
 // roundOf returns a Collector that has the state of a recording, and its samples as the
 // records of a round, with their number.
 func roundOf(tb testing.TB, text string) (c *Collector, round []byte, n int) {
+	return roundWith(tb, text, Options{})
+}
+
+func roundWith(tb testing.TB, text string, opts Options) (c *Collector, round []byte, n int) {
 	rec := perftext.MustParse(text)
-	c = NewCollector(abi.LittleEndian, rec.Events, Options{})
+	c = NewCollector(abi.LittleEndian, rec.Events, opts)
 	for b := rec.Records(abi.LittleEndian)[0]; len(b) > 0; {
 		h := abi.DecodeHeader(b, abi.LittleEndian)
 		if h.Type == abi.RecordSample {

@@ -1,6 +1,9 @@
 package replay
 
-import "kprof/convert/samples"
+import (
+	"kprof/convert/samples"
+	"kprof/perfevent/format/expr"
+)
 
 // LeftOut says what samples there are where Options select none of them: of each
 // value of what can be selected by, how many.
@@ -11,6 +14,9 @@ type LeftOut struct {
 	CPUs        map[int32]uint64 // empty where samples do not tell
 	First, Last uint64           // times, ns of the recording's clock; 0 if samples have none
 	From, To    uint64           // of Options, or what their Window came to
+
+	Matching  uint64 // samples that match Options.Where, whatever else is asked for
+	Unmatched uint64 // samples for which it has no value, as their event lacks a field
 }
 
 // maxLeftOut bounds each of the maps of a LeftOut; what comes later is counted in
@@ -31,6 +37,14 @@ func (c *census) add(r *rows, s *samples.Sample) {
 	if l.Samples++; l.Samples == 1 {
 		l.Comms = map[string]uint64{}
 		l.PIDs, l.TIDs, l.CPUs = map[int32]uint64{}, map[int32]uint64{}, map[int32]uint64{}
+	}
+	if r.opts.Where != nil {
+		switch r.fields.matches(r, s) {
+		case expr.Yes:
+			l.Matching++
+		case expr.Unknown:
+			l.Unmatched++
+		}
 	}
 	count(l.Comms, r.tl.Comm(s.State.Name, s.TID))
 	count(l.PIDs, s.PID)

@@ -25,6 +25,17 @@ func (r *rows) column(e *perfdata.Event) int {
 	return r.columns[e.Index]
 }
 
+// takenEvents are the events that Options.Events take and that may have samples.
+func (r *rows) takenEvents() []*perfdata.Event {
+	var taken []*perfdata.Event
+	for _, e := range r.events.Events {
+		if !isDummy(&e.Attr) && (len(r.opts.Events) == 0 || r.naming.takes(r.events.Events, r.opts.Events, e.Index)) {
+			taken = append(taken, e)
+		}
+	}
+	return taken
+}
+
 // order gives the Set a column for each event that has samples, those that are
 // missing in the order of the recording.
 func (r *rows) order(samples []uint64) {

@@ -159,7 +159,7 @@ func (r *rows) mergeChoices() (first []int, err error) {
 		switch {
 		case c < 0:
 			continue
-		case n.choice[i] < 0: // of a name that came late
+		case n.choice[i] < 0, r.withoutMatch(i): // of a name that came late, for one
 			to[c], r.columns[i] = -1, -1
 			continue
 		}
@@ -179,6 +179,12 @@ func (r *rows) mergeChoices() (first []int, err error) {
 		r.set.MapEvents(events, to)
 	}
 	return first, nil
+}
+
+// withoutMatch reports whether an event has no sample that matches, or that has a value,
+// and others have.
+func (r *rows) withoutMatch(i int) bool {
+	return r.fields.asked() && r.stats.taken[i] == 0 && slices.ContainsFunc(r.stats.taken, func(n uint64) bool { return n > 0 })
 }
 
 // shown returns what the Set's event of an event is called, "" if it is not taken.

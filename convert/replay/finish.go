@@ -15,6 +15,7 @@ import (
 //	cpu-clock, task-clock  samples/count  cpu/nanoseconds
 //	any other event alone  samples/count  EVENT/UNIT
 //	one of several         EVENT.samples/count  EVENT/UNIT
+//	with Options.Value     samples/count  VALUE/UNIT, EVENT.samples/count  EVENT.VALUE/UNIT
 //
 // The second column is left out where every period is 1.
 //
@@ -25,6 +26,9 @@ func finish(r *rows, st Stats) error {
 			r.grow(e.Index)
 			r.column(e)
 		}
+	}
+	if r.fields.err != nil {
+		return r.fields.err
 	}
 	first, err := r.mergeChoices()
 	if err != nil {
@@ -50,14 +54,22 @@ func finish(r *rows, st Stats) error {
 		if r.measuresTime(e) {
 			value.Unit = nanoseconds
 		}
+		if r.opts.Value != nil {
+			if value = r.fields.valueType(e); len(set.Events) > 1 {
+				value.Type = name + "." + value.Type
+			}
+		}
 		set.Events[c].Values[0], set.Events[c].Values[1] = samples, value
-		if period[c] == taken[c] && value.Unit != nanoseconds {
+		if r.opts.Value == nil && period[c] == taken[c] && value.Unit != nanoseconds {
 			set.DropLastColumn(c)
 		}
 	}
 	if len(set.Events) > 1 {
 		most := set.Most()
 		column := WeightColumn(set, most, &r.events.Events[first[most]].Attr)
+		if r.opts.Value != nil {
+			column = 1
+		}
 		set.DefaultType = set.Events[most].Values[column].Type
 	}
 	if st.LastTime > st.FirstTime {
@@ -102,7 +114,7 @@ func valueType(a *abi.Attr, name string) stacks.ValueType {
 // setPeriod tells the sampling period of the only event: fixed, or for clocks
 // what the frequency makes of it.
 func setPeriod(r *rows) {
-	if len(r.set.Events) != 1 {
+	if len(r.set.Events) != 1 || r.opts.Value != nil {
 		return
 	}
 	for i, c := range r.columns {

@@ -2,8 +2,10 @@ package replay
 
 import (
 	"kprof/convert/locate"
+	"kprof/convert/payload"
 	"kprof/convert/samples"
 	"kprof/convert/timeline"
+	"kprof/perfevent/format/expr"
 	"kprof/symbolize"
 )
 
@@ -23,6 +25,19 @@ type Options struct {
 	// no last one yet: it is 0. The first is 0 where samples have no time. Nil for
 	// From and To as they are.
 	Window func(first, last uint64) (from, to uint64, err error)
+
+	// Where is what samples must match to be taken, an expression on the fields of their
+	// event and on what every sample has. Those of an event without the fields do not.
+	// Nil for all.
+	Where *expr.Expr
+	// Value is what a sample counts in the place of its period: its event's second column
+	// is the sum of it. Samples without are left out. Nil for periods.
+	Value *expr.Expr
+	// Unit is that of Value. Default: that of the fields in it, where they are well known
+	// (format.Unit), else "count".
+	Unit string
+	// Formats are those of the events of what arrives live; a recording has its own.
+	Formats *payload.Formats
 
 	Labels Labels // labels besides comm and pid
 

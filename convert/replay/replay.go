@@ -13,6 +13,7 @@ package replay
 import (
 	"context"
 
+	"kprof/convert/payload"
 	"kprof/convert/samples"
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
@@ -37,6 +38,10 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	}
 	rows := newRows(in.Timeline, r.Events, &opts, r.Simpleperf())
 	rows.naming.host, rows.measuresTime = &r.Features.Host, in.MeasuresTime
+	rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
+	if err := rows.fields.check(rows.takenEvents()); err != nil {
+		return nil, Stats{}, err
+	}
 	rows.order(in.Samples)
 	if err := rows.addAll(ctx, in); err != nil {
 		return nil, Stats{}, err
@@ -106,6 +111,17 @@ func newCollector(tl *timeline.Timeline, events *perfdata.EventSet, opts Options
 	return c
 }
 
+// Check returns an error where Options.Where or Value cannot be evaluated on the events,
+// an *expr.Error. Finish does so too; Check is for before anything is recorded.
+func (c *Collector) Check() error { return c.rows.fields.check(c.rows.takenEvents()) }
+
+// recordedFormats are the formats that a recording has. That its tracing data are
+// damaged the Reader says.
+func recordedFormats(r *perfdata.Reader) *payload.Formats {
+	formats, _ := payload.Decode(r.Features.TracingData)
+	return formats
+}
+
 // Write takes whole records of one ring, in their order; b continues a, and a
 // record may begin in one and end in the other.
 func (c *Collector) Write(a, b []byte) error { return c.stream.Write(a, b) }
@@ -123,6 +139,9 @@ func (c *Collector) Finish() (*stacks.Set, Stats, error) {
 }
 
 func (c *Collector) finish() (*stacks.Set, Stats, error) {
+	if err := c.Check(); err != nil {
+		return nil, Stats{}, err
+	}
 	read := c.stream.Stats()
 	c.rows.order(c.rows.samplesWith(read.BadSamples))
 	c.rows.reorder()
@@ -140,6 +159,7 @@ func (c *Collector) finish() (*stacks.Set, Stats, error) {
 func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, Stats, error) {
 	c := newCollector(timeline.New(timeline.Options{Forget: true}), r.Events, opts)
 	c.rows.naming.host = &r.Features.Host
+	c.rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
 	truncated, err := c.stream.Read(ctx, r)
 	if err != nil {
 		return nil, Stats{}, err

@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"kprof/convert/locate"
+	"kprof/convert/payload"
 	"kprof/convert/samples"
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
+	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 )
 
@@ -25,6 +27,7 @@ type rows struct {
 	columns []int // of the Set's events by index of the recording's, -1 before the first sample
 	labels  labels
 	naming  eventNaming
+	fields  fields
 	census  census
 	stats   rowStats
 
@@ -49,6 +52,7 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		batch:  &batch{},
 		labels: newLabels(tl, set, opts.Labels),
 		naming: eventNaming{host: &perfdata.Host{}},
+		fields: fields{opts: opts, open: func() (*payload.Formats, error) { return opts.Formats, nil }},
 
 		measuresTime: func(*perfdata.Event) bool { return false },
 	}
@@ -64,7 +68,7 @@ type row struct {
 	stack  int // index into batch.ends
 	event  int
 	task   labelKey
-	values [2]int64 // 1, and the period
+	values [2]int64 // 1, and the period or Options.Value
 	time   uint64   // 0 where it is not kept
 	weight int64    // of values, the one of the weight column
 }
@@ -99,6 +103,11 @@ func (b *batch) addTo(r *rows) {
 // take makes rows of a sample: one, or one for each counter that it read.
 func (r *rows) take(s *samples.Sample) {
 	selected := !r.opts.selects() || r.selected(s)
+	matches := expr.No
+	if selected {
+		matches = r.fields.matches(r, s)
+		selected = matches == expr.Yes
+	}
 	if selected {
 		r.countTask(s)
 		if s.Unended {
@@ -114,16 +123,27 @@ func (r *rows) take(s *samples.Sample) {
 		case len(r.opts.Events) > 0 && !r.naming.takes(r.events.Events, r.opts.Events, i):
 			continue
 		case !selected:
+			if matches == expr.Unknown {
+				r.fields.of(c.Event).unmatched++
+			}
 			r.census.add(r, s)
 			continue
-		case stack < 0:
+		}
+		value := int64(c.Period)
+		if r.opts.Value != nil {
+			var ok bool
+			if value, ok = r.fields.valueOf(r, s, c); !ok {
+				continue
+			}
+		}
+		if stack < 0 {
 			stack = r.stack(s)
 		}
 		r.count(s, c)
 		x := row{
 			stack: stack, event: r.column(c.Event),
 			task:   labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU},
-			values: [2]int64{1, int64(c.Period)},
+			values: [2]int64{1, value},
 		}
 		if r.opts.Times {
 			x.time, x.weight = s.When(), x.values[r.weightColumn(c.Event)]
@@ -196,9 +216,10 @@ func (r *rows) selected(s *samples.Sample) bool {
 		(len(o.Comms) == 0 || slices.Contains(o.Comms, r.tl.Comm(s.State.Name, s.TID)))
 }
 
-// weightColumn is weightColumn, where periods may be times off the CPU.
+// weightColumn is weightColumn, where periods may be times off the CPU, or values in
+// their place.
 func (r *rows) weightColumn(e *perfdata.Event) int {
-	if r.measuresTime(e) {
+	if r.opts.Value != nil || r.measuresTime(e) {
 		return 1
 	}
 	return weightColumn(&e.Attr)

@@ -51,6 +51,12 @@ type EventSamples struct {
 	Taken   uint64 // of those, the ones Options select
 	Period  uint64 // sum over Taken
 	Lost    uint64 // told by LOST_SAMPLES
+
+	Unmatched uint64   // samples for which Options.Where has no value, and which are left out
+	NoMatch   []string // names in it that the event lacks
+	Valueless uint64   // samples that Options.Value has no value of, and which are left out
+	NoValue   []string // names in it that the event lacks
+	Saturated uint64   // values that were cut, for their sum to be an int64
 }
 
 func (s *Stats) total() (n uint64) {
@@ -102,6 +108,11 @@ func statsOf(read samples.Stats, r *rows) Stats {
 		if i < len(read.LostSamples) {
 			es.Lost = read.LostSamples[i]
 			s.LostSamples += es.Lost
+		}
+		if i < len(r.fields.events) {
+			f := &r.fields.events[i]
+			es.Unmatched, es.Valueless, es.Saturated = f.unmatched, f.valueless, f.saturated
+			es.NoMatch, es.NoValue = r.fields.missing(i)
 		}
 		s.Samples = append(s.Samples, es)
 	}

@@ -89,7 +89,7 @@ func (e *Event) hasType(name string) bool {
 func (e *Event) renamed(name string) Event {
 	r := Event{Name: name, Values: slices.Clone(e.Values)}
 	for i, v := range r.Values {
-		if rest, ok := strings.CutPrefix(v.Type, e.Name); ok && (rest == "" || rest == SamplesOf) {
+		if rest, ok := strings.CutPrefix(v.Type, e.Name); ok && (rest == "" || rest[0] == '.') {
 			r.Values[i].Type = name + rest
 		}
 	}

@@ -5,8 +5,13 @@ import "slices"
 // Keep drops the rows whose labels are not wanted, with their moments. Rows get other
 // numbers; stacks, locations and functions stay, even if no row has them any more.
 func (s *Set) Keep(want func(LabelsID) bool) {
+	s.KeepRows(func(_ int, l LabelsID) bool { return want(l) })
+}
+
+// KeepRows is Keep by the event and the labels of a row.
+func (s *Set) KeepRows(want func(event int, l LabelsID) bool) {
 	s.rebuild(s.Events, func(event int, l LabelsID) int {
-		if !want(l) {
+		if !want(event, l) {
 			return -1
 		}
 		return event

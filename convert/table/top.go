@@ -74,8 +74,16 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	return nil
 }
 
-// Costs returns all functions or groups, sorted as o says, ties by name, and the
-// total. Functions are told apart by name, and by line if o says so.
+// size is how far a value is from 0.
+func size(v int64) uint64 {
+	if v < 0 {
+		return -uint64(v)
+	}
+	return uint64(v)
+}
+
+// Costs returns all functions or groups, sorted as o says, values below 0 by their size,
+// ties by name, and the total. Functions are told apart by name, and by line if o says so.
 func Costs(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64, err error) {
 	if o.By == "" {
 		costs, total, err = calltree.Costs(s, calltree.Options{Event: o.Event, Column: o.Column, Lines: o.Lines})
@@ -86,7 +94,7 @@ func Costs(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64, err
 		return nil, 0, err
 	}
 	slices.SortFunc(costs, func(a, b calltree.Cost) int {
-		x, y := cmp.Compare(b.Self, a.Self), cmp.Compare(b.Cum, a.Cum)
+		x, y := cmp.Or(cmp.Compare(size(b.Self), size(a.Self)), cmp.Compare(b.Self, a.Self)), cmp.Or(cmp.Compare(size(b.Cum), size(a.Cum)), cmp.Compare(b.Cum, a.Cum))
 		if o.Sort == ByCum {
 			x, y = y, x
 		}
@@ -269,7 +277,7 @@ func (t *topTable) share(v int64) string {
 	if t.total == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.2f%%", 100*float64(v)/float64(t.total))
+	return fmt.Sprintf("%.2f%%", 100*float64(v)/float64(t.total)+0) // + 0 is no -0
 }
 
 func (t *topTable) value(v int64) string { return printable.Value(v, t.unit) }

@@ -266,6 +266,13 @@ func (r *Recording) pipeHead(form Form) []byte {
 	if !form.Nameless {
 		b = r.pipeNames(b, o)
 	}
+	if td := r.Features.TracingData; len(td) > 0 {
+		size := (len(td) + 7) &^ 7
+		b = abi.Header{Type: abi.RecordHeaderTracingData, Size: 16}.AppendTo(b, o)
+		b = o.AppendUint32(b, uint32(size))
+		b = o.AppendUint32(b, 0)
+		b = append(append(b, td...), make([]byte, size-len(td))...)
+	}
 	for i := range r.BuildIDs {
 		b = r.BuildIDs[i].AppendTo(b, o)
 	}

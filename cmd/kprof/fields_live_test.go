@@ -1,0 +1,162 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	pprofile "github.com/google/pprof/profile"
+
+	"kprof/perfevent/livetest"
+)
+
+// recordFields records two tracepoints of a command with perf or with kprof, and returns
+// the file and what perf script prints of the samples.
+func recordFields(t *testing.T, recorder string) (file, script string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "fields.data")
+	args := []string{"record", "-q", "-m", "8M", "-e", "kmem:kmalloc", "-e", "sched:sched_switch", "-e", "syscalls:sys_exit_newfstatat", "-o", file, "--", "ls", "-lR", "/etc"}
+	c := kprof(t, args...)
+	if recorder == "perf" {
+		args[3] = "8M"
+		c = livetest.PerfCommand(t, append([]string{"record", "-g"}, args[1:]...)...)
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%.1000s", err, out)
+	}
+	out, err := livetest.PerfCommand(t, "script", "-G", "-F", "comm,event,trace", "-i", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, string(out)
+}
+
+// runKprof runs a command line, which must succeed, and returns its standard output.
+func runKprof(t *testing.T, args ...string) string {
+	t.Helper()
+	c := kprof(t, args...)
+	var out, messages bytes.Buffer
+	c.Stdout, c.Stderr = &out, &messages
+	if err := c.Run(); err != nil {
+		t.Fatalf("kprof %s: %v\n%s", strings.Join(args, " "), err, messages.Bytes())
+	}
+	return out.String()
+}
+
+func readProfile(t *testing.T, name string) *pprofile.Profile {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := pprofile.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// sums are those of all columns of a profile.
+func sums(p *pprofile.Profile) []int64 {
+	all := make([]int64, len(p.SampleType))
+	for _, s := range p.Sample {
+		for i, v := range s.Value {
+			all[i] += v
+		}
+	}
+	return all
+}
+
+// TestLiveFields: sums and selections of fields equal those over the text of perf script.
+func TestLiveFields(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	for _, recorder := range []string{"perf", "kprof"} {
+		t.Run(recorder, func(t *testing.T) {
+			file, script := recordFields(t, recorder)
+			dir := t.TempDir()
+			var n, total, large, largeTotal int64
+			for _, m := range regexp.MustCompile(`kmem:kmalloc: .* bytes_req=(\d+) bytes_alloc=(\d+)`).FindAllStringSubmatch(script, -1) {
+				req, _ := strconv.ParseInt(m[1], 10, 64)
+				v, _ := strconv.ParseInt(m[2], 10, 64)
+				n, total = n+1, total+v
+				if v >= 1024 {
+					large, largeTotal = large+1, largeTotal+v+req
+				}
+			}
+			if n == 0 || large == 0 || large == n {
+				t.Fatalf("%d allocations, %d large ones: not enough to look at", n, large)
+			}
+			for _, c := range []struct {
+				args []string
+				unit string
+				want []int64
+			}{
+				{[]string{"--value", "bytes_alloc"}, "bytes", []int64{n, total}},
+				{[]string{"--value", "bytes_alloc + bytes_req", "--where", "bytes_alloc >= 1K"}, "bytes", []int64{large, largeTotal}},
+			} {
+				out := filepath.Join(dir, "out.pb.gz")
+				runKprof(t, append([]string{"convert", "-q", "-o", out, file}, c.args...)...)
+				p := readProfile(t, out)
+				if got := sums(p); fmt.Sprint(got) != fmt.Sprint(c.want) || p.SampleType[1].Unit != c.unit || p.SampleType[1].Type != c.args[1] {
+					t.Errorf("%q: %v %v, want %v", c.args, p.SampleType, got, c.want)
+				}
+				var folded int64
+				for line := range strings.Lines(runKprof(t, append([]string{"convert", "-q", "-f", "folded", file}, c.args...)...)) {
+					v, err := strconv.ParseInt(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 10, 64)
+					if err != nil {
+						t.Fatal(err)
+					}
+					folded += v
+				}
+				if folded != c.want[1] {
+					t.Errorf("%q: folded stacks of %d, want %d", c.args, folded, c.want[1])
+				}
+			}
+			// Text is compared as text, with names that the kernel does not end.
+			switches := int64(len(regexp.MustCompile(`(?m)sched:sched_switch: prev_comm=ls `).FindAllString(script, -1)))
+			out := filepath.Join(dir, "out.pb.gz")
+			runKprof(t, "convert", "-q", "-o", out, "--where", `prev_comm == "ls"`, file)
+			if got := sums(readProfile(t, out))[0]; got != switches || switches == 0 {
+				t.Errorf("%d switches away from ls, want %d", got, switches)
+			}
+		})
+	}
+}
+
+// TestLiveFieldsWhileRecording: the same of a profile that is made without a file. The
+// kernel filters for the other, of two recordings at a time.
+func TestLiveFieldsWhileRecording(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	out := filepath.Join(t.TempDir(), "out.pb.gz")
+	// Each of 50 reads asks for 4096 bytes of a file of 300, so that the last one returns 0.
+	data := filepath.Join(t.TempDir(), "data")
+	if err := os.WriteFile(data, make([]byte, 300), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runKprof(t, "record", "-q", "-e", "syscalls:sys_exit_read", "--value", "ret", "--where", "ret in {17, 11}", "-o", out,
+		"--", "dd", "if="+data, "bs=17", "of=/dev/null", "status=none")
+	p := readProfile(t, out)
+	if got, want := sums(p), []int64{18, 300}; fmt.Sprint(got) != fmt.Sprint(want) || p.SampleType[1].Unit != "bytes" {
+		t.Errorf("%v of %v, want %v", got, p.SampleType, want)
+	}
+	c := kprof(t, "record", "-e", "syscalls:sys_exit_read", "--where", "rets == 1", "-o", out+".folded", "--", "touch", out+".ran")
+	text, err := c.CombinedOutput()
+	if err == nil || !strings.Contains(string(text), "no event has a field \"rets\"; did you mean ret?\n  rets == 1\n  ^") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, err := os.Stat(out + ".ran"); err == nil {
+		t.Error("the command ran although nothing could be recorded")
+	}
+	c = kprof(t, "record", "-e", "syscalls:sys_exit_read", "--where", "ret == 123456789", "-o", out+".folded", "--", "true")
+	if text, err := c.CombinedOutput(); err != nil || !strings.Contains(string(text), `no sample of "ret == 123456789"`) { // the command's own exit code
+		t.Errorf("%v: %s", err, text)
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/replay"
+	"kprof/perfevent/format/expr"
+)
+
+// shaping is the flags that say what of an event's fields a profile is made of. All
+// commands that read have them, and those that make a profile while they record.
+type shaping struct {
+	where       string
+	value, unit string
+	labels      []string
+}
+
+func (s *shaping) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.where, "where", "", "take only samples that match this `expression` on the fields of their event, and on comm, pid, tid, cpu, time and event; see kprof help fields")
+	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
+	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
+	f.StringSliceVar(&s.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+}
+
+// shapingFlags are the names of the flags.
+var shapingFlags = []string{"where", "value", "unit", "label"}
+
+// units are other words for the units that outputs know.
+var units = map[string]string{
+	"b": "bytes", "byte": "bytes", "kb": "kilobytes", "kib": "kilobytes", "ns": "nanoseconds", "us": "microseconds",
+	"ms": "milliseconds", "s": "seconds", "sector": "sectors", "page": "pages", "khz": "kilohertz",
+}
+
+// addTo checks the flags, and adds them to the options of a conversion.
+func (s *shaping) addTo(o *convert.Options) (err error) {
+	if o.Where, err = parseExpr("--where", s.where); err != nil {
+		return err
+	}
+	if o.Value, err = parseExpr("--value", s.value); err != nil {
+		return err
+	}
+	if o.Unit = s.unit; s.unit != "" && o.Value == nil {
+		return usagef("--unit is for --value")
+	}
+	if known, ok := units[strings.ToLower(s.unit)]; ok {
+		o.Unit = known
+	}
+	for _, l := range s.labels {
+		switch l {
+		case "tid":
+			o.Labels |= replay.LabelTID
+		case "cpu":
+			o.Labels |= replay.LabelCPU
+		case "comm", "pid":
+		default:
+			return usagef("--label %q: use tid or cpu", l)
+		}
+	}
+	return nil
+}
+
+// forData refuses the flags for a perf.data: it holds all that was recorded.
+func (s *shaping) forData() error {
+	switch {
+	case s.where != "":
+		return usagef("--where is for profiles; a perf.data holds every sample: give it when the recording is read (kprof report --where …), or have the kernel leave samples out with --filter")
+	case s.value != "", s.unit != "":
+		return usagef("--value is for profiles; a perf.data holds the fields of every sample: give it when the recording is read (kprof report --value …)")
+	}
+	return nil
+}
+
+// parseExpr parses the expression that a flag is given, nil where it is not given.
+func parseExpr(flag, src string) (*expr.Expr, error) {
+	if src == "" {
+		return nil, nil
+	}
+	x, err := expr.Parse(src)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%s: %w", flag, exprError(err))}
+	}
+	return x, nil
+}
+
+// placeError is an error whose place in an expression is shown below it.
+type placeError struct {
+	text string
+	expr *expr.Error
+}
+
+func (e *placeError) Error() string { return e.text }
+func (e *placeError) Unwrap() error { return e.expr }
+
+// exprError is an error of an expression in one line; the place is for showCaret.
+func exprError(err error) error {
+	var e *expr.Error
+	if errors.As(err, &e) && !errors.As(err, new(*placeError)) {
+		return &placeError{strings.Replace(err.Error(), e.Error(), e.Reason, 1), e}
+	}
+	return err
+}
+
+// showCaret shows the place in an expression that an error is about.
+func showCaret(err error) {
+	var e *expr.Error
+	if errors.As(err, &e) {
+		fmt.Fprintln(textOutput(os.Stderr), e.Caret())
+	}
+}
