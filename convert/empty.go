@@ -9,6 +9,7 @@ import (
 
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 )
 
 // EmptyError says that there is no sample to show, and why.
@@ -19,6 +20,20 @@ func (e *EmptyError) Error() string { return e.Reason }
 // Empty returns an *EmptyError that says why there is no sample to show, nil if there
 // are some. It is for profiles of New; Read says so itself.
 func (p *Profile) Empty() error { return p.emptyReason(p.opts, p.Stats.LeftOut) }
+
+// NothingTaken says why of a recording whose samples were taken one by one there was none
+// to take, and what there would have been; left is what selecting left out, nil if that was
+// nothing. It is an *EmptyError, or an *UnknownEventError.
+func NothingTaken(o *Options, st *replay.Stats, left *replay.LeftOut) error {
+	p := Profile{Set: stacks.New(), Stats: *st, Events: []abi.Event{}}
+	return p.emptyReason(o, left)
+}
+
+// UnknownEvent makes of stacks.Choose's complaint about an event one that says how many
+// samples the others of a recording have, an *UnknownEventError. Other errors stay as they are.
+func UnknownEvent(err error, st *replay.Stats) error {
+	return chooseError(err, func() string { return countedMap(eventSamples(st), func(s string) string { return s }) })
+}
 
 // emptyReason says why a profile has no samples, and what there would have been;
 // nil if it has some. left is what selecting left out, nil if that was nothing.

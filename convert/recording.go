@@ -183,6 +183,27 @@ func OpenRecording(r io.Reader) (*Recording, error) {
 	return rec, nil
 }
 
+// Symbolizer returns what names the addresses of the recording, as the options and what
+// it says of itself have it, which in pipe mode the records bring; with warnings of what of
+// that cannot be used. The caller closes it.
+func (r *Recording) Symbolizer(o Options) (*symbolize.Symbolizer, []Warning) {
+	in := recordingInput{Reader: r.Reader, written: r.Written, p: &Profile{opts: &o}}
+	return in.symbolizer(), in.p.Warnings
+}
+
+// Unwind returns what walks the copies of stacks in the recording by the files that a
+// Symbolizer finds, nil where there are none.
+func (r *Recording) Unwind(files func() *symbolize.Symbolizer) *replay.Unwind {
+	in := recordingInput{Reader: r.Reader}
+	if !r.PipeMode() && !in.copiesStacks() {
+		return nil
+	}
+	return &replay.Unwind{
+		Machine: unwindMachine(r.Features.Arch),
+		Frames:  func(m stacks.Mapping) *unwind.Table { return files().CallFrames(m) },
+	}
+}
+
 // Close releases what the recording holds. It does not close what it was opened from.
 func (r *Recording) Close() error {
 	var err error

@@ -54,6 +54,11 @@ const (
 	MissingBuildIDs                                       // of some files that were mapped while recording: Err
 	MissingModules                                        // symbols of modules that were loaded while recording: Err
 	MergedEvents                                          // the samples of several Events are shown as those of Event
+	SortedInFile                                          // Count bytes of records were sorted in a temporary file, as memory was too small for them
+	OutOfOrder                                            // Count samples came too late to be listed in the order of time
+	UnreadFormats                                         // the formats of tracepoints, or that of Event: Err
+	UnprintedEvent                                        // the fields of Event are not all printed as the kernel does: Err
+	WithoutValue                                          // Count samples that did not match as they have no value for what they were selected by; Event says of which
 )
 
 // IsLoss reports whether the kind is of what the recording itself does not hold.
@@ -151,6 +156,18 @@ func (w *Warning) String() string {
 			names, counts = append(names, e.Name), append(counts, e.Samples)
 		}
 		return fmt.Sprintf("event %s adds up %s samples", w.Event, CountedList(names, counts))
+	}
+	switch w.Kind {
+	case SortedInFile:
+		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording does not say which of them are in order", w.Count)
+	case OutOfOrder:
+		return fmt.Sprintf("%d samples came too late to be in the order of time", w.Count)
+	case UnreadFormats:
+		return fmt.Sprintf("fields are shown as bytes: %v", w.Err)
+	case UnprintedEvent:
+		return fmt.Sprintf("not all fields of %s are printed as the kernel prints them: %v", w.Event, w.Err)
+	case WithoutValue:
+		return fmt.Sprintf("%d samples of %s have no value to select them by, and are left out", w.Count, w.Event)
 	}
 	text, ok := lossTexts[w.Kind]
 	if !ok {

@@ -150,6 +150,23 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 	return &t, k.err
 }
 
+// KernelCode returns what finds the function at a run-time address of the recorded kernel
+// and its modules, and how far into it the address is: nil where its symbols are not to be
+// had, for which the error has the reason. m is the kernel's own mapping.
+func (s *Symbolizer) KernelCode(m Mapping) (func(addr uint64) (name string, offset uint64, ok bool), error) {
+	t, err := s.kallsymsTable(m)
+	if t == nil {
+		return nil, err
+	}
+	return func(addr uint64) (string, uint64, bool) {
+		sym, ok := t.table.Lookup(addr + t.moved)
+		if !ok || t.moved != 0 && sym.Module != "" {
+			return "", 0, false
+		}
+		return sym.Name, addr + t.moved - sym.Start, true
+	}, nil
+}
+
 // moved returns what to add to a recorded address to find it in the table: a
 // kernel is placed anew at each boot (KASLR).
 func moved(table *kallsyms.Table, m Mapping) uint64 {

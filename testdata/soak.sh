@@ -85,7 +85,7 @@ packages=(
 	'perfevent ^TestLive'
 	'perfevent/event ^Test(Live|Overhead|Kprobe|Probe|USDT)'
 	'perfevent/count ^TestLive'
-	'perfevent/format/printfmt ^TestPerfScript$'
+	'convert/listing ^TestPerfScript$'
 	'perfevent/tracefs ^Test'
 	'record ^Test(Live|Launch|Synthesize|Record|Kprobe|Refus|Host)'
 	'record/synth ^Test(Describe|BuildID)'

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/listing"
 	"kprof/convert/replay"
 )
 
@@ -30,6 +31,7 @@ func completeFlags(c *cobra.Command) {
 		"by":         words("comm", "pid", "tid", "cpu", "mapping", "event"),
 		"label":      lists(words("comm", "pid", "tid", "cpu")),
 		"per":        words("share\tof the total", "second", "ops", "event:"),
+		"fields":     lists(words(listing.ColumnNames()...)),
 		"probe-via":  words("auto", "pmu", "tracefs"),
 		"format":     words(formatNames(c)...),
 		"event":      lists(completeEvents),
@@ -104,6 +106,8 @@ func lists(one completion) completion {
 // formatNames are what -f takes.
 func formatNames(c *cobra.Command) []string {
 	switch c.Name() {
+	case "script", "trace":
+		return []string{"text\tas perf script prints it", "json\tan object a line", "csv"}
 	case "diff":
 		return []string{"text", "json", "markdown", "folded", "svg", "pprof"}
 	case "record":

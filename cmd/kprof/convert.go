@@ -121,6 +121,12 @@ func (s *selection) any() bool {
 }
 
 func (s *selection) flags(c *cobra.Command) {
+	s.samplesFlags(c)
+	s.shape.flags(c)
+}
+
+// samplesFlags are those that say which samples to take, and no more.
+func (s *selection) samplesFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringArrayVar(&s.events, "event", nil, "take only these `events`: a list, or given several times; names, short names or globs")
 	f.StringVar(&s.pids, "pid", "", "take only these processes, a comma-separated `list`")
@@ -128,7 +134,6 @@ func (s *selection) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.comms, "comm", nil, "take only threads of these `names`")
 	f.StringVar(&s.cpu, "cpu", "", "take only these CPUs, a `list` like 0,4-7")
 	f.StringVar(&s.time, "time", "", "take only samples from `start,end`, in seconds of the recording's clock; +1.5,+3 counts from the first sample, 10%,20% in shares of the recording")
-	s.shape.flags(c)
 }
 
 // options checks the flags.

@@ -70,6 +70,16 @@ func say(warnings []convert.Warning) {
 			}
 			sayMissing(warnings[i : i+n])
 			i += n - 1
+		case w.Kind == convert.UnprintedEvent && !voice.verbose:
+			n := 0
+			for i+n+1 < len(warnings) && warnings[i+n+1].Kind == w.Kind {
+				n++
+			}
+			line := wording(w)
+			if i += n; n > 0 {
+				line += fmt.Sprintf("; and of %d more events (-v lists them)", n)
+			}
+			notef("%s", line)
 		default:
 			notef("%s", wording(w))
 		}

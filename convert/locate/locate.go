@@ -135,6 +135,12 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	return locs
 }
 
+// AppendIP appends the location of a sample's own address to locs, which is valid at once.
+func (l *Locator) AppendIP(locs []uint32, s *samples.Sample) []uint32 {
+	l.views.of(l.tl, &s.State)
+	return append(locs, l.at(l.views.at(timeline.ModeOf(s.Misc)), s.IP))
+}
+
 // Complete makes all locations in locs valid that Append has appended to it since it was
 // last called. It is to be called before the Timeline changes.
 func (l *Locator) Complete(locs []uint32) {

@@ -130,7 +130,7 @@ func nameInterrupted(ctx context.Context, set *stacks.Set, sym *symbolize.Symbol
 	if len(set.Locations) == known {
 		return nil
 	}
-	_, err := nameFrom(ctx, set, known, sym)
+	_, err := NameFrom(ctx, set, known, sym)
 	for caller, loc := range exact { // what has no name, as naming ended, keeps the one it had
 		if err != nil && len(set.Lines(loc)) == 0 {
 			set.SetLines(loc, set.Lines(caller)...)

@@ -35,15 +35,16 @@ type Missing struct {
 // Mappings are resolved in parallel; functions are added in the order of
 // locations, so the Set does not depend on that.
 func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Missing, error) {
-	missing, err := nameFrom(ctx, set, 0, sym)
+	missing, err := NameFrom(ctx, set, 0, sym)
 	if err == nil && !set.CallersExact {
 		err = nameInterrupted(ctx, set, sym)
 	}
 	return missing, err
 }
 
-// nameFrom names locations from the given one on.
-func nameFrom(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Symbolizer) ([]Missing, error) {
+// NameFrom is Name for the locations from the given one on, for those who add locations
+// and have them named in turns. Frames below the entry of an interrupt stay callers.
+func NameFrom(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Symbolizer) ([]Missing, error) {
 	jobs := namingJobs(set, from)
 	errs := resolveJobs(ctx, jobs, sym)
 

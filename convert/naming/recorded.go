@@ -13,6 +13,11 @@ import (
 // recording brings along, as simpleperf's do: they were read from the very files
 // that ran. Name leaves these locations as they are.
 func Recorded(set *stacks.Set, files []perfdata.FileSymbols, mode symbolize.Demangle) {
+	RecordedFrom(set, 0, files, mode)
+}
+
+// RecordedFrom is Recorded for the locations from the given one on.
+func RecordedFrom(set *stacks.Set, from int, files []perfdata.FileSymbols, mode symbolize.Demangle) {
 	if len(files) == 0 {
 		return
 	}
@@ -22,7 +27,7 @@ func Recorded(set *stacks.Set, files []perfdata.FileSymbols, mode symbolize.Dema
 		slices.SortStableFunc(f.Symbols, func(a, b perfdata.FileSymbol) int { return cmp.Compare(a.VAddr, b.VAddr) })
 		byPath[f.Path] = f
 	}
-	for i := range set.Locations {
+	for i := from; i < len(set.Locations); i++ {
 		l := &set.Locations[i]
 		if l.Mapping < 0 {
 			continue

@@ -39,6 +39,8 @@ type sampler struct {
 	events  *perfdata.EventSet
 	byPlace bool // records have no times: their places order them
 	emit    func(*Sample)
+	// withoutDeferred leaves away the user parts of callchains that come later.
+	withoutDeferred bool
 
 	sample     Sample
 	read       map[readingKey]reading
@@ -58,7 +60,9 @@ func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
 	case abi.RecordSample:
 		x.takeSample(h.Misc, payload, place)
 	case abi.RecordCallchainDeferred:
-		x.takeDeferred(payload, place)
+		if !x.withoutDeferred {
+			x.takeDeferred(payload, place)
+		}
 	case perfdata.RecordJoinedChain:
 		if j, ok := perfdata.DecodeJoinedChain(payload, x.events.Order); ok && x.simpleperf != nil {
 			x.simpleperf.joined = j
@@ -89,7 +93,7 @@ func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
 		x.simpleperf.joinChain(&s.Sample)
 	}
 	s.Event, s.Place, s.State = e, place, x.tl.At(s.PID, s.TID, t)
-	if cookie, ok := deferredCookie(&s.Sample); ok && !x.join(payload, cookie) {
+	if cookie, ok := deferredCookie(&s.Sample); ok && !x.withoutDeferred && !x.join(payload, cookie) {
 		return // until its user part comes
 	}
 	x.deliver()

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+	"kprof/perfevent/format/expr"
+)
+
+// listFlags are the flags that say how events are listed.
+type listFlags struct {
+	columns       string
+	format        string
+	stacks, nanos bool
+	reltime       bool
+	deltatime     bool
+	limit         uint64
+	tail          int
+	where         string
+}
+
+func (l *listFlags) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVarP(&l.columns, "fields", "F", "", "`columns` to show: comm, pid, tid, cpu, time, period, event, trace, fields, raw, addr, ip, sym, dso; or some more and fewer than by default: +pid,-cpu")
+	f.StringVarP(&l.format, "format", "f", "text", "text, as perf script prints it; json, an object a line; or csv")
+	f.BoolVar(&l.stacks, "stacks", false, "show the stack of each event that has one")
+	f.BoolVar(&l.nanos, "ns", false, "show times to the nanosecond, as json and csv have them")
+	f.BoolVar(&l.reltime, "reltime", false, "show times since the first event shown")
+	f.BoolVar(&l.deltatime, "deltatime", false, "show times since the event shown before")
+	f.Uint64Var(&l.limit, "limit", 0, "end after `N` events")
+	f.StringVar(&l.where, "where", "", "show only events that match this `expression` on their fields, and on comm, pid, tid, cpu, time and event")
+}
+
+// printer checks the flags.
+func (l *listFlags) printer() (o listing.PrinterOptions, where *expr.Expr, err error) {
+	o = listing.PrinterOptions{Stacks: l.stacks, Nanos: l.nanos, Limit: l.limit, Tail: l.tail}
+	switch l.format {
+	case "text":
+	case "json":
+		o.Format = listing.JSON
+	case "csv":
+		o.Format = listing.CSV
+	default:
+		return o, nil, usagef("-f %q: use text, json or csv", l.format)
+	}
+	switch {
+	case l.reltime && l.deltatime:
+		return o, nil, usagef("--reltime and --deltatime exclude each other")
+	case l.reltime:
+		o.Times = listing.SinceStart
+	case l.deltatime:
+		o.Times = listing.SinceLast
+	}
+	if l.columns != "" {
+		if o.Columns, err = listing.ParseColumns(l.columns); err != nil {
+			return o, nil, usagef("-F %q: %w", l.columns, err)
+		}
+	}
+	where, err = parseExpr("--where", l.where)
+	return o, where, err
+}
+
+func newScript() *cobra.Command {
+	var sel selection
+	var sym symbolOptions
+	var list listFlags
+	c := &cobra.Command{
+		Use:   "script [INPUT]",
+		Short: "List the single events of a recording, with their fields",
+		Long: `Script prints the events of a recording one a line, in the order of time over all
+CPUs, as perf script does: who, where, when, and what the kernel says of it. What the
+kernel lost is told in its place. INPUT is perf.data by default; - is standard input.
+
+Columns (-F) are in perf's words and order: trace is the event's payload as the kernel
+prints it, fields the same as name=value. With --where only events are shown that match
+an expression on their fields; C's operators, ~ for a glob, and in {...}.`,
+		Example: `  kprof script
+  kprof script -F comm,tid,time,event,trace --tail 20 perf.data
+  kprof script --event sched:sched_switch --where 'next_pid != 0 && prev_state in {0, 1}'
+  kprof script --stacks --limit 5
+  kprof script -f json > events.json`,
+		Args: maxArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := sel.options()
+			if err != nil {
+				return err
+			}
+			po, where, err := list.printer()
+			if err != nil {
+				return err
+			}
+			if po.Tail < 0 || po.Tail > 0 && po.Limit > 0 {
+				return usagef("--tail wants a number, and not beside --limit")
+			}
+			opts.Where = where
+			sym.NamesOnly = true
+			sym.addTo(&opts)
+			return listRecording(cmd.Context(), inputArg(args), listing.Options{Options: opts, Stacks: list.stacks}, po)
+		},
+	}
+	sel.samplesFlags(c)
+	list.flags(c)
+	c.Flags().IntVar(&list.tail, "tail", 0, "show only the last `N` events")
+	sym.flags(c)
+	return c
+}
+
+// listRecording lists the events of an input.
+func listRecording(ctx context.Context, name string, o listing.Options, po listing.PrinterOptions) error {
+	f, err := openInput(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if name == "-" {
+		name = "standard input"
+	}
+	rec, err := convert.OpenRecording(f)
+	if errors.Is(err, convert.ErrNoRecording) {
+		return fmt.Errorf("%s: it is no recording, but a profile or text, in which events are added up or without fields: kprof script lists those of a perf.data", name)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, worded(err))
+	}
+	defer rec.Close()
+	o.Name = name
+	p := listing.NewPrinter(textOutput(os.Stdout), po)
+	o.Address = p.Address
+	res, err := listing.Read(ctx, rec, o, p)
+	err = errors.Join(err, p.Close())
+	if errors.Is(err, syscall.EPIPE) {
+		return nil // whoever read has seen enough
+	}
+	if res != nil {
+		say(res.Warnings)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, worded(err))
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package listing
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+)
+
+// pad appends blanks so that what was appended from a place on is n bytes wide, on its
+// left.
+func padLeft(dst []byte, from, n int) []byte {
+	if w := len(dst) - from; w < n {
+		const blanks = "                                                                "
+		for missing := n - w; missing > 0; missing = n - (len(dst) - from) {
+			dst = append(dst, blanks[:min(missing, len(blanks))]...)
+		}
+		copy(dst[from+n-w:], dst[from:from+w])
+		for i := from; i < from+n-w; i++ {
+			dst[i] = ' '
+		}
+	}
+	return dst
+}
+
+func padRight(dst []byte, from, n int) []byte {
+	for len(dst)-from < n {
+		dst = append(dst, ' ')
+	}
+	return dst
+}
+
+// appendNumber appends a number, n characters wide.
+func appendNumber(dst []byte, v int64, n int) []byte {
+	from := len(dst)
+	return padLeft(strconv.AppendInt(dst, v, 10), from, n)
+}
+
+// appendZeros appends a number with zeros before it, n characters wide.
+func appendZeros(dst []byte, v uint64, n int) []byte {
+	var digits [20]byte
+	text := strconv.AppendUint(digits[:0], v, 10)
+	for i := len(text); i < n; i++ {
+		dst = append(dst, '0')
+	}
+	return append(dst, text...)
+}
+
+func appendHex(dst []byte, v uint64, n int) []byte {
+	from := len(dst)
+	return padLeft(strconv.AppendUint(dst, v, 16), from, n)
+}
+
+// appendSeconds appends a time in ns as seconds, of 6 or 9 digits.
+func appendSeconds(dst []byte, ns uint64, digits int) []byte {
+	dst = append(strconv.AppendUint(dst, ns/1e9, 10), '.')
+	frac := ns % 1e9
+	if digits == 6 {
+		frac /= 1000
+	}
+	return appendZeros(dst, frac, digits)
+}
+
+// oneLine replaces ends of lines in what was appended from a place on: a name may have
+// them, and forge a line.
+func oneLine(dst []byte, from int) []byte {
+	if b := dst[from:]; bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0 {
+		return dst
+	}
+	b := bytes.Clone(dst[from:])
+	dst = dst[:from]
+	for _, c := range b {
+		if c == '\n' || c == '\r' {
+			dst = utf8.AppendRune(dst, utf8.RuneError)
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// appendJSON appends a string as JSON has it, with U+FFFD for what is not UTF-8.
+func appendJSON[T string | []byte](dst []byte, s T) []byte {
+	const hexDigits = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			switch {
+			case c == '"' || c == '\\':
+				dst = append(dst, '\\', c)
+			case c < ' ' || c == 0x7f:
+				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+			default:
+				dst = append(dst, c)
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+		dst = utf8.AppendRune(dst, r)
+		i += n
+	}
+	return append(dst, '"')
+}
+
+// appendCSV makes what was appended from a place on a field of CSV (RFC 4180).
+func appendCSV(dst []byte, from int) []byte {
+	if !bytes.ContainsAny(dst[from:], ",\"\r\n") {
+		return dst
+	}
+	b := bytes.Clone(dst[from:])
+	dst = append(dst[:from], '"')
+	for _, c := range b {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}

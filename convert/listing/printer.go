@@ -1,0 +1,309 @@
+package listing
+
+import (
+	"io"
+
+	"kprof/convert/samples"
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+)
+
+// Format is what a Printer writes.
+type Format uint8
+
+const (
+	Text Format = iota // a line an event, as perf script prints it, with lines of its stack behind it
+	JSON               // an object a line
+	CSV                // with a line of names first
+)
+
+// Times say how a Printer shows times.
+type Times uint8
+
+const (
+	Absolute   Times = iota // of the recording's clock
+	SinceLast               // since the event before
+	SinceStart              // since the first event
+)
+
+// PrinterOptions say what to write of events. The zero value writes text as perf script
+// does by default.
+type PrinterOptions struct {
+	Format  Format
+	Columns Selection
+	Stacks  bool // as Options.Stacks
+	Times   Times
+	Nanos   bool // of times in text, rather than microseconds; JSON and CSV have them always
+
+	Limit uint64 // events to write; 0: all
+	Tail  int    // only this many of the last events; 0: all
+}
+
+// Printer is a Consumer that writes events. Close it.
+type Printer struct {
+	o PrinterOptions
+	w io.Writer
+
+	text  []byte // of events, without what items add
+	items []item
+	stack []uint32  // of items
+	addrs []address // of stack
+	out   []byte
+	tail  tail
+
+	kinds    []*shown // by index of event
+	width    int      // of names of events
+	header   Columns  // of CSV
+	begun    bool
+	events   uint64
+	first    uint64 // times
+	last     uint64
+	lastSeen bool
+}
+
+// shown is what is shown of an event.
+type shown struct {
+	columns Columns
+	chains  bool // samples have callchains, which are shown
+	kind    *Kind
+}
+
+// item is what is missing at a place in the text, as it has no name yet: the end of an
+// event.
+type item struct {
+	at      int // in text
+	kind    *shown
+	ip      uint64
+	loc     uint32
+	from, n int // in stack
+	lost    bool
+}
+
+// NewPrinter returns a Printer that writes to w.
+func NewPrinter(w io.Writer, o PrinterOptions) *Printer {
+	p := &Printer{o: o, w: w}
+	p.tail.lines = make([][]byte, 0, min(o.Tail, 1<<10))
+	return p
+}
+
+// Address is for Options.Address.
+func (p *Printer) Address(k *Kind) bool {
+	return p.o.Columns.of(k, p.o.Format)&(Sym|DSO) != 0 && !p.o.showsChain(k)
+}
+
+// showsChain reports whether the stack is shown in place of the address.
+func (o *PrinterOptions) showsChain(k *Kind) bool {
+	return o.Stacks && k.Event.Attr.SampleType&abi.SampleCallchain != 0
+}
+
+// flushAt is how much text is written at once.
+const flushAt = 64 << 10
+
+// Event writes an event.
+func (p *Printer) Event(e *Event) error {
+	if !p.begun {
+		if err := p.begin(e.Kind); err != nil {
+			return err
+		}
+	}
+	k := p.kind(e.Kind)
+	switch p.o.Format {
+	case JSON:
+		p.text = p.appendJSON(p.text, e, k)
+	case CSV:
+		p.text = p.appendCSV(p.text, e)
+	default:
+		p.text = p.appendText(p.text, e, k)
+	}
+	it := item{at: len(p.text), kind: k, ip: e.Sample.IP, loc: e.At, from: len(p.stack)}
+	if e.Stack != nil && k.chains {
+		p.stack = append(p.stack, e.Stack...)
+		p.addrs = appendAddresses(p.addrs, &e.Sample.Sample, len(e.Stack))
+		it.n = len(e.Stack)
+	}
+	p.events++
+	if err := p.add(it); err != nil {
+		return err
+	}
+	if p.events == p.o.Limit {
+		return ErrStop
+	}
+	return nil
+}
+
+// add ends an event.
+func (p *Printer) add(it item) error {
+	if p.o.Tail > 0 || it.n > 0 || !it.lost && it.kind.columns&(Sym|DSO) != 0 {
+		p.items = append(p.items, it)
+		return nil
+	}
+	p.text = p.appendEnd(p.text, it, nil)
+	if len(p.items) == 0 && len(p.text) >= flushAt {
+		return p.flush()
+	}
+	return nil
+}
+
+// flush writes the text, which lacks nothing.
+func (p *Printer) flush() error {
+	if len(p.text) == 0 {
+		return nil
+	}
+	_, err := p.w.Write(p.text)
+	p.text = p.text[:0]
+	return err
+}
+
+// Settle writes the events so far.
+func (p *Printer) Settle(set *stacks.Set) error {
+	if len(p.items) == 0 {
+		return p.flush()
+	}
+	p.out = p.out[:0]
+	from := 0
+	for _, it := range p.items {
+		p.out = append(p.out, p.text[from:it.at]...)
+		p.out = p.appendEnd(p.out, it, set)
+		from = it.at
+		if p.o.Tail > 0 {
+			p.tail.add(p.out, p.o.Tail)
+			p.out = p.out[:0]
+		}
+	}
+	p.out = append(p.out, p.text[from:]...)
+	p.items, p.stack, p.addrs, p.text = p.items[:0], p.stack[:0], p.addrs[:0], p.text[:0]
+	if len(p.out) == 0 {
+		return nil
+	}
+	_, err := p.w.Write(p.out)
+	return err
+}
+
+// Close writes what is left. set is that of the last Settle: nil will do after it.
+func (p *Printer) Close() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	for i := range p.tail.lines {
+		if _, err := p.w.Write(p.tail.lines[(p.tail.next+i)%len(p.tail.lines)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tail is the text of the last events.
+type tail struct {
+	lines [][]byte
+	next  int // the oldest, when there are as many as are kept
+}
+
+func (t *tail) add(line []byte, most int) {
+	if len(t.lines) < most {
+		t.lines = append(t.lines, append([]byte(nil), line...))
+		return
+	}
+	t.lines[t.next] = append(t.lines[t.next][:0], line...)
+	t.next = (t.next + 1) % most
+}
+
+// begin is called with the first event.
+func (p *Printer) begin(k *Kind) error {
+	p.begun = true
+	for _, e := range k.code.lister.from.events.Events {
+		p.width = max(p.width, len(e.Name))
+	}
+	if p.o.Format != CSV {
+		return nil
+	}
+	for _, e := range k.code.lister.taken() {
+		p.header |= p.o.Columns.of(k.code.lister.kind(e), CSV)
+	}
+	for i, n := range p.header.Names() {
+		if i > 0 {
+			p.text = append(p.text, ',')
+		}
+		p.text = append(p.text, n...)
+	}
+	if p.o.Stacks {
+		p.text = append(p.text, ",stack"...)
+	}
+	p.text = append(p.text, '\n')
+	return p.flush()
+}
+
+func (p *Printer) kind(k *Kind) *shown {
+	i := k.Event.Index
+	for len(p.kinds) <= i {
+		p.kinds = append(p.kinds, nil)
+	}
+	if p.kinds[i] == nil {
+		p.kinds[i] = &shown{columns: p.o.Columns.of(k, p.o.Format) &^ k.lacks(), chains: p.o.showsChain(k), kind: k}
+	}
+	return p.kinds[i]
+}
+
+// time is the time of an event, as it is shown.
+func (p *Printer) time(s *samples.Sample) uint64 {
+	t := s.Time
+	if !p.lastSeen {
+		p.first, p.last, p.lastSeen = t, t, true
+	}
+	switch p.o.Times {
+	case SinceStart:
+		t -= min(t, p.first)
+	case SinceLast:
+		t -= min(t, p.last)
+		p.last = s.Time
+	}
+	return t
+}
+
+// address is where a frame is, as its sample says.
+type address struct {
+	addr   uint64 // at run time
+	known  bool   // addr is
+	caller bool   // it is behind the call
+}
+
+// of is the address of a frame at a location: in the kernel that of the sample, in a file
+// the place in it (perf's evsel_fprintf.c, sample__fprintf_callchain).
+func (a address) of(set *stacks.Set, loc uint32) uint64 {
+	l := &set.Locations[loc]
+	if a.known && (l.Mapping < 0 || !l.Kind.ByOffset()) {
+		return a.addr
+	}
+	addr := l.Addr
+	if l.Mapping >= 0 && l.Kind.ByOffset() {
+		m := &set.Mappings[l.Mapping]
+		addr = addr - m.Start + m.Offset
+	}
+	if a.caller && !set.CallersExact {
+		addr++ // the location is that of the call
+	}
+	return addr
+}
+
+// appendAddresses appends the addresses of a callchain of n locations, unknown ones where it
+// has another number of them.
+func appendAddresses(dst []address, s *abi.Sample, n int) []address {
+	from, caller := len(dst), false
+	for i := 0; i < len(s.Callchain); i++ {
+		switch a := s.Callchain[i]; {
+		case a == abi.ContextUserDeferred:
+			i++ // its cookie
+		case a < abi.ContextMax:
+			dst = append(dst, address{a, true, caller})
+			caller = true
+		default:
+			caller = false
+		}
+	}
+	if len(dst)-from != n {
+		dst = dst[:from]
+		for i := range n {
+			dst = append(dst, address{caller: i > 0})
+		}
+	}
+	return dst
+}

@@ -1,0 +1,290 @@
+package listing
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"kprof/convert/samples"
+	"kprof/convert/stacks"
+	"kprof/perfevent/format"
+)
+
+// appendJSON appends an event as an object, up to what has to wait for names.
+func (p *Printer) appendJSON(dst []byte, e *Event, k *shown) []byte {
+	c, s := k.columns, e.Sample
+	from := len(dst)
+	key := func(name string) {
+		if len(dst) > from {
+			dst = append(dst, ',')
+		} else {
+			dst = append(dst, '{')
+		}
+		dst = append(append(append(dst, '"'), name...), `":`...)
+	}
+	if c&Comm != 0 {
+		key("comm")
+		dst = appendJSON(dst, e.Comm)
+	}
+	if c&PID != 0 {
+		key("pid")
+		dst = strconv.AppendInt(dst, int64(s.PID), 10)
+	}
+	if c&TID != 0 {
+		key("tid")
+		dst = strconv.AppendInt(dst, int64(s.TID), 10)
+	}
+	if c&CPU != 0 {
+		key("cpu")
+		dst = strconv.AppendInt(dst, int64(s.CPU), 10)
+	}
+	if c&Time != 0 {
+		key("time")
+		dst = appendSeconds(dst, p.time(s), 9)
+	}
+	if c&Period != 0 {
+		key("period")
+		dst = strconv.AppendUint(dst, e.Period, 10)
+	}
+	if c&EventName != 0 {
+		key("event")
+		dst = appendJSON(dst, k.kind.Name)
+	}
+	if c&Trace != 0 && k.kind.Format != nil {
+		key("trace")
+		text := k.kind.AppendText(p.out[:0], s.Raw)
+		dst, p.out = appendJSON(dst, text), text
+	}
+	if c&Fields != 0 && k.kind.Format != nil {
+		key("fields")
+		dst = k.kind.appendJSON(dst, s.Raw)
+	}
+	if c&Raw != 0 || c&(Trace|Fields) != 0 && k.kind.Format == nil {
+		key("raw")
+		dst = append(hex.AppendEncode(append(dst, '"'), s.Raw), '"')
+	}
+	if c&Addr != 0 {
+		key("addr")
+		dst = appendAddress(dst, s.Addr)
+	}
+	if c&IP != 0 && !k.chains {
+		key("ip")
+		dst = appendAddress(dst, s.IP)
+	}
+	if len(dst) == from {
+		dst = append(dst, '{')
+	}
+	return dst
+}
+
+// appendAddress appends an address as a string, since numbers of JSON lose digits.
+func appendAddress(dst []byte, addr uint64) []byte {
+	return append(appendHex(append(dst, `"0x`...), addr, 0), '"')
+}
+
+// appendJSON appends the fields of a payload as an object: numbers, text, and as text what
+// has names or is an address.
+func (k *Kind) appendJSON(dst, raw []byte) []byte {
+	dst = append(dst, '{')
+	var b [64]byte
+	for i := range k.Fields {
+		f := &k.Fields[i]
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), f.Name...), `":`...)
+		switch {
+		case f.Text():
+			text, ok := f.String(raw)
+			if !ok {
+				dst = append(dst, "null"...)
+				continue
+			}
+			dst = appendJSON(dst, text)
+		case f.Scalar() && f.Kind == format.Integer && !f.Code && f.symbolic == nil:
+			n, ok := f.Uint(raw)
+			switch {
+			case !ok:
+				dst = append(dst, "null"...)
+			case f.Signed:
+				dst = strconv.AppendInt(dst, int64(n), 10)
+			default:
+				dst = strconv.AppendUint(dst, n, 10)
+			}
+		default:
+			dst = appendJSON(dst, k.appendValue(b[:0], f, raw))
+		}
+	}
+	return append(dst, '}')
+}
+
+func (p *Printer) endJSON(dst []byte, it item, set *stacks.Set) []byte {
+	comma := func() {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+	}
+	c := it.kind.columns
+	if !it.kind.chains {
+		if c&Sym != 0 {
+			comma()
+			dst = appendJSON(append(dst, `"sym":`...), symbolOf(set, it.loc))
+		}
+		if c&DSO != 0 {
+			comma()
+			dst = appendJSON(append(dst, `"dso":`...), objectOf(set, it.loc))
+		}
+		return append(dst, "}\n"...)
+	}
+	comma()
+	dst = append(dst, `"stack":[`...)
+	for i, loc := range p.stack[it.from : it.from+it.n] {
+		addr := p.addrs[it.from+i].of(set, loc)
+		lines := set.Lines(loc)
+		for j := range max(len(lines), 1) {
+			if i+j > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendAddress(append(dst, `{"ip":`...), addr)
+			if j < len(lines) {
+				dst = appendJSON(append(dst, `,"sym":`...), set.Functions[lines[j].Function].Name)
+			}
+			dst = appendJSON(append(dst, `,"dso":`...), objectOf(set, loc))
+			if j+1 < len(lines) {
+				dst = append(dst, `,"inlined":true`...)
+			}
+			dst = append(dst, '}')
+		}
+	}
+	return append(dst, "]}\n"...)
+}
+
+func (p *Printer) lostJSON(dst []byte, l samples.Loss) []byte {
+	dst = strconv.AppendUint(append(dst, `{"lost":`...), l.Count, 10)
+	if l.CPU >= 0 {
+		dst = strconv.AppendInt(append(dst, `,"cpu":`...), int64(l.CPU), 10)
+	}
+	if l.Time != 0 {
+		dst = appendSeconds(append(dst, `,"at":`...), l.Time, 9)
+	}
+	return append(dst, "}\n"...)
+}
+
+// appendCSV appends the fields of an event, up to those that have to wait for names.
+func (p *Printer) appendCSV(dst []byte, e *Event) []byte {
+	s, k := e.Sample, p.kind(e.Kind)
+	first := true
+	for c := Comm; c < Sym; c <<= 1 {
+		if p.header&c == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		if k.columns&c == 0 {
+			continue
+		}
+		from := len(dst)
+		switch c {
+		case Comm:
+			dst = append(dst, e.Comm...)
+		case PID:
+			dst = strconv.AppendInt(dst, int64(s.PID), 10)
+		case TID:
+			dst = strconv.AppendInt(dst, int64(s.TID), 10)
+		case CPU:
+			dst = strconv.AppendInt(dst, int64(s.CPU), 10)
+		case Time:
+			dst = appendSeconds(dst, p.time(s), 9)
+		case Period:
+			dst = strconv.AppendUint(dst, e.Period, 10)
+		case EventName:
+			dst = append(dst, k.kind.Name...)
+		case Trace:
+			if k.kind.Format != nil {
+				dst = k.kind.AppendText(dst, s.Raw)
+			} else {
+				dst = hex.AppendEncode(dst, s.Raw)
+			}
+		case Fields:
+			if k.kind.Format != nil {
+				dst = k.kind.AppendFields(dst, s.Raw)
+			}
+		case Raw:
+			dst = hex.AppendEncode(dst, s.Raw)
+		case Addr:
+			dst = appendHex(append(dst, "0x"...), s.Addr, 0)
+		case IP:
+			dst = appendHex(append(dst, "0x"...), s.IP, 0)
+		}
+		dst = appendCSV(dst, from)
+	}
+	return dst
+}
+
+func (p *Printer) endCSV(dst []byte, it item, set *stacks.Set) []byte {
+	for _, c := range []Columns{Sym, DSO} {
+		if p.header&c == 0 {
+			continue
+		}
+		if p.header&(c-1) != 0 {
+			dst = append(dst, ',')
+		}
+		from := len(dst)
+		switch {
+		case it.kind.columns&c == 0 || it.kind.chains && it.n == 0:
+		case c == Sym:
+			dst = append(dst, symbolOf(set, p.leaf(it))...)
+		default:
+			dst = append(dst, objectOf(set, p.leaf(it))...)
+		}
+		dst = appendCSV(dst, from)
+	}
+	if p.o.Stacks {
+		dst = append(dst, ',')
+		from := len(dst)
+		for i := it.n - 1; i >= 0; i-- {
+			dst = append(dst, symbolOf(set, p.stack[it.from+i])...)
+			if i > 0 {
+				dst = append(dst, ';')
+			}
+		}
+		dst = appendCSV(dst, from)
+	}
+	return append(dst, '\n')
+}
+
+// leaf is the location where an event was.
+func (p *Printer) leaf(it item) uint32 {
+	if it.kind.chains {
+		return p.stack[it.from]
+	}
+	return it.loc
+}
+
+// lostCSV appends a loss, as a row with its CPU and time, if these are shown, and in place
+// of the event how many were lost.
+func (p *Printer) lostCSV(dst []byte, l samples.Loss) []byte {
+	first := true
+	for c := Comm; c < lastColumn; c <<= 1 {
+		if p.header&c == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		switch {
+		case c == CPU && l.CPU >= 0:
+			dst = strconv.AppendInt(dst, int64(l.CPU), 10)
+		case c == Time && l.Time != 0 && p.o.Times == Absolute:
+			dst = appendSeconds(dst, l.Time, 9)
+		case c == EventName:
+			dst = append(strconv.AppendUint(append(dst, "[LOST "...), l.Count, 10), " EVENTS]"...)
+		}
+	}
+	if p.o.Stacks {
+		dst = append(dst, ',')
+	}
+	return append(dst, '\n')
+}

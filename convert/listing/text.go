@@ -1,0 +1,215 @@
+package listing
+
+import (
+	"kprof/convert/samples"
+	"kprof/convert/stacks"
+)
+
+// appendText appends an event as perf script prints it (tools/perf/builtin-script.c,
+// process_event), up to what has to wait for names.
+func (p *Printer) appendText(dst []byte, e *Event, k *shown) []byte {
+	c, s := k.columns, e.Sample
+	if c&Comm != 0 {
+		from := len(dst)
+		dst = oneLine(append(dst, e.Comm...), from)
+		if !(k.chains && c&IP != 0) {
+			dst = padLeft(dst, from, 16)
+		}
+		dst = append(dst, ' ')
+	}
+	switch {
+	case c&(PID|TID) == PID|TID:
+		dst = append(appendNumber(dst, int64(s.PID), 5), '/')
+		from := len(dst)
+		dst = append(padRight(appendNumber(dst, int64(s.TID), 0), from, 5), ' ')
+	case c&PID != 0:
+		dst = append(appendNumber(dst, int64(s.PID), 5), ' ')
+	case c&TID != 0:
+		dst = append(appendNumber(dst, int64(s.TID), 5), ' ')
+	}
+	if c&CPU != 0 {
+		dst = append(appendZeros(append(dst, '['), uint64(uint32(s.CPU)), 3), "] "...)
+	}
+	if c&Time != 0 {
+		dst = p.appendTime(dst, s)
+	}
+	if c&Period != 0 {
+		dst = append(appendNumber(dst, int64(e.Period), 10), ' ')
+	}
+	if c&EventName != 0 {
+		from := len(dst)
+		dst = padLeft(oneLine(append(dst, k.kind.Name...), from), from, p.width)
+		dst = append(dst, ": "...)
+	}
+	dst = p.appendPayload(dst, e, k)
+	if c&Addr != 0 {
+		dst = appendHex(dst, s.Addr, 16)
+	}
+	return dst
+}
+
+func (p *Printer) appendTime(dst []byte, s *samples.Sample) []byte {
+	from := len(dst)
+	if p.o.Nanos {
+		dst = padLeft(appendSeconds(dst, p.time(s), 9), from, 15)
+	} else {
+		dst = padLeft(appendSeconds(dst, p.time(s), 6), from, 12)
+	}
+	return append(dst, ": "...)
+}
+
+func (p *Printer) appendPayload(dst []byte, e *Event, k *shown) []byte {
+	c, raw := k.columns, e.Sample.Raw
+	if c&(Trace|Fields|Raw) == 0 {
+		return dst
+	}
+	from := len(dst)
+	if k.kind.Format == nil {
+		return appendDump(dst, raw)
+	}
+	if c&Trace != 0 {
+		dst = k.kind.AppendText(dst, raw)
+	}
+	if c&Fields != 0 {
+		if c&Trace != 0 {
+			dst = append(dst, ' ')
+		}
+		dst = k.kind.AppendFields(dst, raw)
+	}
+	dst = oneLine(dst, from)
+	if c&Raw != 0 {
+		dst = appendDump(dst, raw)
+	}
+	return dst
+}
+
+// appendDump appends bytes as perf script prints those of events without a format, in
+// lines of their own (builtin-script.c, perf_sample__fprintf_bpf_output).
+func appendDump(dst, raw []byte) []byte {
+	const digits = "0123456789abcdef"
+	const width = 8
+	for at := 0; at < len(raw); at += width {
+		line := raw[at:min(at+width, len(raw))]
+		label := "Raw data:"
+		if at > 0 {
+			label = ""
+		}
+		dst = append(dst, '\n')
+		from := len(dst)
+		dst = append(padLeft(append(dst, label...), from, 17), ' ')
+		offset := uint64(at)
+		for shift := 12; shift >= 0; shift -= 4 {
+			dst = append(dst, digits[offset>>shift&15])
+		}
+		dst = append(dst, ':')
+		for i := range width {
+			if i < len(line) {
+				dst = append(dst, ' ', digits[line[i]>>4], digits[line[i]&15])
+			} else {
+				dst = append(dst, "   "...)
+			}
+		}
+		dst = append(dst, "  "...)
+		for _, c := range line {
+			if c < ' ' || c >= 0x7f {
+				c = '.'
+			}
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+// appendEnd appends the end of an event: what has names, and the end of its line.
+func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
+	if it.lost {
+		return dst
+	}
+	switch p.o.Format {
+	case JSON:
+		return p.endJSON(dst, it, set)
+	case CSV:
+		return p.endCSV(dst, it, set)
+	}
+	c := it.kind.columns
+	if it.kind.chains {
+		dst = append(dst, '\n')
+		for i, loc := range p.stack[it.from : it.from+it.n] {
+			dst = appendFrame(dst, set, loc, p.addrs[it.from+i])
+		}
+		return append(dst, '\n')
+	}
+	if c&(IP|Sym|DSO) != 0 {
+		if c&IP != 0 {
+			dst = appendHex(append(dst, ' '), it.ip, 16)
+		}
+		if c&Sym != 0 {
+			from := len(dst)
+			dst = oneLine(append(append(dst, ' '), symbolOf(set, it.loc)...), from)
+		}
+		if c&DSO != 0 {
+			from := len(dst)
+			dst = append(oneLine(append(append(dst, " ("...), objectOf(set, it.loc)...), from), ')')
+		}
+	}
+	return append(dst, '\n')
+}
+
+// appendFrame appends the lines of a location, one for each inlined function.
+func appendFrame(dst []byte, set *stacks.Set, loc uint32, at address) []byte {
+	addr := at.of(set, loc)
+	lines := set.Lines(loc)
+	for i := range max(len(lines), 1) {
+		from := len(dst)
+		dst = append(appendHex(append(dst, '\t'), addr, 16), ' ')
+		name := unknown
+		if i < len(lines) {
+			name = set.Functions[lines[i].Function].Name
+		}
+		dst = append(dst, name...)
+		dst = append(append(append(dst, " ("...), objectOf(set, loc)...), ')')
+		if i+1 < len(lines) {
+			dst = append(dst, " (inlined)"...)
+		}
+		dst = append(oneLine(dst, from), '\n')
+	}
+	return dst
+}
+
+// unknown is perf's name of what has none.
+const unknown = "[unknown]"
+
+func symbolOf(set *stacks.Set, loc uint32) string {
+	lines := set.Lines(loc)
+	if len(lines) == 0 {
+		return unknown
+	}
+	return set.Functions[lines[0].Function].Name
+}
+
+func objectOf(set *stacks.Set, loc uint32) string {
+	m := set.Locations[loc].Mapping
+	if m < 0 || set.Mappings[m].File == "" {
+		return unknown
+	}
+	return set.Mappings[m].File
+}
+
+// Lost writes a loss, as the kernel's tracer shows them.
+func (p *Printer) Lost(l samples.Loss) error {
+	if !p.begun {
+		return nil // before the first event that is listed
+	}
+	switch p.o.Format {
+	case JSON:
+		p.text = p.lostJSON(p.text, l)
+	case CSV:
+		p.text = p.lostCSV(p.text, l)
+	default:
+		if l.CPU >= 0 {
+			p.text = append(appendNumber(append(p.text, "CPU:"...), int64(l.CPU), 0), ' ')
+		}
+		p.text = append(appendNumber(append(p.text, "[LOST "...), int64(l.Count), 0), " EVENTS]\n"...)
+	}
+	return p.add(item{at: len(p.text), lost: true})
+}
