@@ -2,6 +2,7 @@ package locate
 
 import (
 	"slices"
+	"strings"
 
 	"kprof/convert/samples"
 	"kprof/perfevent/abi"
@@ -52,13 +53,16 @@ func (l *Locator) calls(s *samples.Sample) []uint64 {
 	return l.chained
 }
 
-// function returns the function that s is about and its caller, where fields say so. What
-// may be a return probe is one if it is where the function returned to.
+// function returns the function that s is about and its caller, where fields say so. Of
+// several return probes of one function only the youngest knows the caller, the others
+// the trampoline of the next.
 func (l *Locator) function(s *samples.Sample) (fn, caller uint64, ok bool) {
 	e := s.Event
-	fn, caller, ok = e.Function.Read(s.Raw, e.Layout.Order)
-	if e.Attr.Type != abi.TypeTracepoint && caller != s.IP {
+	if fn, caller, ok = e.Function.Read(s.Raw, e.Layout.Order); !ok || fn == 0 {
 		return 0, 0, false
 	}
-	return fn, caller, ok && fn != 0
+	if e.Attr.Type != abi.TypeTracepoint && caller != s.IP && !strings.HasPrefix(e.Name, "kretprobe:") && !strings.HasPrefix(e.Name, "uretprobe:") {
+		return 0, 0, false // it only looks like a return probe
+	}
+	return fn, caller, true
 }

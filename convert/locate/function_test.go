@@ -22,6 +22,8 @@ func TestFunction(t *testing.T) {
 	fields := abi.FunctionFields{Func: 8, Caller: 16, Size: 8}
 	tracepoint := abi.Event{Attr: abi.Attr{Type: abi.TypeTracepoint}, Function: fields}
 	pmu := abi.Event{Attr: abi.Attr{Type: 8}, Function: fields}
+	named := pmu
+	named.Name = "kretprobe:f"
 	for name, tt := range map[string]struct {
 		event abi.Event
 		ip    uint64
@@ -33,6 +35,7 @@ func TestFunction(t *testing.T) {
 		"of the PMU":          {pmu, 0x200, []uint64{0x100, 0x200}, []uint64{kernel, 0x200, 0x300}, []uint64{kernel, 0x100, 0x200, 0x300}},
 		"of a program":        {pmu, 0x20, []uint64{0x10, 0x20}, []uint64{user, 0x20, 0x30}, []uint64{user, 0x10, 0x20, 0x30}},
 		"PMU, no return":      {pmu, 0x200, []uint64{0x100, 0x208}, []uint64{kernel, 0x200, 0x300}, []uint64{kernel, 0x200, 0x300}},
+		"under another one":   {named, 0x200, []uint64{0x100, 0x8888}, []uint64{kernel, 0x200, 0x300}, []uint64{kernel, 0x100, 0x200, 0x300}},
 		"fields cut":          {tracepoint, 0x200, []uint64{0x100}, []uint64{kernel, 0x200, 0x300}, []uint64{kernel, 0x200, 0x300}},
 		"caller only in user": {tracepoint, 0x200, []uint64{0x100, 0x10}, []uint64{kernel, 0x200, user, 0x10}, []uint64{kernel, 0x100, 0x200, user, 0x10}},
 		"no chain":            {tracepoint, 0x200, []uint64{0x100, 0x200}, []uint64{user}, []uint64{user}},

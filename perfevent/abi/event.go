@@ -26,7 +26,8 @@ type FunctionFields struct {
 var returnProbeFields = FunctionFields{Func: 8, Caller: 16, Size: 8}
 
 // FunctionFields are those of a, where its samples have them: those of a return probe of
-// the kprobe or uprobe PMU, which it may be. One is if the caller is the sample's address.
+// the kprobe or uprobe PMU, which it may be. One is if it is called so, or if the caller is
+// the sample's address.
 func (a *Attr) FunctionFields() FunctionFields {
 	const retprobe = 1 // format/retprobe of both PMUs: config:0
 	if a.Type <= TypeBreakpoint || a.SampleType&SampleRaw == 0 || a.Config&retprobe == 0 {
