@@ -93,6 +93,10 @@ func TestKprobeSamples(t *testing.T) {
 		if e.MissedKnown != (tt.via != event.ProbePMU) || e.Missed != 0 {
 			t.Errorf("%s: misses %+v", name, e)
 		}
+		// Other threads read too, which their task keeps out.
+		if k := e.Kernel; e.MissedKnown && (k.Hits < calls || k.Hits-k.Filtered != calls) || !e.MissedKnown && k != (KernelHits{}) {
+			t.Errorf("%s: the kernel's counts %+v, want %d that are not filtered", name, k, calls)
+		}
 		if len(chains) != 1 || chains[tt.want] != calls {
 			t.Errorf("%s: callchains %v; want %q", name, chains, tt.want)
 		}
