@@ -76,6 +76,7 @@ func textLosses(s *stacktext.Stats) []Warning {
 	return appendCounted(nil, []Warning{
 		{Kind: LostRecords, Count: s.Lost},
 		{Kind: TraceErrors, Count: s.Errors},
+		{Kind: TracedBranches, Count: s.Branches},
 		{Kind: UnreadLines, Count: s.Unread, Line: s.FirstUnread},
 		{Kind: ShortenedStacks, Count: s.ShortenedStacks},
 		{Kind: OverflowTasks, Count: s.OverflowTasks},

@@ -33,6 +33,7 @@ var unreadableKinds = map[sniff.Kind]string{
 	sniff.OtherXML:        "XML",
 	sniff.DiffFolded:      "folded stacks with two weights",
 	sniff.SimpleperfProto: "what simpleperf report-sample wrote",
+	sniff.SimpleperfText:  "text of simpleperf report-sample",
 	sniff.JFR:             "a recording of Java's Flight Recorder",
 	sniff.Jitdump:         "a jitdump, the code that a program made at run time",
 	sniff.Callgrind:       "a profile of callgrind",

@@ -33,6 +33,7 @@ const (
 	OverflowFrames                            // frames at more places than are told apart
 	AbandonedLookups                          // look-ups of addresses that did not go as far back as maps and forks do
 	TraceErrors                               // places where another tool could not decode a hardware trace
+	TracedBranches                            // samples that are branches of a hardware trace, without stacks
 	UnreadLines                               // lines of text of no known form; Line is the first
 	ShortenedStacks                           // stacks of more frames than are kept
 	UnmatchedSamples                          // samples of Event for which Options.Where has no value; it lacks Fields, if any
@@ -114,6 +115,7 @@ var lossTexts = map[WarningKind][3]string{
 	OverflowFrames:         {"", "frame", " at more places than can be told apart, shown without a name"},
 	AbandonedLookups:       {"", "address look-up", " given up: too many maps and forks lie between"},
 	TraceErrors:            {"the hardware trace could not be decoded at ", "place", ""},
+	TracedBranches:         {"", "branch", " of a hardware trace: each is shown as the function that it left, without callers, and their number is no time"},
 	UnreadLines:            {"left out ", "line", " of no known form, the first is line %d"},
 	ShortenedStacks:        {"", "stack", " cut at %d frames"},
 }
@@ -200,7 +202,11 @@ func (w *Warning) fieldsText() string {
 
 // plural is a number with what it counts.
 func plural(n uint64, noun string) string {
-	if n != 1 {
+	switch {
+	case n == 1:
+	case noun == "branch":
+		noun += "es"
+	default:
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)

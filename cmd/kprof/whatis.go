@@ -22,6 +22,7 @@ var unread = map[sniff.Kind]string{
 	sniff.OtherXML:        "it is XML, which kprof does not read",
 	sniff.DiffFolded:      "it is folded stacks with two weights, of difffolded.pl: compare the two profiles that it was made from with 'kprof diff'",
 	sniff.SimpleperfProto: "it is what simpleperf report-sample --protobuf wrote: give the perf.data that it was made from, or text of simpleperf's report_sample.py",
+	sniff.SimpleperfText:  "it is text of simpleperf report-sample: give the perf.data that it was made from, or text of simpleperf's report_sample.py",
 	sniff.JFR:             "it is a recording of Java's Flight Recorder: async-profiler's jfrconv makes folded stacks (-o collapsed) or pprof of it, which kprof reads",
 	sniff.Jitdump:         "it is a jitdump, the code that a program made at run time: it is read by itself, where the recording names it",
 	sniff.Callgrind:       "it is a profile of callgrind, which kprof does not read: open it in KCachegrind",

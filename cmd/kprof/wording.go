@@ -18,6 +18,8 @@ func wording(w *convert.Warning) string {
 		return text + traceRemedy(w.Trace)
 	case convert.StackCopiesUnsupported:
 		return strings.Replace(text, "copies of stacks are", "copies of stacks (--call-graph dwarf) are", 1)
+	case convert.TracedBranches:
+		return text + ". For stacks over time print samples of the trace: 'perf script --itrace=i10usg'"
 	case convert.KernelNotMapped:
 		return text + ": name that kernel's frames with its --kallsyms"
 	case convert.MergedEvents:

@@ -210,7 +210,7 @@ func (l *Locator) copied(dst []uint32, e *perfdata.Event, s *abi.Sample) []uint3
 	}
 	from, to := userPart(chain, s.Misc)
 	if l.unwind == nil {
-		if from < 0 {
+		if from == to {
 			l.stats.UnwalkedStacks++
 		}
 		return l.chain(dst, s.Misc, chain, &l.views)
@@ -222,7 +222,7 @@ func (l *Locator) copied(dst []uint32, e *perfdata.Event, s *abi.Sample) []uint3
 	dst = l.chain(dst, s.Misc, chain, &l.views)
 	dst, how := l.unwind.append(dst, e, s, &l.views, user)
 	switch {
-	case how == notWalked && from < 0:
+	case how == notWalked && from == to:
 		l.stats.UnwalkedStacks++
 	case how == walkedPart:
 		l.stats.TruncatedStacks++

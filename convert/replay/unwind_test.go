@@ -124,6 +124,7 @@ func TestUnwindEnds(t *testing.T) {
 		{"unmapped", copySample(user, []uint64{in}, []uint64{2, 0x6000, 0x7000, 0x5000}, cutBehind2), "? 0x5000", unwind.X86_64, 0x1c0},
 		{"arm", copySample(kernel, []uint64{abi.ContextKernel, 0xffffffff81000010}, append([]uint64{1}, append(make([]uint64, 15), 0x1040)...), cutBehind2), "kernel? 0xffffffff81000010 < /x+0x40", 0, 1<<16 - 1},
 		{"arm's chain", copySample(user, []uint64{in, 0x1040, 0x1101}, append([]uint64{1}, append(make([]uint64, 15), 0x1040)...), cutBehind2), "/x+0x40 < /x+0x100", 0, 1<<16 - 1},
+		{"arm on arm64", copySample(user, []uint64{in}, append([]uint64{1}, append(make([]uint64, 32), 0x1040)...), cutBehind2), "/x+0x40", unwind.ARM64, 1<<33 - 1},
 		{"s390x", copySample(user, []uint64{in}, []uint64{2, 9, 0x1040}, cutBehind2), "/x+0x40", unwind.S390X, 1<<15 | 1<<33},
 		{"no program counter", copySample(user, []uint64{in}, []uint64{2, 9, 0x1040}, cutBehind2), "/x+0x0", unwind.S390X, 1<<15 | 1<<16},
 		{"no machine", copySample(user, []uint64{in, 0x1000, 0x1101}, []uint64{2, 9, 0x1040}, cutBehind2), "/x+0x0 < /x+0x100", 0, 1<<15 | 1<<16},
@@ -138,6 +139,10 @@ func TestUnwindEnds(t *testing.T) {
 			set, st, err := f.convert(rec, opts)
 			if got, _, _ := strings.Cut(dump(set, st, err), "\n"); got != "cycles :7/7: "+c.want+" = 1 1" {
 				t.Errorf("%s, %v: got %s\nwant %s", c.name, f, got, c.want)
+			}
+			// Copies of 32-bit arm are told, unless the kernel's chain is there.
+			if want := map[string]uint64{"arm": 1, "arm on arm64": 1, "s390x": 1, "no program counter": 1}[c.name]; st.UnwalkedStacks != want {
+				t.Errorf("%s, %v: %d stacks unwalked, not %d", c.name, f, st.UnwalkedStacks, want)
 			}
 		}
 	}

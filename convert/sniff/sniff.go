@@ -47,6 +47,7 @@ const (
 	OtherXML
 	DiffFolded // folded stacks with two weights
 	SimpleperfProto
+	SimpleperfText // of simpleperf report-sample
 	JFR
 	Jitdump
 	Callgrind

@@ -47,6 +47,7 @@ var kinds = []struct {
 	{"numbers", "1\n2\n3\n", OtherText},
 	{"blanks", " \n\n", OtherText},
 
+	{"simpleperf report-sample", "sample:\n  event_type: cpu-clock:u\n  time: 195215706\n  event_count: 100000\n  thread_id: 9\n  vaddr_in_file: 2d0\n  file: /system/bin/ls\n  symbol: main\n", SimpleperfText},
 	{"perf script", "ls 23168   717.373181:     250000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n\n", PerfScript},
 	{"perf script --header", "# ========\n# captured on    : Sat Sep  4 10:27:47 2021\n# ========\n#\nls 23168   717.373181:     250000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n", PerfScript},
 	{"perf script without callchains", "              ls 23168 [000]   717.373181:     250000 cpu-clock:  ffffffff816dfd92 __d_lookup_rcu+0x32 ([kernel.kallsyms])\n", PerfScript},

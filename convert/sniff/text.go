@@ -19,6 +19,8 @@ var starts = []struct {
 	{"<html", HTML},
 	{"# callgrind format", Callgrind},
 	{"Analysis of sampling ", MacSample},
+	{"sample:\n  event_type: ", SimpleperfText},
+	{"sample:\r\n  event_type: ", SimpleperfText},
 	{"# To display the perf.data header info", PerfReport},
 }
 

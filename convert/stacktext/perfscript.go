@@ -149,7 +149,9 @@ func (p *perfScript) line(line []byte, blank bool) error {
 		return err
 	}
 	if f, ok := inlineFrame(&h); ok {
-		p.single = true
+		if p.single = true; isBranch(h.rest) {
+			p.stats.Branches++
+		}
 		return p.frame(&f, false)
 	}
 	if h.certain() || p.events.known(h.event) {
@@ -381,6 +383,16 @@ func inlineFrame(h *header) (f frame, ok bool) {
 		}
 		end = i + 1
 	}
+}
+
+// isBranch tells whether a line's rest is "FROM => TO".
+func isBranch(rest []byte) bool {
+	i := bytes.LastIndex(rest, branchTo)
+	if i < 0 {
+		return false
+	}
+	_, ok := parseFrame(trimStart(rest[i+len(branchTo):]))
+	return ok
 }
 
 // isAddress tells whether a word is an address rather than a symbol.

@@ -38,7 +38,10 @@ type Stats struct {
 	Samples uint64 // in the text
 	Taken   uint64 // of those, the ones Options select
 	Lost    uint64 // records that the text says were lost
-	Errors  uint64 // errors in decoding a hardware trace, of which the text tells
+	// Branches are samples that are a branch, "FROM => TO", of a hardware trace; their
+	// stack is the function at FROM alone.
+	Branches uint64
+	Errors   uint64 // errors in decoding a hardware trace, of which the text tells
 
 	// Unread is the number of lines that are of no known form, and FirstUnread
 	// where the first of them is, counted from 1.
