@@ -57,6 +57,7 @@ func parseFrame(line []byte) (f frame, ok bool) {
 		f.symbol, f.dso = splitDSO(rest)
 	}
 	f.symbol, _ = cutOffset(f.symbol)
+	f.symbol = trimEnd(f.symbol)
 	if len(f.symbol) == len(unknown) && f.symbol[0] == '[' && bytes.Equal(f.symbol, unknown) {
 		f.symbol = nil
 	}
