@@ -1,0 +1,266 @@
+package span_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"kprof/convert/span"
+)
+
+// A task sleeps, is woken by another, and waits for a CPU.
+func Example() {
+	x := span.NewOffCPU(func(s *span.OffSpan) {
+		fmt.Println(s.Task, s.State, "blocked", s.Blocked, "runnable", s.Runnable, s.Open)
+	})
+	for _, p := range []span.Point{
+		{Time: 100, Kind: span.Switch, Task: 7, State: span.Interruptible, Next: 8},
+		{Time: 130, Kind: span.Wake, Task: 7},
+		{Time: 150, Kind: span.Switch, Task: 8, State: span.Preempted, Next: 7},
+		{Time: 190, Kind: span.Switch, Task: 7, State: span.Dead, Next: 0},
+	} {
+		x.Take(&p)
+	}
+	x.Finish()
+	// Output:
+	// 7 interruptible blocked 30 runnable 20 false
+	// 8 preempted blocked 0 runnable 40 true
+}
+
+func out(t uint64, cpu, task int32, s span.State, next int32) span.Point {
+	return span.Point{Time: t, Kind: span.Switch, CPU: cpu, Task: task, State: s, Next: next, Row: uint32(t), Owner: uint32(task)}
+}
+
+func wake(t uint64, task int32) span.Point { return span.Point{Time: t, Kind: span.Wake, Task: task} }
+
+func gap(from, to uint64) []span.Point {
+	return []span.Point{{Time: from, Kind: span.LostFrom}, {Time: to, Kind: span.LostTo}}
+}
+
+// pair returns the spans of points in words, and what could not be paired.
+func pair(points []span.Point) ([]string, span.OffStats) {
+	var got []string
+	x := span.NewOffCPU(func(s *span.OffSpan) {
+		word := fmt.Sprintf("%d %v %d+%d from %d", s.Task, s.State, s.Blocked, s.Runnable, s.Start)
+		if s.Open {
+			word += " open"
+		}
+		if uint64(s.Row) != s.Start || int32(s.Owner) != s.Task {
+			word += " of another row"
+		}
+		got = append(got, word)
+	})
+	for i := range points {
+		x.Take(&points[i])
+	}
+	x.Finish()
+	slices.Sort(got)
+	return got, x.Stats
+}
+
+func TestOffCPU(t *testing.T) {
+	const R, S, D = span.Preempted, span.Interruptible, span.Uninterruptible
+	for _, c := range []struct {
+		name   string
+		points []span.Point
+		want   []string
+		stats  span.OffStats
+	}{
+		{"another CPU", []span.Point{out(10, 0, 1, D, 0), wake(15, 1), out(20, 1, 0, R, 1)},
+			[]string{"1 uninterruptible 5+5 from 10"}, span.OffStats{Spans: 1}},
+		{"the last wake-up counts", []span.Point{wake(5, 1), out(10, 0, 1, S, 0), wake(12, 1), wake(15, 1), out(20, 0, 0, R, 1)},
+			[]string{"1 interruptible 5+5 from 10"}, span.OffStats{Spans: 1}},
+		{"no wake-up", []span.Point{out(10, 0, 1, S, 0), out(20, 0, 0, R, 1)},
+			[]string{"1 interruptible 10+0 from 10"}, span.OffStats{Spans: 1, Unwoken: 1}},
+		{"a wake-up of who wants to run says nothing", []span.Point{out(10, 0, 1, R, 2), wake(15, 1), out(20, 0, 2, S, 1)},
+			[]string{"1 preempted 0+10 from 10", "2 interruptible 0+0 from 20 open"}, span.OffStats{Spans: 2, Open: 1, First: 1}},
+		{"idle is no task", []span.Point{out(10, 0, 0, R, 0), out(20, 1, 0, R, 0)}, nil, span.OffStats{}},
+		{"dead", []span.Point{out(10, 0, 1, span.Dead, 0), wake(15, 1), out(20, 0, 0, R, 1), out(30, 0, 1, S, 0)},
+			[]string{"1 interruptible 0+0 from 30 open"}, span.OffStats{Spans: 1, Open: 1, Dead: 1, First: 1}},
+		{"open", []span.Point{out(10, 0, 1, S, 0), out(11, 1, 2, R, 0), wake(17, 1), wake(40, 9)},
+			[]string{"1 interruptible 7+23 from 10 open", "2 preempted 0+29 from 11 open"}, span.OffStats{Spans: 2, Open: 2}},
+		{"it left once more: its return was not seen", []span.Point{out(10, 0, 1, S, 0), out(20, 1, 1, S, 0), out(30, 1, 0, R, 1)},
+			[]string{"1 interruptible 10+0 from 20"}, span.OffStats{Spans: 1, Unwoken: 1, Lost: 1}},
+		{"another leaves than came: who came may have left and be back", []span.Point{out(5, 1, 2, S, 0), out(10, 0, 0, R, 1), out(20, 0, 2, S, 0), out(30, 0, 0, R, 2)},
+			[]string{"2 interruptible 10+0 from 20"}, span.OffStats{Spans: 1, Unwoken: 1, Lost: 1, First: 1}},
+		{"begun before a gap", append(append([]span.Point{out(10, 0, 1, S, 0)}, gap(15, 18)...), out(20, 0, 0, R, 1), out(25, 0, 1, S, 0), out(40, 0, 0, R, 1)),
+			[]string{"1 interruptible 15+0 from 25"}, span.OffStats{Spans: 1, Unwoken: 1, Lost: 1}},
+		{"who came before a gap may have left in it", append(append([]span.Point{out(10, 0, 0, R, 1)}, gap(12, 15)...), out(20, 1, 1, S, 0), out(25, 0, 2, R, 0), out(30, 1, 0, R, 1)),
+			[]string{"1 interruptible 10+0 from 20", "2 preempted 0+5 from 25 open"}, span.OffStats{Spans: 2, Open: 1, Unwoken: 1, First: 1}},
+		{"within a gap of another CPU", []span.Point{{Time: 5, Kind: span.LostFrom, CPU: 1}, out(10, 0, 1, S, 0), out(20, 0, 0, R, 1), {Time: 30, Kind: span.LostTo, CPU: 1}},
+			nil, span.OffStats{Lost: 1}},
+		{"open, in a gap", append([]span.Point{out(10, 0, 1, S, 0)}, gap(15, 18)...), nil, span.OffStats{Lost: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, stats := pair(c.points); !slices.Equal(got, c.want) || stats != c.stats {
+				t.Errorf("got  %q %+v\nwant %q %+v", got, stats, c.want, c.stats)
+			}
+		})
+	}
+}
+
+// machine is a scheduler of which all is known.
+type machine struct {
+	random *rand.Rand
+	now    uint64
+	cpus   []int32 // who runs
+	state  map[int32]span.State
+	since  map[int32]uint64 // of who is off
+	ready  []int32
+	asleep []int32
+	points []span.Point
+	truth  map[[2]uint64]uint64 // by task and start: time off
+}
+
+func newMachine(seed uint64, cpus, tasks int) *machine {
+	m := &machine{
+		random: rand.New(rand.NewPCG(seed, 1)), cpus: make([]int32, cpus),
+		state: map[int32]span.State{}, since: map[int32]uint64{}, truth: map[[2]uint64]uint64{},
+	}
+	for i := range tasks {
+		m.ready = append(m.ready, int32(i+1))
+	}
+	return m
+}
+
+// pick takes a random one out of a list.
+func (m *machine) pick(list *[]int32) int32 {
+	i := m.random.IntN(len(*list))
+	v := (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	return v
+}
+
+// step switches a CPU, or wakes a task.
+func (m *machine) step() {
+	m.now += 1 + uint64(m.random.IntN(5))
+	if len(m.asleep) > 0 && m.random.IntN(2) == 0 {
+		task := m.pick(&m.asleep)
+		m.points = append(m.points, span.Point{Time: m.now, Kind: span.Wake, Task: task, CPU: int32(m.random.IntN(len(m.cpus)))})
+		m.ready = append(m.ready, task)
+		return
+	}
+	cpu := m.random.IntN(len(m.cpus))
+	prev, next := m.cpus[cpu], int32(0)
+	if len(m.ready) > 0 {
+		next = m.pick(&m.ready)
+	}
+	if prev == next {
+		return
+	}
+	state := []span.State{span.Preempted, span.Interruptible, span.Uninterruptible}[m.random.IntN(3)]
+	m.points = append(m.points, out(m.now, int32(cpu), prev, state, next))
+	if s, ok := m.since[next]; ok && next != 0 {
+		m.truth[[2]uint64{uint64(next), s}] = m.now - s
+		delete(m.since, next)
+	}
+	m.cpus[cpu] = next
+	if prev != 0 {
+		m.since[prev] = m.now
+		if state == span.Preempted {
+			m.ready = append(m.ready, prev)
+		} else {
+			m.asleep = append(m.asleep, prev)
+		}
+	}
+}
+
+// TestSimulated: of a machine whose scheduler is known every time off the CPU is exact;
+// where records of a CPU are lost, none that is told is another than the true one, and
+// all are told, lost or open.
+func TestSimulated(t *testing.T) {
+	for seed := range uint64(60) {
+		m := newMachine(seed, 1+int(seed%4), 2+int(seed%7))
+		for range 3000 {
+			m.step()
+		}
+		losing := seed%2 == 1
+		points := m.points
+		if losing {
+			points = m.lose(40)
+		}
+		spans := 0
+		x := span.NewOffCPU(func(s *span.OffSpan) {
+			spans++
+			want, back := m.truth[[2]uint64{uint64(s.Task), s.Start}]
+			if s.Open {
+				if back && !losing {
+					t.Errorf("seed %d: %+v came back after %d", seed, *s, want)
+				}
+				return
+			}
+			if s.Blocked+s.Runnable != want || !back {
+				t.Errorf("seed %d: %+v, it took %d", seed, *s, want)
+			}
+		})
+		last := uint64(0)
+		left := 0
+		for i := range points {
+			if points[i].Time < last {
+				t.Fatal("the test's points are not in order")
+			}
+			last = points[i].Time
+			if points[i].Kind == span.Switch && points[i].Task != 0 {
+				left++
+			}
+			x.Take(&points[i])
+		}
+		x.Finish()
+		if st := x.Stats; uint64(left) != st.Spans+st.Lost || int(st.Spans) != spans || !losing && st.Lost > 0 || losing && st.Spans < uint64(left)/20 {
+			t.Errorf("seed %d: %d left: %+v", seed, left, st)
+		}
+	}
+}
+
+// lose drops stretches of one CPU's points and says where.
+func (m *machine) lose(stretches int) []span.Point {
+	drop := make([]bool, len(m.points))
+	type hole struct {
+		from, to uint64
+		cpu      int32
+	}
+	var holes []hole
+	for range stretches {
+		cpu := int32(m.random.IntN(len(m.cpus)))
+		at := m.random.IntN(len(m.points))
+		h := hole{cpu: cpu}
+		for i := at - 1; i >= 0 && h.from == 0; i-- {
+			if m.points[i].CPU == cpu {
+				h.from = m.points[i].Time
+			}
+		}
+		n := 1 + m.random.IntN(5)
+		for i := at; i < len(m.points) && n > 0; i++ {
+			if m.points[i].CPU == cpu {
+				drop[i], h.to = true, m.points[i].Time
+				n--
+			}
+		}
+		holes = append(holes, h)
+	}
+	var points []span.Point
+	for i, p := range m.points {
+		if !drop[i] {
+			points = append(points, p)
+		}
+	}
+	for _, h := range holes {
+		points = append(points, span.Point{Time: h.from, Kind: span.LostFrom, CPU: h.cpu}, span.Point{Time: h.to, Kind: span.LostTo, CPU: h.cpu})
+	}
+	// A gap begins behind the record of its time, and ends before the next.
+	slices.SortStableFunc(points, func(a, b span.Point) int { return int(int64(a.Time) - int64(b.Time)) })
+	return points
+}
+
+// TestStateOf: the letters are those that the kernel's print fmt has for these bits.
+func TestStateOf(t *testing.T) {
+	for prev, want := range map[uint64]string{
+		0: "preempted", 0x100: "preempted", 0x101: "preempted", 1: "interruptible", 2: "uninterruptible", 4: "stopped", 8: "stopped",
+		0x10: "dead", 0x20: "dead", 0x40: "parked", 0x80: "idle", 0x402: "uninterruptible", 0x200: "other",
+	} {
+		if got := span.StateOf(prev).String(); got != want {
+			t.Errorf("%#x is %s, want %s", prev, got, want)
+		}
+	}
+}
