@@ -35,6 +35,9 @@ type File struct {
 	// 0 where samples have none.
 	First, Last uint64
 
+	// Order is told while Each runs. To be set before.
+	Order Order
+
 	reader   *perfdata.Reader
 	sideband *sideband
 	sampler  *sampler
@@ -167,7 +170,7 @@ func (f *File) timeSample(misc abi.Misc, payload []byte) {
 
 // Each calls emit with each sample, in the order of the file. It is to be called once.
 func (f *File) Each(ctx context.Context, emit func(*Sample)) error {
-	f.sampler.emit = emit
+	f.sampler.emit, f.sampler.order = emit, f.Order
 	defer f.sampler.releaseAll()
 	var place uint64
 	for rec, err := range f.reader.Records() {

@@ -24,6 +24,17 @@ type Sample struct {
 	Unended bool
 }
 
+// Order is what those must know, besides samples, who need the order of their times.
+// Both may be nil.
+type Order struct {
+	// Round is called at the end of a round: what was written before the end of the one
+	// before it has been emitted.
+	Round func()
+	// Lost is called where records of a CPU are missing: between the last sample of that
+	// CPU and t. The CPU is -1, and t is 0, where the recording does not say it.
+	Lost func(cpu int32, t uint64)
+}
+
 // Count is what a sample counts of an event.
 type Count struct {
 	Event  *perfdata.Event
@@ -41,6 +52,7 @@ type sampler struct {
 	emit    func(*Sample)
 	// withoutDeferred leaves away the user parts of callchains that come later.
 	withoutDeferred bool
+	order   Order
 
 	sample     Sample
 	read       map[readingKey]reading
@@ -62,6 +74,14 @@ func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
 	case abi.RecordCallchainDeferred:
 		if !x.withoutDeferred {
 			x.takeDeferred(payload, place)
+		}
+	case abi.RecordLost, abi.RecordLostSamples:
+		if x.order.Lost != nil {
+			x.takeLost(h, payload)
+		}
+	case abi.RecordFinishedRound:
+		if x.order.Round != nil {
+			x.order.Round()
 		}
 	case perfdata.RecordJoinedChain:
 		if j, ok := perfdata.DecodeJoinedChain(payload, x.events.Order); ok && x.simpleperf != nil {
@@ -109,6 +129,14 @@ func (x *sampler) deliver() {
 		x.readings()
 	}
 	x.emit(s)
+}
+
+// takeLost tells where records are missing.
+func (x *sampler) takeLost(h abi.Header, payload []byte) {
+	if e, payload := ofOther(x.events, h.Type, payload); e != nil {
+		f, _ := e.Layout.DecodeTrailer(payload)
+		x.order.Lost(f.CPU, f.Time)
+	}
 }
 
 // period returns the period of the sample at hand. Where it was not recorded it is what

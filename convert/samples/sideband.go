@@ -44,16 +44,10 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 		sb.traced.Take(h.Type, payload, sb.events.Order)
 		return 0
 	}
-	if first := sb.events.OfOther(nil); first != nil {
-		payload = payload[:len(payload)-first.Layout.Excess(h.Type, payload)]
-	}
-	e := sb.events.OfOther(payload)
+	e, payload := ofOther(sb.events, h.Type, payload)
 	if e == nil {
-		// An id of an event we do not know: the layout is the same for all.
-		if e = sb.events.OfOther(nil); e == nil {
-			sb.bad++
-			return 0
-		}
+		sb.bad++
+		return 0
 	}
 	t = place
 	if !sb.byPlace {
@@ -65,6 +59,19 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 		return 0
 	}
 	return t
+}
+
+// ofOther returns the event of a record that is not a sample, nil if it may be that of
+// none, and the record without what is behind its sample id.
+func ofOther(events *perfdata.EventSet, t abi.RecordType, payload []byte) (*perfdata.Event, []byte) {
+	first := events.OfOther(nil)
+	if first != nil {
+		payload = payload[:len(payload)-first.Layout.Excess(t, payload)]
+	}
+	if e := events.OfOther(payload); e != nil {
+		return e, payload
+	}
+	return first, payload // of an id that we do not know: the layout is the same for all
 }
 
 // add adds what a record of an event says at time t.

@@ -42,6 +42,7 @@ type Consumer struct {
 	// Settle is called before Timeline changes. Until then it is as the samples that were
 	// emitted since the last call need it.
 	Settle func()
+	Order
 }
 
 // Bounds, in bytes, of the records that are held back while no end of a round comes: of a
@@ -61,7 +62,7 @@ func NewStreamOn(tl *timeline.Timeline, events *perfdata.EventSet, to Consumer) 
 	s := &Stream{
 		Timeline: tl, events: events,
 		sideband: &sideband{tl: tl, events: events},
-		sampler:  &sampler{tl: tl, events: events, emit: to.Emit},
+		sampler:  &sampler{tl: tl, events: events, emit: to.Emit, order: to.Order},
 		begin:    to.Begin, settled: to.Settle,
 	}
 	if s.settled == nil {
@@ -106,6 +107,9 @@ const (
 func (s *Stream) EndRound() {
 	n := s.takeSideband()
 	settled := s.release()
+	if s.sampler.order.Round != nil {
+		s.sampler.order.Round()
+	}
 	s.held, s.round = s.round, s.held[:0]
 	s.place = s.arrived
 	s.arrived += n
