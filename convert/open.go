@@ -51,6 +51,11 @@ type Options struct {
 	// Formats describe the fields of what arrives live; a recording brings its own.
 	Formats *payload.Formats
 
+	// OffCPU makes a profile of the times that tasks were off the CPU, of a recording with
+	// samples of sched:sched_switch: see replay.OffCPUEvent. A recording without is an
+	// error, replay.ErrNoSwitches.
+	OffCPU bool
+
 	Labels replay.Labels // labels besides comm and pid
 
 	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
@@ -104,7 +109,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		Labels: o.Labels, Times: o.Times,
+		OffCPU: o.OffCPU, Labels: o.Labels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

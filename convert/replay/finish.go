@@ -20,7 +20,10 @@ import (
 // The second column is left out where every period is 1.
 //
 // The event with the most samples is the one that pprof shows first.
-func finish(r *rows, st Stats) error {
+func finish(r *rows, st *Stats) error {
+	if r.offCPU != nil {
+		return r.offCPU.finish(st)
+	}
 	if len(r.set.Events) == 0 {
 		if e := standIn(r); e != nil {
 			r.grow(e.Index)

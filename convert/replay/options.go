@@ -39,6 +39,11 @@ type Options struct {
 	// Formats are those of the events of what arrives live; a recording has its own.
 	Formats *payload.Formats
 
+	// OffCPU makes a profile of the times that tasks were off the CPU, of the samples of
+	// sched:sched_switch and the wake-ups, in the place of the events: see OffCPUEvent.
+	// What else is selected is when and where tasks left.
+	OffCPU bool
+
 	Labels Labels // labels besides comm and pid
 
 	// JITCode returns what a jitdump says, in the order of time; nil for nobody

@@ -42,13 +42,18 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	if err := rows.fields.check(rows.takenEvents()); err != nil {
 		return nil, Stats{}, err
 	}
-	rows.order(in.Samples)
+	if opts.OffCPU {
+		rows.offCPU = newOffCPU(rows, func() (*payload.Formats, error) { return recordedFormats(r), nil })
+		in.Order = rows.offCPU.order()
+	} else {
+		rows.order(in.Samples)
+	}
 	if err := rows.addAll(ctx, in); err != nil {
 		return nil, Stats{}, err
 	}
 	st := statsOf(in.Stats(), rows)
 	st.Truncated = in.Truncated
-	if err := finish(rows, st); err != nil {
+	if err := finish(rows, &st); err != nil {
 		return nil, st, err
 	}
 	SetBuildIDs(rows.set, r.Features.BuildIDs)
@@ -104,6 +109,10 @@ func newCollector(tl *timeline.Timeline, events *perfdata.EventSet, opts Options
 	c := &Collector{opts: opts}
 	c.rows = newRows(tl, events, &c.opts, false)
 	to := samples.Consumer{Emit: c.rows.take, Settle: c.rows.complete}
+	if opts.OffCPU {
+		c.rows.offCPU = newOffCPU(c.rows, func() (*payload.Formats, error) { return opts.Formats, nil })
+		to.Order = c.rows.offCPU.order()
+	}
 	if opts.Window != nil {
 		to.Begin = func(first uint64) { c.opts.From, c.opts.To, c.windowErr = opts.Window(first, 0) }
 	}
@@ -143,13 +152,15 @@ func (c *Collector) finish() (*stacks.Set, Stats, error) {
 		return nil, Stats{}, err
 	}
 	read := c.stream.Stats()
-	c.rows.order(c.rows.samplesWith(read.BadSamples))
-	c.rows.reorder()
+	if c.rows.offCPU == nil {
+		c.rows.order(c.rows.samplesWith(read.BadSamples))
+		c.rows.reorder()
+	}
 	st := statsOf(read, c.rows)
 	if c.windowErr != nil {
 		return nil, st, c.windowErr
 	}
-	if err := finish(c.rows, st); err != nil {
+	if err := finish(c.rows, &st); err != nil {
 		return nil, st, err
 	}
 	return c.rows.set, st, nil
@@ -160,6 +171,9 @@ func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	c := newCollector(timeline.New(timeline.Options{Forget: true}), r.Events, opts)
 	c.rows.naming.host = &r.Features.Host
 	c.rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
+	if c.rows.offCPU != nil {
+		c.rows.offCPU.formats = func() (*payload.Formats, error) { return recordedFormats(r), nil }
+	}
 	truncated, err := c.stream.Read(ctx, r)
 	if err != nil {
 		return nil, Stats{}, err

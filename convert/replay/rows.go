@@ -29,6 +29,7 @@ type rows struct {
 	naming  eventNaming
 	fields  fields
 	census  census
+	offCPU  *offCPU // nil without Options.OffCPU
 	stats   rowStats
 
 	measuresTime func(*perfdata.Event) bool // see samples.File.MeasuresTime
@@ -75,10 +76,11 @@ type row struct {
 
 // batch is rows on their way into the Set.
 type batch struct {
-	rows []row
-	ends []int // of each stack's locations in locs
-	locs []uint32
-	ids  []stacks.StackID
+	rows   []row
+	points []batchPoint
+	ends   []int // of each stack's locations in locs
+	locs   []uint32
+	ids    []stacks.StackID
 }
 
 const (
@@ -97,11 +99,18 @@ func (b *batch) addTo(r *rows) {
 			r.set.AddTimedSample(stacks.TimedSample{Time: x.time, Sample: uint32(n), Value: x.weight})
 		}
 	}
+	if r.offCPU != nil {
+		r.offCPU.addPoints(b)
+	}
 	b.rows, b.ends, b.locs = b.rows[:0], b.ends[:0], b.locs[:0]
 }
 
 // take makes rows of a sample: one, or one for each counter that it read.
 func (r *rows) take(s *samples.Sample) {
+	if r.offCPU != nil {
+		r.offCPU.take(s)
+		return
+	}
 	selected := !r.opts.selects() || r.selected(s)
 	matches := expr.No
 	if selected {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"kprof/convert/samples"
+	"kprof/convert/span"
 	"kprof/perfevent/abi"
 )
 
@@ -38,6 +39,9 @@ type Stats struct {
 	Trace    HardwareTrace
 
 	LeftOut *LeftOut // where Options select no sample at all, what there is; else nil
+
+	OffCPU     span.OffStats // with Options.OffCPU: what could not be paired
+	OffCPULate uint64        // points of it that came too late to be in order
 
 	// Truncated tells where and why the recording ended before its end.
 	Truncated error

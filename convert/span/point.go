@@ -37,8 +37,8 @@ func (p *Point) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// decode takes back what AppendBinary has written.
-func (p *Point) decode(b []byte) {
+// Decode takes back what AppendBinary has written.
+func (p *Point) Decode(b []byte) {
 	_ = b[pointSize-1]
 	o := binary.LittleEndian
 	p.Kind, p.State = Kind(b[0]), State(b[1])

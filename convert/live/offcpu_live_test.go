@@ -1,0 +1,141 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kprof/convert"
+	"kprof/convert/replay"
+	"kprof/perfevent/livetest"
+)
+
+// wait is a time off the CPU, µs.
+type wait struct {
+	end, took float64
+	delay     float64 // of it, from the wake-up on
+}
+
+// timehistLine is as perf sched timehist prints a task that leaves its CPU:
+//
+//	time cpu task[tid/pid] wait delay run
+var timehistLine = regexp.MustCompile(`^ *([0-9]+)\.([0-9]+) \[[0-9]+\]  .*\[(-?[0-9]+)(?:/-?[0-9]+)?\] +([0-9.]+) +([0-9.]+) +([0-9.]+) `)
+
+// timehist returns what perf says tasks waited before they ran, by thread.
+func timehist(t *testing.T, file string) map[int64][]wait {
+	t.Helper()
+	out, err := livetest.PerfCommand(t, "sched", "timehist", "-i", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := map[int64][]wait{}
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for line := range strings.Lines(string(out)) {
+		m := timehistLine.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		tid, _ := strconv.ParseInt(m[3], 10, 64)
+		if took := number(m[4]) * 1000; took > 0 {
+			left := number(m[1])*1e6 + number(m[2])
+			waits[tid] = append(waits[tid], wait{left - number(m[6])*1000, took, number(m[5]) * 1000})
+		}
+	}
+	return waits
+}
+
+// TestLiveOffCPU: each time that perf sched timehist says a task waited is one of ours,
+// to the microsecond that perf prints, and of the same length; and so is the part of it
+// from the wake-up on. Perf has no line for a task that does not leave once more, and
+// takes the thread of the sample, which is -1 for one that has ended. Where the kernel has
+// left out a switch without a word, so that a task leaves that never came back, perf takes
+// the time of the CPU's last switch for that; there ours is counted as lost.
+func TestLiveOffCPU(t *testing.T) {
+	livetest.RequireKernel(t, livetest.Root, livetest.Tracefs)
+	livetest.RequirePrograms(t, "perf")
+	file := filepath.Join(t.TempDir(), "perf.data")
+	out, err := livetest.PerfCommand(t, "record", "-q", "-a", "-g", "-m", "8M", "-o", file,
+		"-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "-e", "sched:sched_wakeup_new",
+		"--", "sh", "-c", "for i in 1 2 3; do sleep 0.1; ls -R /usr/include; done | cat > /dev/null").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p, err := convert.Open(context.Background(), file, convert.Options{OffCPU: true, Labels: replay.LabelTID, Times: true, Unnamed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Stats.Lost+p.Stats.LostSamples > 0 {
+		t.Skip("the machine is too busy for perf: records were lost")
+	}
+	ours := map[int64][]wait{}
+	s := p.Set
+	for _, x := range s.TimedSamples {
+		tid, _ := s.Label(s.Sample(int(x.Sample)).Labels, "tid")
+		ours[tid.Num] = append(ours[tid.Num], wait{float64(x.Time+uint64(x.Value)) / 1000, float64(x.Value) / 1000, 0})
+	}
+	compared, missing := 0, 0
+	var told []string
+	for tid, theirs := range timehist(t, file) {
+		if tid <= 0 {
+			continue
+		}
+		for _, w := range theirs {
+			compared++
+			if !has(ours[tid], w) {
+				missing++
+				told = append(told, fmt.Sprintf("thread %d back at %.0f µs after %.0f µs", tid, w.end, w.took))
+			}
+		}
+	}
+	if missing > int(p.Stats.OffCPU.Lost) || missing > compared/20 || compared < 30 {
+		t.Errorf("of %d times off the CPU %d are not ours, %d are lost:\n%s", compared, missing, p.Stats.OffCPU.Lost, strings.Join(told[:min(len(told), 20)], "\n"))
+	}
+	// Whose times are all on perf's list, of those the waiting for a CPU adds up to the same.
+	runnable := map[int64]float64{}
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		tid, _ := s.Label(x.Labels, "tid")
+		if state, _ := s.Label(x.Labels, "state"); state.Str != "preempted" {
+			runnable[tid.Num] += float64(x.Values[2]) / 1000
+		}
+	}
+	threads := 0
+	for tid, theirs := range timehist(t, file) {
+		if tid <= 0 || len(theirs) != len(ours[tid]) {
+			continue
+		}
+		threads++
+		sum := 0.
+		for _, w := range theirs {
+			sum += w.delay
+		}
+		if math.Abs(sum-runnable[tid]) > 1+float64(len(theirs)) {
+			t.Errorf("thread %d waited for a CPU for %.0f µs after wake-ups, perf says %.0f µs", tid, runnable[tid], sum)
+		}
+	}
+	if threads < 5 {
+		t.Errorf("only %d threads are compared", threads)
+	}
+	t.Logf("%d threads, %d times, %+v late %d", threads, compared, p.Stats.OffCPU, p.Stats.OffCPULate)
+}
+
+// has reports whether one of ours is theirs, which is rounded.
+func has(ours []wait, w wait) bool {
+	for _, o := range ours {
+		if math.Abs(o.end-w.end) <= 3 && math.Abs(o.took-w.took) <= 2 {
+			return true
+		}
+	}
+	return false
+}
