@@ -37,8 +37,9 @@ var ErrNoSwitches = errors.New("it has no samples of sched:sched_switch, of whic
 type offCPU struct {
 	r       *rows
 	formats func() (*payload.Formats, error)
-	events  []switchFields // by index of event
-	seen    map[int32]uint64
+	events  []switchFields   // by index of event
+	seen    map[int32]uint64 // times of the last switch, by CPU
+	tasks   map[int32]int32  // by their number in samples, that in fields
 	failed  error
 
 	// Behind the batches.
@@ -76,7 +77,7 @@ type batchPoint struct {
 const noRow = ^uint32(0)
 
 func newOffCPU(r *rows, formats func() (*payload.Formats, error)) *offCPU {
-	x := &offCPU{r: r, formats: formats, seen: map[int32]uint64{}, labels: map[stateLabels]stacks.LabelsID{}}
+	x := &offCPU{r: r, formats: formats, seen: map[int32]uint64{}, tasks: map[int32]int32{}, labels: map[stateLabels]stacks.LabelsID{}}
 	x.event = r.set.AddEvent(stacks.Event{Name: OffCPUEvent, Values: offCPUValues})
 	x.sorter = timeorder.New(timeorder.Options{Emit: x.emit})
 	x.pairs = span.NewOffCPU(x.count)
@@ -144,6 +145,9 @@ func (x *offCPU) take(s *samples.Sample) {
 		state, _ := f.state.Uint(s.Raw)
 		p.Next, p.State = int32(next), span.StateOf(state)
 		x.seen[s.CPU] = s.Time
+		if s.TID > 0 {
+			x.tasks[s.TID] = p.Task
+		}
 		x.locate(&p, s)
 	}
 	x.add(p)
@@ -178,7 +182,17 @@ func (x *offCPU) lost(cpu int32, t uint64) {
 }
 
 // order is what is to be told of.
-func (x *offCPU) order() samples.Order { return samples.Order{Round: x.round, Lost: x.lost} }
+func (x *offCPU) order() samples.Order {
+	return samples.Order{Round: x.round, Lost: x.lost, Came: x.came}
+}
+
+// came is samples.Order.Came. The thread is known by the number of its samples, which in
+// a namespace of processes is not the kernel's.
+func (x *offCPU) came(tid, cpu int32, t uint64) {
+	if task, ok := x.tasks[tid]; ok {
+		x.add(batchPoint{Point: span.Point{Time: t, Kind: span.Come, CPU: cpu, Task: task, Row: noRow}})
+	}
+}
 
 // round is samples.Order.Round.
 func (x *offCPU) round() { x.add(batchPoint{round: true}) }

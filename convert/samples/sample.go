@@ -25,7 +25,7 @@ type Sample struct {
 }
 
 // Order is what those must know, besides samples, who need the order of their times.
-// Both may be nil.
+// Each may be nil.
 type Order struct {
 	// Round is called at the end of a round: what was written before the end of the one
 	// before it has been emitted.
@@ -33,6 +33,8 @@ type Order struct {
 	// Lost is called where records of a CPU are missing: between the last sample of that
 	// CPU and t. The CPU is -1, and t is 0, where the recording does not say it.
 	Lost func(cpu int32, t uint64)
+	// Came is called where a thread has come to a CPU, of a recording that says so.
+	Came func(tid, cpu int32, t uint64)
 }
 
 // Count is what a sample counts of an event.
@@ -78,6 +80,10 @@ func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
 	case abi.RecordLost, abi.RecordLostSamples:
 		if x.order.Lost != nil {
 			x.takeLost(h, payload)
+		}
+	case abi.RecordSwitch, abi.RecordSwitchCPUWide:
+		if x.order.Came != nil && h.Misc&abi.MiscSwitchOut == 0 {
+			x.takeSwitch(h, payload)
 		}
 	case abi.RecordFinishedRound:
 		if x.order.Round != nil {
@@ -136,6 +142,15 @@ func (x *sampler) takeLost(h abi.Header, payload []byte) {
 	if e, payload := ofOther(x.events, h.Type, payload); e != nil {
 		f, _ := e.Layout.DecodeTrailer(payload)
 		x.order.Lost(f.CPU, f.Time)
+	}
+}
+
+// takeSwitch tells who has come to a CPU.
+func (x *sampler) takeSwitch(h abi.Header, payload []byte) {
+	if e, payload := ofOther(x.events, h.Type, payload); e != nil {
+		if f, ok := e.Layout.DecodeTrailer(payload); ok {
+			x.order.Came(f.TID, f.CPU, f.Time)
+		}
 	}
 }
 

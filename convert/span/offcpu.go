@@ -112,6 +112,10 @@ func (x *OffCPU) Take(p *Point) {
 			a.woken = p.Time
 			x.off[p.Task] = a
 		}
+	case Come:
+		if _, ok := x.off[p.Task]; ok { // else its Switch has told
+			x.come(p.Task, p.Time)
+		}
 	case Switch:
 		x.swap(p)
 	}
@@ -136,7 +140,7 @@ func (x *OffCPU) sure(a *away) bool { return x.gaps == 0 && a.epoch == x.epoch }
 // swap takes a switch: one task leaves, the other comes.
 func (x *OffCPU) swap(p *Point) {
 	if p.Next != 0 {
-		x.come(p)
+		x.come(p.Next, p.Time)
 	}
 	if p.Task == 0 {
 		return
@@ -155,20 +159,20 @@ func (x *OffCPU) swap(p *Point) {
 }
 
 // come ends the time off the CPU of the task that comes.
-func (x *OffCPU) come(p *Point) {
-	a, ok := x.off[p.Next]
+func (x *OffCPU) come(task int32, now uint64) {
+	a, ok := x.off[task]
 	if !ok {
 		if !x.lost {
 			x.Stats.First++
 		}
 		return
 	}
-	delete(x.off, p.Next)
+	delete(x.off, task)
 	if !x.sure(&a) {
 		x.Stats.Lost++
 		return
 	}
-	x.end(p.Next, a, p.Time, false)
+	x.end(task, a, now, false)
 }
 
 func (x *OffCPU) end(task int32, a away, now uint64, open bool) {

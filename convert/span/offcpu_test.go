@@ -75,6 +75,8 @@ func TestOffCPU(t *testing.T) {
 			[]string{"1 interruptible 10+0 from 10"}, span.OffStats{Spans: 1, Unwoken: 1}},
 		{"a wake-up of who wants to run says nothing", []span.Point{out(10, 0, 1, R, 2), wake(15, 1), out(20, 0, 2, S, 1)},
 			[]string{"1 preempted 0+10 from 10", "2 interruptible 0+0 from 20 open"}, span.OffStats{Spans: 2, Open: 1, First: 1}},
+		{"what a task's own records tell", []span.Point{out(10, 0, 1, S, 0), {Time: 30, Kind: span.Come, Task: 1}, out(35, 0, 1, R, 0), out(40, 1, 0, R, 1), {Time: 41, Kind: span.Come, Task: 1}},
+			[]string{"1 interruptible 20+0 from 10", "1 preempted 0+5 from 35"}, span.OffStats{Spans: 2, Unwoken: 1}},
 		{"idle is no task", []span.Point{out(10, 0, 0, R, 0), out(20, 1, 0, R, 0)}, nil, span.OffStats{}},
 		{"dead", []span.Point{out(10, 0, 1, span.Dead, 0), wake(15, 1), out(20, 0, 0, R, 1), out(30, 0, 1, S, 0)},
 			[]string{"1 interruptible 0+0 from 30 open"}, span.OffStats{Spans: 1, Open: 1, Dead: 1, First: 1}},

@@ -8,6 +8,7 @@ type Kind uint8
 const (
 	Switch   Kind = iota // Task leaves the CPU and Next comes
 	Wake                 // Task may run from now on
+	Come                 // Task has come to the CPU: what only that task's own records tell
 	LostFrom             // behind this, records of the CPU are missing
 	LostTo               // up to this
 )
