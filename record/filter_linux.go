@@ -39,7 +39,7 @@ func (s *Session) planFilters() error {
 			e.leaveOut = !s.opts.Target.tasks()
 			continue
 		}
-		if !s.opts.Target.tasks() {
+		if !s.opts.Target.tasks() && !s.opts.Switches {
 			e.filter = joinFilters(s.opts.Filter, selfFilter())
 		}
 	}
@@ -50,7 +50,7 @@ func (s *Session) planFilters() error {
 	if s.opts.Filter != "" && len(without) > 0 {
 		s.note("the filter does not apply to %s", strings.Join(without, ", "))
 	}
-	if takers > 0 && !s.opts.Target.tasks() {
+	if takers > 0 && !s.opts.Target.tasks() && !s.opts.Switches {
 		s.selfName = selfName()
 		return nameThreads(s.selfName)
 	}

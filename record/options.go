@@ -26,6 +26,11 @@ type Options struct {
 	MaxStack    int    // frames of a callchain; 0: kernel.perf_event_max_stack
 	Filter      string // what tracepoints and probes must match, in the kernel's language
 
+	// Switches says that all switches of tasks are wanted: the recorder's own too, from which
+	// another task comes back, and, of tasks that are recorded one by one, also their
+	// returns, as SWITCH records. sched:sched_switch tells these to others only.
+	Switches bool
+
 	// RingSize is the size of each CPU's ring in bytes, rounded up to a power
 	// of two pages; 0: 2 MiB, or as much as the user may lock.
 	RingSize int

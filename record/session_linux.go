@@ -126,6 +126,9 @@ func (s *Session) resolve() error {
 	}
 	s.userOnly()
 	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks())}, filtered: true}
+	if s.opts.Switches && s.opts.Target.tasks() {
+		s.sideband.Attr.Flags |= abi.FlagContextSwitch
+	}
 	if !slices.ContainsFunc(s.events, func(e *recordedEvent) bool { return e.Attr.Flags&abi.FlagExcludeKernel == 0 }) {
 		// What needs no right to see the kernel asks for none. Side-band records
 		// come nevertheless.

@@ -9,9 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"kprof/convert"
 	"kprof/convert/replay"
+	"kprof/convert/stacks"
 	"kprof/perfevent/livetest"
 )
 
@@ -86,6 +88,7 @@ func TestLiveOffCPU(t *testing.T) {
 	}
 	compared, missing := 0, 0
 	var told []string
+	differs := map[int64]bool{}
 	for tid, theirs := range timehist(t, file) {
 		if tid <= 0 {
 			continue
@@ -94,6 +97,7 @@ func TestLiveOffCPU(t *testing.T) {
 			compared++
 			if !has(ours[tid], w) {
 				missing++
+				differs[tid] = true
 				told = append(told, fmt.Sprintf("thread %d back at %.0f µs after %.0f µs", tid, w.end, w.took))
 			}
 		}
@@ -112,7 +116,7 @@ func TestLiveOffCPU(t *testing.T) {
 	}
 	threads := 0
 	for tid, theirs := range timehist(t, file) {
-		if tid <= 0 || len(theirs) != len(ours[tid]) {
+		if tid <= 0 || differs[tid] || len(theirs) != len(ours[tid]) {
 			continue
 		}
 		threads++
@@ -138,4 +142,42 @@ func has(ours []wait, w wait) bool {
 		}
 	}
 	return false
+}
+
+// TestLiveOffCPUOfTask: of a command that is recorded by itself the returns are told by its
+// own records. It sleeps as long as it says, and no longer than it takes.
+func TestLiveOffCPUOfTask(t *testing.T) {
+	livetest.RequireKernel(t, livetest.Root, livetest.Tracefs)
+	livetest.RequirePrograms(t, "perf")
+	file := filepath.Join(t.TempDir(), "perf.data")
+	cmd := livetest.PerfCommand(t, "record", "-q", "-g", "--switch-events", "-e", "sched:sched_switch", "-o", file, "--", "sleep", "0.3")
+	begun := time.Now()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	most := time.Since(begun)
+	p, err := convert.Open(context.Background(), file, convert.Options{OffCPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slept time.Duration
+	for i := range p.Set.NumSamples() {
+		if x := p.Set.Sample(i); strings.Contains(strings.Join(names(p.Set, x.Stack), " "), "nanosleep") {
+			slept += time.Duration(x.Values[1])
+		}
+	}
+	if slept < 300*time.Millisecond || slept > most {
+		t.Errorf("slept %v, want 300ms to %v: %+v", slept, most, p.Stats.OffCPU)
+	}
+}
+
+// names are the functions of a stack.
+func names(s *stacks.Set, id stacks.StackID) []string {
+	var all []string
+	for _, l := range s.Stack(id) {
+		for _, line := range s.Lines(l) {
+			all = append(all, s.Functions[line.Function].Name)
+		}
+	}
+	return all
 }
