@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kprof/convert/replay"
+	"kprof/convert/span"
 	"kprof/convert/stacktext"
 )
 
@@ -52,6 +53,10 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: StackCopiesUnsupported, Count: s.UnwalkedStacks},
 		{Kind: TruncatedStacks, Count: s.TruncatedStacks},
 		{Kind: UnfinishedWaits, Count: s.UnfinishedWaits},
+		{Kind: LostReturns, Count: s.OffCPU.Lost},
+		{Kind: LateSwitches, Count: s.OffCPULate},
+		{Kind: StillOffCPU, Count: s.OffCPU.Open},
+		{Kind: WithoutWakeups, Count: withoutWakeups(&s.OffCPU)},
 		{Kind: GuestSamples, Count: s.Guest},
 		{Kind: HypervisorSamples, Count: s.Hypervisor},
 		{Kind: ExitedTasks, Count: s.Exited},
@@ -69,6 +74,15 @@ func Losses(s *replay.Stats) []Warning {
 		})
 	}
 	return l
+}
+
+// withoutWakeups is how many tasks slept and came back, if none of them was seen to be
+// woken: then wake-ups were not recorded. One alone may have been woken before.
+func withoutWakeups(s *span.OffStats) uint64 {
+	if s.Woken > 0 {
+		return 0
+	}
+	return s.Unwoken
 }
 
 // textLosses are what a text does not hold, or what of it could not be used.

@@ -102,7 +102,7 @@ func (o *Options) word(w *Warning) string {
 }
 
 // UsesFields reports whether the options need the fields of events.
-func (o *Options) UsesFields() bool { return o.Where != nil || o.Value != nil }
+func (o *Options) UsesFields() bool { return o.Where != nil || o.Value != nil || o.OffCPU }
 
 // Replay returns what of the options is for the replaying of records.
 func (o *Options) Replay() replay.Options {

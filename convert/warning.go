@@ -25,6 +25,10 @@ const (
 	StackCopiesUnsupported                    // samples with a copy of a stack of a machine whose stacks are not walked
 	TruncatedStacks                           // copies of stacks that could not be walked to their end
 	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
+	LostReturns                               // times off the CPU left out, since their end may be among what was lost
+	LateSwitches                              // switches and wake-ups that came too late to be in order
+	StillOffCPU                               // tasks that had not come back when the recording ended
+	WithoutWakeups                            // times off the CPU without wake-ups: what a task waited for a CPU is not told apart
 	GuestSamples                              // samples inside virtual machines, whose processes are not known
 	HypervisorSamples                         // samples in the hypervisor, which has no symbols here
 	ExitedTasks                               // samples of tasks past their exit, which have no pid any more
@@ -107,6 +111,10 @@ var lossTexts = map[WarningKind][3]string{
 	StackCopiesUnsupported: {"", "sample", " without user callers: copies of stacks are walked for x86_64, i386 and arm64 only"},
 	TruncatedStacks:        {"could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing"},
 	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
+	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},
+	LateSwitches:           {"", "switch record", " came too late to be put in order: some times off the CPU may be wrong"},
+	StillOffCPU:            {"", "task", " had not come back to a CPU when the recording ended: how long they were away is in the column 'unended'"},
+	WithoutWakeups:         {"", "time", " off the CPU without a wake-up, of which none was recorded: what tasks waited for a CPU is part of 'blocked'"},
 	GuestSamples:           {"", "sample", " inside virtual machines, of whose processes nothing was recorded"},
 	HypervisorSamples:      {"", "sample", " in the hypervisor, which has no symbols here"},
 	ExitedTasks:            {"", "sample", " of tasks past their exit, which have no pid any more (comm :-1)"},

@@ -15,6 +15,7 @@ type shaping struct {
 	where       string
 	value, unit string
 	labels      []string
+	offCPU      bool
 }
 
 func (s *shaping) flags(c *cobra.Command) {
@@ -22,11 +23,12 @@ func (s *shaping) flags(c *cobra.Command) {
 	f.StringVar(&s.where, "where", "", "take only samples that match this `expression` on the fields of their event, and on comm, pid, tid, cpu, time and event; see kprof help fields")
 	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
 	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
+	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
 	f.StringSliceVar(&s.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
 }
 
 // shapingFlags are the names of the flags.
-var shapingFlags = []string{"where", "value", "unit", "label"}
+var shapingFlags = []string{"where", "value", "unit", "label", "off-cpu"}
 
 // units are other words for the units that outputs know.
 var units = map[string]string{
@@ -47,6 +49,9 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	}
 	if known, ok := units[strings.ToLower(s.unit)]; ok {
 		o.Unit = known
+	}
+	if o.OffCPU = s.offCPU; s.offCPU && o.Value != nil {
+		return usagef("--off-cpu and --value exclude each other: times are what is added up")
 	}
 	for _, l := range s.labels {
 		switch l {

@@ -9,6 +9,7 @@ import (
 	"kprof/convert/stacks"
 	"kprof/convert/timeorder"
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 )
 
@@ -159,7 +160,7 @@ func (x *offCPU) locate(p *batchPoint, s *samples.Sample) {
 	switch {
 	case p.Task == 0 || p.State == span.Dead:
 		return
-	case r.opts.selects() && !r.selected(s):
+	case r.opts.selects() && !r.selected(s), r.fields.matches(r, s) != expr.Yes:
 		r.census.add(r, s)
 		return
 	}

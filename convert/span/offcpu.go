@@ -66,6 +66,7 @@ type OffSpan struct {
 type OffStats struct {
 	Spans   uint64 // emitted
 	Open    uint64 // of these, those still off the CPU at the end
+	Woken   uint64 // of these, those of a task whose wake-up was recorded
 	Unwoken uint64 // of these, those of a task that slept and ran without a wake-up that was recorded: all is Blocked
 	Dead    uint64 // tasks that left to end
 	First   uint64 // tasks seen coming that were not seen leaving, before which nothing was lost
@@ -182,6 +183,7 @@ func (x *OffCPU) end(task int32, a away, now uint64, open bool) {
 		x.span.Runnable = now - a.since
 	case a.woken != 0:
 		x.span.Blocked, x.span.Runnable = a.woken-a.since, now-a.woken
+		x.Stats.Woken++
 	default:
 		x.span.Blocked = now - a.since
 		if !open {
