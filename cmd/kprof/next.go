@@ -9,7 +9,12 @@ func (o output) next() string {
 		return ""
 	}
 	switch o.format {
-	case formatData, formatPprof, formatFolded:
+	case formatData:
+		if o.offCPU {
+			return "to look at it: kprof view --off-cpu " + shellArg(o.name)
+		}
+		return "to look at it: kprof view " + shellArg(o.name)
+	case formatPprof, formatFolded:
 		return "to look at it: kprof view " + shellArg(o.name)
 	case formatSVG, formatHTML:
 		return "to look at it, open " + o.name + " in a browser"

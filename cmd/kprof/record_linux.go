@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,11 +238,20 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		if probe, ok := strings.CutPrefix(e, "-:"); ok {
 			return o, usagef("%s would remove a probe: kprof probe del %s", e, probe)
 		}
+		if e == event.OffCPU {
+			continue
+		}
 		specs, err := event.ParseSpecs(e)
 		if err != nil {
 			return o, usageError{err}
 		}
 		o.Specs = append(o.Specs, specs...)
+	}
+	if f.offCPU() {
+		if len(o.Specs) > 0 || f.frequencySet || f.csSet || f.filter != "" || f.cpus != "" || f.cgroup != "" {
+			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", event.OffCPU)
+		}
+		o.Specs, o.Switches = event.OffCPUSpecs(), true
 	}
 	if len(o.Specs) == 0 {
 		spec, err := event.DefaultSpec()
@@ -251,6 +261,14 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		o.Specs = []event.Spec{spec}
 	}
 	return o, nil
+}
+
+// offCPU reports whether times off the CPU are recorded: their profile is made of them
+// unless it is left to whoever reads the recording.
+func (f *recordFlags) offCPU() bool {
+	asked := slices.Contains(f.events, event.OffCPU)
+	f.sel.shape.offCPU = f.sel.shape.offCPU || asked
+	return asked
 }
 
 func (f *recordFlags) target() (t record.Target, err error) {

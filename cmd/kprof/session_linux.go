@@ -67,7 +67,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		f.sym.Retained = files
 	}
 	builds = symbols.NewBuildIDs(live.Sideband(s), files)
-	out.withRights = s.WithRights
+	out.withRights, out.offCPU = s.WithRights, opts.Switches
 	sink, err := f.newSink(out, events, builds, kernel)
 	if err != nil {
 		return err

@@ -146,6 +146,7 @@ func keepFor(shown *pprofui.Profiles) func(*profile) error {
 func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
 	shown := new(pprofui.Profiles)
 	var shape convert.Options
+	f.offCPU()
 	if err := f.sel.shape.addTo(&shape); err != nil {
 		return err
 	}

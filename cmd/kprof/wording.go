@@ -114,6 +114,8 @@ func worded(err error) error {
 	var other *symbolize.BuildIDError
 	err = exprError(err)
 	switch {
+	case errors.Is(err, replay.ErrNoSwitches):
+		return fmt.Errorf("--off-cpu: %w: kprof record -e off-cpu records them", err)
 	case errors.As(err, &unreadable):
 		if text, ok := unread[unreadable.Kind]; ok {
 			return errors.New(text)

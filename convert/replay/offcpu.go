@@ -8,6 +8,7 @@ import (
 	"kprof/convert/span"
 	"kprof/convert/stacks"
 	"kprof/convert/timeorder"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
@@ -29,6 +30,9 @@ var offCPUValues = []stacks.ValueType{
 // ErrNoSwitches says that a recording has no samples of sched:sched_switch with fields,
 // which times off the CPU are made of.
 var ErrNoSwitches = errors.New("it has no samples of sched:sched_switch, of which times off the CPU are made")
+
+// ErrSomeSwitches says that a recording has a part of the switches only.
+var ErrSomeSwitches = errors.New("its samples of sched:sched_switch are not all switches, but each so many: times off the CPU cannot be told")
 
 // offCPU makes rows of the times that tasks were off the CPU, with the stacks at which
 // they left it: its samples become points, which go through the batches, as the stacks
@@ -116,6 +120,10 @@ func (x *offCPU) find(f *switchFields, e *perfdata.Event) {
 	}
 	switch of.Name {
 	case "sched_switch":
+		if e.Attr.Flags&abi.FlagFreq != 0 || e.Attr.SamplePeriod > 1 {
+			x.failed = ErrSomeSwitches
+			return
+		}
 		f.kind, f.state, f.to = span.Switch, of.Field("prev_state"), of.Field("next_pid")
 		if f.state != nil && f.to != nil {
 			f.task = of.Field("prev_pid")

@@ -54,7 +54,7 @@ type sampler struct {
 	emit    func(*Sample)
 	// withoutDeferred leaves away the user parts of callchains that come later.
 	withoutDeferred bool
-	order   Order
+	order           Order
 
 	sample     Sample
 	read       map[readingKey]reading

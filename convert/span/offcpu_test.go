@@ -68,9 +68,9 @@ func TestOffCPU(t *testing.T) {
 		stats  span.OffStats
 	}{
 		{"another CPU", []span.Point{out(10, 0, 1, D, 0), wake(15, 1), out(20, 1, 0, R, 1)},
-			[]string{"1 uninterruptible 5+5 from 10"}, span.OffStats{Spans: 1}},
+			[]string{"1 uninterruptible 5+5 from 10"}, span.OffStats{Spans: 1, Woken: 1}},
 		{"the last wake-up counts", []span.Point{wake(5, 1), out(10, 0, 1, S, 0), wake(12, 1), wake(15, 1), out(20, 0, 0, R, 1)},
-			[]string{"1 interruptible 5+5 from 10"}, span.OffStats{Spans: 1}},
+			[]string{"1 interruptible 5+5 from 10"}, span.OffStats{Spans: 1, Woken: 1}},
 		{"no wake-up", []span.Point{out(10, 0, 1, S, 0), out(20, 0, 0, R, 1)},
 			[]string{"1 interruptible 10+0 from 10"}, span.OffStats{Spans: 1, Unwoken: 1}},
 		{"a wake-up of who wants to run says nothing", []span.Point{out(10, 0, 1, R, 2), wake(15, 1), out(20, 0, 2, S, 1)},
@@ -81,7 +81,7 @@ func TestOffCPU(t *testing.T) {
 		{"dead", []span.Point{out(10, 0, 1, span.Dead, 0), wake(15, 1), out(20, 0, 0, R, 1), out(30, 0, 1, S, 0)},
 			[]string{"1 interruptible 0+0 from 30 open"}, span.OffStats{Spans: 1, Open: 1, Dead: 1, First: 1}},
 		{"open", []span.Point{out(10, 0, 1, S, 0), out(11, 1, 2, R, 0), wake(17, 1), wake(40, 9)},
-			[]string{"1 interruptible 7+23 from 10 open", "2 preempted 0+29 from 11 open"}, span.OffStats{Spans: 2, Open: 2}},
+			[]string{"1 interruptible 7+23 from 10 open", "2 preempted 0+29 from 11 open"}, span.OffStats{Spans: 2, Open: 2, Woken: 1}},
 		{"it left once more: its return was not seen", []span.Point{out(10, 0, 1, S, 0), out(20, 1, 1, S, 0), out(30, 1, 0, R, 1)},
 			[]string{"1 interruptible 10+0 from 20"}, span.OffStats{Spans: 1, Unwoken: 1, Lost: 1}},
 		{"it left for good, and its return was not seen", []span.Point{out(10, 0, 1, S, 0), out(20, 1, 1, span.Dead, 0), out(30, 1, 0, R, 0)},
