@@ -65,6 +65,9 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: OverflowFrames, Count: s.OverflowFrames},
 		{Kind: AbandonedLookups, Count: s.AbandonedLookups},
 	})
+	for _, o := range s.OverflowLabels {
+		l = append(l, Warning{Kind: OverflowLabels, Count: o.Samples, Key: o.Key})
+	}
 	for i := range s.Samples {
 		e := &s.Samples[i]
 		l = appendCounted(l, []Warning{

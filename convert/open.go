@@ -57,6 +57,12 @@ type Options struct {
 	OffCPU bool
 
 	Labels replay.Labels // labels besides comm and pid
+	// FieldLabels are fields of a recording's events whose values are labels too: names,
+	// or "field.NAME" or "EVENT.NAME" where that is the name of something else.
+	FieldLabels []string
+	// TagRoot and TagLeaf are keys of labels whose values become frames: of the first of
+	// TagRoot that at the root, of the last of TagLeaf that at the leaf, as pprof has it.
+	TagRoot, TagLeaf []string
 
 	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
 	// bytes each. Memory then grows with the number of samples.
@@ -102,14 +108,16 @@ func (o *Options) word(w *Warning) string {
 }
 
 // UsesFields reports whether the options need the fields of events.
-func (o *Options) UsesFields() bool { return o.Where != nil || o.Value != nil || o.OffCPU }
+func (o *Options) UsesFields() bool {
+	return o.Where != nil || o.Value != nil || len(o.FieldLabels) > 0 || o.OffCPU
+}
 
 // Replay returns what of the options is for the replaying of records.
 func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, Labels: o.Labels, Times: o.Times,
+		OffCPU: o.OffCPU, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)
@@ -155,6 +163,9 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Profile, error) {
 		return p, err
 	}
 	p.addMerged()
+	if err := p.AddTagFrames(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 

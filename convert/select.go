@@ -25,6 +25,11 @@ func (p *Profile) selectRows(o *Options) error {
 			return fmt.Errorf("samples have no %s to select by", key)
 		}
 	}
+	for _, key := range o.FieldLabels {
+		if !hasLabel(s, key) {
+			return &NoLabelError{key, labelKeys(s)}
+		}
+	}
 	if o.Value != nil {
 		if err := p.checkValue(o.Value); err != nil {
 			return err

@@ -34,6 +34,7 @@ const (
 	ExitedTasks                               // samples of tasks past their exit, which have no pid any more
 	UnnamedThreads                            // samples of threads whose name was never recorded
 	OverflowTasks                             // samples of more tasks than are told apart
+	OverflowLabels                            // samples with more values of the label Key than are told apart
 	OverflowFrames                            // frames at more places than are told apart
 	AbandonedLookups                          // look-ups of addresses that did not go as far back as maps and forks do
 	TraceErrors                               // places where another tool could not decode a hardware trace
@@ -89,6 +90,7 @@ type Warning struct {
 	Trace  replay.HardwareTrace // of HardwareTrace
 	Event  string               // that MergedEvents are shown as, or that a loss is of
 	Fields []string             // that Event lacks
+	Key    string               // of a label
 	Events []EventCount         // that were merged
 }
 
@@ -157,6 +159,8 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("symbols of modules that were loaded meanwhile are not known: %v", w.Err)
 	case UnmatchedSamples, SamplesWithoutValue:
 		return w.fieldsText()
+	case OverflowLabels:
+		return fmt.Sprintf("%s with more values of %s than are told apart, shown as \"[others]\"", plural(w.Count, "sample"), w.Key)
 	case SaturatedValues:
 		return fmt.Sprintf("%s of %s cut: their sum is too large, and what is shown is less", plural(w.Count, "value"), w.Event)
 	case MergedEvents:

@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                     {"convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert":                     {"convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
 	"convert/browsertest":         {"perfevent/livetest"},
 	"convert/calltree":            {"convert/stacks"},
 	"convert/compare":             {"convert", "convert/diff", "convert/diffreport", "convert/stacks", "perfevent/perfdata", "symbolize/elfsym", "symbolize/kallsyms"},
@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"convert/locate":              {"convert/intern", "convert/samples", "convert/stacks", "convert/timeline", "perfevent/abi", "perfevent/perfdata", "symbolize/unwind"},
 	"convert/printable":           {},
 	"convert/payload":             {"perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata"},
-	"convert/replay":              {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert/replay":              {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spelling", "symbolize", "symbolize/unwind"},
 	"convert/samples":             {"convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/perfdata"},
 	"convert/sniff":               {"convert/stacktext"},
 	"convert/span":                {},

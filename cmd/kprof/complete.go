@@ -13,6 +13,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/payload"
 	"kprof/convert/replay"
 )
 
@@ -28,8 +29,13 @@ func completeFlags(c *cobra.Command) {
 		"call-graph": words("fp\tby frame pointers", "none\tno callchains"),
 		"color":      words("kind\tof code: kernel, library, program", "hot", "grey"),
 		"sort":       words("self", "cum\tself and what it called"),
-		"by":         words("comm", "pid", "tid", "cpu", "mapping", "event"),
+		"by":         lists(words("comm", "pid", "tid", "cpu", "mapping", "event")),
 		"label":      lists(words("comm", "pid", "tid", "cpu")),
+		"tagroot":    lists(words("comm", "pid", "tid", "cpu")),
+		"tagleaf":    lists(words("comm", "pid", "tid", "cpu")),
+		"value":      words(),
+		"where":      words(),
+		"unit":       words("bytes", "nanoseconds", "sectors", "pages", "count"),
 		"per":        words("share\tof the total", "second", "ops", "event:"),
 		"fields":     lists(words(listing.ColumnNames()...)),
 		"probe-via":  words("auto", "pmu", "tracefs"),
@@ -51,10 +57,14 @@ func completeFlags(c *cobra.Command) {
 					}
 					return found
 				}))
+			case "by", "label", "tagroot", "tagleaf":
+				complete = lists(alsoFields(complete))
+			case "value", "where":
+				complete = alsoFields(complete)
 			case "pid", "tid":
 				complete = lists(ofInput(func(p *profile) map[string]float64 { return labelValues(p, name) }))
 			}
-			if c.Name() == "view" {
+			if c.Name() == "view" && slices.Contains([]string{"event", "pid", "tid"}, name) {
 				complete = ofRecording(name, complete)
 			}
 		}
@@ -164,6 +174,42 @@ func ofInput(values func(*profile) map[string]float64) completion {
 		})
 		return found, directive
 	}
+}
+
+// alsoFields completes with the fields of the events of a recording, or the labels of a
+// profile, besides what there is for all.
+func alsoFields(fixed completion) completion {
+	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		found, directive := fixed(c, args, word)
+		return append(slices.Clone(found), fieldsOf(inputArg(args[:min(len(args), 1)]), word)...), directive
+	}
+}
+
+// fieldsOf are the names that begin like word of fields of a recording, or of labels of a
+// profile.
+func fieldsOf(name, word string) []string {
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var names []string
+	if r, err := convert.OpenRecording(f); err == nil {
+		formats, _ := payload.Decode(r.Features.TracingData)
+		names = formats.OwnFields(r.Events.Events)
+		_ = r.Close()
+	} else if st.Size() <= completable {
+		p, err := loadAny(context.Background(), name, convert.Options{}, symbolOptions{none: true})
+		if err != nil {
+			return nil
+		}
+		names = p.LabelKeys()
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, word) })
 }
 
 // labelValues are the values of a label, with the samples of each.

@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	pprofile "github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/livetest"
 )
@@ -120,6 +123,7 @@ func TestLiveFields(t *testing.T) {
 					t.Errorf("%q: folded stacks of %d, want %d", c.args, folded, c.want[1])
 				}
 			}
+			labelsEqual(t, file, script)
 			// Text is compared as text, with names that the kernel does not end.
 			switches := int64(len(regexp.MustCompile(`(?m)sched:sched_switch: prev_comm=ls `).FindAllString(script, -1)))
 			out := filepath.Join(dir, "out.pb.gz")
@@ -128,6 +132,82 @@ func TestLiveFields(t *testing.T) {
 				t.Errorf("%d switches away from ls, want %d", got, switches)
 			}
 		})
+	}
+}
+
+// labelsEqual compares how many samples have each value of a field: as labels of pprof,
+// as groups of the table, and as frames at both ends of folded stacks, with the text of
+// perf script.
+func labelsEqual(t *testing.T, file, script string) {
+	t.Helper()
+	for event, c := range map[string]struct {
+		key, text string // the field, and how perf script writes it
+	}{
+		"kmem:kmalloc":                 {"gfp_flags", `kmem:kmalloc: .* gfp_flags=(\S+)`},
+		"sched:sched_switch":           {"next_comm", `sched:sched_switch: .* next_comm=(.*) next_pid=`},
+		"syscalls:sys_exit_newfstatat": {"ret", `syscalls:sys_exit_newfstatat: (\S+)`},
+	} {
+		want := map[string]int64{}
+		for _, m := range regexp.MustCompile(c.text).FindAllStringSubmatch(script, -1) {
+			value := m[1]
+			if n, err := strconv.ParseUint(value, 0, 64); err == nil { // perf writes what was returned in hexadecimal
+				if value = strconv.FormatInt(int64(n), 10); int64(n) < 0 {
+					value = unix.ErrnoName(unix.Errno(-int64(n)))
+				}
+			}
+			want[value]++
+		}
+		if len(want) == 0 {
+			t.Fatalf("no sample of %s", event)
+		}
+		args := []string{"-q", "--event", event, file}
+		out := filepath.Join(t.TempDir(), "out.pb.gz")
+		runKprof(t, append([]string{"convert", "--label", c.key, "-o", out}, args...)...)
+		got := map[string]int64{}
+		for _, s := range readProfile(t, out).Sample {
+			value := strings.Join(s.Label[c.key], "")
+			for _, n := range s.NumLabel[c.key] {
+				value = strconv.FormatInt(n, 10)
+			}
+			got[value] += s.Value[0]
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s of %s: %v, want %v", c.key, event, got, want)
+		}
+		var table struct {
+			Rows []struct {
+				Name string `json:"name"`
+				Self int64  `json:"self"`
+			} `json:"rows"`
+		}
+		if err := json.Unmarshal([]byte(runKprof(t, append([]string{"report", "--json", "-n", "0", "--by", c.key}, args...)...)), &table); err != nil {
+			t.Fatal(err)
+		}
+		got = map[string]int64{}
+		for _, row := range table.Rows {
+			got[row.Name] = row.Self
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("table by %s of %s: %v, want %v", c.key, event, got, want)
+		}
+		roots, leaves := map[string]int64{}, map[string]int64{}
+		folded := runKprof(t, append([]string{"convert", "-f", "folded", "--tagroot", c.key, "--tagleaf", "comm," + c.key}, args...)...)
+		for line := range strings.Lines(folded) {
+			line = strings.TrimSuffix(line, "\n")
+			n, err := strconv.ParseInt(line[strings.LastIndexByte(line, ' ')+1:], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			frames := strings.Split(line[:strings.LastIndexByte(line, ' ')], ";")
+			roots[frames[1]] += n // behind comm
+			leaves[frames[len(frames)-1]] += n
+			if frames[len(frames)-2] != frames[0] {
+				t.Errorf("%s: %q is not the comm of the leaf", event, line)
+			}
+		}
+		if !maps.Equal(roots, want) || !maps.Equal(leaves, want) {
+			t.Errorf("frames by %s of %s: roots %v, leaves %v, want %v", c.key, event, roots, leaves, want)
+		}
 	}
 }
 

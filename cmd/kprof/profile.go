@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"kprof/convert"
@@ -14,11 +15,21 @@ type profile struct{ *convert.Profile }
 
 // oneEvent returns the event to show where only one can be: of those asked for, the
 // one with the most samples. It tells about the others.
-func (p *profile) oneEvent() int {
+func (p *profile) oneEvent() int { return p.oneEventWith(nil) }
+
+// oneEventWith is oneEvent of those that have some of the labels, if there are any.
+func (p *profile) oneEventWith(keys []string) int {
 	if len(p.Set.Events) < 2 {
 		return 0
 	}
 	most, counts := p.Set.Most(), p.Set.SampleCounts()
+	if with := p.labelled(keys); with[most] == 0 {
+		for i, n := range with {
+			if n > with[most] {
+				most = i
+			}
+		}
+	}
 	var names []string
 	var others []int64
 	for i, e := range p.Set.Events {
@@ -29,6 +40,21 @@ func (p *profile) oneEvent() int {
 	notef("showing event %s (%d samples) only; choose another with --event: %s",
 		p.Set.Events[most].Name, counts[most], convert.CountedList(names, others))
 	return most
+}
+
+// labelled counts the samples of each event that have any of the labels.
+func (p *profile) labelled(keys []string) []int64 {
+	counts := make([]int64, len(p.Set.Events))
+	if len(keys) == 0 {
+		return counts
+	}
+	for i := range p.Set.NumSamples() {
+		x := p.Set.Sample(i)
+		if slices.ContainsFunc(keys, func(k string) bool { _, ok := p.Set.Label(x.Labels, k); return ok }) {
+			counts[x.Event] += x.Values[0]
+		}
+	}
+	return counts
 }
 
 // shownColumn is the column that weights are taken from, or the number of samples

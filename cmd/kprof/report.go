@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/table"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/spelling"
 )
 
 // topOptions are the flags of the table of functions, and of the tree of calls.
@@ -44,13 +46,45 @@ func (o *topOptions) check(c *convert.Options) error {
 	case o.sort != "self" && o.sort != "cum":
 		return usagef("--sort %q: use self or cum", o.sort)
 	}
-	switch o.by {
-	case "tid":
-		c.Labels |= replay.LabelTID
-	case "cpu":
-		c.Labels |= replay.LabelCPU
+	if o.by == "" {
+		return nil
+	}
+	for key := range strings.SplitSeq(o.by, ",") {
+		switch key {
+		case "":
+			return usagef("--by %q: wants comm, pid, tid, cpu, mapping, event or a field, several with a comma between them", o.by)
+		case "mapping", "event":
+		default:
+			addLabels(c, []string{key})
+		}
 	}
 	return nil
+}
+
+// groupError says what there is to group by where that is why an input is refused.
+func (o *topOptions) groupError(err error) error {
+	var label *convert.NoLabelError
+	if errors.As(err, &label) {
+		return fmt.Errorf("%w; or group by mapping or event", err)
+	}
+	var field *replay.UnknownFieldError
+	if !errors.As(err, &field) || !slices.Contains(strings.Split(o.by, ","), field.Key) {
+		return err
+	}
+	what := "comm, pid, tid, cpu, mapping or event"
+	if len(field.Fields) > 0 {
+		what = "comm, pid, tid, cpu, mapping, event, or a field: " + listed(field.Fields)
+	}
+	return fmt.Errorf("--by %q: samples have no such label%s; group by %s", field.Key, spelling.Question(field.Near), what)
+}
+
+// listed lists names, of very many the first.
+func listed(names []string) string {
+	const most = 40
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }
 
 func newReport() *cobra.Command {
@@ -99,7 +133,7 @@ source lines of a function apart.`,
 			}
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
-				return err
+				return top.groupError(err)
 			}
 			top.lines = sym.Lines
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
@@ -113,7 +147,7 @@ source lines of a function apart.`,
 	f := c.Flags()
 	f.IntVarP(&top.limit, "limit", "n", 40, "show `N` rows, 0 for all")
 	f.StringVar(&top.sort, "sort", "self", "sort by self or cum")
-	f.StringVar(&top.by, "by", "", "group by `what` instead of by function: comm, pid, tid, cpu, mapping, event, or another label of the profile")
+	f.StringVar(&top.by, "by", "", "group by `what` instead of by function: comm, pid, tid, cpu, mapping, event, a field of the event, or another label of a profile; several with commas")
 	f.BoolVar(&top.tree, "tree", false, "show the tree of calls")
 	f.BoolVar(&top.reverse, "reverse", false, "show the tree from the functions up to their callers")
 	f.Float64Var(&top.min, "min", 0.5, "leave out of the tree what has less than this share, in `percent`")
@@ -129,9 +163,9 @@ source lines of a function apart.`,
 
 // renderTop writes the table of one event, or its tree.
 func renderTop(w io.Writer, p *profile, o topOptions) error {
-	event := 0
-	if o.by != "event" {
-		event = p.oneEvent()
+	event, keys := 0, strings.Split(o.by, ",")
+	if !slices.Contains(keys, "event") {
+		event = p.oneEventWith(keys)
 	}
 	column := p.shownColumn(event)
 	width, color := 0, false

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,8 @@ type shaping struct {
 	value, unit string
 	labels      []string
 	offCPU      bool
+
+	tagRoot, tagLeaf []string
 }
 
 func (s *shaping) flags(c *cobra.Command) {
@@ -24,11 +27,13 @@ func (s *shaping) flags(c *cobra.Command) {
 	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
 	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
 	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
-	f.StringSliceVar(&s.labels, "label", nil, "label pprof samples with tid or cpu too, besides comm and pid")
+	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
+	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
+	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
 }
 
 // shapingFlags are the names of the flags.
-var shapingFlags = []string{"where", "value", "unit", "label", "off-cpu"}
+var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu"}
 
 // units are other words for the units that outputs know.
 var units = map[string]string{
@@ -53,18 +58,28 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	if o.OffCPU = s.offCPU; s.offCPU && o.Value != nil {
 		return usagef("--off-cpu and --value exclude each other: times are what is added up")
 	}
-	for _, l := range s.labels {
-		switch l {
-		case "tid":
-			o.Labels |= replay.LabelTID
-		case "cpu":
-			o.Labels |= replay.LabelCPU
-		case "comm", "pid":
-		default:
-			return usagef("--label %q: use tid or cpu", l)
+	for flag, keys := range map[string][]string{"--label": s.labels, "--tagroot": s.tagRoot, "--tagleaf": s.tagLeaf} {
+		if slices.ContainsFunc(keys, func(k string) bool { return strings.TrimSpace(k) == "" }) {
+			return usagef("%s wants comm, pid, tid, cpu or the name of a field", flag)
 		}
 	}
+	addLabels(o, slices.Concat(s.labels, s.tagRoot, s.tagLeaf))
+	o.TagRoot, o.TagLeaf = s.tagRoot, s.tagLeaf
 	return nil
+}
+
+// addLabels adds labels to the options of a conversion, by their keys.
+func addLabels(o *convert.Options, keys []string) {
+	for _, key := range keys {
+		switch {
+		case key == "tid":
+			o.Labels |= replay.LabelTID
+		case key == "cpu":
+			o.Labels |= replay.LabelCPU
+		case key != "comm" && key != "pid" && !slices.Contains(o.FieldLabels, key):
+			o.FieldLabels = append(o.FieldLabels, key)
+		}
+	}
 }
 
 // forData refuses the flags for a perf.data: it holds all that was recorded.
@@ -74,6 +89,8 @@ func (s *shaping) forData() error {
 		return usagef("--where is for profiles; a perf.data holds every sample: give it when the recording is read (kprof report --where …), or have the kernel leave samples out with --filter")
 	case s.value != "", s.unit != "":
 		return usagef("--value is for profiles; a perf.data holds the fields of every sample: give it when the recording is read (kprof report --value …)")
+	case len(s.tagRoot)+len(s.tagLeaf) > 0:
+		return usagef("--tagroot and --tagleaf are for profiles: give them when the recording is read (kprof convert --tagroot …)")
 	}
 	return nil
 }

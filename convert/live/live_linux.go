@@ -160,7 +160,7 @@ func (c *Collector) Profile(ctx context.Context, header *perfdata.Features, lost
 		return nil, err
 	}
 	p.AddLosses()
-	return p, nil
+	return p, p.AddTagFrames()
 }
 
 // buildIDs waits for the build ids of what was recorded, but not for ever.

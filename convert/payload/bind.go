@@ -86,6 +86,19 @@ func (f *Formats) FieldNames(events []*perfdata.Event) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// OwnFields are the names of the fields that events do not have in common, sorted.
+func (f *Formats) OwnFields(events []*perfdata.Event) []string {
+	names := map[string]bool{}
+	for _, e := range events {
+		if of, _ := f.Of(&e.Attr); of != nil {
+			for _, field := range of.Own() {
+				names[field.Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
 // Fill makes x the sample s of an event with the attribute a, which both are used until
 // the next one. The caller sets x.Comm.
 func Fill(x *expr.Sample, s *abi.Sample, a *abi.Attr) {

@@ -184,7 +184,7 @@ func (r *rows) mergeChoices() (first []int, err error) {
 // withoutMatch reports whether an event has no sample that matches, or that has a value,
 // and others have.
 func (r *rows) withoutMatch(i int) bool {
-	return r.fields.asked() && r.stats.taken[i] == 0 && slices.ContainsFunc(r.stats.taken, func(n uint64) bool { return n > 0 })
+	return r.fields.selects() && r.stats.taken[i] == 0 && slices.ContainsFunc(r.stats.taken, func(n uint64) bool { return n > 0 })
 }
 
 // shown returns what the Set's event of an event is called, "" if it is not taken.

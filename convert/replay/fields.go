@@ -20,8 +20,10 @@ type fields struct {
 	value  *payload.Bound
 	events []eventFields // by index
 	x      expr.Sample
-	comm   bool  // the name of the task is needed
-	err    error // the first of an expression or a format that cannot be read
+	labels fieldLabels
+	all    *payload.Formats // once open was called
+	comm   bool             // the name of the task is needed
+	err    error            // the first of an expression or a format that cannot be read
 }
 
 // eventFields is what is evaluated of an event's samples, and what came of it.
@@ -35,7 +37,10 @@ type eventFields struct {
 	saturated uint64 // values that were cut
 }
 
-func (f *fields) asked() bool { return f.opts.Where != nil || f.opts.Value != nil }
+// asked reports whether anything is asked of fields, and selects whether that leaves
+// samples out.
+func (f *fields) asked() bool   { return f.selects() || len(f.opts.FieldLabels) > 0 }
+func (f *fields) selects() bool { return f.opts.Where != nil || f.opts.Value != nil }
 
 // start finds the formats, once.
 func (f *fields) start() {
@@ -47,6 +52,7 @@ func (f *fields) start() {
 	if formats == nil {
 		formats = payload.New(nil)
 	}
+	f.all = formats
 	f.fail(err)
 	for _, b := range []struct {
 		expr *expr.Expr
@@ -73,6 +79,9 @@ func (f *fields) check(events []*perfdata.Event) error {
 		if b != nil && f.err == nil {
 			f.fail(b.Check(events))
 		}
+	}
+	if len(f.labels.keys) > 0 && f.err == nil {
+		f.fail(f.labels.check(events, f.all))
 	}
 	return f.err
 }
@@ -140,6 +149,20 @@ func (f *fields) valueOf(r *rows, s *samples.Sample, c samples.Count) (int64, bo
 		ev.saturated++
 	}
 	return n, true
+}
+
+// labelsOf returns the number of the list of labels that a sample's fields make, for
+// what it counts; a new list goes with the batch.
+func (f *fields) labelsOf(r *rows, s *samples.Sample, c samples.Count) uint32 {
+	if len(f.labels.keys) == 0 || c.Event != s.Event {
+		return noList
+	}
+	f.start()
+	id, list := f.labels.listOf(f.labels.of(s.Event, f.all), s.Raw)
+	if list != nil {
+		r.batch.lists = append(r.batch.lists, list)
+	}
+	return id
 }
 
 // bound cuts a value where sums of it and of those before might not be an int64.

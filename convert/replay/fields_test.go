@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -249,25 +250,95 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// TestFieldLabels: labels say what the event itself prints of flags and symbols, names of
+// errors, and numbers with their unit.
+func TestFieldLabels(t *testing.T) {
+	allocs := []alloc{{-5, 8, "a", 0}, {7, 64, "b", -2}, {0, 7, "a\xff", 3}, {3, 64, "", -2}, {3, 64, "", -1 << 30}}
+	set, st := everyWay(t, allocs, Options{FieldLabels: []string{"delta", "kmalloc.bytes_alloc", "ret", "field.comm", "common_pid", "ptr"}})
+	got := map[string]int64{}
+	for i := range set.NumSamples() {
+		x := set.Sample(i)
+		var text string
+		for _, l := range set.Labels(x.Labels)[2:] {
+			text += fmt.Sprintf("%s=%s%d%s ", l.Key, l.Str, l.Num, l.Unit)
+		}
+		got[text] += x.Values[0]
+	}
+	want := map[string]int64{
+		"delta=-5 kmalloc.bytes_alloc=small0 ret=0 field.comm=a0 common_pid=0 ":             1,
+		"delta=7 kmalloc.bytes_alloc=large0 ret=ENOENT0 field.comm=b0 common_pid=0 ":        1,
+		"delta=0 kmalloc.bytes_alloc=0x70 ret=3 field.comm=a\uFFFD0 common_pid=0 ":          1,
+		"delta=3 kmalloc.bytes_alloc=large0 ret=ENOENT0 field.comm=\"\"0 common_pid=0 ":     1,
+		"delta=3 kmalloc.bytes_alloc=large0 ret=-1073741824 field.comm=\"\"0 common_pid=0 ": 1,
+		"common_pid=0 ":          1, // too short for the others
+		"common_pid=0 ptr=0x00 ": 1,
+		"":                       1,
+	}
+	if !reflect.DeepEqual(got, want) || len(st.OverflowLabels) > 0 {
+		t.Errorf("%v\nwant %v, %v", got, want, st.OverflowLabels)
+	}
+}
+
+// TestFieldLabelBounds: a key with more values than are told apart, and more lists of
+// values than are.
+func TestFieldLabelBounds(t *testing.T) {
+	l := newFieldLabels([]string{"bytes_alloc", "delta"})
+	formats := payload.New(fieldFormats(abi.LittleEndian))
+	e := perfdata.NewEventSet(abi.LittleEndian, []abi.Event{{Name: "kmem:kmalloc", Attr: abi.Attr{Type: abi.TypeTracepoint, Config: 1}}}).Events[0]
+	fields := l.of(e, formats)
+	raw := make([]byte, 32)
+	lists := len(l.first())
+	take := func(bytes, delta uint64) {
+		binary.LittleEndian.PutUint64(raw[16:], bytes)
+		binary.LittleEndian.PutUint64(raw[8:], delta)
+		id, list := l.listOf(fields, raw)
+		if list != nil {
+			lists++
+		}
+		if int(id) >= lists {
+			t.Fatalf("list %d of %d", id, lists)
+		}
+	}
+	const values = maxValues + 100
+	for i := range uint64(values) {
+		take(i, 0)
+	}
+	if got := l.overflows(); !slices.Equal(got, []LabelOverflow{{"bytes_alloc", 100}}) {
+		t.Errorf("%v", got)
+	}
+	for i := range uint64(maxLists) {
+		take(i%300, i/300)
+	}
+	if len(l.lists) != maxLists || l.overflow == 0 || len(l.values) > 2*maxValues+5 || lists != maxLists+2 {
+		t.Errorf("%d lists, %d beyond, %d values", len(l.lists), l.overflow, len(l.values))
+	}
+}
+
 // TestFieldErrors: what no event has is an error, before anything is converted.
 func TestFieldErrors(t *testing.T) {
 	rec := fieldRecording([]alloc{{}}, abi.LittleEndian)
 	for _, opts := range []Options{
 		{Where: mustExpr(t, "bytes_allot > 1")}, {Value: mustExpr(t, "bytes_allot")}, {Where: mustExpr(t, "ptr > 1"), Events: []string{"kmalloc"}},
-		{Where: mustExpr(t, "field.comm > 5")},
+		{Where: mustExpr(t, "field.comm > 5")}, {FieldLabels: []string{"bytes_allot"}}, {FieldLabels: []string{"kfree.bytes_alloc"}},
 	} {
+		is := func(err error) bool {
+			if len(opts.FieldLabels) > 0 {
+				return errors.As(err, new(*UnknownFieldError))
+			}
+			return errors.As(err, new(*expr.Error))
+		}
 		for _, f := range []perftext.Form{{}, {Pipe: true}} {
 			whole, err := rec.Assemble(f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := convertBytes(whole, f.Pipe, opts); !errors.As(err, new(*expr.Error)) {
+			if _, _, err := convertBytes(whole, f.Pipe, opts); !is(err) {
 				t.Errorf("%v: %v", f, err)
 			}
 		}
 		opts.Formats = payload.New(fieldFormats(abi.LittleEndian))
 		c := NewCollector(abi.LittleEndian, rec.Events, opts)
-		if err := c.Check(); !errors.As(err, new(*expr.Error)) {
+		if err := c.Check(); !is(err) {
 			t.Errorf("live: %v", err)
 		}
 	}
@@ -304,6 +375,8 @@ func TestFieldsNoAllocation(t *testing.T) {
 func fieldOptions(tb testing.TB) map[string]Options {
 	return map[string]Options{
 		"periods": {},
+		"label":   {FieldLabels: []string{"ret"}},
+		"labels":  {FieldLabels: []string{"ret", "field.comm"}},
 		"value":   {Value: mustExpr(tb, "bytes_alloc")},
 		"where":   {Where: mustExpr(tb, `bytes_alloc >= 0 && field.comm ~ "a*" && comm == "x"`)},
 	}

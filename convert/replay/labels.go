@@ -9,6 +9,7 @@ import (
 type labelKey struct {
 	name          timeline.NameID
 	pid, tid, cpu int32
+	fields        uint32 // number of a list, see fieldLabels
 }
 
 // labels makes the labels of samples: comm and pid, and what was asked for.
@@ -17,7 +18,8 @@ type labels struct {
 	set   *stacks.Set
 	which Labels
 	ids   map[labelKey]stacks.LabelsID
-	last  []labelled // direct-mapped cache of ids, by task
+	last  []labelled       // direct-mapped cache of ids, by task
+	lists [][]stacks.Label // of fields, by number
 
 	asked  uint64
 	others uint64 // samples whose labels do not tell the task
@@ -54,7 +56,7 @@ func (l *labels) of(key labelKey) stacks.LabelsID {
 		key.cpu = 0
 	}
 	l.asked++
-	last := &l.last[uint32(key.pid^key.tid)%uint32(len(l.last))]
+	last := &l.last[(uint32(key.pid^key.tid)+key.fields)%uint32(len(l.last))]
 	if !last.set || last.key != key {
 		id, known := l.ids[key]
 		if !known && uint64(len(l.ids)) >= maxLabels+l.asked/8 {
@@ -81,5 +83,5 @@ func (l *labels) intern(key labelKey) stacks.LabelsID {
 	if l.which&LabelCPU != 0 && key.cpu >= 0 {
 		list = append(list, stacks.Label{Key: "cpu", Num: int64(key.cpu)})
 	}
-	return l.set.InternLabels(list)
+	return l.set.InternLabels(append(list, l.lists[key.fields]...))
 }

@@ -45,6 +45,9 @@ type Options struct {
 	OffCPU bool
 
 	Labels Labels // labels besides comm and pid
+	// FieldLabels are fields of events whose values are labels too: names, or
+	// "field.NAME" or "EVENT.NAME" where that is the name of something else.
+	FieldLabels []string
 
 	// JITCode returns what a jitdump says, in the order of time; nil for nobody
 	// who reads it. It is asked where times of dumps are those of the recording.

@@ -53,10 +53,11 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		batch:  &batch{},
 		labels: newLabels(tl, set, opts.Labels),
 		naming: eventNaming{host: &perfdata.Host{}},
-		fields: fields{opts: opts, open: func() (*payload.Formats, error) { return opts.Formats, nil }},
+		fields: fields{opts: opts, labels: newFieldLabels(opts.FieldLabels), open: func() (*payload.Formats, error) { return opts.Formats, nil }},
 
 		measuresTime: func(*perfdata.Event) bool { return false },
 	}
+	r.labels.lists = r.fields.labels.first()
 	r.flush = func(b *batch) *batch {
 		b.addTo(r)
 		return b
@@ -81,6 +82,8 @@ type batch struct {
 	ends   []int // of each stack's locations in locs
 	locs   []uint32
 	ids    []stacks.StackID
+
+	lists [][]stacks.Label // new ones, see fieldLabels
 }
 
 const (
@@ -92,6 +95,7 @@ const (
 func (b *batch) addTo(r *rows) {
 	b.ids = r.set.InternAll(b.ids[:0], b.locs, b.ends)
 	r.set.Fetch(b.ids)
+	r.labels.lists = append(r.labels.lists, b.lists...)
 	for i := range b.rows {
 		x := &b.rows[i]
 		n := r.set.Add(x.event, b.ids[x.stack], r.labels.of(x.task), x.values[:]...)
@@ -102,7 +106,7 @@ func (b *batch) addTo(r *rows) {
 	if r.offCPU != nil {
 		r.offCPU.addPoints(b)
 	}
-	b.rows, b.ends, b.locs = b.rows[:0], b.ends[:0], b.locs[:0]
+	b.rows, b.ends, b.locs, b.lists = b.rows[:0], b.ends[:0], b.locs[:0], b.lists[:0]
 }
 
 // take makes rows of a sample: one, or one for each counter that it read.
@@ -151,7 +155,7 @@ func (r *rows) take(s *samples.Sample) {
 		r.count(s, c)
 		x := row{
 			stack: stack, event: r.column(c.Event),
-			task:   labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU},
+			task:   labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, fields: r.fields.labelsOf(r, s, c)},
 			values: [2]int64{1, value},
 		}
 		if r.opts.Times {

@@ -29,9 +29,10 @@ type Stats struct {
 
 	// What was given up to bound time and memory, of recordings that hardly are
 	// of a real machine.
-	OverflowTasks    uint64 // samples whose task is not told, as there are too many
-	OverflowFrames   uint64 // frames whose address is not told, as there are too many
-	AbandonedLookups uint64 // look-ups of addresses that did not go as far back as maps and forks do
+	OverflowLabels   []LabelOverflow // by key of Options.FieldLabels
+	OverflowTasks    uint64          // samples whose task is not told, as there are too many
+	OverflowFrames   uint64          // frames whose address is not told, as there are too many
+	AbandonedLookups uint64          // look-ups of addresses that did not go as far back as maps and forks do
 
 	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
 
@@ -92,6 +93,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 
 		UnmappedFrames:   found.UnmappedFrames,
 		OverflowTasks:    r.labels.others,
+		OverflowLabels:   r.fields.labels.overflows(),
 		OverflowFrames:   found.OverflowFrames,
 		AbandonedLookups: read.AbandonedLookups,
 		JITDumps:         read.JITDumps,

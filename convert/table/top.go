@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -35,7 +34,8 @@ type TopOptions struct {
 	Width int
 	// By groups samples by the label of this key instead of by function, or, for
 	// "mapping", by what holds the leaf. "event" counts the samples of all events,
-	// in their first columns. Default: by function.
+	// in their first columns. Several, with commas between them, group by all of
+	// them at once. Default: by function.
 	By string
 	// Lines tells functions apart by source line too, where it is known.
 	Lines bool
@@ -53,7 +53,7 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	}
 	b := bufio.NewWriter(w)
 	t := topTable{w: b, o: o, total: total, unit: s.Events[o.Event].Values[o.Column].Unit}
-	if o.By == byEvent {
+	if o.byEvent() {
 		t.unit = "samples"
 	}
 	what := "functions"
@@ -124,17 +124,28 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return nil, 0, err
 	}
+	keys := strings.Split(o.By, ",")
+	found := make([]bool, len(keys))
 	at := make(map[string]int)
+	events := o.byEvent()
 	for i := range s.NumSamples() {
 		x := s.Sample(i)
 		column := o.Column
 		switch {
-		case o.By == byEvent:
+		case events:
 			column = 0
 		case x.Event != o.Event:
 			continue
 		}
-		name := groupName(s, x, o.By)
+		name := ""
+		for j, key := range keys {
+			part := groupName(s, x, key)
+			found[j] = found[j] || part != noLabel
+			if j > 0 {
+				name += ", "
+			}
+			name += part
+		}
 		k, ok := at[name]
 		if !ok {
 			k = len(costs)
@@ -146,11 +157,13 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64
 		costs[k].Cum += v
 		total += v
 	}
-	if len(costs) == 1 && costs[0].Name == noLabel {
-		return nil, 0, noSuchLabel(s, o.By)
+	if i := slices.Index(found, false); i >= 0 && len(costs) > 0 {
+		return nil, 0, noSuchLabel(s, keys[i])
 	}
 	return costs, total, nil
 }
+
+func (o *TopOptions) byEvent() bool { return slices.Contains(strings.Split(o.By, ","), byEvent) }
 
 // What samples are grouped by besides labels, and what those without the label
 // are called.
@@ -176,7 +189,7 @@ func groupName(s *stacks.Set, x stacks.Sample, by string) string {
 	case l.Str != "":
 		return l.Str
 	default:
-		return strconv.FormatInt(l.Num, 10)
+		return printable.Value(l.Num, l.Unit)
 	}
 }
 
@@ -191,7 +204,7 @@ type topTable struct {
 // header writes what is shown, how much that is, and the notes.
 func (t *topTable) header(s *stacks.Set, in string) {
 	e := s.Events[t.o.Event]
-	if t.o.By == byEvent {
+	if t.o.byEvent() {
 		t.line(fmt.Sprintf("Events: all, %s", t.unit))
 	} else {
 		t.line(fmt.Sprintf("Event: %s, %s of %s", e.Name, e.Values[t.o.Column].Type, t.unit))

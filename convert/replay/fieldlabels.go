@@ -1,0 +1,309 @@
+package replay
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"kprof/convert/payload"
+	"kprof/convert/stacks"
+	"kprof/perfevent/format"
+	"kprof/perfevent/format/printfmt"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/spelling"
+)
+
+// fieldLabels makes labels of fields of events. The labels of a sample are a list, which
+// has a number: rows carry that, and new lists go with the batch, as another goroutine
+// puts them into the Set.
+type fieldLabels struct {
+	keys   []labelKeyOf
+	events [][]labelField // by index of event and key; nil before the first sample
+	values []stacks.Label // what samples have; the number 0 is that of no value
+	lists  map[string]uint32
+	list   []byte // scratch: the numbers of a sample's values
+	text   []byte // scratch
+
+	overflow uint64 // samples whose list is others', as there are too many
+}
+
+// labelKeyOf is what one of Options.FieldLabels asks for.
+type labelKeyOf struct {
+	key, qualifier, field string
+	texts                 map[string]uint32 // numbers of values by their text
+	labels                map[stacks.Label]uint32
+	others                uint32 // of the values that are not told apart
+	overflow              uint64 // samples that have these
+}
+
+// labelField is where an event has such a field.
+type labelField struct {
+	field    *format.Field // nil for nowhere
+	symbolic *printfmt.Symbolic
+	unit     string
+	returns  bool // errors as negative numbers
+	numbers  map[uint64]uint32
+}
+
+// maxValues bounds the values of a key that are told apart, and maxLists the different
+// lists of them; maxLabelText the bytes of one, which are what a path can have.
+const (
+	maxValues    = 1 << 14
+	maxLists     = 1 << 17
+	maxLabelText = 4096
+)
+
+// otherValues is the value of those that are not told apart.
+const otherValues = "[others]"
+
+// noList and otherLists are the numbers of the list without values, and of the one for
+// samples whose lists are not told apart.
+const (
+	noList     = 0
+	otherLists = 1
+)
+
+func newFieldLabels(keys []string) fieldLabels {
+	l := fieldLabels{values: make([]stacks.Label, 1), lists: map[string]uint32{}}
+	for _, key := range keys {
+		k := labelKeyOf{key: key, field: key, texts: map[string]uint32{}, labels: map[stacks.Label]uint32{}}
+		if i := strings.LastIndexByte(key, '.'); i >= 0 {
+			k.qualifier, k.field = key[:i], key[i+1:]
+		}
+		k.others = l.add(stacks.Label{Key: key, Str: otherValues})
+		l.keys = append(l.keys, k)
+	}
+	return l
+}
+
+// first are the lists that there are from the beginning.
+func (l *fieldLabels) first() [][]stacks.Label {
+	var others []stacks.Label
+	for i := range l.keys {
+		others = append(others, l.values[l.keys[i].others])
+	}
+	return [][]stacks.Label{noList: nil, otherLists: others}
+}
+
+func (l *fieldLabels) add(v stacks.Label) uint32 {
+	l.values = append(l.values, v)
+	return uint32(len(l.values) - 1)
+}
+
+// of returns what labels are made of for an event.
+func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelField {
+	for len(l.events) <= e.Index {
+		l.events = append(l.events, nil)
+	}
+	if l.events[e.Index] != nil {
+		return l.events[e.Index]
+	}
+	found := make([]labelField, len(l.keys))
+	l.events[e.Index] = found
+	f, _ := formats.Of(&e.Attr)
+	if f == nil {
+		return found
+	}
+	printer := formats.Printer(f, nil)
+	for i := range l.keys {
+		k := &l.keys[i]
+		if !k.means(payload.EventName(e.Name, f)) {
+			continue
+		}
+		if field := f.Field(k.field); field != nil {
+			found[i] = labelField{
+				field: field, symbolic: printer.Symbolic(field.Name), unit: format.Unit(f.System+":"+f.Name, field.Name),
+				returns: returnsError(field), numbers: map[uint64]uint32{},
+			}
+		}
+	}
+	return found
+}
+
+// means reports whether the key may be a field of an event.
+func (k *labelKeyOf) means(event string) bool {
+	return k.qualifier == "" || k.qualifier == "field" || k.qualifier == event || k.qualifier == event[strings.IndexByte(event, ':')+1:]
+}
+
+// returnsError reports whether a field is what a function returned, so that negative
+// numbers are those of errors.
+func returnsError(f *format.Field) bool {
+	return f.Scalar() && slices.Contains([]string{"ret", "retval", "rc", "err", "error", "errno", "result", "res"}, f.Name)
+}
+
+// listOf returns the number of the list of what a sample's payload has, and the list
+// itself where it is new.
+func (l *fieldLabels) listOf(fields []labelField, raw []byte) (id uint32, list []stacks.Label) {
+	l.list = l.list[:0]
+	any := false
+	for i := range fields {
+		v := l.value(&l.keys[i], &fields[i], raw)
+		any = any || v != 0
+		l.list = binary.LittleEndian.AppendUint32(l.list, v)
+	}
+	if !any {
+		return noList, nil
+	}
+	if id, known := l.lists[string(l.list)]; known {
+		return id, nil
+	}
+	if len(l.lists) >= maxLists {
+		l.overflow++
+		return otherLists, nil
+	}
+	for b := l.list; len(b) > 0; b = b[4:] {
+		if v := binary.LittleEndian.Uint32(b); v != 0 {
+			list = append(list, l.values[v])
+		}
+	}
+	id = uint32(len(l.lists)) + otherLists + 1
+	l.lists[string(l.list)] = id
+	return id, list
+}
+
+// value returns the number of the value that a field has in a payload, 0 for none.
+func (l *fieldLabels) value(k *labelKeyOf, f *labelField, raw []byte) uint32 {
+	switch {
+	case f.field == nil:
+		return 0
+	case f.field.Scalar():
+		n, ok := f.field.Uint(raw)
+		if !ok {
+			return 0
+		}
+		id, known := f.numbers[n]
+		if !known {
+			id = l.intern(k, l.number(k, f, n, raw))
+			if id != k.others && len(f.numbers) < maxValues {
+				f.numbers[n] = id
+			}
+		}
+		if id == k.others {
+			k.overflow++
+		}
+		return id
+	}
+	var text []byte
+	if f.field.Text() {
+		var ok bool
+		if text, ok = f.field.String(raw); !ok {
+			return 0
+		}
+	} else {
+		if _, ok := f.field.Bytes(raw); !ok {
+			return 0
+		}
+		l.text = f.field.AppendValue(l.text[:0], raw)
+		text = l.text
+	}
+	text = text[:min(len(text), maxLabelText)]
+	id, known := k.texts[string(text)]
+	if !known {
+		if id = l.intern(k, stacks.Label{Key: k.key, Str: shownText(string(text))}); id != k.others && len(k.texts) < maxValues {
+			k.texts[string(text)] = id
+		}
+	}
+	if id == k.others {
+		k.overflow++
+	}
+	return id
+}
+
+// intern returns the number of a value.
+func (l *fieldLabels) intern(k *labelKeyOf, v stacks.Label) uint32 {
+	if id, known := k.labels[v]; known {
+		return id
+	}
+	if len(k.labels) >= maxValues {
+		return k.others
+	}
+	id := l.add(v)
+	k.labels[v] = id
+	return id
+}
+
+// shownText is text as labels may have it, which an empty one would not be.
+func shownText(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// number is the label of a number: the names of flags and symbols as the event prints
+// them, errors by name, addresses in hexadecimal, all else with its unit.
+func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte) stacks.Label {
+	label := stacks.Label{Key: k.key}
+	signed := int64(n)
+	if f.returns && f.field.Size == 4 {
+		signed = int64(int32(n))
+	}
+	switch {
+	case f.symbolic != nil:
+		l.text = f.symbolic.AppendTo(l.text[:0], raw)
+		if label.Str = shownText(string(l.text)); len(l.text) == 0 {
+			label.Str = "0"
+		}
+	case f.returns && signed < 0 && signed >= -maxErrno:
+		label.Str = format.ErrnoName(int(-signed))
+	case f.field.Kind == format.Pointer, format.CodeAddress(f.field.Name), !f.field.Signed && n > math.MaxInt64:
+		label.Str = fmt.Sprintf("%#x", n)
+	case f.field.Kind == format.Char:
+		l.text = f.field.AppendValue(l.text[:0], raw)
+		label.Str = shownText(string(l.text))
+	default:
+		label.Num, label.Unit = int64(n), f.unit
+	}
+	return label
+}
+
+// maxErrno is the largest number of an error (include/linux/err.h, MAX_ERRNO).
+const maxErrno = 4095
+
+// UnknownFieldError reports a label that no event has a field for.
+type UnknownFieldError struct {
+	Key    string
+	Near   []string // fields whose names are much alike
+	Fields []string // that events have, sorted; without the common ones
+}
+
+func (e *UnknownFieldError) Error() string {
+	switch {
+	case len(e.Near) > 0:
+		return fmt.Sprintf("no event has a field %q%s", e.Key, spelling.Question(e.Near))
+	case len(e.Fields) == 0:
+		return fmt.Sprintf("no event has a field %q, nor any other", e.Key)
+	}
+	return fmt.Sprintf("no event has a field %q; fields here: %s", e.Key, strings.Join(e.Fields, ", "))
+}
+
+// check returns an error if a key is of none of the events.
+func (l *fieldLabels) check(events []*perfdata.Event, formats *payload.Formats) error {
+	for i := range l.keys {
+		has := func(e *perfdata.Event) bool { return l.of(e, formats)[i].field != nil }
+		if len(events) == 0 || slices.ContainsFunc(events, has) {
+			continue
+		}
+		fields := formats.OwnFields(events)
+		return &UnknownFieldError{Key: l.keys[i].key, Near: spelling.Closest(l.keys[i].field, fields), Fields: fields}
+	}
+	return nil
+}
+
+// LabelOverflow is how many samples have a value of a key that is not told apart.
+type LabelOverflow struct {
+	Key     string
+	Samples uint64
+}
+
+// overflows are those of all keys that have any.
+func (l *fieldLabels) overflows() (all []LabelOverflow) {
+	for i := range l.keys {
+		if n := l.keys[i].overflow + l.overflow; n > 0 {
+			all = append(all, LabelOverflow{l.keys[i].key, n})
+		}
+	}
+	return all
+}

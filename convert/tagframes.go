@@ -1,0 +1,101 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kprof/convert/printable"
+	"kprof/convert/stacks"
+)
+
+// NoLabelError says that no sample has a label.
+type NoLabelError struct {
+	Key  string
+	Have []string // keys of labels that samples have, sorted
+}
+
+func (e *NoLabelError) Error() string {
+	if len(e.Have) == 0 {
+		return fmt.Sprintf("samples have no label %q, nor any other", e.Key)
+	}
+	return fmt.Sprintf("samples have no label %q, but %s", e.Key, strings.Join(e.Have, ", "))
+}
+
+// noTag is the frame of samples without the label.
+const noTag = "(none)"
+
+// AddTagFrames makes frames of the values of labels, as Options.TagRoot and TagLeaf say:
+// functions called as the value, in a file called as the key. It is for profiles of New,
+// once they have names; Read does so itself. A key that no sample has is a *NoLabelError.
+func (p *Profile) AddTagFrames() error {
+	if len(p.opts.TagRoot)+len(p.opts.TagLeaf) == 0 || p.Set.NumSamples() == 0 {
+		return nil
+	}
+	s := p.Set
+	for _, key := range slices.Concat(p.opts.TagRoot, p.opts.TagLeaf) {
+		if !hasLabel(s, key) {
+			return &NoLabelError{key, labelKeys(s)}
+		}
+	}
+	locations := map[stacks.Function]uint32{}
+	frames := func(l stacks.LabelsID, keys []string) []uint32 {
+		var locs []uint32
+		for _, key := range slices.Backward(keys) {
+			f := stacks.Function{Name: tagValue(s, l, key), File: key}
+			f.SystemName = f.Name
+			loc, known := locations[f]
+			if !known {
+				loc = s.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+				s.SetLines(loc, stacks.Line{Function: s.AddFunction(f)})
+				locations[f] = loc
+			}
+			locs = append(locs, loc)
+		}
+		return locs
+	}
+	type ends struct{ leaf, root []uint32 }
+	known := make([]*ends, s.NumLabels())
+	s.Extend(func(l stacks.LabelsID) (leaf, root []uint32) {
+		if known[l] == nil {
+			known[l] = &ends{frames(l, p.opts.TagLeaf), frames(l, p.opts.TagRoot)}
+		}
+		return known[l].leaf, known[l].root
+	})
+	return nil
+}
+
+// tagValue is the value of a label, or the values, as pprof writes them.
+func tagValue(s *stacks.Set, l stacks.LabelsID, key string) string {
+	var values []string
+	for _, label := range s.Labels(l) {
+		switch {
+		case label.Key != key:
+		case label.Str != "":
+			values = append(values, label.Str)
+		default:
+			values = append(values, printable.Value(label.Num, label.Unit))
+		}
+	}
+	if len(values) == 0 {
+		return noTag
+	}
+	return strings.Join(values, ",")
+}
+
+// LabelKeys are the keys of the labels that samples have, sorted.
+func (p *Profile) LabelKeys() []string { return labelKeys(p.Set) }
+
+// labelKeys are the keys of the labels that there are, sorted.
+func labelKeys(s *stacks.Set) []string {
+	var keys []string
+	for id := range s.NumLabels() {
+		for _, l := range s.Labels(stacks.LabelsID(id)) {
+			if !slices.Contains(keys, l.Key) {
+				keys = append(keys, l.Key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
