@@ -156,7 +156,8 @@ func (s *selection) options() (o convert.Options, err error) {
 			return o, usagef("--time %q: %w", s.time, err)
 		}
 	}
-	return o, s.shape.addTo(&o)
+	err = s.shape.addTo(&o)
+	return o, err
 }
 
 // numbers parses a list like "0,4-7".
