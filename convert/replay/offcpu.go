@@ -17,6 +17,9 @@ import (
 // OffCPUEvent is the name of the Set's only event with Options.OffCPU.
 const OffCPUEvent = "off-cpu"
 
+// OffCPUState is the label that says in which state a task left the CPU.
+const OffCPUState = "state"
+
 // offCPUValues are its columns. The last is the sum of blocked and runnable; unended are
 // the times of tasks that had not come back by the end.
 var offCPUValues = []stacks.ValueType{
@@ -177,7 +180,7 @@ func (x *offCPU) locate(p *batchPoint, s *samples.Sample) {
 		r.count(s, c)
 	}
 	p.Row = uint32(r.stack(s))
-	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU}
+	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, fields: r.fields.labelsOf(r, s, s.Counts[0])}
 }
 
 // lost is samples.Order.Lost.
@@ -255,7 +258,7 @@ func (x *offCPU) count(s *span.OffSpan) {
 	id, ok := x.labels[key]
 	if !ok {
 		list := append([]stacks.Label{}, x.r.set.Labels(key.labels)...)
-		id = x.r.set.InternLabels(append(list, stacks.Label{Key: "state", Str: s.State.String()}))
+		id = x.r.set.InternLabels(append(list, stacks.Label{Key: OffCPUState, Str: s.State.String()}))
 		x.labels[key] = id
 	}
 	blocked, runnable, unended := int64(s.Blocked), int64(s.Runnable), int64(0)

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"slices"
+
 	"kprof/convert/locate"
 	"kprof/convert/payload"
 	"kprof/convert/samples"
@@ -84,6 +86,14 @@ type JITDump = timeline.JITDump
 
 // HardwareTrace is what a processor wrote besides the samples.
 type HardwareTrace = samples.HardwareTrace
+
+// fieldLabels are FieldLabels without what is a label anyway.
+func (o *Options) fieldLabels() []string {
+	if !o.OffCPU {
+		return o.FieldLabels
+	}
+	return slices.DeleteFunc(slices.Clone(o.FieldLabels), func(key string) bool { return key == OffCPUState })
+}
 
 // jitCode is JITCode as the Timeline takes it.
 func (o *Options) jitCode() func(JITDump) []timeline.JITCode {

@@ -53,7 +53,7 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		batch:  &batch{},
 		labels: newLabels(tl, set, opts.Labels),
 		naming: eventNaming{host: &perfdata.Host{}},
-		fields: fields{opts: opts, labels: newFieldLabels(opts.FieldLabels), open: func() (*payload.Formats, error) { return opts.Formats, nil }},
+		fields: fields{opts: opts, labels: newFieldLabels(opts.fieldLabels()), open: func() (*payload.Formats, error) { return opts.Formats, nil }},
 
 		measuresTime: func(*perfdata.Event) bool { return false },
 	}
