@@ -21,7 +21,7 @@ exec </dev/null
 logs=.build/test
 # Programs below testdata, which ./... passes over.
 tools=$(find ./testdata -name '*.go' -exec dirname {} + | sort -u)
-tools_tested='./testdata/tally ./testdata/module'
+tools_tested='./testdata/tally ./testdata/module ./testdata/platforms'
 rm -rf $logs
 mkdir -p $logs
 : >$logs/failed # names of steps
@@ -230,14 +230,18 @@ elsewhere() { packages | grep -vxE './(record(/.*)?|perfevent|perfevent/(event|c
 # enough.
 lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPerf|HeaderOfPerf|FeaturesOfPerf|KernelSymbolsRoundTrip|BadCompression|Sums|EventSums|ReadsLikeGoogle|Mutated|FromCompressedBombs|ProgramsAgainstAddr2line|Simulate.*)$'
 
-# run_elsewhere checks what must work where there is no Linux, or on 32 bits.
+# run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
+# compiled there is checked from its sources: compiled it is as the command, for two
+# systems, and by unit-386.
 run_elsewhere() {
-	step vet-darwin 600 env CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go vet $(elsewhere)
-	step vet-windows 600 env CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go vet $(elsewhere)
+	step platforms 300 go build -o .build/platforms ./testdata/platforms
+	step vet-arm64 300 .build/platforms linux/arm64 ./...
+	step vet-386 300 .build/platforms linux/386 ./...
+	step vet-arm 300 .build/platforms linux/arm ./...
+	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
+	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
 	step build-darwin 300 env CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 	step build-windows 300 env CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/kprof
-	step vet-386 600 env CGO_ENABLED=0 GOARCH=386 go vet ./...
-	step build-arm 600 env CGO_ENABLED=0 GOARCH=arm go build ./...
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
 	# A kernel of 64 bits runs programs of 32.
@@ -250,8 +254,7 @@ run_elsewhere() {
 
 # run_others is what only computes.
 run_others() {
-	step build-arm64 300 env CGO_ENABLED=0 GOARCH=arm64 go vet ./...
-	step build-arm64-binary 300 env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+	step build-arm64 300 env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 	run_elsewhere
 	step vet 300 go vet ./... $tools
 	step vet-manpages 300 go vet -tags manpages ./cmd/kprof

@@ -54,7 +54,7 @@ var outputFlags = map[string][]string{
 // is written is accepted by what it is written for and has samples, or nothing is
 // written, and said, with exit code 1.
 func TestOutputsAreAccepted(t *testing.T) {
-	livetest.RequirePrograms(t, "go")
+	livetest.GoTool(t, "pprof")
 	for _, in := range recordingsForOutputs(t) {
 		t.Run(filepath.Base(in), func(t *testing.T) {
 			dir := t.TempDir()
@@ -199,7 +199,7 @@ func runInside(t *testing.T, args ...string) (code int, said string) {
 }
 
 func acceptedByPprof(t *testing.T, file string) error {
-	cmd := exec.Command("go", "tool", "pprof", "-raw", file)
+	cmd := exec.Command(livetest.GoTool(t, "pprof"), "-raw", file)
 	cmd.Env = append(os.Environ(), "PPROF_BINARY_PATH=/nonexistent", "PPROF_TMPDIR="+t.TempDir())
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

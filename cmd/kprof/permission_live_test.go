@@ -50,12 +50,23 @@ func TestLivePermissions(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	p := newPlainUser(t)
 	levels, restricts := []int{-1, 0, 1, 2, 3, 4}, []int{0, 1, 2}
+	var series string
+	if livetest.InGuest() {
+		b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+		if err != nil {
+			t.Fatal(err)
+		}
+		series = string(b)
+	}
 	for _, level := range levels {
 		for _, restrict := range restricts {
 			for i, r := range permissionRequests {
 				// An emulated CPU takes seconds for each: a third of them there, in
-				// which each request meets each level and each restriction.
-				if livetest.InGuest() && (i+level+restrict+3)%3 != 0 {
+				// which each request meets each level and each restriction. What
+				// needs no kprobe the machine itself has tried with all of them: half
+				// of that third in the guest of one kernel, half in that of the others.
+				if livetest.InGuest() && ((i+level+restrict+3)%3 != 0 ||
+					r.needs == nil && (i+level)%2 == 0 != strings.HasPrefix(series, "6.1.")) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s paranoid %d kptr %d", r.name, level, restrict), func(t *testing.T) {

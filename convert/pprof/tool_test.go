@@ -22,18 +22,17 @@ import (
 
 // goTool runs a tool of the Go distribution; it fails when that says anything
 // on standard error that a profile of ours should not cause.
-func goTool(t *testing.T, args ...string) string {
+func goTool(t *testing.T, tool string, args ...string) string {
 	t.Helper()
-	livetest.RequirePrograms(t, "go")
-	cmd := exec.Command("go", append([]string{"tool"}, args...)...)
+	cmd := exec.Command(livetest.GoTool(t, tool), args...)
 	cmd.Env = append(os.Environ(), "PPROF_BINARY_PATH=/nonexistent", "PPROF_TMPDIR="+t.TempDir())
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, errs.String())
+		t.Fatalf("%s %v: %v\n%s", tool, args, err, errs.String())
 	}
 	if errs.Len() > 0 {
-		t.Errorf("%v: standard error: %s", args, errs.String())
+		t.Errorf("%s %v: standard error: %s", tool, args, errs.String())
 	}
 	return out.String()
 }
@@ -87,7 +86,7 @@ func TestToolNoMappings(t *testing.T) {
 }
 
 func TestToolUI(t *testing.T) {
-	livetest.RequirePrograms(t, "go")
+	bin := livetest.GoTool(t, "pprof") // the tool itself, to be able to end it
 	file := writeFile(t, encode(t, wide(2000, 20, 300)))
 	l, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
@@ -95,7 +94,6 @@ func TestToolUI(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	bin := strings.TrimSpace(goTool(t, "-n", "pprof")) // the tool itself, to be able to end it
 	cmd := exec.Command(bin, "-http="+addr, "-no_browser", file)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
