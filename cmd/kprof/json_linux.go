@@ -27,14 +27,17 @@ func (g eventGroups) writeJSON(w io.Writer) error {
 func writeProbesJSON(w io.Writer, probes []tracefs.Probe) error {
 	type probe struct {
 		Event      string  `json:"event"`
-		Hits       uint64  `json:"hits"`
-		Misses     *uint64 `json:"misses"` // null where the kernel does not say
+		Hits       *uint64 `json:"hits"`   // null where the kernel does not say
+		Misses     *uint64 `json:"misses"` // likewise
 		Owner      string  `json:"owner"`
 		Definition string  `json:"definition"`
 	}
 	all := []probe{}
 	for _, p := range probes {
-		one := probe{Event: p.Event().String(), Hits: p.Hits, Owner: strings.TrimSpace(ownerText(p)), Definition: p.String()}
+		one := probe{Event: p.Event().String(), Owner: strings.TrimSpace(ownerText(p)), Definition: p.String()}
+		if p.Kind == tracefs.Breakpoint {
+			one.Hits = &p.Hits
+		}
 		if p.MissesKnown {
 			one.Misses = &p.Misses
 		}

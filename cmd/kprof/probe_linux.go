@@ -77,11 +77,14 @@ func writeProbes(w io.Writer, probes []tracefs.Probe) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(tw, "EVENT\tHITS\tMISSES\tOWNER\tDEFINITION")
 	for _, p := range probes {
-		misses := "unknown"
+		hits, misses := "unknown", "unknown"
+		if p.Kind == tracefs.Breakpoint {
+			hits = fmt.Sprint(p.Hits)
+		}
 		if p.MissesKnown {
 			misses = fmt.Sprint(p.Misses)
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%s\t%s\n", p.Event(), p.Hits, misses, ownerText(p), p)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", p.Event(), hits, misses, ownerText(p), p)
 	}
 	return tw.Flush()
 }
@@ -105,7 +108,7 @@ func newProbeAdd() *cobra.Command {
 		Short: "Make a probe that stays",
 		Long: `Add makes a probe and prints the name of its event, to be recorded with -e. PROBE
 is what -e takes: kprobe:FUNC, with fetch arguments after a blank, uprobe:…, or
-the kernel's own p:[GROUP/]NAME PLACE ARGUMENTS. It stays until it is removed with
+the kernel's own lines, such as p:[GROUP/]NAME PLACE ARGUMENTS. It stays until it is removed with
 kprof probe del, or the machine starts again.`,
 		Example: `  kprof probe add uprobe:/bin/bash:readline    # makes the event kprof:readline`,
 		Args:    oneArg,

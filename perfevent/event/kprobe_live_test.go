@@ -230,6 +230,9 @@ func TestKprobeRefused(t *testing.T) {
 		{"kprobe:vfs_read a=+0(", ProbeAuto, "Dereference brace is not closed", unix.EINVAL},
 		{"kprobe:vfs_read ret=$retval", ProbeAuto, "$retval is", unix.EINVAL},
 		{"p:x nosuchfunction", ProbeAuto, "this kernel has no such function", nil},
+		{"p vfs_read a=+0():u32", ProbeAuto, "put the event in single quotes", unix.EINVAL},
+		{"p vfs_raed", ProbeAuto, "did you mean vfs_read", nil},
+		{fmt.Sprintf("p %#x a=$arg1", mustFunc(t, r, "vfs_read").addr), ProbeAuto, "name the function, or a register", unix.EINVAL},
 		{"p:x vfs_read a=$arg1 a=$arg2", ProbeAuto, "already used", unix.EINVAL},
 	} {
 		spec, err := ParseSpec(tt.text)

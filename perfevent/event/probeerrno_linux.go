@@ -3,6 +3,7 @@ package event
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -63,6 +64,10 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		advice = "the offset is inside an instruction"
 	case !p.User && errors.Is(err, unix.EINVAL) && isPlaceReason(reason):
 		advice = r.reasonNotProbed(p)
+	case emptied.MatchString(refused.Definition):
+		advice = "something is empty there, as a shell leaves $arg1 in double quotes: put the event in single quotes"
+	case p.Symbol == "" && p.Addr != 0 && strings.HasPrefix(reason, "$arg"):
+		advice = "at an address there are registers and no $argN: name the function, or a register"
 	case p.Return && strings.Contains(refused.Definition, "$arg") && (strings.Contains(reason, "argument") || strings.Contains(reason, "variable")):
 		advice = "a return probe has $retval, $stackN and $comm, and no arguments: probe the entry for these"
 	case strings.HasPrefix(reason, "$retval"):
@@ -75,6 +80,9 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 	}
 	return fmt.Errorf("%w (%s)", err, advice)
 }
+
+// emptied is a fetch argument of which a shell has taken $arg1, $retval and the like out.
+var emptied = regexp.MustCompile(`\(\)|=(:|\s|$)`)
 
 // isPlaceReason tells what the kernel says of places from what it says of
 // arguments (kernel/trace/trace_probe.h, ERRORS). Kernels before 5.2 say nothing.
