@@ -66,7 +66,7 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		advice = r.reasonNotProbed(p)
 	case emptied.MatchString(refused.Definition):
 		advice = "something is empty there, as a shell leaves $arg1 in double quotes: put the event in single quotes"
-	case p.Symbol == "" && p.Addr != 0 && strings.HasPrefix(reason, "$arg"):
+	case p.Symbol == "" && p.Addr != 0 && strings.Contains(refused.Definition, "$arg") && (strings.HasPrefix(reason, "$arg") || strings.Contains(reason, "variable")):
 		advice = "at an address there are registers and no $argN: name the function, or a register"
 	case p.Return && strings.Contains(refused.Definition, "$arg") && (strings.Contains(reason, "argument") || strings.Contains(reason, "variable")):
 		advice = "a return probe has $retval, $stackN and $comm, and no arguments: probe the entry for these"
