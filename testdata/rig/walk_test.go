@@ -32,8 +32,8 @@ const (
 	walkFile   = "/tmp/to walk on"
 )
 
-// TestWalkProgram is that program. It waits for a line, makes the calls, and says where
-// its maps were made.
+// TestWalkProgram is that program. It says which thread will make the calls, waits for a
+// line, makes them, and says where its maps were made.
 func TestWalkProgram(t *testing.T) {
 	if os.Getenv("KPROF_WALK") == "" {
 		t.Skip("runs as a program of TestGuestWalk")
@@ -48,6 +48,7 @@ func TestWalkProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fmt.Printf("thread %d\n", unix.Gettid())
 	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -74,20 +75,29 @@ func TestWalkProgram(t *testing.T) {
 // walk is a program that waits to be let go.
 type walk struct {
 	*exec.Cmd
-	in  io.WriteCloser
-	out bytes.Buffer
+	in     io.WriteCloser
+	out    *bufio.Reader
+	thread int
 }
 
 func startWalk(t *testing.T) *walk {
 	t.Helper()
 	w := &walk{Cmd: exec.Command("/proc/self/exe", "-test.run=^TestWalkProgram$")}
 	w.Env = append(os.Environ(), "KPROF_WALK=1")
-	w.Stdout, w.Stderr = &w.out, &w.out
+	w.Stderr = os.Stderr
 	var err error
 	if w.in, err = w.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
+	out, err := w.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.out = bufio.NewReader(out)
 	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fscanf(w.out, "thread %d\n", &w.thread); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -99,10 +109,14 @@ func (w *walk) run(t *testing.T) (maps []string) {
 	if _, err := w.in.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, &w.out)
+	said, err := io.ReadAll(w.out)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`map (0x[0-9a-f]+)`).FindAllStringSubmatch(w.out.String(), -1) {
+	if err := w.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for _, m := range regexp.MustCompile(`map (0x[0-9a-f]+)`).FindAllStringSubmatch(string(said), -1) {
 		maps = append(maps, m[1])
 	}
 	return maps
@@ -195,13 +209,13 @@ func TestGuestWalk(t *testing.T) {
 		"six":  "p:walk/six ksys_mmap_pgoff " + six,
 		"wait": "p:walk/wait do_wait arg=+0($arg1):u32 flags=+4($arg1):x32",
 		"file": "p:walk/file do_sys_openat2 dfd=$arg1:s32 file=+0($arg2):ustring",
-		"ret":  "r:walk/ret do_wait $retval ret=$retval:s32",
+		"ret":  "r:walk/ret do_wait $retval:s64 ret=$retval:s32",
 	} {
 		write("kprobe_events", line+"\n", os.O_APPEND)
 		defer write("kprobe_events", "-:walk/"+name+"\n", os.O_APPEND)
 	}
 	w := startWalk(t)
-	pid := fmt.Sprintf("common_pid == %d", w.Process.Pid)
+	pid := fmt.Sprintf("common_pid == %d", w.thread)
 	write("trace", "", os.O_TRUNC)
 	for _, name := range []string{"six", "wait", "file", "ret"} {
 		write("events/walk/"+name+"/filter", pid, 0)
@@ -223,7 +237,7 @@ func TestGuestWalk(t *testing.T) {
 	}, "-a", "--filter", pid,
 		"-e", "walk:six,walk:wait,walk:file,walk:ret",
 		"-e", "p ksys_mmap_pgoff "+six,
-		"-e", "r ksys_mmap_pgoff at=$retval",
+		"-e", "r ksys_mmap_pgoff at=$retval:x64",
 		"-e", fmt.Sprintf("p %#x arg=+0(%s):u32", address(t, "do_wait"), registers[0]), // which has no $arg1
 		"-e", "r500:mine/written write_null ret=$retval:s64")
 	write("tracing_on", "0", 0)
@@ -271,7 +285,7 @@ func TestGuestWalk(t *testing.T) {
 	// PIDTYPE_MAX, for any child; WNOHANG | WEXITED.
 	want("walk:wait", walkCalls, "arg=4 flags=0x5")
 	want(fmt.Sprintf("kprobes:p_%#016x", address(t, "do_wait")), walkCalls, "arg=4")
-	want("walk:ret", walkCalls, fmt.Sprintf("arg1=%#x ret=%d", uint64(0xfffffffffffffff6), -int(unix.ECHILD)))
+	want("walk:ret", walkCalls, fmt.Sprintf("arg1=%[1]d ret=%[1]d", -int(unix.ECHILD)))
 	want("walk:file", walkCalls, fmt.Sprintf(`dfd=-100 file="%s"`, walkFile))
 	want("mine:written", walkWrites, "ret=4")
 	if ledger := fmt.Sprintf("mine:written: %d kernel hits = %d samples + 70 filtered + 0 lost + 0 missed\n", walkWrites+70, walkWrites); !strings.Contains(said, ledger) {
