@@ -64,7 +64,6 @@ const (
 	OutOfOrder                                            // Count samples came too late to be listed in the order of time
 	UnreadFormats                                         // the formats of tracepoints, or that of Event: Err
 	UnprintedEvent                                        // the fields of Event are not all printed as the kernel does: Err
-	WithoutValue                                          // Count samples that did not match as they have no value for what they were selected by; Event says of which
 )
 
 // IsLoss reports whether the kind is of what the recording itself does not hold.
@@ -180,8 +179,6 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("fields are shown as bytes: %v", w.Err)
 	case UnprintedEvent:
 		return fmt.Sprintf("not all fields of %s are printed as the kernel prints them: %v", w.Event, w.Err)
-	case WithoutValue:
-		return fmt.Sprintf("%d samples of %s have no value to select them by, and are left out", w.Count, w.Event)
 	}
 	text, ok := lossTexts[w.Kind]
 	if !ok {

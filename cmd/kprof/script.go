@@ -11,7 +11,6 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
-	"kprof/perfevent/format/expr"
 )
 
 // listFlags are the flags that say how events are listed.
@@ -23,7 +22,6 @@ type listFlags struct {
 	deltatime     bool
 	limit         uint64
 	tail          int
-	where         string
 }
 
 func (l *listFlags) flags(c *cobra.Command) {
@@ -35,11 +33,10 @@ func (l *listFlags) flags(c *cobra.Command) {
 	f.BoolVar(&l.reltime, "reltime", false, "show times since the first event shown")
 	f.BoolVar(&l.deltatime, "deltatime", false, "show times since the event shown before")
 	f.Uint64Var(&l.limit, "limit", 0, "end after `N` events")
-	f.StringVar(&l.where, "where", "", "show only events that match this `expression` on their fields, and on comm, pid, tid, cpu, time and event")
 }
 
 // printer checks the flags.
-func (l *listFlags) printer() (o listing.PrinterOptions, where *expr.Expr, err error) {
+func (l *listFlags) printer() (o listing.PrinterOptions, err error) {
 	o = listing.PrinterOptions{Stacks: l.stacks, Nanos: l.nanos, Limit: l.limit, Tail: l.tail}
 	switch l.format {
 	case "text":
@@ -48,11 +45,11 @@ func (l *listFlags) printer() (o listing.PrinterOptions, where *expr.Expr, err e
 	case "csv":
 		o.Format = listing.CSV
 	default:
-		return o, nil, usagef("-f %q: use text, json or csv", l.format)
+		return o, usagef("-f %q: use text, json or csv", l.format)
 	}
 	switch {
 	case l.reltime && l.deltatime:
-		return o, nil, usagef("--reltime and --deltatime exclude each other")
+		return o, usagef("--reltime and --deltatime exclude each other")
 	case l.reltime:
 		o.Times = listing.SinceStart
 	case l.deltatime:
@@ -60,11 +57,10 @@ func (l *listFlags) printer() (o listing.PrinterOptions, where *expr.Expr, err e
 	}
 	if l.columns != "" {
 		if o.Columns, err = listing.ParseColumns(l.columns); err != nil {
-			return o, nil, usagef("-F %q: %w", l.columns, err)
+			return o, usagef("-F %q: %w", l.columns, err)
 		}
 	}
-	where, err = parseExpr("--where", l.where)
-	return o, where, err
+	return o, nil
 }
 
 func newScript() *cobra.Command {
@@ -92,14 +88,13 @@ an expression on their fields; C's operators, ~ for a glob, and in {...}.`,
 			if err != nil {
 				return err
 			}
-			po, where, err := list.printer()
+			po, err := list.printer()
 			if err != nil {
 				return err
 			}
 			if po.Tail < 0 || po.Tail > 0 && po.Limit > 0 {
 				return usagef("--tail wants a number, and not beside --limit")
 			}
-			opts.Where = where
 			sym.NamesOnly = true
 			sym.addTo(&opts)
 			return listRecording(cmd.Context(), inputArg(args), listing.Options{Options: opts, Stacks: list.stacks}, po)
@@ -107,6 +102,7 @@ an expression on their fields; C's operators, ~ for a glob, and in {...}.`,
 	}
 	sel.samplesFlags(c)
 	list.flags(c)
+	sel.shape.whereFlag(c)
 	c.Flags().IntVar(&list.tail, "tail", 0, "show only the last `N` events")
 	sym.flags(c)
 	return c

@@ -22,14 +22,19 @@ type shaping struct {
 }
 
 func (s *shaping) flags(c *cobra.Command) {
+	s.whereFlag(c)
 	f := c.Flags()
-	f.StringVar(&s.where, "where", "", "take only samples that match this `expression` on the fields of their event, and on comm, pid, tid, cpu, time and event; see kprof help fields")
 	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
 	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
 	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
 	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
 	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
 	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
+}
+
+// whereFlag is the flag that says which samples to take.
+func (s *shaping) whereFlag(c *cobra.Command) {
+	c.Flags().StringVar(&s.where, "where", "", "take only samples that match this `expression` on the fields of their event, and on comm, pid, tid, cpu, time and event; see kprof help fields")
 }
 
 // shapingFlags are the names of the flags.

@@ -22,8 +22,8 @@ import (
 
 // Options say which events to list. The zero value lists all.
 type Options struct {
-	// Options say which samples to take and how to name addresses. Labels, Times and
-	// Wording are not for listings.
+	// Options say which samples to take and how to name addresses. Labels, Times, Value
+	// and Wording are not for listings.
 	convert.Options
 
 	// Stacks asks for Event.Stack, the locations of the callchain.
@@ -113,9 +113,9 @@ type source struct {
 }
 
 func newLister(from source, o *Options, to Consumer) *Lister {
-	chosen := o.Replay()
-	chosen.Where, chosen.Value = nil, nil // is asked of each event here
-	return &Lister{o: o, from: from, to: to, chosen: chosen}
+	l := &Lister{o: o, from: from, to: to, chosen: o.Replay()}
+	l.chosen.Where, l.chosen.Value = nil, nil // see matches
+	return l
 }
 
 // begin takes the Timeline. What a recording says of itself, in pipe mode, is there when

@@ -166,7 +166,7 @@ func (l *Lister) result(st samples.Stats, order timeorder.Stats, truncated, err 
 	}
 	for _, k := range l.kinds {
 		if k != nil && k.unknown > 0 {
-			r.Warnings = append(r.Warnings, convert.Warning{Kind: convert.WithoutValue, Count: k.unknown, Event: k.Name})
+			r.Warnings = append(r.Warnings, convert.Warning{Kind: convert.UnmatchedSamples, Count: k.unknown, Event: k.Name, Fields: k.program.Missing()})
 		}
 	}
 	return r, nil
