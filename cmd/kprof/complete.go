@@ -24,7 +24,7 @@ type completion = func(cmd *cobra.Command, args []string, word string) ([]string
 
 // completeFlags registers what completes the flags that c has.
 func completeFlags(c *cobra.Command) {
-	reads := c.Name() != "record" && c.Name() != "stat"
+	reads := c.Name() != "record" && c.Name() != "stat" && c.Name() != "trace"
 	for name, complete := range map[string]completion{
 		"call-graph": words("fp\tby frame pointers", "none\tno callchains"),
 		"color":      words("kind\tof code: kernel, library, program", "hot", "grey"),

@@ -41,6 +41,10 @@ func newRecord() *cobra.Command {
 	return onlyLinux("record", "Record stacks of the machine, of processes or of a command")
 }
 
+func newTrace() *cobra.Command {
+	return onlyLinux("trace", "List events as they happen, with their fields")
+}
+
 func newStat() *cobra.Command { return onlyLinux("stat", "Count events, without recording them") }
 
 func newList() *cobra.Command { return onlyLinux("list", "List the events of this machine") }

@@ -46,8 +46,9 @@ type recordFlags struct {
 	command             []string
 	frequencySet, csSet bool
 
-	recorded uint64 // samples that are kept, once the recording has ended
-	ended    int    // exit code of the command
+	trace    *traceFlags // of kprof trace; nil for a recording
+	recorded uint64      // samples that are kept, once the recording has ended
+	ended    int         // exit code of the command
 }
 
 func newRecord() *cobra.Command {
@@ -94,17 +95,23 @@ func (f *recordFlags) given(c *cobra.Command, command []string) {
 
 // captureFlags are those that say what to record, and how.
 func (f *recordFlags) captureFlags(c *cobra.Command) {
+	f.sourceFlags(c)
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
+	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000)")
+	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
+	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
+}
+
+// sourceFlags are those that say where events are taken from.
+func (f *recordFlags) sourceFlags(c *cobra.Command) {
+	fl := c.Flags()
 	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine")
 	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
 	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
 	fl.StringVar(&f.cgroup, "cgroup", "", "the tasks of a cgroup, a `path` below /sys/fs/cgroup")
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
-	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000)")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
-	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
-	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
 	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
 	fl.StringVar(&f.probeVia, "probe-via", "auto", "how probes are made: pmu, tracefs, or auto, which is tracefs for fetch arguments and more than four CPUs")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 
@@ -127,18 +128,35 @@ func listRecording(ctx context.Context, name string, o listing.Options, po listi
 	}
 	defer rec.Close()
 	o.Name = name
-	p := listing.NewPrinter(textOutput(os.Stdout), po)
+	p := listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po)
 	o.Address = p.Address
 	res, err := listing.Read(ctx, rec, o, p)
-	err = errors.Join(err, p.Close())
-	if errors.Is(err, syscall.EPIPE) {
-		return nil // whoever read has seen enough
-	}
+	err = errors.Join(err, closePrinter(p))
 	if res != nil {
 		say(res.Warnings)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, worded(err))
+	}
+	return nil
+}
+
+// linesOutput is where lines are written until nobody reads them any more, who then has seen
+// enough.
+type linesOutput struct{ w io.Writer }
+
+func (o linesOutput) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		err = listing.ErrStop
+	}
+	return n, err
+}
+
+// closePrinter writes what is left, if somebody reads it.
+func closePrinter(p *listing.Printer) error {
+	if err := p.Close(); !errors.Is(err, listing.ErrStop) {
+		return err
 	}
 	return nil
 }

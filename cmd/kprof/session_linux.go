@@ -36,7 +36,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		}
 		return nil
 	}
-	shown := newProgress(voice.quiet, f.duration, out)
+	shown := newProgress(voice.quiet || f.trace != nil, f.duration, out)
 	opts.Progress = shown.update
 	var kernel *symbols.Kernel
 	if out.format != formatData || !f.noKernelSymbols {
@@ -61,14 +61,19 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	events := s.Events()
 	reportHidden(events)
 	var files *symbols.FileRetainer
-	if out.format != formatData {
+	if out.format != formatData && f.trace == nil {
 		files = symbols.NewFileRetainer()
 		defer files.Close()
 		f.sym.Retained = files
 	}
 	builds = symbols.NewBuildIDs(live.Sideband(s), files)
 	out.withRights, out.offCPU = s.WithRights, opts.Switches
-	sink, err := f.newSink(out, events, builds, kernel)
+	var sink sink
+	if f.trace != nil {
+		sink, err = f.trace.newSink(out, events, builds, kernel, stop)
+	} else {
+		sink, err = f.newSink(out, events, builds, kernel)
+	}
 	if err != nil {
 		return err
 	}
@@ -89,7 +94,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	if !voice.quiet {
 		reportProbes(&stats)
 	}
-	if err == nil && !voice.quiet {
+	if err == nil && !voice.quiet && f.trace == nil {
 		notef("%d samples in %v", stats.Samples, sink)
 		if next := out.next(); next != "" && stats.Samples > 0 {
 			notef("%s", next)

@@ -140,6 +140,9 @@ func (l *Lister) result(st samples.Stats, order timeorder.Stats, truncated, err 
 	r := &Result{Listed: l.listed, Stats: l.stats(st, truncated), Warnings: l.warnings}
 	if errors.Is(err, ErrStop) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		stopped := l.settle()
+		if errors.Is(stopped, ErrStop) {
+			stopped = nil
+		}
 		if !errors.Is(err, ErrStop) {
 			stopped = errors.Join(err, stopped)
 		}

@@ -1,0 +1,159 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert/listing"
+	"kprof/convert/live"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/record"
+	"kprof/record/symbols"
+)
+
+// traceFlags are the flags of kprof trace.
+type traceFlags struct {
+	recordFlags
+	list listFlags
+}
+
+func newTrace() *cobra.Command {
+	var f traceFlags
+	f.trace, f.callGraphMode = &f, "none"
+	c := &cobra.Command{
+		Use:   "trace -e EVENT [flags] [[--] COMMAND [ARGS…]]",
+		Short: "List events as they happen, with their fields",
+		Long: `Trace prints events one a line while they happen, in the order of time over all CPUs, as
+kprof script lists those of a recording: of a COMMAND that it starts, of processes (-p),
+threads (-t) or a cgroup, or of the whole machine (-a, which is also what it does when
+nothing else is said), until the command ends, the time (-d) is over, or Ctrl-C. What
+the kernel lost is told in its place. With -o the events are recorded too.
+
+Events (-e) are those of kprof record. Every one is shown; clocks and hardware events are
+sampled (--freq, -c). What --filter leaves out costs least, as the kernel does it; --where
+can name more.`,
+		Example: `  kprof trace -e syscalls:sys_enter_openat -- ls /
+  kprof trace -e sched:sched_switch -a -d 1s --where 'next_pid != 0' -F time,cpu,trace
+  kprof trace -e 'sched:sched_process_*' -f json --limit 5 -- sh -c 'ls /; ls /'
+  kprof trace -e sched:sched_switch -d 1s -o switches.data > switches.txt`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.given(cmd, args)
+			return f.run(cmd.Context())
+		},
+	}
+	c.Flags().SetInterspersed(false) // what follows the command's name is the command's
+	fl := c.Flags()
+	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to list")
+	f.sourceFlags(c)
+	fl.Uint64Var(&f.frequency, "freq", 0, "samples per second and CPU of clocks and hardware events, in `Hz` (default 4000)")
+	f.list.flags(c)
+	f.sel.shape.whereFlag(c)
+	fl.StringVarP(&f.output, "output", "o", "", "`file` to record the events in as well, a perf.data")
+	return c
+}
+
+// run traces.
+func (f *traceFlags) run(ctx context.Context) error {
+	if len(f.events) == 0 {
+		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch; kprof list shows what there is")
+	}
+	if f.list.stacks {
+		f.callGraph, f.callGraphMode = true, "fp"
+	}
+	out := output{name: "-", format: formatText}
+	if f.output != "" {
+		out = output{name: f.output, format: formatData}
+		if out.name == "-" {
+			return usagef("standard output is for the lines: -o wants a file")
+		}
+	}
+	if _, err := f.list.printer(); err != nil {
+		return err
+	}
+	return f.record(ctx, out)
+}
+
+// traceSink prints events, and records them beside.
+type traceSink struct {
+	*live.Listing
+	printer *listing.Printer
+	beside  *fileSink // nil for none
+	events  []abi.Event
+}
+
+// newSink returns what lists the events of a session, which stop ends.
+func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.BuildIDs, kernel *symbols.Kernel, stop func()) (_ sink, err error) {
+	po, err := f.list.printer()
+	if err != nil {
+		return nil, err
+	}
+	opts, err := f.sel.options()
+	if err != nil {
+		return nil, err
+	}
+	f.sym.NamesOnly = true
+	f.sym.addTo(&opts)
+	opts.Naming = nil // a signal ends the tracing
+	header := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
+	if err := addTracingData(&header, events); err != nil {
+		return nil, err
+	}
+	s := &traceSink{printer: listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po), events: events}
+	if out.format == formatData {
+		if s.beside, err = newFileSink(out.place, events, header, builds, kernel, f.sym.signals); err != nil {
+			return nil, err
+		}
+	}
+	o := listing.Options{Options: opts, Stacks: po.Stacks, Address: s.printer.Address}
+	if s.Listing, err = live.NewListing(events, &header, kernel, o, s.printer, stop); err != nil {
+		return nil, worded(err)
+	}
+	return s, nil
+}
+
+func (s *traceSink) Write(a, b []byte) error {
+	if s.beside != nil {
+		if err := s.beside.Write(a, b); err != nil {
+			return err
+		}
+	}
+	return s.Listing.Write(a, b)
+}
+
+func (s *traceSink) FinishRound() error {
+	if s.beside != nil {
+		if err := s.beside.FinishRound(); err != nil {
+			return err
+		}
+	}
+	return s.Listing.FinishRound()
+}
+
+func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
+	res, err := s.Finish()
+	err = errors.Join(err, closePrinter(s.printer))
+	if res != nil {
+		say(res.Warnings)
+	}
+	if stats.Lost > 0 {
+		notef("larger rings (-m), or a --filter for the kernel, lose less")
+	}
+	if s.beside != nil {
+		err = errors.Join(err, s.beside.finish(ctx, stats))
+		if err == nil {
+			notef("%d samples in %v", stats.Samples, s.beside)
+		}
+	}
+	if stats.Samples == 0 {
+		return nil // the session says so
+	}
+	return worded(err)
+}
+
+func (s *traceSink) String() string { return "standard output" }
