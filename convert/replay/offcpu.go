@@ -57,7 +57,6 @@ type offCPU struct {
 	point  span.Point
 	bytes  []byte
 	labels map[stateLabels]stacks.LabelsID
-	late   uint64
 	err    error
 }
 
