@@ -339,6 +339,40 @@ func TestGuestFunctionTrace(t *testing.T) {
 	}
 }
 
+// TestGuestLeafOnce: the function in which a tracepoint is has one frame, though arm64
+// has its address twice in the callchain; so do accesses to devices, which arm64 traces.
+func TestGuestLeafOnce(t *testing.T) {
+	guest(t)
+	file := filepath.Join(t.TempDir(), "leaf.data")
+	events, command := "sched:sched_process_exec", "true"
+	mmio := false
+	if _, err := os.Stat(tracing + "events/rwmmio/rwmmio_write"); err == nil {
+		mmio = true
+		events, command = events+",rwmmio:rwmmio_write", "echo >/dev/console; exec true"
+	}
+	code, _, said := kprof(t, "record", "--no-kernel-symbols", "-e", events, "-o", file, "--", "sh", "-c", command)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, said)
+	}
+	leaves := func(event string) {
+		code, folded, said := kprof(t, "convert", file, "--event", event, "-o", "-", "-f", "folded")
+		if code != 0 || folded == "" {
+			t.Fatalf("%s: exit code %d: %s", event, code, said)
+		}
+		for l := range strings.Lines(folded) {
+			frames := strings.Split(l[:strings.LastIndexByte(l, ' ')], ";")
+			if n := len(frames); n < 3 || frames[n-1] == frames[n-2] {
+				t.Errorf("%s: %s", event, l)
+			}
+		}
+		t.Logf("%s", folded)
+	}
+	leaves("sched:sched_process_exec")
+	if mmio {
+		leaves("rwmmio:rwmmio_write")
+	}
+}
+
 // TestGuestFprobe: entry and return of a function by way of ftrace, the return with the
 // arguments of the call, and a tracepoint of the source, where the kernel has them; else
 // a word of it.
