@@ -128,6 +128,7 @@ func listRecording(ctx context.Context, name string, o listing.Options, po listi
 	}
 	defer rec.Close()
 	o.Name = name
+	po.Parallel = rec.Rewindable() // else whoever writes may be slow, and each line is waited for
 	p := listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po)
 	o.Address = p.Address
 	res, err := listing.Read(ctx, rec, o, p)

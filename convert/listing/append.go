@@ -6,43 +6,58 @@ import (
 	"unicode/utf8"
 )
 
-// pad appends blanks so that what was appended from a place on is n bytes wide, on its
-// left.
-func padLeft(dst []byte, from, n int) []byte {
-	if w := len(dst) - from; w < n {
-		const blanks = "                                                                "
-		for missing := n - w; missing > 0; missing = n - (len(dst) - from) {
-			dst = append(dst, blanks[:min(missing, len(blanks))]...)
-		}
-		copy(dst[from+n-w:], dst[from:from+w])
-		for i := from; i < from+n-w; i++ {
-			dst[i] = ' '
-		}
+const blanks = "                                                                "
+
+// appendBlanks appends n blanks, if n is positive.
+func appendBlanks(dst []byte, n int) []byte {
+	for n > 0 {
+		part := min(n, len(blanks))
+		dst = append(dst, blanks[:part]...)
+		n -= part
 	}
 	return dst
 }
 
-func padRight(dst []byte, from, n int) []byte {
-	for len(dst)-from < n {
-		dst = append(dst, ' ')
+// padLeft puts blanks before what was appended from a place on, so that it is n bytes wide.
+func padLeft(dst []byte, from, n int) []byte {
+	w := len(dst) - from
+	if w >= n {
+		return dst
+	}
+	dst = appendBlanks(dst, n-w)
+	copy(dst[from+n-w:], dst[from:from+w])
+	for i := from; i < from+n-w; i++ {
+		dst[i] = ' '
 	}
 	return dst
+}
+
+// appendDigits appends a number in decimal digits, n of them at least, with zeros or blanks
+// before it.
+func appendDigits(dst []byte, v uint64, n int, before byte) []byte {
+	var b [24]byte
+	i := len(b)
+	for v >= 10 {
+		i--
+		b[i] = byte('0' + v%10)
+		v /= 10
+	}
+	i--
+	b[i] = byte('0' + v)
+	for len(b)-i < min(n, len(b)) {
+		i--
+		b[i] = before
+	}
+	return append(dst, b[i:]...)
 }
 
 // appendNumber appends a number, n characters wide.
 func appendNumber(dst []byte, v int64, n int) []byte {
+	if v >= 0 {
+		return appendDigits(dst, uint64(v), n, ' ')
+	}
 	from := len(dst)
 	return padLeft(strconv.AppendInt(dst, v, 10), from, n)
-}
-
-// appendZeros appends a number with zeros before it, n characters wide.
-func appendZeros(dst []byte, v uint64, n int) []byte {
-	var digits [20]byte
-	text := strconv.AppendUint(digits[:0], v, 10)
-	for i := len(text); i < n; i++ {
-		dst = append(dst, '0')
-	}
-	return append(dst, text...)
 }
 
 func appendHex(dst []byte, v uint64, n int) []byte {
@@ -50,14 +65,14 @@ func appendHex(dst []byte, v uint64, n int) []byte {
 	return padLeft(strconv.AppendUint(dst, v, 16), from, n)
 }
 
-// appendSeconds appends a time in ns as seconds, of 6 or 9 digits.
-func appendSeconds(dst []byte, ns uint64, digits int) []byte {
-	dst = append(strconv.AppendUint(dst, ns/1e9, 10), '.')
+// appendSeconds appends a time in ns as seconds, of 6 or 9 digits, n characters wide.
+func appendSeconds(dst []byte, ns uint64, digits, n int) []byte {
+	dst = append(appendDigits(dst, ns/1e9, n-digits-1, ' '), '.')
 	frac := ns % 1e9
 	if digits == 6 {
 		frac /= 1000
 	}
-	return appendZeros(dst, frac, digits)
+	return appendDigits(dst, frac, digits, '0')
 }
 
 // oneLine replaces ends of lines in what was appended from a place on: a name may have

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"strings"
+	"sync"
 
 	"kprof/convert"
 	"kprof/convert/replay"
@@ -24,6 +25,7 @@ type Kind struct {
 	Fields []Field
 
 	address          bool // Options.Address asks for it
+	text             bool // the payload may have text, which may be anything
 	printer          *printfmt.Printer
 	code             *kernelCode
 	program          *expr.Program // of Options.Where
@@ -47,7 +49,9 @@ func (l *Lister) kind(e *perfdata.Event) *Kind {
 		return k
 	}
 	k := &Kind{Event: e, Name: e.Name, code: &l.code}
-	l.code.lister = l
+	if l.code.lister == nil {
+		l.code.begin(l)
+	}
 	l.kinds[e.Index] = k
 	k.address = l.o.Address != nil && l.o.Address(k)
 	var err error
@@ -65,17 +69,33 @@ func (l *Lister) kind(e *perfdata.Event) *Kind {
 	if k.Format == nil {
 		return k
 	}
-	k.printer = l.formats.Printer(k.Format, l.code.symbol)
+	k.compile()
 	if p := k.printer.Problem(); p != nil {
 		l.warn(convert.Warning{Kind: convert.UnprintedEvent, Event: e.Name, Err: p})
 	}
+	return k
+}
+
+// compile makes what prints payloads.
+func (k *Kind) compile() {
+	k.printer = k.code.lister.formats.Printer(k.Format, k.code.symbol)
 	own := k.Format.Own()
+	k.Fields = make([]Field, len(own))
 	for i := range own {
 		f := Field{Field: &own[i], symbolic: k.printer.Symbolic(own[i].Name)}
 		f.Code = format.CodeAddress(f.Name) && f.Scalar() && f.Elem == k.Format.LongSize
-		k.Fields = append(k.Fields, f)
+		k.Fields[i] = f
+		k.text = k.text || f.Text() || f.Kind == format.Pointer || f.Kind == format.Opaque
 	}
-	return k
+}
+
+// clone returns a Kind that prints the same, for another goroutine.
+func (k *Kind) clone() *Kind {
+	c := *k
+	if c.Format != nil {
+		c.compile()
+	}
+	return &c
 }
 
 // AppendText appends what the kernel's print fmt makes of a payload.
@@ -113,35 +133,35 @@ func (k *Kind) appendValue(dst []byte, f *Field, raw []byte) []byte {
 // asked for.
 type kernelCode struct {
 	lister *Lister
+	once   sync.Once
+	image  stacks.Mapping // the kernel's, as of the first event
 	find   func(addr uint64) (name string, offset uint64, ok bool)
-	asked  bool
 }
 
+// symbol may be called by several goroutines.
 func (c *kernelCode) symbol(addr uint64) (name string, offset uint64, ok bool) {
-	if !c.asked {
-		c.asked = true
-		c.load()
-	}
+	c.once.Do(c.load)
 	if c.find == nil {
 		return "", 0, false
 	}
 	return c.find(addr)
 }
 
+// begin notes where the recorded kernel is.
+func (c *kernelCode) begin(l *Lister) {
+	c.lister, c.image = l, stacks.Mapping{Kind: stacks.KindKernel}
+	if a := l.tl.KernelImage(); a != nil {
+		one := stacks.Set{Mappings: []stacks.Mapping{l.tl.Mapping(a)}}
+		replay.SetBuildIDs(&one, l.from.features.BuildIDs)
+		c.image = one.Mappings[0]
+	}
+}
+
 // load reads the symbols of the recorded kernel.
 func (c *kernelCode) load() {
-	l := c.lister
-	m := stacks.Mapping{Kind: stacks.KindKernel}
-	if a := l.tl.KernelImage(); a != nil {
-		m = l.tl.Mapping(a)
-		one := stacks.Set{Mappings: []stacks.Mapping{m}}
-		replay.SetBuildIDs(&one, l.from.features.BuildIDs)
-		m = one.Mappings[0]
+	if !c.lister.o.Unnamed {
+		c.find, _ = c.lister.symbolizer().KernelCode(c.image) // numbers tell as much as they did
 	}
-	if l.o.Unnamed {
-		return
-	}
-	c.find, _ = l.symbolizer().KernelCode(m) // numbers tell as much as they did
 }
 
 // append appends a function and the offset in it: "do_sys_open+0x1a".

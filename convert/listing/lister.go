@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"kprof/convert"
@@ -95,10 +96,12 @@ type Lister struct {
 	named   int      // locations of the Set that have been named
 	dumps   int      // JIT dumps that the Symbolizer knows
 
-	event    Event
-	values   expr.Sample
-	unnamed  int
-	listed   uint64
+	event   Event
+	values  expr.Sample
+	unnamed int
+	listed  uint64
+
+	mu       sync.Mutex // of what follows
 	sym      *symbolize.Symbolizer
 	warnings []convert.Warning
 }
@@ -166,10 +169,16 @@ func isDummy(e *perfdata.Event) bool {
 	return e.Attr.Type == abi.TypeSoftware && e.Attr.Config == abi.SWDummy
 }
 
-func (l *Lister) warn(w convert.Warning) { l.warnings = append(l.warnings, w) }
+func (l *Lister) warn(w convert.Warning) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.warnings = append(l.warnings, w)
+}
 
-// symbolizer is made when it is first needed.
+// symbolizer is made when it is first needed, by whichever goroutine.
 func (l *Lister) symbolizer() *symbolize.Symbolizer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.sym == nil {
 		var warnings []convert.Warning
 		l.sym, warnings = l.from.symbolizer()

@@ -90,7 +90,8 @@ func written(t *testing.T, rec *perftext.Recording, o listing.Options, po listin
 	p := listing.NewPrinter(&out, po)
 	o.Address, o.Unnamed = p.Address, true
 	res, err := listing.Read(t.Context(), in, o, p)
-	return out.String(), res, errors.Join(err, p.Close())
+	err = errors.Join(err, p.Close())
+	return out.String(), res, err
 }
 
 // TestFormats: JSON and CSV say what the text says.
@@ -225,6 +226,54 @@ func TestFirstAndLast(t *testing.T) {
 	}
 }
 
+// TestParallel: lines that several goroutines make are those that one makes, with what was
+// lost in its place, and with a limit.
+func TestParallel(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("event cpu-clock type=software config=0 period=1 sample=ip,tid,time,cpu,raw flags=sample_id_all\nevent faults type=software config=2 period=1 ids=2 sample=ip,tid,time,cpu flags=sample_id_all\n")
+	for i := range 5000 {
+		if i%100 == 7 {
+			fmt.Fprintf(&text, "lost t=%d count=%d cpu=1\n", i, i)
+		}
+		fmt.Fprintf(&text, "sample t=%d pid=7 cpu=%d raw=0011%04x kernel 0x30\n", i, i%3, i)
+		if i%1000 == 0 {
+			text.WriteString("round\n")
+		}
+	}
+	rec := perftext.MustParse(text.String())
+	for _, list := range []string{"comm,pid,time,event,trace,ip", "time,raw", "time,sym"} {
+		columns, err := listing.ParseColumns(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range []listing.Format{listing.Text, listing.JSON, listing.CSV} {
+			for _, limit := range []uint64{0, 1, 3333} {
+				o := listing.PrinterOptions{Columns: columns, Format: format, Limit: limit, Times: listing.SinceLast, Nanos: true}
+				want, _, err := written(t, rec, listing.Options{}, o, false)
+				if err != nil || want == "" {
+					t.Fatal(err)
+				}
+				o.Parallel = true
+				if got, _, err := written(t, rec, listing.Options{}, o, false); err != nil || got != want {
+					t.Errorf("%s, format %d, limit %d: %d bytes, want %d, %v", list, format, limit, len(got), len(want), err)
+				}
+			}
+		}
+	}
+	for _, format := range []listing.Format{listing.Text, listing.JSON} {
+		columns, err := listing.ParseColumns("comm,pid,cpu,time,event,trace,fields")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := listing.PrinterOptions{Columns: columns, Format: format}
+		want, _ := list(t, switches, listing.Options{}, o)
+		o.Parallel = true
+		if got, _ := list(t, switches, listing.Options{}, o); !slices.Equal(got, want) {
+			t.Errorf("%d lines, want %d", len(got), len(want))
+		}
+	}
+}
+
 const twoCPUs = `event cpu-clock type=software config=0 period=1 sample=ip,tid,time,cpu flags=sample_id_all
 comm t=1 pid=7 comm="a\nb"
 sample t=30 pid=7 cpu=0 kernel 0x30
@@ -241,10 +290,10 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for format, want := range map[listing.Format]string{
-		listing.Text: `           a` + "\ufffd" + `b [001]     0.000000020: cpu-clock: 
-           a` + "\ufffd" + `b [000]     0.000000030: cpu-clock: 
+		listing.Text: `             a` + "\ufffd" + `b [001]     0.000000020: cpu-clock: 
+             a` + "\ufffd" + `b [000]     0.000000030: cpu-clock: 
 CPU:1 [LOST 3 EVENTS]
-           a` + "\ufffd" + `b [001]     0.000000050: cpu-clock: 
+             a` + "\ufffd" + `b [001]     0.000000050: cpu-clock: 
 `,
 		listing.JSON: `{"comm":"a\u000ab","cpu":1,"time":0.000000020,"event":"cpu-clock"}
 {"comm":"a\u000ab","cpu":0,"time":0.000000030,"event":"cpu-clock"}

@@ -37,12 +37,18 @@ type PrinterOptions struct {
 
 	Limit uint64 // events to write; 0: all
 	Tail  int    // only this many of the last events; 0: all
+
+	// Parallel makes lines in goroutines of their own, and leaves it to them when lines are
+	// written: Settle does not wait. It is for what is read faster than it is printed. Lines
+	// that need names, or are the last, are not made so.
+	Parallel bool
 }
 
 // Printer is a Consumer that writes events. Close it.
 type Printer struct {
-	o PrinterOptions
-	w io.Writer
+	formatter
+	w       io.Writer
+	workers *workers // nil for none
 
 	text  []byte // of events, without what items add
 	items []item
@@ -51,9 +57,6 @@ type Printer struct {
 	out   []byte
 	tail  tail
 
-	kinds    []*shown // by index of event
-	width    int      // of names of events
-	header   Columns  // of CSV
 	begun    bool
 	events   uint64
 	first    uint64 // times
@@ -61,10 +64,31 @@ type Printer struct {
 	lastSeen bool
 }
 
+// formatter makes text of events.
+type formatter struct {
+	o       PrinterOptions
+	kinds   []*shown // by index of event
+	width   int      // of names of events
+	header  Columns  // of CSV
+	scratch []byte
+}
+
+// append appends an event up to what has to wait for names.
+func (f *formatter) append(dst []byte, e *Event, k *shown, at uint64) []byte {
+	switch f.o.Format {
+	case JSON:
+		return f.appendJSON(dst, e, k, at)
+	case CSV:
+		return f.appendCSV(dst, e, k, at)
+	}
+	return f.appendText(dst, e, k, at)
+}
+
 // shown is what is shown of an event.
 type shown struct {
 	columns Columns
-	chains  bool // samples have callchains, which are shown
+	name    []byte // of the event, as wide as all of them
+	chains  bool   // samples have callchains, which are shown
 	kind    *Kind
 }
 
@@ -81,7 +105,7 @@ type item struct {
 
 // NewPrinter returns a Printer that writes to w.
 func NewPrinter(w io.Writer, o PrinterOptions) *Printer {
-	p := &Printer{o: o, w: w}
+	p := &Printer{formatter: formatter{o: o}, w: w}
 	p.tail.lines = make([][]byte, 0, min(o.Tail, 1<<10))
 	return p
 }
@@ -107,14 +131,19 @@ func (p *Printer) Event(e *Event) error {
 		}
 	}
 	k := p.kind(e.Kind)
-	switch p.o.Format {
-	case JSON:
-		p.text = p.appendJSON(p.text, e, k)
-	case CSV:
-		p.text = p.appendCSV(p.text, e)
-	default:
-		p.text = p.appendText(p.text, e, k)
+	at := uint64(0)
+	if k.columns&Time != 0 {
+		at = p.time(e.Sample)
 	}
+	if p.workers != nil {
+		if !p.named(k) {
+			return p.hand(e, at)
+		}
+		if err := p.endWorkers(); err != nil {
+			return err
+		}
+	}
+	p.text = p.append(p.text, e, k, at)
 	it := item{at: len(p.text), kind: k, ip: e.Sample.IP, loc: e.At, from: len(p.stack)}
 	if e.Stack != nil && k.chains {
 		p.stack = append(p.stack, e.Stack...)
@@ -125,11 +154,18 @@ func (p *Printer) Event(e *Event) error {
 	if err := p.add(it); err != nil {
 		return err
 	}
+	return p.limit()
+}
+
+func (p *Printer) limit() error {
 	if p.events == p.o.Limit {
 		return ErrStop
 	}
 	return nil
 }
+
+// named reports whether names are shown of an event, which are not there at first.
+func (p *Printer) named(k *shown) bool { return k.chains || k.columns&(Sym|DSO) != 0 }
 
 // add ends an event.
 func (p *Printer) add(it item) error {
@@ -156,6 +192,9 @@ func (p *Printer) flush() error {
 
 // Settle writes the events so far.
 func (p *Printer) Settle(set *stacks.Set) error {
+	if p.workers != nil {
+		return p.workers.failed()
+	}
 	if len(p.items) == 0 {
 		return p.flush()
 	}
@@ -179,8 +218,11 @@ func (p *Printer) Settle(set *stacks.Set) error {
 	return err
 }
 
-// Close writes what is left. set is that of the last Settle: nil will do after it.
+// Close writes what is left.
 func (p *Printer) Close() error {
+	if err := p.endWorkers(); err != nil {
+		return err
+	}
 	if err := p.flush(); err != nil {
 		return err
 	}
@@ -213,6 +255,9 @@ func (p *Printer) begin(k *Kind) error {
 	for _, e := range k.code.lister.from.events.Events {
 		p.width = max(p.width, len(e.Name))
 	}
+	if p.o.Parallel && p.o.Tail == 0 {
+		defer p.startWorkers()
+	}
 	if p.o.Format != CSV {
 		return nil
 	}
@@ -232,15 +277,17 @@ func (p *Printer) begin(k *Kind) error {
 	return p.flush()
 }
 
-func (p *Printer) kind(k *Kind) *shown {
+// kind is what is shown of a Kind.
+func (f *formatter) kind(k *Kind) *shown {
 	i := k.Event.Index
-	for len(p.kinds) <= i {
-		p.kinds = append(p.kinds, nil)
+	for len(f.kinds) <= i {
+		f.kinds = append(f.kinds, nil)
 	}
-	if p.kinds[i] == nil {
-		p.kinds[i] = &shown{columns: p.o.Columns.of(k, p.o.Format) &^ k.lacks(), chains: p.o.showsChain(k), kind: k}
+	if f.kinds[i] == nil {
+		name := padLeft(oneLine([]byte(k.Name), 0), 0, f.width)
+		f.kinds[i] = &shown{name: append(name, ": "...), columns: f.o.Columns.of(k, f.o.Format) &^ k.lacks(), chains: f.o.showsChain(k), kind: k}
 	}
-	return p.kinds[i]
+	return f.kinds[i]
 }
 
 // time is the time of an event, as it is shown.

@@ -10,7 +10,7 @@ import (
 )
 
 // appendJSON appends an event as an object, up to what has to wait for names.
-func (p *Printer) appendJSON(dst []byte, e *Event, k *shown) []byte {
+func (f *formatter) appendJSON(dst []byte, e *Event, k *shown, at uint64) []byte {
 	c, s := k.columns, e.Sample
 	from := len(dst)
 	key := func(name string) {
@@ -39,7 +39,7 @@ func (p *Printer) appendJSON(dst []byte, e *Event, k *shown) []byte {
 	}
 	if c&Time != 0 {
 		key("time")
-		dst = appendSeconds(dst, p.time(s), 9)
+		dst = appendSeconds(dst, at, 9, 0)
 	}
 	if c&Period != 0 {
 		key("period")
@@ -51,8 +51,8 @@ func (p *Printer) appendJSON(dst []byte, e *Event, k *shown) []byte {
 	}
 	if c&Trace != 0 && k.kind.Format != nil {
 		key("trace")
-		text := k.kind.AppendText(p.out[:0], s.Raw)
-		dst, p.out = appendJSON(dst, text), text
+		f.scratch = k.kind.AppendText(f.scratch[:0], s.Raw)
+		dst = appendJSON(dst, f.scratch)
 	}
 	if c&Fields != 0 && k.kind.Format != nil {
 		key("fields")
@@ -164,17 +164,17 @@ func (p *Printer) lostJSON(dst []byte, l samples.Loss) []byte {
 		dst = strconv.AppendInt(append(dst, `,"cpu":`...), int64(l.CPU), 10)
 	}
 	if l.Time != 0 {
-		dst = appendSeconds(append(dst, `,"at":`...), l.Time, 9)
+		dst = appendSeconds(append(dst, `,"at":`...), l.Time, 9, 0)
 	}
 	return append(dst, "}\n"...)
 }
 
 // appendCSV appends the fields of an event, up to those that have to wait for names.
-func (p *Printer) appendCSV(dst []byte, e *Event) []byte {
-	s, k := e.Sample, p.kind(e.Kind)
+func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte {
+	s := e.Sample
 	first := true
 	for c := Comm; c < Sym; c <<= 1 {
-		if p.header&c == 0 {
+		if f.header&c == 0 {
 			continue
 		}
 		if !first {
@@ -195,7 +195,7 @@ func (p *Printer) appendCSV(dst []byte, e *Event) []byte {
 		case CPU:
 			dst = strconv.AppendInt(dst, int64(s.CPU), 10)
 		case Time:
-			dst = appendSeconds(dst, p.time(s), 9)
+			dst = appendSeconds(dst, at, 9, 0)
 		case Period:
 			dst = strconv.AppendUint(dst, e.Period, 10)
 		case EventName:
@@ -278,7 +278,7 @@ func (p *Printer) lostCSV(dst []byte, l samples.Loss) []byte {
 		case c == CPU && l.CPU >= 0:
 			dst = strconv.AppendInt(dst, int64(l.CPU), 10)
 		case c == Time && l.Time != 0 && p.o.Times == Absolute:
-			dst = appendSeconds(dst, l.Time, 9)
+			dst = appendSeconds(dst, l.Time, 9, 0)
 		case c == EventName:
 			dst = append(strconv.AppendUint(append(dst, "[LOST "...), l.Count, 10), " EVENTS]"...)
 		}

@@ -7,58 +7,55 @@ import (
 
 // appendText appends an event as perf script prints it (tools/perf/builtin-script.c,
 // process_event), up to what has to wait for names.
-func (p *Printer) appendText(dst []byte, e *Event, k *shown) []byte {
+func (f *formatter) appendText(dst []byte, e *Event, k *shown, at uint64) []byte {
 	c, s := k.columns, e.Sample
 	if c&Comm != 0 {
-		from := len(dst)
-		dst = oneLine(append(dst, e.Comm...), from)
 		if !(k.chains && c&IP != 0) {
-			dst = padLeft(dst, from, 16)
+			dst = appendBlanks(dst, 16-len(e.Comm))
 		}
-		dst = append(dst, ' ')
+		from := len(dst)
+		dst = append(oneLine(append(dst, e.Comm...), from), ' ')
 	}
 	switch {
 	case c&(PID|TID) == PID|TID:
 		dst = append(appendNumber(dst, int64(s.PID), 5), '/')
 		from := len(dst)
-		dst = append(padRight(appendNumber(dst, int64(s.TID), 0), from, 5), ' ')
+		dst = appendNumber(dst, int64(s.TID), 0)
+		dst = append(appendBlanks(dst, 5-(len(dst)-from)), ' ')
 	case c&PID != 0:
 		dst = append(appendNumber(dst, int64(s.PID), 5), ' ')
 	case c&TID != 0:
 		dst = append(appendNumber(dst, int64(s.TID), 5), ' ')
 	}
 	if c&CPU != 0 {
-		dst = append(appendZeros(append(dst, '['), uint64(uint32(s.CPU)), 3), "] "...)
+		dst = append(appendDigits(append(dst, '['), uint64(uint32(s.CPU)), 3, '0'), "] "...)
 	}
 	if c&Time != 0 {
-		dst = p.appendTime(dst, s)
+		dst = f.appendTime(dst, at)
 	}
 	if c&Period != 0 {
 		dst = append(appendNumber(dst, int64(e.Period), 10), ' ')
 	}
 	if c&EventName != 0 {
-		from := len(dst)
-		dst = padLeft(oneLine(append(dst, k.kind.Name...), from), from, p.width)
-		dst = append(dst, ": "...)
+		dst = append(dst, k.name...)
 	}
-	dst = p.appendPayload(dst, e, k)
+	dst = appendPayload(dst, e, k)
 	if c&Addr != 0 {
 		dst = appendHex(dst, s.Addr, 16)
 	}
 	return dst
 }
 
-func (p *Printer) appendTime(dst []byte, s *samples.Sample) []byte {
-	from := len(dst)
-	if p.o.Nanos {
-		dst = padLeft(appendSeconds(dst, p.time(s), 9), from, 15)
+func (f *formatter) appendTime(dst []byte, at uint64) []byte {
+	if f.o.Nanos {
+		dst = appendSeconds(dst, at, 9, 15)
 	} else {
-		dst = padLeft(appendSeconds(dst, p.time(s), 6), from, 12)
+		dst = appendSeconds(dst, at, 6, 12)
 	}
 	return append(dst, ": "...)
 }
 
-func (p *Printer) appendPayload(dst []byte, e *Event, k *shown) []byte {
+func appendPayload(dst []byte, e *Event, k *shown) []byte {
 	c, raw := k.columns, e.Sample.Raw
 	if c&(Trace|Fields|Raw) == 0 {
 		return dst
@@ -76,7 +73,9 @@ func (p *Printer) appendPayload(dst []byte, e *Event, k *shown) []byte {
 		}
 		dst = k.kind.AppendFields(dst, raw)
 	}
-	dst = oneLine(dst, from)
+	if k.kind.text {
+		dst = oneLine(dst, from)
+	}
 	if c&Raw != 0 {
 		dst = appendDump(dst, raw)
 	}
@@ -200,16 +199,23 @@ func (p *Printer) Lost(l samples.Loss) error {
 	if !p.begun {
 		return nil // before the first event that is listed
 	}
+	if p.workers != nil {
+		return p.handLoss(l)
+	}
+	p.text = p.appendLost(p.text, l)
+	return p.add(item{at: len(p.text), lost: true})
+}
+
+// appendLost appends the line of a loss.
+func (p *Printer) appendLost(dst []byte, l samples.Loss) []byte {
 	switch p.o.Format {
 	case JSON:
-		p.text = p.lostJSON(p.text, l)
+		return p.lostJSON(dst, l)
 	case CSV:
-		p.text = p.lostCSV(p.text, l)
-	default:
-		if l.CPU >= 0 {
-			p.text = append(appendNumber(append(p.text, "CPU:"...), int64(l.CPU), 0), ' ')
-		}
-		p.text = append(appendNumber(append(p.text, "[LOST "...), int64(l.Count), 0), " EVENTS]\n"...)
+		return p.lostCSV(dst, l)
 	}
-	return p.add(item{at: len(p.text), lost: true})
+	if l.CPU >= 0 {
+		dst = append(appendNumber(append(dst, "CPU:"...), int64(l.CPU), 0), ' ')
+	}
+	return append(appendNumber(append(dst, "[LOST "...), int64(l.Count), 0), " EVENTS]\n"...)
 }

@@ -49,6 +49,9 @@ type ordering struct {
 	head    []byte
 	last    uint64 // key of the record before, for those without a time
 	err     error  // of Emit
+
+	known int  // events, when alike was found out
+	alike bool // the times of samples of all events lie at one place
 }
 
 func newOrdering(events *perfdata.EventSet, x *sampler, to Ordered) *ordering {
@@ -64,10 +67,8 @@ func (o *ordering) add(h abi.Header, payload []byte, place uint64) error {
 	key := o.last
 	switch h.Type {
 	case abi.RecordSample:
-		if e := o.events.OfSample(payload); e != nil {
-			if at := e.Layout.TimeOffset(); at >= 0 && len(payload) >= at+8 {
-				key = o.events.Order.Uint64(payload[at:])
-			}
+		if at := o.timeOffset(payload); at >= 0 && len(payload) >= at+8 {
+			key = o.events.Order.Uint64(payload[at:])
 		}
 	case abi.RecordCallchainDeferred, abi.RecordLost, abi.RecordLostSamples:
 		if e := o.events.OfOther(payload); e != nil {
@@ -92,6 +93,23 @@ func (o *ordering) add(h abi.Header, payload []byte, place uint64) error {
 	}
 	o.head = h.AppendTo(o.head[:0], o.events.Order)
 	return o.sorter.Add(key, place, o.head, payload)
+}
+
+// timeOffset is where in the payload of a sample its time lies, -1 where it has none.
+func (o *ordering) timeOffset(payload []byte) int {
+	if events := o.events.Events; len(events) != o.known {
+		o.known, o.alike = len(events), true
+		for _, e := range events {
+			o.alike = o.alike && e.Layout.TimeOffset() == events[0].Layout.TimeOffset()
+		}
+	}
+	if o.alike && o.known > 0 {
+		return o.events.Events[0].Layout.TimeOffset()
+	}
+	if e := o.events.OfSample(payload); e != nil {
+		return e.Layout.TimeOffset()
+	}
+	return -1
 }
 
 // pass makes what it is of a record whose turn has come.
@@ -157,11 +175,10 @@ func (f *File) EachOrdered(ctx context.Context, to Ordered) (st timeorder.Stats,
 	defer func() { err = errors.Join(err, o.sorter.Close()) }()
 	var place uint64
 	for rec, err := range f.reader.Records() {
-		var t *perfdata.TruncatedError
-		if errors.As(err, &t) {
-			break // Scan has told
-		}
 		if err != nil {
+			if t := (*perfdata.TruncatedError)(nil); errors.As(err, &t) {
+				break // Scan has told
+			}
 			return o.sorter.Stats(), err
 		}
 		if rec.Type == abi.RecordFinishedRound {
