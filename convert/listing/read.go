@@ -27,7 +27,7 @@ func Read(ctx context.Context, rec *convert.Recording, o Options, to Consumer) (
 		unwind:     rec.Unwind,
 	}, &o, to)
 	defer func() { err = errors.Join(err, l.close()) }()
-	if !rec.Rewindable() {
+	if !rec.Rewindable() || l.needsNoMore(rec) {
 		return l.readOnce(ctx, rec.Reader)
 	}
 	so := samples.Options{KernelSymbols: l.chosen.KernelSymbols, SampleTimes: l.chosen.Window != nil}
@@ -47,6 +47,20 @@ func Read(ctx context.Context, rec *convert.Recording, o Options, to Consumer) (
 	l.begin(in.Timeline)
 	order, err := in.EachOrdered(ctx, l.ordered())
 	return l.result(in.Stats(), order, in.Truncated, err)
+}
+
+// needsNoMore reports whether a recording that can be read twice need not be: nothing is
+// asked for but payloads and names of tasks, which are known by the end of a round.
+func (l *Lister) needsNoMore(rec *convert.Recording) bool {
+	if l.o.Stacks || l.chosen.Window != nil || rec.PipeMode() || rec.Truncated || rec.Simpleperf() {
+		return false
+	}
+	for _, e := range rec.Events.Events {
+		if l.o.Address != nil && !isDummy(e) && l.o.Address(&Kind{Event: e, Name: e.Name}) {
+			return false
+		}
+	}
+	return true
 }
 
 // ordered is what takes the samples.
