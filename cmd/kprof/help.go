@@ -24,7 +24,7 @@ var topicOrder = []struct{ name, short string }{
 	{"events", "What may follow -e"},
 	{"probes", "Events at functions of the kernel and of programs"},
 	{"counting", "How often events happen, and what it would cost to record them"},
-	{"fields", "What events carry: to select by, and to add up"},
+	{"fields", "What events carry: to see, to select by, and to add up"},
 	{"formats", "What is read and what is written"},
 	{"symbols", "Where names come from"},
 	{"comparing", "What changed between two builds"},

@@ -118,9 +118,10 @@ func appendJSON[T string | []byte](dst []byte, s T) []byte {
 	return append(dst, '"')
 }
 
-// appendCSV makes what was appended from a place on a field of CSV (RFC 4180).
+// appendCSV makes what was appended from a place on a field of CSV (RFC 4180), in one line.
 func appendCSV(dst []byte, from int) []byte {
-	if !bytes.ContainsAny(dst[from:], ",\"\r\n") {
+	dst = oneLine(dst, from)
+	if !bytes.ContainsAny(dst[from:], ",\"") {
 		return dst
 	}
 	b := bytes.Clone(dst[from:])

@@ -300,7 +300,7 @@ CPU:1 [LOST 3 EVENTS]
 {"lost":3,"cpu":1,"at":0.000000040}
 {"comm":"a\u000ab","cpu":1,"time":0.000000050,"event":"cpu-clock"}
 `,
-		listing.CSV: "comm,cpu,time,event\n\"a\nb\",1,0.000000020,cpu-clock\n\"a\nb\",0,0.000000030,cpu-clock\n,1,0.000000040,[LOST 3 EVENTS]\n\"a\nb\",1,0.000000050,cpu-clock\n",
+		listing.CSV: "comm,cpu,time,event\na\ufffdb,1,0.000000020,cpu-clock\na\ufffdb,0,0.000000030,cpu-clock\n,1,0.000000040,[LOST 3 EVENTS]\na\ufffdb,1,0.000000050,cpu-clock\n",
 	} {
 		for _, pipe := range []bool{false, true} {
 			got, res, err := written(t, perftext.MustParse(twoCPUs), listing.Options{}, listing.PrinterOptions{Columns: columns, Format: format, Nanos: true}, pipe)
