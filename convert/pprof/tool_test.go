@@ -162,7 +162,7 @@ func TestPGO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(s.Events); got != "[{cpu [{samples count} {cpu nanoseconds}]}]" {
+	if got := fmt.Sprint(s.Events); got != "[{cpu [{samples count} {cpu nanoseconds}] false}]" {
 		t.Errorf("events %s", got)
 	}
 	dir := t.TempDir()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 )
 
@@ -84,5 +85,17 @@ func (r *rows) reorder() {
 
 // setEvent describes an event in a Set: samples and the sum of periods.
 func setEvent(e *perfdata.Event) stacks.Event {
-	return stacks.Event{Name: e.Name, Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: e.Name, Unit: "count"}}}
+	return stacks.Event{
+		Name:     e.Name,
+		Values:   []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: e.Name, Unit: "count"}},
+		Instants: isInstant(&e.Attr),
+	}
+}
+
+// isInstant reports whether each sample of an event is something that happened: a
+// tracepoint that was passed, or what was counted one by one, as page faults and probes
+// may be. Clocks stand for the time between samples.
+func isInstant(a *abi.Attr) bool {
+	clock := a.Type == abi.TypeSoftware && (a.Config == abi.SWCPUClock || a.Config == abi.SWTaskClock)
+	return a.Type == abi.TypeTracepoint || !clock && a.Flags&abi.FlagFreq == 0 && a.SamplePeriod == 1
 }

@@ -56,6 +56,7 @@ func finish(r *rows, st *Stats) error {
 		}
 		if r.measuresTime(e) {
 			value.Unit = nanoseconds
+			set.Events[c].Instants = false
 		}
 		if r.opts.Value != nil {
 			if value = r.fields.valueType(e); len(set.Events) > 1 {

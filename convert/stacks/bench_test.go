@@ -16,7 +16,7 @@ func BenchmarkBuild(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		b.StartTimer()
-		s := New(Event{"cpu-clock", countAndTime})
+		s := New(Event{Name: "cpu-clock", Values: countAndTime})
 		for i, c := range chains {
 			s.Add(0, s.Intern(c), LabelsID(i&7), 1, 100)
 		}

@@ -100,7 +100,7 @@ func TestChooseEvents(t *testing.T) {
 	columns := func(name string) []ValueType {
 		return []ValueType{{name + ".samples", "count"}, {name, "count"}}
 	}
-	s := New(Event{"cpu_atom/cycles/", columns("cpu_atom/cycles/")}, Event{"x", columns("x")}, Event{"cpu_core/cycles/", columns("cpu_core/cycles/")})
+	s := New(Event{Name: "cpu_atom/cycles/", Values: columns("cpu_atom/cycles/")}, Event{Name: "x", Values: columns("x")}, Event{Name: "cpu_core/cycles/", Values: columns("cpu_core/cycles/")})
 	stack := s.Intern([]uint32{1})
 	for e := range 3 {
 		i := s.Add(e, stack, 0, 1, int64(10*(e+1)))

@@ -7,7 +7,7 @@ import (
 )
 
 func TestDropLastColumn(t *testing.T) {
-	s := New(Event{"a", countAndTime}, Event{"b", countAndTime})
+	s := New(Event{Name: "a", Values: countAndTime}, Event{Name: "b", Values: countAndTime})
 	for i := range 2 * rowBlock {
 		s.Add(0, s.Intern([]uint32{uint32(i)}), 0, 1, 10)
 		s.Add(1, s.Intern([]uint32{uint32(i)}), 0, 2, 20)
@@ -23,7 +23,7 @@ func TestDropLastColumn(t *testing.T) {
 }
 
 func TestUnnamedShares(t *testing.T) {
-	s := New(Event{"a", countAndTime})
+	s := New(Event{Name: "a", Values: countAndTime})
 	x, y := s.AddMapping(Mapping{File: "x"}), s.AddMapping(Mapping{File: "y"})
 	named, in, also := s.AddLocation(x, 1, 0), s.AddLocation(x, 2, 0), s.AddLocation(x, 3, 0)
 	s.AddLocation(y, 1, 0)

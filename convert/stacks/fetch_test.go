@@ -11,7 +11,7 @@ import (
 // they get one after the other.
 func TestInternAll(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	one, many := New(Event{"e", countAndTime}), New(Event{"e", countAndTime})
+	one, many := New(Event{Name: "e", Values: countAndTime}), New(Event{Name: "e", Values: countAndTime})
 	for range 50 {
 		var locs []uint32
 		var ends []int

@@ -53,7 +53,7 @@ func random(seed uint64) *Set {
 	r := rand.New(rand.NewPCG(seed, 11))
 	s := New()
 	for i := range 1 + r.IntN(3) {
-		s.AddEvent(Event{fmt.Sprintf("e%d", i), countAndTime[:1+r.IntN(2)]})
+		s.AddEvent(Event{Name: fmt.Sprintf("e%d", i), Values: countAndTime[:1+r.IntN(2)]})
 	}
 	for range 1 + r.IntN(4) {
 		s.AddMapping(Mapping{File: fmt.Sprintf("/bin/%d", r.IntN(3)), BuildID: "ab"})
@@ -134,7 +134,7 @@ func TestMergeTwiceAddsNothingNew(t *testing.T) {
 // is still that of its row.
 func TestMergeMoments(t *testing.T) {
 	made := func(base uint64, comms ...string) *Set {
-		s := New(Event{"e", countAndTime[:1]})
+		s := New(Event{Name: "e", Values: countAndTime[:1]})
 		for i, c := range comms {
 			row := s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "comm", Str: c}}), 5)
 			s.AddTimedSample(TimedSample{base - uint64(i), uint32(row), 2})
@@ -163,7 +163,7 @@ func TestMergeMoments(t *testing.T) {
 // TestAddTellsTheRow: for the first row of a stack, for the others of it, and for
 // those that were there.
 func TestAddTellsTheRow(t *testing.T) {
-	s := New(Event{"e", countAndTime[:1]}, Event{"f", countAndTime[:1]})
+	s := New(Event{Name: "e", Values: countAndTime[:1]}, Event{Name: "f", Values: countAndTime[:1]})
 	for range 2 {
 		for i := range 3000 {
 			want := Sample{StackID(i / 3), 0, i % 3 % 2, nil}

@@ -31,6 +31,9 @@ type ValueType struct {
 type Event struct {
 	Name   string
 	Values []ValueType
+	// Instants says that a sample is something that happened, as of tracepoints and
+	// probes: it has no length in time. Others stand for the time until the next.
+	Instants bool
 }
 
 // Mappings and their kinds are those in which a Symbolizer finds names.

@@ -117,7 +117,7 @@ func TestLabels(t *testing.T) {
 func TestAgainstMap(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		s := New(Event{"a", countAndTime}, Event{"b", countAndTime[:1]})
+		s := New(Event{Name: "a", Values: countAndTime}, Event{Name: "b", Values: countAndTime[:1]})
 		want := map[string][]int64{}
 		var order []string
 		for range r.IntN(20_000) {
@@ -168,13 +168,13 @@ func TestAddChecksColumns(t *testing.T) {
 			t.Errorf("recovered %v", r)
 		}
 	}()
-	s := New(Event{"a", countAndTime})
+	s := New(Event{Name: "a", Values: countAndTime})
 	s.Add(0, s.Intern(nil), 0, 1)
 }
 
 func TestEventIndex(t *testing.T) {
-	s := New(Event{"a", nil})
-	s.AddEvent(Event{"b", nil})
+	s := New(Event{Name: "a", Values: nil})
+	s.AddEvent(Event{Name: "b", Values: nil})
 	for name, want := range map[string]int{"a": 0, "b": 1, "c": -1} {
 		if got := s.EventIndex(name); got != want {
 			t.Errorf("EventIndex(%q) = %d, want %d", name, got, want)
@@ -238,7 +238,7 @@ func TestNoAllocationsForKnown(t *testing.T) {
 // share their outer half in groups of 16. Stacks are leaf first.
 func fill(n, depth int) (*Set, [][]uint32) {
 	r := rand.New(rand.NewPCG(3, 4))
-	s := New(Event{"cpu-clock", countAndTime})
+	s := New(Event{Name: "cpu-clock", Values: countAndTime})
 	words := make([]uint32, n*depth)
 	chains := make([][]uint32, n)
 	for i := range chains {

@@ -3,7 +3,9 @@ package viewer
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"kprof/convert/stacks"
 )
@@ -27,6 +29,9 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 		time:   appendThousandths, // ns as µs
 	}
 	c.interval = c.tracks.interval()
+	if c.tracks.timed && s.Events[o.Event].Instants {
+		c.instants = newInstants(s, &o)
+	}
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))
 	}
@@ -54,7 +59,8 @@ type chrome struct {
 	names  [][]byte                       // of functions, as JSON
 	time   func(b []byte, t int64) []byte // appends a time
 
-	interval uint64 // between two samples, ns
+	interval uint64    // between two samples, ns
+	instants *instants // nil where samples last
 
 	ids  string   // the thread that is written, as fields of an event
 	open []uint32 // functions that have begun, outermost first
@@ -75,6 +81,10 @@ func (c *chrome) track(k *track, i int) {
 	}
 	for i, x := range k.items {
 		begin := x.time
+		if c.instants != nil {
+			c.instant(x)
+			continue
+		}
 		c.path = c.frames.appendFunctions(c.path[:0], c.set.Sample(int(x.row)).Stack)
 		kept := 0
 		for kept < min(len(c.open), len(c.path)) && c.open[kept] == c.path[kept] {
@@ -92,6 +102,59 @@ func (c *chrome) track(k *track, i int) {
 			c.end(0, begin+c.interval)
 		}
 	}
+}
+
+// instants is what all instants of an event have in common, and their stacks as text.
+type instants struct {
+	name, category []byte // of the event, as JSON
+	value          []byte // what its values are, as JSON; nil where they only count samples
+	stacks         map[stacks.StackID][]byte
+}
+
+func newInstants(s *stacks.Set, o *Options) *instants {
+	e := &s.Events[o.Event]
+	system, _, named := strings.Cut(e.Name, ":")
+	if !named {
+		system = "event"
+	}
+	x := &instants{name: jsonText(e.Name), category: jsonText(system), stacks: map[stacks.StackID][]byte{}}
+	if o.Column > 0 {
+		x.value = jsonText(e.Values[o.Column].Type)
+	}
+	return x
+}
+
+// maxInstantStacks bounds the texts of stacks that are kept.
+const maxInstantStacks = 1 << 14
+
+// instant writes a sample that has no length, with its stack, leaf first.
+func (c *chrome) instant(x item) {
+	in := c.instants
+	stack := c.set.Sample(int(x.row)).Stack
+	text, known := in.stacks[stack]
+	if !known {
+		var lines strings.Builder
+		c.path = c.frames.appendFunctions(c.path[:0], stack)
+		for i, id := range slices.Backward(c.path) {
+			lines.WriteString(c.frames.functions[id].name)
+			if i > 0 {
+				lines.WriteByte('\n')
+			}
+		}
+		if text = jsonText(lines.String()); len(in.stacks) < maxInstantStacks {
+			in.stacks[stack] = text
+		}
+	}
+	b := append(append(c.buf[:0], ",\n{\"ph\":\"i\",\"s\":\"t\","...), c.ids...)
+	b = c.time(append(b, `,"ts":`...), int64(x.time))
+	b = append(append(append(b, `,"name":`...), in.name...), `,"cat":`...)
+	b = append(append(append(b, in.category...), `,"args":{"stack":`...), text...)
+	if in.value != nil {
+		b = append(append(append(b, ','), in.value...), ':')
+		b = strconv.AppendInt(b, x.weight, 10)
+	}
+	c.buf = append(b, '}', '}')
+	c.w.Write(c.buf)
 }
 
 // name writes what a thread or its process is called.

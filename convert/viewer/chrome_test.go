@@ -13,10 +13,10 @@ import (
 // events of each thread nest and are in the order of time.
 func chromeText(t *testing.T, b []byte) string {
 	type event struct {
-		Ph, Name, Cat string
-		PID, TID      int
-		TS            float64
-		Args          map[string]string
+		Ph, S, Name, Cat string
+		PID, TID         int
+		TS               float64
+		Args             map[string]any
 	}
 	var f struct {
 		DisplayTimeUnit string
@@ -46,7 +46,9 @@ func chromeText(t *testing.T, b []byte) string {
 		at := e.TS / 1000
 		switch e.Ph {
 		case "M":
-			k.lines = append(k.lines, e.Name+" "+e.Args["name"])
+			k.lines = append(k.lines, fmt.Sprint(e.Name, " ", e.Args["name"]))
+		case "i":
+			k.lines = append(k.lines, fmt.Sprintf("%s %s (%s) %v: %v", e.S, e.Name, e.Cat, at, e.Args))
 		case "B":
 			line := fmt.Sprintf("%s%s (%s) %v", strings.Repeat("  ", len(k.open)), e.Name, e.Cat, at)
 			k.open = append(k.open, len(k.lines))
@@ -107,5 +109,37 @@ func TestChrome(t *testing.T) {
 		if diff := cmp.Diff(want[1:], got); diff != "" {
 			t.Errorf("times %t: %s", timed, diff)
 		}
+	}
+}
+
+// TestChromeInstants: samples of what has no length are instants, with their stacks.
+func TestChromeInstants(t *testing.T) {
+	s := exportSet(true)
+	s.Events[1].Name, s.Events[1].Instants = "kmem:kmalloc", true
+	got := chromeText(t, export(t, Chrome, s, exportOptions))
+	want := `
+7/7: thread_name app
+7/7: process_name app
+7/7: t kmem:kmalloc (kmem) 0: map[cpu:1e+06 stack:work|main]
+7/7: t kmem:kmalloc (kmem) 1: map[cpu:1e+06 stack:work|main]
+7/7: t kmem:kmalloc (kmem) 2: map[cpu:1e+06 stack:sys_read|main]
+7/7: t kmem:kmalloc (kmem) 3: map[cpu:1e+06 stack:work|work|main]
+7/7: t kmem:kmalloc (kmem) 50: map[cpu:1e+06 stack:main]
+7/8: thread_name worker
+7/8: t kmem:kmalloc (kmem) 0.5: map[cpu:1e+06 stack:ODD]
+7/8: t kmem:kmalloc (kmem) 1.5: map[cpu:1e+06 stack:ODD]
+9/9: thread_name idle
+9/9: process_name idle
+9/9: t kmem:kmalloc (kmem) 2.5: map[cpu:1e+06 stack:[unknown]]
+`
+	if diff := cmp.Diff(want[1:], strings.NewReplacer("main\n", "main|", "work\n", "work|", "sys_read\n", "sys_read|").Replace(got)); diff != "" {
+		t.Error(diff)
+	}
+	// Rows without times are as long as they are heavy.
+	untimed := exportSet(false)
+	want = chromeText(t, export(t, Chrome, untimed, exportOptions))
+	untimed.Events[1].Instants = true
+	if diff := cmp.Diff(want, chromeText(t, export(t, Chrome, untimed, exportOptions))); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -18,8 +18,10 @@ const firefoxVersion = 60
 
 // Firefox writes the samples of one event for the Firefox Profiler
 // (profiler.firefox.com), in its processed profile format: threads with their
-// samples in time, stacks with categories by the kind of code. Without times
-// samples follow each other as long as they are heavy, the heaviest stacks first.
+// samples in time, stacks with categories by the kind of code. A sample lasts to the
+// next one there: so after each of an event that has Instants comes one without a
+// stack, and each is a marker of the thread too. Without times samples follow each
+// other as long as they are heavy, the heaviest stacks first.
 //
 // Memory beyond the Set is that of its stacks as a tree, and 24 bytes a sample.
 func Firefox(w io.Writer, s *stacks.Set, o Options) error {
@@ -34,6 +36,8 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 		unit:    s.Events[o.Event].Values[o.Column].Unit,
 		strings: newStringIndex(),
 	}
+	f.instants = f.threads.timed && s.Events[o.Event].Instants
+	f.event = f.strings.of(s.Events[o.Event].Name)
 	f.raw(`{"meta":`)
 	f.value(f.meta(&o))
 	f.raw(`,"libs":`)
@@ -61,6 +65,9 @@ type firefox struct {
 	tree    *stackTree
 	threads *tracks
 	unit    string
+
+	instants bool // samples have no length
+	event    int  // index of its name into strings
 
 	strings  *stringIndex
 	lib      []int // by mapping, index into libs or -1
@@ -109,11 +116,17 @@ func (f *firefox) meta(o *Options) object {
 		"markerSchema":               list{},
 		"sampleUnits":                object{"time": "ms", "eventDelay": "ms", "threadCPUDelta": "ns"},
 	}
+	if f.instants {
+		m["markerSchema"] = list{object{"name": instantMarker, "display": list{"marker-chart", "marker-table"}, "fields": list{}}}
+	}
 	if entries := f.about(m); len(entries) > 0 {
 		m["extra"] = list{object{"label": "Recording", "entries": entries}}
 	}
 	return m
 }
+
+// instantMarker is the type of the markers that instants are.
+const instantMarker = "kprof"
 
 // about makes lines of what the Set's comments say, and puts what the format has
 // a place for there.
@@ -140,6 +153,9 @@ func (f *firefox) about(m object) (entries list) {
 func (f *firefox) interval() uint64 {
 	if f.set.PeriodType.Unit == "nanoseconds" && f.set.Period > 0 {
 		return uint64(f.set.Period)
+	}
+	if f.instants {
+		return 1e3 // the least time that is seen
 	}
 	if n := f.threads.interval(); n > 0 && f.threads.timed {
 		return n
@@ -256,22 +272,63 @@ func (f *firefox) thread(k *track) {
 	}
 	f.raw(fmt.Sprintf(`,"tid":%d,"isMainThread":%t,"processType":"default"`, cmp.Or(k.tid, k.pid), k.isMain()))
 	f.raw(`,"processStartupTime":0,"processShutdownTime":null,"registerTime":0,"unregisterTime":null,"pausedRanges":[]`)
-	f.raw(`,"markers":{"length":0,"data":[],"name":[],"startTime":[],"endTime":[],"phase":[],"category":[]}`)
+	f.markers(k)
 
-	n := len(k.items)
+	n, each := len(k.items), 1
+	if f.instants {
+		n, each = 2*n, 2 // behind each one that ends it
+	}
+	ends := func(i int) bool { return i%each == 1 }
 	f.raw(`,"samples":{"length":` + strconv.Itoa(n))
 	f.column("stack", n, func(b []byte, i int) []byte {
-		stack := f.set.Sample(int(k.items[i].row)).Stack
-		return strconv.AppendUint(b, uint64(f.tree.leaf[stack]), 10)
+		return appendOrNull(b, f.stack(k.items[i/each]), !ends(i))
 	})
-	f.column("time", n, func(b []byte, i int) []byte { return f.appendTime(b, k.items[i].time) })
+	f.column("time", n, func(b []byte, i int) []byte {
+		t := k.items[i/each].time
+		if ends(i) {
+			if t++; i/each+1 < len(k.items) {
+				t = min(t, k.items[i/each+1].time)
+			}
+		}
+		return f.appendTime(b, t)
+	})
 	kind, weight := f.weights()
 	f.raw(`,"weightType":"` + kind + `"`)
-	f.column("weight", n, func(b []byte, i int) []byte { return weight(b, k.items[i].weight) })
-	if f.unit == "nanoseconds" && f.threads.timed {
+	f.column("weight", n, func(b []byte, i int) []byte {
+		if ends(i) {
+			return append(b, '0')
+		}
+		return weight(b, k.items[i/each].weight)
+	})
+	if f.unit == "nanoseconds" && f.threads.timed && !f.instants {
 		f.column("threadCPUDelta", n, func(b []byte, i int) []byte { return strconv.AppendInt(b, k.items[i].weight, 10) })
 	}
 	f.raw("}}")
+}
+
+// stack is the stack of an item, as an index into the table.
+func (f *firefox) stack(x item) int64 {
+	return int64(f.tree.leaf[f.set.Sample(int(x.row)).Stack])
+}
+
+// markers writes the instants of a thread, each with its stack.
+func (f *firefox) markers(k *track) {
+	n := len(k.items)
+	if !f.instants {
+		n = 0
+	}
+	f.raw(`,"markers":{"length":` + strconv.Itoa(n))
+	f.column("data", n, func(b []byte, i int) []byte {
+		b = append(b, `{"type":"`+instantMarker+`","cause":{"time":`...)
+		b = append(f.appendTime(b, k.items[i].time), `,"stack":`...)
+		return append(strconv.AppendInt(b, f.stack(k.items[i]), 10), "}}"...)
+	})
+	f.column("name", n, func(b []byte, _ int) []byte { return strconv.AppendInt(b, int64(f.event), 10) })
+	f.column("startTime", n, func(b []byte, i int) []byte { return f.appendTime(b, k.items[i].time) })
+	f.column("endTime", n, same("null"))
+	f.column("phase", n, same("0")) // an instant
+	f.column("category", n, same("0"))
+	f.raw("}")
 }
 
 // appendTime appends a time of an item in ms. Those of rows are weights: an hour

@@ -109,8 +109,10 @@ func TestFirefoxOpens(t *testing.T) {
 9 idle
   idle 9: [unknown] 1/1
 `
-	for _, timed := range []bool{true, false} {
-		p := openProfiler(t, export(t, Firefox, exportSet(timed), exportOptions))
+	for i, timed := range []bool{true, false, true} {
+		s := exportSet(timed)
+		s.Events[1].Instants = i == 2
+		p := openProfiler(t, export(t, Firefox, s, exportOptions))
 		var w strings.Builder
 		w.WriteString("\n")
 		for _, process := range p.info.Processes {
@@ -132,6 +134,17 @@ func TestFirefoxOpens(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, w.String()); diff != "" {
 			t.Errorf("times %t: %s", timed, diff)
+		}
+		var markers struct {
+			TotalMarkerCount int
+			ByType           []struct {
+				MarkerName string
+				TopMarkers []struct{ HasStack bool }
+			}
+		}
+		p.ask(&markers, fmt.Sprintf(`"command":"thread","subcommand":"markers","thread":%q`, p.info.Processes[0].Threads[0].ThreadHandle))
+		if n := markers.TotalMarkerCount; i < 2 && n != 0 || i == 2 && (n != 5 || markers.ByType[0].MarkerName != s.Events[1].Name || !markers.ByType[0].TopMarkers[0].HasStack) {
+			t.Errorf("times %t, instants %t: markers %+v", timed, i == 2, markers)
 		}
 	}
 }

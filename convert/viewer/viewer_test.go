@@ -202,10 +202,22 @@ func firefoxText(t *testing.T, b []byte) string {
 			ProcessStartupTime, RegisterTime    float64
 			ProcessShutdownTime, UnregisterTime any
 			PausedRanges                        []any
-			Markers                             map[string]any
-			Samples                             struct {
+			Markers                             struct {
+				Length, Thread        int
+				Name, Phase, Category []int
+				StartTime             []float64
+				EndTime               []any
+				Data                  []struct {
+					Type  string
+					Cause struct {
+						Time  float64
+						Stack int
+					}
+				}
+			}
+			Samples struct {
 				Length         int
-				Stack          []int
+				Stack          []*int
 				Time, Weight   []float64
 				WeightType     string
 				ThreadCPUDelta []int64
@@ -219,7 +231,7 @@ func firefoxText(t *testing.T, b []byte) string {
 		fmt.Fprintf(&w, "%s of %s %s/%d main %t: %s\n", k.Name, k.ProcessName, k.Pid, k.Tid, k.IsMainThread, k.Samples.WeightType)
 		for i := range k.Samples.Length {
 			var names []string
-			for at := &k.Samples.Stack[i]; at != nil; at = sh.StackTable.Prefix[*at] {
+			for at := k.Samples.Stack[i]; at != nil; at = sh.StackTable.Prefix[*at] {
 				frame := sh.StackTable.Frame[*at]
 				fn := sh.FrameTable.Func[frame]
 				name := sh.StringArray[sh.FuncTable.Name[fn]]
@@ -234,6 +246,11 @@ func firefoxText(t *testing.T, b []byte) string {
 				fmt.Fprintf(&w, " cpu %d", k.Samples.ThreadCPUDelta[i])
 			}
 			w.WriteString("\n")
+		}
+		for i := range k.Markers.Length {
+			m := k.Markers
+			fmt.Fprintf(&w, "  %v at %v: %s, type %s, phase %d, end %v, stack of %v\n", m.Data[i].Cause.Time, m.StartTime[i], sh.StringArray[m.Name[i]],
+				m.Data[i].Type, m.Phase[i], m.EndTime[i], sh.StringArray[sh.FuncTable.Name[sh.FrameTable.Func[sh.StackTable.Frame[m.Data[i].Cause.Stack]]]])
 		}
 	}
 	return w.String()
@@ -272,6 +289,26 @@ idle of idle 9/9 main true: tracing-ms
 }
 
 // TestFirefoxMeta: what the recording says of itself, where the format has it.
+// TestFirefoxInstants: samples of what has no length end at once, and are markers too.
+func TestFirefoxInstants(t *testing.T) {
+	s := exportSet(true)
+	s.Events[1].Name, s.Events[1].Instants = "kmem:kmalloc", true
+	got := firefoxText(t, export(t, Firefox, s, exportOptions))
+	worker, _, _ := strings.Cut(got[strings.Index(got, "worker of"):], "idle of")
+	want := `
+worker of worker 7/8 main false: tracing-ms
+  0.5: anon!ODD (JIT) = 1
+  0.500001:  = 0
+  1.5: anon!ODD (JIT) = 1
+  1.500001:  = 0
+  0.5 at 0.5: kmem:kmalloc, type kprof, phase 0, end <nil>, stack of ODD
+  1.5 at 1.5: kmem:kmalloc, type kprof, phase 0, end <nil>, stack of ODD
+`
+	if diff := cmp.Diff(want[1:], strings.ReplaceAll(worker, oddShown, "ODD")); diff != "" {
+		t.Errorf("%s", diff)
+	}
+}
+
 func TestFirefoxMeta(t *testing.T) {
 	var f struct {
 		Meta map[string]any
