@@ -11,6 +11,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/symbolize/unwind"
 )
 
@@ -30,12 +31,24 @@ func seeds(f *testing.F) {
 	}
 }
 
+// fieldSeeds are recordings of events with fields.
+func fieldSeeds(f *testing.F) {
+	for _, form := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
+		b, err := fieldRecording([]alloc{{-5, 8, "a", 0}, {7, 64, "b", -2}, {0, 1 << 63, "x", 3}}, form.Order).Assemble(form)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, byte(8))
+	}
+}
+
 // FuzzConvert converts arbitrary bytes as a file, as a stream and as what rings
 // hold. Nothing panics or takes memory without end; a recording in pipe mode
 // comes to the same number of samples from a file and from a pipe.
 func FuzzConvert(f *testing.F) {
 	fuzztest.Add(f)
 	seeds(f)
+	fieldSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte, flags byte) {
 		if len(b) > 1<<16 {
 			return
@@ -49,6 +62,10 @@ func FuzzConvert(f *testing.F) {
 		}
 		if flags&4 != 0 {
 			opts.Unwind = &Unwind{Frames: func(stacks.Mapping) *unwind.Table { return unwind.FramePointers }}
+		}
+		if flags&8 != 0 { // as the seeds of fieldRecording have them
+			opts.Where, opts.Value = mustExpr(t, "delta >= 0 || field.comm != 'x'"), mustExpr(t, "bytes_alloc - ret")
+			opts.FieldLabels = []string{"ret", "field.comm", "bytes_alloc"}
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -66,7 +83,9 @@ func FuzzConvert(f *testing.F) {
 		if set, st, err := convertBytes(b, true, opts); err == nil {
 			checkTotals(t, dump(set, st, nil), st, groups)
 		}
-		fuzzLive(t, b, opts)
+		if opts.Where == nil {
+			fuzzLive(t, b, opts)
+		}
 	})
 }
 

@@ -109,7 +109,7 @@ func TestChooseEvents(t *testing.T) {
 	if err := s.ChooseEvents(nil); err != nil {
 		t.Fatal(err)
 	}
-	want := []Event{{"cycles", columns("cycles")}, {"x", columns("x")}}
+	want := []Event{{Name: "cycles", Values: columns("cycles")}, {Name: "x", Values: columns("x")}}
 	if diff := cmp.Diff(want, s.Events); diff != "" {
 		t.Error(diff)
 	}
