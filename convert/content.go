@@ -202,3 +202,21 @@ func (c *content) spool() error {
 	c.Reader = f
 	return nil
 }
+
+// Unpacked is what is in an input that may be compressed.
+type Unpacked struct{ content *content }
+
+// Unpack returns what is in r, decompressed if it is compressed, for those who read a
+// form of their own. It does not close r.
+func Unpack(r io.Reader) (*Unpacked, error) {
+	c, err := openContent(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Unpacked{c}, nil
+}
+
+func (u *Unpacked) Read(b []byte) (int, error) { return u.content.Read(b) }
+
+// Close releases what decompressing took.
+func (u *Unpacked) Close() error { return u.content.close() }

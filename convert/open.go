@@ -16,6 +16,7 @@ import (
 	"os"
 	"time"
 
+	"kprof/convert/bootlog"
 	"kprof/convert/folded"
 	"kprof/convert/payload"
 	"kprof/convert/pprof"
@@ -183,6 +184,14 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 		p.Set, err = pprof.Read(c)
 	case c.kind == sniff.Folded:
 		p.Set, err = folded.Read(c, folded.ReadOptions{Comm: true})
+	case c.kind == sniff.KernelLog:
+		var l *bootlog.Log
+		if l, err = bootlog.Read(c, bootlog.Options{}); errors.Is(err, bootlog.ErrNoCalls) {
+			return &UnreadableError{Kind: c.kind}
+		}
+		if err == nil {
+			p.Set = l.Set()
+		}
 	case dialects[c.kind] != stacktext.Unknown:
 		return p.readText(c, dialects[c.kind])
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"kprof/convert/bootlog"
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/convert/stacktext"
@@ -37,6 +38,11 @@ func New(set *stacks.Set, events []abi.Event, stats replay.Stats, header *perfda
 	p := &Profile{Set: set, Source: o.Name, Events: events, Stats: stats, Header: header, opts: &o}
 	p.describe()
 	return p
+}
+
+// OfBoot returns the profile of what a kernel called while it booted.
+func OfBoot(l *bootlog.Log, o Options) *Profile {
+	return &Profile{Set: l.Set(), Source: o.Name, opts: &o}
 }
 
 // describe writes into the Set's comments what the recording says of itself.

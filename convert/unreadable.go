@@ -18,7 +18,7 @@ type UnreadableError struct {
 var unreadableKinds = map[sniff.Kind]string{
 	sniff.TraceDat:        "a trace of trace-cmd",
 	sniff.Ftrace:          "text of the kernel's tracer (ftrace)",
-	sniff.KernelLog:       "a log of the kernel (dmesg)",
+	sniff.KernelLog:       "a log of the kernel (dmesg) without initcalls",
 	sniff.Kallsyms:        "a list of the kernel's symbols",
 	sniff.Speedscope:      "a profile of speedscope",
 	sniff.FirefoxJSON:     "a profile of the Firefox Profiler",
@@ -63,6 +63,7 @@ func (c *content) unreadable() error {
 		line := bytes.TrimLeft(c.head, " \t\r\n")
 		line, _, _ = bytes.Cut(line, []byte("\n"))
 		return &UnreadableError{Kind: c.kind, Line: string(line)}
+	case c.kind == sniff.KernelLog: // it is, if it has initcalls
 	case known, c.kind == sniff.Empty:
 		return &UnreadableError{Kind: c.kind}
 	}

@@ -26,7 +26,8 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                     {"convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert":                     {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert/bootlog":             {"convert/printable", "convert/stacks"},
 	"convert/browsertest":         {"perfevent/livetest"},
 	"convert/calltree":            {"convert/stacks"},
 	"convert/compare":             {"convert", "convert/diff", "convert/diffreport", "convert/stacks", "perfevent/perfdata", "symbolize/elfsym", "symbolize/kallsyms"},
@@ -95,6 +96,7 @@ var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "pe
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.
 var withoutKernel = []string{
+	"convert/bootlog",
 	"convert/calltree",
 	"convert/diff",
 	"convert/diffreport",

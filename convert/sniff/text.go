@@ -38,6 +38,8 @@ var lineForms = []struct {
 	{regexp.MustCompile(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+\.\d+: `), Ftrace},
 	{regexp.MustCompile(`^ *\d+\) +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace}, // function_graph
 	{regexp.MustCompile(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},
+	{regexp.MustCompile(`^\d+,\d+,\d+,[^;]*;|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d |^kern +:\w+ *: \[`), KernelLog},
+	{regexp.MustCompile(`^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ kernel: |^calling  \S+ @ \d+$`), KernelLog},
 	{regexp.MustCompile(`^[0-9a-f]{8,16} [A-Za-z?] [\w.$]+(\t\[\w+\])?$`), Kallsyms},
 	{regexp.MustCompile(`^@[\w.]*\[(.*\]: \d+)?$|^@[\w.]*\[[^\]]*,$`), BPFTrace},
 	{regexp.MustCompile(`^CPU\s+ID\s+FUNCTION:NAME$`), DTrace},

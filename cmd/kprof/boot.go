@@ -1,0 +1,190 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/bootlog"
+)
+
+func newBoot() *cobra.Command {
+	var limit int
+	var byStart, asJSON bool
+	var out, f string
+	var minGap time.Duration
+	c := &cobra.Command{
+		Use:   "boot [LOG]",
+		Short: "Show what took long while a kernel booted, suspended or resumed",
+		Long: `Boot reads the log of a kernel that was booted with the parameter initcall_debug:
+what dmesg prints, a serial console's log, /dev/kmsg or a journal; - is standard
+input. Without LOG it is that of the running machine, which takes root.
+
+It prints what did not return, the time by level (where the kernel tells levels),
+by subsystem and by call, and when nothing was called for a while. Times of calls
+include what they called and waited for; self does not have what they called. With
+-o or -f the calls become a flame graph, a pprof profile, or whatever kprof convert
+writes. Logs are read by all other commands too: kprof diff compares two boots.`,
+		Example: `  kprof boot dmesg.txt
+  kprof boot dmesg.txt -o boot.svg
+  kprof diff before.txt after.txt`,
+		Args: maxArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := chooseOutput(out, f)
+			switch {
+			case err != nil:
+				return err
+			case limit < 0:
+				return usagef("-n %d: wants a number of rows, 0 for all", limit)
+			case o.format == formatData:
+				return usagef("boot writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
+			case asJSON && o.format != "":
+				return usagef("--json and -f or the ending of -o exclude each other")
+			}
+			l, name, err := readBoot(args, bootlog.Options{MinGap: minGap})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				o.format = formatText
+				return writeBoot(o, func(w io.Writer) error { return bootJSON(w, l) })
+			}
+			if o.format == "" || o.format == formatText {
+				o.format = formatText
+				return writeBoot(o, func(w io.Writer) error {
+					return bootlog.Table(w, l, bootlog.TableOptions{Limit: limit, ByStart: byStart})
+				})
+			}
+			return o.write(&profile{convert.OfBoot(l, convert.Options{Name: name})})
+		},
+	}
+	fl := c.Flags()
+	fl.IntVarP(&limit, "limit", "n", 20, "show `N` rows of each table, 0 for all")
+	fl.BoolVar(&byStart, "by-start", false, "show calls in the order in which they began")
+	fl.DurationVar(&minGap, "min-gap", 10*time.Millisecond, "show times without a call of at least this `duration`")
+	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
+	fl.StringVarP(&f, "format", "f", "", "text, pprof, folded, svg, html, speedscope, firefox or chrome, whatever the file is called")
+	fl.BoolVar(&asJSON, "json", false, "as JSON: the calls, and totals by kind, level and subsystem")
+	return c
+}
+
+// writeBoot writes text to the output, a page at a time if that is the terminal.
+func writeBoot(o output, write func(io.Writer) error) error {
+	if o.name != "-" {
+		return o.create(write)
+	}
+	return paged(write)
+}
+
+// readBoot reads the log that is named, or the running machine's.
+func readBoot(args []string, o bootlog.Options) (l *bootlog.Log, name string, err error) {
+	if len(args) == 0 {
+		name = "the kernel's log"
+		text, err := kernelLog()
+		if err != nil {
+			return nil, name, fmt.Errorf("read the kernel's log: %w", err)
+		}
+		l, err = bootlog.Read(bytes.NewReader(text), o)
+		return l, name, bootError(name, l, err)
+	}
+	file, err := openInput(args[0])
+	if err != nil {
+		return nil, args[0], err
+	}
+	defer file.Close()
+	if name = args[0]; name == "-" {
+		name = "standard input"
+	}
+	in, err := convert.Unpack(file)
+	if err != nil {
+		return nil, name, fmt.Errorf("%s: %w", name, err)
+	}
+	l, err = bootlog.Read(in, o)
+	return l, name, bootError(name, l, errors.Join(err, in.Close()))
+}
+
+// bootError says what the kernel was booted with, if that was not enough.
+func bootError(name string, l *bootlog.Log, err error) error {
+	switch {
+	case errors.Is(err, bootlog.ErrNoCalls) && l.Command != "":
+		return fmt.Errorf("%s: %w; it was booted with: %.200s", name, err, l.Command)
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+type bootCall struct {
+	Kind      string  `json:"kind"`
+	Name      string  `json:"name"`
+	Module    string  `json:"module,omitempty"`
+	Device    string  `json:"device,omitempty"`
+	Driver    string  `json:"driver,omitempty"`
+	Level     string  `json:"level,omitempty"`
+	Subsystem string  `json:"subsystem"`
+	PID       int32   `json:"pid,omitempty"`
+	Start     float64 `json:"start_s"`
+	Duration  float64 `json:"duration_s"`
+	Self      float64 `json:"self_s"`
+	Return    *int    `json:"return"` // null of what did not return
+	Parent    int     `json:"parent"` // index among the calls, or -1
+}
+
+type bootTotal struct {
+	Name   string  `json:"name"`
+	Calls  int     `json:"calls"`
+	Failed int     `json:"failed"`
+	Time   float64 `json:"time_s"`
+}
+
+type bootGap struct {
+	Start  float64 `json:"start_s"`
+	End    float64 `json:"end_s"`
+	After  string  `json:"after"`
+	Before string  `json:"before"`
+}
+
+func bootJSON(w io.Writer, l *bootlog.Log) error {
+	totals := func(all []bootlog.Total) []bootTotal {
+		rows := []bootTotal{}
+		for _, t := range all {
+			rows = append(rows, bootTotal{t.Name, t.Calls, t.Failed, t.Time.Seconds()})
+		}
+		return rows
+	}
+	calls := []bootCall{}
+	for i := range l.Calls {
+		c := &l.Calls[i]
+		row := bootCall{
+			Kind: c.Kind.String(), Name: c.Name, Module: c.Module, Device: c.Device, Driver: c.Driver, Level: c.Level, Subsystem: c.Subsystem(),
+			PID: c.PID, Start: c.Start.Seconds(), Duration: c.Duration.Seconds(), Self: c.Self.Seconds(), Parent: c.Parent,
+		}
+		if c.Ended {
+			row.Return = &c.Return
+		}
+		calls = append(calls, row)
+	}
+	gaps := []bootGap{}
+	for _, g := range l.Gaps {
+		gaps = append(gaps, bootGap{g.Start.Seconds(), g.End.Seconds(), g.After, g.Before})
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Kernel     string      `json:"kernel"`
+		Command    string      `json:"command"`
+		First      float64     `json:"first_s"`
+		Last       float64     `json:"last_s"`
+		Kinds      []bootTotal `json:"kinds"`
+		Levels     []bootTotal `json:"levels"`
+		Subsystems []bootTotal `json:"subsystems"`
+		Calls      []bootCall  `json:"calls"`
+		Gaps       []bootGap   `json:"gaps"`
+	}{l.Kernel, l.Command, l.First.Seconds(), l.Last.Seconds(), totals(l.Kinds()), totals(l.Levels()), totals(l.Subsystems()), calls, gaps})
+}

@@ -1,0 +1,83 @@
+package bootlog
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// line is a line of a log, without what stands before its text.
+type line struct {
+	text  []byte
+	at    time.Duration
+	timed bool
+	tid   int32 // of the thread that printed it, of kernels with PRINTK_CALLER
+}
+
+var (
+	// "[    1.234567] ", perhaps with "[    T1] " behind it: dmesg, consoles, and
+	// journalctl -o short-monotonic, which has the host behind it.
+	stamp = regexp.MustCompile(`\[ *(\d{1,9})\.(\d{6})\](?:\[ *([TC])(\d+)\])? ?`)
+	// "6,339,5140900,-;text" of /dev/kmsg, in microseconds.
+	kmsg = regexp.MustCompile(`^\d+,\d+,(\d{1,18}),[^;]*;`)
+	// "2024-05-01T10:00:00,123456+02:00 text" of dmesg --time-format iso.
+	isoStamp = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d),(\d{6})[+-]\d\d:\d\d `)
+	// "host kernel: text" of a journal.
+	journal = regexp.MustCompile(`^\S+ kernel: `)
+	escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+)
+
+// maxBefore is how much may stand before a line's time: a journal's date and host, or
+// what a boot loader left on the console's line.
+const maxBefore = 200
+
+// cut takes a line apart. zero is the time that the first line with a date had, which
+// such times count from.
+func cut(s []byte, zero *time.Time) (l line) {
+	if bytes.IndexByte(s, 0x1b) >= 0 {
+		s = escapes.ReplaceAll(s, nil)
+	}
+	s = bytes.Trim(s, "\r\n\x00 ")
+	l.text = s
+	if m := stamp.FindSubmatchIndex(s[:min(len(s), maxBefore)]); m != nil {
+		sec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
+		usec, _ := strconv.ParseInt(string(s[m[4]:m[5]]), 10, 64)
+		l.at, l.timed = time.Duration(sec)*time.Second+time.Duration(usec)*time.Microsecond, true
+		if m[6] >= 0 && s[m[6]] == 'T' {
+			l.tid = number32(s[m[8]:m[9]])
+		}
+		l.text = s[m[1]:]
+		if j := journal.FindIndex(l.text); j != nil {
+			l.text = l.text[j[1]:]
+		}
+		return l
+	}
+	if m := kmsg.FindSubmatchIndex(s); m != nil {
+		usec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
+		const longest = int64(1<<63-1) / int64(time.Microsecond)
+		l.at, l.timed = time.Duration(min(usec, longest))*time.Microsecond, true
+		l.text = s[m[1]:]
+		return l
+	}
+	if m := isoStamp.FindSubmatchIndex(s); m != nil {
+		if t, err := time.Parse("2006-01-02T15:04:05", string(s[m[2]:m[3]])); err == nil {
+			usec, _ := strconv.ParseInt(string(s[m[4]:m[5]]), 10, 64)
+			t = t.Add(time.Duration(usec) * time.Microsecond)
+			if zero.IsZero() {
+				*zero = t
+			}
+			l.at, l.timed = max(0, t.Sub(*zero)), true
+			l.text = s[m[1]:]
+		}
+	}
+	return l
+}
+
+func number32(s []byte) int32 {
+	n, err := strconv.ParseInt(string(s), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
