@@ -218,5 +218,8 @@ func Unpack(r io.Reader) (*Unpacked, error) {
 
 func (u *Unpacked) Read(b []byte) (int, error) { return u.content.Read(b) }
 
+// Kind says what it is.
+func (u *Unpacked) Kind() sniff.Kind { return u.content.kind }
+
 // Close releases what decompressing took.
 func (u *Unpacked) Close() error { return u.content.close() }

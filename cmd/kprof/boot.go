@@ -12,6 +12,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/bootlog"
+	"kprof/convert/sniff"
 )
 
 func newBoot() *cobra.Command {
@@ -106,6 +107,13 @@ func readBoot(args []string, o bootlog.Options) (l *bootlog.Log, name string, er
 		return nil, name, fmt.Errorf("%s: %w", name, err)
 	}
 	l, err = bootlog.Read(in, o)
+	if err != nil && in.Kind() != sniff.KernelLog && in.Kind() != sniff.OtherText {
+		if what, ok := unread[in.Kind()]; ok {
+			err = errors.New(what)
+		} else {
+			err = errors.New("it is no log of a kernel")
+		}
+	}
 	return l, name, bootError(name, l, errors.Join(err, in.Close()))
 }
 
