@@ -14,11 +14,17 @@ import (
 //	event                callchain, leaf first          becomes
 //	return probe         caller …                       function caller …
 //	ftrace:function      tracer's … function caller …   function caller …
+//	fprobe, Linux 7.3    caller …                       function caller …
+//	  on return          caller's caller …              function caller …
 //	tracepoint on arm64  function function …            function …
 //
-// The last is how arm64 unwinds from within a function: it begins with where it is, which
-// is also what the first frame record returns to. Nowhere else are the two equal, as the
-// one is no call of the function itself.
+// An fprobe lost what the sample's address is. The last is how arm64 unwinds from within a
+// function: it begins with where it is, which is also what the first frame record returns
+// to. Nowhere else are the two equal, as the one is no call of the function itself.
+
+// near is how many bytes a function's call of the tracer, or a probe's instruction, may
+// end behind the address that fields say.
+const near = 32
 
 // calls returns the callchain of s, from the function that it is about on. It is valid
 // until the next call.
@@ -27,12 +33,16 @@ func (l *Locator) calls(s *samples.Sample) []uint64 {
 	if from < 0 {
 		return s.Callchain
 	}
-	chain := s.Callchain[from:]
+	head, chain := s.Callchain[:from], s.Callchain[from:]
 	fn, caller, ok := l.function(s)
-	if !ok {
-		if s.Event.Attr.Type == abi.TypeTracepoint && len(chain) > 1 && chain[0] == chain[1] {
-			l.chained = append(append(l.chained[:0], s.Callchain[:from]...), chain[1:]...)
-			return l.chained
+	switch {
+	case !ok && s.Event.Attr.Type == abi.TypeTracepoint && len(chain) > 1 && chain[0] == chain[1]:
+		return l.join(head, chain[1:])
+	case !ok:
+		return s.Callchain
+	case caller == 0: // on entry
+		if chain[0]-fn > near && s.IP-fn <= near {
+			return l.join(head, chain, s.IP)
 		}
 		return s.Callchain
 	}
@@ -43,19 +53,27 @@ func (l *Locator) calls(s *samples.Sample) []uint64 {
 	// Before the caller is what belongs to the tracer, and the function itself, at the
 	// return address of its call of the tracer: by this it is found where the caller is
 	// not, as when another tracer has replaced the address that the function returns to.
-	const call = 32 // bytes from a function's entry to behind its call of the tracer
-	at := slices.Index(above, caller)
-	if at < 0 {
-		at = 1 + slices.IndexFunc(above, func(addr uint64) bool { return addr-fn <= call })
+	if at := slices.Index(above, caller); at >= 0 {
+		return l.join(head, chain[at:], fn)
 	}
-	l.chained = append(append(l.chained[:0], s.Callchain[:from]...), fn)
-	l.chained = append(l.chained, chain[at:]...)
+	if at := slices.IndexFunc(above, func(addr uint64) bool { return addr-fn <= near }); at >= 0 {
+		return l.join(head, chain[at+1:], fn)
+	}
+	if caller == s.IP {
+		return l.join(head, chain, fn, caller)
+	}
+	return l.join(head, chain, fn)
+}
+
+// join returns a callchain of these parts, which is valid until the next call.
+func (l *Locator) join(head, chain []uint64, leaf ...uint64) []uint64 {
+	l.chained = append(append(append(l.chained[:0], head...), leaf...), chain...)
 	return l.chained
 }
 
-// function returns the function that s is about and its caller, where fields say so. Of
-// several return probes of one function only the youngest knows the caller, the others
-// the trampoline of the next.
+// function returns the function that s is about and its caller, where fields say so, or
+// the place of a probe on entry, and 0. Of several return probes of one function only the
+// youngest knows the caller, the others the trampoline of the next.
 func (l *Locator) function(s *samples.Sample) (fn, caller uint64, ok bool) {
 	e := s.Event
 	if fn, caller, ok = e.Function.Read(s.Raw, e.Layout.Order); !ok || fn == 0 {

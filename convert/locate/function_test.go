@@ -22,6 +22,8 @@ func TestFunction(t *testing.T) {
 	fields := abi.FunctionFields{Func: 8, Caller: 16, Size: 8}
 	tracepoint := abi.Event{Attr: abi.Attr{Type: abi.TypeTracepoint}, Function: fields}
 	pmu := abi.Event{Attr: abi.Attr{Type: 8}, Function: fields}
+	entry := tracepoint
+	entry.Function = abi.FunctionFields{Func: 8, Size: 8}
 	named := pmu
 	named.Name = "kretprobe:f"
 	for name, tt := range map[string]struct {
@@ -45,6 +47,11 @@ func TestFunction(t *testing.T) {
 		"ftrace:function, arm64": {tracepoint, 0x9010, []uint64{0x104, 0x200}, []uint64{kernel, 0x9010, 0x9010, 0x9020, 0x10c, 0x200, 0x300}, []uint64{kernel, 0x104, 0x200, 0x300}},
 		"caller replaced":        {tracepoint, 0x9010, []uint64{0x104, 0x8888}, []uint64{kernel, 0x9010, 0x109, 0x200, 0x300}, []uint64{kernel, 0x104, 0x200, 0x300}},
 		"neither there":          {tracepoint, 0x9010, []uint64{0x104, 0x8888}, []uint64{kernel, 0x9010, 0x200}, []uint64{kernel, 0x104, 0x9010, 0x200}},
+		// x86_64 7.3: the chain begins behind the sample's address.
+		"fprobe":                 {entry, 0x109, []uint64{0x104}, []uint64{kernel, 0x200, 0x300}, []uint64{kernel, 0x109, 0x200, 0x300}},
+		"fprobe, return":         {tracepoint, 0x200, []uint64{0x104, 0x200}, []uint64{kernel, 0x300, user, 0x10}, []uint64{kernel, 0x104, 0x200, 0x300, user, 0x10}},
+		"kprobe":                 {entry, 0x101, []uint64{0x100}, []uint64{kernel, 0x101, 0x200}, []uint64{kernel, 0x101, 0x200}},
+		"kprobe, from elsewhere": {entry, 0x201, []uint64{0x100}, []uint64{kernel, 0x201, 0x300}, []uint64{kernel, 0x201, 0x300}},
 		// arm64, any tracepoint.
 		"twice":          {abi.Event{Attr: abi.Attr{Type: abi.TypeTracepoint}}, 0x100, nil, []uint64{kernel, 0x100, 0x100, 0x200, 0x200}, []uint64{kernel, 0x100, 0x200, 0x200}},
 		"twice, a clock": {abi.Event{Attr: abi.Attr{Type: abi.TypeSoftware}}, 0x100, nil, []uint64{kernel, 0x100, 0x100, 0x200}, []uint64{kernel, 0x100, 0x100, 0x200}},

@@ -127,7 +127,7 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	}
 	if len(locs) == from {
 		ip := s.IP
-		if fn, _, ok := l.function(s); ok {
+		if fn, caller, ok := l.function(s); ok && caller != 0 {
 			ip = fn
 		}
 		locs = append(locs, l.at(views.at(timeline.ModeOf(s.Misc)), ip))

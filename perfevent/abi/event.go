@@ -17,8 +17,9 @@ type Event struct {
 // in what called the tracer, as that of ftrace:function. Offsets are in bytes from the
 // start of the raw data; 0, where all have their type, is for nothing.
 type FunctionFields struct {
-	Func, Caller int
-	Size         int // of each: 4 or 8
+	Func   int // of a probe on entry, its place, which is all there is
+	Caller int // 0 for none
+	Size   int // of each: 4 or 8
 }
 
 // returnProbeFields is struct kretprobe_trace_entry_head (kernel/trace/trace_probe.h), of
@@ -36,14 +37,21 @@ func (a *Attr) FunctionFields() FunctionFields {
 	return returnProbeFields
 }
 
-// Read returns what the raw data of a sample have of f; false where f is zero or raw is
+// Read returns what the raw data of a sample have of f, 0 for a caller that it does not
+// have; false where f is zero or raw is
 // too short.
 func (f *FunctionFields) Read(raw []byte, o Order) (fn, caller uint64, ok bool) {
 	if f.Func == 0 || max(f.Func, f.Caller)+f.Size > len(raw) {
 		return 0, 0, false
 	}
-	if f.Size == 4 {
-		return uint64(o.Uint32(raw[f.Func:])), uint64(o.Uint32(raw[f.Caller:])), true
+	read := func(off int) uint64 {
+		switch {
+		case off == 0:
+			return 0
+		case f.Size == 4:
+			return uint64(o.Uint32(raw[off:]))
+		}
+		return o.Uint64(raw[off:])
 	}
-	return o.Uint64(raw[f.Func:]), o.Uint64(raw[f.Caller:]), true
+	return read(f.Func), read(f.Caller), true
 }

@@ -3,9 +3,9 @@ package format
 import "kprof/perfevent/abi"
 
 // Function returns where records of f have the function that they are about and its
-// caller, if callchains do not begin with it: those of probes on return, which all have
-// the fields __probe_func and __probe_ret_ip (kernel/trace/trace_probe.h), and of
-// ftrace:function.
+// caller, if callchains may not begin with it: those of probes on return, which all have
+// the fields __probe_func and __probe_ret_ip, of ones on entry, which have __probe_ip
+// alone (kernel/trace/trace_probe.h), and of ftrace:function.
 func (f *Format) Function() abi.FunctionFields {
 	for _, names := range [...]struct {
 		fn, caller string
@@ -13,13 +13,17 @@ func (f *Format) Function() abi.FunctionFields {
 	}{
 		{"__probe_func", "__probe_ret_ip", ""},
 		{"ip", "parent_ip", "function"},
+		{"__probe_ip", "", ""},
 	} {
 		fn, caller := f.Field(names.fn), f.Field(names.caller)
-		if fn == nil || caller == nil || names.only != "" && f.Name != names.only {
-			continue
-		}
-		if s := fn.Size; (s == 4 || s == 8) && caller.Size == s && fn.Place == Inline && caller.Place == Inline && fn.Offset > 0 && caller.Offset > 0 {
-			return abi.FunctionFields{Func: fn.Offset, Caller: caller.Offset, Size: s}
+		switch address := func(f *Field) bool {
+			return f != nil && !f.Array && (f.Size == 4 || f.Size == 8) && f.Place == Inline && f.Offset > 0
+		}; {
+		case !address(fn) || names.only != "" && f.Name != names.only:
+		case names.caller == "":
+			return abi.FunctionFields{Func: fn.Offset, Size: fn.Size}
+		case address(caller) && caller.Size == fn.Size:
+			return abi.FunctionFields{Func: fn.Offset, Caller: caller.Offset, Size: fn.Size}
 		}
 	}
 	return abi.FunctionFields{}

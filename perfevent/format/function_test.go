@@ -22,7 +22,7 @@ func TestFunction(t *testing.T) {
 		want         abi.FunctionFields
 	}{
 		{"do_wait", ret, abi.FunctionFields{Func: 8, Caller: 16, Size: 8}},
-		{"do_wait", entry, abi.FunctionFields{}},
+		{"do_wait", entry, abi.FunctionFields{Func: 8, Size: 8}},
 		{"function", traced, abi.FunctionFields{Func: 8, Caller: 12, Size: 4}},
 		{"another", traced, abi.FunctionFields{}},
 		{"odd", text, abi.FunctionFields{}},
