@@ -191,7 +191,8 @@ initramfs() {
 	rm -rf "$root" && mkdir -p "$root"/{bin,rig,proc,sys,dev,tmp,etc} || return 1
 	cp "$bb" "$root/bin/busybox" && cp testdata/rig/init "$root/init" && chmod 755 "$root/init" || return 1
 	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
-	CGO_ENABLED=0 GOARCH=$arch go build -o "$root/bin/kprof" ./cmd/kprof || return 1
+	# Compiled as the packages are, with -trimpath: once for both.
+	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -o "$root/bin/kprof" ./cmd/kprof || return 1
 	case $arch in amd64) compiler=x86_64-linux-gnu-gcc ;; arm64) compiler=aarch64-linux-gnu-gcc ;; esac
 	mkdir "$root/prebuilt"
 	if command -v $compiler >/dev/null; then
@@ -212,7 +213,7 @@ initramfs() {
 			fi
 		} >>"$root/rig/tests"
 		mkdir -p "$root/src/$pkg"
-		CGO_ENABLED=0 GOARCH=$arch go test -c -ldflags=-w -o "$root/src/$pkg/test" "$pkg" || return 1
+		CGO_ENABLED=0 GOARCH=$arch go test -c -trimpath -ldflags=-w -o "$root/src/$pkg/test" "$pkg" || return 1
 		[ ! -d "$pkg/testdata" ] || cp -r "$pkg/testdata" "$root/src/$pkg/"
 		cat >>"$root/rig/tests" <<-END
 			echo "rig: $pkg"

@@ -168,10 +168,10 @@ can_record() {
 		rm -f .build/can-record.data
 }
 
-# Packages that start goroutines or lock.
+# Packages that start goroutines or lock, but for those that only tests use.
 concurrent() {
 	grep -lE '^\s*go (func|[a-z])|\.Go\(|^\s*"sync(/atomic)?"$' --include='*.go' --exclude-dir=.build -r . |
-		grep -vE '_test\.go$|/testdata/' | xargs -n 1 dirname | sort -u
+		grep -vE '_test\.go$|/testdata/' | xargs -n 1 dirname | sort -u | without ./convert/browsertest ./perfevent/livetest
 }
 
 # packages lists those of the module, by their folders.
@@ -230,6 +230,11 @@ elsewhere() { packages | grep -vxE './(record(/.*)?|perfevent|perfevent/(event|c
 # enough.
 lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPerf|HeaderOfPerf|FeaturesOfPerf|KernelSymbolsRoundTrip|BadCompression|Sums|EventSums|ReadsLikeGoogle|Mutated|FromCompressedBombs|ProgramsAgainstAddr2line|Simulate.*)$'
 
+# sequential are tests that take long under the race detector, and in which nothing runs at
+# the same time that would not in others: inputs of fuzzing, programs that read what was
+# written, all recordings where some have each form.
+sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors))$'
+
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
 # compiled there is checked from its sources: compiled it is as the command, for two
 # systems, and by unit-386.
@@ -254,7 +259,7 @@ run_elsewhere() {
 
 # run_others is what only computes.
 run_others() {
-	step build-arm64 300 env CGO_ENABLED=0 GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+	step build-arm64 300 env CGO_ENABLED=0 GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/kprof
 	run_elsewhere
 	step vet 300 go vet ./... $tools
 	step vet-manpages 300 go vet -tags manpages ./cmd/kprof
@@ -263,7 +268,7 @@ run_others() {
 	gotests unit 1500 "$(packages | without $live) $tools_tested"
 	gotests unit-cmd 900 ./cmd/kprof -run="$computing"
 	if have gcc; then
-		gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy"
+		gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
 		# The command starts few goroutines of its own.
 		gotests race-cmd 600 ./cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
 	else

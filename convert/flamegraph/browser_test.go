@@ -317,7 +317,7 @@ func TestSVGKeyboard(t *testing.T) {
 
 // TestSVGSearch: the share of each function is the cumulative one of pprof.
 func TestSVGSearch(t *testing.T) {
-	s := stackstest.GraphOf(2000, 2)
+	s := stackstest.GraphOf(500, 2)
 	p := browsertest.OpenFile(t, svgFile(t, svg(t, s, Options{MinWidth: -1})), browsertest.View{})
 	total := s.Totals(0)[0]
 	for name, selfAndCum := range stackstest.PprofTop(t, s) {

@@ -296,7 +296,7 @@ func rowsOf(d string) string {
 // TestModel compares made-up recordings with a model that sorts everything by
 // time and copies all state.
 func TestModel(t *testing.T) {
-	n := 300
+	n := 120
 	if testing.Short() {
 		n = 30
 	}
