@@ -3,6 +3,8 @@ package live_test
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -57,5 +59,29 @@ func TestLiveRecord(t *testing.T) {
 	}
 	if p.Header.Hostname == "" || p.Set.TimeNanos == 0 || p.Source != "sh" {
 		t.Errorf("of %q, started at %d, named %q", p.Header.Hostname, p.Set.TimeNanos, p.Source)
+	}
+}
+
+// TestLiveExample runs the example: lines of folded stacks, and a line of counts. A CPU
+// that is idle has samples too.
+func TestLiveExample(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	stdout := os.Stdout
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Stdout = w
+	defer func() { os.Stdout = stdout }()
+	printed := make(chan []byte)
+	go func() {
+		b, _ := io.ReadAll(r)
+		printed <- b
+	}()
+	ExampleRecord()
+	w.Close()
+	lines := strings.Split(strings.TrimSuffix(string(<-printed), "\n"), "\n")
+	if last := lines[len(lines)-1]; len(lines) < 2 || !strings.HasSuffix(last, " lost") || strings.HasPrefix(last, "0 ") {
+		t.Errorf("%q", lines)
 	}
 }

@@ -57,14 +57,22 @@ func readConfig(root fs.FS, path string) (map[string]string, error) {
 	return config, nil
 }
 
+// maxConfig bounds what is read of a configuration, which may be compressed: that of a
+// kernel for all machines has 300 KB.
+const maxConfig = 16 << 20
+
 // parseConfig reads lines "CONFIG_X=value"; options that are not set are comments.
 func parseConfig(r io.Reader) (map[string]string, error) {
 	config := map[string]string{}
-	sc := bufio.NewScanner(r)
+	in := &io.LimitedReader{R: r, N: maxConfig + 1}
+	sc := bufio.NewScanner(in)
 	for sc.Scan() {
 		if name, value, ok := strings.Cut(sc.Text(), "="); ok && strings.HasPrefix(name, "CONFIG_") {
 			config[name] = value
 		}
+	}
+	if sc.Err() == nil && in.N == 0 {
+		return nil, fmt.Errorf("a configuration of more than %d MB", maxConfig>>20)
 	}
 	return config, sc.Err()
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"kprof/perfevent/memtest"
 )
 
 // TestReadKernelConfig: the running kernel's own configuration counts first, and one
@@ -38,3 +41,42 @@ func TestReadKernelConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeConfig: what expands without end is refused, not kept.
+func TestLargeConfig(t *testing.T) {
+	var zipped bytes.Buffer
+	zw := gzip.NewWriter(&zipped)
+	if _, err := zw.Write(bytes.Repeat([]byte("CONFIG_A=y\n"), maxConfig/11+1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := ReadKernelConfig(fstest.MapFS{"proc/config.gz": {Data: zipped.Bytes()}}, "6.1")
+	if err == nil || !strings.Contains(err.Error(), "/proc/config.gz: a configuration of more than 16 MB") {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzParseConfig(f *testing.F) {
+	f.Add([]byte("# CONFIG_KPROBES is not set\nCONFIG_PERF_EVENTS=y\r\nCONFIG_LOCALVERSION=\"-a=b\"\n\nCONFIG_A=\nx=y\nCONFIG_B"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		defer memtest.Within(t, 1<<20+100*len(in))()
+		config, err := parseConfig(bytes.NewReader(in))
+		if err != nil {
+			return // a line of more than 64 KB
+		}
+		// The last line of an option counts.
+		want := map[string]string{}
+		for line := range bytes.SplitSeq(in, []byte("\n")) {
+			if m := configLine.FindSubmatch(bytes.TrimSuffix(line, []byte("\r"))); m != nil {
+				want[string(m[1])] = string(m[2])
+			}
+		}
+		if !maps.Equal(config, want) {
+			t.Errorf("%q, want %q", config, want)
+		}
+	})
+}
+
+var configLine = regexp.MustCompile(`(?s)^(CONFIG_[^=]*)=(.*)$`)
