@@ -126,7 +126,7 @@ func compareWithPerf(t *testing.T, name, compared string) map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res := read(t, name, listing.Options{}, listing.NewPrinter(&b, listing.PrinterOptions{Columns: columns, Nanos: true}))
+	res := read(t, name, listing.Options{}, listing.NewPrinter(&b, listing.PrinterOptions{Columns: columns, Nanos: true, Parallel: true}))
 	late := uint64(0)
 	for _, w := range res.Warnings {
 		if w.Kind == convert.OutOfOrder {
@@ -208,6 +208,8 @@ func cause(event, own, perf string) string {
 
 var scriptLine = regexp.MustCompile(`^.* +(\d+\.\d{9}): +(\S+): ?.*$`)
 
+var lostLine = regexp.MustCompile(`^CPU:\d+ \[LOST \d+ EVENTS\]$`)
+
 // byTime are lines by time and event, and how many are earlier than the one before. perf
 // writes ends of lines in names as they are.
 func byTime(t *testing.T, text string) (lines map[string][]string, backwards uint64) {
@@ -215,6 +217,9 @@ func byTime(t *testing.T, text string) (lines map[string][]string, backwards uin
 	key, last := "", ""
 	for l := range strings.Lines(text) {
 		l = strings.TrimRight(l, " \n")
+		if lostLine.MatchString(l) {
+			continue // perf script does not show them
+		}
 		m := scriptLine.FindStringSubmatch(l)
 		if m == nil {
 			if key == "" {
