@@ -42,8 +42,9 @@ type labelled struct {
 func newLabels(tl *timeline.Timeline, set *stacks.Set, which Labels) labels {
 	return labels{
 		tl: tl, set: set, which: which,
-		ids:  map[labelKey]stacks.LabelsID{},
-		last: make([]labelled, 1<<10),
+		lists: make([][]stacks.Label, 1), // the first has none
+		ids:   map[labelKey]stacks.LabelsID{},
+		last:  make([]labelled, 1<<10),
 	}
 }
 
