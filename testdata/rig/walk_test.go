@@ -26,6 +26,7 @@ import (
 const (
 	walkCalls  = 3
 	walkWrites = 30
+	walkPipes  = 12
 	walkLen    = 0x12345000
 	walkPage   = 0x77
 	walkFlags  = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
@@ -64,6 +65,17 @@ func TestWalkProgram(t *testing.T) {
 		if _, err := os.Open(walkFile); !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
+	}
+	// Which take memory by kmalloc, of several sizes.
+	for i := range walkPipes {
+		var ends [2]int
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(ends[0]), unix.F_SETPIPE_SZ, os.Getpagesize()<<(i%3)); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
 	}
 	for range walkWrites {
 		if _, err := unix.Write(int(null.Fd()), []byte("walk")); err != nil {
