@@ -27,8 +27,9 @@ type Options struct {
 	Filter      string // what tracepoints and probes must match, in the kernel's language
 
 	// Switches says that all switches of tasks are wanted: the recorder's own too, from which
-	// another task comes back, and, of tasks that are recorded one by one, also their
-	// returns, as SWITCH records. sched:sched_switch tells these to others only.
+	// another task comes back, and SWITCH records. Of tasks that are recorded one by one
+	// these alone tell the returns; of a whole machine, those that the tracepoint leaves
+	// out: on Linux 6.18 it was seen to be without any switch from one CPU's idle task.
 	Switches bool
 
 	// RingSize is the size of each CPU's ring in bytes, rounded up to a power

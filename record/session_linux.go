@@ -126,7 +126,7 @@ func (s *Session) resolve() error {
 	}
 	s.userOnly()
 	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks())}, filtered: true}
-	if s.opts.Switches && s.opts.Target.tasks() {
+	if s.opts.Switches {
 		s.sideband.Attr.Flags |= abi.FlagContextSwitch
 	}
 	if !slices.ContainsFunc(s.events, func(e *recordedEvent) bool { return e.Attr.Flags&abi.FlagExcludeKernel == 0 }) {

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +116,17 @@ func TestReadmeOtherBlocks(t *testing.T) {
 	for _, topic := range topicOrder {
 		for _, b := range topicBlocks(t, topic.name) {
 			run = append(run, strings.Split(b.script, "\n")...)
+		}
+	}
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scripts {
+		for line := range strings.Lines(read("cmd/kprof/" + s)) {
+			if command, ok := strings.CutPrefix(line, "exec "); ok {
+				run = append(run, command)
+			}
 		}
 	}
 	for line := range strings.Lines(newView().Example) {

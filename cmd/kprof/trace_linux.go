@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,10 @@ type traceFlags struct {
 	recordFlags
 	list listFlags
 }
+
+// traceMemory is what the Go part of kprof trace takes before it is collected more eagerly:
+// what waits to be listed is bounded, and may be a third of it.
+const traceMemory = 40 << 20
 
 func newTrace() *cobra.Command {
 	var f traceFlags
@@ -44,6 +49,7 @@ can name more.`,
   kprof trace -e sched:sched_switch -d 1s -o switches.data > switches.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given(cmd, args)
+			debug.SetMemoryLimit(traceMemory) // it may run for days
 			return f.run(cmd.Context())
 		},
 	}
@@ -110,7 +116,7 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 			return nil, err
 		}
 	}
-	o := listing.Options{Options: opts, Stacks: po.Stacks, Address: s.printer.Address}
+	o := listing.Options{Options: opts, Stacks: po.Stacks, Address: s.printer.Address, Memory: traceMemory / 5}
 	if s.Listing, err = live.NewListing(events, &header, kernel, o, s.printer, stop); err != nil {
 		return nil, worded(err)
 	}
