@@ -30,9 +30,9 @@ var offCPUValues = []stacks.ValueType{
 	{Type: OffCPUEvent, Unit: nanoseconds},
 }
 
-// ErrNoSwitches says that a recording has no samples of sched:sched_switch with fields,
-// which times off the CPU are made of.
-var ErrNoSwitches = errors.New("it has no samples of sched:sched_switch, of which times off the CPU are made")
+// ErrNoSwitches says that a recording is not of sched:sched_switch with its fields, which
+// times off the CPU are made of.
+var ErrNoSwitches = errors.New("it is no recording of sched:sched_switch, of which times off the CPU are made")
 
 // ErrSomeSwitches says that a recording has a part of the switches only.
 var ErrSomeSwitches = errors.New("its samples of sched:sched_switch are not all switches, but each so many: times off the CPU cannot be told")
@@ -294,10 +294,10 @@ func (x *offCPU) finish(st *Stats) error {
 	return nil
 }
 
-// hasSwitches reports whether there were samples to make times of.
+// hasSwitches reports whether there is an event to make times of.
 func (x *offCPU) hasSwitches() bool {
-	for i := range x.events {
-		if f := &x.events[i]; f.task != nil && f.kind == span.Switch && x.r.stats.samples[i] > 0 {
+	for _, e := range x.r.events.Events {
+		if f := x.fields(e); f != nil && f.kind == span.Switch {
 			return true
 		}
 	}
