@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"kprof/convert/naming"
+	"kprof/perfevent/livetest"
 	"kprof/symbolize"
 )
 
 // TestReason: what is said fits where the recording was made, and what was brought.
 func TestMissingReason(t *testing.T) {
+	livetest.UseMachine(t) // which may hide the kernel's symbols
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

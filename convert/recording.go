@@ -43,6 +43,7 @@ func (in *recordingInput) read(ctx context.Context) error {
 				ro.Unwind = &replay.Unwind{Machine: unwindMachine(in.Features.Arch), Frames: names.CallFrames}
 			}
 			names.Prefetch()
+			ro.KernelCode = func(m stacks.Mapping) symbolize.FindCode { return kernelCode(names, m) }
 			ro.JITCode = func(d replay.JITDump) []symbolize.JITCode { return names.JITCode(d.PID, d.Path) }
 		}
 	} else if !o.Unnamed {
@@ -61,6 +62,7 @@ func (in *recordingInput) read(ctx context.Context) error {
 			}
 		}()
 		ro.Unwind = &replay.Unwind{Frames: func(m stacks.Mapping) *unwind.Table { return files().CallFrames(m) }}
+		ro.KernelCode = func(m stacks.Mapping) symbolize.FindCode { return kernelCode(files(), m) }
 		if in.Rewindable() {
 			ro.JITCode = func(d replay.JITDump) []symbolize.JITCode { return files().JITCode(d.PID, d.Path) }
 		}
@@ -85,6 +87,13 @@ func (in *recordingInput) read(ctx context.Context) error {
 		return err
 	}
 	return in.p.emptyReason(o, stats.LeftOut)
+}
+
+// kernelCode returns what finds functions of the kernel, nil without symbols of it: numbers
+// then tell as much as they did.
+func kernelCode(names *symbolize.Symbolizer, m stacks.Mapping) symbolize.FindCode {
+	find, _ := names.KernelCode(m)
+	return find
 }
 
 // symbolizer returns what names the recording, once its features have been read.

@@ -150,10 +150,14 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 	return &t, k.err
 }
 
+// FindCode finds the function at a run-time address of a kernel, and how far into it the
+// address is; ok is false where there is none.
+type FindCode func(addr uint64) (name string, offset uint64, ok bool)
+
 // KernelCode returns what finds the function at a run-time address of the recorded kernel
 // and its modules, and how far into it the address is: nil where its symbols are not to be
 // had, for which the error has the reason. m is the kernel's own mapping.
-func (s *Symbolizer) KernelCode(m Mapping) (func(addr uint64) (name string, offset uint64, ok bool), error) {
+func (s *Symbolizer) KernelCode(m Mapping) (FindCode, error) {
 	t, err := s.kallsymsTable(m)
 	if t == nil {
 		return nil, err

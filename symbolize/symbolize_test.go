@@ -359,6 +359,7 @@ func TestKernelUnavailable(t *testing.T) {
 }
 
 func TestKernelBuildID(t *testing.T) {
+	livetest.UseMachine(t) // which may hide the kernel's symbols
 	if _, err := os.ReadFile(sysfs + "/" + procfs.KernelNotes); err != nil {
 		t.Skipf("needs the kernel's notes: %v", err)
 	}

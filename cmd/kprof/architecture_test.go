@@ -38,7 +38,7 @@ var imports = map[string][]string{
 	"convert/naming":              {"convert/stacks", "perfevent/perfdata", "symbolize"},
 	"convert/outfile":             {},
 	"convert/page":                {"convert/calltree", "convert/stacks"},
-	"convert/live":                {"convert", "convert/listing", "convert/payload", "convert/replay", "perfevent/abi", "perfevent/perfdata", "perfevent/tracefs", "record", "record/symbols", "record/synth", "symbolize"},
+	"convert/live":                {"convert", "convert/listing", "convert/payload", "convert/replay", "convert/stacks", "perfevent/abi", "perfevent/perfdata", "perfevent/tracefs", "record", "record/symbols", "record/synth", "symbolize"},
 	"convert/listing":             {"convert", "convert/locate", "convert/naming", "convert/payload", "convert/printable", "convert/replay", "convert/samples", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spelling", "symbolize"},
 	"convert/timeorder":           {},
 	"convert/pprof":               {"convert/stacks"},

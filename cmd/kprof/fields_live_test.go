@@ -140,13 +140,15 @@ func TestLiveFields(t *testing.T) {
 // perf script.
 func labelsEqual(t *testing.T, file, script string) {
 	t.Helper()
-	for event, c := range map[string]struct {
-		key, text string // the field, and how perf script writes it
+	for _, c := range []struct {
+		event, key, text string // the field, and how perf script writes it
 	}{
-		"kmem:kmalloc":                 {"gfp_flags", `kmem:kmalloc: .* gfp_flags=(\S+)`},
-		"sched:sched_switch":           {"next_comm", `sched:sched_switch: .* next_comm=(.*) next_pid=`},
-		"syscalls:sys_exit_newfstatat": {"ret", `syscalls:sys_exit_newfstatat: (\S+)`},
+		{"kmem:kmalloc", "gfp_flags", `kmem:kmalloc: .* gfp_flags=(\S+)`},
+		{"kmem:kmalloc", "call_site", `kmem:kmalloc: call_site=(\S+)`},
+		{"sched:sched_switch", "next_comm", `sched:sched_switch: .* next_comm=(.*) next_pid=`},
+		{"syscalls:sys_exit_newfstatat", "ret", `syscalls:sys_exit_newfstatat: (\S+)`},
 	} {
+		event := c.event
 		want := map[string]int64{}
 		for _, m := range regexp.MustCompile(c.text).FindAllStringSubmatch(script, -1) {
 			value := m[1]

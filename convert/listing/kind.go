@@ -149,12 +149,7 @@ func (c *kernelCode) symbol(addr uint64) (name string, offset uint64, ok bool) {
 
 // begin notes where the recorded kernel is.
 func (c *kernelCode) begin(l *Lister) {
-	c.lister, c.image = l, stacks.Mapping{Kind: stacks.KindKernel}
-	if a := l.tl.KernelImage(); a != nil {
-		one := stacks.Set{Mappings: []stacks.Mapping{l.tl.Mapping(a)}}
-		replay.SetBuildIDs(&one, l.from.features.BuildIDs)
-		c.image = one.Mappings[0]
-	}
+	c.lister, c.image = l, replay.KernelImage(l.tl, l.from.features.BuildIDs)
 }
 
 // load reads the symbols of the recorded kernel.

@@ -12,6 +12,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/payload"
 	"kprof/convert/replay"
+	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/tracefs"
@@ -121,8 +122,15 @@ type Collector struct {
 // The symbols of the kernel, and the build ids of files, are those kept while it runs.
 // A Time in percent is refused, when the profile is made: no last sample was known.
 func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
+	ro := o.Replay()
+	ro.KernelCode = func(m stacks.Mapping) symbolize.FindCode {
+		so := o.Symbols
+		so.RunningKallsyms = kernel.Running()
+		find, _ := symbolize.New(so).KernelCode(m) // numbers tell as much as they did
+		return find
+	}
 	return &Collector{
-		Collector: replay.NewCollector(abi.LittleEndian, events, o.Replay()),
+		Collector: replay.NewCollector(abi.LittleEndian, events, ro),
 		events:    events, kernel: kernel, builds: builds, opts: o, begun: time.Now(),
 	}
 }

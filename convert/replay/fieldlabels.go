@@ -27,6 +27,9 @@ type fieldLabels struct {
 	text   []byte // scratch
 
 	overflow uint64 // samples whose list is others', as there are too many
+
+	// code finds the function at an address of the kernel, ok false for none.
+	code func(addr uint64) (name string, offset uint64, ok bool)
 }
 
 // labelKeyOf is what one of Options.FieldLabels asks for.
@@ -248,6 +251,11 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 		}
 	case f.returns && signed < 0 && signed >= -maxErrno:
 		label.Str = format.ErrnoName(int(-signed))
+	case format.CodeAddress(f.field.Name) && l.code != nil:
+		label.Str = fmt.Sprintf("%#x", n)
+		if name, offset, ok := l.code(n); ok {
+			label.Str = fmt.Sprintf("%s+%#x", name, offset)
+		}
 	case f.field.Kind == format.Pointer, format.CodeAddress(f.field.Name), !f.field.Signed && n > math.MaxInt64:
 		label.Str = fmt.Sprintf("%#x", n)
 	case f.field.Kind == format.Char:

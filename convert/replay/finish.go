@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kprof/convert/stacks"
+	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 )
@@ -135,6 +136,18 @@ func setPeriod(r *rows) {
 			r.set.PeriodType, r.set.Period = vt, int64(1e9/e.Attr.SamplePeriod)
 		}
 	}
+}
+
+// KernelImage is the mapping of the recorded kernel as of now, with its build id where the
+// recording tells it.
+func KernelImage(tl *timeline.Timeline, ids []perfdata.BuildID) stacks.Mapping {
+	a := tl.KernelImage()
+	if a == nil {
+		return stacks.Mapping{Kind: stacks.KindKernel}
+	}
+	one := stacks.Set{Mappings: []stacks.Mapping{tl.Mapping(a)}}
+	SetBuildIDs(&one, ids)
+	return one.Mappings[0]
 }
 
 // SetBuildIDs gives mappings without a build id that of the recording's list, by

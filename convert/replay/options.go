@@ -6,6 +6,7 @@ import (
 	"kprof/convert/locate"
 	"kprof/convert/payload"
 	"kprof/convert/samples"
+	"kprof/convert/stacks"
 	"kprof/convert/timeline"
 	"kprof/perfevent/format/expr"
 	"kprof/symbolize"
@@ -58,6 +59,11 @@ type Options struct {
 	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
 	// also where the recording does not say that there is a kernel.
 	KernelSymbols bool
+
+	// KernelCode returns what finds the function at an address of the recorded kernel, whose
+	// image is m, for labels of fields that are such addresses. It is asked when the first
+	// is met; nil, or a nil function, leaves them numbers.
+	KernelCode func(m stacks.Mapping) symbolize.FindCode
 
 	// Unwind walks the copies of stacks; nil leaves these samples the function
 	// that ran.

@@ -38,6 +38,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	}
 	rows := newRows(in.Timeline, r.Events, &opts, r.Simpleperf())
 	rows.naming.host, rows.measuresTime = &r.Features.Host, in.MeasuresTime
+	rows.code.buildIDs = func() []perfdata.BuildID { return r.Features.BuildIDs }
 	rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
 	if err := rows.fields.check(rows.takenEvents()); err != nil {
 		return nil, Stats{}, err
@@ -170,6 +171,7 @@ func (c *Collector) finish() (*stacks.Set, Stats, error) {
 func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, Stats, error) {
 	c := newCollector(timeline.New(timeline.Options{Forget: true}), r.Events, opts)
 	c.rows.naming.host = &r.Features.Host
+	c.rows.code.buildIDs = func() []perfdata.BuildID { return r.Features.BuildIDs }
 	c.rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
 	if c.rows.offCPU != nil {
 		c.rows.offCPU.formats = func() (*payload.Formats, error) { return recordedFormats(r), nil }

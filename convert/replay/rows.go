@@ -30,6 +30,7 @@ type rows struct {
 	fields  fields
 	census  census
 	offCPU  *offCPU // nil without Options.OffCPU
+	code    kernelCode
 	stats   rowStats
 
 	measuresTime func(*perfdata.Event) bool // see samples.File.MeasuresTime
@@ -58,6 +59,8 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		measuresTime: func(*perfdata.Event) bool { return false },
 	}
 	r.labels.lists = r.fields.labels.first()
+	r.code = kernelCode{tl: tl, ask: opts.KernelCode}
+	r.fields.labels.code = r.code.find
 	r.flush = func(b *batch) *batch {
 		b.addTo(r)
 		return b
