@@ -78,11 +78,7 @@ func TestBombs(t *testing.T) {
 // defuse runs kprof on a bomb.
 func defuse(t *testing.T, want string, args ...string) {
 	t.Helper()
-	measured := kprof(t, args...)
-	cmd := exec.Command(filepath.Join(filepath.Dir(measured.Path), "measure"), measured.Args...)
-	if err := os.Symlink(measured.Path, cmd.Path); err != nil {
-		t.Fatal(err)
-	}
+	cmd := measured(t, args...)
 	cmd.Env = append(os.Environ(), "GOGC=50") // as main sets it
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -94,16 +90,32 @@ func defuse(t *testing.T, want string, args ...string) {
 	if want != "" && (err == nil || strings.Count(said, "\n") != 1 || !strings.Contains(said, want)) {
 		t.Errorf("%v, said %q, want %q in one line", err, said, want)
 	}
-	var memory int64
-	var took time.Duration
-	out := stdout.String()
-	if _, err := fmt.Sscan(out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:], &memory, &took); err != nil {
-		t.Fatalf("%v: %q", err, out)
-	}
+	_, memory, took := measurement(t, stdout.Bytes())
 	t.Logf("%d MiB, %v", memory>>20, took)
 	if memory > bombMemory || took > bombTime {
 		t.Errorf("took %d MiB and %v", memory>>20, took)
 	}
+}
+
+// measured is kprof as measure runs it.
+func measured(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	c := kprof(t, args...)
+	cmd := exec.Command(filepath.Join(filepath.Dir(c.Path), "measure"), c.Args...)
+	if err := os.Symlink(c.Path, cmd.Path); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// measurement takes what measure says from the end of what has been printed.
+func measurement(t *testing.T, out []byte) (rest []byte, memory int64, took time.Duration) {
+	t.Helper()
+	i := bytes.LastIndexByte(bytes.TrimRight(out, "\n"), '\n') + 1
+	if _, err := fmt.Sscan(string(out[i:]), &memory, &took); err != nil {
+		t.Fatalf("%v: %q", err, out[i:])
+	}
+	return out[:i], memory, took
 }
 
 // measure runs a command and then prints how many bytes of memory it has taken, and

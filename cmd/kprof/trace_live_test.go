@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"kprof/perfevent/livetest"
@@ -66,17 +65,17 @@ func readTrace(t *testing.T, text []byte) (r traced) {
 func TestLiveTrace(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
 	const times, number = 2000, 50
-	_, out := trace(t, times, number, "-m", "16M")
+	out := trace(t, kprof, times, number, "-m", "16M")
 	if r := readTrace(t, out); r.events != times*number || r.backwards > 0 || r.lost > 0 {
 		t.Errorf("%+v, want %d events", r, times*number)
 	}
 	// With rings of the usual size, whose pages count.
-	cmd, out := trace(t, times, number)
+	out, memory, _ := measurement(t, trace(t, measured, times, number))
 	if r := readTrace(t, out); r.events+r.lost < times*number || r.backwards > 0 {
 		t.Errorf("%+v, want %d events", r, times*number)
 	}
-	if rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss; rss > 64<<10 {
-		t.Errorf("it took %d KB", rss)
+	if t.Logf("%d MB", memory>>20); memory > 64<<20 {
+		t.Errorf("it took %d MB", memory>>20)
 	}
 }
 
@@ -84,18 +83,19 @@ func TestLiveTrace(t *testing.T) {
 func TestLiveTraceRecords(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
 	data := filepath.Join(t.TempDir(), "calls.data")
-	_, out := trace(t, 100, 50, "-o", data)
+	out := trace(t, kprof, 100, 50, "-o", data)
 	again, err := kprof(t, "script", "--where", `comm == "perl"`, "--ns", data).Output()
 	if err != nil || !bytes.Equal(again, out) {
 		t.Errorf("script lists %d lines of what was recorded, %v; trace %d", bytes.Count(again, []byte("\n")), err, bytes.Count(out, []byte("\n")))
 	}
 }
 
-// trace traces the calls of getppids on the whole machine.
-func trace(t *testing.T, times, number int, flags ...string) (*exec.Cmd, []byte) {
+// trace traces the calls of getppids on the whole machine, and returns what kprof, or what
+// runs it, prints.
+func trace(t *testing.T, run func(*testing.T, ...string) *exec.Cmd, times, number int, flags ...string) []byte {
 	t.Helper()
 	args := append([]string{"trace", "-a", "-e", "syscalls:sys_enter_getppid", "--where", `comm == "perl"`, "--ns"}, flags...)
-	cmd := kprof(t, append(append(args, "--"), getppids(times, number)...)...)
+	cmd := run(t, append(append(args, "--"), getppids(times, number)...)...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -103,7 +103,7 @@ func trace(t *testing.T, times, number int, flags ...string) (*exec.Cmd, []byte)
 		t.Fatalf("%v\n%s", err, errs.Bytes())
 	}
 	t.Log(errs.String())
-	return cmd, out
+	return out
 }
 
 // TestLiveTraceLost: what does not fit into a ring is told where it is missing, and all is
