@@ -17,6 +17,9 @@ func (p *Profile) selectRows(o *Options) error {
 	if o.Time.apply(&times); times.From != 0 || times.To != 0 || times.Window != nil {
 		return &TimeError{Reason: NoTimes}
 	}
+	if o.OffCPU && !slices.ContainsFunc(s.Events, func(e stacks.Event) bool { return e.Name == replay.OffCPUEvent }) {
+		return replay.ErrNoSwitches
+	}
 	if err := s.ChooseEvents(o.Events); err != nil {
 		return p.EventError(err)
 	}

@@ -156,6 +156,9 @@ func (s *selection) options() (o convert.Options, err error) {
 			return o, usagef("--time %q: %w", s.time, err)
 		}
 	}
+	if s.shape.offCPU && len(s.events) > 0 {
+		return o, usagef("--off-cpu and --event exclude each other: times off the CPU are made of all switches")
+	}
 	err = s.shape.addTo(&o)
 	return o, err
 }

@@ -374,7 +374,7 @@ sample t=20 pid=7 cpu=1 raw=0500000007000000d0f1ff8100000000 kernel 0x20
 `
 	rec, err := perftext.Parse(text)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	rec.Features.PMUs = []perfdata.PMU{{Name: "kprobe", Type: 8}}
 	got, _, err := written(t, rec, listing.Options{}, listing.PrinterOptions{}, false)

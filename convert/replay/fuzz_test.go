@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -49,6 +50,11 @@ func FuzzConvert(f *testing.F) {
 	fuzztest.Add(f)
 	seeds(f)
 	fieldSeeds(f)
+	switches, err := os.ReadFile("../../testdata/recordings/s390x-zstd-pipe.data")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(switches, byte(16))
 	f.Fuzz(func(t *testing.T, b []byte, flags byte) {
 		if len(b) > 1<<16 {
 			return
@@ -67,6 +73,9 @@ func FuzzConvert(f *testing.F) {
 			opts.Where, opts.Value = mustExpr(t, "delta >= 0 || field.comm != 'x'"), mustExpr(t, "bytes_alloc - ret")
 			opts.FieldLabels = []string{"ret", "field.comm", "bytes_alloc"}
 		}
+		if flags&16 != 0 { // whose rows are spans, not samples
+			opts = Options{OffCPU: true, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		set, st, err := convertBytes(b, false, opts)
@@ -75,6 +84,12 @@ func FuzzConvert(f *testing.F) {
 		// the records and zstd's window bring.
 		if n := after.TotalAlloc - before.TotalAlloc; n > 128<<20+200*uint64(len(b)) {
 			t.Errorf("%d bytes allocated for %d", n, len(b))
+		}
+		if opts.OffCPU {
+			if _, st, err := convertBytes(b, true, opts); err == nil && st.OffCPU.Spans < st.OffCPU.Open {
+				t.Errorf("%+v", st.OffCPU)
+			}
+			return
 		}
 		groups := readsCounters(b)
 		if err == nil {

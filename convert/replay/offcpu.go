@@ -294,6 +294,14 @@ func (x *offCPU) finish(st *Stats) error {
 	return nil
 }
 
+// close removes what was written to sort, of rows that are given up.
+func (r *rows) close() error {
+	if r.offCPU == nil {
+		return nil
+	}
+	return r.offCPU.sorter.Close()
+}
+
 // hasSwitches reports whether there is an event to make times of.
 func (x *offCPU) hasSwitches() bool {
 	for _, e := range x.r.events.Events {

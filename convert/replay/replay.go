@@ -12,6 +12,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 
 	"kprof/convert/payload"
 	"kprof/convert/samples"
@@ -50,7 +51,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 		rows.order(in.Samples)
 	}
 	if err := rows.addAll(ctx, in); err != nil {
-		return nil, Stats{}, err
+		return nil, Stats{}, errors.Join(err, rows.close())
 	}
 	st := statsOf(in.Stats(), rows)
 	st.Truncated = in.Truncated
@@ -178,7 +179,7 @@ func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	}
 	truncated, err := c.stream.Read(ctx, r)
 	if err != nil {
-		return nil, Stats{}, err
+		return nil, Stats{}, errors.Join(err, c.rows.close())
 	}
 	set, st, err := c.finish()
 	if err != nil {

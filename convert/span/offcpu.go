@@ -107,9 +107,8 @@ func (x *OffCPU) Take(p *Point) {
 	case LostFrom, LostTo:
 		x.lose(p.Kind == LostFrom)
 	case Wake:
-		if a, ok := x.off[p.Task]; ok && a.state != Preempted {
-			// One from before it left is an ordinary race, and cannot come here; of
-			// several the last counts.
+		if a, ok := x.off[p.Task]; ok && a.state != Preempted && p.Time >= a.since {
+			// One from before it left is an ordinary race; of several the last counts.
 			a.woken = p.Time
 			x.off[p.Task] = a
 		}
@@ -169,7 +168,8 @@ func (x *OffCPU) come(task int32, now uint64) {
 		return
 	}
 	delete(x.off, task)
-	if !x.sure(&a) {
+	// Points that come too late to be in order may say that it was back before it left.
+	if !x.sure(&a) || now < max(a.since, a.woken) {
 		x.Stats.Lost++
 		return
 	}
