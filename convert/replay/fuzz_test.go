@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -50,11 +49,13 @@ func FuzzConvert(f *testing.F) {
 	fuzztest.Add(f)
 	seeds(f)
 	fieldSeeds(f)
-	switches, err := os.ReadFile("../../testdata/recordings/s390x-zstd-pipe.data")
-	if err != nil {
-		f.Fatal(err)
+	for _, form := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
+		b, err := switchRecording(form.Order).Assemble(form)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, byte(16))
 	}
-	f.Add(switches, byte(16))
 	f.Fuzz(func(t *testing.T, b []byte, flags byte) {
 		if len(b) > 1<<16 {
 			return
