@@ -76,6 +76,7 @@ var imports = map[string][]string{
 	"perfevent/spelling":          {},
 	"perfevent/tracefs":           {"perfevent/internal/errkind", "perfevent/spelling"},
 	"record":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
+	"record/doctor":               {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "symbolize/kallsyms"},
 	"record/symbols":              {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/process", "symbolize/regular"},
 	"record/synth":                {"perfevent", "perfevent/abi", "perfevent/procfs", "symbolize/regular"},
 	"symbolize":                   {"perfevent/procfs", "symbolize/elfsym", "symbolize/kallsyms", "symbolize/mapping", "symbolize/process", "symbolize/regular", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/unwind"},

@@ -13,6 +13,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/record/doctor"
 )
 
 // TestLiveKernelSymbols converts a recording that says it is of another machine and of
@@ -139,7 +140,7 @@ func TestHiddenKernel(t *testing.T) {
 		c := kprof(t, "record", "-e", event, "-o", filepath.Join(t.TempDir(), "x.data"), "--", "true")
 		c = exec.Command("setpriv", append(without, c.Args...)...)
 		out, err := c.CombinedOutput()
-		if err != nil || strings.Contains(string(out), kernelHidden) != want {
+		if err != nil || strings.Contains(string(out), doctor.SymbolsHidden) != want {
 			t.Errorf("%s: %v, %q; want it told: %v", event, err, out, want)
 		}
 	}

@@ -9,13 +9,19 @@ import (
 
 	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/record/doctor"
 )
 
 // beCommand does not return where this process is a command about to be recorded.
 func beCommand() { record.ShimMain() }
 
 // remedy is what makes work what was refused, behind the message that says so.
-func remedy(err error) string { return permissionRemedy(err) }
+func remedy(err error) string {
+	if command := doctor.Remedy(err); command != "" {
+		return "; " + command
+	}
+	return ""
+}
 
 // showPlace shows where in a filter or a probe the kernel found an error.
 func showPlace(err error) {

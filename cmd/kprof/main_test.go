@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -237,4 +238,13 @@ func recipes(ts *testscript.TestScript, neg bool, args []string) {
 	if n == 0 {
 		ts.Fatalf("%s has no recipe", args[0])
 	}
+}
+
+// kernelSetting reads a number in /proc/sys/kernel.
+func kernelSetting(name string) (int, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/" + name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(b)))
 }

@@ -20,6 +20,7 @@ import (
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/record/doctor"
 	"kprof/record/symbols"
 )
 
@@ -239,18 +240,13 @@ func allBuildIDs(builds *symbols.BuildIDs, sig *signals) []perfdata.BuildID {
 	return ids
 }
 
-const (
-	kernelHidden       = "/proc/kallsyms shows no addresses, so kernel frames stay without names"
-	kernelHiddenRemedy = "needs CAP_SYSLOG with kptr_restrict at most 1, or kptr_restrict 0 with perf_event_paranoid at most 1"
-)
-
 // reportHidden says when events sample the kernel whose addresses are hidden.
 func reportHidden(events []abi.Event) {
 	samplesKernel := func(e abi.Event) bool {
 		return e.Attr.Flags&(abi.FlagExcludeKernel|abi.FlagTask) == 0 // FlagTask: the side-band
 	}
 	if slices.ContainsFunc(events, samplesKernel) && symbols.KernelHidden() {
-		notef("%s; it %s", kernelHidden, kernelHiddenRemedy)
+		notef("%s; it %s", doctor.SymbolsHidden, doctor.SymbolsHiddenRemedy)
 	}
 }
 

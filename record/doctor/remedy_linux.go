@@ -1,6 +1,4 @@
-//go:build !portable
-
-package main
+package doctor
 
 import (
 	"errors"
@@ -12,29 +10,30 @@ import (
 	"kprof/perfevent"
 )
 
-// permissionRemedy is the command that makes what was refused work, behind the
-// message that says so.
-func permissionRemedy(err error) string {
+// Remedy is what root types to make work what was refused by err, a
+// perfevent.PermissionError: "as root: " and the command, which gives this program
+// capabilities or sets perf_event_paranoid; "" for other errors, and where nothing helps.
+func Remedy(err error) string {
 	var denied *perfevent.PermissionError
 	switch {
 	case !errors.As(err, &denied) || denied.Environment != "":
 		return ""
 	case denied.Level != perfevent.NoLevel:
-		return fmt.Sprintf("; as root: sysctl kernel.perf_event_paranoid=%d", denied.Level)
+		return fmt.Sprintf("as root: sysctl kernel.perf_event_paranoid=%d", denied.Level)
 	}
 	command := ""
 	if denied.Unmounted {
 		command = "mount -t tracefs tracefs /sys/kernel/tracing && "
 	}
-	return "; as root: " + command + setcapCommand(denied.Capabilities, denied.Lower)
+	return "as root: " + command + setcapCommand(denied.Capabilities, denied.Lower)
 }
 
-// setcapCommand gives kprof capabilities, and those for names of the kernel and of
+// setcapCommand gives this program capabilities, and those for names of the kernel and of
 // other users' programs; lower is for levels at which they do not count.
 func setcapCommand(wanted []string, lower bool) string {
 	program, err := os.Executable()
 	if err != nil {
-		program = "kprof"
+		program = os.Args[0]
 	}
 	caps := slices.Clone(wanted)
 	for _, c := range []string{"CAP_SYSLOG", "CAP_SYS_PTRACE"} {
