@@ -15,6 +15,7 @@ import (
 	"kprof/convert/listing"
 	"kprof/convert/payload"
 	"kprof/convert/replay"
+	"kprof/perfevent/procfs"
 )
 
 // What shells complete: the words that a flag takes, each with a description behind
@@ -128,17 +129,11 @@ func formatNames(c *cobra.Command) []string {
 
 // completePIDs completes processes that run, with their names.
 func completePIDs(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+	running, _ := procfs.Processes(os.DirFS("/proc"))
 	var found []string
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil || !strings.HasPrefix(e.Name(), word) {
-			continue
-		}
-		if comm, err := os.ReadFile("/proc/" + e.Name() + "/comm"); err == nil {
-			found = append(found, e.Name()+"\t"+strings.TrimSpace(string(comm)))
+	for _, p := range running {
+		if pid := strconv.Itoa(p.PID); strings.HasPrefix(pid, word) {
+			found = append(found, pid+"\t"+p.Comm)
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp

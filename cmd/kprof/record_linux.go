@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kprof/perfevent/cgroup"
 	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
 	"kprof/perfevent/spelling"
@@ -310,7 +310,7 @@ func (f *recordFlags) target() (t record.Target, err error) {
 		}
 	}
 	if f.cgroup != "" {
-		t.Cgroup, err = openCgroup(f.cgroup)
+		t.Cgroup, err = cgroup.Open(f.cgroup)
 	}
 	return t, err
 }
@@ -332,37 +332,17 @@ func ids(flag, list string) ([]int, error) {
 
 // processesNamed offers the processes of a name where a number is wanted.
 func processesNamed(name string) string {
-	found, _ := completePIDs(nil, nil, "")
+	running, _ := procfs.Processes(os.DirFS("/proc"))
 	var pids []string
-	for _, f := range found {
-		if pid, comm, _ := strings.Cut(f, "\t"); comm == name {
-			pids = append(pids, pid)
+	for _, p := range running {
+		if p.Comm == name {
+			pids = append(pids, strconv.Itoa(p.PID))
 		}
 	}
 	if len(pids) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; %s is %s", name, spelling.List(pids[:min(len(pids), spelling.Most)]))
-}
-
-// openCgroup opens the directory of a cgroup: an absolute path, or one below the
-// places where cgroups are mounted.
-func openCgroup(path string) (*os.File, error) {
-	dirs := []string{path}
-	if !filepath.IsAbs(path) {
-		dirs = []string{"/sys/fs/cgroup/" + path, "/sys/fs/cgroup/unified/" + path, "/sys/fs/cgroup/perf_event/" + path}
-	}
-	var first error
-	for _, d := range dirs {
-		f, err := os.Open(d)
-		if err == nil {
-			return f, nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return nil, fmt.Errorf("no cgroup %q: %w", path, first)
 }
 
 // parseSize parses a size in bytes with an optional K, M or G; "" is 0.

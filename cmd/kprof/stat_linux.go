@@ -5,16 +5,14 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kprof/perfevent/cgroup"
 	"kprof/perfevent/count"
-	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
 )
 
@@ -179,7 +177,7 @@ func (f *statFlags) target() (t count.Target, err error) {
 	t.AllCPUs = f.all || kinds == 0 && len(f.command) == 0
 	if t.AllCPUs && f.perTask {
 		t.AllCPUs = false
-		if t.TIDs, err = allThreads(); err != nil {
+		if t.TIDs, err = procfs.Threads(os.DirFS("/proc"), os.Getpid()); err != nil {
 			return t, err
 		}
 	}
@@ -190,8 +188,8 @@ func (f *statFlags) target() (t count.Target, err error) {
 	}
 	f.names = nil
 	for _, pattern := range f.cgroups {
-		for _, path := range cgroupPaths(pattern) {
-			dir, err := openCgroup(path)
+		for _, path := range cgroup.Glob(pattern) {
+			dir, err := cgroup.Open(path)
 			if err != nil {
 				return t, err
 			}
@@ -200,50 +198,6 @@ func (f *statFlags) target() (t count.Target, err error) {
 		}
 	}
 	return t, nil
-}
-
-// cgroupPaths are the cgroups that a glob matches, sorted, below the first place where
-// it matches any; what is none is itself.
-func cgroupPaths(pattern string) []string {
-	if !strings.ContainsAny(pattern, "*?[") {
-		return []string{pattern}
-	}
-	for _, base := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"} {
-		if filepath.IsAbs(pattern) {
-			base = ""
-		}
-		found, _ := filepath.Glob(filepath.Join(base, pattern))
-		found = slices.DeleteFunc(found, func(path string) bool {
-			st, err := os.Stat(path)
-			return err != nil || !st.IsDir()
-		})
-		for i := range found {
-			found[i] = strings.TrimPrefix(strings.TrimPrefix(found[i], base), "/")
-			if base == "" {
-				found[i] = "/" + found[i]
-			}
-		}
-		if len(found) > 0 {
-			return found
-		}
-	}
-	return []string{pattern} // which cannot be opened, and is told
-}
-
-// allThreads are those that run, but for our own.
-func allThreads() ([]int, error) {
-	found, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
-	if err != nil {
-		return nil, err
-	}
-	own := fmt.Sprintf("/proc/%d/", os.Getpid())
-	var tids []int
-	for _, path := range found {
-		if tid, err := strconv.Atoi(filepath.Base(path)); err == nil && !strings.HasPrefix(path, own) {
-			tids = append(tids, tid)
-		}
-	}
-	return tids, nil
 }
 
 // title says what is counted.
@@ -263,26 +217,4 @@ func (f *statFlags) title() string {
 		return "CPU " + f.cpus
 	}
 	return "the whole machine"
-}
-
-// recordCost is by how much a hit of an event that is counted one by one would be
-// slower, were it recorded; 0 for others, and where that cannot be found out.
-func recordCost(e *count.Event) time.Duration {
-	var cost time.Duration
-	var err error
-	switch {
-	case e.Refused != nil:
-	case e.Source.Kind == event.KindTracepoint:
-		cost, err = event.TracepointOverhead()
-	case e.Source.Kind == event.KindProbe:
-		via := event.ProbeTracefs
-		if e.Target != "" {
-			via = event.ProbePMU
-		}
-		cost, err = event.ProbeOverhead(e.Source.Probe.User, via, 0)
-	}
-	if err != nil && voice.verbose {
-		notef("what recording %s would cost is not known: %v", e.Name, err)
-	}
-	return cost
 }

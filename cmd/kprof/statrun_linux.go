@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"kprof/perfevent"
 	"kprof/perfevent/count"
 	"kprof/perfevent/count/report"
 )
@@ -141,63 +139,35 @@ func (p *statPrinter) session(ctx context.Context, opts count.Options, start fun
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.note(s)
-	if len(p.flags.command) == 0 && !slices.ContainsFunc(p.events, func(e count.Event) bool { return e.Refused == nil }) {
-		rep := report.Report{Rows: p.rows(nil, nil)}
+	f := p.flags
+	by := count.Grouping{CPU: f.perCPU, Task: f.perTask, Cgroup: f.perCgroup}
+	names := count.Names{Cgroups: f.names}
+	if len(f.command) == 0 && !slices.ContainsFunc(p.events, func(e count.Event) bool { return e.Refused == nil }) {
+		rep := report.Report{Rows: count.Rows(p.events, nil, by, names)}
 		return errors.Join(p.write(&rep), errors.New("none of the events can be counted here"))
 	}
-	tasks := taskNames(p.flags.perTask, s)
-	if err := s.Enable(); err != nil {
-		return err
+	if f.perTask {
+		names.Tasks = s.TaskNames()
 	}
-	begun := time.Now()
-	if err := start(); err != nil {
-		return err
-	}
-	var ticks <-chan time.Time
-	if p.flags.interval > 0 {
-		t := time.NewTicker(p.flags.interval)
-		defer t.Stop()
-		ticks = t.C
-	}
-	var before []count.Reading
-	var last time.Duration
-	for over := false; !over; {
-		select {
-		case <-ctx.Done():
-			over = true
-		case <-s.Exited():
-			over = true
-		case <-ticks:
+	return s.Watch(ctx, f.interval, start, func(now count.Interval) error {
+		for _, cpu := range now.Went {
+			messagef("cpu %d went offline: it is counted up to there", cpu)
 		}
-		elapsed := time.Since(begun)
-		if over {
-			if err := p.end(s); err != nil {
-				return err
-			}
+		for _, cpu := range now.Came {
+			messagef("cpu %d came online while counting: it is not counted", cpu)
 		}
-		readings, err := s.Read()
-		if err != nil {
-			return err
+		rep := report.Report{Elapsed: now.Elapsed, Rows: count.Rows(p.events, now.Readings, by, names)}
+		if f.interval > 0 {
+			rep.At = now.At
+			rep.Derive()
+			return p.write(&rep)
 		}
-		rep := report.Report{Elapsed: elapsed - last}
-		if p.flags.interval > 0 {
-			rep.At = elapsed
+		if f.ownCommand() && !cmd.outlasts() {
+			rep.User, rep.System = cmd.Times()
 		}
-		rep.Rows = p.rows(count.Since(readings, before), tasks)
-		before, last = readings, elapsed
-		if p.flags.interval == 0 {
-			if p.flags.ownCommand() && !cmd.outlasts() {
-				rep.User, rep.System = cmd.Times()
-			}
-			p.runs = append(p.runs, rep)
-			continue
-		}
-		rep.Derive()
-		if err := p.write(&rep); err != nil {
-			return err
-		}
-	}
-	return nil
+		p.runs = append(p.runs, rep)
+		return nil
+	})
 }
 
 // note says what the user should know before the counting begins, once.
@@ -226,120 +196,6 @@ func (p *statPrinter) note(s *count.Session) {
 	}
 }
 
-// end stops the counters, and tells of CPUs that came or went.
-func (p *statPrinter) end(s *count.Session) error {
-	went, came, err := s.Hotplug()
-	if err != nil {
-		return err
-	}
-	for _, cpu := range went {
-		messagef("cpu %d went offline: it is counted up to there", cpu)
-	}
-	for _, cpu := range came {
-		messagef("cpu %d came online while counting: it is not counted", cpu)
-	}
-	return s.Disable()
-}
-
-// taskNames are the names of the threads that are counted, by their ids; nil when they
-// are not told apart.
-func taskNames(wanted bool, s *count.Session) map[int]string {
-	if !wanted {
-		return nil
-	}
-	comms := map[int]string{}
-	for _, tid := range s.Tasks() {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", tid))
-		if err != nil {
-			b = []byte("?") // it has exited
-		}
-		comms[tid] = strings.TrimSpace(string(b))
-	}
-	return comms
-}
-
-// statKey is what the counts of a row have in common.
-type statKey struct {
-	event int
-	count.Place
-}
-
-// rows adds the readings up as the flags want it: a row for each event, CPU, task or
-// cgroup; by cgroup, then by event.
-func (p *statPrinter) rows(readings []count.Reading, comms map[int]string) []report.Row {
-	f := p.flags
-	place := func(r count.Reading) count.Place {
-		at := count.Place{CPU: perfevent.AnyCPU, Task: perfevent.AllTasks, Cgroup: -1}
-		if f.perCPU {
-			at.CPU = r.CPU
-		}
-		if f.perTask {
-			at.Task = r.Task
-		}
-		if f.perCgroup {
-			at.Cgroup = r.Cgroup
-		}
-		return at
-	}
-	sums := count.Sum(readings, func(r count.Reading) statKey { return statKey{r.Event, place(r)} })
-	var places []count.Place
-	seen := map[count.Place]bool{}
-	for _, r := range readings {
-		if at := place(r); !seen[at] {
-			seen[at] = true
-			places = append(places, at)
-		}
-	}
-	if len(places) == 0 {
-		places = []count.Place{place(count.Reading{Place: count.Place{CPU: perfevent.AnyCPU, Task: perfevent.AllTasks, Cgroup: -1}})}
-	}
-	var rows []report.Row
-	cgroups := 1
-	if f.perCgroup {
-		cgroups = len(f.names)
-	}
-	for cgroup := range cgroups {
-		for event := range p.events {
-			for _, at := range places {
-				if f.perCgroup && at.Cgroup != cgroup {
-					continue
-				}
-				total, counted := sums[statKey{event, at}]
-				if !counted && p.events[event].Refused == nil && len(sums) > 0 {
-					continue // its PMU is not on that CPU
-				}
-				rows = append(rows, p.row(event, at, total, comms))
-			}
-		}
-	}
-	return rows
-}
-
-// row is one line of the report.
-func (p *statPrinter) row(event int, at count.Place, total count.Total, comms map[int]string) report.Row {
-	e := &p.events[event]
-	r := report.Row{
-		Event: e.Name, Attr: e.Attr, Unit: e.Unit, Value: float64(total.Value) * e.Scale, Whole: e.Scale == 1,
-		Enabled: total.Enabled, Running: total.Running,
-	}
-	switch {
-	case e.Refused != nil:
-		r.Status = report.NotSupported
-	case !total.Counted():
-		r.Status = report.NotCounted
-	}
-	if at.CPU != perfevent.AnyCPU {
-		r.Place = fmt.Sprintf("CPU%d", at.CPU)
-	}
-	if at.Task != perfevent.AllTasks {
-		r.Place = fmt.Sprintf("%s-%d", comms[at.Task], at.Task)
-	}
-	if at.Cgroup >= 0 {
-		r.Cgroup = p.flags.names[at.Cgroup]
-	}
-	return r
-}
-
 // print prints the report of all runs.
 func (p *statPrinter) print() error {
 	if len(p.runs) == 0 {
@@ -358,7 +214,11 @@ func (p *statPrinter) addCosts(rep *report.Report) {
 	costs := map[string]time.Duration{}
 	for i := range p.events {
 		if _, known := costs[p.events[i].Name]; !known {
-			costs[p.events[i].Name] = recordCost(&p.events[i])
+			cost, err := p.events[i].RecordCost()
+			if err != nil && voice.verbose {
+				notef("what recording %s would cost is not known: %v", p.events[i].Name, err)
+			}
+			costs[p.events[i].Name] = cost
 		}
 	}
 	for i := range rep.Rows {

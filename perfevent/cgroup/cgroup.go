@@ -1,0 +1,75 @@
+// Package cgroup finds the directories of cgroups.
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// mounts are where cgroups are found: version 2, version 2 beside version 1, and the
+// hierarchy of perf events of version 1 (Documentation/admin-guide/cgroup-v2.rst).
+var mounts = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"}
+
+// Open opens the directory of a cgroup, for its events to be opened by: an absolute
+// path, or one below the first place where cgroups are mounted that has it. The error
+// is that of the first place.
+func Open(path string) (*os.File, error) { return open(mounts, path) }
+
+func open(mounts []string, path string) (*os.File, error) {
+	dirs := []string{path}
+	if !filepath.IsAbs(path) {
+		dirs = dirs[:0]
+		for _, m := range mounts {
+			dirs = append(dirs, filepath.Join(m, path))
+		}
+	}
+	var first error
+	for _, d := range dirs {
+		f, err := os.Open(d)
+		if err == nil {
+			return f, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, fmt.Errorf("no cgroup %q: %w", path, first)
+}
+
+// Glob returns the paths of the cgroups that a pattern of filepath.Match matches, for
+// Open to take, sorted: absolute ones, or those below the first place where cgroups
+// are mounted that has any. What is no pattern, or matches none, is itself.
+func Glob(pattern string) []string { return glob(mounts, pattern) }
+
+func glob(mounts []string, pattern string) []string {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return []string{pattern}
+	}
+	absolute := filepath.IsAbs(pattern)
+	if absolute {
+		mounts = []string{""}
+	}
+	for _, m := range mounts {
+		full := pattern
+		if !absolute {
+			full = filepath.Join(m, pattern)
+		}
+		found, _ := filepath.Glob(full)
+		found = slices.DeleteFunc(found, func(path string) bool {
+			st, err := os.Stat(path)
+			return err != nil || !st.IsDir()
+		})
+		for i := range found {
+			if !absolute {
+				found[i] = strings.TrimPrefix(strings.TrimPrefix(found[i], m), "/")
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return []string{pattern}
+}

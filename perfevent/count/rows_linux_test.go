@@ -1,0 +1,66 @@
+package count
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kprof/perfevent"
+	"kprof/perfevent/event"
+)
+
+// TestRows: readings add up by what is told apart, scaled one by one; what cannot be
+// counted, or is on no PMU of a CPU, is told or left out.
+func TestRows(t *testing.T) {
+	events := []Event{
+		{Event: named("clock"), Scale: 1e-6, Unit: "msec"},
+		{Event: named("none"), Scale: 1, Refused: errors.New("no such counter")},
+		{Event: named("little"), Scale: 1},
+	}
+	at := func(event, cpu, task, cgroup int, value uint64, enabled, running time.Duration) Reading {
+		return Reading{event, Place{cpu, task, cgroup}, perfevent.Count{Value: value, Enabled: enabled, Running: running}}
+	}
+	readings := []Reading{
+		at(0, 0, 7, 0, 1e6, 10, 10), at(0, 1, 7, 0, 2e6, 10, 10), at(0, 0, 8, 1, 4e6, 10, 10),
+		at(2, 1, 7, 0, 50, 10, 5), at(2, 1, 8, 1, 0, 10, 0),
+	}
+	names := Names{Tasks: map[int]string{7: "seven", 8: "?"}, Cgroups: []string{"a", "b"}}
+	for _, c := range []struct {
+		by       Grouping
+		readings []Reading
+		want     string
+	}{
+		{Grouping{}, readings, "clock 7; none not supported; little 100"},
+		{Grouping{CPU: true}, readings, "clock CPU0 5; clock CPU1 2; none CPU0 not supported; none CPU1 not supported; little CPU1 100"},
+		{Grouping{Task: true}, readings, "clock seven-7 3; clock ?-8 4; none seven-7 not supported; none ?-8 not supported; little seven-7 100; little ?-8 not counted"},
+		{Grouping{Cgroup: true}, readings, "clock in a 3; none in a not supported; little in a 100; clock in b 4; none in b not supported; little in b not counted"},
+		{Grouping{}, nil, "clock not counted; none not supported; little not counted"},
+	} {
+		var got []string
+		for _, r := range Rows(events, c.readings, c.by, names) {
+			text := r.Event
+			if r.Place != "" {
+				text += " " + r.Place
+			}
+			if r.Cgroup != "" {
+				text += " in " + r.Cgroup
+			}
+			if r.Status == 0 {
+				text += fmt.Sprintf(" %v", r.Value)
+			} else {
+				text += " " + r.Status.String()
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%+v:\n got %s\nwant %s", c.by, strings.Join(got, "; "), c.want)
+		}
+	}
+}
+
+func named(name string) (e event.Event) {
+	e.Name = name
+	return e
+}
