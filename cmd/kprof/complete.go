@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/listing"
 	"kprof/convert/payload"
 	"kprof/convert/replay"
@@ -121,10 +122,15 @@ func formatNames(c *cobra.Command) []string {
 		return []string{"text\tas perf script prints it", "json\tan object a line", "csv"}
 	case "diff":
 		return []string{"text", "json", "markdown", "folded", "svg", "pprof"}
-	case "record":
-		return []string{"data", "pprof", "folded", "svg", "html", "text", "speedscope", "firefox", "chrome"}
 	}
-	return []string{"pprof", "folded", "svg", "html", "text", "speedscope", "firefox", "chrome"}
+	var names []string
+	if c.Name() == "record" {
+		names = append(names, string(export.Data))
+	}
+	for _, f := range export.Formats {
+		names = append(names, string(f))
+	}
+	return names
 }
 
 // completePIDs completes processes that run, with their names.

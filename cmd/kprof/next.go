@@ -1,6 +1,10 @@
 package main
 
-import "strings"
+import (
+	"strings"
+
+	"kprof/convert/export"
+)
 
 // next says what to do with an output that has been written, "" where there is
 // nothing to say: it went elsewhere, or is shown already.
@@ -16,13 +20,13 @@ func (o output) next() string {
 		return "to look at it: kprof view " + shellArg(o.name)
 	case formatPprof, formatFolded:
 		return "to look at it: kprof view " + shellArg(o.name)
-	case formatSVG, formatHTML:
+	case formatSVG, export.HTML:
 		return "to look at it, open " + o.name + " in a browser"
-	case formatSpeedscope:
+	case export.Speedscope:
 		return "to look at it, open " + o.name + " at https://www.speedscope.app"
-	case formatFirefox:
+	case export.Firefox:
 		return "to look at it, open " + o.name + " at https://profiler.firefox.com"
-	case formatChrome:
+	case export.Chrome:
 		return "to look at it, open " + o.name + " at https://ui.perfetto.dev"
 	}
 	return ""

@@ -1,65 +1,29 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
-
-	"github.com/klauspost/compress/gzip"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/flamegraph"
-	"kprof/convert/folded"
 	"kprof/convert/outfile"
-	"kprof/convert/pprof"
 	"kprof/convert/printable"
-	"kprof/convert/replay"
-	"kprof/convert/stacks"
-	"kprof/convert/viewer"
 )
 
 // format is what an output is written as.
-type format string
+type format = export.Format
 
 const (
-	formatData   format = "data"
-	formatPprof  format = "pprof"
-	formatFolded format = "folded"
-	formatHTML   format = "html"
-	formatSVG    format = "svg"
-	formatText   format = "text"
-
-	// What other viewers open. A name may have .gz behind it.
-	formatSpeedscope format = "speedscope"
-	formatFirefox    format = "firefox"
-	formatChrome     format = "chrome"
+	formatData   = export.Data
+	formatPprof  = export.Pprof
+	formatFolded = export.Folded
+	formatSVG    = export.SVG
+	formatText   = export.Text
 )
-
-// exports are the formats of other viewers.
-var exports = map[format]func(io.Writer, *stacks.Set, viewer.Options) error{
-	formatSpeedscope: viewer.Speedscope,
-	formatFirefox:    viewer.Firefox,
-	formatChrome:     viewer.Chrome,
-}
-
-// endings of file names and what they stand for.
-var endings = []struct {
-	suffix string
-	format format
-}{
-	{".pb.gz", formatPprof},
-	{".pprof", formatPprof},
-	{".folded", formatFolded},
-	{".html", formatHTML},
-	{".svg", formatSVG},
-	{".data", formatData},
-	{".speedscope.json", formatSpeedscope},
-	{".firefox.json", formatFirefox},
-	{".trace.json", formatChrome},
-}
 
 // output is where to write, and as what.
 type output struct {
@@ -83,40 +47,26 @@ func (o output) inMemory() bool { return o.name == "" }
 // threads, and what they did when; or less than all of their frames.
 func (o *output) needs(c *convert.Options, sym *symbolOptions) {
 	o.lines = sym.Lines
-	sym.NamesOnly = o.keep == nil && (o.format == formatFolded || o.format == formatSVG || o.format == formatText && !sym.Lines)
-	if exports[o.format] != nil || o.format == formatHTML || o.format == formatSVG && o.svg.ByTime {
-		c.Times = true
-		c.Labels |= replay.LabelTID | replay.LabelCPU
-	}
+	sym.NamesOnly = o.keep == nil && o.format.NamesOnly() && !(o.format == formatText && sym.Lines)
+	o.format.Needs(c, o.svg.ByTime)
 }
 
 // chooseOutput applies the rules of -o and -f: the ending of the name picks the
 // format, -f overrides it, and without a name results go to standard output.
 func chooseOutput(name, f string) (output, error) {
-	o := output{name: name, format: format(f)}
-	switch o.format {
-	case "", formatPprof, formatFolded, formatHTML, formatSVG, formatText, formatData, formatSpeedscope, formatFirefox, formatChrome:
-	default:
-		return o, usagef("unknown format %q: use pprof, folded, svg, html, text, speedscope, firefox, chrome or data", f)
-	}
-	if o.name == "" {
-		o.name = "-"
-	}
-	plain, compressed := strings.CutSuffix(o.name, ".gz")
-	if o.format != "" {
-		o.gzip = compressed && exports[o.format] != nil
-		return o, nil
-	}
-	for _, e := range endings {
-		if o.gzip = compressed && exports[e.format] != nil && strings.HasSuffix(plain, e.suffix); o.gzip || strings.HasSuffix(o.name, e.suffix) {
-			o.format = e.format
-			return o, nil
+	o := output{name: cmp.Or(name, "-"), format: format(f)}
+	switch {
+	case o.format != "":
+		o.gzip = o.format.CompressedAs(o.name)
+		if !o.format.Known() {
+			return o, usagef("unknown format %q: use pprof, folded, svg, html, text, speedscope, firefox, chrome or data", f)
+		}
+	case o.name != "-":
+		if o.format, o.gzip = export.Of(o.name); o.format == "" {
+			return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .svg, .html, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
 		}
 	}
-	if o.name == "-" {
-		return o, nil
-	}
-	return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .svg, .html, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
+	return o, nil
 }
 
 // write writes a profile. A file that exists is replaced only by a whole one.
@@ -127,41 +77,28 @@ func (o output) write(p *profile) error {
 		}
 	}
 	return o.create(func(w io.Writer) error {
-		bw := bufio.NewWriterSize(w, 1<<20)
-		if o.gzip {
-			return errors.Join(o.compress(bw, p), bw.Flush())
+		eo := export.Options{
+			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint,
 		}
-		if err := o.render(bw, p); err != nil {
-			return err
+		switch {
+		case o.format == export.HTML && len(p.Set.Events) > 0: // has them all
+			eo.Event = p.Set.Most()
+			eo.Column = p.shownColumn(eo.Event)
+		case o.format != formatPprof:
+			eo.Event, eo.Column = p.choose(nil)
 		}
-		return bw.Flush()
+		if o.format == formatSVG && p.Source == o.name { // that of a live recording
+			eo.Title = cmp.Or(eo.Title, "Flame graph")
+		}
+		cut, err := export.Write(w, p.Profile, eo)
+		if errors.Is(err, export.ErrNoTimes) {
+			return fmt.Errorf("%s does not have the times of its samples, which --flamechart shows: give a recording", p.Source)
+		}
+		if err == nil {
+			sayCut(o.name, cut, "; --max-size shows more")
+		}
+		return err
 	})
-}
-
-func (o output) compress(w io.Writer, p *profile) error {
-	zw := gzip.NewWriter(w)
-	return errors.Join(o.render(zw, p), zw.Close())
-}
-
-func (o output) render(w io.Writer, p *profile) error {
-	switch o.format {
-	case formatFolded:
-		event := p.oneEvent()
-		return folded.Write(w, p.Set, folded.Options{Event: event, Column: p.shownColumn(event)})
-	case formatHTML:
-		return renderHTML(w, p, o.svg.Title)
-	case formatSVG:
-		return renderSVG(w, p, o)
-	case formatText:
-		return renderTop(w, p, topOptions{lines: o.lines})
-	case formatSpeedscope, formatFirefox, formatChrome:
-		event := p.oneEvent()
-		return exports[o.format](w, p.Set, viewer.Options{
-			Event: event, Column: p.shownColumn(event), Name: filepath.Base(p.Source),
-		})
-	default:
-		return pprof.Write(w, p.Set, pprof.WriteOptions{})
-	}
 }
 
 // prepare finds the place of the output, which from then on is what it was, and
@@ -200,7 +137,7 @@ func (o output) stream(f *os.File, write func(io.Writer) error) error {
 	switch {
 	case o.format == formatText || !isTerminal(f):
 		return write(f)
-	case o.format == formatPprof || o.gzip:
+	case o.format.Binary() || o.gzip:
 		return usagef("a compressed profile is not for a terminal: use -o FILE, or a pipe")
 	}
 	return write(printable.NewWriter(f))

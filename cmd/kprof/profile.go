@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"slices"
 	"strings"
 
 	"kprof/convert"
@@ -13,58 +12,30 @@ import (
 // profile is what commands show.
 type profile struct{ *convert.Profile }
 
-// oneEvent returns the event to show where only one can be: of those asked for, the
-// one with the most samples. It tells about the others.
-func (p *profile) oneEvent() int { return p.oneEventWith(nil) }
-
-// oneEventWith is oneEvent of those that have some of the labels, if there are any.
-func (p *profile) oneEventWith(keys []string) int {
-	if len(p.Set.Events) < 2 {
-		return 0
+// choose returns the event to show where only one can be, of those that have some of
+// the labels if there are any, and its column. It tells about the others.
+func (p *profile) choose(labels []string) (event, column int) {
+	c := p.Choose(labels)
+	if len(c.Others) > 0 {
+		notef("showing event %s (%d samples) only; choose another with --event: %s",
+			p.Set.Events[c.Event].Name, c.Samples, convert.CountedList(c.Others, c.Counts))
 	}
-	most, counts := p.Set.Most(), p.Set.SampleCounts()
-	if with := p.labelled(keys); with[most] == 0 {
-		for i, n := range with {
-			if n > with[most] {
-				most = i
-			}
-		}
-	}
-	var names []string
-	var others []int64
-	for i, e := range p.Set.Events {
-		if i != most {
-			names, others = append(names, e.Name), append(others, counts[i])
-		}
-	}
-	notef("showing event %s (%d samples) only; choose another with --event: %s",
-		p.Set.Events[most].Name, counts[most], convert.CountedList(names, others))
-	return most
-}
-
-// labelled counts the samples of each event that have any of the labels.
-func (p *profile) labelled(keys []string) []int64 {
-	counts := make([]int64, len(p.Set.Events))
-	if len(keys) == 0 {
-		return counts
-	}
-	for i := range p.Set.NumSamples() {
-		x := p.Set.Sample(i)
-		if slices.ContainsFunc(keys, func(k string) bool { _, ok := p.Set.Label(x.Labels, k); return ok }) {
-			counts[x.Event] += x.Values[0]
-		}
-	}
-	return counts
+	p.noteWeightless(c.Event, c.Weightless)
+	return c.Event, c.Column
 }
 
 // shownColumn is the column that weights are taken from, or the number of samples
 // where these have no weight.
 func (p *profile) shownColumn(event int) int {
 	column, weightless := p.ShownColumn(event)
+	p.noteWeightless(event, weightless)
+	return column
+}
+
+func (p *profile) noteWeightless(event int, weightless bool) {
 	if weightless {
 		notef("the values of event %s are all 0: its samples are counted instead", p.Set.Events[event].Name)
 	}
-	return column
 }
 
 // losses are sentences about what the recording does not hold.

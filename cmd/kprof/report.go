@@ -163,11 +163,12 @@ source lines of a function apart.`,
 
 // renderTop writes the table of one event, or its tree.
 func renderTop(w io.Writer, p *profile, o topOptions) error {
-	event, keys := 0, strings.Split(o.by, ",")
-	if !slices.Contains(keys, "event") {
-		event = p.oneEventWith(keys)
+	event, column, keys := 0, 0, strings.Split(o.by, ",")
+	if slices.Contains(keys, "event") {
+		column = p.shownColumn(event)
+	} else {
+		event, column = p.choose(keys)
 	}
-	column := p.shownColumn(event)
 	width, color := 0, false
 	if o.screen {
 		color = isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""

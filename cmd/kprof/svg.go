@@ -2,13 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert/export"
 	"kprof/convert/flamegraph"
 )
 
@@ -45,7 +44,7 @@ func (f *svgFlags) flags(c *cobra.Command) {
 // options checks the flags for an output.
 func (f *svgFlags) options(out format) (o flamegraph.Options, err error) {
 	for _, name := range []string{"title", "width", "min-width", "max-size", "inverted", "reverse", "color", "total", "flamechart"} {
-		if f.given(name) && out != formatSVG && (name != "title" || out != formatHTML) {
+		if f.given(name) && out != formatSVG && (name != "title" || out != export.HTML) {
 			return o, usagef("--%s is for flame graphs: give -o FILE.svg or -f svg", name)
 		}
 	}
@@ -76,26 +75,6 @@ func (f *svgFlags) options(out format) (o flamegraph.Options, err error) {
 	return o, nil
 }
 
-// renderSVG writes the flame graph of one event.
-func renderSVG(w io.Writer, p *profile, out output) error {
-	o := out.svg
-	o.Event = p.oneEvent()
-	o.Column = p.shownColumn(o.Event)
-	if o.Title == "" && p.Source != "-" && p.Source != out.name { // which is that of a live recording
-		o.Title = "Flame graph of " + filepath.Base(p.Source)
-	}
-	o.Notes = append(p.origin(), p.losses()...)
-	if o.ByTime && len(p.Set.TimedSamples) == 0 {
-		return fmt.Errorf("%s does not have the times of its samples, which --flamechart shows: give a recording", p.Source)
-	}
-	cut, err := flamegraph.Write(w, p.Set, o)
-	if err != nil {
-		return err
-	}
-	sayCut(out.name, cut, "; --max-size shows more")
-	return nil
-}
-
 // sayCut says what a flame graph leaves out for want of room. What is left out
 // because it is too narrow to be seen, as was asked for, is said in the graph only.
 func sayCut(name string, cut flamegraph.Cut, remedy string) {
@@ -122,21 +101,4 @@ func svgSize(s string) (int, error) {
 		return 0, usagef("--max-size %q: wants a size such as 20M, from 100K to 1G", s)
 	}
 	return int(n), nil
-}
-
-// origin is a line that says what was recorded where.
-func (p *profile) origin() []string {
-	var parts []string
-	for _, what := range []string{"command", "host", "kernel"} {
-		for _, c := range p.Set.Comments {
-			if value, ok := strings.CutPrefix(c, what+": "); ok {
-				parts = append(parts, value)
-				break
-			}
-		}
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []string{strings.Join(parts, " · ")}
 }
