@@ -64,6 +64,8 @@ func init() {
 	}
 }
 
+var errNoShimMain = errors.New("the program did not become a shim; does its main call record.ShimMain?")
+
 // ShimMain must be the first call of main in every program, or TestMain of every
 // test, that calls Launch. It returns at once, except in the shim.
 func ShimMain() {
@@ -211,6 +213,9 @@ func Launch(argv []string, opts LaunchOptions) (*Command, error) {
 	if len(argv) == 0 {
 		return nil, fmt.Errorf("launch: no command: %w", os.ErrInvalid)
 	}
+	if isShim() || isWitness() { // or it would start itself for ever
+		return nil, errNoShimMain
+	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		if errors.Is(err, exec.ErrNotFound) {
@@ -249,7 +254,7 @@ func Launch(argv []string, opts LaunchOptions) (*Command, error) {
 	// Wait until the shim waits: what it does before is not the command's.
 	if n, err := statusR.Read(make([]byte, 1)); n == 0 {
 		if err == io.EOF {
-			err = errors.New("the program did not become a shim; does its main call record.ShimMain?")
+			err = errNoShimMain
 		}
 		_ = c.cmd.Process.Kill()
 		return nil, errors.Join(fmt.Errorf("launch %q: %w", argv[0], err), c.Release())

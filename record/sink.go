@@ -28,6 +28,19 @@ type Stats struct {
 	Notes []string // what the user should know: sentences without a full stop
 }
 
+// LostSideband is how many of the lost records were no samples, 0 where the kernel does
+// not count losses by event.
+func (s *Stats) LostSideband() uint64 {
+	n := s.Lost
+	for _, e := range s.Events[:max(len(s.Events)-1, 0)] {
+		if !e.LostKnown || e.Lost > n {
+			return 0
+		}
+		n -= e.Lost
+	}
+	return n
+}
+
 // EventStats are the counts of one event, summed over its counters. With a
 // period of 1 and hits that weigh 1, Hits is Samples + Lost. Linux 6.18 breaks
 // that for tracepoints that an interrupt hits on an idle CPU, such as

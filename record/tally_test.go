@@ -204,3 +204,25 @@ func BenchmarkTally(b *testing.B) {
 		n.add(stream, nil)
 	}
 }
+
+// TestLostSideband: what is lost and no sample is of the side-band.
+func TestLostSideband(t *testing.T) {
+	event := func(lost uint64, known bool) EventStats {
+		return EventStats{Lost: lost, LostKnown: known}
+	}
+	for _, tt := range []struct {
+		stats Stats
+		want  uint64
+	}{
+		{Stats{}, 0},
+		{Stats{Lost: 10, Events: []EventStats{event(7, true), event(3, true)}}, 3},
+		{Stats{Lost: 10, Events: []EventStats{event(7, true), event(1, true), event(0, true)}}, 2},
+		{Stats{Lost: 10, Events: []EventStats{event(10, true), event(0, true)}}, 0},
+		{Stats{Lost: 10, Events: []EventStats{event(0, false), event(0, false)}}, 0},
+		{Stats{Lost: 10, Events: []EventStats{event(12, true), event(0, true)}}, 0}, // told of before the end
+	} {
+		if got := tt.stats.LostSideband(); got != tt.want {
+			t.Errorf("%+v: %d, want %d", tt.stats, got, tt.want)
+		}
+	}
+}

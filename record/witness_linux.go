@@ -39,6 +39,9 @@ func witness() {
 // StartWitness starts a witness. Like Launch, it wants ShimMain to be the first
 // call of main.
 func StartWitness() (*Witness, error) {
+	if isShim() || isWitness() {
+		return nil, errNoShimMain
+	}
 	readyR, readyW, err := highPipe(true)
 	if err != nil {
 		return nil, fmt.Errorf("start witness: %w", err)

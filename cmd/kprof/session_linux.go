@@ -18,8 +18,9 @@ import (
 	"kprof/convert/replay"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
-	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/record/capture"
+	"kprof/record/datafile"
 	"kprof/record/doctor"
 	"kprof/record/symbols"
 )
@@ -39,20 +40,15 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	shown := newProgress(voice.quiet || f.trace != nil, f.duration, out)
 	opts.Progress = shown.update
-	var kernel *symbols.Kernel
-	if out.format != formatData || !f.noKernelSymbols {
-		kernel = symbols.WatchKernel(out.format == formatData)
-		defer kernel.Close()
+	s, err := capture.Open(ctx, opts, capture.Options{
+		NoKernel:      out.format == formatData && f.noKernelSymbols,
+		KernelAtStart: out.format == formatData,
+		Files:         out.format != formatData && f.trace == nil,
+	})
+	if errors.Is(err, record.ErrEveryFunction) {
+		err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)
 	}
-	var s *record.Session
-	var builds *symbols.BuildIDs
-	opts.Sideband = func(rec []byte) { builds.Take(rec) }
-	opts.Synthesize = func(write func([]byte) error) error { return live.Describe(s, opts.Target, write) }
-
-	if s, err = record.Open(ctx, opts); err != nil {
-		if errors.Is(err, record.ErrEveryFunction) {
-			err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)
-		}
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
@@ -61,19 +57,15 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	events := s.Events()
 	reportHidden(events)
-	var files *symbols.FileRetainer
-	if out.format != formatData && f.trace == nil {
-		files = symbols.NewFileRetainer()
-		defer files.Close()
-		f.sym.Retained = files
+	if s.Files != nil {
+		f.sym.Retained = s.Files
 	}
-	builds = symbols.NewBuildIDs(live.Sideband(s), files)
 	out.withRights, out.offCPU = s.WithRights, opts.Switches
 	var sink sink
 	if f.trace != nil {
-		sink, err = f.trace.newSink(out, events, builds, kernel, stop)
+		sink, err = f.trace.newSink(out, events, s.BuildIDs, s.Kernel, stop)
 	} else {
-		sink, err = f.newSink(out, events, builds, kernel)
+		sink, err = f.newSink(out, events, s.BuildIDs, s.Kernel)
 	}
 	if err != nil {
 		return err
@@ -89,7 +81,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		finish = nil // what went wrong is why
 	}
 	err = joinFinish(err, finish)
-	if n := lostSideband(&stats); n > 0 {
+	if n := stats.LostSideband(); n > 0 {
 		messagef("%d of what was lost told of processes, and was no sample: names or maps may be missing", n)
 	}
 	if !voice.quiet {
@@ -128,7 +120,6 @@ type sink interface {
 }
 
 func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.BuildIDs, kernel *symbols.Kernel) (sink, error) {
-	early := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
 	if out.format != formatData {
 		sel, err := f.sel.options()
 		if err != nil {
@@ -147,9 +138,11 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.Bu
 		if err := c.Check(); err != nil {
 			return nil, worded(err)
 		}
-		return &liveSink{c, out, events, early, sel.Where != nil || sel.Value != nil}, nil
+		header := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
+		return &liveSink{c, out, events, header, sel.Where != nil || sel.Value != nil}, nil
 	}
-	if err := addTracingData(&early, events); err != nil {
+	header, err := dataHeader(events)
+	if err != nil {
 		return nil, err
 	}
 	stream, err := out.dataStream()
@@ -163,81 +156,36 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.Bu
 		if kernel != nil && !voice.quiet {
 			notef("a recording in a pipe does not carry the kernel's symbols: convert it on this machine")
 		}
-		w, err := perfdata.NewStreamWriter(stream, events, early, perfdata.WriterOptions{})
+		w, err := perfdata.NewStreamWriter(stream, events, header, perfdata.WriterOptions{})
 		if err != nil {
 			return nil, err
 		}
 		return &streamSink{w, stream}, nil
 	}
-	return newFileSink(out.place, events, early, builds, kernel, f.sym.signals)
+	return newFileSink(out.place, events, header, builds, kernel, f.sym.signals)
 }
 
-// addTracingData adds what perf script needs to print the fields of tracepoints.
-func addTracingData(f *perfdata.Features, events []abi.Event) error {
-	any := false
-	for _, e := range events {
-		any = any || e.Attr.Type == abi.TypeTracepoint
-	}
-	if !any {
-		return nil
-	}
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		return err
-	}
-	t, err := perfdata.ReadTracingData(os.DirFS(fs.Path()), events, abi.LittleEndian, 8, os.Getpagesize())
-	if err != nil {
-		return fmt.Errorf("read the formats of tracepoints: %w", err)
-	}
-	f.TracingData = t.AppendTo(nil)
-	return nil
+// dataHeader is what a recording says of itself.
+func dataHeader(events []abi.Event) (perfdata.Features, error) {
+	header, err := datafile.Header(events)
+	header.Version, header.Cmdline = version(), os.Args
+	return header, err
 }
 
 // fileSink writes a perf.data file.
 type fileSink struct {
-	*perfdata.Writer
-	f       *os.File
-	name    string
-	builds  *symbols.BuildIDs
-	kernel  *symbols.Kernel // nil for none
+	*datafile.File
 	signals *signals
 }
 
 // newFileSink creates the file; one that exists is kept with ".old" behind its
 // name, as perf does.
-func newFileSink(at *outfile.Place, events []abi.Event, early perfdata.Features, builds *symbols.BuildIDs, kernel *symbols.Kernel, sig *signals) (*fileSink, error) {
-	var o perfdata.WriterOptions
-	if kernel != nil {
-		c, err := kernel.Start()
-		if err == nil && c != nil {
-			o.KernelSymbols, err = c.AppendTo(nil, abi.LittleEndian)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	f, err := at.Create()
+func newFileSink(at *outfile.Place, events []abi.Event, header perfdata.Features, builds *symbols.BuildIDs, kernel *symbols.Kernel, sig *signals) (*fileSink, error) {
+	f, err := datafile.Create(at.Name(), at.Create, events, header, builds, kernel)
 	if err != nil {
 		return nil, err
 	}
-	name := at.Name()
-	w, err := perfdata.NewWriter(f, events, early, o)
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &fileSink{w, f, name, builds, kernel, sig}, nil
-}
-
-// allBuildIDs waits for the build ids of what was recorded, but not for ever.
-func allBuildIDs(builds *symbols.BuildIDs, sig *signals) []perfdata.BuildID {
-	ctx, end := sig.limited(context.Background(), live.BuildIDTime)
-	defer end()
-	ids, err := builds.All(ctx)
-	if err != nil {
-		notef("build ids of some files are missing: %v", err)
-	}
-	return ids
+	return &fileSink{f, sig}, nil
 }
 
 // reportHidden says when events sample the kernel whose addresses are hidden.
@@ -250,26 +198,21 @@ func reportHidden(events []abi.Event) {
 	}
 }
 
-func (s *fileSink) finish(_ context.Context, stats *record.Stats) error {
+func (s *fileSink) finish(ctx context.Context, stats *record.Stats) error {
 	reportLosses(stats)
-	if s.kernel != nil {
-		trailer, err := s.kernel.End()
-		if err == nil && trailer != nil {
-			var encoded []byte
-			encoded, err = trailer.AppendTo(nil, abi.LittleEndian)
-			s.SetTrailer(encoded)
-		}
-		if err != nil {
-			notef("symbols of modules that were loaded meanwhile are not recorded: %v", err)
-		}
+	ctx, end := s.signals.limited(ctx, live.BuildIDTime)
+	defer end()
+	missing, err := s.Finish(ctx)
+	if missing.Modules != nil {
+		notef("symbols of modules that were loaded meanwhile are not recorded: %v", missing.Modules)
 	}
-	if err := errors.Join(s.Writer.Close(perfdata.Features{BuildIDs: allBuildIDs(s.builds, s.signals)}), s.f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
+	if missing.BuildIDs != nil {
+		notef("build ids of some files are missing: %v", missing.BuildIDs)
 	}
-	return nil
+	return err
 }
 
-func (s *fileSink) String() string { return fmt.Sprintf("%s (%s)", s.name, bytesText(s.Size())) }
+func (s *fileSink) String() string { return fmt.Sprintf("%s (%s)", s.Name(), bytesText(s.Size())) }
 
 // streamSink writes perf.data to standard output, or to another pipe.
 type streamSink struct {
@@ -367,19 +310,6 @@ func nothingRecorded(events []abi.Event, and string) error {
 		names = append(names, events[i].Name)
 	}
 	return &convert.EmptyError{Reason: fmt.Sprintf("no sample of %s was recorded%s", strings.Join(names, ", "), and)}
-}
-
-// lostSideband is how many of the lost records were no samples, 0 where the
-// kernel does not count losses by event. The last event is the side-band.
-func lostSideband(stats *record.Stats) uint64 {
-	n := stats.Lost
-	for _, e := range stats.Events[:max(len(stats.Events)-1, 0)] {
-		if !e.LostKnown || e.Lost > n {
-			return 0
-		}
-		n -= e.Lost
-	}
-	return n
 }
 
 // dataStream returns what a recording is written to as to a pipe, nil where it gets

@@ -13,7 +13,6 @@ import (
 	"kprof/convert/listing"
 	"kprof/convert/live"
 	"kprof/perfevent/abi"
-	"kprof/perfevent/perfdata"
 	"kprof/record"
 	"kprof/record/symbols"
 )
@@ -106,8 +105,8 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	f.sym.NamesOnly = true
 	f.sym.addTo(&opts)
 	opts.Naming = nil // a signal ends the tracing
-	header := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
-	if err := addTracingData(&header, events); err != nil {
+	header, err := dataHeader(events)
+	if err != nil {
 		return nil, err
 	}
 	s := &traceSink{printer: listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po), events: events}

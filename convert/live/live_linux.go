@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"time"
 
 	"kprof/convert"
@@ -15,38 +13,29 @@ import (
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
-	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/record/capture"
 	"kprof/record/symbols"
-	"kprof/record/synth"
 	"kprof/symbolize"
 )
 
 // Record records until ctx is done or no target is left, and returns the profile, with
 // the names that were to be had by then. Sideband and Synthesize of the record.Options
-// are its own.
+// are capture.Open's.
 //
 // Where the recording ended for another reason, the profile is of what was recorded
 // before, and the error says why.
 func Record(ctx context.Context, ro record.Options, o convert.Options) (_ *convert.Profile, _ record.Stats, err error) {
-	kernel := symbols.WatchKernel(false)
-	defer kernel.Close()
-	files := symbols.NewFileRetainer()
-	defer func() { err = errors.Join(err, files.Close()) }()
-	var s *record.Session
-	var builds *symbols.BuildIDs
-	ro.Sideband = func(rec []byte) { builds.Take(rec) }
-	ro.Synthesize = func(write func([]byte) error) error { return Describe(s, ro.Target, write) }
-	if s, err = record.Open(ctx, ro); err != nil {
+	s, err := capture.Open(ctx, ro, capture.Options{Files: true})
+	if err != nil {
 		return nil, record.Stats{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	builds = symbols.NewBuildIDs(Sideband(s), files)
-	o.Symbols.Retained = files
+	o.Symbols.Retained = s.Files
 	if o.Formats, err = Formats(s.Events(), &o); err != nil {
 		return nil, record.Stats{}, err
 	}
-	c := NewCollector(s.Events(), kernel, builds, o)
+	c := NewCollector(s.Events(), s.Kernel, s.BuildIDs, o)
 	if err := c.Check(); err != nil {
 		return nil, record.Stats{}, err
 	}
@@ -58,45 +47,14 @@ func Record(ctx context.Context, ro record.Options, o convert.Options) (_ *conve
 // Formats returns the formats of events that are open, if the options of their profile
 // need them; else nil. Those of probes are gone when the events are closed.
 func Formats(events []abi.Event, o *convert.Options) (*payload.Formats, error) {
-	tracepoint := func(e abi.Event) bool { return e.Attr.Type == abi.TypeTracepoint }
-	if !o.UsesFields() || !slices.ContainsFunc(events, tracepoint) {
+	if !o.UsesFields() {
 		return nil, nil
 	}
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		return nil, err
-	}
-	t, err := perfdata.ReadTracingData(os.DirFS(fs.Path()), events, abi.LittleEndian, 8, os.Getpagesize())
-	if err != nil {
+	t, err := record.ReadFormats(events)
+	if t == nil {
 		return nil, err
 	}
 	return payload.New(t), nil
-}
-
-// Sideband returns the attributes of the event that reports what processes do: the
-// last of a session.
-func Sideband(s *record.Session) *abi.Attr {
-	events := s.Events()
-	return &events[len(events)-1].Attr
-}
-
-// Describe writes records of what the target of a session is already, as far as its
-// samples will need it: it is a record.Synthesizer. What comes after the kernel is the
-// targets' to influence: from there on it does with fewer rights.
-func Describe(s *record.Session, t record.Target, write func([]byte) error) error {
-	events := s.Events()
-	sideband := events[len(events)-1]
-	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
-	if !t.AllCPUs && t.Cgroup == nil {
-		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
-	}
-	o.KernelDone = func() error {
-		if err := s.DropRights(); !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
-		return nil // a program with C code, whose threads Go does not know
-	}
-	return synth.Describe(o, write)
 }
 
 // BuildIDTime is how long the last build ids of a recording are waited for by default:

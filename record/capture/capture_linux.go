@@ -1,0 +1,96 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"kprof/perfevent/abi"
+	"kprof/record"
+	"kprof/record/symbols"
+	"kprof/record/synth"
+)
+
+// Options say what is kept.
+type Options struct {
+	// NoKernel leaves out the symbols of the kernel; KernelAtStart reads all of them at
+	// once, as a recording in a file does, and not only what changes.
+	NoKernel      bool
+	KernelAtStart bool
+
+	// Files keeps open the files that processes map, so that they can be read when
+	// the processes are gone, see symbolize.Options.Retained.
+	Files bool
+}
+
+// Capture is a session with what is kept beside it.
+type Capture struct {
+	*record.Session
+	Kernel   *symbols.Kernel // nil where left out
+	BuildIDs *symbols.BuildIDs
+	Files    *symbols.FileRetainer // nil where not asked for
+
+	target record.Target
+}
+
+// Open opens the session that ro asks for; Sideband and Synthesize of it are set here.
+func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err error) {
+	c := &Capture{target: ro.Target}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if !o.NoKernel {
+		c.Kernel = symbols.WatchKernel(o.KernelAtStart)
+	}
+	ro.Sideband = func(rec []byte) { c.BuildIDs.Take(rec) }
+	ro.Synthesize = c.describe
+	if c.Session, err = record.Open(ctx, ro); err != nil {
+		return nil, err
+	}
+	if o.Files {
+		c.Files = symbols.NewFileRetainer()
+	}
+	c.BuildIDs = symbols.NewBuildIDs(&c.sideband().Attr, c.Files)
+	return c, nil
+}
+
+// sideband is the event that reports what processes do: the last of a session.
+func (c *Capture) sideband() *abi.Event {
+	events := c.Events()
+	return &events[len(events)-1]
+}
+
+// describe writes records of what the target is already, as far as its samples will
+// need it: it is a record.Synthesizer. What comes after the kernel is the targets' to
+// influence: from there on it does with fewer rights.
+func (c *Capture) describe(write func([]byte) error) error {
+	sideband, t := c.sideband(), &c.target
+	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
+	if !t.AllCPUs && t.Cgroup == nil {
+		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
+	}
+	o.KernelDone = func() error {
+		if err := c.DropRights(); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		return nil // a program with C code, whose threads Go does not know
+	}
+	return synth.Describe(o, write)
+}
+
+// Close closes the session and gives back what was kept. A second Close does nothing.
+func (c *Capture) Close() error {
+	var errs []error
+	if c.Files != nil {
+		errs = append(errs, c.Files.Close())
+	}
+	if c.Session != nil {
+		errs = append(errs, c.Session.Close())
+	}
+	if c.Kernel != nil {
+		c.Kernel.Close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,87 @@
+package datafile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/record"
+	"kprof/record/symbols"
+)
+
+// Header reads what a recording of these events says of its machine, and of the fields
+// of tracepoints. Version and Cmdline are the caller's to add.
+func Header(events []abi.Event) (perfdata.Features, error) {
+	f := perfdata.Features{Host: record.ReadHost()}
+	t, err := record.ReadFormats(events)
+	if t != nil {
+		f.TracingData = t.AppendTo(nil)
+	}
+	return f, err
+}
+
+// File is a perf.data file that is being written, the record.Sink of a session.
+type File struct {
+	*perfdata.Writer
+	f      *os.File
+	name   string
+	builds *symbols.BuildIDs
+	kernel *symbols.Kernel
+}
+
+// Create begins the file that create makes, called name in errors, with the header and
+// the symbols that the kernel had at the start; kernel may be nil, for none. The file is
+// made when these are known, so that none is left of a recording that cannot begin.
+func Create(name string, create func() (*os.File, error), events []abi.Event, header perfdata.Features, builds *symbols.BuildIDs, kernel *symbols.Kernel) (*File, error) {
+	var o perfdata.WriterOptions
+	if kernel != nil {
+		c, err := kernel.Start()
+		if err == nil && c != nil {
+			o.KernelSymbols, err = c.AppendTo(nil, abi.LittleEndian)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f, err := create()
+	if err != nil {
+		return nil, err
+	}
+	w, err := perfdata.NewWriter(f, events, header, o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	return &File{w, f, name, builds, kernel}, nil
+}
+
+// Name is what the file is called.
+func (f *File) Name() string { return f.name }
+
+// Missing is what a file does without, and why; nil for what it has.
+type Missing struct {
+	BuildIDs error // of some files
+	Modules  error // symbols of modules that were loaded while it was recorded
+}
+
+// Finish adds what is known at the end, and closes the file. Build ids are waited for
+// until ctx ends.
+func (f *File) Finish(ctx context.Context) (m Missing, err error) {
+	if f.kernel != nil {
+		trailer, err := f.kernel.End()
+		if err == nil && trailer != nil {
+			var encoded []byte
+			encoded, err = trailer.AppendTo(nil, abi.LittleEndian)
+			f.SetTrailer(encoded)
+		}
+		m.Modules = err
+	}
+	var ids []perfdata.BuildID
+	ids, m.BuildIDs = f.builds.All(ctx)
+	if err := errors.Join(f.Writer.Close(perfdata.Features{BuildIDs: ids}), f.f.Close()); err != nil {
+		return m, fmt.Errorf("%s: %w", f.name, err)
+	}
+	return m, nil
+}
