@@ -41,6 +41,7 @@ var imports = map[string][]string{
 	"convert/page":                {"convert/calltree", "convert/stacks"},
 	"convert/live":                {"convert", "convert/listing", "convert/payload", "convert/replay", "convert/stacks", "perfevent/abi", "perfevent/perfdata", "record", "record/capture", "record/symbols", "symbolize"},
 	"convert/listing":             {"convert", "convert/locate", "convert/naming", "convert/payload", "convert/printable", "convert/replay", "convert/samples", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spelling", "symbolize"},
+	"convert/listing/listingtest": {"convert", "convert/listing", "perfevent/abi", "perfevent/format", "perfevent/livetest", "perfevent/perfdata"},
 	"convert/timeorder":           {},
 	"convert/pprof":               {"convert/stacks"},
 	"convert/pprofui":             {"convert/pprof", "convert/stacks"},
@@ -96,7 +97,7 @@ var imports = map[string][]string{
 
 // testOnly packages are for tests: nothing else imports them, and the rules on
 // what a library may do are not for them.
-var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "convert/browsertest", "convert/stacks/stackstest"}
+var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "convert/browsertest", "convert/listing/listingtest", "convert/stacks/stackstest"}
 
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.

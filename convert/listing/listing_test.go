@@ -18,6 +18,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/listing/listingtest"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
@@ -57,7 +58,7 @@ func list(t *testing.T, name string, o listing.Options, po listing.PrinterOption
 	t.Helper()
 	var b bytes.Buffer
 	o.Unnamed = true
-	res := read(t, name, o, listing.NewPrinter(&b, po))
+	res := listingtest.Read(t, name, o, listing.NewPrinter(&b, po))
 	return slices.Collect(strings.Lines(b.String())), res
 }
 

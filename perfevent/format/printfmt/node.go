@@ -182,17 +182,12 @@ func arith(op op, t ctype, x, y uint64) (uint64, bool) {
 	case opSub:
 		x -= y
 	case opShl:
-		if y >= bits {
-			x = 0
-		} else {
-			x <<= y
-		}
+		x <<= y & (bits - 1) // C leaves larger counts open: as x86 and arm64 do
 	case opShr:
-		switch {
-		case t.unsigned:
+		if y &= bits - 1; t.unsigned {
 			x >>= y
-		default:
-			x = uint64(int64(x) >> min(y, 63))
+		} else {
+			x = uint64(int64(x) >> y)
 		}
 	case opLess:
 		return bool64(less)

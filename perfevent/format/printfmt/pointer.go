@@ -235,7 +235,7 @@ func (p *Printer) sockaddr(dst []byte, ext string, b []byte, compact bool) []byt
 			dst = append(dst, ']')
 		}
 	default:
-		return append(dst, "(invalid address)"...)
+		return append(dst, "(einval)"...) // "(invalid address)" before Linux 5.2
 	}
 	if port {
 		dst = strconv.AppendUint(append(dst, ':'), uint64(b[2])<<8|uint64(b[3]), 10)
