@@ -3,6 +3,7 @@ package perfevent
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,9 @@ func explain(err error, e *Event, w Where) error {
 	why := ""
 	switch errno {
 	case unix.EPERM, unix.EACCES:
+		if errno == unix.EPERM && e.countsOnly() {
+			return fmt.Errorf("%w: this event can be counted only, since taking a sample makes it happen", ErrNotSupported)
+		}
 		return denied(err, e, w)
 	case unix.ENOENT:
 		why = reasonNotFound(e)
@@ -68,6 +72,12 @@ func explain(err error, e *Event, w Where) error {
 		return errkind.Errorf(err, "%s", why)
 	}
 	return fmt.Errorf("%w (%s)", err, why)
+}
+
+// countsOnly reports whether e is the one tracepoint of which the kernel takes no samples,
+// whoever asks (arch/x86/include/asm/trace/irq_vectors.h, TRACE_EVENT_PERF_PERM).
+func (e *Event) countsOnly() bool {
+	return e.Attr.Type == abi.TypeTracepoint && strings.HasPrefix(e.Name, "irq_vectors:irq_work_exit") && e.Attr.SamplePeriod != 0
 }
 
 func reasonNotFound(e *Event) string {

@@ -55,7 +55,7 @@ run_compiled='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullD
 # and to emulate it is what takes longest of all tests.
 declare -A skip_arm64=(
 	[./record]='^Test(Launch|LiveCgroup|LiveExiting)'
-	[./testdata/rig]='^TestGuest(Killed|Refused)$'
+	[./testdata/rig]='^TestGuest(Killed|Refused|Events)$'
 	[./cmd/kprof]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Permissions|StatSignal)$'
 )
 # On amd64 two series run. What differs between kernels, and is not about registers and
@@ -295,10 +295,12 @@ results() {
 recordings() {
 	local tests='^Test(Perf|HostSymbols)'
 	# Of these nothing else is kept.
-	[[ $1 != *-arm64 && ($1 != 6.12-amd64 || -z $all_guests) ]] || tests='^Test(PerfReads|HostSymbols)'
+	[[ $1 != 6.12-amd64 || -z $all_guests ]] || tests='^Test(PerfReads|PerfEvents|HostSymbols)'
+	[[ $1 != *-arm64 ]] || tests='^Test(PerfReads|HostSymbols)'
 	if [ -n "$only" ]; then
 		tests='^$'
-		[ -z "$(find "$2/testdata/rig" -name '*.data' 2>/dev/null)" ] || tests='^Test(PerfReads|HostSymbols)'
+		[ -z "$(find "$2/testdata/rig" -maxdepth 1 -name '*.data' 2>/dev/null)" ] || tests='^Test(PerfReads|HostSymbols)'
+		[ ! -e "$2/testdata/rig/formats.txtar" ] || tests="$tests|^TestPerfEvents"
 		[ -z "$(find "$2/cmd/kprof" -name samples 2>/dev/null)" ] || tests="$tests|^TestPerfCounts"
 	fi
 	export KPROF_RECORDINGS=$2/testdata/rig KPROF_COUNTED=$2/cmd/kprof

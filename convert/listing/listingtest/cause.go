@@ -1,6 +1,7 @@
 package listingtest
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,7 +32,7 @@ var causes = []cause{
 		return strings.Contains(c.spec, "z") && err == nil && err2 == nil && uint32(v) == uint32(w) && w>>32 == 0
 	}},
 	{"a number without a name is an unsigned long to the kernel, and as wide as its field to perf", func(c *conversion, own, perf string) bool {
-		return c.names() && narrow.ReplaceAllString(own, "0x$1") == perf
+		return c.names() && narrow(own, perf) == perf
 	}},
 	{"perf does not know names of constants, which kprof may know", func(c *conversion, own, perf string) bool {
 		return c.names() && constant.MatchString(c.arg)
@@ -41,7 +42,7 @@ var causes = []cause{
 	}},
 	{"a name for no flag at all stands before any other as the kernel does it", func(c *conversion, own, perf string) bool {
 		m := none.FindStringSubmatch(c.arg)
-		return m != nil && narrow.ReplaceAllString(own, "0x$1") == m[1]+"|"+perf
+		return m != nil && narrow(own, perf) == m[1]+"|"+perf
 	}},
 	{"perf does not know negative numbers in tables of names", func(c *conversion, own, perf string) bool {
 		return c.names() && negative.MatchString(c.arg)
@@ -54,6 +55,13 @@ var causes = []cause{
 		w, err2 := strconv.ParseInt(perf, 10, 64)
 		return err == nil && err2 == nil && (int32(int8(w)) == int32(v) || int32(int16(w)) == int32(v))
 	}},
+	{"perf prints arrays as decimal numbers, with blanks between them and without braces", func(c *conversion, own, perf string) bool {
+		return strings.Contains(c.arg, "__print_array") && decimal(own) == perf
+	}},
+	{"perf prints no bytes where their number is not an int", func(c *conversion, own, perf string) bool {
+		return strings.HasPrefix(c.spec, "%*ph") && own != "" && perf == ""
+	}},
+	{"perf takes what only the kernel knows for 0", func(c *conversion, own, perf string) bool { return own == "?" }},
 	{"perf does not pad names of numbers", func(c *conversion, own, perf string) bool {
 		return c.names() && strings.TrimSpace(own) == strings.TrimSpace(perf)
 	}},
@@ -72,12 +80,6 @@ var causes = []cause{
 	{"perf does not print lists of bits", func(c *conversion, own, perf string) bool {
 		return strings.HasPrefix(c.spec, "%*pb") && strings.HasPrefix(perf, "(nil)")
 	}},
-	{"perf takes a frame number for the address of struct page, which depends on a variable of the kernel", func(c *conversion, own, perf string) bool {
-		return own == "?" && strings.Contains(c.arg, "vmemmap")
-	}},
-	{"jiffies are only known to the kernel, and 0 to perf", func(c *conversion, own, perf string) bool {
-		return own == "?" && strings.Contains(c.arg, "jiffies")
-	}},
 	{"perf computes a & (b | c) as if it had no parentheses", func(c *conversion, own, perf string) bool {
 		return masked.MatchString(c.arg)
 	}},
@@ -87,8 +89,8 @@ var causes = []cause{
 	{"perf computes a - b + c as a - (b + c)", func(c *conversion, own, perf string) bool {
 		return chained.MatchString(c.arg)
 	}},
-	{"perf takes !a ? b : c ? d : e for !(a ? b : c ? d : e)", func(c *conversion, own, perf string) bool {
-		return strings.HasPrefix(c.arg, "!")
+	{"perf does not nest conditions", func(c *conversion, own, perf string) bool {
+		return nested.MatchString(c.arg)
 	}},
 	{"perf does not know characters, and goes wrong after them", func(c *conversion, own, perf string) bool {
 		return c.characters
@@ -96,16 +98,41 @@ var causes = []cause{
 }
 
 var (
-	narrow   = regexp.MustCompile(`0xffffffff0*([0-9a-f]+)`)
+	wide     = regexp.MustCompile(`0xffffffff[0-9a-f]{8}`)
 	constant = regexp.MustCompile(`\{ *[^{},"]*\b[A-Za-z_]{3,}[^{},"]*, *"`)
-	highest  = regexp.MustCompile(`<< *\(?63`)
+	highest  = regexp.MustCompile(`<< *\(?(63|64 - 1)`)
 	negative = regexp.MustCompile(`\{ *\(?-`)
 	chained  = regexp.MustCompile(`- REC->\w+ \+`)
+	nested   = regexp.MustCompile(`\?[^?]*:[^?]*\?`)
 	none     = regexp.MustCompile(`\{ *\(?0(?:x0+)?[uUlL]*\)?, *"([^"]*)" *\}`)
 	masked   = regexp.MustCompile(`& *\(?\(?[^()]*\|`)
 	signed   = regexp.MustCompile(`REC->\w+ *(?:/|[<>]=? *0\b|== -)`)
 	compared = regexp.MustCompile(`REC->\w+ < \(+`)
 )
+
+// narrow writes numbers that are extended by their sign as wide as they are in perf's text.
+func narrow(own, perf string) string {
+	return wide.ReplaceAllStringFunc(own, func(n string) string {
+		v, _ := strconv.ParseUint(n[2:], 16, 64)
+		for _, narrower := range []uint64{v & 0xff, v & 0xffff, v & 0xffffffff} {
+			if s := fmt.Sprintf("0x%x", narrower); strings.HasSuffix(perf, s) {
+				return s
+			}
+		}
+		return n
+	})
+}
+
+// decimal writes {0x1,0x20} as 1 32.
+func decimal(array string) string {
+	numbers := strings.Split(strings.Trim(array, "{}"), ",")
+	for i, n := range numbers {
+		if v, err := strconv.ParseUint(n, 0, 64); err == nil {
+			numbers[i] = strconv.FormatUint(v, 10)
+		}
+	}
+	return strings.Join(numbers, " ")
+}
 
 // conversion is one of a print fmt, with its argument.
 type conversion struct {
@@ -179,8 +206,8 @@ func (p *printed) causes(own, perf string) (whys []string, ok bool) {
 	}
 conversions:
 	for i := range p.conversions {
-		if a[i+1] == b[i+1] {
-			continue
+		if a[i+1] == b[i+1] || len(whys) > 0 && strings.HasSuffix(b[i+1], ", "+a[i+1]) {
+			continue // it is the same, or begins with the end of the text before
 		}
 		for _, c := range causes {
 			if c.explains(&p.conversions[i], a[i+1], b[i+1]) {
@@ -219,7 +246,7 @@ func arguments(s string) (text string, args []string) {
 	}
 	parts = append(parts, strings.TrimSpace(s[from:]))
 	for _, m := range quoted.FindAllString(parts[0], -1) {
-		if u, err := strconv.Unquote(m); err == nil {
+		if u, err := strconv.Unquote(strings.ReplaceAll(m, "\n", `\n`)); err == nil {
 			text += u
 		}
 	}

@@ -3,6 +3,8 @@ package listingtest
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/format"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
@@ -45,7 +48,7 @@ func Compare(t testing.TB, name, columns string) map[string]bool {
 	if backwards > late {
 		t.Errorf("%d lines are earlier than the one before, told of are %d", backwards, late)
 	}
-	prints := formats(t, name)
+	k := knowledge(t, name)
 	same, unexplained := 0, 0
 	events, found := map[string]bool{}, map[string]int{}
 	for key, w := range want {
@@ -54,15 +57,14 @@ func Compare(t testing.TB, name, columns string) map[string]bool {
 			t.Errorf("at %s: %d lines, perf script has %d", key, len(g), len(w))
 			continue
 		}
-		slices.Sort(g)
-		slices.Sort(w)
-		event := key[strings.IndexByte(key, ' ')+1:]
-		event = strings.TrimSuffix(event, ":")
+		slices.SortFunc(g, behindComm)
+		slices.SortFunc(w, behindComm)
+		event := eventOf(key)
 		events[event] = true
 		for i := range w {
 			if g[i] == w[i] {
 				same++
-			} else if whys, ok := explain(prints, event, g[i], w[i]); ok {
+			} else if whys, ok := k.explain(key, g[i], w[i]); ok {
 				for _, why := range whys {
 					found[why]++
 				}
@@ -81,47 +83,81 @@ func Compare(t testing.TB, name, columns string) map[string]bool {
 	return events
 }
 
-// explain says why a line differs from perf's.
-func explain(prints map[string]*printed, event, own, perf string) ([]string, bool) {
+// commWidth is how wide a line has the name of a task.
+const commWidth = 16
+
+// behindComm orders lines by what follows the name of the task.
+func behindComm(a, b string) int {
+	return cmp.Or(strings.Compare(a[min(commWidth, len(a)):], b[min(commWidth, len(b)):]), strings.Compare(a, b))
+}
+
+// eventOf is the event of a key of byTime.
+func eventOf(key string) string { return strings.TrimSuffix(key[strings.IndexByte(key, ' ')+1:], ":") }
+
+// known is what a recording says that explains differences.
+type known struct {
+	prints map[string]*printed // by event
+	named  map[string]bool     // times at which a task got a name
+}
+
+// explain says why a line at a time of an event differs from perf's.
+func (k *known) explain(key, own, perf string) (whys []string, ok bool) {
 	if strings.Contains(perf, "[FAILED TO PARSE]") {
 		return []string{"perf cannot read the print fmt, and prints name=value"}, true
 	}
-	p := prints[event]
+	event := eventOf(key)
+	p := k.prints[event]
 	head := strings.Index(own, event+": ")
-	if p == nil || head < 0 || len(perf) < head || own[:head] != perf[:head] {
+	if p == nil || head < 0 || len(perf) < head {
 		return nil, false
 	}
+	if own[:head] != perf[:head] {
+		if at, _, _ := strings.Cut(key, " "); !k.named[at] || own[commWidth:head] != perf[commWidth:head] {
+			return nil, false
+		}
+		whys = append(whys, "a task gets its name at that very time, and what is so late is behind it to perf by its place in the file")
+	}
 	head += len(event) + 2
-	return p.causes(own[min(head, len(own)):], perf[min(head, len(perf)):])
+	own, perf = own[min(head, len(own)):], perf[min(head, len(perf)):]
+	if own == perf {
+		return whys, true
+	}
+	payload, ok := p.causes(own, perf)
+	return append(whys, payload...), ok
 }
 
-// formats are those of a recording, by event.
-func formats(t testing.TB, name string) map[string]*printed {
+// knowledge reads a recording.
+func knowledge(t testing.TB, name string) *known {
 	t.Helper()
-	prints := map[string]*printed{}
-	f, err := os.Open(name)
+	k := &known{prints: map[string]*printed{}, named: map[string]bool{}}
+	r, err := perfdata.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
-	if err != nil {
-		t.Fatal(err)
+	defer r.Close()
+	for rec, err := range r.Records() {
+		if err != nil {
+			break // it ends early
+		}
+		if rec.Type == abi.RecordComm || rec.Type == abi.RecordFork {
+			if f, ok := r.Events.OfOther(rec.Payload).Layout.DecodeTrailer(rec.Payload); ok {
+				k.named[fmt.Sprintf("%d.%09d", f.Time/1e9, f.Time%1e9)] = true
+			}
+		}
 	}
-	defer rec.Close()
-	if len(rec.Features.TracingData) == 0 {
-		return prints
+	if len(r.Features.TracingData) == 0 {
+		return k
 	}
-	td, err := perfdata.DecodeTracingData(rec.Features.TracingData)
+	td, err := perfdata.DecodeTracingData(r.Features.TracingData)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tp := range td.Tracepoints {
 		if f, err := format.Parse(tp.Format, format.Machine{Order: td.Order, LongSize: int(td.LongSize)}); err == nil {
-			prints[tp.System+":"+tp.Name] = newPrinted(f)
+			k.prints[tp.System+":"+tp.Name] = newPrinted(f)
 		}
 	}
-	return prints
+	return k
 }
 
 // Read lists the events of a recording.
