@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -74,4 +75,20 @@ func (p *Profile) Origin() string {
 		}
 	}
 	return strings.Join(parts, " · ")
+}
+
+// LabelValues are the values of a label, with the number of samples of each.
+func (p *Profile) LabelValues(key string) map[string]float64 {
+	found := map[string]float64{}
+	for i := range p.Set.NumSamples() {
+		row := p.Set.Sample(i)
+		if label, ok := p.Set.Label(row.Labels, key); ok {
+			value := label.Str
+			if value == "" {
+				value = fmt.Sprint(label.Num)
+			}
+			found[value] += float64(row.Values[0])
+		}
+	}
+	return found
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"kprof/convert/payload"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
 	"kprof/convert/stacks"
@@ -211,6 +212,32 @@ func (r *Recording) Unwind(files func() *symbolize.Symbolizer) *replay.Unwind {
 		Machine: unwindMachine(r.Features.Arch),
 		Frames:  func(m stacks.Mapping) *unwind.Table { return files().CallFrames(m) },
 	}
+}
+
+// FieldNames are the names of the fields that the recorded events have of their own.
+func (r *Recording) FieldNames() []string {
+	formats, _ := payload.Decode(r.Features.TracingData)
+	return formats.OwnFields(r.Events.Events)
+}
+
+// ReadHeader reads what a recording says of itself in its records: in pipe mode all of
+// its header, and hardware traces, which it returns a warning of.
+func (r *Recording) ReadHeader(ctx context.Context) ([]Warning, error) {
+	var trace replay.HardwareTrace
+	if r.PipeMode() || len(r.Features.Auxtrace) > 0 {
+		for rec, err := range r.Records() {
+			var truncated *perfdata.TruncatedError
+			switch {
+			case err != nil && !errors.As(err, &truncated):
+				return nil, err
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err == nil:
+				trace.Take(rec.Type, rec.Payload, r.Order())
+			}
+		}
+	}
+	return Losses(&replay.Stats{Trace: trace}), nil
 }
 
 // Close releases what the recording holds. It does not close what it was opened from.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +53,7 @@ writes. Logs are read by all other commands too: kprof diff compares two boots.`
 			}
 			if asJSON {
 				o.format = formatText
-				return writeBoot(o, func(w io.Writer) error { return bootJSON(w, l) })
+				return writeBoot(o, func(w io.Writer) error { return bootlog.JSON(w, l) })
 			}
 			if o.format == "" || o.format == formatText {
 				o.format = formatText
@@ -126,73 +125,4 @@ func bootError(name string, l *bootlog.Log, err error) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
-}
-
-type bootCall struct {
-	Kind      string  `json:"kind"`
-	Name      string  `json:"name"`
-	Module    string  `json:"module,omitempty"`
-	Device    string  `json:"device,omitempty"`
-	Driver    string  `json:"driver,omitempty"`
-	Level     string  `json:"level,omitempty"`
-	Subsystem string  `json:"subsystem"`
-	PID       int32   `json:"pid,omitempty"`
-	Start     float64 `json:"start_s"`
-	Duration  float64 `json:"duration_s"`
-	Self      float64 `json:"self_s"`
-	Return    *int    `json:"return"` // null of what did not return
-	Parent    int     `json:"parent"` // index among the calls, or -1
-}
-
-type bootTotal struct {
-	Name   string  `json:"name"`
-	Calls  int     `json:"calls"`
-	Failed int     `json:"failed"`
-	Time   float64 `json:"time_s"`
-}
-
-type bootGap struct {
-	Start  float64 `json:"start_s"`
-	End    float64 `json:"end_s"`
-	After  string  `json:"after"`
-	Before string  `json:"before"`
-}
-
-func bootJSON(w io.Writer, l *bootlog.Log) error {
-	totals := func(all []bootlog.Total) []bootTotal {
-		rows := []bootTotal{}
-		for _, t := range all {
-			rows = append(rows, bootTotal{t.Name, t.Calls, t.Failed, t.Time.Seconds()})
-		}
-		return rows
-	}
-	calls := []bootCall{}
-	for i := range l.Calls {
-		c := &l.Calls[i]
-		row := bootCall{
-			Kind: c.Kind.String(), Name: c.Name, Module: c.Module, Device: c.Device, Driver: c.Driver, Level: c.Level, Subsystem: c.Subsystem(),
-			PID: c.PID, Start: c.Start.Seconds(), Duration: c.Duration.Seconds(), Self: c.Self.Seconds(), Parent: c.Parent,
-		}
-		if c.Ended {
-			row.Return = &c.Return
-		}
-		calls = append(calls, row)
-	}
-	gaps := []bootGap{}
-	for _, g := range l.Gaps {
-		gaps = append(gaps, bootGap{g.Start.Seconds(), g.End.Seconds(), g.After, g.Before})
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		Kernel     string      `json:"kernel"`
-		Command    string      `json:"command"`
-		First      float64     `json:"first_s"`
-		Last       float64     `json:"last_s"`
-		Kinds      []bootTotal `json:"kinds"`
-		Levels     []bootTotal `json:"levels"`
-		Subsystems []bootTotal `json:"subsystems"`
-		Calls      []bootCall  `json:"calls"`
-		Gaps       []bootGap   `json:"gaps"`
-	}{l.Kernel, l.Command, l.First.Seconds(), l.Last.Seconds(), totals(l.Kinds()), totals(l.Levels()), totals(l.Subsystems()), calls, gaps})
 }

@@ -24,7 +24,7 @@ func TestEndedBeforeStart(t *testing.T) {
 		if _, err := c.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		if start && c.start() == nil {
+		if start && c.Start() == nil {
 			t.Errorf("%s: no error", name)
 		}
 		err = c.result(unix.ESRCH)

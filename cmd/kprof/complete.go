@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"kprof/convert"
 	"kprof/convert/export"
 	"kprof/convert/listing"
-	"kprof/convert/payload"
 	"kprof/convert/replay"
 	"kprof/perfevent/procfs"
 )
@@ -64,7 +62,7 @@ func completeFlags(c *cobra.Command) {
 			case "value", "where":
 				complete = alsoFields(complete)
 			case "pid", "tid":
-				complete = lists(ofInput(func(p *profile) map[string]float64 { return labelValues(p, name) }))
+				complete = lists(ofInput(func(p *profile) map[string]float64 { return p.LabelValues(name) }))
 			}
 			if c.Name() == "view" && slices.Contains([]string{"event", "pid", "tid"}, name) {
 				complete = ofRecording(name, complete)
@@ -73,7 +71,7 @@ func completeFlags(c *cobra.Command) {
 		must(c.RegisterFlagCompletionFunc(name, complete))
 	}
 	if reads && c.Flags().Lookup("comm") != nil {
-		must(c.RegisterFlagCompletionFunc("comm", lists(ofInput(func(p *profile) map[string]float64 { return labelValues(p, "comm") }))))
+		must(c.RegisterFlagCompletionFunc("comm", lists(ofInput(func(p *profile) map[string]float64 { return p.LabelValues("comm") }))))
 	}
 	switch c.Name() {
 	case "list":
@@ -200,8 +198,7 @@ func fieldsOf(name, word string) []string {
 	defer f.Close()
 	var names []string
 	if r, err := convert.OpenRecording(f); err == nil {
-		formats, _ := payload.Decode(r.Features.TracingData)
-		names = formats.OwnFields(r.Events.Events)
+		names = r.FieldNames()
 		_ = r.Close()
 	} else if st.Size() <= completable {
 		p, err := loadAny(context.Background(), name, convert.Options{}, symbolOptions{none: true})
@@ -211,20 +208,4 @@ func fieldsOf(name, word string) []string {
 		names = p.LabelKeys()
 	}
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, word) })
-}
-
-// labelValues are the values of a label, with the samples of each.
-func labelValues(p *profile, key string) map[string]float64 {
-	found := map[string]float64{}
-	for i := range p.Set.NumSamples() {
-		row := p.Set.Sample(i)
-		if label, ok := p.Set.Label(row.Labels, key); ok {
-			value := label.Str
-			if value == "" {
-				value = fmt.Sprint(label.Num)
-			}
-			found[value] += float64(row.Values[0])
-		}
-	}
-	return found
 }

@@ -12,8 +12,6 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/printable"
-	"kprof/convert/replay"
-	"kprof/perfevent/perfdata"
 )
 
 // inspection is the flags that ask what a recording says of itself.
@@ -49,22 +47,11 @@ func (i *inspection) write(ctx context.Context, w io.Writer, f *os.File) (err er
 		return worded(err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	var trace replay.HardwareTrace
-	if r.PipeMode() || len(r.Features.Auxtrace) > 0 { // in pipe mode the header comes with the records
-		for rec, err := range r.Records() {
-			var truncated *perfdata.TruncatedError
-			if err != nil && !errors.As(err, &truncated) {
-				return err
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err == nil {
-				trace.Take(rec.Type, rec.Payload, r.Order())
-			}
-		}
+	losses, err := r.ReadHeader(ctx)
+	if err != nil {
+		return err
 	}
-	for _, w := range convert.Losses(&replay.Stats{Trace: trace}) {
+	for _, w := range losses {
 		messagef("%s", wording(&w))
 	}
 	if i.header || i.full {

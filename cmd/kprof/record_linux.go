@@ -198,9 +198,9 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 	if !opts.Target.AllCPUs {
 		opts.Target.PIDs, opts.Target.EnableOnExec = []int{cmd.PID()}, true
 	}
-	opts.Start = cmd.start
+	opts.Start = cmd.Start
 	failed := f.session(ctx, stop, opts, out)
-	if out.keep != nil && failed == nil && cmd.outlasts() {
+	if out.keep != nil && failed == nil && cmd.Outlasts() {
 		messagef("the recording has ended, and the page opens when %s does; Ctrl-C ends it", f.command[0])
 	}
 	err = cmd.result(failed)

@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
-	"kprof/convert/printable"
 	"kprof/convert/replay"
 	"kprof/convert/table"
-	"kprof/perfevent/abi"
 	"kprof/perfevent/spelling"
 )
 
@@ -129,7 +127,7 @@ source lines of a function apart.`,
 					messagef("%v", err)
 					err = nil // the counts are the answer
 				}
-				return errors.Join(writeStats(os.Stdout, p), err)
+				return errors.Join(p.WriteStats(os.Stdout), err)
 			}
 			p, err := load(cmd.Context(), inputArg(args), opts, sym)
 			if err != nil {
@@ -187,7 +185,7 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 		ro.Sort = table.ByCum
 	}
 	if o.json {
-		return writeReportJSON(w, p, ro)
+		return table.JSON(w, p.Set, ro)
 	}
 	return table.Top(w, p.Set, ro)
 }
@@ -196,47 +194,4 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 func terminalWidth(f *os.File) int {
 	columns, _ := terminalSize(f)
 	return columns
-}
-
-// writeStats writes the counts of a recording in the form of perf report --stats.
-func writeStats(w io.Writer, p *profile) error {
-	if p.Events == nil {
-		return fmt.Errorf("%s is not a recording: it has no records to count", p.Source)
-	}
-	var types []abi.RecordType
-	var total uint64
-	for t, n := range p.Stats.Records {
-		types = append(types, t)
-		total += n
-	}
-	slices.Sort(types)
-	if _, err := fmt.Fprintf(w, "\nAggregated stats:\n%16s events: %10d\n", "TOTAL", total); err != nil {
-		return err
-	}
-	for _, t := range types {
-		n := p.Stats.Records[t]
-		if _, err := fmt.Fprintf(w, "%16s events: %10d  (%4.1f%%)\n", t, n, 100*float64(n)/float64(total)); err != nil {
-			return err
-		}
-	}
-	for _, e := range p.Stats.Samples {
-		if e.Samples+e.Lost == 0 {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%s stats:\n", printable.Text(e.Name)); err != nil {
-			return err
-		}
-		for _, c := range []struct {
-			what string
-			n    uint64
-		}{{"SAMPLE", e.Samples}, {"LOST_SAMPLES", e.Lost}} {
-			if c.n == 0 {
-				continue
-			}
-			if _, err := fmt.Fprintf(w, "%16s events: %10d\n", c.what, c.n); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

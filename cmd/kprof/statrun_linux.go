@@ -112,9 +112,9 @@ func (f *statFlags) runCommand(ctx context.Context, opts count.Options, signals 
 				stop()
 			})
 		}
-		return cmd.start()
+		return cmd.Start()
 	}, cmd)
-	if failed == nil && cmd.outlasts() {
+	if failed == nil && cmd.Outlasts() {
 		messagef("the counting has ended, while %s goes on", f.command[0])
 	}
 	return cmd.result(failed)
@@ -162,7 +162,7 @@ func (p *statPrinter) session(ctx context.Context, opts count.Options, start fun
 			rep.Derive()
 			return p.write(&rep)
 		}
-		if f.ownCommand() && !cmd.outlasts() {
+		if f.ownCommand() && !cmd.Outlasts() {
 			rep.User, rep.System = cmd.Times()
 		}
 		p.runs = append(p.runs, rep)

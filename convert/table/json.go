@@ -1,0 +1,55 @@
+package table
+
+import (
+	"encoding/json"
+	"io"
+
+	"kprof/convert/stacks"
+)
+
+// jsonTop is what JSON writes. Total and the values of rows are in Unit.
+type jsonTop struct {
+	Event  string     `json:"event"`
+	Type   string     `json:"type"` // of the value: "cpu", "samples"
+	Unit   string     `json:"unit"`
+	Total  int64      `json:"total"`
+	By     string     `json:"by"` // "function", or what is grouped by
+	Rows   []jsonCost `json:"rows"`
+	Left   int        `json:"left_out"` // rows that Limit left out
+	Losses []string   `json:"losses"`   // what the recording does not hold
+}
+
+type jsonCost struct {
+	Name    string `json:"name"`
+	Mapping string `json:"mapping,omitempty"`
+	Self    int64  `json:"self"`
+	Cum     int64  `json:"cum"`
+}
+
+// JSON writes what Top shows as one JSON object: the event, the total, and rows of name,
+// mapping, self and cum. Notes are its losses.
+func JSON(w io.Writer, s *stacks.Set, o TopOptions) error {
+	costs, total, err := Costs(s, o)
+	if err != nil {
+		return err
+	}
+	event := s.Events[o.Event]
+	out := jsonTop{
+		Event: event.Name, Type: event.Values[o.Column].Type, Unit: event.Values[o.Column].Unit,
+		Total: total, By: o.By, Rows: []jsonCost{}, Losses: append([]string{}, o.Notes...),
+	}
+	if out.By == "" {
+		out.By = "function"
+	}
+	if o.Limit > 0 && len(costs) > o.Limit {
+		out.Left = len(costs) - o.Limit
+		costs = costs[:o.Limit]
+	}
+	for _, c := range costs {
+		out.Rows = append(out.Rows, jsonCost{c.Name, c.Mapping, c.Self, c.Cum})
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(out)
+}
