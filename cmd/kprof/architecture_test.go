@@ -134,7 +134,7 @@ var withoutKernel = []string{
 // uses lists what only some packages or files may do, and which.
 var uses = map[string][]string{
 	"import unsafe":  {"perfevent"},
-	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "convert/pprofui/server.go"}, // looks for dot
+	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "convert/pprofui/browser.go", "convert/pprofui/server.go"}, // looks for dot
 	// The shim is a process of its own: it takes over the standard files and
 	// the environment, and ends by itself. So does the witness.
 	"os.Exit":       {"record/launch_linux.go", "record/witness_linux.go"},

@@ -39,7 +39,7 @@ func completeEvents(_ *cobra.Command, _ []string, word string) ([]string, cobra.
 	var words []string
 	for _, c := range found {
 		if c.Group != nil {
-			c.Text += "\t" + kindText(c.Group)
+			c.Text += "\t" + c.Group.Kind()
 		}
 		words = append(words, c.Text)
 	}

@@ -4,8 +4,8 @@ package main
 
 import (
 	"io"
-	"strings"
 
+	"kprof/perfevent/event"
 	"kprof/perfevent/tracefs"
 )
 
@@ -16,9 +16,9 @@ func (g eventGroups) writeJSON(w io.Writer) error {
 		Kind string `json:"kind"`
 	}
 	events := []event{}
-	for _, group := range g {
-		for _, name := range group.names {
-			events = append(events, event{name, group.kind})
+	for i := range g {
+		for _, name := range g[i].Names {
+			events = append(events, event{name, g[i].Kind()})
 		}
 	}
 	return writeJSON(w, events)
@@ -34,7 +34,7 @@ func writeProbesJSON(w io.Writer, probes []tracefs.Probe) error {
 	}
 	all := []probe{}
 	for _, p := range probes {
-		one := probe{Event: p.Event().String(), Owner: strings.TrimSpace(ownerText(p)), Definition: p.String()}
+		one := probe{Event: p.Event().String(), Owner: p.OwnerText(event.KeptGroup), Definition: p.String()}
 		if p.Kind == tracefs.Breakpoint {
 			one.Hits = &p.Hits
 		}

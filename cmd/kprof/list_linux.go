@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kprof/perfevent/event"
+	"kprof/perfevent/tracefs"
 )
 
 func newList() *cobra.Command {
@@ -33,11 +32,12 @@ GLOB selects by name; a word without * ? or [ selects the names that contain it.
 			if len(args) > 0 {
 				glob = args[0]
 			}
-			match, err := nameMatcher(glob)
+			match, err := tracefs.MatchName(glob)
 			if err != nil {
-				return err
+				return usageError{err}
 			}
-			groups, unread := listEvents(&event.Resolver{MountTracefs: true})
+			found, unread := (&event.Resolver{MountTracefs: true}).Available()
+			groups := eventGroups(found)
 			if n := groups.keep(match); n == 0 {
 				return errors.Join(fmt.Errorf("no event of this machine matches %q", glob), unread)
 			}
@@ -54,35 +54,14 @@ GLOB selects by name; a word without * ? or [ selects the names that contain it.
 	return c
 }
 
-// nameMatcher returns what a GLOB selects.
-func nameMatcher(glob string) (func(string) bool, error) {
-	if !strings.ContainsAny(glob, `*?[\`) {
-		return func(name string) bool { return strings.Contains(name, glob) }, nil
-	}
-	// A slash in a name is no border between directories.
-	plain := func(s string) string { return strings.ReplaceAll(s, "/", "\x01") }
-	if _, err := path.Match(plain(glob), ""); err != nil {
-		return nil, usagef("%q is not a pattern: %w", glob, err)
-	}
-	return func(name string) bool {
-		ok, _ := path.Match(plain(glob), plain(name))
-		return ok
-	}, nil
-}
-
-// eventGroup is the events of one kind.
-type eventGroup struct {
-	kind  string
-	names []string
-}
-
-type eventGroups []eventGroup
+// eventGroups are the events of a machine, by kind.
+type eventGroups []event.Group
 
 // keep drops the names that do not match and returns how many are left.
 func (g eventGroups) keep(match func(string) bool) (n int) {
 	for i := range g {
-		g[i].names = slices.DeleteFunc(g[i].names, func(name string) bool { return !match(name) })
-		n += len(g[i].names)
+		g[i].Names = slices.DeleteFunc(g[i].Names, func(name string) bool { return !match(name) })
+		n += len(g[i].Names)
 	}
 	return n
 }
@@ -91,47 +70,20 @@ func (g eventGroups) keep(match func(string) bool) (n int) {
 func (g eventGroups) write(w io.Writer, terminal bool) error {
 	width := 0
 	for _, group := range g {
-		for _, name := range group.names {
+		for _, name := range group.Names {
 			width = max(width, min(len(name), 50))
 		}
 	}
 	bw := bufio.NewWriter(w)
 	first := true
-	for _, group := range g {
-		if terminal && !first && len(group.names) > 0 {
+	for i := range g {
+		if terminal && !first && len(g[i].Names) > 0 {
 			fmt.Fprintln(bw)
 		}
-		for _, name := range group.names {
-			fmt.Fprintf(bw, "%-*s  [%s]\n", width, name, group.kind)
+		for _, name := range g[i].Names {
+			fmt.Fprintf(bw, "%-*s  [%s]\n", width, name, g[i].Kind())
 			first = false
 		}
 	}
 	return bw.Flush()
-}
-
-// listEvents asks this machine for its events. The error says why there are no
-// tracepoints among them.
-func listEvents(res *event.Resolver) (groups eventGroups, err error) {
-	found, err := res.Available()
-	for i := range found {
-		groups = append(groups, eventGroup{kindText(&found[i]), found[i].Names})
-	}
-	return groups, err
-}
-
-// kindText is what a group of events is called.
-func kindText(g *event.Group) string {
-	switch g.Category {
-	case event.Hardware:
-		return "hardware"
-	case event.HardwareCache:
-		return "hardware cache"
-	case event.Software:
-		return "software"
-	case event.OfPMU:
-		return "PMU " + g.PMU
-	case event.Form:
-		return "form"
-	}
-	return "tracepoint"
 }

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"path"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"kprof/perfevent/event"
-	"kprof/perfevent/spelling"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
 )
@@ -84,22 +83,9 @@ func writeProbes(w io.Writer, probes []tracefs.Probe) error {
 		if p.MissesKnown {
 			misses = fmt.Sprint(p.Misses)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", p.Event(), hits, misses, ownerText(p), p)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", p.Event(), hits, misses, p.OwnerText(event.KeptGroup), p)
 	}
 	return tw.Flush()
-}
-
-// ownerText says whose a probe is.
-func ownerText(p tracefs.Probe) string {
-	o, stamped := tracefs.ParseOwner(p.Group)
-	switch {
-	case p.Group == event.KeptGroup:
-		return "kept"
-	case !stamped:
-		return "another program"
-	}
-	state := map[tracefs.State]string{tracefs.Gone: "gone", tracefs.Running: "running", tracefs.Elsewhere: "in another pid namespace"}
-	return fmt.Sprintf("kprof %d (%s)", o.PID, state[o.State()])
 }
 
 func newProbeAdd() *cobra.Command {
@@ -137,36 +123,14 @@ matches. One that somebody records cannot be removed.`,
 		Example: `  kprof probe del kprof:readline`,
 		Args:    oneArg,
 		RunE: func(_ *cobra.Command, args []string) error {
-			match, err := nameMatcher(args[0])
-			if err != nil {
-				return err
-			}
 			fs, err := tracefs.Find(tracefs.Options{Mount: true})
 			if err != nil {
 				return err
 			}
-			probes, err := fs.Probes()
-			if err != nil {
-				return err
+			if err = fs.RemoveMatching(args[0]); errors.Is(err, path.ErrBadPattern) {
+				return usageError{err}
 			}
-			var errs []error
-			n := 0
-			for _, p := range probes {
-				name := p.Event().String()
-				if name != args[0] && (!strings.ContainsAny(args[0], `*?[`) || !match(name)) {
-					continue
-				}
-				n++
-				errs = append(errs, fs.RemoveProbe(p))
-			}
-			if n == 0 {
-				var names []string
-				for _, p := range probes {
-					names = append(names, p.Event().String())
-				}
-				return fmt.Errorf("there is no probe %q%s", args[0], spelling.Question(spelling.Closest(args[0], names)))
-			}
-			return errors.Join(errs...)
+			return err
 		},
 	}
 }
@@ -198,43 +162,10 @@ record would. Probes of others, and those made with kprof probe add, stay.`,
 // of others, those that are past the filter.
 func reportProbes(stats *record.Stats) {
 	for _, e := range stats.Events {
-		if e.MissedKnown {
-			notef("%s", ledgerText(&e))
-			continue
+		if e.MissedKnown || e.Probe {
+			notef("%s", e.Account())
 		}
-		if !e.Probe {
-			continue
-		}
-		lost, misses := "unknown", "unknown"
-		if e.LostKnown {
-			lost = fmt.Sprint(e.Lost)
-		}
-		if e.MissedKnown {
-			misses = fmt.Sprint(e.Missed)
-		}
-		notef("%s: %d hits, %d samples, %s lost, misses %s", e.Name, e.Hits, e.Samples, lost, misses)
 	}
-}
-
-// ledgerText is what became of all hits of a probe. The terms add up to the first one.
-func ledgerText(e *record.EventStats) string {
-	k := &e.Kernel
-	text := fmt.Sprintf("%s: %d kernel hits = %d samples + %d filtered", e.Name, k.Hits+e.Missed, e.Samples, k.Filtered)
-	// With a period above 1, or where the kernel does not count losses by event.
-	without := "counted without a sample"
-	if e.LostKnown {
-		text += fmt.Sprintf(" + %d lost", e.Lost)
-	} else {
-		without += ", or lost"
-	}
-	text += fmt.Sprintf(" + %d missed", e.Missed)
-	if sampled := e.Samples + e.Lost; e.Hits > sampled {
-		text += fmt.Sprintf(" + %d %s", e.Hits-sampled, without)
-	}
-	if k.Before > 0 {
-		text += fmt.Sprintf("; %d of the filtered ones before sampling began", k.Before)
-	}
-	return text
 }
 
 // probeVias are the values of --probe-via.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"kprof/convert/printable"
 	"kprof/record"
 )
 
@@ -53,7 +54,7 @@ func progressLine(now record.Progress, limit time.Duration) string {
 		elapsed = fmt.Sprintf("%.1fs of %v", min(now.Elapsed, limit).Seconds(), limit)
 	}
 	return fmt.Sprintf("%s, %s samples, %s lost, %s",
-		elapsed, thousands(now.Samples), thousands(now.Lost), bytesText(int64(now.Bytes)))
+		elapsed, printable.Thousands(now.Samples), printable.Thousands(now.Lost), printable.Bytes(int64(now.Bytes)))
 }
 
 // clear removes the line.

@@ -15,6 +15,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/live"
 	"kprof/convert/outfile"
+	"kprof/convert/printable"
 	"kprof/convert/replay"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
@@ -212,7 +213,9 @@ func (s *fileSink) finish(ctx context.Context, stats *record.Stats) error {
 	return err
 }
 
-func (s *fileSink) String() string { return fmt.Sprintf("%s (%s)", s.Name(), bytesText(s.Size())) }
+func (s *fileSink) String() string {
+	return fmt.Sprintf("%s (%s)", s.Name(), printable.Bytes(s.Size()))
+}
 
 // streamSink writes perf.data to standard output, or to another pipe.
 type streamSink struct {
@@ -231,9 +234,9 @@ func (s *streamSink) finish(_ context.Context, stats *record.Stats) error {
 
 func (s *streamSink) String() string {
 	if s.f == os.Stdout {
-		return bytesText(s.Size()) + " on standard output"
+		return printable.Bytes(s.Size()) + " on standard output"
 	}
-	return fmt.Sprintf("%s (%s)", s.f.Name(), bytesText(s.Size()))
+	return fmt.Sprintf("%s (%s)", s.f.Name(), printable.Bytes(s.Size()))
 }
 
 // liveSink aggregates while recording and writes a profile at the end.

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"html"
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"kprof/convert/pprofui"
@@ -74,9 +70,9 @@ func (s *viewServer) announce() (remove func()) {
 	if !s.browser {
 		return func() {}
 	}
-	remove, err := openBrowser(s.URL())
+	remove, err := pprofui.OpenBrowser(s.URL(), os.Getenv("BROWSER"), os.Stderr)
 	if err != nil {
-		messagef("no browser was opened: %v", err)
+		messagef("no browser was opened: %v, and BROWSER names none", err)
 	}
 	return remove
 }
@@ -84,35 +80,13 @@ func (s *viewServer) announce() (remove func()) {
 // haveDisplay reports whether a browser would be seen.
 func haveDisplay() bool { return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != "" }
 
-// openBrowser opens a page in a browser; remove removes what it needs for that.
-// Everybody on the machine can read the arguments of a program, so the address is
-// in a file that only its owner can read.
-func openBrowser(url string) (remove func(), err error) {
-	browsers := []string{"sensible-browser", "google-chrome", "chromium", "firefox", "xdg-open"}
-	if b := os.Getenv("BROWSER"); b != "" {
-		browsers = append([]string{b}, browsers...)
+// sshHint is the command that makes a page here reachable for somebody who is here over
+// ssh, "" for others.
+func sshHint(addr *net.TCPAddr) string {
+	words := pprofui.SSHTunnel(addr, os.Getenv)
+	if words == nil {
+		return ""
 	}
-	dir, err := os.MkdirTemp("", "kprof-view-")
-	if err != nil {
-		return func() {}, err
-	}
-	remove = func() { os.RemoveAll(dir) }
-	name := filepath.Join(dir, "view.html")
-	page := `<!doctype html><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=` + html.EscapeString(url) + `">`
-	if err := os.WriteFile(name, []byte(page), 0o600); err != nil {
-		return remove, err
-	}
-	for _, b := range browsers {
-		words := strings.Fields(b)
-		if len(words) == 0 {
-			continue
-		}
-		cmd := exec.Command(words[0], append(words[1:], "file://"+name)...)
-		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err == nil {
-			go cmd.Wait()
-			return remove, nil
-		}
-	}
-	return remove, errors.New("none is installed, and BROWSER names none")
+	last := len(words) - 1
+	return strings.Join(words[:last], " ") + " " + shellArg(words[last])
 }

@@ -31,6 +31,23 @@ type Group struct {
 	Names    []string // as ParseSpec takes them, but for forms
 }
 
+// Kind is what a group of events is called: "hardware cache", "PMU cpu", "tracepoint".
+func (g *Group) Kind() string {
+	switch g.Category {
+	case Hardware:
+		return "hardware"
+	case HardwareCache:
+		return "hardware cache"
+	case Software:
+		return "software"
+	case OfPMU:
+		return "PMU " + g.PMU
+	case Form:
+		return "form"
+	}
+	return "tracepoint"
+}
+
 // Names of events that are numbers in the kernel's interface, not files.
 var (
 	hardwareEvents = []string{

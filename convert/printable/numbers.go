@@ -1,12 +1,12 @@
-package main
+package printable
 
 import (
 	"fmt"
 	"strconv"
 )
 
-// thousands writes a number with a comma before every three digits.
-func thousands(n uint64) string {
+// Thousands writes a number with a comma before every three digits: "12,345".
+func Thousands(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -14,8 +14,8 @@ func thousands(n uint64) string {
 	return s
 }
 
-// bytesText writes a number of bytes for people.
-func bytesText(n int64) string {
+// Bytes writes a number of bytes for people: "1.5 MiB".
+func Bytes(n int64) string {
 	const unit = 1024
 	switch {
 	case n < unit:

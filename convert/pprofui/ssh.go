@@ -1,4 +1,4 @@
-package main
+package pprofui
 
 import (
 	"fmt"
@@ -9,41 +9,39 @@ import (
 	"strings"
 )
 
-// sshHint is the command with which somebody who is here over ssh makes a port of
-// this machine's loopback one of their own machine, "" for others.
-func sshHint(addr *net.TCPAddr) string {
-	connection := sshConnection()
-	if connection == "" {
-		return ""
-	}
+// SSHTunnel is the command with which somebody who is here over ssh makes a port of this
+// machine's loopback one of their own machine, word by word, the last being the machine;
+// nil for others. getenv looks up variables of the environment, SSH_CONNECTION and
+// SUDO_USER among them.
+func SSHTunnel(addr *net.TCPAddr, getenv func(string) string) []string {
 	// The addresses and ports of the client and of the server, see ssh(1).
-	f := strings.Fields(connection)
+	f := strings.Fields(sshConnection(getenv))
 	if len(f) != 4 || net.ParseIP(f[2]) == nil {
-		return ""
+		return nil
 	}
 	sshPort, err := strconv.ParseUint(f[3], 10, 16)
 	if err != nil {
-		return ""
+		return nil
 	}
 	host := f[2]
-	if name := sshUser(); name != "" {
+	if name := sshUser(getenv); name != "" {
 		host = name + "@" + host
 	}
-	option := ""
+	words := []string{"ssh", "-N"}
 	if sshPort != 22 {
-		option = fmt.Sprintf("-p %d ", sshPort)
+		words = append(words, "-p", strconv.FormatUint(sshPort, 10))
 	}
-	return fmt.Sprintf("ssh -N %s-L %d:%s %s", option, addr.Port, addr, shellArg(host))
+	return append(words, "-L", fmt.Sprintf("%d:%s", addr.Port, addr), host)
 }
 
 // sshConnection is SSH_CONNECTION. Since sudo takes it out of the environment, it is
 // looked for in the processes that we come from, too.
-func sshConnection() string {
+func sshConnection(getenv func(string) string) string {
 	const name = "SSH_CONNECTION="
-	if v := os.Getenv(strings.TrimSuffix(name, "=")); v != "" {
+	if v := getenv(strings.TrimSuffix(name, "=")); v != "" {
 		return v
 	}
-	if os.Getenv("SUDO_USER") == "" {
+	if getenv("SUDO_USER") == "" {
 		return ""
 	}
 	const generations = 16
@@ -76,8 +74,8 @@ func sshConnection() string {
 }
 
 // sshUser is who has logged in.
-func sshUser() string {
-	if name := os.Getenv("SUDO_USER"); name != "" {
+func sshUser(getenv func(string) string) string {
+	if name := getenv("SUDO_USER"); name != "" {
 		return name
 	}
 	u, err := user.Current()
