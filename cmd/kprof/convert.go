@@ -19,12 +19,12 @@ func newConvert() *cobra.Command {
 	var info inspection
 	var out, f string
 	c := &cobra.Command{
-		Use:   "convert [INPUT] {-o FILE | -f FORMAT}",
+		Use:   "convert [INPUT…] {-o FILE | -f FORMAT}",
 		Short: "Convert a recording to a flame graph, pprof, folded stacks and others",
 		Long: `Convert reads a recording of kprof record or perf record, a pprof profile, folded
 stacks, or what perf script, bpftrace or DTrace print of stacks, compressed or not,
 and writes it in another format. INPUT is perf.data by default; - is standard
-input. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded
+input; several are added up. The ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded
 for folded stacks, .svg for a flame graph, .html for a page to look at in any
 browser; .speedscope.json, .firefox.json and .trace.json for speedscope, the
 Firefox Profiler, and Perfetto or chrome://tracing, with .gz behind it to compress.
@@ -32,10 +32,9 @@ With -f and no -o it goes to standard output.`,
 		Example: `  kprof convert perf.data -o cpu.pb.gz
   perf record -g -o - -- ls / | kprof convert - -f folded | head
   perf script -i perf.data | kprof convert - -o cpu.svg`,
-		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info.asked() {
-				return info.run(cmd.Context(), os.Stdout, inputArg(args))
+				return info.run(cmd.Context(), os.Stdout, args)
 			}
 			o, err := chooseOutput(out, f)
 			if err != nil {
@@ -55,7 +54,7 @@ With -f and no -o it goes to standard output.`,
 				return err
 			}
 			o.needs(&opts, &sym)
-			p, err := load(cmd.Context(), inputArg(args), opts, sym)
+			p, err := loadSum(cmd.Context(), args, opts, sym)
 			if err != nil {
 				return err
 			}

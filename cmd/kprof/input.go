@@ -25,6 +25,16 @@ func load(ctx context.Context, name string, opts convert.Options, sym symbolOpti
 // loadAny is load, which returns what has no samples too, with the EmptyError: it has
 // statistics, for one.
 func loadAny(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*profile, error) {
+	p, err := loadQuiet(ctx, name, opts, sym)
+	if p == nil {
+		return nil, err
+	}
+	say(p.Warnings)
+	return &profile{p}, err
+}
+
+// loadQuiet is loadAny without saying what the profile lacks.
+func loadQuiet(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*convert.Profile, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err
@@ -39,11 +49,7 @@ func loadAny(ctx context.Context, name string, opts convert.Options, sym symbolO
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, worded(err))
 	}
-	if p == nil {
-		return nil, err
-	}
-	say(p.Warnings)
-	return &profile{p}, err
+	return p, err
 }
 
 // openInput opens an input, or standard input.

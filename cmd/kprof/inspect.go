@@ -29,7 +29,11 @@ func (i *inspection) flags(c *cobra.Command) {
 func (i *inspection) asked() bool { return i.header || i.full || i.events }
 
 // run writes what was asked for.
-func (i *inspection) run(ctx context.Context, w io.Writer, name string) error {
+func (i *inspection) run(ctx context.Context, w io.Writer, inputs []string) error {
+	if len(inputs) > 1 {
+		return usagef("one recording at a time has a header to show: %q is another one", inputs[1])
+	}
+	name := inputArg(inputs)
 	f, err := openInput(name)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (p *profile) noteWeightless(event int, weightless bool) {
 // losses are sentences about what the recording does not hold.
 func (p *profile) losses() []string {
 	var words []string
-	for _, w := range convert.Losses(&p.Stats) {
+	for _, w := range p.Losses() {
 		words = append(words, wording(&w))
 	}
 	return words

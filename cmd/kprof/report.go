@@ -93,11 +93,11 @@ func newReport() *cobra.Command {
 	var stats bool
 	var out string
 	c := &cobra.Command{
-		Use:   "report [INPUT]",
+		Use:   "report [INPUT…]",
 		Short: "Show the functions that cost most, in the terminal",
 		Long: `Report prints the functions of a recording or profile with the samples that were
 in them (self) and in them or what they called (cum). INPUT is perf.data by
-default; - is standard input. With --tree it prints which function called which,
+default; - is standard input; several are added up. With --tree it prints which function called which,
 the heaviest first, down to a share of --min percent. With --lines both tell the
 source lines of a function apart.`,
 		Example: `  kprof report cpu.pb.gz
@@ -105,10 +105,9 @@ source lines of a function apart.`,
   kprof report --tree --min 2 perf.data
   kprof report --stats perf.data
   kprof report --header perf.data`,
-		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info.asked() {
-				return info.run(cmd.Context(), os.Stdout, inputArg(args))
+				return info.run(cmd.Context(), os.Stdout, args)
 			}
 			opts, err := sel.options()
 			if err != nil {
@@ -118,6 +117,9 @@ source lines of a function apart.`,
 				return err
 			}
 			if stats {
+				if len(args) > 1 {
+					return usagef("--stats is for one recording: its records are counted, %q is another one", args[1])
+				}
 				sym.none = true
 				p, err := loadAny(cmd.Context(), inputArg(args), opts, sym)
 				if p == nil {
@@ -129,7 +131,7 @@ source lines of a function apart.`,
 				}
 				return errors.Join(p.WriteStats(os.Stdout), err)
 			}
-			p, err := load(cmd.Context(), inputArg(args), opts, sym)
+			p, err := loadSum(cmd.Context(), args, opts, sym)
 			if err != nil {
 				return top.groupError(err)
 			}

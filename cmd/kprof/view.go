@@ -137,19 +137,12 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 
 // addInputs loads inputs, adds them up, and has put keep the sum.
 func addInputs(ctx context.Context, put func(*stacks.Set) error, inputs []string, opts convert.Options, sym symbolOptions) error {
-	var set *stacks.Set
-	for _, in := range inputs {
-		p, err := load(ctx, in, opts, sym)
-		if err != nil {
-			return err
-		}
-		if set == nil {
-			set = p.Set
-			p.ShownFirst()
-			continue
-		}
-		set.Merge(p.Set)
+	p, err := loadSum(ctx, inputs, opts, sym)
+	if err != nil {
+		return err
 	}
+	p.ShownFirst()
+	set := p.Set
 	noteStacks(set)
 	if err := put(set); err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(inputs, ", "), err)

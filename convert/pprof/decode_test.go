@@ -58,7 +58,7 @@ func sameRead(t *testing.T, data []byte, strict bool) {
 	t.Helper()
 	want, wantErr := whole(data)
 	if strict {
-		if _, err := (input{data}).read(); err != nil || wantErr != nil {
+		if _, err := (input{data: data}).read(); err != nil || wantErr != nil {
 			t.Fatalf("%v; google/pprof: %v", err, wantErr)
 		}
 	}

@@ -2,6 +2,7 @@ package pprof
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,37 @@ import (
 )
 
 // input is a file, which is read more than once.
-type input struct{ data []byte }
+type input struct {
+	data  []byte
+	plain []byte // decompressed, if it is small; else nil
+}
+
+// maxPlain is up to which size, decompressed, a file is decompressed only once.
+const maxPlain = 4 << 20
+
+// unpack fills plain of a small file. What is wrong with a file is found as it is read.
+func (in *input) unpack() {
+	if !isGzip(in.data) || len(in.data) < 18 {
+		return
+	}
+	// The size stands at the end (RFC 1952), if the file is one member; deflate has at
+	// most 1032 bytes for each.
+	size := int(binary.LittleEndian.Uint32(in.data[len(in.data)-4:]))
+	if size == 0 || size > maxPlain || size > 1032*len(in.data) {
+		return
+	}
+	z, err := gzip.NewReader(bytes.NewReader(in.data))
+	if err != nil {
+		return
+	}
+	plain := make([]byte, size)
+	if _, err := io.ReadFull(z, plain); err != nil {
+		return
+	}
+	if n, err := z.Read(make([]byte, 1)); n == 0 && err == io.EOF { // and the checksum is right
+		in.plain = plain
+	}
+}
 
 // decompressError is what is wrong with a file before anything is wrong with a
 // profile.
@@ -37,7 +68,10 @@ func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b 
 
 // open returns the file, decompressed.
 func (in input) open() (io.Reader, error) {
-	if !isGzip(in.data) {
+	switch {
+	case in.plain != nil:
+		return bytes.NewReader(in.plain), nil
+	case !isGzip(in.data):
 		return bytes.NewReader(in.data), nil
 	}
 	z, err := gzip.NewReader(bytes.NewReader(in.data))

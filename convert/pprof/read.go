@@ -45,7 +45,8 @@ func read(r io.Reader, limit int64) (*stacks.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := input{data}
+	in := input{data: data}
+	in.unpack()
 	set, err := in.read()
 	var large *stacks.TooLargeError
 	var broken *decompressError

@@ -2,108 +2,276 @@ package stacks
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
 	"slices"
+	"strings"
 )
 
 // Merge adds the samples of src to s. Events are matched by name and columns,
-// mappings, functions, locations and label lists by what they hold; what s does
-// not have is appended. Comments that s lacks are appended, durations added,
-// and the earlier start time is kept. TimedSamples are sorted by time together,
+// functions and label lists by what they hold, mappings and locations as a [Merger]
+// does; what s does not have is appended. Comments that s lacks are appended, durations
+// added, and the earlier start time is kept. TimedSamples are sorted by time together,
 // whether or not the two were recorded by the same clock. Of what describes a whole profile (period,
 // default type, URL, frames to drop or keep) s's own stays.
 //
 // Locations of s that are equal stay apart; those of src join the first equal one.
+// To add up many Sets a Merger is faster.
 func (s *Set) Merge(src *Set) {
-	m := merger{dst: s, src: src}
-	m.events()
-	m.mappings()
-	m.locations()
-	m.samples()
+	m := newMerger(s, MergeOptions{})
+	a := addition{Merger: m, src: src}
+	for _, e := range src.Events {
+		i := slices.IndexFunc(s.Events, func(d Event) bool {
+			return d.Name == e.Name && slices.Equal(d.Values, e.Values)
+		})
+		if i < 0 {
+			i = s.AddEvent(e)
+		}
+		a.events = append(a.events, target{event: i})
+	}
+	a.add()
+	s.SortTimedSamples()
 	for _, c := range src.Comments {
 		if !slices.Contains(s.Comments, c) {
 			s.Comments = append(s.Comments, c)
 		}
 	}
+	s.mergeTimes(src)
+}
+
+func (s *Set) mergeTimes(src *Set) {
 	if s.TimeNanos == 0 || src.TimeNanos != 0 && src.TimeNanos < s.TimeNanos {
 		s.TimeNanos = src.TimeNanos
 	}
 	s.DurationNanos += src.DurationNanos
 }
 
-// merger holds, for each index of src, the one of dst.
-type merger struct {
-	dst, src *Set
-	event    []int
-	mapping  []int32
+// MergeOptions say what a Merger takes for equal.
+type MergeOptions struct {
+	// Functions makes one location of all that have the same functions and lines in the
+	// same mapping: those without a name stay apart. It loses the addresses.
+	Functions bool
+}
+
+// Merger adds up Sets one after the other, whatever their order. It keeps what is
+// different in them, and nothing of each: memory grows with the number of different
+// stacks with different labels.
+//
+// Mappings of one file and build id are one, wherever the machines and processes had
+// them (the addresses of a kernel and of its modules are randomized at each boot); so are
+// those of one file, offset and size without a build id, but for kernels, whose builds
+// only the build id tells. Locations are equal at equal distances from the start of their
+// mapping, if they have the same lines. They get the addresses of the first Set that has
+// the mapping.
+//
+// Events are equal if they have the same name and columns, where an event alone and one of
+// several, which have their columns named differently, may have the same.
+type Merger struct {
+	set      *Set
+	o        MergeOptions
+	mapping  map[mappingKey]int32
+	location map[string]uint32
+	merged   []mergedEvent
+	comments map[string]bool
+	sets     int
+}
+
+// NewMerger returns a Merger that has nothing to add up yet.
+func NewMerger(o MergeOptions) *Merger { return newMerger(New(), o) }
+
+func newMerger(s *Set, o MergeOptions) *Merger {
+	m := &Merger{
+		set: s, o: o, comments: map[string]bool{},
+		mapping:  make(map[mappingKey]int32, len(s.Mappings)),
+		location: make(map[string]uint32, len(s.Locations)),
+	}
+	for i := range s.Mappings {
+		if k := keyOf(&s.Mappings[i]); !m.hasMapping(k) {
+			m.mapping[k] = int32(i)
+		}
+	}
+	var key []byte
+	for i := range s.Locations {
+		key = m.locationKey(key[:0], s.Locations[i], s.Lines(uint32(i)))
+		if _, ok := m.location[string(key)]; !ok {
+			m.location[string(key)] = uint32(i)
+		}
+	}
+	return m
+}
+
+func (m *Merger) hasMapping(k mappingKey) bool { _, ok := m.mapping[k]; return ok }
+
+// mappingKey is what tells mappings apart, whoever had them.
+type mappingKey struct {
+	file, buildID       string
+	kind                Kind
+	fixed               bool // only those at the same place are equal
+	start, size, offset uint64
+}
+
+// sizeRounding is how much sizes of equal mappings may differ: linkers and recorders do
+// not all round to pages.
+const sizeRounding = 0x1000
+
+func keyOf(m *Mapping) mappingKey {
+	k := mappingKey{file: m.File, buildID: m.BuildID, kind: m.Kind}
+	switch kernel := m.Kind == KindKernel || m.Kind == KindModule; {
+	case m.BuildID != "" && kernel && m.Start != 0:
+		return k // its size and offset are addresses too, in some recordings
+	case (m.BuildID != "" || m.File != "" && m.Kind.ByOffset()) && !kernel:
+		k.size, k.offset = (m.Limit-m.Start+sizeRounding-1)/sizeRounding, m.Offset
+		return k
+	}
+	k.fixed = true
+	k.start, k.size, k.offset = m.Start, m.Limit-m.Start, m.Offset
+	return k
+}
+
+// Addend says what becomes of a Set as it is added.
+type Addend struct {
+	Drop   []string // keys of labels that are left out
+	Labels []Label  // labels that all samples get, instead of those with the same keys
+	// Scale is what values are multiplied with, and rounded. 0 means 1.
+	Scale float64
+}
+
+// TooLargeSumError says that a column adds up to more than 63 bits hold.
+type TooLargeSumError struct{ Event, Column string }
+
+func (e *TooLargeSumError) Error() string {
+	return fmt.Sprintf("the values of column %q of event %q add up to more than 63 bits hold", e.Column, e.Event)
+}
+
+// Add adds up one more Set, which is not needed afterwards. An error, a
+// *TooLargeSumError, leaves the sum as it was.
+func (m *Merger) Add(src *Set, how Addend) error {
+	if how.Scale == 0 {
+		how.Scale = 1
+	}
+	a := addition{Merger: m, src: src, how: how, sorted: true}
+	if err := a.matchEvents(); err != nil {
+		return err
+	}
+	a.add()
+	s := m.set
+	for _, c := range src.Comments {
+		if !m.comments[c] {
+			m.comments[c] = true
+			s.Comments = append(s.Comments, c)
+		}
+	}
+	if m.sets++; m.sets == 1 {
+		s.PeriodType, s.Period, s.DocURL = src.PeriodType, src.Period, src.DocURL
+		s.DropFrames, s.KeepFrames, s.CallersExact = src.DropFrames, src.KeepFrames, src.CallersExact
+		s.DefaultType = src.DefaultType
+	}
+	// What not all say is not said of the sum.
+	if s.PeriodType != src.PeriodType || s.Period != src.Period {
+		s.PeriodType, s.Period = ValueType{}, 0
+	}
+	for _, both := range [][2]*string{{&s.DocURL, &src.DocURL}, {&s.DropFrames, &src.DropFrames}, {&s.KeepFrames, &src.KeepFrames}, {&s.DefaultType, &src.DefaultType}} {
+		if *both[0] != *both[1] {
+			*both[0] = ""
+		}
+	}
+	s.CallersExact = s.CallersExact && src.CallersExact
+	s.mergeTimes(src)
+	return nil
+}
+
+// Set returns the sum, after the last Add. Comments are in the order in which they came,
+// each once.
+func (m *Merger) Set() *Set {
+	m.nameColumns()
+	m.set.SortTimedSamples()
+	return m.set
+}
+
+// addition is one Set that is added; it holds, for each index of src, the one of the sum.
+type addition struct {
+	*Merger
+	src      *Set
+	how      Addend
+	sorted   bool // labels, by their keys
+	events   []target
+	mappings []int32
 	location []uint32
 }
 
-func (m *merger) events() {
-	for _, e := range m.src.Events {
-		i := slices.IndexFunc(m.dst.Events, func(d Event) bool {
-			return d.Name == e.Name && slices.Equal(d.Values, e.Values)
-		})
-		if i < 0 {
-			i = m.dst.AddEvent(e)
-		}
-		m.event = append(m.event, i)
-	}
+// target is what becomes of an event.
+type target struct {
+	event   int
+	columns []int // of src, for each of the sum's; nil for the same
 }
 
-func (m *merger) mappings() {
-	have := make(map[Mapping]int32, len(m.dst.Mappings))
-	for i, x := range m.dst.Mappings {
-		if _, ok := have[x]; !ok {
-			have[x] = int32(i)
-		}
-	}
-	for _, x := range m.src.Mappings {
-		i, ok := have[x]
+func (a *addition) add() {
+	a.addMappings()
+	a.addLocations()
+	a.addSamples()
+}
+
+func (a *addition) addMappings() {
+	for i := range a.src.Mappings {
+		x := &a.src.Mappings[i]
+		k := keyOf(x)
+		id, ok := a.mapping[k]
 		if !ok {
-			i = m.dst.AddMapping(x)
-			have[x] = i
+			id = a.set.AddMapping(*x)
+			a.mapping[k] = id
 		}
-		m.mapping = append(m.mapping, i)
+		d := &a.set.Mappings[id]
+		d.HasFunctions = d.HasFunctions || x.HasFunctions
+		d.HasFilenames = d.HasFilenames || x.HasFilenames
+		d.HasLineNumbers = d.HasLineNumbers || x.HasLineNumbers
+		d.HasInlineFrames = d.HasInlineFrames || x.HasInlineFrames
+		if x.Limit-x.Start > d.Limit-d.Start {
+			d.Limit = d.Start + (x.Limit - x.Start)
+		}
+		a.mappings = append(a.mappings, id)
 	}
 }
 
-func (m *merger) locations() {
+func (a *addition) addLocations() {
 	var key []byte
-	have := make(map[string]uint32, len(m.dst.Locations))
-	for i := range m.dst.Locations {
-		l := &m.dst.Locations[i]
-		key = appendLocationKey(key[:0], l, m.dst.Lines(uint32(i)))
-		if _, ok := have[string(key)]; !ok {
-			have[string(key)] = uint32(i)
-		}
-	}
 	var lines []Line
-	for i := range m.src.Locations {
-		l := m.src.Locations[i]
+	functions := make([]uint32, len(a.src.Functions)) // 0, or one more than that of the sum
+	a.location = make([]uint32, 0, len(a.src.Locations))
+	for i := range a.src.Locations {
+		l := a.src.Locations[i]
 		if l.Mapping >= 0 {
-			l.Mapping = m.mapping[l.Mapping]
+			from := a.src.Mappings[l.Mapping].Start
+			l.Mapping = a.mappings[l.Mapping]
+			l.Addr += a.set.Mappings[l.Mapping].Start - from
 		}
 		lines = lines[:0]
-		for _, x := range m.src.Lines(uint32(i)) {
-			x.Function = m.dst.AddFunction(m.src.Functions[x.Function])
+		for _, x := range a.src.Lines(uint32(i)) {
+			f := &functions[x.Function]
+			if *f == 0 {
+				*f = a.set.AddFunction(a.src.Functions[x.Function]) + 1
+			}
+			x.Function = *f - 1
 			lines = append(lines, x)
 		}
-		key = appendLocationKey(key[:0], &l, lines)
-		id, ok := have[string(key)]
+		key = a.locationKey(key[:0], l, lines)
+		id, ok := a.Merger.location[string(key)]
 		if !ok {
-			id = m.dst.AddLocation(l.Mapping, l.Addr, l.Kind)
-			m.dst.SetLines(id, lines...)
-			have[string(key)] = id
+			id = a.set.AddLocation(l.Mapping, l.Addr, l.Kind)
+			a.set.SetLines(id, lines...)
+			a.Merger.location[string(key)] = id
 		}
-		m.location = append(m.location, id)
+		a.location = append(a.location, id)
 	}
 }
 
-// appendLocationKey appends what tells two locations of one Set apart.
-func appendLocationKey(b []byte, l *Location, lines []Line) []byte {
+// locationKey appends what tells two locations of the sum apart.
+func (m *Merger) locationKey(b []byte, l Location, lines []Line) []byte {
 	b = append(b, byte(l.Kind))
 	b = binary.AppendVarint(b, int64(l.Mapping))
-	b = binary.AppendUvarint(b, l.Addr)
+	if !m.o.Functions || len(lines) == 0 {
+		b = binary.AppendUvarint(b, l.Addr)
+	}
 	for _, x := range lines {
 		b = binary.AppendUvarint(b, uint64(x.Function))
 		b = binary.AppendVarint(b, x.Line)
@@ -112,30 +280,116 @@ func appendLocationKey(b []byte, l *Location, lines []Line) []byte {
 	return b
 }
 
-func (m *merger) samples() {
-	labels := make([]LabelsID, m.src.NumLabels())
+func (a *addition) addSamples() {
+	src, dst := a.src, a.set
+	labels := make([]LabelsID, src.NumLabels())
+	var list []Label
 	for i := range labels {
-		labels[i] = m.dst.InternLabels(m.src.Labels(LabelsID(i)))
+		list = a.labelsOf(list[:0], src.Labels(LabelsID(i)))
+		labels[i] = dst.InternLabels(list)
 	}
-	stack := make([]StackID, m.src.NumStacks())
-	var chain []uint32
-	for i := range stack {
-		chain = chain[:0]
-		for _, l := range m.src.Stack(StackID(i)) {
-			chain = append(chain, m.location[l])
+	stack := make([]StackID, 0, src.NumStacks())
+	var locs []uint32
+	var ends []int
+	intern := func() {
+		stack = dst.InternAll(stack, locs, ends)
+		locs, ends = locs[:0], ends[:0]
+	}
+	for i := range src.NumStacks() {
+		for _, l := range src.Stack(StackID(i)) {
+			locs = append(locs, a.location[l])
 		}
-		stack[i] = m.dst.Intern(chain)
+		if ends = append(ends, len(locs)); len(ends) == 256 {
+			intern()
+		}
 	}
-	row := make([]uint32, m.src.NumSamples())
-	for i := range row {
-		x := m.src.Sample(i)
-		row[i] = uint32(m.dst.Add(m.event[x.Event], stack[x.Stack], labels[x.Labels], x.Values...))
+	intern()
+	var row []uint32
+	timed := len(src.TimedSamples) > 0
+	var values []int64
+	for i := range src.NumSamples() {
+		x := src.Sample(i)
+		to := &a.events[x.Event]
+		values = a.valuesOf(values[:0], to, x.Values)
+		r := dst.Add(to.event, stack[x.Stack], labels[x.Labels], values...)
+		if timed {
+			row = append(row, uint32(r))
+		}
 	}
-	if len(m.src.TimedSamples) == 0 {
-		return
+	for _, x := range src.TimedSamples {
+		dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], a.scaled(x.Value)})
 	}
-	for _, x := range m.src.TimedSamples {
-		m.dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], x.Value})
+}
+
+// valuesOf appends what is added of a row's values.
+func (a *addition) valuesOf(to []int64, t *target, values []int64) []int64 {
+	if t.columns == nil {
+		to = append(to, values...)
 	}
-	m.dst.SortTimedSamples()
+	for _, c := range t.columns {
+		to = append(to, values[c])
+	}
+	if a.how.Scale != 0 && a.how.Scale != 1 {
+		for i := range to {
+			to[i] = a.scaled(to[i])
+		}
+	}
+	return to
+}
+
+func (a *addition) scaled(v int64) int64 {
+	if a.how.Scale == 0 || a.how.Scale == 1 {
+		return v
+	}
+	x := math.RoundToEven(float64(v) * a.how.Scale)
+	switch {
+	case x >= math.MaxInt64:
+		return math.MaxInt64
+	case x <= -math.MaxInt64:
+		return -math.MaxInt64
+	}
+	return int64(x)
+}
+
+// labelsOf appends what becomes of a list of labels.
+func (a *addition) labelsOf(to, list []Label) []Label {
+	for _, l := range list {
+		if !slices.Contains(a.how.Drop, l.Key) && !slices.ContainsFunc(a.how.Labels, func(o Label) bool { return o.Key == l.Key }) {
+			to = append(to, l)
+		}
+	}
+	to = append(to, a.how.Labels...)
+	if a.sorted {
+		slices.SortStableFunc(to, func(x, y Label) int { return strings.Compare(x.Key, y.Key) })
+	}
+	return to
+}
+
+// sums returns what is added to each column of each event of the sum, without signs.
+// Those that are too large are the largest.
+func (a *addition) sums(columns map[int]int) map[int][]uint64 {
+	sums := map[int][]uint64{}
+	var values []int64
+	for i := range a.src.NumSamples() {
+		x := a.src.Sample(i)
+		t := &a.events[x.Event]
+		values = a.valuesOf(values[:0], t, x.Values)
+		sum := sums[t.event]
+		if sum == nil {
+			sum = make([]uint64, columns[t.event])
+			sums[t.event] = sum
+		}
+		for c, v := range values {
+			u := uint64(v)
+			if v < 0 {
+				u = -u
+			}
+			var carry uint64
+			if sum[c], carry = bits.Add64(sum[c], u, 0); carry != 0 || sum[c] > math.MaxInt64 {
+				sum[c] = math.MaxUint64 >> 1
+				sum[c]++ // more than fits
+			}
+		}
+	}
+	return sums
 }

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/stacks"
+)
+
+// merging is the flags that say how several inputs become one profile.
+type merging struct {
+	setLabels, dropLabels, keepLabels []string
+	rate, functions, keepGoing        bool
+	filesFrom                         string
+}
+
+// machineLabels mean something on one machine only, and there until its next boot.
+var machineLabels = []string{"pid", "tid"}
+
+func newMerge() *cobra.Command {
+	var sel selection
+	var sym symbolOptions
+	var svg svgFlags
+	var m merging
+	var out, f string
+	c := &cobra.Command{
+		Use:   "merge INPUT… {-o FILE | -f FORMAT}",
+		Short: "Add up the profiles of many machines",
+		Long: `Merge adds up any number of inputs, one in memory at a time, and writes the sum in
+any format of kprof convert. Functions are matched by name and their files by build
+id, wherever machines and processes had them. Memory grows with the number of
+different stacks with different labels, so that process numbers, which mean
+something on one machine only, are left out, unless --keep-label pid keeps them.
+
+--set-label says where samples come from: the same for all inputs, or a part of
+their names, the group in parentheses of a regular expression.
+
+Where inputs took different times, --rate makes each an hour long, so that the sum
+is what all of them together cost in an hour.`,
+		Example: `  kprof merge web1.pb.gz web2.pb.gz -o web.pb.gz
+  kprof merge --set-label 'host=(web[0-9]+)' web*.pb.gz -o web.pb.gz
+  kprof report --by host web.pb.gz
+  ls web*.pb.gz | kprof merge --files-from - --rate -o hour.svg`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := chooseOutput(out, f)
+			switch {
+			case err != nil:
+				return err
+			case o.format == "":
+				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text")
+			case o.format == formatData:
+				return usagef("merge writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
+			}
+			if o.svg, err = svg.options(o.format); err != nil {
+				return err
+			}
+			opts, err := sel.options()
+			if err != nil {
+				return err
+			}
+			o.needs(&opts, &sym)
+			inputs, err := m.inputs(args)
+			if err != nil {
+				return err
+			}
+			if err := o.prepare(); err != nil {
+				return err
+			}
+			p, err := m.load(cmd.Context(), inputs, opts, sym)
+			if err != nil {
+				return err
+			}
+			if o.format == formatPprof && o.name != "-" {
+				noteSum(p, len(inputs), o.name)
+			}
+			return o.write(p)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
+	fl.StringVarP(&f, "format", "f", "", "pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	fl.StringArrayVar(&m.setLabels, "set-label", nil, "`KEY=VALUE`, a label for all samples; or KEY=PATTERN, whose group in parentheses is found in each input's name")
+	fl.StringSliceVar(&m.dropLabels, "drop-label", nil, "leave these `labels` out")
+	fl.StringSliceVar(&m.keepLabels, "keep-label", nil, "keep these `labels` although they mean something on one machine only: pid, tid")
+	fl.BoolVar(&m.rate, "rate", false, "add up rates: each input as if it had taken an hour")
+	fl.BoolVar(&m.functions, "functions", false, "tell code apart by function and line, not by address: a smaller sum")
+	fl.BoolVar(&m.keepGoing, "keep-going", false, "leave out inputs that cannot be read, and say so")
+	fl.StringVar(&m.filesFrom, "files-from", "", "`file` with the names of inputs, one a line; - is standard input")
+	sel.flags(c)
+	sym.flags(c)
+	svg.flags(c)
+	return c
+}
+
+// noteSum tells what became of many inputs.
+func noteSum(p *profile, inputs int, name string) {
+	var samples int64
+	for _, n := range p.Set.SampleCounts() {
+		samples += n
+	}
+	notef("%d inputs, %d samples, %d different stacks in %s", inputs, samples, p.Set.NumStacks(), name)
+}
+
+// inputs are those of the command line and those of a list.
+func (m *merging) inputs(args []string) ([]string, error) {
+	if m.filesFrom == "" {
+		if len(args) == 0 {
+			return nil, usagef("name the profiles to add up, or give a list of them with --files-from")
+		}
+		return args, nil
+	}
+	if m.filesFrom == "-" && slices.Contains(args, "-") {
+		return nil, usagef("standard input cannot be both an input and the list of them")
+	}
+	in := os.Stdin
+	if m.filesFrom != "-" {
+		f, err := os.Open(m.filesFrom)
+		if err != nil {
+			return nil, fmt.Errorf("--files-from: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	inputs := slices.Clone(args)
+	for s := bufio.NewScanner(in); ; {
+		if !s.Scan() {
+			if s.Err() != nil {
+				return nil, fmt.Errorf("--files-from: %w", s.Err())
+			}
+			break
+		}
+		if name := strings.TrimSuffix(s.Text(), "\r"); name != "" {
+			inputs = append(inputs, name)
+		}
+	}
+	if len(inputs) == 0 {
+		return nil, fmt.Errorf("--files-from %s: it names no input", m.filesFrom)
+	}
+	return inputs, nil
+}
+
+// options checks the flags, and finds the labels of all inputs.
+func (m *merging) options(inputs []string) (o convert.SumOptions, labels [][]stacks.Label, err error) {
+	o.Rate, o.Functions = m.rate, m.functions
+	o.Drop = slices.Clone(m.dropLabels)
+	for _, key := range machineLabels {
+		if !slices.Contains(m.keepLabels, key) {
+			o.Drop = append(o.Drop, key)
+		}
+	}
+	var origins []convert.Origin
+	for _, s := range m.setLabels {
+		origin, err := convert.ParseOrigin(s)
+		if err != nil {
+			return o, nil, usagef("--set-label: %w", err)
+		}
+		if slices.ContainsFunc(origins, func(had convert.Origin) bool { return had.Key == origin.Key }) {
+			return o, nil, usagef("--set-label: %s is set twice", origin.Key)
+		}
+		origins = append(origins, origin)
+	}
+	labels = make([][]stacks.Label, len(inputs))
+	for i, name := range inputs {
+		for j := range origins {
+			l, err := origins[j].Label(name)
+			if err != nil {
+				return o, nil, fmt.Errorf("--set-label: %w", err)
+			}
+			labels[i] = append(labels[i], l)
+		}
+	}
+	return o, labels, nil
+}
+
+// load adds up inputs.
+func (m *merging) load(ctx context.Context, inputs []string, opts convert.Options, sym symbolOptions) (*profile, error) {
+	o, labels, err := m.options(inputs)
+	if err != nil {
+		return nil, err
+	}
+	return addUp(ctx, inputs, labels, opts, sym, o, m.keepGoing)
+}
+
+// loadSum is load of several inputs, which are added up with all of their labels.
+func loadSum(ctx context.Context, inputs []string, opts convert.Options, sym symbolOptions) (*profile, error) {
+	switch len(inputs) {
+	case 0:
+		return load(ctx, defaultInput, opts, sym)
+	case 1:
+		return load(ctx, inputs[0], opts, sym)
+	}
+	return addUp(ctx, inputs, nil, opts, sym, convert.SumOptions{}, false)
+}
+
+// addUp adds up inputs, each with its labels. Those without a sample to show add nothing,
+// unless that is all there are.
+func addUp(ctx context.Context, inputs []string, labels [][]stacks.Label, opts convert.Options, sym symbolOptions, o convert.SumOptions, keepGoing bool) (*profile, error) {
+	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
+		return nil, usagef("standard input can be read once only")
+	}
+	sum := convert.NewSum(o)
+	var left, empty []error
+	for i, name := range inputs {
+		p, err := loadQuiet(ctx, name, opts, sym)
+		var none *convert.EmptyError
+		switch {
+		case errors.As(err, &none):
+			empty = append(empty, err)
+			continue
+		case err == nil:
+			var l []stacks.Label
+			if labels != nil {
+				l = labels[i]
+			}
+			if err = sum.Add(p, l...); err == nil {
+				continue
+			}
+			err = fmt.Errorf("%s: %w", name, err)
+			if errors.Is(err, convert.ErrNoDuration) {
+				err = fmt.Errorf("%w; without --rate it is added up as it is", err)
+			}
+		}
+		if !keepGoing {
+			return nil, err
+		}
+		left = append(left, err)
+	}
+	for i, err := range left {
+		if i == 0 || voice.verbose {
+			messagef("left out: %v", err)
+		} else if i == len(left)-1 {
+			messagef("left out %d more inputs that cannot be read (-v lists them)", len(left)-1)
+		}
+	}
+	if sum.Len() == 0 {
+		return nil, errors.Join(append(empty, left...)[0])
+	}
+	if len(empty) > 0 {
+		notef("%d of %d inputs have no sample to show, the first: %v", len(empty), len(inputs), empty[0])
+	}
+	p := sum.Profile()
+	say(p.Warnings)
+	return &profile{p}, nil
+}

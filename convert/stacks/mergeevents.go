@@ -1,0 +1,142 @@
+package stacks
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// mergedEvent is an event of a sum. An event that was recorded alone and one of several
+// have their columns named differently, and where every period was 1 there is no column
+// of periods. So the columns of the sum have names of their own until the end.
+type mergedEvent struct {
+	name    string
+	columns []ValueType // as bare has them
+	raw     []ValueType // as the first Set has them
+	derived bool        // the name was made of the last column: see derivedName
+	alike   bool        // the last column was the number of samples in all Sets
+	sums    []uint64    // without signs
+}
+
+// bare returns the columns of an event by names that do not depend on whether it is alone:
+// "samples", and "" for what it is the event of. One of samples alone gets a second one,
+// which is then alike. columns are those of e that they are, nil for the same.
+func bare(e *Event) (bare []ValueType, columns []int, alike bool) {
+	bare = slices.Clone(e.Values)
+	for i := range bare {
+		t := &bare[i].Type
+		switch rest, own := strings.CutPrefix(*t, e.Name+"."); {
+		case *t == e.Name, i > 0 && *t == "cpu" && bare[i].Unit == "nanoseconds":
+			*t = ""
+		case own:
+			*t = rest
+		}
+	}
+	// A profile of folded stacks or of another tool may be called by that column.
+	if count := (ValueType{"samples", "count"}); len(bare) == 1 && (bare[0] == count || e.Values[0] == count) {
+		return []ValueType{count, {Unit: "count"}}, []int{0, 0}, true
+	}
+	return bare, nil, false
+}
+
+// derivedName reports whether an event is called by its last column, as that of a pprof
+// profile is, which does not keep the name.
+func derivedName(e *Event) bool {
+	return len(e.Values) > 0 && e.Name == e.Values[len(e.Values)-1].Type
+}
+
+// find returns the event of the sum that e is, -1 for none. Of pprof profiles the same
+// event may have another name.
+func (m *Merger) find(e *Event, columns []ValueType) int {
+	i := slices.IndexFunc(m.merged, func(o mergedEvent) bool { return o.name == e.Name && slices.Equal(o.columns, columns) })
+	if i >= 0 {
+		return i
+	}
+	derived := derivedName(e)
+	return slices.IndexFunc(m.merged, func(o mergedEvent) bool {
+		return (derived || o.derived) && slices.Equal(o.columns, columns) && slices.Equal(o.raw, e.Values)
+	})
+}
+
+// matchEvents finds or adds the event of the sum for each event of the Set, unless the
+// sum of a column would be too large.
+func (a *addition) matchEvents() error {
+	m := a.Merger
+	had := len(m.merged)
+	columns := map[int]int{}
+	alike := make([]bool, len(a.src.Events))
+	for i := range a.src.Events {
+		e := &a.src.Events[i]
+		bareColumns, from, one := bare(e)
+		to := m.find(e, bareColumns)
+		if to < 0 {
+			to = len(m.merged)
+			m.merged = append(m.merged, mergedEvent{
+				name: e.Name, columns: bareColumns, raw: e.Values, derived: derivedName(e), alike: one,
+				sums: make([]uint64, len(bareColumns)),
+			})
+		}
+		alike[i] = one
+		columns[to] = len(bareColumns)
+		a.events = append(a.events, target{to, from})
+	}
+	sums := a.sums(columns)
+	for to, add := range sums {
+		for c, v := range add {
+			if v+m.merged[to].sums[c] > math.MaxInt64 {
+				err := &TooLargeSumError{m.merged[to].name, m.merged[to].raw[min(c, len(m.merged[to].raw)-1)].Type}
+				m.merged = m.merged[:had]
+				return err
+			}
+		}
+	}
+	for to, add := range sums {
+		for c, v := range add {
+			m.merged[to].sums[c] += v
+		}
+	}
+	for i, t := range a.events {
+		e := &m.merged[t.event]
+		e.alike = e.alike && alike[i]
+		if t.event == len(m.set.Events) {
+			m.set.AddEvent(Event{Name: e.name, Values: e.columns, Instants: a.src.Events[i].Instants})
+		}
+		d := &m.set.Events[t.event]
+		d.Instants = d.Instants && a.src.Events[i].Instants
+		if e.derived && !derivedName(&a.src.Events[i]) { // somebody knows its name
+			e.name, e.derived = a.src.Events[i].Name, false
+			e.raw = a.src.Events[i].Values
+			d.Name = e.name
+		}
+	}
+	return nil
+}
+
+// nameColumns gives the columns of the sum the names that outputs show: those of an event
+// alone, or of one of several.
+func (m *Merger) nameColumns() {
+	several := len(m.merged) > 1
+	if several {
+		m.set.DefaultType = "" // a column's name, which may be another now
+	}
+	for i := range m.merged {
+		e, d := &m.merged[i], &m.set.Events[i]
+		if e.alike && len(d.Values) == 2 {
+			m.set.DropLastColumn(i)
+		}
+		e.alike = false
+		d.Values = slices.Clone(d.Values)
+		for c := range d.Values {
+			v := &d.Values[c]
+			*v = e.columns[c]
+			switch {
+			case v.Type == "" && !several && c < len(e.raw):
+				v.Type = strings.TrimPrefix(e.raw[c].Type, e.name+".")
+			case v.Type == "":
+				v.Type = e.name
+			case several:
+				v.Type = e.name + "." + v.Type
+			}
+		}
+	}
+}
