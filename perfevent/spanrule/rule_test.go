@@ -1,0 +1,192 @@
+package spanrule_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/event"
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/spanrule"
+	"kprof/perfevent/syscalls"
+)
+
+func Example() {
+	r, err := spanrule.Parse("span:sched:sched_waking..sched:sched_switch by pid..next_pid")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	start, end := r.Families[0].Starts[0], r.Families[0].Ends[0]
+	fmt.Println(start.Event, start.Key[0])
+	fmt.Println(end.Event, end.Key[0])
+	// Output:
+	// sched:sched_waking pid
+	// sched:sched_switch next_pid
+}
+
+// words are the sides of a rule in a line each.
+func words(r *spanrule.Rule) string {
+	var b strings.Builder
+	for _, f := range r.Families {
+		for i, sides := range [][]spanrule.Side{f.Starts, f.Ends} {
+			for _, s := range sides {
+				fmt.Fprintf(&b, "%s %s", []string{"from", "to"}[i], s.Spec)
+				if s.Task {
+					b.WriteString(" task")
+				}
+				if s.CPU {
+					b.WriteString(" cpu")
+				}
+				for _, k := range s.Key {
+					fmt.Fprintf(&b, " %v", k)
+				}
+				b.WriteString("; ")
+			}
+		}
+	}
+	if r.Nested {
+		b.WriteString("nested")
+	}
+	return strings.TrimSuffix(b.String(), "; ")
+}
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{
+		"span:syscalls":                               "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task",
+		"span:syscalls:read,write":                    "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task",
+		"span:softirq":                                "from irq:softirq_entry cpu field.vec; to irq:softirq_exit cpu field.vec",
+		"span:vfs_read":                               "from kprobe:vfs_read kprof_sp=$stack task; to kretprobe:vfs_read kprof_sp=$stack ret=$retval task; nested",
+		"span:vfs_read count=$arg3":                   "from kprobe:vfs_read kprof_sp=$stack count=$arg3 task; to kretprobe:vfs_read kprof_sp=$stack ret=$retval task; nested",
+		"span:ext4:ext4_*":                            "from kprobe:ext4:ext4_* kprof_sp=$stack task; to kretprobe:ext4:ext4_* kprof_sp=$stack ret=$retval task; nested",
+		"span:uprobe:/a:b.so:f":                       "from uprobe:/a:b.so:f kprof_sp=$stack task; to uretprobe:/a:b.so:f kprof_sp=$stack ret=$retval task; nested",
+		"span:uprobe:../a.out:f":                      "from uprobe:../a.out:f kprof_sp=$stack task; to uretprobe:../a.out:f kprof_sp=$stack ret=$retval task; nested",
+		"span:a:b..c:d":                               "from a:b task; to c:d task",
+		"span:a:b..c:d nested":                        "from a:b task; to c:d task; nested",
+		"span:a:b .. c:d by pid..next_pid, x":         "from a:b pid x; to c:d next_pid x",
+		"span:a:b..c:d by tid, in(a, b)":              "", // no such function
+		"span:a:b..c:d by x in {1, 2} nested":         "from a:b x in {1, 2}; to c:d x in {1, 2}; nested",
+		"span:uprobe:../a:f..uretprobe:../a:f by tid": "from uprobe:../a:f tid; to uretprobe:../a:f tid",
+		"span:":                             "",
+		"span:irq:x":                        "",
+		"span:syscalls:raed":                "",
+		"span:a:b..a:b by tid":              "",
+		"span:a:b..":                        "",
+		"span:..a:b":                        "",
+		"span:a:b..c:d by":                  "",
+		"span:a:b..c:d by ,":                "",
+		"span:a:b..c:d by a,b,c,d":          "",
+		"span:a:b..c:d..e:f by x":           "",
+		"span:f+4":                          "",
+		"span:a:b:c":                        "",
+		"span:uprobe:/bin/true":             "",
+		"syscalls":                          "",
+		"span:a:b..c:d by x\nby y":          "",
+		"span:" + strings.Repeat("x", 5000): "",
+	} {
+		r, err := spanrule.Parse(text)
+		if (err == nil) != (want != "") {
+			t.Errorf("%.60q: %v", text, err)
+			continue
+		}
+		if err != nil {
+			if !errors.As(err, new(*spanrule.ParseError)) {
+				t.Errorf("%.60q: %T", text, err)
+			}
+			continue
+		}
+		if got := words(r); got != want {
+			t.Errorf("%q:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// TestTable: all rules by name can be read, their two sides have as many keys, and their
+// events can be asked for.
+func TestTable(t *testing.T) {
+	rules, what := spanrule.Named()
+	if len(rules) < 9 {
+		t.Errorf("%d rules", len(rules))
+	}
+	for i, r := range rules {
+		if what[i] == "" || len(r.Families) == 0 {
+			t.Errorf("%s: nothing said", r.Text)
+		}
+		for _, f := range r.Families {
+			for _, s := range append(append([]spanrule.Side{}, f.Starts...), f.Ends...) {
+				if len(s.Key) != len(f.Starts[0].Key) || s.Task != f.Starts[0].Task || s.CPU != f.Starts[0].CPU {
+					t.Errorf("%s: %s has another key", r.Text, s.Event)
+				}
+				if _, err := event.ParseSpec(s.Spec); err != nil {
+					t.Errorf("%s: %v", r.Text, err)
+				}
+			}
+		}
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct{ side, event, varying string }{
+		{"kprobe:vfs_read", "kprobe:vfs_read", ""},
+		{"kprobe:vfs_read", "kprobe:vfs_readv", "no"},
+		{"kprobe:vfs_*", "kprobe:vfs_read", "vfs_read"},
+		{"kprobe:vfs_*", "kretprobe:vfs_read", "no"},
+		{"kprobe:m:v*_r*d", "kprobe:m:vfs_read", "m:vfs_read"},
+		{"kprobe:v*_r*d", "kprobe:vfs_readv", "no"},
+		{"uprobe:/a:f", "uprobe:/a:f x=$stack", ""},
+	} {
+		s := spanrule.Side{Event: c.side}
+		got, ok := s.Matches(c.event)
+		if ok != (c.varying != "no") || ok && got != c.varying {
+			t.Errorf("%s of %s: %q %v", c.event, c.side, got, ok)
+		}
+	}
+}
+
+func TestSyscalls(t *testing.T) {
+	r, err := spanrule.Parse("span:syscalls:read:exit_group")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, arm := syscalls.Of("x86_64"), syscalls.Of("arm64")
+	if f, err := r.Filter(x); err != nil || f != "id == 0 || id == 231 || id == -1" {
+		t.Errorf("%q %v", f, err)
+	}
+	if f, err := r.Filter(arm); err != nil || f != "id == 63 || id == 94 || id == -1" {
+		t.Errorf("%q %v", f, err)
+	}
+	if _, err := r.Filter(nil); err == nil {
+		t.Error("a machine without system calls has them")
+	}
+	if !r.Takes(x, 0) || r.Takes(x, 1) || r.Takes(nil, 0) || !spanrule.Never(x, 231) || spanrule.Never(x, 0) {
+		t.Error("another system call")
+	}
+	all, _ := spanrule.Parse("span:syscalls")
+	if f, err := all.Filter(nil); f != "" || err != nil || !all.Takes(nil, 77) {
+		t.Errorf("all: %q %v", f, err)
+	}
+}
+
+// FuzzParse: any text is read or refused, in bounded memory, and what is read again comes
+// to the same.
+func FuzzParse(f *testing.F) {
+	fuzztest.Add(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r, err := spanrule.Parse(text)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20+1000*uint64(len(text)) {
+			t.Errorf("%d bytes for %d", n, len(text))
+		}
+		if err != nil {
+			return
+		}
+		again, err := spanrule.Parse(r.Text)
+		if err != nil || words(again) != words(r) || len(r.Families) == 0 {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package spanrule
+
+// entry is a rule by name. Sources are the places in the kernel where both events are.
+type entry struct {
+	name, what string
+	syscalls   bool // takes names of system calls
+	between    bool
+	nested     bool
+	families   func() []Family
+}
+
+// table has the rules by name.
+var table = []entry{
+	// kernel/entry/common.c: syscall_enter_from_user_mode, syscall_exit_to_user_mode. The
+	// task of the end is another where a thread that is not the first calls execve: it
+	// takes the number of the first. rt_sigreturn ends with id -1.
+	{name: "syscalls", what: "system calls, by name", syscalls: true, families: func() []Family {
+		start := Side{Event: "raw_syscalls:sys_enter", Spec: "raw_syscalls:sys_enter", Task: true, Check: mustExpr("id"), Labels: []Label{{"syscall", "id", Syscall}}}
+		end := Side{Event: "raw_syscalls:sys_exit", Spec: "raw_syscalls:sys_exit", Task: true, Check: mustExpr("id"), Labels: []Label{{"error", "ret", Errno}}}
+		return []Family{{[]Side{start}, []Side{end}}}
+	}},
+	// block/blk-mq.c: blk_account_io_start, __blk_account_io_done (Linux 6.5): of a request
+	// as a whole. Before, blk_mq_start_request and blk_update_request, which has an event
+	// for each part that completes: the span is up to the first.
+	{name: "block", what: "requests of block devices, from their start to their completion", between: true, families: func() []Family {
+		label := []Label{{"rwbs", "rwbs", Plain}}
+		return []Family{
+			{[]Side{by("block:block_io_start", label, "dev", "sector")}, []Side{by("block:block_io_done", nil, "dev", "sector")}},
+			{[]Side{by("block:block_rq_issue", label, "dev", "sector")}, []Side{by("block:block_rq_complete", nil, "dev", "sector")}},
+		}
+	}},
+	// kernel/irq/handle.c: __handle_irq_event_percpu. A handler may be interrupted by
+	// another one, of another number.
+	{name: "irq", what: "handlers of interrupts, by device", families: func() []Family {
+		return []Family{{[]Side{onCPU("irq:irq_handler_entry", []Label{{"irq", "name", Plain}}, "irq")}, []Side{onCPU("irq:irq_handler_exit", nil, "irq")}}}
+	}},
+	// kernel/softirq.c: handle_softirqs.
+	{name: "softirq", what: "softirqs, by kind", families: func() []Family {
+		return []Family{{[]Side{onCPU("irq:softirq_entry", []Label{{"softirq", "vec", Plain}}, "vec")}, []Side{onCPU("irq:softirq_exit", nil, "vec")}}}
+	}},
+	// kernel/workqueue.c: process_one_work.
+	{name: "workqueue", what: "work of workqueues, by function", families: func() []Family {
+		return []Family{{[]Side{by("workqueue:workqueue_execute_start", []Label{{"function", "function", Plain}}, "work")}, []Side{by("workqueue:workqueue_execute_end", nil, "work")}}}
+	}},
+	// kernel/locking: mutex.c, rwsem.c, qspinlock.c, …, since Linux 5.19. Whoever spins may
+	// be interrupted by who waits for another lock.
+	{name: "lock", what: "waiting for locks of the kernel that others hold, by kind", families: func() []Family {
+		start, end := by("lock:contention_begin", []Label{{"lock", "flags", Plain}}, "lock_addr"), by("lock:contention_end", nil, "lock_addr")
+		start.Task, end.Task = true, true
+		return []Family{{[]Side{start}, []Side{end}}}
+	}},
+	// kernel/time/timer.c: call_timer_fn; hrtimer.c: __run_hrtimer.
+	{name: "timer", what: "functions that timers call", families: func() []Family {
+		function := []Label{{"function", "function", Plain}}
+		return []Family{{
+			[]Side{onCPU("timer:timer_expire_entry", function, "timer"), onCPU("timer:hrtimer_expire_entry", function, "hrtimer")},
+			[]Side{onCPU("timer:timer_expire_exit", nil, "timer"), onCPU("timer:hrtimer_expire_exit", nil, "hrtimer")},
+		}}
+	}},
+	// mm/memory.c: no event is at the end of a fault, so that it takes probes.
+	{name: "page-fault", what: "the handling of page faults (probes of handle_mm_fault)", nested: true, families: func() []Family {
+		r := Rule{}
+		if err := r.function("handle_mm_fault"); err != nil {
+			panic(err)
+		}
+		return r.Families
+	}},
+	// fs/fs-writeback.c: writeback_sb_inodes and writeback_single_inode have both ends of
+	// __writeback_single_inode.
+	{name: "writeback", what: "writing back inodes", families: func() []Family {
+		start := by("writeback:writeback_single_inode_start", []Label{{"device", "name", Plain}}, "ino")
+		end := by("writeback:writeback_single_inode", nil, "ino")
+		start.Task, end.Task = true, true
+		return []Family{{[]Side{start}, []Side{end}}}
+	}},
+}
+
+// by is a side that belongs to another with equal fields.
+func by(event string, labels []Label, fields ...string) Side {
+	s := Side{Event: event, Spec: event, Labels: labels}
+	for _, f := range fields {
+		s.Key = append(s.Key, mustExpr("field."+f))
+	}
+	return s
+}
+
+// onCPU is a side that belongs to another on the same CPU with equal fields.
+func onCPU(event string, labels []Label, fields ...string) Side {
+	s := by(event, labels, fields...)
+	s.CPU = true
+	return s
+}
+
+func named(name string) *entry {
+	for i := range table {
+		if table[i].name == name {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+// Named are the rules by name, in the order of the table, with what each is of.
+func Named() (rules []*Rule, what []string) {
+	for _, e := range table {
+		r, err := Parse(Prefix + e.name)
+		if err != nil {
+			panic(err) // see TestTable
+		}
+		rules, what = append(rules, r), append(what, e.what)
+	}
+	return rules, what
+}
