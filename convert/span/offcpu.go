@@ -78,26 +78,22 @@ type OffStats struct {
 type OffCPU struct {
 	Stats OffStats
 
-	emit  func(*OffSpan)
-	off   map[int32]away
-	epoch uint32 // counts ends of gaps
-	gaps  int    // that are open
-	last  uint64
-	lost  bool
-	span  OffSpan
+	emit func(*OffSpan)
+	off  open[int32, away]
+	last uint64
+	span OffSpan
 }
 
 // away is a task off the CPU.
 type away struct {
-	since, woken uint64 // woken is 0 until it is
-	row, owner   uint32
-	epoch        uint32
-	state        State
+	woken      uint64 // 0 until it is
+	row, owner uint32
+	state      State
 }
 
 // NewOffCPU returns an OffCPU that calls emit with each span, valid until it returns.
 func NewOffCPU(emit func(*OffSpan)) *OffCPU {
-	return &OffCPU{emit: emit, off: map[int32]away{}}
+	return &OffCPU{emit: emit, off: newOpen[int32, away]()}
 }
 
 // Take takes the next point.
@@ -105,37 +101,20 @@ func (x *OffCPU) Take(p *Point) {
 	x.last = max(x.last, p.Time)
 	switch p.Kind {
 	case LostFrom, LostTo:
-		x.lose(p.Kind == LostFrom)
+		x.off.lose(p.Kind == LostFrom) // meanwhile any task may have come back, and left again
 	case Wake:
-		if a, ok := x.off[p.Task]; ok && a.state != Preempted && p.Time >= a.since {
+		if a := x.off.top(p.Task); a != nil && a.value.state != Preempted && p.Time >= a.since {
 			// One from before it left is an ordinary race; of several the last counts.
-			a.woken = p.Time
-			x.off[p.Task] = a
+			a.value.woken = p.Time
 		}
 	case Come:
-		if _, ok := x.off[p.Task]; ok { // else its Switch has told
+		if x.off.top(p.Task) != nil { // else its Switch has told
 			x.come(p.Task, p.Time)
 		}
 	case Switch:
 		x.swap(p)
 	}
 }
-
-// lose is called where the gap begins or ends in which records are missing. Meanwhile
-// any task may have come back, and left again.
-func (x *OffCPU) lose(begins bool) {
-	x.lost = true
-	x.epoch++
-	if begins {
-		x.gaps++
-	} else {
-		x.gaps = max(x.gaps-1, 0)
-	}
-}
-
-// sure reports whether a time off the CPU is certain to end now, if it does: no gap was
-// open since it began.
-func (x *OffCPU) sure(a *away) bool { return x.gaps == 0 && a.epoch == x.epoch }
 
 // swap takes a switch: one task leaves, the other comes.
 func (x *OffCPU) swap(p *Point) {
@@ -147,42 +126,42 @@ func (x *OffCPU) swap(p *Point) {
 	}
 	// It is known to be away, so that its return was not seen: kernels leave out a switch
 	// now and then without a word (6.18: one of some hundreds under load).
-	if _, ok := x.off[p.Task]; ok {
-		delete(x.off, p.Task)
+	if x.off.top(p.Task) != nil {
+		x.off.pop(p.Task)
 		x.Stats.Lost++
 	}
 	if p.State == Dead {
 		x.Stats.Dead++
 		return
 	}
-	x.off[p.Task] = away{since: p.Time, row: p.Row, owner: p.Owner, epoch: x.epoch, state: p.State}
+	x.off.push(p.Task, p.Time, away{row: p.Row, owner: p.Owner, state: p.State})
 }
 
 // come ends the time off the CPU of the task that comes.
 func (x *OffCPU) come(task int32, now uint64) {
-	a, ok := x.off[task]
-	if !ok {
-		if !x.lost {
+	if x.off.top(task) == nil {
+		if !x.off.lost {
 			x.Stats.First++
 		}
 		return
 	}
-	delete(x.off, task)
+	a := x.off.pop(task)
 	// Points that come too late to be in order may say that it was back before it left.
-	if !x.sure(&a) || now < max(a.since, a.woken) {
+	if !x.off.sure(&a) || now < max(a.since, a.value.woken) {
 		x.Stats.Lost++
 		return
 	}
-	x.end(task, a, now, false)
+	x.end(&a, now, false)
 }
 
-func (x *OffCPU) end(task int32, a away, now uint64, open bool) {
-	x.span = OffSpan{Task: task, State: a.state, Row: a.row, Owner: a.owner, Start: a.since, Open: open}
+func (x *OffCPU) end(a *item[int32, away], now uint64, open bool) {
+	v := &a.value
+	x.span = OffSpan{Task: a.key, State: v.state, Row: v.row, Owner: v.owner, Start: a.since, Open: open}
 	switch {
-	case a.state == Preempted:
+	case v.state == Preempted:
 		x.span.Runnable = now - a.since
-	case a.woken != 0:
-		x.span.Blocked, x.span.Runnable = a.woken-a.since, now-a.woken
+	case v.woken != 0:
+		x.span.Blocked, x.span.Runnable = v.woken-a.since, now-v.woken
 		x.Stats.Woken++
 	default:
 		x.span.Blocked = now - a.since
@@ -199,12 +178,11 @@ func (x *OffCPU) end(task int32, a away, now uint64, open bool) {
 
 // Finish emits the tasks that are still off the CPU, in no order, as of the last point.
 func (x *OffCPU) Finish() {
-	for task, a := range x.off {
-		if !x.sure(&a) {
+	x.off.all(func(a *item[int32, away]) {
+		if !x.off.sure(a) {
 			x.Stats.Lost++
-			continue
+			return
 		}
-		x.end(task, a, x.last, true)
-	}
-	clear(x.off)
+		x.end(a, x.last, true)
+	})
 }
