@@ -54,7 +54,7 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: TruncatedStacks, Count: s.TruncatedStacks},
 		{Kind: UnfinishedWaits, Count: s.UnfinishedWaits},
 		{Kind: LostReturns, Count: s.OffCPU.Lost},
-		{Kind: LateSwitches, Count: s.OffCPULate},
+		{Kind: LateSwitches, Count: s.LatePoints},
 		{Kind: StillOffCPU, Count: s.OffCPU.Open},
 		{Kind: WithoutWakeups, Count: withoutWakeups(&s.OffCPU)},
 		{Kind: GuestSamples, Count: s.Guest},
@@ -65,6 +65,15 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: OverflowFrames, Count: s.OverflowFrames},
 		{Kind: AbandonedLookups, Count: s.AbandonedLookups},
 	})
+	for i := range s.Spans {
+		p := &s.Spans[i]
+		l = appendCounted(l, []Warning{
+			{Kind: LostSpans, Count: p.Lost, Event: p.Name},
+			{Kind: UnendedSpans, Count: p.Unended, Event: p.Name},
+			{Kind: UnbegunSpans, Count: p.Unbegun, Event: p.Name},
+			{Kind: OpenSpans, Count: p.Open, Event: p.Name},
+		})
+	}
 	for _, o := range s.OverflowLabels {
 		l = append(l, Warning{Kind: OverflowLabels, Count: o.Samples, Key: o.Key})
 	}

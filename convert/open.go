@@ -25,6 +25,7 @@ import (
 	"kprof/convert/stacktext"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
 
@@ -56,6 +57,16 @@ type Options struct {
 	// samples of sched:sched_switch: see replay.OffCPUEvent. A recording without is an
 	// error, replay.ErrNoSwitches.
 	OffCPU bool
+	// Spans are rules of times between events, of which the profile of a recording is made
+	// in the place of its events. A recording without the events of a rule is an error,
+	// *replay.NoSpanEventsError. Without any, and where neither OffCPU nor Events or Value
+	// ask for something else, they are the rules that the recording has been made with,
+	// beside its other events.
+	Spans []*spanrule.Rule
+	// Beside keeps the events that are of no rule, and no times off the CPU.
+	Beside bool
+	// SlowerThan leaves out shorter times, of Spans and OffCPU, ns.
+	SlowerThan uint64
 
 	Labels replay.Labels // labels besides comm and pid
 	// FieldLabels are fields of a recording's events whose values are labels too: names,
@@ -110,7 +121,7 @@ func (o *Options) word(w *Warning) string {
 
 // UsesFields reports whether the options need the fields of events.
 func (o *Options) UsesFields() bool {
-	return o.Where != nil || o.Value != nil || len(o.FieldLabels) > 0 || o.OffCPU
+	return o.Where != nil || o.Value != nil || len(o.FieldLabels) > 0 || o.OffCPU || len(o.Spans) > 0
 }
 
 // Replay returns what of the options is for the replaying of records.
@@ -118,7 +129,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
+		OffCPU: o.OffCPU, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

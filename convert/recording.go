@@ -18,6 +18,7 @@ import (
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 	"kprof/symbolize/unwind"
 )
@@ -34,6 +35,9 @@ type recordingInput struct {
 // read replays the recording and names what it shows.
 func (in *recordingInput) read(ctx context.Context) error {
 	o := in.p.opts
+	if err := in.recordedRules(o); err != nil {
+		return err
+	}
 	ro := o.Replay()
 	var names *symbolize.Symbolizer
 	if !in.PipeMode() {
@@ -88,6 +92,35 @@ func (in *recordingInput) read(ctx context.Context) error {
 		return err
 	}
 	return in.p.emptyReason(o, stats.LeftOut)
+}
+
+// OffCPURule is what stands among the rules of a recording (perfdata.Reader.Rules) for
+// times off the CPU.
+const OffCPURule = "off-cpu"
+
+// recordedRules adds to the options the rules that the recording has been made with, unless
+// they ask for something else.
+func (in *recordingInput) recordedRules(o *Options) error {
+	if o.OffCPU || len(o.Spans) > 0 || len(o.Events) > 0 || o.Value != nil || in.PipeMode() {
+		return nil
+	}
+	rules, err := in.Rules()
+	if err != nil {
+		return err
+	}
+	for _, text := range rules {
+		if text == OffCPURule {
+			o.OffCPU, o.Beside = true, true
+			continue
+		}
+		r, err := spanrule.Parse(text)
+		if err != nil { // of a later kprof
+			in.p.Warnings = append(in.p.Warnings, Warning{Kind: UnknownRule, Err: err})
+			continue
+		}
+		o.Spans, o.Beside = append(o.Spans, r), true
+	}
+	return nil
 }
 
 // kernelCode returns what finds functions of the kernel, nil without symbols of it: numbers

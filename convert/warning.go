@@ -26,7 +26,11 @@ const (
 	TruncatedStacks                           // copies of stacks that could not be walked to their end
 	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
 	LostReturns                               // times off the CPU left out, since their end may be among what was lost
-	LateSwitches                              // switches and wake-ups that came too late to be in order
+	LateSwitches                              // events that began or ended a time and came too late to be in order
+	LostSpans                                 // spans of Event whose end may be among what was lost
+	UnendedSpans                              // spans of Event whose end was not seen
+	UnbegunSpans                              // ends of Event whose start was not seen
+	OpenSpans                                 // spans of Event that had not ended with the recording
 	StillOffCPU                               // tasks that had not come back when the recording ended
 	WithoutWakeups                            // times off the CPU without wake-ups: what a task waited for a CPU is not told apart
 	GuestSamples                              // samples inside virtual machines, whose processes are not known
@@ -59,6 +63,7 @@ const (
 	KernelSymbolsUnreadable                               // those that the recording brings along: Err
 	MissingBuildIDs                                       // of some files that were mapped while recording: Err
 	MissingModules                                        // symbols of modules that were loaded while recording: Err
+	UnknownRule                                           // a rule that the recording has been made with, and that cannot be read: Err
 	MergedEvents                                          // the samples of several Events are shown as those of Event
 	SortedInFile                                          // Count bytes of records were sorted in a temporary file, as memory was too small for them
 	OutOfOrder                                            // Count samples came too late to be listed in the order of time
@@ -113,7 +118,11 @@ var lossTexts = map[WarningKind][3]string{
 	TruncatedStacks:        {"could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing"},
 	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
 	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},
-	LateSwitches:           {"", "switch record", " came too late to be put in order: some times off the CPU may be wrong"},
+	LateSwitches:           {"", "event", " came too late to be put in order: some times between events may be wrong"},
+	LostSpans:              {"left out ", "span", " of %s, whose end may be among what was lost"},
+	UnendedSpans:           {"left out ", "span", " of %s, whose end was not seen"},
+	UnbegunSpans:           {"", "end", " of %s without a start, which was before the recording or not seen"},
+	OpenSpans:              {"", "span", " of %s had not ended when the recording did: how long they had lasted is in the column 'unended'"},
 	StillOffCPU:            {"", "task", " had not come back to a CPU when the recording ended: how long they were away is in the column 'unended'"},
 	WithoutWakeups:         {"", "time", " off the CPU without a wake-up, of which none was recorded: what tasks waited for a CPU is part of 'blocked'"},
 	GuestSamples:           {"", "sample", " inside virtual machines, of whose processes nothing was recorded"},
@@ -162,6 +171,8 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("%s with more values of %s than are told apart, shown as \"[others]\"", plural(w.Count, "sample"), w.Key)
 	case SaturatedValues:
 		return fmt.Sprintf("%s of %s cut: their sum is too large, and what is shown is less", plural(w.Count, "value"), w.Event)
+	case UnknownRule:
+		return fmt.Sprintf("the recording was made with a rule that is not known here, whose events are shown as they are: %v", w.Err)
 	case MergedEvents:
 		var names []string
 		var counts []uint64
@@ -188,6 +199,8 @@ func (w *Warning) String() string {
 	switch w.Kind {
 	case UnreadLines:
 		after = fmt.Sprintf(after, w.Line)
+	case LostSpans, UnendedSpans, UnbegunSpans, OpenSpans:
+		after = fmt.Sprintf(after, w.Event)
 	case ShortenedStacks:
 		after = fmt.Sprintf(after, stacks.MaxDepth)
 	}

@@ -33,14 +33,15 @@ func (s *Session) planFilters() error {
 			continue
 		}
 		takers++
-		e.filter = s.opts.Filter
+		e.asked = joinFilters(s.opts.Filter, e.Source.Filter)
+		e.filter = e.asked
 		if isFunctionTrace(e) {
 			// The kernel takes no filter but of ip there.
 			e.leaveOut = !s.opts.Target.tasks()
 			continue
 		}
-		if !s.opts.Target.tasks() && !s.opts.Switches {
-			e.filter = joinFilters(s.opts.Filter, selfFilter())
+		if !s.opts.Target.tasks() && !s.opts.Switches && !s.opts.Self {
+			e.filter = joinFilters(e.asked, selfFilter())
 		}
 	}
 	if s.opts.Filter != "" && takers == 0 {
@@ -50,7 +51,7 @@ func (s *Session) planFilters() error {
 	if s.opts.Filter != "" && len(without) > 0 {
 		s.note("the filter does not apply to %s", strings.Join(without, ", "))
 	}
-	if takers > 0 && !s.opts.Target.tasks() && !s.opts.Switches {
+	if takers > 0 && !s.opts.Target.tasks() && !s.opts.Switches && !s.opts.Self {
 		s.selfName = selfName()
 		return nameThreads(s.selfName)
 	}
@@ -70,10 +71,10 @@ func (s *Session) setFilter(e *recordedEvent, c *perfevent.Counter) error {
 		e.filtered = true
 		return nil
 	}
-	if e.filtered || e.filter == s.opts.Filter {
+	if e.filtered || e.filter == e.asked {
 		return s.filterError(e, err)
 	}
-	e.filtered, e.filter = true, s.opts.Filter
+	e.filtered, e.filter = true, e.asked
 	if e.filter != "" {
 		if err := c.SetFilter(e.filter); err != nil {
 			return s.filterError(e, err)
@@ -93,7 +94,7 @@ func (s *Session) filterError(e *recordedEvent, err error) error {
 	if terr != nil {
 		return err
 	}
-	if cerr := fs.CheckFilter(e.Tracepoint, s.opts.Filter); cerr != nil {
+	if cerr := fs.CheckFilter(e.Tracepoint, e.asked); cerr != nil {
 		return cerr
 	}
 	return err

@@ -32,6 +32,10 @@ type Options struct {
 	// out: on Linux 6.18 it was seen to be without any switch from one CPU's idle task.
 	Switches bool
 
+	// Self says that tracepoints and probes are recorded also where the recorder hits them,
+	// of the whole machine: what it begins others may end.
+	Self bool
+
 	// RingSize is the size of each CPU's ring in bytes, rounded up to a power
 	// of two pages; 0: 2 MiB, or as much as the user may lock.
 	RingSize int

@@ -39,6 +39,7 @@ type Session struct {
 type recordedEvent struct {
 	event.Event
 	counters []*perfevent.Counter
+	asked    string // of filter, what is not the recorder's own wish
 	filter   string // set on each counter
 	filtered bool   // filter has been decided on
 	leaveOut bool   // our own samples are to be left out as they are read

@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                     {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "symbolize", "symbolize/unwind"},
+	"convert":                     {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/bootlog":             {"convert/printable", "convert/stacks"},
 	"convert/browsertest":         {"perfevent/livetest"},
 	"convert/calltree":            {"convert/stacks"},
@@ -49,7 +49,7 @@ var imports = map[string][]string{
 	"convert/locate":              {"convert/intern", "convert/samples", "convert/stacks", "convert/timeline", "perfevent/abi", "perfevent/perfdata", "symbolize/unwind"},
 	"convert/printable":           {},
 	"convert/payload":             {"perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata"},
-	"convert/replay":              {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spelling", "symbolize", "symbolize/unwind"},
+	"convert/replay":              {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spanrule", "perfevent/spelling", "perfevent/syscalls", "symbolize", "symbolize/unwind"},
 	"convert/samples":             {"convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/perfdata"},
 	"convert/sniff":               {"convert/stacktext"},
 	"convert/span":                {},
@@ -65,7 +65,7 @@ var imports = map[string][]string{
 	"perfevent/count":             {"perfevent", "perfevent/abi", "perfevent/count/report", "perfevent/event", "perfevent/procfs"},
 	"perfevent/count/report":      {"perfevent/abi"},
 	"perfevent/fuzztest":          {},
-	"perfevent/event":             {"perfevent", "perfevent/abi", "perfevent/internal/errkind", "perfevent/procfs", "perfevent/spelling", "perfevent/tracefs"},
+	"perfevent/event":             {"perfevent", "perfevent/abi", "perfevent/internal/errkind", "perfevent/procfs", "perfevent/spanrule", "perfevent/spelling", "perfevent/syscalls", "perfevent/tracefs"},
 	"perfevent/format":            {"perfevent/abi"},
 	"perfevent/format/expr":       {"perfevent/format", "perfevent/spelling"},
 	"perfevent/format/printfmt":   {"perfevent/abi", "perfevent/format"},
@@ -76,7 +76,9 @@ var imports = map[string][]string{
 	"perfevent/internal/errkind":  {},
 	"perfevent/procfs":            {},
 	"perfevent/procfs/procfstest": {},
+	"perfevent/spanrule":          {"perfevent/format/expr", "perfevent/spelling", "perfevent/syscalls"},
 	"perfevent/spelling":          {},
+	"perfevent/syscalls":          {},
 	"perfevent/tracefs":           {"perfevent/internal/errkind", "perfevent/spelling"},
 	"record":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
 	"record/capture":              {"perfevent/abi", "record", "record/symbols", "record/synth"},
@@ -128,6 +130,8 @@ var withoutKernel = []string{
 	"perfevent/count/report",
 	"perfevent/perfdata",
 	"perfevent/procfs",
+	"perfevent/spanrule",
+	"perfevent/syscalls",
 	"symbolize/mapping",
 }
 

@@ -23,6 +23,7 @@ var topics embed.FS
 var topicOrder = []struct{ name, short string }{
 	{"events", "What may follow -e"},
 	{"probes", "Events at functions of the kernel and of programs"},
+	{"spans", "How long things take: times between two events"},
 	{"counting", "How often events happen, and what it would cost to record them"},
 	{"fields", "What events carry: to see, to select by, and to add up"},
 	{"formats", "What is read and what is written"},

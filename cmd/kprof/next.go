@@ -14,9 +14,6 @@ func (o output) next() string {
 	}
 	switch o.format {
 	case formatData:
-		if o.offCPU {
-			return "to look at it: kprof view --off-cpu " + shellArg(o.name)
-		}
 		return "to look at it: kprof view " + shellArg(o.name)
 	case formatPprof, formatFolded:
 		return "to look at it: kprof view " + shellArg(o.name)

@@ -31,7 +31,6 @@ type output struct {
 	format format
 	gzip   bool // of a format that is not compressed itself
 	svg    flamegraph.Options
-	offCPU bool // a recording of times off the CPU
 	lines  bool // of functions are told apart, in text
 
 	keep func(*profile) error // takes what is written, nil for nobody

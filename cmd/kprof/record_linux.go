@@ -17,6 +17,7 @@ import (
 	"kprof/perfevent/cgroup"
 	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
+	"kprof/perfevent/spanrule"
 	"kprof/perfevent/spelling"
 	"kprof/record"
 )
@@ -241,11 +242,16 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	if o.Target, err = f.target(); err != nil {
 		return o, err
 	}
+	var rules []string
 	for _, e := range f.events {
 		if probe, ok := strings.CutPrefix(e, "-:"); ok {
 			return o, usagef("%s would remove a probe: kprof probe del %s", e, probe)
 		}
 		if e == event.OffCPU {
+			continue
+		}
+		if strings.HasPrefix(e, spanrule.Prefix) {
+			rules = append(rules, e)
 			continue
 		}
 		specs, err := event.ParseSpecs(e)
@@ -259,6 +265,9 @@ func (f *recordFlags) options() (o record.Options, err error) {
 			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", event.OffCPU)
 		}
 		o.Specs, o.Switches = event.OffCPUSpecs(), true
+	}
+	if err := f.addSpans(&o, rules); err != nil {
+		return o, err
 	}
 	if len(o.Specs) == 0 {
 		spec, err := event.DefaultSpec()
@@ -276,6 +285,59 @@ func (f *recordFlags) offCPU() bool {
 	asked := slices.Contains(f.events, event.OffCPU)
 	f.sel.shape.offCPU = f.sel.shape.offCPU || asked
 	return asked
+}
+
+// rules are those that a recording is to be read by.
+func (f *recordFlags) rules() (rules []string) {
+	for _, e := range f.events {
+		if e == event.OffCPU || strings.HasPrefix(e, spanrule.Prefix) {
+			rules = append(rules, e)
+		}
+	}
+	return rules
+}
+
+// rulesAsFlags are the flags that stand for rules.
+func rulesAsFlags(rules []string) string {
+	var flags []string
+	for _, r := range rules {
+		if r == event.OffCPU {
+			flags = append(flags, "--off-cpu")
+		} else {
+			flags = append(flags, "--span '"+strings.TrimPrefix(r, spanrule.Prefix)+"'")
+		}
+	}
+	return strings.Join(flags, " ")
+}
+
+// addSpans adds the events of rules of spans. Their profile is made of them, beside the
+// other events, unless it is left to whoever reads the recording.
+func (f *recordFlags) addSpans(o *record.Options, texts []string) error {
+	rules, err := parseSpans(texts)
+	if err != nil || len(rules) == 0 {
+		return err
+	}
+	if f.frequencySet || f.csSet {
+		return usagef("spans take each of their events: without -F and -c")
+	}
+	res := event.Resolver{MountTracefs: true}
+	f.sel.shape.beside = true
+	for _, r := range rules {
+		specs, err := res.SpanSpecs(r)
+		if err != nil {
+			return err
+		}
+		for _, s := range specs {
+			if !slices.ContainsFunc(o.Specs, func(have event.Spec) bool { return have.Text == s.Text && have.Filter == s.Filter }) {
+				o.Specs = append(o.Specs, s)
+			}
+		}
+		o.Self = o.Self || r.Between
+		if !slices.Contains(f.sel.shape.spans, r.Text) {
+			f.sel.shape.spans = append(f.sel.shape.spans, r.Text)
+		}
+	}
+	return nil
 }
 
 func (f *recordFlags) target() (t record.Target, err error) {

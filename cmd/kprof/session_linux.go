@@ -61,7 +61,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	if s.Files != nil {
 		f.sym.Retained = s.Files
 	}
-	out.withRights, out.offCPU = s.WithRights, opts.Switches
+	out.withRights = s.WithRights
 	var sink sink
 	if f.trace != nil {
 		sink, err = f.trace.newSink(out, events, s.BuildIDs, s.Kernel, stop)
@@ -157,13 +157,16 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.Bu
 		if kernel != nil && !voice.quiet {
 			notef("a recording in a pipe does not carry the kernel's symbols: convert it on this machine")
 		}
+		if rules := f.rules(); len(rules) > 0 && !voice.quiet {
+			notef("a recording in a pipe does not carry its rules: give %s when it is read", rulesAsFlags(rules))
+		}
 		w, err := perfdata.NewStreamWriter(stream, events, header, perfdata.WriterOptions{})
 		if err != nil {
 			return nil, err
 		}
 		return &streamSink{w, stream}, nil
 	}
-	return newFileSink(out.place, events, header, builds, kernel, f.sym.signals)
+	return newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals)
 }
 
 // dataHeader is what a recording says of itself.
@@ -181,8 +184,8 @@ type fileSink struct {
 
 // newFileSink creates the file; one that exists is kept with ".old" behind its
 // name, as perf does.
-func newFileSink(at *outfile.Place, events []abi.Event, header perfdata.Features, builds *symbols.BuildIDs, kernel *symbols.Kernel, sig *signals) (*fileSink, error) {
-	f, err := datafile.Create(at.Name(), at.Create, events, header, builds, kernel)
+func newFileSink(at *outfile.Place, events []abi.Event, header perfdata.Features, rules []string, builds *symbols.BuildIDs, kernel *symbols.Kernel, sig *signals) (*fileSink, error) {
+	f, err := datafile.Create(at.Name(), at.Create, events, header, rules, builds, kernel)
 	if err != nil {
 		return nil, err
 	}

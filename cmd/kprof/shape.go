@@ -3,11 +3,13 @@ package main
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
 	"kprof/convert/replay"
+	"kprof/perfevent/spanrule"
 )
 
 // shaping is the flags that say what of an event's fields a profile is made of. All
@@ -17,6 +19,9 @@ type shaping struct {
 	value, unit string
 	labels      []string
 	offCPU      bool
+	spans       []string
+	beside      bool // the other events are shown too
+	slower      time.Duration
 
 	tagRoot, tagLeaf []string
 }
@@ -27,6 +32,8 @@ func (s *shaping) flags(c *cobra.Command) {
 	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
 	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
 	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
+	f.StringArrayVar(&s.spans, "span", nil, "show the times between events by a `rule`, and the stacks at which they began: syscalls, block, lock and others, the name of a function, or 'EVENT..EVENT by KEY'; see kprof help spans")
+	f.Var((*duration)(&s.slower), "slower-than", "of --span and --off-cpu take only `times` from this one on: 10ms, 1.5s")
 	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
 	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
 	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
@@ -38,7 +45,7 @@ func (s *shaping) whereFlag(c *cobra.Command) {
 }
 
 // shapingFlags are the names of the flags.
-var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu"}
+var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu", "span", "slower-than"}
 
 // units are other words for the units that outputs know.
 var units = map[string]string{
@@ -63,6 +70,13 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	if o.OffCPU = s.offCPU; s.offCPU && o.Value != nil {
 		return usagef("--off-cpu and --value exclude each other: times are what is added up")
 	}
+	if o.Spans, err = parseSpans(s.spans); err != nil {
+		return err
+	}
+	o.Beside, o.SlowerThan = s.beside, uint64(s.slower)
+	if len(s.spans) > 0 && o.Value != nil {
+		return usagef("--span and --value exclude each other: times are what is added up")
+	}
 	for flag, keys := range map[string][]string{"--label": s.labels, "--tagroot": s.tagRoot, "--tagleaf": s.tagLeaf} {
 		if slices.ContainsFunc(keys, func(k string) bool { return strings.TrimSpace(k) == "" }) {
 			return usagef("%s wants comm, pid, tid, cpu or the name of a field", flag)
@@ -71,6 +85,21 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	addLabels(o, slices.Concat(s.labels, s.tagRoot, s.tagLeaf))
 	o.TagRoot, o.TagLeaf = s.tagRoot, s.tagLeaf
 	return nil
+}
+
+// parseSpans reads rules of spans, whose prefix may be left out.
+func parseSpans(texts []string) (rules []*spanrule.Rule, err error) {
+	for _, text := range texts {
+		if !strings.HasPrefix(text, spanrule.Prefix) {
+			text = spanrule.Prefix + text
+		}
+		r, err := spanrule.Parse(text)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
 }
 
 // addLabels adds labels to the options of a conversion, by their keys.

@@ -111,7 +111,7 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	}
 	s := &traceSink{printer: listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po), events: events}
 	if out.format == formatData {
-		if s.beside, err = newFileSink(out.place, events, header, builds, kernel, f.sym.signals); err != nil {
+		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
 			return nil, err
 		}
 	}

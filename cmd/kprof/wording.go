@@ -110,12 +110,15 @@ func sayMissing(missing []convert.Warning) {
 func worded(err error) error {
 	var unreadable *convert.UnreadableError
 	var times *convert.TimeError
+	var noEvents *replay.NoSpanEventsError
 	var vmlinux *symbolize.VmlinuxError
 	var other *symbolize.BuildIDError
 	err = exprError(err)
 	switch {
 	case errors.Is(err, replay.ErrNoSwitches):
 		return fmt.Errorf("--off-cpu: %w: kprof record -e off-cpu records them", err)
+	case errors.As(err, &noEvents) && len(noEvents.Missing) > 0:
+		return fmt.Errorf("%w: kprof record -e '%s' records it", err, noEvents.Rule)
 	case errors.As(err, &unreadable):
 		if text, ok := unread[unreadable.Kind]; ok {
 			return errors.New(text)

@@ -139,7 +139,7 @@ func TestLiveOffCPU(t *testing.T) {
 	if threads < 5 {
 		t.Errorf("only %d threads are compared", threads)
 	}
-	t.Logf("%d threads, %d times, %+v late %d", threads, compared, p.Stats.OffCPU, p.Stats.OffCPULate)
+	t.Logf("%d threads, %d times, %+v late %d", threads, compared, p.Stats.OffCPU, p.Stats.LatePoints)
 }
 
 // has reports whether one of ours is theirs, which is rounded.

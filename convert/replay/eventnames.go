@@ -145,15 +145,17 @@ func (n *eventNaming) takes(events []*perfdata.Event, patterns []string, index i
 }
 
 // mergeChoices makes one event of those of the Set that are shown as one, and names
-// all. It returns the index of the first event of the recording for each of the Set.
-func (r *rows) mergeChoices() (first []int, err error) {
+// all. It returns the index of the first event of the recording for each of the Set, -1 for
+// those that are made of pairs.
+func (r *rows) mergeChoices(st *Stats) (first []int, err error) {
 	n := &r.naming
 	n.update(r.events.Events, r.opts.Events)
 	if n.err != nil {
 		return nil, n.err
 	}
 	var events []stacks.Event
-	to := make([]int, len(r.set.Events))
+	const ofPairs = -2
+	to := slices.Repeat([]int{ofPairs}, len(r.set.Events))
 	at := slices.Repeat([]int{-1}, len(n.choices)) // by choice
 	for i, c := range r.columns {
 		switch {
@@ -172,6 +174,15 @@ func (r *rows) mergeChoices() (first []int, err error) {
 			first = append(first, i)
 		}
 		to[c], r.columns[i] = at[ch], at[ch]
+	}
+	for c, e := range r.set.Events {
+		if to[c] == ofPairs {
+			to[c] = len(events)
+			events, first = append(events, e), append(first, -1)
+		}
+	}
+	for i := range st.Durations {
+		st.Durations[i].Event = to[st.Durations[i].Event]
 	}
 	if len(events) == len(to) && slices.IsSorted(to) {
 		r.set.Events = events

@@ -12,7 +12,9 @@ import (
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/printfmt"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/spanrule"
 	"kprof/perfevent/spelling"
+	"kprof/perfevent/syscalls"
 )
 
 // fieldLabels makes labels of fields of events. The labels of a sample are a list, which
@@ -28,6 +30,8 @@ type fieldLabels struct {
 
 	overflow uint64 // samples whose list is others', as there are too many
 
+	// syscalls is the table of the recorded machine.
+	syscalls func() *syscalls.Table
 	// code finds the function at an address of the kernel, ok false for none.
 	code func(addr uint64) (name string, offset uint64, ok bool)
 }
@@ -35,6 +39,8 @@ type fieldLabels struct {
 // labelKeyOf is what one of Options.FieldLabels asks for.
 type labelKeyOf struct {
 	key, qualifier, field string
+	as                    spanrule.Meaning
+	ofRule                bool              // of Options.Spans: events may be without
 	texts                 map[string]uint32 // numbers of values by their text
 	labels                map[stacks.Label]uint32
 	others                uint32 // of the values that are not told apart
@@ -68,14 +74,11 @@ const (
 	otherLists = 1
 )
 
-func newFieldLabels(keys []string) fieldLabels {
+func newFieldLabels(keys []labelKeyOf) fieldLabels {
 	l := fieldLabels{values: make([]stacks.Label, 1), lists: map[string]uint32{}}
-	for _, key := range keys {
-		k := labelKeyOf{key: key, field: key, texts: map[string]uint32{}, labels: map[stacks.Label]uint32{}}
-		if i := strings.LastIndexByte(key, '.'); i >= 0 {
-			k.qualifier, k.field = key[:i], key[i+1:]
-		}
-		k.others = l.add(stacks.Label{Key: key, Str: otherValues})
+	for _, k := range keys {
+		k.texts, k.labels = map[string]uint32{}, map[stacks.Label]uint32{}
+		k.others = l.add(stacks.Label{Key: k.key, Str: otherValues})
 		l.keys = append(l.keys, k)
 	}
 	return l
@@ -123,6 +126,11 @@ func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelFie
 		}
 	}
 	return found
+}
+
+// same reports whether both are the label of the same field.
+func (k *labelKeyOf) same(o *labelKeyOf) bool {
+	return k.key == o.key && k.qualifier == o.qualifier && k.field == o.field && k.as == o.as
 }
 
 // means reports whether the key may be a field of an event.
@@ -174,6 +182,9 @@ func (l *fieldLabels) value(k *labelKeyOf, f *labelField, raw []byte) uint32 {
 	case f.field.Scalar():
 		n, ok := f.field.Uint(raw)
 		if !ok {
+			return 0
+		}
+		if k.as == spanrule.Errno && (int64(n) >= 0 || int64(n) < -maxErrno) {
 			return 0
 		}
 		id, known := f.numbers[n]
@@ -244,6 +255,14 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 		signed = int64(int32(n))
 	}
 	switch {
+	case k.as == spanrule.Errno:
+		label.Str = format.ErrnoName(int(-signed))
+	case k.as == spanrule.Syscall:
+		name, ok := l.syscalls().Name(n)
+		if !ok {
+			name = fmt.Sprintf("syscall %d", signed)
+		}
+		label.Str = name
 	case f.symbolic != nil:
 		l.text = f.symbolic.AppendTo(l.text[:0], raw)
 		if label.Str = shownText(string(l.text)); len(l.text) == 0 {
@@ -290,6 +309,9 @@ func (e *UnknownFieldError) Error() string {
 // check returns an error if a key is of none of the events.
 func (l *fieldLabels) check(events []*perfdata.Event, formats *payload.Formats) error {
 	for i := range l.keys {
+		if l.keys[i].ofRule {
+			continue
+		}
 		has := func(e *perfdata.Event) bool { return l.of(e, formats)[i].field != nil }
 		if len(events) == 0 || slices.ContainsFunc(events, has) {
 			continue

@@ -39,7 +39,7 @@ type eventFields struct {
 
 // asked reports whether anything is asked of fields, and selects whether that leaves
 // samples out.
-func (f *fields) asked() bool   { return f.selects() || len(f.opts.FieldLabels) > 0 }
+func (f *fields) asked() bool   { return f.selects() || len(f.labels.keys) > 0 }
 func (f *fields) selects() bool { return f.opts.Where != nil || f.opts.Value != nil }
 
 // start finds the formats, once.

@@ -282,7 +282,7 @@ func TestFieldLabels(t *testing.T) {
 // TestFieldLabelBounds: a key with more values than are told apart, and more lists of
 // values than are.
 func TestFieldLabelBounds(t *testing.T) {
-	l := newFieldLabels([]string{"bytes_alloc", "delta"})
+	l := newFieldLabels((&Options{FieldLabels: []string{"bytes_alloc", "delta"}}).labelKeys())
 	formats := payload.New(fieldFormats(abi.LittleEndian))
 	e := perfdata.NewEventSet(abi.LittleEndian, []abi.Event{{Name: "kmem:kmalloc", Attr: abi.Attr{Type: abi.TypeTracepoint, Config: 1}}}).Events[0]
 	fields := l.of(e, formats)

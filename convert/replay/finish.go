@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"kprof/convert/stacks"
@@ -22,8 +23,10 @@ import (
 //
 // The event with the most samples is the one that pprof shows first.
 func finish(r *rows, st *Stats) error {
-	if r.offCPU != nil {
-		return r.offCPU.finish(st)
+	if r.pairing != nil {
+		if err := r.pairing.finish(st); err != nil {
+			return err
+		}
 	}
 	if len(r.set.Events) == 0 {
 		if e := standIn(r); e != nil {
@@ -34,7 +37,7 @@ func finish(r *rows, st *Stats) error {
 	if r.fields.err != nil {
 		return r.fields.err
 	}
-	first, err := r.mergeChoices()
+	first, err := r.mergeChoices(st)
 	if err != nil {
 		return err
 	}
@@ -47,6 +50,12 @@ func finish(r *rows, st *Stats) error {
 		}
 	}
 	for c, i := range first {
+		if i < 0 { // of pairs
+			if len(set.Events) > 1 {
+				set.Events[c].Values = withName(&set.Events[c])
+			}
+			continue
+		}
 		e, name := r.events.Events[i], set.Events[c].Name
 		samples, value := stacks.ValueType{Type: "samples", Unit: "count"}, valueType(&e.Attr, name)
 		if len(set.Events) > 1 {
@@ -69,11 +78,11 @@ func finish(r *rows, st *Stats) error {
 			set.DropLastColumn(c)
 		}
 	}
-	if len(set.Events) > 1 {
+	if len(set.Events) > 1 || r.pairing != nil {
 		most := set.Most()
-		column := WeightColumn(set, most, &r.events.Events[first[most]].Attr)
-		if r.opts.Value != nil {
-			column = 1
+		column := len(set.Events[most].Values) - 1
+		if i := first[most]; i >= 0 && r.opts.Value == nil {
+			column = WeightColumn(set, most, &r.events.Events[i].Attr)
 		}
 		set.DefaultType = set.Events[most].Values[column].Type
 	}
@@ -83,6 +92,17 @@ func finish(r *rows, st *Stats) error {
 	setPeriod(r)
 	set.SortTimedSamples()
 	return nil
+}
+
+// withName are the columns of an event with its name before those that do not have it.
+func withName(e *stacks.Event) []stacks.ValueType {
+	values := slices.Clone(e.Values)
+	for i := range values {
+		if values[i].Type != e.Name {
+			values[i].Type = e.Name + "." + values[i].Type
+		}
+	}
+	return values
 }
 
 // standIn is the event of a Set without samples: the first that may have some,
@@ -119,7 +139,7 @@ func valueType(a *abi.Attr, name string) stacks.ValueType {
 // setPeriod tells the sampling period of the only event: fixed, or for clocks
 // what the frequency makes of it.
 func setPeriod(r *rows) {
-	if len(r.set.Events) != 1 || r.opts.Value != nil {
+	if len(r.set.Events) != 1 || r.opts.Value != nil || r.pairing != nil {
 		return
 	}
 	for i, c := range r.columns {

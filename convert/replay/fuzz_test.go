@@ -12,6 +12,7 @@ import (
 	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
+	"kprof/perfevent/spanrule"
 	"kprof/symbolize/unwind"
 )
 
@@ -56,6 +57,14 @@ func FuzzConvert(f *testing.F) {
 		}
 		f.Add(b, byte(16))
 	}
+	rules := mustRules(f, "span:syscalls", "span:*", "span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by id, field.common_pid nested")
+	for _, form := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
+		b, err := syscallRecording(form.Order).recording().Assemble(form)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b, byte(32))
+	}
 	f.Fuzz(func(t *testing.T, b []byte, flags byte) {
 		if len(b) > 1<<16 {
 			return
@@ -77,6 +86,10 @@ func FuzzConvert(f *testing.F) {
 		if flags&16 != 0 { // whose rows are spans, not samples
 			opts = Options{OffCPU: true, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
 		}
+		if flags&32 != 0 {
+			rule := rules[flags&3%3]
+			opts = Options{Spans: []*spanrule.Rule{rule}, Beside: flags&64 != 0, OffCPU: flags&16 != 0, Times: true, FieldLabels: []string{"ret"}}
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		set, st, err := convertBytes(b, false, opts)
@@ -86,7 +99,7 @@ func FuzzConvert(f *testing.F) {
 		if n := after.TotalAlloc - before.TotalAlloc; n > 128<<20+200*uint64(len(b)) {
 			t.Errorf("%d bytes allocated for %d", n, len(b))
 		}
-		if opts.OffCPU {
+		if opts.pairs() {
 			if _, st, err := convertBytes(b, true, opts); err == nil && st.OffCPU.Spans < st.OffCPU.Open {
 				t.Errorf("%+v", st.OffCPU)
 			}

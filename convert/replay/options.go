@@ -2,6 +2,7 @@ package replay
 
 import (
 	"slices"
+	"strings"
 
 	"kprof/convert/locate"
 	"kprof/convert/payload"
@@ -9,6 +10,7 @@ import (
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
 	"kprof/perfevent/format/expr"
+	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
 
@@ -46,6 +48,17 @@ type Options struct {
 	// sched:sched_switch and the wake-ups, in the place of the events: see OffCPUEvent.
 	// What else is selected is when and where tasks left.
 	OffCPU bool
+	// Spans are rules of which a profile of the times between events is made, in the place
+	// of the events: each rule is an event of the Set, see SpanStats. What else is selected
+	// is when and where spans began; Where may be of either end.
+	Spans []*spanrule.Rule
+	// Beside keeps the events that are of no rule and no times off the CPU.
+	Beside bool
+	// SlowerThan leaves out shorter times of Spans and OffCPU, ns.
+	SlowerThan uint64
+	// Machine is that of what arrives live, as uname -m or Go calls it; a recording says
+	// its own. Default: this one.
+	Machine string
 
 	Labels Labels // labels besides comm and pid
 	// FieldLabels are fields of events whose values are labels too: names, or
@@ -93,12 +106,37 @@ type JITDump = timeline.JITDump
 // HardwareTrace is what a processor wrote besides the samples.
 type HardwareTrace = samples.HardwareTrace
 
-// fieldLabels are FieldLabels without what is a label anyway.
-func (o *Options) fieldLabels() []string {
-	if !o.OffCPU {
-		return o.FieldLabels
+// pairs reports whether rows are made of pairs of events.
+func (o *Options) pairs() bool { return o.OffCPU || len(o.Spans) > 0 }
+
+// labelKeys are FieldLabels, and those of the rules of spans. What is a label anyway is left
+// out.
+func (o *Options) labelKeys() (keys []labelKeyOf) {
+	given := map[string]bool{OffCPUState: o.OffCPU, SpanLabel: len(o.Spans) > 0}
+	for _, r := range o.Spans {
+		for _, f := range r.Families {
+			for _, s := range slices.Concat(f.Starts, f.Ends) {
+				for _, l := range s.Labels {
+					given[l.Key] = true
+					k := labelKeyOf{key: l.Key, qualifier: s.Event, field: l.Field, as: l.As, ofRule: true}
+					if !slices.ContainsFunc(keys, func(have labelKeyOf) bool { return have.same(&k) }) {
+						keys = append(keys, k)
+					}
+				}
+			}
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(o.FieldLabels), func(key string) bool { return key == OffCPUState })
+	for _, key := range o.FieldLabels {
+		if given[key] {
+			continue
+		}
+		k := labelKeyOf{key: key, field: key}
+		if i := strings.LastIndexByte(key, '.'); i >= 0 {
+			k.qualifier, k.field = key[:i], key[i+1:]
+		}
+		keys = append(keys, k)
+	}
+	return keys
 }
 
 // jitCode is JITCode as the Timeline takes it.

@@ -11,8 +11,10 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"runtime"
 
 	"kprof/convert/payload"
 	"kprof/convert/samples"
@@ -44,9 +46,8 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	if err := rows.fields.check(rows.takenEvents()); err != nil {
 		return nil, Stats{}, err
 	}
-	if opts.OffCPU {
-		rows.offCPU = newOffCPU(rows, func() (*payload.Formats, error) { return recordedFormats(r), nil })
-		in.Order = rows.offCPU.order()
+	if rows.pairing = newPairing(rows, func() (*payload.Formats, error) { return recordedFormats(r), nil }); rows.pairing != nil {
+		in.Order = rows.pairing.order()
 	} else {
 		rows.order(in.Samples)
 	}
@@ -111,9 +112,9 @@ func newCollector(tl *timeline.Timeline, events *perfdata.EventSet, opts Options
 	c := &Collector{opts: opts}
 	c.rows = newRows(tl, events, &c.opts, false)
 	to := samples.Consumer{Emit: c.rows.take, Settle: c.rows.complete}
-	if opts.OffCPU {
-		c.rows.offCPU = newOffCPU(c.rows, func() (*payload.Formats, error) { return opts.Formats, nil })
-		to.Order = c.rows.offCPU.order()
+	c.rows.naming.host = &perfdata.Host{Arch: cmp.Or(opts.Machine, runtime.GOARCH)}
+	if c.rows.pairing = newPairing(c.rows, func() (*payload.Formats, error) { return opts.Formats, nil }); c.rows.pairing != nil {
+		to.Order = c.rows.pairing.order()
 	}
 	if opts.Window != nil {
 		to.Begin = func(first uint64) { c.opts.From, c.opts.To, c.windowErr = opts.Window(first, 0) }
@@ -154,7 +155,7 @@ func (c *Collector) finish() (*stacks.Set, Stats, error) {
 		return nil, Stats{}, err
 	}
 	read := c.stream.Stats()
-	if c.rows.offCPU == nil {
+	if c.rows.pairing == nil {
 		c.rows.order(c.rows.samplesWith(read.BadSamples))
 		c.rows.reorder()
 	}
@@ -174,8 +175,8 @@ func pipe(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	c.rows.naming.host = &r.Features.Host
 	c.rows.code.buildIDs = func() []perfdata.BuildID { return r.Features.BuildIDs }
 	c.rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
-	if c.rows.offCPU != nil {
-		c.rows.offCPU.formats = func() (*payload.Formats, error) { return recordedFormats(r), nil }
+	if c.rows.pairing != nil {
+		c.rows.pairing.formats = func() (*payload.Formats, error) { return recordedFormats(r), nil }
 	}
 	truncated, err := c.stream.Read(ctx, r)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"kprof/convert/timeline"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/syscalls"
 )
 
 // rows makes rows of a Set of samples: events, locations, labels and values. Samples go
@@ -29,7 +30,7 @@ type rows struct {
 	naming  eventNaming
 	fields  fields
 	census  census
-	offCPU  *offCPU // nil without Options.OffCPU
+	pairing *pairing // nil where rows are of samples alone
 	code    kernelCode
 	stats   rowStats
 
@@ -54,19 +55,22 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		batch:  &batch{},
 		labels: newLabels(tl, set, opts.Labels),
 		naming: eventNaming{host: &perfdata.Host{}},
-		fields: fields{opts: opts, labels: newFieldLabels(opts.fieldLabels()), open: func() (*payload.Formats, error) { return opts.Formats, nil }},
+		fields: fields{opts: opts, labels: newFieldLabels(opts.labelKeys()), open: func() (*payload.Formats, error) { return opts.Formats, nil }},
 
 		measuresTime: func(*perfdata.Event) bool { return false },
 	}
 	r.labels.lists = r.fields.labels.first()
 	r.code = kernelCode{tl: tl, ask: opts.KernelCode}
-	r.fields.labels.code = r.code.find
+	r.fields.labels.code, r.fields.labels.syscalls = r.code.find, r.syscalls
 	r.flush = func(b *batch) *batch {
 		b.addTo(r)
 		return b
 	}
 	return r
 }
+
+// syscalls are the system calls of the recorded machine, nil where it is not known.
+func (r *rows) syscalls() *syscalls.Table { return syscalls.Of(r.naming.host.Arch) }
 
 // row is what a sample counts of an event, as the Set takes it.
 type row struct {
@@ -106,16 +110,15 @@ func (b *batch) addTo(r *rows) {
 			r.set.AddTimedSample(stacks.TimedSample{Time: x.time, Sample: uint32(n), Value: x.weight})
 		}
 	}
-	if r.offCPU != nil {
-		r.offCPU.addPoints(b)
+	if r.pairing != nil {
+		r.pairing.addPoints(b)
 	}
 	b.rows, b.ends, b.locs, b.lists = b.rows[:0], b.ends[:0], b.locs[:0], b.lists[:0]
 }
 
 // take makes rows of a sample: one, or one for each counter that it read.
 func (r *rows) take(s *samples.Sample) {
-	if r.offCPU != nil {
-		r.offCPU.take(s)
+	if r.pairing != nil && r.pairing.take(s) {
 		return
 	}
 	selected := !r.opts.selects() || r.selected(s)

@@ -42,7 +42,9 @@ type Stats struct {
 	LeftOut *LeftOut // where Options select no sample at all, what there is; else nil
 
 	OffCPU     span.OffStats // with Options.OffCPU: what could not be paired
-	OffCPULate uint64        // points of it that came too late to be in order
+	Spans      []SpanStats   // of Options.Spans
+	Durations  []Durations   // of both: the distributions of their times, of what has ended
+	LatePoints uint64        // events of both that came too late to be in order
 
 	// Truncated tells where and why the recording ended before its end.
 	Truncated error

@@ -98,7 +98,7 @@ func TestOffCPU(t *testing.T) {
 				got = append(got, fmt.Sprintf("%#x %s %v", s.Locations[s.Stack(x.Stack)[0]].Addr, state.Str, x.Values))
 			}
 			slices.Sort(got)
-			if !slices.Equal(got, want) || st.OffCPU.Dead != 1 || st.OffCPU.Lost != 0 || st.OffCPULate != 0 {
+			if !slices.Equal(got, want) || st.OffCPU.Dead != 1 || st.OffCPU.Lost != 0 || st.LatePoints != 0 {
 				t.Errorf("%s:\n%q\n%q\n%+v", way, got, want, st.OffCPU)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/spanrule"
 )
 
 // Category says what the events of a Group are.
@@ -22,6 +23,7 @@ const (
 	OfPMU                         // of the PMU that Group names, as it calls them
 	Form                          // not names but forms of them, with what to fill in in capitals
 	Tracepoint                    // SYSTEM:NAME
+	Span                          // times between events, see Resolver.SpanSpecs
 )
 
 // Group is the events of one category that a machine has.
@@ -42,6 +44,8 @@ func (g *Group) Kind() string {
 		return "software"
 	case OfPMU:
 		return "PMU " + g.PMU
+	case Span:
+		return "span"
 	case Form:
 		return "form"
 	}
@@ -90,9 +94,9 @@ func (r *Resolver) Available() ([]Group, error) {
 	for _, pmu := range r.PMUs() {
 		switch pmu {
 		case "kprobe":
-			forms.Names = append(forms.Names, "kprobe:FUNC[+OFF]", "kprobe:0xADDR", "kretprobe:FUNC")
+			forms.Names = append(forms.Names, "kprobe:FUNC[+OFF]", "kprobe:0xADDR", "kretprobe:FUNC", "span:[MODULE:]FUNC")
 		case "uprobe":
-			forms.Names = append(forms.Names, "uprobe:PATH:SYMBOL[+OFF]", "uretprobe:PATH:SYMBOL", "usdt:PATH:PROVIDER:NAME")
+			forms.Names = append(forms.Names, "uprobe:PATH:SYMBOL[+OFF]", "uretprobe:PATH:SYMBOL", "usdt:PATH:PROVIDER:NAME", "span:uprobe:PATH:SYMBOL")
 		case "software", "tracepoint", "breakpoint":
 		default:
 			g := Group{Category: OfPMU, PMU: pmu}
@@ -102,8 +106,24 @@ func (r *Resolver) Available() ([]Group, error) {
 			groups = append(groups, g)
 		}
 	}
+	forms.Names = append(forms.Names, "span:EVENT..EVENT by KEY")
 	tracepoints, err := r.tracepointNames()
-	return append(groups, forms, Group{Category: Tracepoint, Names: tracepoints}), err
+	return append(groups, Group{Category: Span, Names: r.spanNames()}, forms, Group{Category: Tracepoint, Names: tracepoints}), err
+}
+
+// spanNames are the rules by name whose events this machine has.
+func (r *Resolver) spanNames() (names []string) {
+	if specs := OffCPUSpecs(); r.Has(specs[0].Text) {
+		names = append(names, OffCPU)
+	}
+	rules, _ := spanrule.Named()
+	for _, rule := range rules {
+		specs, err := r.SpanSpecs(rule)
+		if err == nil && (specs[0].Kind != KindProbe || slices.Contains(r.PMUs(), "kprobe")) {
+			names = append(names, rule.Name)
+		}
+	}
+	return names
 }
 
 func (r *Resolver) tracepointNames() ([]string, error) {

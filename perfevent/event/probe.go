@@ -28,7 +28,10 @@ type Probe struct {
 	Addr   uint64 // kernel address, or file offset of a user probe, without Symbol or with Provider
 	Off    uint64 // bytes from Symbol
 	Args   string // fetch arguments, not looked at
-	Raw    string // the kernel's own definition: then all else but Return is empty
+	// MaxActive is how many calls at once a return probe in the kernel shall see, 0 for the
+	// kernel's default; probes with fetch arguments only.
+	MaxActive int
+	Raw       string // the kernel's own definition: then all else but Return is empty
 
 	// Of a statically defined probe, whose name is Symbol. A Resolver finds Addr
 	// and Counter in the program's notes.

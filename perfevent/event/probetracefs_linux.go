@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"kprof/perfevent"
@@ -133,6 +134,9 @@ func (r *Resolver) definition(p Probe) (tracefs.Probe, error) {
 		return tracefs.Probe{}, err
 	}
 	def := tracefs.Probe{User: p.User, Return: p.Return, Args: args}
+	if p.MaxActive > 0 {
+		def.MaxActive = strconv.Itoa(p.MaxActive)
+	}
 	switch {
 	case p.User:
 		path, err := filepath.Abs(p.Path)

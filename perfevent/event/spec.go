@@ -40,6 +40,8 @@ type Spec struct {
 	// not given.
 	DisplayName       string // name=
 	Period, Frequency uint64 // period= in events, freq= in Hz
+
+	Filter string // what its hits must match, in the kernel's language: tracepoints and probes
 }
 
 // Term is one KEY=VALUE of pmu/…/. A key alone has value 1, or is the name of

@@ -13,7 +13,8 @@ import (
 
 // KernelSymbols is what a recording holds of the symbols of its own kernel, so that it
 // can be named on another machine. It is kprof's own and lies where perf looks
-// at nothing: what is known at the start between the attributes and the data,
+// at nothing: what is known at the start between the attributes and the data (behind it
+// are only the rules, see Reader.Rules),
 // what is known at the end behind everything else. An unknown feature bit or
 // record would do the same, but perf inject crashes on the one and perf script
 // refuses the other.
@@ -135,7 +136,11 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	if r.header.pipe || r.at == nil {
 		return nil, nil
 	}
-	for _, end := range []int64{r.size, int64(r.data.off)} {
+	rules, err := r.rulesBlock()
+	if err != nil {
+		return nil, err
+	}
+	for _, end := range []int64{r.size, int64(r.data.off) - int64(len(rules))} {
 		b, err := r.kernelSymbolsBefore(end)
 		if err != nil {
 			return nil, err

@@ -70,6 +70,9 @@ func FuzzReader(f *testing.F) {
 		}
 		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
 		if err == nil {
+			if rules, err := r.Rules(); err != nil && rules != nil {
+				t.Errorf("%q and %v", rules, err)
+			}
 			first, firstErr := countRecords(t, r)
 			events := len(r.Events.Events)
 			second, secondErr := countRecords(t, r)

@@ -17,6 +17,9 @@ type WriterOptions struct {
 	// KernelSymbols are encoded KernelSymbols to lie before the data. A StreamWriter
 	// writes none.
 	KernelSymbols []byte
+	// Rules are lines that Reader.Rules returns: how the recording is to be read. A
+	// StreamWriter writes none.
+	Rules []string
 }
 
 func (o WriterOptions) withDefaults() WriterOptions {
@@ -34,7 +37,7 @@ func (o WriterOptions) withDefaults() WriterOptions {
 //
 //	header      data.size is what commits
 //	ids, attributes
-//	early       bodies of the features known from the start, then the kernel symbols
+//	early       bodies of the features known from the start, then the kernel symbols and rules
 //	data        records
 //	            ...
 //	            FINISHED_ROUND  <- data.size ends inside this record, after its header
@@ -88,7 +91,9 @@ func NewWriter(f *os.File, events []abi.Event, early Features, opts WriterOption
 	if early.Events == nil {
 		early.Events = events
 	}
-	w.head(early)
+	if err := w.head(early); err != nil {
+		return nil, fmt.Errorf("write perf.data: %w", err)
+	}
 	// An empty round makes even an empty recording a whole file.
 	w.inRound = true
 	if err := w.commit(); err != nil {
@@ -101,7 +106,7 @@ func NewWriter(f *os.File, events []abi.Event, early Features, opts WriterOption
 const batchSlack = 8 + 256*16
 
 // head lays out everything up to the data in buf.
-func (w *Writer) head(early Features) {
+func (w *Writer) head(early Features) (err error) {
 	o := w.opts.Order
 	size := attrSize(w.events)
 	b := make([]byte, fileHeaderSize)
@@ -119,6 +124,9 @@ func (w *Writer) head(early Features) {
 	}
 	b = w.early.add(b, 0, &early, o)
 	b = append(b, w.opts.KernelSymbols...)
+	if b, err = appendRules(b, w.opts.Rules, o); err != nil {
+		return err
+	}
 	w.table = w.early.append(nil, o)
 	w.dataOff = int64(len(b))
 
@@ -129,6 +137,7 @@ func (w *Writer) head(early Features) {
 	copy(b, h.append(nil))
 	w.buf = append(w.buf, b...)
 	w.committed = w.dataOff
+	return nil
 }
 
 // Write appends whole records of one ring, in ring order; b continues a where

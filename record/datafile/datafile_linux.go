@@ -32,11 +32,12 @@ type File struct {
 	kernel *symbols.Kernel
 }
 
-// Create begins the file that create makes, called name in errors, with the header and
-// the symbols that the kernel had at the start; kernel may be nil, for none. The file is
-// made when these are known, so that none is left of a recording that cannot begin.
-func Create(name string, create func() (*os.File, error), events []abi.Event, header perfdata.Features, builds *symbols.BuildIDs, kernel *symbols.Kernel) (*File, error) {
-	var o perfdata.WriterOptions
+// Create begins the file that create makes, called name in errors, with the header, the
+// rules by which it is to be read (perfdata.Reader.Rules), and the symbols that the kernel
+// had at the start; kernel may be nil, for none. The file is made when these are known, so
+// that none is left of a recording that cannot begin.
+func Create(name string, create func() (*os.File, error), events []abi.Event, header perfdata.Features, rules []string, builds *symbols.BuildIDs, kernel *symbols.Kernel) (*File, error) {
+	o := perfdata.WriterOptions{Rules: rules}
 	if kernel != nil {
 		c, err := kernel.Start()
 		if err == nil && c != nil {

@@ -35,7 +35,7 @@ func recordTo(ctx context.Context, name, events string) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := datafile.Create(name, func() (*os.File, error) { return os.Create(name) }, c.Events(), header, c.BuildIDs, c.Kernel)
+	f, err := datafile.Create(name, func() (*os.File, error) { return os.Create(name) }, c.Events(), header, nil, c.BuildIDs, c.Kernel)
 	if err != nil {
 		return err
 	}

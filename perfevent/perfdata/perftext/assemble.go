@@ -279,13 +279,19 @@ func (r *Recording) pipeHead(form Form) []byte {
 	return b
 }
 
-// pipeNames appends the records that name events in pipe mode, both ways there are.
+// pipeNames appends the records that name events in pipe mode, both ways there are, and the
+// machine.
 func (r *Recording) pipeNames(b []byte, o abi.Order) []byte {
-	f := perfdata.Features{Events: r.Events}
-	body := f.Append(nil, perfdata.FeatureEventDesc, o)
-	b = abi.Header{Type: abi.RecordHeaderFeature, Size: uint16(abi.HeaderSize + 8 + len(body))}.AppendTo(b, o)
-	b = o.AppendUint64(b, uint64(perfdata.FeatureEventDesc))
-	b = append(b, body...)
+	f := perfdata.Features{Events: r.Events, Host: r.Features.Host}
+	for _, feature := range []perfdata.Feature{perfdata.FeatureArch, perfdata.FeatureEventDesc} {
+		if feature == perfdata.FeatureArch && f.Arch == "" {
+			continue
+		}
+		body := f.Append(nil, feature, o)
+		b = abi.Header{Type: abi.RecordHeaderFeature, Size: uint16(abi.HeaderSize + 8 + len(body))}.AppendTo(b, o)
+		b = o.AppendUint64(b, uint64(feature))
+		b = append(b, body...)
+	}
 	for i := range r.Events {
 		if e := &r.Events[i]; len(e.IDs) > 0 {
 			const name = 2 // PERF_EVENT_UPDATE__NAME

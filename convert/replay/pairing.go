@@ -1,0 +1,225 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+
+	"kprof/convert/payload"
+	"kprof/convert/samples"
+	"kprof/convert/span"
+	"kprof/convert/stacks"
+	"kprof/convert/timeorder"
+)
+
+// pairing makes rows of times between events, with the stacks at which they began:
+// samples become points, which go through the batches, as the stacks do, and are sorted
+// and paired behind them.
+//
+//	take ─► batch.points ─► add ─► timeorder ─┬► offCPU ─► Set
+//	                                          └► ruleSpans
+type pairing struct {
+	r       *rows
+	formats func() (*payload.Formats, error)
+	off     *offCPU    // nil without Options.OffCPU
+	rules   *ruleSpans // nil without Options.Spans
+	seen    map[int32]uint64
+	failed  error // of a format
+
+	// Behind the batches.
+	sorter    *timeorder.Sorter
+	point     span.Point
+	bytes     []byte
+	durations map[durationKey]*span.Histogram
+	err       error
+}
+
+// durationKey is what one distribution of times is of.
+type durationKey struct {
+	event  int
+	labels stacks.LabelsID
+}
+
+// Durations is the distribution of the times of one event's spans with certain labels.
+type Durations struct {
+	Event  int // of the Set
+	Labels stacks.LabelsID
+	*span.Histogram
+}
+
+// batchPoint is a point on its way, whose Row is the index of a stack of its batch, or
+// the end of a round.
+type batchPoint struct {
+	span.Point
+	task  labelKey
+	round bool
+}
+
+// noRow is the Row of a point to which no row of the Set belongs: it is not selected.
+const noRow = ^uint32(0)
+
+// newPairing returns the pairing that the options of r ask for, nil for none.
+func newPairing(r *rows, formats func() (*payload.Formats, error)) *pairing {
+	if !r.opts.pairs() {
+		return nil
+	}
+	x := &pairing{r: r, formats: formats, seen: map[int32]uint64{}, durations: map[durationKey]*span.Histogram{}}
+	x.sorter = timeorder.New(timeorder.Options{Emit: x.emit})
+	if r.opts.OffCPU {
+		x.off = newOffCPU(x)
+	}
+	if len(r.opts.Spans) > 0 {
+		x.rules = newRuleSpans(x)
+	}
+	return x
+}
+
+// take makes points of a sample. It is false where others are to take it too.
+func (x *pairing) take(s *samples.Sample) bool {
+	taken := false
+	if x.off != nil {
+		taken = x.off.take(s)
+	}
+	if x.rules != nil {
+		taken = x.rules.take(s) || taken
+	}
+	if taken {
+		x.seen[s.CPU] = s.Time
+	} else if x.r.opts.Beside {
+		return false
+	}
+	for _, c := range s.Counts {
+		x.r.grow(c.Event.Index)
+		x.r.stats.samples[c.Event.Index]++
+	}
+	return true
+}
+
+// locate gives a point the stack and the labels of the sample that it is made of.
+func (x *pairing) locate(p *batchPoint, s *samples.Sample) {
+	r := x.r
+	r.countTask(s)
+	for _, c := range s.Counts {
+		r.grow(c.Event.Index)
+		r.count(s, c)
+	}
+	p.Row = uint32(r.stack(s))
+	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, fields: r.fields.labelsOf(r, s, s.Counts[0])}
+}
+
+// lost is samples.Order.Lost.
+func (x *pairing) lost(cpu int32, t uint64) {
+	from := x.seen[cpu]
+	if t == 0 {
+		t = from
+	}
+	x.add(batchPoint{Point: span.Point{Time: from, Kind: span.LostFrom, CPU: cpu, Row: noRow}})
+	x.add(batchPoint{Point: span.Point{Time: t, Kind: span.LostTo, CPU: cpu, Row: noRow}})
+}
+
+// order is what is to be told of.
+func (x *pairing) order() samples.Order {
+	o := samples.Order{Round: func() { x.add(batchPoint{round: true}) }, Lost: x.lost}
+	if x.off != nil {
+		o.Came = x.off.came
+	}
+	return o
+}
+
+func (x *pairing) add(p batchPoint) {
+	b := x.r.batch
+	b.points = append(b.points, p)
+	if len(b.points) >= batchRows || len(b.locs) >= batchLocs {
+		x.r.complete()
+	}
+}
+
+// addPoints sorts the points of a batch, whose stacks have their ids.
+func (x *pairing) addPoints(b *batch) {
+	for i := range b.points {
+		p := &b.points[i]
+		if p.round {
+			_, err := x.sorter.FinishRound()
+			x.fail(err)
+			continue
+		}
+		if p.Row != noRow {
+			p.Row, p.Owner = uint32(b.ids[p.Row]), uint32(x.r.labels.of(p.task))
+		}
+		x.bytes, _ = p.AppendBinary(x.bytes[:0])
+		x.fail(x.sorter.Add(p.Time, 0, x.bytes, nil))
+	}
+	b.points = b.points[:0]
+}
+
+func (x *pairing) fail(err error) {
+	if x.err == nil {
+		x.err = err
+	}
+}
+
+// emit takes the points in the order of time.
+func (x *pairing) emit(rec timeorder.Record) error {
+	x.point.Time = rec.Time
+	x.point.Decode(rec.Bytes)
+	if x.off != nil {
+		x.off.pairs.Take(&x.point)
+	}
+	if x.rules != nil {
+		x.rules.pairs.Take(&x.point)
+	}
+	return nil
+}
+
+// measure adds a time to the distribution of an event's spans with some labels.
+func (x *pairing) measure(event int, labels stacks.LabelsID, t uint64) {
+	key := durationKey{event, labels}
+	h := x.durations[key]
+	if h == nil {
+		h = &span.Histogram{}
+		x.durations[key] = h
+	}
+	h.Add(t)
+}
+
+// finish pairs what is left.
+func (x *pairing) finish(st *Stats) error {
+	x.fail(x.sorter.Finish())
+	st.LatePoints = x.sorter.Stats().Late
+	if x.off != nil {
+		x.off.pairs.Finish()
+	}
+	if x.rules != nil {
+		x.rules.pairs.Finish()
+	}
+	x.fail(x.sorter.Close())
+	if x.err != nil {
+		return x.err
+	}
+	if x.off != nil {
+		if err := x.off.check(); err != nil {
+			return err
+		}
+		st.OffCPU = x.off.pairs.Stats
+	}
+	if x.rules != nil {
+		if err := x.rules.check(); err != nil {
+			return err
+		}
+		st.Spans = x.rules.stats()
+	}
+	for key, h := range x.durations {
+		st.Durations = append(st.Durations, Durations{key.event, key.labels, h})
+	}
+	slices.SortFunc(st.Durations, func(a, b Durations) int {
+		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Labels, b.Labels))
+	})
+	return nil
+}
+
+// close removes what was written to sort, of rows that are given up.
+func (r *rows) close() error {
+	if r.pairing == nil {
+		return nil
+	}
+	return r.pairing.sorter.Close()
+}

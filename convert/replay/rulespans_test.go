@@ -1,0 +1,274 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kprof/convert/payload"
+	"kprof/convert/span"
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
+	"kprof/perfevent/spanrule"
+)
+
+// callFormats are those of the entry and the exit of a system call, and of a function's
+// probes.
+func callFormats(o abi.Order) *perfdata.TracingData {
+	const common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+	format := func(system, name string, id uint64, fields string) perfdata.Tracepoint {
+		return perfdata.Tracepoint{System: system, Name: name, ID: id, Format: fmt.Sprintf("name: %s\nID: %d\nformat:\n%s%s\nprint fmt: \"\"\n", name, id, common, fields)}
+	}
+	const field = "\tfield:%s;\toffset:%d;\tsize:8;\tsigned:1;\n"
+	return &perfdata.TracingData{Version: "0.6", Order: o, LongSize: 8, PageSize: 4096, HeaderPage: "\n", HeaderEvent: "\n", Tracepoints: []perfdata.Tracepoint{
+		format("raw_syscalls", "sys_enter", 1, fmt.Sprintf(field, "long id", 8)),
+		format("raw_syscalls", "sys_exit", 2, fmt.Sprintf(field+field, "long id", 8, "long ret", 16)),
+		format("kprof_1", "f", 3, fmt.Sprintf(field, "long kprof_sp", 8)),
+		format("kprof_1", "f_2", 4, fmt.Sprintf(field+field, "long kprof_sp", 8, "long ret", 16)),
+	}}
+}
+
+// calls writes the samples of a recording of these.
+type calls struct {
+	strings.Builder
+	o abi.Order
+}
+
+func newCalls(o abi.Order) *calls {
+	c := &calls{o: o}
+	for i, name := range []string{"raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "kprobe:f", "kretprobe:f"} {
+		fmt.Fprintf(c, "event %s type=tracepoint config=%d period=1 ids=%d sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all\n", name, i+1, i+1)
+	}
+	c.WriteString("event cpu-clock type=software config=0 period=1 ids=5 sample=ip,tid,time,callchain,cpu,identifier flags=sample_id_all\ncomm t=1 pid=7 comm=seven\ncomm t=1 pid=8 comm=eight\n")
+	return c
+}
+
+// hit is a sample of the event of an id; the tid of the header is that of a namespace.
+func (c *calls) hit(t, cpu, pid, id int, fields ...int64) {
+	b := c.o.AppendUint32(nil, 0)
+	b = c.o.AppendUint32(b, uint32(pid+1000))
+	for _, f := range fields {
+		b = c.o.AppendUint64(b, uint64(f))
+	}
+	fmt.Fprintf(c, "sample t=%d pid=%d cpu=%d id=%d raw=%x kernel %#x\n", t, pid, cpu, id, b, 0xffffffff81000000+uint64(t))
+}
+
+func (c *calls) recording() *perftext.Recording {
+	rec := perftext.MustParse(c.String())
+	rec.Features.TracingData = callFormats(c.o).AppendTo(nil)
+	rec.Features.Host.Arch = "x86_64"
+	return rec
+}
+
+// syscallRecording: task 7 reads on CPU 0 and returns on CPU 1, whose records come first;
+// a signal's handler returns; task 8 waits and does not come back; the last call of 7 ends it.
+func syscallRecording(o abi.Order) *calls {
+	c := newCalls(o)
+	c.hit(5, 1, 9, 2, 0, 1)    // its start was before
+	c.hit(30, 1, 7, 2, 0, 512) // read
+	c.hit(40, 1, 7, 1, 257)    // openat
+	c.hit(47, 1, 7, 2, 257, -2)
+	c.hit(90, 1, 7, 1, 231) // exit_group
+	c.hit(10, 0, 7, 1, 0)   // read
+	c.hit(50, 0, 7, 1, 15)  // rt_sigreturn
+	c.hit(53, 0, 7, 2, -1, 0)
+	c.hit(60, 0, 8, 1, 202) // futex
+	c.WriteString("sample t=95 pid=8 cpu=0 id=5 kernel 0xffffffff81000009\n")
+	c.hit(100, 0, 7, 1, 0)
+	c.hit(101, 0, 7, 2, 0, 1)
+	return c
+}
+
+func mustRules(t testing.TB, texts ...string) (rules []*spanrule.Rule) {
+	t.Helper()
+	for _, text := range texts {
+		r, err := spanrule.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// spanRows are the rows of a Set in a line each: event, leaf, task, labels, values.
+func spanRows(s *stacks.Set) (rows []string) {
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		var labels []string
+		for _, l := range s.Labels(x.Labels) {
+			if l.Key != "pid" {
+				labels = append(labels, fmt.Sprint(l.Str))
+			}
+		}
+		rows = append(rows, fmt.Sprintf("%s %#x %s %v", s.Events[x.Event].Name, s.Locations[s.Stack(x.Stack)[0]].Addr&0xffff, strings.Join(labels, ","), x.Values))
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// allWays converts a recording as a file, through a pipe and live.
+func allWays(t *testing.T, c *calls, opts Options, check func(way string, s *stacks.Set, st Stats, err error)) {
+	t.Helper()
+	rec := c.recording()
+	for _, f := range []perftext.Form{{Order: c.o}, {Order: c.o, Pipe: true}} {
+		whole, err := rec.Assemble(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, st, err := convertBytes(whole, f.Pipe, opts)
+		check(f.String(), s, st, err)
+	}
+	live := opts
+	live.Formats, live.Machine = payload.New(callFormats(c.o)), "x86_64"
+	s, st, err := convertLive(rec, c.o, live)
+	check("live", s, st, err)
+}
+
+func TestSyscallSpans(t *testing.T) {
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		for _, tc := range []struct {
+			name  string
+			opts  Options
+			want  []string
+			stats span.Stats
+		}{
+			{"all", Options{Spans: mustRules(t, "span:syscalls")}, []string{
+				"span:syscalls 0x28 seven,openat,ENOENT [1 0 0 7]",
+				"span:syscalls 0x32 seven,rt_sigreturn [1 0 0 3]",
+				"span:syscalls 0x3c eight,futex,yes [0 1 41 0]",
+				"span:syscalls 0x64 seven,read [1 0 0 1]",
+				"span:syscalls 0xa seven,read [1 0 0 20]",
+			}, span.Stats{Ended: 4, Open: 1, Unbegun: 1}},
+			{"one call", Options{Spans: mustRules(t, "span:syscalls:openat,futex")}, []string{
+				"span:syscalls:openat,futex 0x28 seven,openat,ENOENT [1 0 0 7]",
+				"span:syscalls:openat,futex 0x3c eight,futex,yes [0 1 41 0]",
+			}, span.Stats{Ended: 1, Open: 1, Unbegun: 1, Refused: 3}},
+			{"by its end", Options{Spans: mustRules(t, "span:syscalls"), Where: mustExpr(t, "ret < 0")}, []string{
+				"span:syscalls 0x28 seven,openat,ENOENT [1 0 0 7]",
+			}, span.Stats{Ended: 1, Unbegun: 1, Refused: 4}},
+			{"by either end", Options{Spans: mustRules(t, "span:syscalls"), Where: mustExpr(t, "comm == 'seven' && id == 0"), SlowerThan: 2}, []string{
+				"span:syscalls 0xa seven,read [1 0 0 20]",
+			}, span.Stats{Ended: 2, Unbegun: 1, Refused: 3}},
+			{"selected by when they began", Options{Spans: mustRules(t, "span:syscalls"), From: 40, To: 59, FieldLabels: []string{"ret"}}, []string{
+				"span:syscalls 0x28 seven,openat,ENOENT,ENOENT [1 0 0 7]",
+				"span:syscalls 0x32 seven,rt_sigreturn, [1 0 0 3]",
+			}, span.Stats{Ended: 2, Unbegun: 1, Refused: 3}},
+			{"a rule of one's own", Options{Spans: mustRules(t, "span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id")}, []string{
+				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x28 seven [1 0 0 7]",
+				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x32 seven,yes [0 1 51 0]",
+				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x3c eight,yes [0 1 41 0]",
+				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x5a seven,yes [0 1 11 0]",
+				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x64 seven [1 0 0 1]",
+				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0xa seven [1 0 0 20]",
+			}, span.Stats{Ended: 3, Open: 3, Unbegun: 2}},
+		} {
+			tc.opts.Times = true
+			allWays(t, syscallRecording(o), tc.opts, func(way string, s *stacks.Set, st Stats, err error) {
+				if err != nil {
+					t.Fatalf("%s, %s: %v", tc.name, way, err)
+				}
+				if got := spanRows(s); !slices.Equal(got, tc.want) || len(st.Spans) != 1 || st.Spans[0].Stats != tc.stats {
+					t.Errorf("%s, %s:\n%s\nwant\n%s\n%+v", tc.name, way, strings.Join(got, "\n"), strings.Join(tc.want, "\n"), st.Spans)
+				}
+				var durations, timed uint64
+				for _, d := range st.Durations {
+					durations += d.Sum
+				}
+				total := uint64(s.Totals(0)[3])
+				for _, x := range s.TimedSamples {
+					timed += uint64(x.Value)
+				}
+				if durations != total || timed != total+uint64(s.Totals(0)[2]) || s.DefaultType != tc.opts.Spans[0].Name {
+					t.Errorf("%s, %s: %d in distributions, %d timed, of %v; %s", tc.name, way, durations, timed, s.Totals(0), s.DefaultType)
+				}
+			})
+		}
+	}
+}
+
+// TestFunctionSpans: a function that calls itself, one return of which is missed, on the
+// stacks of two tasks, beside a clock.
+func TestFunctionSpans(t *testing.T) {
+	c := newCalls(abi.LittleEndian)
+	c.hit(10, 0, 7, 3, 0x9000)
+	c.hit(11, 1, 8, 3, 0x9000)
+	c.hit(12, 0, 7, 3, 0x8f00)
+	c.hit(13, 0, 7, 3, 0x8e00)
+	c.hit(20, 0, 7, 4, 0x8e08, 5)
+	c.hit(30, 0, 7, 4, 0x9008, 6) // that of the second was missed
+	c.hit(31, 1, 8, 4, 0x9008, 7)
+	c.WriteString("sample t=95 pid=8 cpu=0 id=5 kernel 0xffffffff81000009\n")
+	allWays(t, c, Options{Spans: mustRules(t, "span:f", "span:syscalls"), FieldLabels: []string{"ret"}}, func(way string, s *stacks.Set, st Stats, err error) {
+		if err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		want := []string{"span:f 0xa seven, [1 0 0 20]", "span:f 0xb eight, [1 0 0 20]", "span:f 0xd seven, [1 0 0 7]"}
+		if got := spanRows(s); !slices.Equal(got, want) || st.Spans[0].Stats != (span.Stats{Ended: 3, Unended: 1}) {
+			t.Errorf("%s: %q, want %q, %+v", way, got, want, st.Spans)
+		}
+		// The name of the rule is before the columns of each of several.
+		if got := fmt.Sprint(s.Events[0].Values, s.Events[1].Values[3]); got != "[{span:f.spans count} {span:f.open count} {span:f.unended nanoseconds} {span:f nanoseconds}] {span:syscalls nanoseconds}" {
+			t.Errorf("%s: %s", way, got)
+		}
+	})
+	allWays(t, c, Options{Spans: mustRules(t, "span:*"), Beside: true}, func(way string, s *stacks.Set, st Stats, err error) {
+		want := []string{"cpu-clock 0x9 eight [1 1]", "span:* 0xa seven [1 0 0 20]", "span:* 0xb eight [1 0 0 20]", "span:* 0xd seven [1 0 0 7]"}
+		if got := spanRows(s); err != nil || !slices.Equal(got, want) || st.Durations[0].Event != 1 {
+			t.Errorf("%s: %q %v, want %q", way, got, err, want)
+		}
+	})
+}
+
+// TestSpansLost: what was open where records are missing is told as no time.
+func TestSpansLost(t *testing.T) {
+	c := newCalls(abi.LittleEndian)
+	c.hit(10, 0, 7, 1, 0)
+	c.hit(11, 1, 8, 1, 0)
+	c.hit(12, 0, 7, 2, 0, 1)
+	c.WriteString("lost t=20 cpu=0 pid=7 id=1 count=3\n")
+	c.hit(30, 0, 7, 1, 0)
+	c.hit(31, 0, 7, 2, 0, 1)
+	c.hit(40, 1, 8, 2, 0, 1)
+	allWays(t, c, Options{Spans: mustRules(t, "span:syscalls")}, func(way string, s *stacks.Set, st Stats, err error) {
+		want := []string{"span:syscalls 0x1e seven,read [1 0 0 1]", "span:syscalls 0xa seven,read [1 0 0 2]"}
+		if got := spanRows(s); err != nil || !slices.Equal(got, want) || st.Spans[0].Stats != (span.Stats{Ended: 2, Lost: 1}) {
+			t.Errorf("%s: %q %v %+v", way, got, err, st.Spans)
+		}
+	})
+}
+
+// TestNoSpans: a recording without the events of a rule, or with some of them only, is
+// refused.
+func TestNoSpans(t *testing.T) {
+	for text, missing := range map[string]string{
+		"span:block":                       "block:block_io_start,block:block_io_done,block:block_rq_issue,block:block_rq_complete",
+		"span:raw_syscalls:sys_enter..a:b": "a:b",
+		"span:vfs_*":                       "kprobe:vfs_*,kretprobe:vfs_*",
+		"span:raw_syscalls:sys_enter..cpu-clock by nothing": "",
+	} {
+		allWays(t, syscallRecording(abi.LittleEndian), Options{Spans: mustRules(t, text)}, func(way string, s *stacks.Set, st Stats, err error) {
+			var no *NoSpanEventsError
+			if errors.As(err, &no) != (missing != "") || err == nil || no != nil && strings.Join(no.Missing, ",") != missing {
+				t.Errorf("%s, %s: %v", text, way, err)
+			}
+		})
+	}
+	c := newCalls(abi.LittleEndian)
+	c.hit(10, 0, 7, 1, 0)
+	rec := c.recording()
+	rec = perftext.MustParse(strings.Replace(c.String(), "period=1 ids=1 ", "period=5 ids=1 ", 1))
+	rec.Features.TracingData = callFormats(c.o).AppendTo(nil)
+	whole, err := rec.Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var no *NoSpanEventsError
+	if _, _, err := convertBytes(whole, false, Options{Spans: mustRules(t, "span:syscalls")}); !errors.As(err, &no) || no.Sampled != "raw_syscalls:sys_enter" {
+		t.Errorf("some of the calls: %v", err)
+	}
+}

@@ -1,0 +1,59 @@
+package perfdata
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/abi"
+)
+
+// TestRules: rules are found in a file, also of a recorder that was killed, beside kernel
+// symbols before the data or behind it, which are found too.
+func TestRules(t *testing.T) {
+	symbols, err := someKernelSymbols.AppendTo(nil, abi.LittleEndian)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+	for _, rules := range [][]string{nil, {"off-cpu"}, {"span:syscalls", "off-cpu"}, {"span:a:b..c:d by x"}} {
+		for _, o := range []WriterOptions{{Rules: rules}, {Rules: rules, KernelSymbols: symbols}} {
+			for _, closed := range []bool{true, false} {
+				f := tempFile(t)
+				w, err := NewWriter(f, events, Features{Version: strings.Repeat("h", len(rules))}, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if closed {
+					w.SetTrailer(symbols)
+					if err := w.Close(Features{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r, err := Open(f.Name())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				if got, err := r.Rules(); err != nil || !slices.Equal(got, rules) {
+					t.Errorf("%q %v, want %q", got, err, rules)
+				}
+				got, err := r.KernelSymbols()
+				want := &someKernelSymbols
+				if !closed && o.KernelSymbols == nil {
+					want = nil
+				}
+				if d := cmp.Diff(want, got); d != "" || err != nil {
+					t.Errorf("%q: %v -want +got\n%s", rules, err, d)
+				}
+			}
+		}
+	}
+	for _, bad := range [][]string{{"a\nb"}, {strings.Repeat("x", maxRules+1)}} {
+		if _, err := NewWriter(tempFile(t), events, Features{}, WriterOptions{Rules: bad}); err == nil {
+			t.Errorf("%.10q is written", bad)
+		}
+	}
+}
