@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/bzip2"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"github.com/therootcompany/xz"
 
 	"kprof/convert/sniff"
+	"kprof/convert/trace"
+	"kprof/perfevent/perfdata"
 )
 
 // content is what is in an input, decompressed if it was compressed.
@@ -73,6 +76,10 @@ func openContent(r io.Reader) (*content, error) {
 	if unpacker := unpackers[c.kind]; unpacker != nil {
 		if err := c.unpack(unpacker); err != nil {
 			return nil, err
+		}
+	} else if c.kind == sniff.TraceDat && !mode.IsRegular() {
+		if err := c.spool(); err != nil {
+			return nil, errors.Join(err, c.close())
 		}
 	}
 	if bytes.HasPrefix(c.head, sniff.ByteOrderMark) {
@@ -157,7 +164,7 @@ func (c *content) unpack(unpacker func(io.Reader) (io.Reader, func() error, erro
 	switch {
 	case unpackers[c.kind] != nil:
 		return errors.Join(errors.New("it is compressed twice: decompress it first"), c.close())
-	case c.kind == sniff.Recording:
+	case c.kind == sniff.Recording || c.kind == sniff.TraceDat:
 		if err := c.spool(); err != nil {
 			return errors.Join(err, c.close())
 		}
@@ -174,6 +181,22 @@ func (u unpackError) Read(b []byte) (int, error) {
 		err = fmt.Errorf("decompress: %w", err)
 	}
 	return n, err
+}
+
+// recording opens what is a recording, or is read as one.
+func (c *content) recording(ctx context.Context) (*perfdata.Reader, error) {
+	if c.kind != sniff.TraceDat {
+		return perfdata.NewReader(c.Reader)
+	}
+	f, ok := c.Reader.(*os.File)
+	if !ok {
+		return nil, errors.New("a trace.dat file is to be read at different places")
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return trace.OpenDat(ctx, f, st.Size())
 }
 
 // spool puts a recording into a file without a name: it has to be read at different

@@ -24,7 +24,6 @@ import (
 	"kprof/convert/sniff"
 	"kprof/convert/stacktext"
 	"kprof/perfevent/format/expr"
-	"kprof/perfevent/perfdata"
 	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
@@ -212,7 +211,7 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 	if p.Set != nil {
 		return p.selectRows(p.opts)
 	}
-	recording, err := perfdata.NewReader(c.Reader)
+	recording, err := c.recording(ctx)
 	if err != nil {
 		return err
 	}

@@ -208,11 +208,11 @@ func OpenRecording(r io.Reader) (*Recording, error) {
 		return nil, err
 	}
 	rec := &Recording{content: c, Written: c.written}
-	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && c.kind != sniff.Unknown {
+	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && c.kind != sniff.TraceDat && c.kind != sniff.Unknown {
 		err = ErrNoRecording
 	}
 	if err == nil {
-		rec.Reader, err = perfdata.NewReader(c.Reader)
+		rec.Reader, err = c.recording(context.Background())
 	}
 	if f, ok := r.(*os.File); ok && err == nil && c.directory {
 		var st os.FileInfo

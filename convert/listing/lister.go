@@ -111,6 +111,7 @@ type source struct {
 	events     *perfdata.EventSet
 	features   *perfdata.Features
 	simpleperf func() bool
+	tracer     bool // that of the kernel recorded it
 	symbolizer func() (*symbolize.Symbolizer, []convert.Warning)
 	unwind     func(files func() *symbolize.Symbolizer) *replay.Unwind
 }

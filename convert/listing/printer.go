@@ -70,6 +70,7 @@ type formatter struct {
 	kinds   []*shown // by index of event
 	width   int      // of names of events
 	header  Columns  // of CSV
+	rounded bool     // microseconds are, as the kernel's tracer shows them
 	scratch []byte
 }
 
@@ -251,7 +252,7 @@ func (t *tail) add(line []byte, most int) {
 
 // begin is called with the first event.
 func (p *Printer) begin(k *Kind) error {
-	p.begun = true
+	p.begun, p.rounded = true, k.code.lister.from.tracer
 	for _, e := range k.code.lister.from.events.Events {
 		p.width = max(p.width, len(e.Name))
 	}

@@ -22,7 +22,7 @@ import (
 // that ends early is listed up to there, and a Warning says so.
 func Read(ctx context.Context, rec *convert.Recording, o Options, to Consumer) (res *Result, err error) {
 	l := newLister(source{
-		events: rec.Events, features: &rec.Features, simpleperf: rec.Simpleperf,
+		events: rec.Events, features: &rec.Features, simpleperf: rec.Simpleperf, tracer: rec.Tracer(),
 		symbolizer: func() (*symbolize.Symbolizer, []convert.Warning) { return rec.Symbolizer(o.Options) },
 		unwind:     rec.Unwind,
 	}, &o, to)

@@ -50,6 +50,9 @@ func (f *formatter) appendTime(dst []byte, at uint64) []byte {
 	if f.o.Nanos {
 		dst = appendSeconds(dst, at, 9, 15)
 	} else {
+		if f.rounded {
+			at += 500
+		}
 		dst = appendSeconds(dst, at, 6, 12)
 	}
 	return append(dst, ": "...)

@@ -52,7 +52,7 @@ func (p *Printer) startWorkers() {
 	}
 	w.batch = <-w.free
 	for range n {
-		f := formatter{o: p.o, width: p.width, header: p.header}
+		f := formatter{o: p.o, width: p.width, header: p.header, rounded: p.rounded}
 		w.all.Go(func() {
 			for b := range w.work {
 				b.make(&f, p)

@@ -72,3 +72,11 @@ func (o Order) String() string {
 	}
 	return "little-endian"
 }
+
+// PutUint64 writes v to the first eight bytes of b.
+func (o Order) PutUint64(b []byte, v uint64) {
+	if o == BigEndian {
+		v = bits.ReverseBytes64(v)
+	}
+	binary.LittleEndian.PutUint64(b, v)
+}

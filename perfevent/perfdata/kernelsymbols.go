@@ -133,6 +133,9 @@ func DecodeKernelSymbols(b []byte, o abi.Order) (*KernelSymbols, error) {
 // KernelSymbols returns the recording's kernel symbols, those from its end if it has two,
 // or nil if it has none. Recordings from a pipe have none.
 func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
+	if r.source != nil {
+		return r.source.Kernel, nil
+	}
 	if r.header.pipe || r.at == nil {
 		return nil, nil
 	}

@@ -34,6 +34,7 @@ type Reader struct {
 	at     io.ReaderAt // nil when the input cannot be read twice
 	size   int64       // of at
 	pipe   io.Reader   // what follows the pipe header, without at
+	source *Source     // nil for a perf.data file
 	data   section     // of records, in file mode
 
 	taken        int64                         // records of pipe mode that have been taken up, by an earlier walk or this one
@@ -154,6 +155,10 @@ func (r *Reader) Close() error {
 		err = errors.Join(err, f.Close())
 	}
 	r.files = nil
+	if r.source != nil && r.source.Close != nil {
+		err = errors.Join(err, r.source.Close())
+		r.source.Close = nil
+	}
 	return err
 }
 
@@ -164,7 +169,7 @@ func (r *Reader) Order() abi.Order { return r.header.order }
 func (r *Reader) PipeMode() bool { return r.header.pipe }
 
 // Rewindable reports whether Records can be called more than once.
-func (r *Reader) Rewindable() bool { return r.at != nil }
+func (r *Reader) Rewindable() bool { return r.at != nil || r.source != nil }
 
 // DataRange is where the records of a recording in file mode lie. In pipe mode and
 // for input that cannot be read twice it returns false.
@@ -184,6 +189,9 @@ func (r *Reader) DataRange() (lo, hi int64, ok bool) {
 // with a *TruncatedError, in a directory after the files that remain; any other
 // error ends it as well.
 func (r *Reader) Records() iter.Seq2[*Record, error] {
+	if r.source != nil {
+		return r.source.Records()
+	}
 	return func(yield func(*Record, error) bool) {
 		s, err := r.open()
 		if err != nil {

@@ -19,12 +19,15 @@ type Record struct {
 // TruncatedError says where a recording ends inside a record, or in something
 // that is none. All before it has been read.
 type TruncatedError struct {
-	Offset int64  // where the record that cannot be read starts
+	Offset int64  // where the record that cannot be read starts; -1 where only Reason says it
 	Reason string // what is wrong with it
 	File   string // of a recording in a directory
 }
 
 func (e *TruncatedError) Error() string {
+	if e.Offset < 0 {
+		return "recording is not complete: " + e.Reason
+	}
 	if e.File != "" {
 		return fmt.Sprintf("%s ends at offset %d: %s", e.File, e.Offset, e.Reason)
 	}

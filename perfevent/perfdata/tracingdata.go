@@ -107,11 +107,12 @@ func (t *TracingData) formats(c *tracingCursor, system string) {
 		if c.err != nil {
 			return
 		}
-		t.Tracepoints = append(t.Tracepoints, newTracepoint(system, text))
+		t.Tracepoints = append(t.Tracepoints, NewTracepoint(system, text))
 	}
 }
 
-func newTracepoint(system, format string) Tracepoint {
+// NewTracepoint returns an event by the text of its format.
+func NewTracepoint(system, format string) Tracepoint {
 	tp := Tracepoint{System: system, Format: format}
 	for line := range strings.Lines(format) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -238,7 +239,7 @@ func ReadTracingData(tracefs fs.FS, events []abi.Event, o abi.Order, longSize, p
 	t.HeaderPage = read("events/header_page")
 	t.HeaderEvent = read("events/header_event")
 	for _, p := range paths {
-		t.Tracepoints = append(t.Tracepoints, newTracepoint(path.Base(path.Dir(p)), read(p+"/format")))
+		t.Tracepoints = append(t.Tracepoints, NewTracepoint(path.Base(path.Dir(p)), read(p+"/format")))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read tracing data: %w", err)

@@ -1,0 +1,81 @@
+package trace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/bits"
+	"strings"
+
+	"kprof/convert/trace/tracedat"
+	"kprof/perfevent/perfdata"
+)
+
+// OpenDat opens the trace.dat file in the first size bytes of r, which must stay open as
+// long as the Reader.
+func OpenDat(ctx context.Context, r io.ReaderAt, size int64) (*perfdata.Reader, error) {
+	f, err := tracedat.Open(r, size)
+	if err != nil {
+		return nil, err
+	}
+	rd, err := ofDat(f).Reader(ctx)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return rd, nil
+}
+
+// ofDat makes a Trace of a trace.dat file.
+func ofDat(f *tracedat.File) *Trace {
+	t := &Trace{
+		Order: f.Order, Cmdlines: f.Cmdlines, Incomplete: f.Truncated, Close: f.Close,
+		Tracing: *f.TracingData(func(uint64) bool { return true }),
+	}
+	if len(f.Kallsyms) > 0 {
+		t.Kernel = &perfdata.KernelSymbols{Kallsyms: f.Kallsyms, Modules: f.Modules}
+	}
+	if v := f.Options.Version; v != "" {
+		t.Version = "trace-cmd " + v
+	}
+	// "Linux HOST RELEASE MACHINE"
+	if words := strings.Fields(f.Options.Uname); len(words) >= 4 {
+		t.Host.Hostname, t.Host.OSRelease, t.Host.Arch = words[1], words[2], words[len(words)-1]
+	}
+	t.Host.CPUs.Online, t.Host.CPUs.Available = uint32(f.Options.CPUs), uint32(f.Options.CPUs)
+	for _, p := range f.Options.Processes {
+		q := Process{PID: p.PID}
+		for _, m := range p.Maps {
+			q.Maps = append(q.Maps, Map(m))
+		}
+		t.Processes = append(t.Processes, q)
+	}
+	for i := range f.Buffers {
+		b := &f.Buffers[i]
+		for _, c := range b.CPUs {
+			t.Rings = append(t.Rings, Ring{
+				Buffer: b.Name, CPU: int32(c.ID), Layout: b.Layout, Time: timeOf(&f.Options),
+				Open: func(readahead int) Pages { return f.Pages(b, c, readahead) },
+			})
+		}
+	}
+	if len(t.Rings) == 0 && t.Incomplete == nil && len(f.Text) > 0 {
+		t.Incomplete = fmt.Errorf("it holds the text of a latency tracer, and no pages")
+	}
+	return t
+}
+
+// timeOf returns what makes ns of the times in pages, nil where they are.
+func timeOf(o *tracedat.Options) func(uint64) uint64 {
+	if o.Offset == 0 && o.Scale.Mult == 0 {
+		return nil
+	}
+	mult, shift, offset := uint64(o.Scale.Mult), o.Scale.Shift, uint64(o.Offset)
+	return func(t uint64) uint64 {
+		if mult != 0 {
+			hi, lo := bits.Mul64(t, mult)
+			t = lo>>shift | hi<<(64-shift)
+		}
+		return t + offset
+	}
+}

@@ -1,0 +1,106 @@
+package trace
+
+import (
+	"context"
+	"runtime"
+	"sync"
+)
+
+// surveyReadahead is how much of a ring is read at once to see what is in it.
+const surveyReadahead = 256 << 10
+
+// survey walks all rings, to know which events there are and which of them have stacks.
+func (r *recording) survey(ctx context.Context) error {
+	for i := range r.trace.Rings {
+		r.rings = append(r.rings, &ring{Ring: &r.trace.Rings[i]})
+	}
+	results := make([]ringSurvey, len(r.rings))
+	var next sync.Mutex
+	var all sync.WaitGroup
+	at := 0
+	for range min(runtime.GOMAXPROCS(0), len(r.rings)) {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				next.Lock()
+				i := at
+				at++
+				next.Unlock()
+				if i >= len(r.rings) {
+					return
+				}
+				results[i].walk(ctx, r, r.rings[i])
+			}
+		})
+	}
+	all.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range results {
+		s := &results[i]
+		r.rings[i].seen = s.seen
+		r.damaged += s.damaged
+		if r.failed == nil {
+			r.failed = s.failed
+		}
+		if s.any && (r.first == 0 || s.first < r.first) {
+			r.first = s.first
+		}
+		r.last = max(r.last, s.last)
+		for id := range s.seen {
+			r.kind(id)
+		}
+	}
+	return nil
+}
+
+// ringSurvey is what is in a ring.
+type ringSurvey struct {
+	seen        map[uint64]*seen
+	any         bool
+	first, last uint64
+	damaged     uint64
+	failed      error
+}
+
+func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
+	s.seen = map[uint64]*seen{}
+	c := cursor{r: r, ring: g, pages: g.Open(surveyReadahead)}
+	defer func() { s.damaged, s.failed = c.damaged, c.failed }()
+	var before *seen
+	var beforeID uint64
+	var tid int32
+	had := noStack
+	for n := 0; ; n++ {
+		if n%(1<<16) == 0 && ctx.Err() != nil {
+			return
+		}
+		c.readNext()
+		if !c.nextOK {
+			return
+		}
+		e := &c.next
+		if !s.any {
+			s.any, s.first = true, e.time
+		}
+		s.first, s.last = min(s.first, e.time), max(s.last, e.time)
+		id, _ := r.typ.Uint(e.data)
+		if k := e.kind; k != nil && k.stack > had && before != nil && e.tid == tid && c.nextLost == 0 {
+			before.chains, had = true, k.stack
+			continue
+		}
+		c.nextLost = 0
+		if id != beforeID || before == nil {
+			before = s.seen[id]
+			if before == nil {
+				before = &seen{}
+				s.seen[id] = before
+			}
+		}
+		before.count++
+		beforeID, tid, had = id, e.tid, noStack
+		if e.kind != nil && e.kind.stack != noStack {
+			had = userStack // no stack has one
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
+	"kprof/perfevent/perfdata"
+	"kprof/perfevent/ringpage"
+)
+
+// Trace is what a tracer recorded.
+type Trace struct {
+	Order abi.Order
+	Rings []Ring
+
+	Tracing   perfdata.TracingData // formats of the events, all that there are
+	Kernel    *perfdata.KernelSymbols
+	Cmdlines  string // of tracefs' saved_cmdlines: a line "pid comm" each
+	Processes []Process
+	Host      perfdata.Host
+	Version   string // of what recorded
+	// Incomplete says why not all that was recorded is here; nil for nothing.
+	Incomplete error
+
+	Close func() error // nil for nothing to be closed
+}
+
+// Ring is the ring buffer of one CPU.
+type Ring struct {
+	Buffer string // name of the instance; empty for the top one
+	CPU    int32
+	Layout ringpage.Layout
+	// Open returns what reads the pages, a page at least and about readahead bytes at once.
+	// A ring is read several times, but not at the same time.
+	Open func(readahead int) Pages
+	// Time makes ns of the times of the ring's clock; nil where it counts them.
+	Time func(uint64) uint64
+}
+
+// Pages reads pages, in their order. Each is valid until the next call; it is io.EOF after
+// the last one.
+type Pages interface{ Next() ([]byte, error) }
+
+// Process is what is mapped into a process.
+type Process struct {
+	PID  int32
+	Maps []Map
+}
+
+// Map is a file that is mapped from its start on.
+type Map struct {
+	Start, End uint64
+	Path       string
+}
+
+// Reader returns the trace as a recording. It reads all pages, to know which events there
+// are.
+func (t *Trace) Reader(ctx context.Context) (*perfdata.Reader, error) {
+	r := &recording{trace: t, order: t.Order}
+	if err := r.parse(); err != nil {
+		return nil, err
+	}
+	if err := r.survey(ctx); err != nil {
+		return nil, err
+	}
+	r.makeEvents()
+	used := t.Tracing
+	used.Tracepoints = nil
+	for _, tp := range t.Tracing.Tracepoints {
+		if k := r.kinds[tp.ID]; k != nil && k.used {
+			used.Tracepoints = append(used.Tracepoints, tp)
+		}
+	}
+	events := make([]abi.Event, len(r.events))
+	for i, e := range r.events {
+		events[i] = e.event
+	}
+	return perfdata.NewSourceReader(&perfdata.Source{
+		Order: t.Order, Events: events, Kernel: t.Kernel, Tracer: true, Close: t.Close, Records: r.records,
+		Features: perfdata.Features{
+			Host: t.Host, Version: t.Version, Events: events, TracingData: used.AppendTo(nil),
+			SampleTime: perfdata.SampleTime{First: r.first, Last: r.last},
+		},
+	}), nil
+}
+
+// recording is a Trace on its way to be records.
+type recording struct {
+	trace       *Trace
+	order       abi.Order
+	typ, pid    *format.Field // common fields
+	kinds       map[uint64]*kind
+	events      []*event
+	rings       []*ring
+	first, last uint64
+	damaged     uint64 // pages
+	failed      error  // the first reason why a ring could not be read to its end
+}
+
+// kind is an event of the kernel, by the number in its records.
+type kind struct {
+	id     uint64
+	name   string
+	format *format.Format // nil where the trace does not have it
+	stack  stackKind
+	used   bool
+
+	callers, size, tgid *format.Field // of stacks
+	function, parent    *format.Field // of the function tracer
+}
+
+// stackKind says whose stack an event is.
+type stackKind uint8
+
+const (
+	noStack stackKind = iota
+	kernelStack
+	userStack
+)
+
+// event is a kind in one buffer: an event of the recording.
+type event struct {
+	event  abi.Event
+	kind   *kind
+	buffer string
+	chains bool // some are followed by stacks
+}
+
+// ring is a Ring with what was seen in it.
+type ring struct {
+	*Ring
+	seen   map[uint64]*seen // by number of the kind
+	events map[uint64]*event
+}
+
+// seen is what was seen of a kind in a ring.
+type seen struct {
+	count  uint64
+	chains bool
+}
+
+// commonFormat is that of events whose format is not known, since Linux 2.6.39.
+const commonFormat = `name: unknown
+ID: 0
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+`
+
+// parse finds the fields that all events have in common, and notes all kinds.
+func (r *recording) parse() error {
+	r.kinds = map[uint64]*kind{}
+	machine := format.Machine{Order: r.order, LongSize: int(r.trace.Tracing.LongSize)}
+	var common *format.Format
+	for i := range r.trace.Tracing.Tracepoints {
+		tp := &r.trace.Tracing.Tracepoints[i]
+		if r.kinds[tp.ID] != nil {
+			continue
+		}
+		r.kinds[tp.ID] = &kind{id: tp.ID, name: tp.System + ":" + tp.Name}
+		if common == nil {
+			if f, err := format.Parse(tp.Format, machine); err == nil && f.Field("common_pid") != nil {
+				common = f
+			}
+		}
+	}
+	if common == nil {
+		var err error
+		if common, err = format.Parse(commonFormat, machine); err != nil {
+			return err
+		}
+	}
+	r.typ, r.pid = common.Field("common_type"), common.Field("common_pid")
+	if r.typ == nil || r.pid == nil {
+		return errors.New("events without common_type and common_pid")
+	}
+	for _, tp := range r.trace.Tracing.Tracepoints {
+		if tp.System == "ftrace" && r.kinds[tp.ID].format == nil {
+			r.kinds[tp.ID].describe(tp, machine)
+		}
+	}
+	return nil
+}
+
+// describe finds what is needed of the events of the tracer itself.
+func (k *kind) describe(tp perfdata.Tracepoint, machine format.Machine) {
+	switch tp.Name {
+	case "kernel_stack", "user_stack", "function":
+	default:
+		return
+	}
+	f, err := format.Parse(tp.Format, machine)
+	if err != nil {
+		return
+	}
+	k.format = f
+	switch tp.Name {
+	case "kernel_stack":
+		if k.callers, k.size = f.Field("caller"), f.Field("size"); k.callers != nil && k.callers.Array && k.callers.Elem == f.LongSize {
+			k.stack = kernelStack
+		}
+	case "user_stack":
+		if k.callers, k.tgid = f.Field("caller"), f.Field("tgid"); k.callers != nil && k.callers.Array && k.callers.Elem == f.LongSize {
+			k.stack = userStack
+		}
+	case "function":
+		k.function, k.parent = f.Field("ip"), f.Field("parent_ip")
+	}
+}
+
+// kind returns the kind of a number, which it makes where no format has it.
+func (r *recording) kind(id uint64) *kind {
+	k := r.kinds[id]
+	if k == nil {
+		k = &kind{id: id, name: "unknown:" + strconv.FormatUint(id, 10)}
+		r.kinds[id] = k
+	}
+	return k
+}
+
+// sampleFields are those of all events' samples.
+const sampleFields = abi.SampleIdentifier | abi.SampleTID | abi.SampleTime | abi.SampleCPU | abi.SampleRaw
+
+// makeEvents makes the events of the recording, those that were seen.
+func (r *recording) makeEvents() {
+	type key struct {
+		buffer string
+		id     uint64
+	}
+	all := map[key]*event{}
+	for _, g := range r.rings {
+		for id, s := range g.seen {
+			e := all[key{g.Buffer, id}]
+			if e == nil {
+				e = &event{kind: r.kind(id), buffer: g.Buffer}
+				all[key{g.Buffer, id}] = e
+				r.events = append(r.events, e)
+			}
+			e.kind.used = true
+			e.chains = e.chains || s.chains || e.kind.function != nil || e.kind.stack != noStack
+		}
+	}
+	slices.SortFunc(r.events, func(a, b *event) int {
+		if c := strings.Compare(a.buffer, b.buffer); c != 0 {
+			return c
+		}
+		if c := strings.Compare(a.kind.name, b.kind.name); c != 0 {
+			return c
+		}
+		return int(a.kind.id) - int(b.kind.id)
+	})
+	for i, e := range r.events {
+		name := e.kind.name
+		if e.buffer != "" {
+			name += "@" + e.buffer
+		}
+		e.event = abi.Event{Name: name, IDs: []uint64{uint64(i) + 1}, Attr: abi.Attr{
+			Type: abi.TypeTracepoint, Size: abi.AttrSizeVer8, Config: e.kind.id, SamplePeriod: 1,
+			SampleType: sampleFields, Flags: abi.FlagSampleIDAll,
+		}}
+		if e.chains {
+			e.event.Attr.SampleType |= abi.SampleIP | abi.SampleCallchain
+		}
+	}
+	for _, g := range r.rings {
+		g.events = map[uint64]*event{}
+		for id := range g.seen {
+			g.events[id] = all[key{g.Buffer, id}]
+		}
+	}
+}
+
+// incomplete returns what the end of the records says is missing, nil for nothing.
+func (r *recording) incomplete() error {
+	var reasons []string
+	if err := r.trace.Incomplete; err != nil {
+		reasons = append(reasons, err.Error())
+	}
+	if r.failed != nil {
+		reasons = append(reasons, r.failed.Error())
+	}
+	if r.damaged > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d pages are damaged", r.damaged))
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &perfdata.TruncatedError{Offset: -1, Reason: strings.Join(reasons, "; ")}
+}
