@@ -36,14 +36,15 @@ type Printer struct {
 	pieces  []piece
 	also    []*format.Field // follow as name=value
 	problem *Problem
-	start   int // of the current record's text in the buffer
+	binary  *binary // of ftrace:bprint
+	start   int     // of the current record's text in the buffer
 }
 
 // Compile reads the print fmt of a format. What it cannot read is told by Problem,
 // and the printer prints fields as name=value instead.
 func Compile(f *format.Format, o Options) *Printer {
 	p := parser{lexer: lexer{src: f.PrintFmt}, format: f, options: o}
-	pr := &Printer{format: f, options: o}
+	pr := &Printer{format: f, options: o, binary: newBinary(f)}
 	pr.pieces, pr.also = p.compile()
 	if pr.problem = p.problem; p.failed != nil {
 		pr.problem, pr.pieces, pr.also = p.failed, nil, nil
@@ -133,6 +134,11 @@ func (p *parser) compile() (pieces []piece, also []*format.Field) {
 // fields on. A line end at the end is left out; other control characters, which
 // names may have, stand as they are.
 func (p *Printer) AppendTo(dst, raw []byte) []byte {
+	if p.binary != nil {
+		if text, ok := p.bprint(dst, raw); ok {
+			return text
+		}
+	}
 	if p.problem != nil && p.problem.Whole {
 		own := p.format.Own()
 		for i := range own {
