@@ -287,7 +287,10 @@ func (r *recording) incomplete() error {
 	if r.failed != nil {
 		reasons = append(reasons, r.failed.Error())
 	}
-	if r.damaged > 0 {
+	switch {
+	case r.damaged == 1:
+		reasons = append(reasons, "1 page is damaged")
+	case r.damaged > 1:
 		reasons = append(reasons, fmt.Sprintf("%d pages are damaged", r.damaged))
 	}
 	if len(reasons) == 0 {
