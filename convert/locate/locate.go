@@ -15,6 +15,7 @@ import (
 	"kprof/convert/samples"
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
+	"kprof/perfevent/abi"
 )
 
 // Locator turns the addresses of samples into locations of a Set. User locations are
@@ -125,7 +126,7 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	default:
 		locs = l.chain(locs, s.Misc, chain, views)
 	}
-	if len(locs) == from {
+	if len(locs) == from && (s.IP != 0 || e.Attr.SampleType&abi.SampleIP != 0) {
 		ip := s.IP
 		if fn, caller, ok := l.function(s); ok && caller != 0 {
 			ip = fn

@@ -138,6 +138,8 @@ func (f *Field) declare(decl string, m Machine) bool {
 	case !f.Array && kind == Mask:
 		f.Array, elem = true, m.LongSize
 		f.Count = f.Size / elem
+	case !f.Array && f.Size == 0 && elem > 0: // "char buf", of ftrace's own events before Linux 4.20
+		f.Array, f.Place, sized = true, Trailing, false
 	case !f.Array:
 		elem, f.Count = f.Size, 1
 	case f.Size == 0:
