@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                     {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                     {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/bootlog":             {"convert/printable", "convert/stacks"},
 	"convert/browsertest":         {"perfevent/livetest"},
 	"convert/calltree":            {"convert/stacks"},
@@ -57,6 +57,8 @@ var imports = map[string][]string{
 	"convert/stacks/stackstest":   {"convert/stacks", "perfevent/livetest"},
 	"convert/stacktext":           {"convert/intern", "convert/stacks"},
 	"convert/table":               {"convert/calltree", "convert/printable", "convert/stacks"},
+	"convert/trace":               {"convert/trace/tracedat", "perfevent/abi", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/ringpage"},
+	"convert/trace/tracedat":      {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/viewer":              {"convert/calltree", "convert/stacks"},
 	"perfevent":                   {"perfevent/abi", "perfevent/internal/errkind"},
 	"convert/timeline":            {"convert/intern", "convert/stacks", "perfevent/abi"},
@@ -76,9 +78,11 @@ var imports = map[string][]string{
 	"perfevent/internal/errkind":  {},
 	"perfevent/procfs":            {},
 	"perfevent/procfs/procfstest": {},
+	"perfevent/ringpage":          {"perfevent/abi", "perfevent/format"},
 	"perfevent/spanrule":          {"perfevent/format/expr", "perfevent/spelling", "perfevent/syscalls"},
 	"perfevent/spelling":          {},
 	"perfevent/syscalls":          {},
+	"perfevent/tracetest":         {"perfevent/abi"},
 	"perfevent/tracefs":           {"perfevent/internal/errkind", "perfevent/spelling"},
 	"record":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
 	"record/capture":              {"perfevent/abi", "record", "record/symbols", "record/synth"},
@@ -99,7 +103,7 @@ var imports = map[string][]string{
 
 // testOnly packages are for tests: nothing else imports them, and the rules on
 // what a library may do are not for them.
-var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "convert/browsertest", "convert/listing/listingtest", "convert/stacks/stackstest"}
+var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "perfevent/tracetest", "convert/browsertest", "convert/listing/listingtest", "convert/stacks/stackstest"}
 
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.
@@ -121,6 +125,8 @@ var withoutKernel = []string{
 	"convert/table",
 	"convert/timeline",
 	"convert/timeorder",
+	"convert/trace",
+	"convert/trace/tracedat",
 	"convert/viewer",
 	"perfevent/abi",
 	"perfevent/format",
@@ -130,6 +136,7 @@ var withoutKernel = []string{
 	"perfevent/count/report",
 	"perfevent/perfdata",
 	"perfevent/procfs",
+	"perfevent/ringpage",
 	"perfevent/spanrule",
 	"perfevent/syscalls",
 	"symbolize/mapping",

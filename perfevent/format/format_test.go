@@ -372,3 +372,20 @@ format:
 	fmt.Println(runtime.Uint(raw))
 	// Output: 200 true
 }
+
+// TestOldBuffers: before Linux 4.20, the tracer's own events declared what goes on to the
+// end of the record as one element of no size.
+func TestOldBuffers(t *testing.T) {
+	f, err := format.Parse("name: print\nID: 5\nformat:\n\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"+
+		"\tfield:char buf;\toffset:16;\tsize:0;\tsigned:1;\n\tfield:u32 words;\toffset:16;\tsize:0;\tsigned:0;\n", format.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := append(make([]byte, 16), "text\x00..."...)
+	if b, ok := f.Field("buf").String(raw); !ok || string(b) != "text" || !f.Field("buf").Text() {
+		t.Errorf("%q, %v", b, ok)
+	}
+	if n, ok := f.Field("words").Len(raw); !ok || n != 2 {
+		t.Errorf("%d words, %v", n, ok)
+	}
+}
