@@ -121,6 +121,7 @@ func runScripts(t *testing.T, files []string) {
 			"lines":    lines,
 			"examples": examples,
 			"recipes":  recipes,
+			"tracedat": traceDat,
 		},
 	})
 }

@@ -60,3 +60,56 @@ func (m Machine) Stack(id, pid, head int, callers ...uint64) []byte {
 	}
 	return b
 }
+
+// Switch is sched:sched_switch, number 310.
+const Switch = "name: sched_switch\nID: 310\n" + common + `	field:char prev_comm[16];	offset:8;	size:16;	signed:1;
+	field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
+	field:int prev_prio;	offset:28;	size:4;	signed:1;
+	field:long prev_state;	offset:32;	size:8;	signed:1;
+	field:char next_comm[16];	offset:40;	size:16;	signed:1;
+	field:pid_t next_pid;	offset:56;	size:4;	signed:1;
+	field:int next_prio;	offset:60;	size:4;	signed:1;
+
+print fmt: "prev_comm=%s prev_pid=%d prev_state=%s ==> next_comm=%s next_pid=%d", REC->prev_comm, REC->prev_pid, __print_symbolic(REC->prev_state, {0, "R"}, {1, "S"}, {2, "D"}), REC->next_comm, REC->next_pid
+`
+
+// Switch is a sched:sched_switch away from prev, in a state, to next.
+func (m Machine) Switch(prev, state, next int) []byte {
+	name := func(b []byte, pid int) []byte {
+		s := "task" + itoa(pid)
+		if pid == 0 {
+			s = "swapper"
+		}
+		return append(append(b, s...), make([]byte, 16-len(s))...)
+	}
+	b := name(m.Common(310, prev), prev)
+	b = m.Order.AppendUint32(m.Order.AppendUint32(b, uint32(prev)), 120)
+	b = name(m.Order.AppendUint64(b, uint64(state)), next)
+	return m.Order.AppendUint32(m.Order.AppendUint32(b, uint32(next)), 120)
+}
+
+// Switches is a trace.dat of one CPU, on which the tasks 7 and 8 sleep once, for 2 and 3 ms,
+// in functions of the kernel that have names.
+func Switches(version int) []byte {
+	m := Machine{Long: 8, Page: 4096}
+	sleep := func(caller uint64) []byte {
+		return m.Event(0, m.Stack(4, 7, 3, 0xffffffff81000110, caller, 0xffffffff81000310))
+	}
+	other := func(caller uint64) []byte {
+		return m.Event(0, m.Stack(4, 8, 3, 0xffffffff81000110, caller, 0xffffffff81000310))
+	}
+	idle := m.Event(0, m.Stack(4, 0, 1, 0xffffffff81000110))
+	return (&Dat{
+		Machine: m, Version: version,
+		Ftrace: []string{KernelStack}, Systems: []System{{Name: "sched", Formats: []string{Switch}}},
+		Kallsyms: "ffffffff81000000 T _text\nffffffff81000000 T _stext\nffffffff81000100 T schedule\nffffffff81000200 T do_nanosleep\n" +
+			"ffffffff81000280 T do_wait\nffffffff81000300 T do_syscall_64\nffffffff81001000 T _etext\n",
+		Cmdlines: "7 task7\n8 task8\n",
+		Buffers: []Instance{{Clock: "local", CPUs: [][][]byte{{m.Sub(1e9, 0,
+			m.Event(0, m.Switch(7, 1, 8)), sleep(0xffffffff81000210),
+			m.Event(1e6, m.Switch(8, 2, 0)), other(0xffffffff81000290),
+			m.Event(1e6, m.Switch(0, 0, 7)), idle,
+			m.Event(2e6, m.Switch(7, 0, 8)), sleep(0xffffffff81000210),
+		)}}}},
+	}).Bytes()
+}

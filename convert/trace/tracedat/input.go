@@ -117,20 +117,3 @@ func (c *cursor) expect(s string) {
 		c.fail("%.20q instead of %q", b, s)
 	}
 }
-
-// skip passes over n bytes.
-func (c *cursor) skip(n int64) {
-	if c.err != nil {
-		return
-	}
-	if n > c.left {
-		c.fail("%d bytes, %d are left", n, c.left)
-		return
-	}
-	m, err := io.CopyN(io.Discard, c.r, n)
-	c.off += m
-	c.left -= m
-	if err != nil {
-		c.fail("%v", err)
-	}
-}

@@ -70,11 +70,10 @@ func (p *Printer) bprint(dst, raw []byte) ([]byte, bool) {
 
 // binaryArgs reads arguments.
 type binaryArgs struct {
-	p    *Printer
-	b    []byte
-	at   int
-	text []byte
-	d    piece
+	p  *Printer
+	b  []byte
+	at int
+	d  piece
 }
 
 // bind returns a conversion with the arguments that come next.

@@ -22,7 +22,9 @@ func TestBPrint(t *testing.T) {
 			2: "%d %d",
 		}
 		p := printfmt.Compile(f, printfmt.Options{
-			Symbol:       func(addr uint64) (string, uint64, bool) { return "code", addr - 0x1000, addr >= 0x1000 && addr < 0x2000 },
+			Symbol: func(addr uint64) (string, uint64, bool) {
+				return "code", addr - 0x1000, addr >= 0x1000 && addr < 0x2000
+			},
 			KernelString: func(addr uint64) (string, bool) { s, ok := strings[addr]; return s, ok },
 		})
 		record := func(format uint64, args ...[]byte) string {
