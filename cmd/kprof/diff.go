@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +22,17 @@ import (
 	"kprof/convert/printable"
 )
 
-// exitOver is the exit code when something costs more than --fail-over allows.
-const exitOver = 3
+// Exit codes of comparisons: something costs more than --fail-over allows; what was
+// recorded does not tell; and for git bisect run a commit to skip, and a command line that
+// makes no sense.
+const (
+	exitOver      = 3
+	exitUndecided = 4
+
+	bisectBad   = 1
+	bisectSkip  = 125
+	bisectUsage = 128
+)
 
 // Formats that only comparisons have.
 const (
@@ -57,7 +68,9 @@ type diffFlags struct {
 	exact, explain           bool
 	aliases                  string
 	out, format              string
-	json                     bool
+	json, pValues, withIdle  bool
+	bisect                   bool
+	suspects                 []string
 	limit                    int
 	wide                     bool
 }
@@ -65,17 +78,25 @@ type diffFlags struct {
 func newDiff() *cobra.Command {
 	var f diffFlags
 	c := &cobra.Command{
-		Use:   "diff {BASE NEW | --base FILE… --new FILE…}",
+		Use:   "diff {BASE NEW | --base RUN… --new RUN…}",
 		Short: "Compare two profiles: what changed, and is it more than noise",
 		Long: `Diff compares two profiles of the same load, such as on two builds of a kernel,
 function by function: what changed, by how much, and whether that is more than
 chance. BASE and NEW are anything that kprof reads; several runs of each, with
---base and --new, tell more than one can.
+--base and --new, tell more than one can. Each may be a directory of runs, or a
+pattern in quotes.
+
+There are three answers: changed; not changed, with the least difference that could
+have been told; inconclusive, with what to record. --fail-over passes (exit code 0)
+only if nothing can have become slower by more than that, fails (3) if something
+did, and is not decided (4) otherwise. What cannot be decided without a limit is 4,
+too. --bisect has the exit codes of git bisect run instead.
 
 Functions are matched by name. What differs between builds is folded away:
 suffixes of clones, wrappers of system calls, entry stubs (--explain-names lists
-the rules, and what they did). Differences are shares of the total, or per second
-or operation (--per). Single recordings get intervals from the variance between
+the rules, and what they did). Samples of idle CPUs are left out (--with-idle).
+Differences are shares of the total, or per second, operation or run (--per): what
+one run of each side cannot tell, unless it is counts or the log of a boot. Single recordings get intervals from the variance between
 blocks of time, repeated ones from that between runs; verdicts are corrected for
 the number of functions.
 
@@ -84,10 +105,21 @@ difffolded.pl), .svg (a flame graph of both), .pb.gz or .pprof (the base negated
 as pprof -diff_base), .txt.`,
 		Example: `  kprof diff old.data new.data
   kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
+  kprof diff before/ after/            # directories of runs
+  kprof diff --per run --suspect vfs_read before/ after/
   kprof diff -o diff.md --fail-over 2% old.data new.data     # in CI: exit code 3 if slower`,
-		Args: maxArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := maxArgs(2)(cmd, args)
+			if err == nil {
+				err = f.run(cmd, args)
+			}
+			return f.ended(err)
+		},
 	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		f.bisect = f.bisect || slices.Contains(os.Args, "--bisect")
+		return f.ended(usageError{err})
+	})
 	fl := c.Flags()
 	f.sel.flags(c)
 	f.sym.flags(c)
@@ -100,10 +132,14 @@ as pprof -diff_base), .txt.`,
 		fl.StringVar(&f.elf[side], name+"-elf", "", "program or library `file` of the "+name+" side, to show its functions' sizes")
 		fl.Float64Var(&f.ops[side], name+"-ops", 0, "number of operations that the "+name+" side did, for --per=ops")
 	}
-	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops or event:NAME")
+	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops, run (of the same work each; the default for logs of boots) or event:NAME")
 	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
 	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 1%, of repeated runs 0.5%)")
-	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total")
+	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total, with 4 if that cannot be told")
+	fl.BoolVar(&f.bisect, "bisect", false, "exit codes for git bisect run: 0 not slower, 1 slower, 125 cannot tell, 128 bad usage")
+	fl.StringArrayVar(&f.suspects, "suspect", nil, "test `function` without correcting for all others; may be repeated")
+	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
+	fl.BoolVar(&f.pValues, "p-values", false, "show the p-value of each difference")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
@@ -142,7 +178,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o, perEvent, err := f.options()
+	o, perEvent, err := f.options(len(names[0]) > 1 && len(names[1]) > 1)
 	if err != nil {
 		return err
 	}
@@ -170,10 +206,34 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if f.explain {
 		return explainNames(os.Stdout, r)
 	}
-	if err := f.write(out, r, c); err != nil {
+	var j *diff.Judgement
+	if !math.IsInf(limit, 1) {
+		x := r.Judge(limit)
+		j = &x
+	}
+	if err := f.write(out, r, c, j); err != nil {
 		return err
 	}
-	return f.judge(r, limit)
+	return f.judge(r, j)
+}
+
+// ended is how the command ends, for git bisect run by other exit codes.
+func (f *diffFlags) ended(err error) error {
+	var exit exitError
+	var usage usageError
+	switch {
+	case err == nil || !f.bisect:
+		return err
+	case errors.As(err, &exit) && exit.code == exitOver:
+		return exitError{bisectBad}
+	case errors.As(err, &exit):
+		return exitError{bisectSkip}
+	case errors.As(err, &usage), isCobraUsage(err):
+		messagef("%v", err)
+		return exitError{bisectUsage}
+	}
+	messagef("%v%s", err, remedy(err))
+	return exitError{bisectSkip}
 }
 
 // runs returns the names of the inputs of both sides; none at all is possible
@@ -181,7 +241,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 	switch given := len(f.repeats[0]) + len(f.repeats[1]); {
 	case given == 0 && len(args) == 2:
-		return [2][]string{args[:1], args[1:]}, nil
+		names = [2][]string{args[:1], args[1:]}
 	case given == 0 && len(args) == 0 && f.explain:
 		return names, nil
 	case given == 0 && len(args) == 0:
@@ -192,8 +252,21 @@ func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 		return names, usagef("%q: with --base and --new, all profiles are given so", args[0])
 	case len(f.repeats[0]) == 0 || len(f.repeats[1]) == 0:
 		return names, usagef("--base and --new go together")
+	default:
+		names = f.repeats
 	}
-	return f.repeats, nil
+	for side := range names {
+		var files []string
+		for _, arg := range names[side] {
+			found, err := compare.Inputs(arg)
+			if err != nil {
+				return names, err
+			}
+			files = append(files, found...)
+		}
+		names[side] = files
+	}
+	return names, nil
 }
 
 // output applies the rules of -o and -f.
@@ -230,9 +303,10 @@ func (f *diffFlags) output() (output, error) {
 
 // options checks the flags that say how to compare. perEvent is the event to
 // divide by, "" for none.
-func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
+func (f *diffFlags) options(repeated bool) (o diff.Options, perEvent string, err error) {
 	o = diff.Defaults
 	o.Force, o.Alpha, o.Names.Exact = f.sym.Force, f.alpha, f.exact
+	o.WithIdle, o.Suspects = f.withIdle, f.suspects
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return o, "", usagef("--alpha %v: wants a probability between 0 and 1", f.alpha)
 	}
@@ -241,11 +315,13 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 		if o.MinEffect, err = percentage("--min-effect", f.minEffect); err != nil {
 			return o, "", err
 		}
-	case len(f.repeats[0]) > 1 && len(f.repeats[1]) > 1:
+	case repeated:
 		o.MinEffect = repeatedMinEffect
 	}
 	switch event, byEvent := strings.CutPrefix(f.per, "event:"); {
 	case f.per == "" || f.per == "share":
+	case f.per == "run":
+		o.Per = diff.PerRun
 	case f.per == "second":
 		o.Per = diff.PerSecond
 	case f.per == "ops":
@@ -253,7 +329,7 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	case byEvent && event != "":
 		o.Per, perEvent = diff.PerEvent, event
 	default:
-		return o, "", usagef("--per %q: use share, second, ops or event:NAME", f.per)
+		return o, "", usagef("--per %q: use share, second, ops, run or event:NAME", f.per)
 	}
 	for side, n := range f.ops {
 		switch {
@@ -277,10 +353,10 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 }
 
 // write writes the comparison.
-func (f *diffFlags) write(out output, r *diff.Result, c *compare.Comparison) error {
+func (f *diffFlags) write(out output, r *diff.Result, c *compare.Comparison, j *diff.Judgement) error {
 	return out.create(func(w io.Writer) error {
 		bw := bufio.NewWriterSize(w, 1<<20)
-		if err := f.render(bw, out, r, c); err != nil {
+		if err := f.render(bw, out, r, c, j); err != nil {
 			return err
 		}
 		return bw.Flush()
@@ -290,7 +366,7 @@ func (f *diffFlags) write(out output, r *diff.Result, c *compare.Comparison) err
 // shownNoise is how many functions are shown that did not change.
 const shownNoise = 10
 
-func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.Comparison) error {
+func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.Comparison, j *diff.Judgement) error {
 	// Values are written as they are, unless it was said what they are per.
 	scale := 1.0
 	if f.per != "" {
@@ -313,7 +389,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		}
 		return err
 	}
-	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint}
+	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, PValues: f.pValues, Judgement: j}
 	var err error
 	if o.Code, err = c.Code(r, f.limit); err != nil {
 		return err
@@ -333,31 +409,27 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 	return diffreport.Text(w, r, o)
 }
 
-// judge fails if something costs more than allowed.
-func (f *diffFlags) judge(r *diff.Result, limit float64) error {
-	if math.IsInf(limit, 1) {
-		return nil
-	}
-	functions, total := r.Exceeds(limit)
-	switch {
-	case total:
-		messagef("the total costs %s more than the base, over %s", percentText(round(r.Total.Diff/r.Base.Total)), f.failOver)
-	case len(functions) > 0:
-		fn := functions[0]
-		more := max(fn.Self.Diff, fn.Cum.Diff) / r.Base.Total
-		others := ""
-		if n := len(functions) - 1; n > 0 {
-			others = fmt.Sprintf("; so do %d others", n)
+// judge fails if something costs more than allowed, or nobody knows.
+func (f *diffFlags) judge(r *diff.Result, j *diff.Judgement) error {
+	outcome := r.Outcome
+	if j != nil {
+		if outcome = j.Outcome; outcome != diff.Unchanged {
+			messagef("%s", diffreport.Judgement(r, j))
 		}
-		messagef("%s costs %s of the base's total more, over %s%s", fn.Name, percentText(round(more)), f.failOver, others)
-	default:
-		return nil
+	} else if f.bisect && outcome == diff.Changed {
+		// Without a limit, whatever costs more is bad.
+		if functions, total := r.Exceeds(0); len(functions) == 0 && !total {
+			outcome = diff.Unchanged
+		}
 	}
-	return exitError{exitOver}
+	switch {
+	case outcome == diff.Inconclusive:
+		return exitError{exitUndecided}
+	case outcome == diff.Changed && (j != nil || f.bisect):
+		return exitError{exitOver}
+	}
+	return nil
 }
-
-// round keeps two digits of a percentage.
-func round(share float64) float64 { return math.Round(share*1e4) / 1e4 }
 
 // explainNames writes the rules and, of a comparison, the names that they changed.
 func explainNames(w io.Writer, r *diff.Result) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kprof/convert"
 	"kprof/convert/compare"
@@ -38,20 +39,88 @@ func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string
 		sym, of := f.sym, f.side(side)
 		sym.Vmlinux, sym.KallsymsPath, sym.Root = of.Vmlinux, of.Kallsyms, of.Root
 		for _, name := range names[side] {
-			p, err := load(ctx, name, opts, sym)
+			p, err := readInput(ctx, name, opts, sym)
 			if err != nil {
 				return profiles, err
 			}
-			profiles[side] = append(profiles[side], p.Profile)
+			if voice.verbose {
+				say(p.Warnings)
+			}
+			profiles[side] = append(profiles[side], p)
+		}
+	}
+	if !voice.verbose {
+		for side := range profiles {
+			saySide(sideNames[side], profiles[side])
 		}
 	}
 	return profiles, nil
 }
 
+// readInput is load, without a word on what the profile lacks.
+func readInput(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*convert.Profile, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if name == "-" {
+		name = "standard input"
+	}
+	sym.addTo(&opts)
+	opts.Name = name
+	p, err := convert.Read(ctx, f, opts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, worded(err))
+	}
+	return p, nil
+}
+
+// shownWarnings is how many kinds of warnings a side's line has.
+const shownWarnings = 3
+
+// saySide says in one line what the profiles of a side lack.
+func saySide(side string, profiles []*convert.Profile) {
+	var texts []string
+	loss := false
+	all := compare.Warnings(profiles)
+	for i := range all {
+		w := &all[i]
+		text := wording(&w.Warning)
+		if w.Files > 1 {
+			text += fmt.Sprintf("; and in %d files more", w.Files-1)
+		}
+		if len(profiles) > 1 {
+			text += fmt.Sprintf(" (%d of %d runs)", w.Profiles, len(profiles))
+		}
+		if w.Kind.IsLoss() {
+			loss = true
+			texts = append([]string{text}, texts...)
+			continue
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		return
+	}
+	if n := len(texts) - shownWarnings; n > 0 {
+		texts = append(texts[:shownWarnings], fmt.Sprintf("%d more (-v lists them)", n))
+	}
+	name := side
+	if len(profiles) == 1 {
+		name += " " + profiles[0].Source
+	}
+	line := notef
+	if loss {
+		line = messagef
+	}
+	line("%s: %s", name, strings.Join(texts, "; "))
+}
+
 // comparison prepares what is compared, and tells what is not.
 func (f *diffFlags) comparison(profiles [2][]*convert.Profile, o diff.Options, perEvent string) (*compare.Comparison, error) {
 	c, err := compare.New(profiles, compare.Options{
-		Diff: o, Events: f.sel.events, PerEvent: perEvent,
+		Diff: o, AutoPer: f.per == "", Events: f.sel.events, PerEvent: perEvent,
 		Sides: [2]compare.Side{f.side(0), f.side(1)}, BuildIDCache: buildIDCache(),
 		Wording: func(one *compare.OneSided) string {
 			return fmt.Sprintf("%v; --comm %s and the like compares what both ran", one, one.Common)

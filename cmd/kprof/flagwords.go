@@ -23,6 +23,8 @@ func withFlags(err error) error {
 		return err
 	}
 	switch run.Reason {
+	case diff.OnlyIdle:
+		return fmt.Errorf("%w: compare these too with --with-idle", err)
 	case diff.NoDuration:
 		return fmt.Errorf("%w: compare shares, or use --per=ops", err)
 	case diff.NoOperations:

@@ -231,7 +231,7 @@ func recipes(ts *testscript.TestScript, neg bool, args []string) {
 		if !ok {
 			ts.Fatalf("%s: a block without end", args[0])
 		}
-		if err := ts.Exec("bash", "-euo", "pipefail", "-c", script); err != nil {
+		if err := ts.Exec("bash", "-euo", "pipefail", "-c", undecided+script); err != nil {
 			ts.Fatalf("%s\n%v\n%s", script, err, ts.ReadFile("stderr"))
 		}
 		n++

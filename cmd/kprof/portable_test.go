@@ -43,7 +43,7 @@ func TestPortable(t *testing.T) {
 	demo := filepath.Join(root, "testdata", "demo.data")
 	for _, args := range [][]string{
 		{"convert", demo, "-f", "folded"}, {"convert", demo, "-f", "svg"}, {"report", demo}, {"report", "--json", demo},
-		{"report", "--stats", demo}, {"diff", demo, demo},
+		{"report", "--stats", demo}, {"diff", "--force", demo, demo},
 	} {
 		want, _, wantCode := kprof(own, args...)
 		got, said, code := kprof(program, args...)

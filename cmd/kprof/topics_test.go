@@ -44,12 +44,17 @@ func (b topicBlock) needsKprobes() bool {
 	return strings.Contains(b.before, "here the kernel has kprobes")
 }
 
+// undecided has a shell take it for an answer that a comparison is not decided: on a
+// quiet machine little is recorded.
+const undecided = `kprof() { command kprof "$@" || { code=$?; [ "$1 $code" = "diff 4" ] || return $code; }; }
+`
+
 // run pastes the block into a shell.
 func (b topicBlock) run(t *testing.T, dir string) {
 	t.Helper()
-	script := strings.TrimSpace(b.script)
+	script := undecided + strings.TrimSpace(b.script)
 	if strings.Contains(b.before, "until Ctrl-C") {
-		script = "timeout --preserve-status -s INT 3 " + script
+		script = "timeout --preserve-status -s INT 3 " + strings.TrimSpace(b.script)
 	}
 	cmd := exec.Command("sh", "-euc", script)
 	if bash, err := exec.LookPath("bash"); err == nil {

@@ -19,6 +19,7 @@ import (
 // Options say what to compare, and where the code of each side is.
 type Options struct {
 	Diff     diff.Options // OnlyOn is filled in
+	AutoPer  bool         // compare the times of boots by run and not as shares
 	Events   []string     // to choose from, as stacks.Choose finds them; none for all
 	PerEvent string       // what diff.PerEvent divides by
 
@@ -70,6 +71,9 @@ func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
 	rootComms(profiles)
 	if err := c.choose(); err != nil {
 		return nil, err
+	}
+	if o.AutoPer && c.Runs[0][0].Measured {
+		c.o.Diff.Per = diff.PerRun
 	}
 	c.o.Diff.OnlyOn = c.onlyOn
 	return c, nil
@@ -133,68 +137,6 @@ func commShares(s *stacks.Set, event, column int) map[string]float64 {
 	return shares
 }
 
-// A comm that has at least muchMore of one side's total, and less than a tenth of
-// that of the other's, is told.
-const muchMore, muchLess = 0.03, 0.1
-
-// OneSided is programs that only one side recorded, next to others that both did: on a
-// whole machine, what ran besides the load.
-type OneSided struct {
-	Programs []OneSidedProgram
-	Common   string // the program of both sides with the most samples
-}
-
-// OneSidedProgram is a program that one side alone recorded.
-type OneSidedProgram struct {
-	Comm  string
-	Side  int     // 0 base, 1 new
-	Share float64 // of that side's total
-}
-
-var sideNames = [2]string{"base", "new"}
-
-func (o *OneSided) String() string {
-	var programs []string
-	for _, p := range o.Programs {
-		programs = append(programs, fmt.Sprintf("%s (%.0f%% of %s)", p.Comm, 100*p.Share, sideNames[p.Side]))
-	}
-	return "programs that only one side recorded make differences too: " + strings.Join(programs, ", ")
-}
-
-// oneSided finds the programs that only one side recorded, nil for none.
-func oneSided(runs [2][]diff.Run) *OneSided {
-	var shares [2]map[string]float64
-	for side := range runs {
-		shares[side] = map[string]float64{}
-		for i := range runs[side] {
-			r := &runs[side][i]
-			of := commShares(r.Set, r.Event, r.Column)
-			if of == nil {
-				return nil
-			}
-			for comm, share := range of {
-				shares[side][comm] += share / float64(len(runs[side]))
-			}
-		}
-	}
-	var one OneSided
-	for side := range shares {
-		for _, comm := range slices.Sorted(maps.Keys(shares[side])) {
-			share := shares[side][comm]
-			switch other := shares[1-side][comm]; {
-			case share >= muchMore && other < muchLess*share:
-				one.Programs = append(one.Programs, OneSidedProgram{comm, side, share})
-			case share > 0 && other > 0 && (one.Common == "" || share+other > shares[0][one.Common]+shares[1][one.Common]):
-				one.Common = comm
-			}
-		}
-	}
-	if len(one.Programs) == 0 || shares[0][one.Common]+shares[1][one.Common] < muchMore {
-		return nil
-	}
-	return &one
-}
-
 // commRooted returns folded stacks with their comms as outermost frames.
 func commRooted(s *stacks.Set) *stacks.Set {
 	rooted := stacks.New(s.Events...)
@@ -234,14 +176,17 @@ func (c *Comparison) choose() error {
 	want := first.Set.Events[event].Values[first.WeightColumn(event)]
 	for side := range c.Profiles {
 		for _, p := range c.Profiles[side] {
-			e := matchingEvent(p.Set, &first.Set.Events[event])
+			e := matchingEvent(p, first, event)
 			if e < 0 { // by force
 				e = p.Set.Most()
 			}
 			r := diff.Run{
 				Name: p.Source, Set: p.Set, Event: e, Column: p.WeightColumn(e),
 				Ops: c.o.Sides[side].Ops, Machine: machineOf(p), Lost: lostOf(p),
+				EventName: eventName(p, e),
 			}
+			r.Measured = isBoot(&p.Set.Events[e])
+			r.Exact = p.Set.Events[e].Instants && r.Column == 0 || isCounted(r.EventName) && len(p.Set.Events[e].Values) == 1
 			for i, vt := range p.Set.Events[e].Values {
 				if vt == want {
 					r.Column = i
@@ -294,7 +239,7 @@ func (c *Comparison) commonEvent() (int, error) {
 	for i := range first.Set.Events {
 		everywhere := asked[i]
 		for j, p := range all {
-			e := matchingEvent(p.Set, &first.Set.Events[i])
+			e := matchingEvent(p, first, i)
 			if everywhere = everywhere && e >= 0; everywhere {
 				sums[i] += counts[j][e]
 			}
@@ -306,7 +251,7 @@ func (c *Comparison) commonEvent() (int, error) {
 	if len(common) == 0 {
 		have := ""
 		for _, p := range all {
-			have += fmt.Sprintf("; %s has %s", p.Source, eventNames(p.Set))
+			have += fmt.Sprintf("; %s has %s", p.Source, eventNames(p))
 		}
 		if len(c.o.Events) == 0 && c.o.Diff.Force {
 			return first.Set.Most(), nil
@@ -346,61 +291,38 @@ func askedFor(s *stacks.Set, patterns []string) ([]bool, error) {
 	return asked, err
 }
 
-// matchingEvent returns the index of the event that counts what e does: of the
-// same name, else of the same value, since a pprof profile of one event does not
-// keep its name, else the only one where either side is folded stacks, which name
-// nothing.
-func matchingEvent(s *stacks.Set, e *stacks.Event) int {
-	if i := s.EventIndex(e.Name); i >= 0 {
+// matchingEvent returns the index of the event of a profile that counts what one of
+// another profile does: of the same name, where both are known, else of the same value,
+// else the only one where either side is folded stacks, which name nothing.
+func matchingEvent(p, first *convert.Profile, event int) int {
+	s, e := p.Set, &first.Set.Events[event]
+	want := eventName(first, event)
+	if want != "" {
+		for i := range s.Events {
+			if eventName(p, i) == want {
+				return i
+			}
+		}
+	}
+	may := func(i int) bool { return want == "" || eventName(p, i) == "" }
+	if i := s.EventIndex(e.Name); i >= 0 && may(i) {
 		return i
 	}
 	for i := range s.Events {
-		if v := s.Events[i].Values; v[len(v)-1] == e.Values[len(e.Values)-1] {
+		if v := s.Events[i].Values; may(i) && v[len(v)-1] == e.Values[len(e.Values)-1] {
 			return i
 		}
 	}
-	if len(s.Events) == 1 && (s.Events[0].Name == "samples" || e.Name == "samples") {
+	if len(s.Events) == 1 && may(0) && (s.Events[0].Name == "samples" || e.Name == "samples") {
 		return 0
 	}
 	return -1
 }
 
-func eventNames(s *stacks.Set) string {
+func eventNames(p *convert.Profile) string {
 	var names []string
-	for _, e := range s.Events {
-		names = append(names, e.Name)
+	for i, e := range p.Set.Events {
+		names = append(names, cmp.Or(eventName(p, i), e.Name))
 	}
 	return strings.Join(names, ", ")
-}
-
-// machineOf is what the profile's comments say of where it was recorded: those that
-// convert writes.
-func machineOf(p *convert.Profile) (m diff.Machine) {
-	for _, c := range p.Set.Comments {
-		what, value, _ := strings.Cut(c, ": ")
-		switch what {
-		case "host":
-			m.Host = value
-		case "kernel":
-			m.Kernel, m.Arch, _ = strings.Cut(value, " ")
-		case "cpu":
-			m.CPU = value
-		}
-	}
-	return m
-}
-
-// lostOf is the number of records or samples that the profile lacks.
-func lostOf(p *convert.Profile) uint64 {
-	if n := p.Stats.Lost + p.Stats.LostSamples; n > 0 {
-		return n
-	}
-	var sum uint64
-	for _, c := range p.Set.Comments {
-		var n uint64
-		if _, err := fmt.Sscanf(c, "warning: lost %d", &n); err == nil {
-			sum += n
-		}
-	}
-	return sum
 }

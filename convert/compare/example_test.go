@@ -38,6 +38,6 @@ func ExampleNew() {
 	// Output:
 	// samples of [old] and [new]
 	// parse: more, +8.3%
-	// read: less, -8.3%
+	// read: share only, -8.3%
 	// main: noise, +0.0%
 }

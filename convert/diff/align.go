@@ -1,6 +1,10 @@
 package diff
 
-import "kprof/convert/stacks"
+import (
+	"strings"
+
+	"kprof/convert/stacks"
+)
 
 // nameTable numbers the functions of both sides by their folded names. A name as
 // a profile has it is an original; several may be one function.
@@ -56,6 +60,8 @@ type frames struct {
 	one   []uint32
 	lists [][]uint32
 	empty uint32 // the original of a stack without frames
+	// unnamed are the keys of the mappings whose functions are not told apart.
+	unnamed map[string]bool
 }
 
 const many = 1 << 31
@@ -72,8 +78,8 @@ func hasInline(s *stacks.Set) bool {
 
 // newFrames names the locations of a Set. Of inlined functions those are left
 // out, to count for their callers, for which keep, if it is not nil, is false.
-func newFrames(t *nameTable, s *stacks.Set, side int, keep func(fn uint32) bool) *frames {
-	f := &frames{table: t, one: make([]uint32, len(s.Locations))}
+func newFrames(t *nameTable, s *stacks.Set, side int, collapsed map[string]bool, keep func(fn uint32) bool) *frames {
+	f := &frames{table: t, unnamed: collapsed, one: make([]uint32, len(s.Locations))}
 	f.empty = t.original(originalKey{name: "[unknown]"}, side)
 	unnamed := make([]uint32, len(s.Mappings))
 	for i := range s.Mappings {
@@ -83,11 +89,15 @@ func newFrames(t *nameTable, s *stacks.Set, side int, keep func(fn uint32) bool)
 		l := &s.Locations[loc]
 		lines := s.Lines(uint32(loc))
 		switch {
-		case len(lines) > 0:
+		case len(lines) > 0 && !(l.Mapping >= 0 && f.unnamed[mappingKey(&s.Mappings[l.Mapping])]):
 			f.one[loc] = f.lines(s, lines, l.Kind == stacks.KindUser, side, keep)
 		case l.Mapping >= 0:
 			if unnamed[l.Mapping] == many {
-				unnamed[l.Mapping] = t.original(originalKey{name: s.Mappings[l.Mapping].Unnamed()}, side)
+				name := s.Mappings[l.Mapping].Unnamed()
+				if key := mappingKey(&s.Mappings[l.Mapping]); f.unnamed[key] {
+					name = "[" + strings.Trim(key, "[]") + "]"
+				}
+				unnamed[l.Mapping] = t.original(originalKey{name: name}, side)
 			}
 			f.one[loc] = unnamed[l.Mapping]
 		default:
@@ -152,7 +162,7 @@ func (f *frames) appendFunctions(dst []uint32, stack []uint32) []uint32 {
 // none, those of the other are kept that are functions of their own on the first:
 // these are what its compiler did not inline. The rest counts for the callers, as
 // it does on the first.
-func align(runs [2][]Run, n *Names) (t *nameTable, f [2][]*frames, onlyIn int) {
+func align(runs [2][]Run, n *Names, collapsed map[string]bool) (t *nameTable, f [2][]*frames, onlyIn int) {
 	t = newNameTable(n)
 	var inline [2]bool
 	for side := range runs {
@@ -162,7 +172,7 @@ func align(runs [2][]Run, n *Names) (t *nameTable, f [2][]*frames, onlyIn int) {
 	}
 	name := func(side int, keep func(uint32) bool) {
 		for _, r := range runs[side] {
-			f[side] = append(f[side], newFrames(t, r.Set, side, keep))
+			f[side] = append(f[side], newFrames(t, r.Set, side, collapsed, keep))
 		}
 	}
 	if inline[0] == inline[1] {

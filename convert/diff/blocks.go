@@ -12,7 +12,9 @@ import (
 // too, and the largest variance counts (Flyvbjerg and Petersen, "Error estimates
 // on averages of correlated data", 1989). Few large blocks are enough for a t test
 // (Ibragimov and Müller, "t-Statistic based correlation and heterogeneity robust
-// inference", 2010). It is never less than what independent samples have.
+// inference", 2010), and more is known from the other functions: each variance is drawn
+// towards theirs (see prior), unless it is out of the ordinary. It is never less than what
+// independent samples have.
 //
 // Blocks also differ where a load has phases, which are no chance if they are the
 // same in every run. One run cannot tell; two can: if the functions that come at the
@@ -23,6 +25,7 @@ type blocksModel struct {
 	phases  float64 // a factor of variances; 1 if they are what blocks say
 	freedom float64 // with which it is known
 	shapes  [2][]shape
+	priors  map[int]prior // by the number of blocks
 }
 
 // shape is how a function's cost in each block departs from its mean; the sum of
@@ -44,14 +47,15 @@ const (
 )
 
 func newBlocksModel(d *data, functions int) *blocksModel {
-	m := &blocksModel{phases: 1}
+	m := &blocksModel{phases: 1, priors: make(map[int]prior)}
+	m.learn(d, functions)
 	var squares []float64
 	for fn := range uint32(functions) {
 		d.function(fn, false)
 		if d.samples() < leastSamples {
 			continue
 		}
-		v, _ := d.blockVariance()
+		v, _ := m.blockVariance(d)
 		if v < phased*(d.chance(0)+d.chance(1)) {
 			continue
 		}
@@ -88,7 +92,7 @@ func (m *blocksModel) method() string {
 }
 
 func (m *blocksModel) variance(d *data) (variance, freedom float64) {
-	variance, freedom = d.blockVariance()
+	variance, freedom = m.blockVariance(d)
 	if m.phases == 1 {
 		return variance, freedom
 	}
@@ -137,27 +141,63 @@ func (p *shape) correlation(q *shape) (r float64) {
 	return r
 }
 
+// learn finds out how much the variances of functions differ.
+func (m *blocksModel) learn(d *data, functions int) {
+	ratios := make(map[int][]float64)
+	for fn := range uint32(functions) {
+		d.function(fn, false)
+		if d.samples() < leastSamples {
+			continue
+		}
+		floor := d.chance(0) + d.chance(1)
+		for n := maxBlocks; n >= minBlocks && floor > 0; n /= 2 {
+			v, _ := d.varianceOf(n)
+			ratios[n] = append(ratios[n], v/floor)
+		}
+	}
+	for n, r := range ratios {
+		if len(r) >= leastFunctions {
+			m.priors[n] = fitPrior(r, float64(2*(n-1)))
+		}
+	}
+}
+
+// ordinary is the probability with which a variance is so much larger than those of other
+// functions that it is taken as it is.
+const ordinary = 0.001
+
 // blockVariance is the variance of the difference of the selected cost, as blocks
 // of both runs show it, with its degrees of freedom.
-func (d *data) blockVariance() (variance, freedom float64) {
-	d1, d2 := d.denominators[0][0], d.denominators[1][0]
-	w1, w2 := d.costs[0][0].weight, d.costs[1][0].weight
+func (m *blocksModel) blockVariance(d *data) (variance, freedom float64) {
 	floor := d.chance(0) + d.chance(1)
 	for n := maxBlocks; n >= minBlocks; n /= 2 {
-		s1, s2 := d.scatter(0, n), d.scatter(1, n)
-		v1, v2 := s1/(d1*d1), s2/(d2*d2)
-		// If nothing has changed, samples of both runs scatter alike, whatever the
-		// chance of a short one to show it.
-		pooled := (s1/(w1*w1) + s2/(w2*w2)) / (d1/w1 + d2/w2) * (w1/d1 + w2/d2)
-		if v := max(v1+v2, pooled, floor); v > variance {
-			// Welch and Satterthwaite.
-			variance, freedom = v, float64(n-1)
-			if v1+v2 > 0 {
-				freedom *= (v1 + v2) * (v1 + v2) / (v1*v1 + v2*v2)
-			}
+		v, own := d.varianceOf(n)
+		if p := m.priors[n]; p.freedom > 0 && floor > 0 && !p.outlier(v/floor, own) {
+			v, own = p.moderate(v/floor, own)
+			v *= floor
+		}
+		if v = max(v, floor); v > variance {
+			variance, freedom = v, own
 		}
 	}
 	return variance, max(freedom, minBlocks-1)
+}
+
+// varianceOf is the variance of the difference of the selected cost, as n blocks of both
+// runs show it, and its degrees of freedom.
+func (d *data) varianceOf(n int) (variance, freedom float64) {
+	d1, d2 := d.denominators[0][0], d.denominators[1][0]
+	w1, w2 := d.costs[0][0].weight, d.costs[1][0].weight
+	s1, s2 := d.scatter(0, n), d.scatter(1, n)
+	v1, v2 := s1/(d1*d1), s2/(d2*d2)
+	// If nothing has changed, samples of both runs scatter alike, whatever the
+	// chance of a short one to show it.
+	pooled := (s1/(w1*w1) + s2/(w2*w2)) / (d1/w1 + d2/w2) * (w1/d1 + w2/d2)
+	freedom = float64(n - 1)
+	if v1+v2 > 0 { // Welch and Satterthwaite
+		freedom *= (v1 + v2) * (v1 + v2) / (v1*v1 + v2*v2)
+	}
+	return max(v1+v2, pooled), freedom
 }
 
 // scatter is the variance of the selected cost of a side with one run, as n blocks

@@ -11,6 +11,7 @@ const maxBlocks = 32
 type cost struct {
 	self, cum []int64 // by function; cum counts a sample once
 	total     int64
+	idle      int64 // what was left out
 	// weight is the mean value of a sample, weighted by value: the sum of squares
 	// by the sum. The run is worth total/weight equal samples.
 	weight float64
@@ -38,6 +39,11 @@ func costs(r *Run, f *frames, per Per) *cost {
 		x := s.Sample(i)
 		if x.Event != r.Event {
 			stackOf[i] = many
+			continue
+		}
+		if r.idle.has(&x) {
+			stackOf[i] = many
+			c.idle += x.Values[r.Column]
 			continue
 		}
 		stackOf[i] = uint32(x.Stack)

@@ -54,6 +54,14 @@ func (m *countsModel) variance(d *data) (variance, freedom float64) {
 	return m.dispersion * (d.chance(0) + d.chance(1)), max(1, d.samples()/m.dispersion)
 }
 
+// worth is how many equal samples the runs of a side are worth.
+func (d *data) worth(side int) (n float64) {
+	for i, c := range d.costs[side] {
+		n += d.denominators[side][i] / c.weight
+	}
+	return n
+}
+
 // samples is the number of samples of the selected cost, of all runs.
 func (d *data) samples() (n float64) {
 	for side := range d.series {

@@ -29,6 +29,8 @@ func newData(runs [2][]Run, c [2][]*cost, per Per) *data {
 				x = float64(r.Set.DurationNanos) / 1e9
 			case PerOps:
 				x = r.Ops
+			case PerRun:
+				x = 1
 			case PerEvent:
 				x = float64(r.Set.Totals(r.PerEvent)[r.PerColumn])
 			}
@@ -36,7 +38,7 @@ func newData(runs [2][]Run, c [2][]*cost, per Per) *data {
 		}
 		d.series[side] = make([]float64, len(runs[side]))
 		d.combined[side] = make([]int64, maxBlocks)
-		single = single && c[side][0].totalBlocks != nil
+		single = single && c[side][0].totalBlocks != nil && (per == PerShare || per == PerEvent)
 	}
 	for side := range runs {
 		if !single {
@@ -55,8 +57,6 @@ func newData(runs [2][]Run, c [2][]*cost, per Per) *data {
 				d.blocks[side][b] = float64(c[side][0].totalBlocks[b])
 			case PerEvent:
 				d.blocks[side][b] = float64(c[side][0].perBlocks[b]) * perScale
-			default:
-				d.blocks[side][b] = d.denominators[side][0] / maxBlocks
 			}
 		}
 	}

@@ -11,7 +11,13 @@
 //     estimated from all functions together;
 //   - repeated runs: from the variance between runs.
 //
-// P-values are corrected for the number of functions looked at.
+// One run of each side does not tell a rate: per second, operation or run. Counts of what
+// was recorded every time are compared as they are. What only one side has samples of is
+// tested exactly. P-values are corrected for the number of functions looked at, those that
+// were named as suspects apart.
+//
+// The answer is one of three (Outcome), with the smallest difference that could have been
+// told (Result.Resolution). Samples of idle CPUs are left out.
 package diff
 
 import (
@@ -33,6 +39,7 @@ const (
 	PerSecond            // the duration, in seconds
 	PerOps               // a number of operations that the user counted
 	PerEvent             // the total of another event of the same recording
+	PerRun               // nothing: runs that do the same work
 )
 
 // Run is one profile to compare.
@@ -45,6 +52,18 @@ type Run struct {
 	Ops           float64 // for PerOps
 	Machine       Machine
 	Lost          uint64 // samples or records that are missing
+
+	// EventName is the event's name, where Set.Events may have another that its values
+	// gave it; "" if it is not known.
+	EventName string
+	// Exact says that every occurrence of the event is counted in the compared column.
+	// It is filled in where the Set tells so.
+	Exact bool
+	// Measured says that each value is a measurement of its own, such as how long a call
+	// took, and not a number of equal samples.
+	Measured bool
+
+	idle *idle
 }
 
 // Options say how to compare. Use Defaults for what is usual.
@@ -62,6 +81,11 @@ type Options struct {
 	Paths, PathsEach int
 	// Force compares what is not comparable.
 	Force bool
+	// WithIdle keeps the samples of CPUs that have nothing to do.
+	WithIdle bool
+	// Suspects are functions that were suspected before: their differences are corrected
+	// for their own number only, and reported however small they are.
+	Suspects []string
 	// OnlyOn returns those of some functions that are known to be in the build of
 	// one side only, and that side: such a difference is no chance, however samples
 	// scatter. Default: nothing is known.
@@ -83,10 +107,16 @@ const (
 	New   // more, and the base did not have it
 	Gone  // less, and there is no more of it
 	Moved // between a function and what it is inlined into, or others below one caller: together they cost the same
+	// ShareOnly: only its share changed, with those of most functions alike, since
+	// something else costs more or less.
+	ShareOnly
+	// Renamed: what one side has in place of a function that only the other has; see
+	// Function.Pair.
+	Renamed
 )
 
 func (v Verdict) String() string {
-	return [...]string{"noise", "more", "less", "new", "gone", "moved"}[v]
+	return [...]string{"noise", "more", "less", "new", "gone", "moved", "share only", "renamed"}[v]
 }
 
 // Difference is a cost on both sides: shares, or values per second, operation or
@@ -97,7 +127,20 @@ type Difference struct {
 	P               float64 // of this difference alone
 	Adjusted        float64 // corrected for all that were tested; 1 if it was not
 	Significant     bool    // Adjusted at most Alpha, or known from the builds, and at least the minimum effect
+	// Upper is what Diff is at most: the upper end of an interval that is corrected for
+	// all that were tested, as Adjusted is. 0 if it was not tested.
+	Upper float64
+	// ShareOnly says that only the share changed, with most others alike, since something
+	// else costs more or less.
+	ShareOnly bool
+
+	deviation, freedom float64
+	tested             bool
 }
+
+// Ratio is what the new side costs in terms of the base: 1 if it is the same, +Inf if
+// only the new side has it, NaN if neither does.
+func (d *Difference) Ratio() float64 { return d.New / d.Base }
 
 // Function is what both sides have of a function.
 type Function struct {
@@ -110,6 +153,11 @@ type Function struct {
 	// caller that costs what it did, below which other functions now do it.
 	With   []string
 	Within string
+	// Pair is the function of the other side, for Renamed, and Restructured says that it
+	// costs or does something else there.
+	Pair         string
+	Restructured bool
+	Suspect      bool // one of Options.Suspects
 	// Paths are stacks with this function as leaf or, if only its cum differs,
 	// the ways to it; those that differ most first. OtherPaths is the sum of
 	// those not listed, NumPaths the number of all.
@@ -130,6 +178,10 @@ type Side struct {
 	Samples float64 // as many equal samples as the runs are worth
 	Value   int64   // total of all runs
 	Total   float64 // in the unit of Difference; the mean of the runs
+	Idle    int64   // values that were left out
+	CPU     float64 // seconds that the samples stand for, of all runs; 0 if not known
+	Seconds float64 // that all runs took, 0 if not known
+	Machine Machine // of the first run
 }
 
 // Merged is a function for which several names, or other ones than its own,
@@ -153,11 +205,21 @@ type Result struct {
 	Value     stacks.ValueType
 	Base, New Side
 	Total     Difference // for shares all is 1
-	Functions []Function // those that changed first: see Function.class
-	Merged    []Merged   // by name
-	Method    string     // a clause on where intervals come from
-	Tests     int        // number of differences that p-values are corrected for
-	Notes     []string   // sentences that a reader must know
+	// PerRun is the total of a run in units of Value, idle left out; with an interval where
+	// there are repeated runs. PerRunKnown is false where the sides count different things.
+	PerRun      Difference
+	PerRunKnown bool
+	Functions   []Function // those that changed first: see Function.class
+	Outcome     Outcome
+	// Resolution is the smallest difference that would have been told for every function,
+	// as a share of the base's total; +Inf if none is.
+	Resolution float64
+	// CommonFactor is by what most shares changed alike, for PerShare.
+	CommonFactor float64
+	Merged       []Merged // by name
+	Method       string   // a clause on where intervals come from
+	Tests        int      // number of differences that p-values are corrected for
+	Notes        []string // sentences that a reader must know
 
 	table *nameTable
 	runs  [2][]Run
@@ -173,6 +235,7 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 	if o.MinEffect < 0 {
 		return nil, fmt.Errorf("the minimum effect is %v: it must not be negative", o.MinEffect)
 	}
+	runs = copied(runs)
 	notes, err := comparable(runs, &o)
 	if err != nil {
 		return nil, err
@@ -183,11 +246,16 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 		Event: first.Set.Events[first.Event].Name,
 		Value: first.Set.Events[first.Event].Values[first.Column],
 	}
+	notes, err = leaveIdle(runs, &o)
+	if err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes, notes...)
 	var onlyInline int
-	r.table, r.names, onlyInline = align(runs, &o.Names)
+	r.table, r.names, onlyInline = align(runs, &o.Names, r.collapse())
 	if onlyInline >= 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("only %s has inlined functions: those that are no functions of their own on the other side count for their callers",
-			[...]string{"the base", "the new side"}[onlyInline]))
+			sideText[onlyInline]))
 	}
 	c, err := r.costs()
 	if err != nil {
@@ -233,17 +301,23 @@ func (r *Result) compare(c [2][]*cost) {
 
 	n := len(r.table.functions)
 	r.Functions = make([]Function, n)
-	var tests []test
-	add := func(diff *Difference, middle float64) {
+	var tests, suspected []test
+	add := func(diff *Difference, middle float64, suspect bool) {
 		// What is large neither way cannot be reported; to judge by both sides
 		// together leaves the p-values of the others as they are.
-		if middle > 0 && middle >= r.MinEffect/2 {
+		switch {
+		case suspect:
+			diff.tested = true
+			suspected = append(suspected, test{diff: diff})
+		case middle > 0 && middle >= r.MinEffect/2:
+			diff.tested = true
 			tests = append(tests, test{diff: diff})
 		}
 	}
+	suspects := r.suspects()
 	for fn := range uint32(n) {
 		f := &r.Functions[fn]
-		f.Name = r.table.functions[fn]
+		f.Name, f.Suspect = r.table.functions[fn], suspects[fn]
 		for side := range c {
 			self, cum := &f.BaseSelf, &f.BaseCum
 			if side == 1 {
@@ -256,21 +330,33 @@ func (r *Result) compare(c [2][]*cost) {
 		}
 		f.Self = m.difference(d.function(fn, false))
 		f.Cum = f.Self
-		add(&f.Self, f.Self.middle()/scale)
+		add(&f.Self, f.Self.middle()/scale, f.Suspect)
 		if f.BaseCum != f.BaseSelf || f.NewCum != f.NewSelf {
 			f.Cum = m.difference(d.function(fn, true))
-			add(&f.Cum, f.Cum.middle()/scale)
+			add(&f.Cum, f.Cum.middle()/scale, f.Suspect)
 		}
 	}
 	r.Total = m.difference(d.totals())
 	if r.Per != PerShare {
-		add(&r.Total, 1)
+		add(&r.Total, 1, false)
+	}
+	bounded := append(append([]test(nil), tests...), suspected...)
+	if r.perRun(c); r.PerRun.tested {
+		tests = append(tests, test{diff: &r.PerRun})
 	}
 	holm(tests)
-	r.Tests = len(tests)
+	holm(suspected)
 	for _, t := range tests {
-		t.diff.Significant = t.diff.Adjusted <= r.Alpha && abs(t.diff.Diff) >= r.MinEffect*scale
+		least := r.MinEffect * scale
+		if t.diff == &r.PerRun {
+			least = r.MinEffect * r.PerRun.Base
+		}
+		t.diff.Significant = t.diff.Adjusted <= r.Alpha && abs(t.diff.Diff) >= least
 	}
+	for _, t := range suspected {
+		t.diff.Significant = t.diff.Adjusted <= r.Alpha
+	}
+	r.resolve(m, bounded)
 	r.builds(scale)
 	for i := range r.Functions {
 		f := &r.Functions[i]
@@ -281,7 +367,9 @@ func (r *Result) compare(c [2][]*cost) {
 	}
 	r.moved(m, d)
 	r.movedWithin()
+	r.shareOnly()
 	r.order()
+	r.Outcome = r.outcome()
 	r.paths(d)
 }
 
@@ -324,12 +412,9 @@ func (f *Function) doubtful(least float64) bool {
 func abs(x float64) float64 { return max(x, -x) }
 
 func (f *Function) verdict() Verdict {
-	d := &f.Self
-	if !d.Significant {
-		d = &f.Cum
-	}
+	d := f.Changed()
 	switch {
-	case !d.Significant:
+	case !d.Significant || d.ShareOnly:
 		return Noise
 	case d.Diff > 0 && f.BaseCum == 0:
 		return New
@@ -342,9 +427,9 @@ func (f *Function) verdict() Verdict {
 }
 
 // Changed is the difference that a verdict is about: that of self, if it is
-// significant, else that of cum.
+// significant and not only one of shares, else that of cum.
 func (f *Function) Changed() *Difference {
-	if f.Self.Significant {
+	if f.Self.Significant && (!f.Self.ShareOnly || !f.Cum.Significant || f.Cum.ShareOnly) {
 		return &f.Self
 	}
 	return &f.Cum
@@ -361,28 +446,47 @@ func (r *Result) sides(d *data) {
 			s.Value += d.costs[side][i].total
 			s.Samples += float64(d.costs[side][i].total) / d.costs[side][i].weight
 			s.Total += float64(d.costs[side][i].total) / d.denominators[side][i] / float64(len(r.runs[side]))
+			s.Idle += d.costs[side][i].idle
+			s.CPU += r.runs[side][i].cpuSeconds()
+			s.Seconds += float64(r.runs[side][i].Set.DurationNanos) / 1e9
 		}
+		s.Machine = r.runs[side][0].Machine
 	}
 }
 
 // class is the group in which a function stands: those whose self cost grew, those
 // whose self cost shrank, the same for those of which only what they call changed,
-// those whose cost moved, and noise. As shares, what shrinks may only do so because
-// something else grows; so it comes after.
+// those whose cost moved or was renamed, those of which only the share changed, and
+// noise, of which the least likely comes first.
 func (f *Function) class() int {
 	switch {
-	case f.Verdict == Moved:
+	case f.Verdict == Moved || f.Verdict == Renamed:
 		return 4
-	case f.Verdict == Noise:
+	case f.Verdict == ShareOnly:
 		return 5
-	case f.Self.Significant && f.grew():
+	case f.Verdict == Noise:
+		return noiseClass
+	case f.Changed() == &f.Self && f.grew():
 		return 0
-	case f.Self.Significant:
+	case f.Changed() == &f.Self:
 		return 1
 	case f.grew():
 		return 2
 	}
 	return 3
+}
+
+const noiseClass = 6
+
+// leastP is the smaller of a function's p-values.
+func (f *Function) leastP() float64 {
+	p := 1.0
+	for _, d := range [...]*Difference{&f.Self, &f.Cum} {
+		if d.tested {
+			p = min(p, d.P)
+		}
+	}
+	return p
 }
 
 // order sorts functions by class, then by the size of the difference. Functions
@@ -395,7 +499,11 @@ func (r *Result) order() {
 		if c := a.class(); c == 2 || c == 3 {
 			self, cum = cum, self
 		}
-		return cmp.Or(cmp.Compare(a.class(), b.class()), self, cum, strings.Compare(a.Name, b.Name))
+		unlikely := 0
+		if a.class() == noiseClass && b.class() == noiseClass {
+			unlikely = cmp.Compare(a.leastP(), b.leastP())
+		}
+		return cmp.Or(cmp.Compare(a.class(), b.class()), unlikely, self, cum, strings.Compare(a.Name, b.Name))
 	})
 }
 
@@ -432,18 +540,6 @@ func (m *Merged) add(o Original) {
 		}
 	}
 	m.Originals = append(m.Originals, o)
-}
-
-// Exceeds returns the functions that cost more by over limit, a share of the
-// base's total, and whether the total does.
-func (r *Result) Exceeds(limit float64) (functions []*Function, total bool) {
-	over := func(d *Difference) bool { return d.Significant && d.Diff > limit*r.Base.Total }
-	for i := range r.Functions {
-		if f := &r.Functions[i]; f.Verdict != Moved && (over(&f.Self) || over(&f.Cum)) {
-			functions = append(functions, f)
-		}
-	}
-	return functions, over(&r.Total)
 }
 
 func (d *Difference) middle() float64 { return (d.Base + d.New) / 2 }

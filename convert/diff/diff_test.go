@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "more and less",
 			base: "a;f 4000\na;g 6000", new: "a;f 6000\na;g 4000",
-			want: []string{"f more", "g less"},
+			want: []string{"f more", "g share only"},
 		},
 		{
 			name: "only what a function calls",
@@ -128,12 +128,12 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "new, although its caller has a smaller share",
 			base: "a;host 5000\na;x 5000", new: "a;host 5000\na;x 5000\na;host;added 2500",
-			want: []string{"added new", "host less", "x less"},
+			want: []string{"added new", "host more", "x share only"},
 		},
 		{
 			name: "new, in a program of little else",
 			base: "a;host 9900\na;x 100", new: "a;host 7920\na;host;added 2000\na;x 80",
-			want: []string{"added new", "host less"},
+			want: []string{"added new", "host share only"},
 		},
 		{
 			name: "another way to the same work",
@@ -143,7 +143,7 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "another way to more work",
 			base: "a;vfs;old_iter;copy 3000\na;x 7000", new: "a;vfs;iter;copy 3000\na;vfs;iter;added 1500\na;x 7000",
-			want: []string{"added new", "iter moved within vfs", "old_iter gone", "vfs more", "x less", "copy less"},
+			want: []string{"added new", "iter moved within vfs", "old_iter gone", "vfs more", "x share only", "copy share only"},
 		},
 		{
 			name: "another way in a program of little else",
@@ -204,7 +204,6 @@ func randomLines(seed uint64) string {
 // TestSums holds that differences of self cost sum to that of the totals, and
 // those of the paths of a function to the function's, in all units.
 func TestSums(t *testing.T) {
-	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }
 	for seed := range uint64(60) {
 		for per := PerShare; per <= PerEvent; per++ {
 			o := Options{Alpha: 0.5, Per: per, Paths: 1000, PathsEach: int(seed % 5)}
@@ -237,7 +236,7 @@ func TestSums(t *testing.T) {
 					sum.New += p.New
 				}
 				want := f.Self
-				if !f.Self.Significant {
+				if f.Changed() != &f.Self {
 					want = f.Cum
 				}
 				if !near(sum.Base, want.Base) || !near(sum.New, want.New) {
@@ -265,32 +264,40 @@ func TestSums(t *testing.T) {
 func TestSame(t *testing.T) {
 	for seed := range uint64(20) {
 		l := randomLines(seed)
-		if got := verdicts(compareLines(t, l, l, Options{Alpha: 0.5})); got != nil {
+		if got := verdicts(compareLines(t, l, l, Options{Alpha: 0.5, Force: true})); got != nil {
 			t.Errorf("seed %d: %v", seed, got)
 		}
 	}
 }
 
-// TestPer compares the same samples taken in half the time, or for twice the work.
+// TestPer compares the same samples taken in half the time, or for twice the work: one
+// run of each does not tell that this was no chance, four do.
 func TestPer(t *testing.T) {
-	const lines = "a;f 4000\na;g 6000"
-	base, new := profile(t, "base", lines), profile(t, "new", lines)
-	new.Set.DurationNanos /= 2
-	base.Ops, new.Ops = 10, 5
+	var base, new []Run
+	for i := range 4 {
+		lines := fmt.Sprintf("a;f %d\na;g %d", 4000+i-i%2*2*i, 6000-i+i%2*2*i) // 10000 together
+		a, b := profile(t, fmt.Sprint("base", i), lines), profile(t, fmt.Sprint("new", i), lines)
+		b.Set.DurationNanos /= 2
+		a.Ops, b.Ops = 10, 5
+		base, new = append(base, a), append(new, b)
+	}
 	for per, want := range map[Per]Difference{
 		PerShare:  {Base: 1, New: 1},
 		PerSecond: {Base: 5000, New: 10000, Diff: 5000},
 		PerOps:    {Base: 1000, New: 2000, Diff: 1000},
 	} {
 		o := Defaults
-		o.Per = per
-		r, err := Compare([]Run{base}, []Run{new}, o)
+		o.Per, o.Force = per, true
+		if one, err := Compare(base[:1], new[:1], o); err != nil || one.Outcome == Changed || (one.Outcome == Inconclusive) != (per != PerShare) {
+			t.Errorf("per %d, one run: %v, %v", per, one.Outcome, err)
+		}
+		r, err := Compare(base, new, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := Difference{Base: r.Total.Base, New: r.Total.New, Diff: r.Total.Diff}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("per %d: %s", per, diff)
+		if !near(got.Base, want.Base) || !near(got.New, want.New) || !near(got.Diff, want.Diff) {
+			t.Errorf("per %d: %+v, want %+v", per, got, want)
 		}
 		if changed := r.Functions[0].Verdict == More; changed != (per != PerShare) || r.Total.Significant != changed {
 			t.Errorf("per %d: %+v", per, r.Functions[0])
@@ -350,9 +357,9 @@ func TestFitOfVariances(t *testing.T) {
 		ratios = append(ratios, overall*chi(own)/chi(prior))
 	}
 	m := runsModel{own: own}
-	m.fit(ratios)
-	if math.Abs(m.prior/prior-1) > 0.1 || math.Abs(m.overall/overall-1) > 0.05 {
-		t.Errorf("prior %v, want %v; overall %v, want %v", m.prior, prior, m.overall, overall)
+		p := fitPrior(ratios, m.own)
+	if math.Abs(p.freedom/prior-1) > 0.1 || math.Abs(p.overall/overall-1) > 0.05 {
+		t.Errorf("prior %v, want %v; overall %v, want %v", p.freedom, prior, p.overall, overall)
 	}
 }
 
@@ -429,3 +436,5 @@ func TestPerEventInBlocks(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }

@@ -24,6 +24,7 @@ const (
 	NoDuration                     // PerSecond, and it does not say how long it took
 	NoOperations                   // PerOps, and their number is not given
 	NoDivisor                      // PerEvent, and it has no samples of that event
+	OnlyIdle                       // all its samples are of CPUs that have nothing to do; see Options.WithIdle
 	NoNames                        // it has no names of functions, and the other side has; see Options.Force
 )
 
@@ -33,6 +34,7 @@ var reasons = [...]string{
 	NoDuration:   "it does not tell how long it took",
 	NoOperations: "the number of operations must be given, and more than 0",
 	NoDivisor:    "it has no samples of the event to divide by",
+	OnlyIdle:     "all its samples are of CPUs that have nothing to do",
 	NoNames:      "it has no function names",
 }
 

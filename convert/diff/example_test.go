@@ -26,6 +26,6 @@ func ExampleCompare() {
 	}
 	// Output:
 	// parse: more, +8.3%
-	// read: less, -8.3%
+	// read: share only, -8.3%
 	// main: noise, +0.0%
 }

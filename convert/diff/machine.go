@@ -15,6 +15,8 @@ type Machine struct {
 	Kernel string // release
 	Arch   string // as uname calls it
 	CPU    string
+
+	BuildID string // of the kernel
 }
 
 const (
@@ -48,11 +50,37 @@ func comparable(runs [2][]Run, o *Options) (notes []string, err error) {
 			refused = append(refused, bad...)
 		}
 	}
+	refused = append(refused, duplicates(runs)...)
 	notes, refused = unique(notes), unique(refused)
 	if len(refused) > 0 && !o.Force {
 		return nil, &IncomparableError{Differences: refused}
 	}
 	return append(refused, notes...), nil
+}
+
+// duplicates names the runs that are given twice: a run tells nothing of how it would be
+// again.
+func duplicates(runs [2][]Run) (clauses []string) {
+	var all []*Run
+	for side := range runs {
+		for i := range runs[side] {
+			all = append(all, &runs[side][i])
+		}
+	}
+	for i, r := range all {
+		for _, before := range all[:i] {
+			if !identical(before, r) {
+				continue
+			}
+			if before.Name == r.Name {
+				clauses = append(clauses, r.Name+" is given twice")
+			} else {
+				clauses = append(clauses, fmt.Sprintf("%s and %s are the same run: each stack has the same value", before.Name, r.Name))
+			}
+			break
+		}
+	}
+	return clauses
 }
 
 func unique(l []string) []string {
@@ -110,7 +138,9 @@ func against(first, r *Run, per Per) (told, refused []string) {
 		if per != PerShare && v != w {
 			refuse("%s counts %s/%s, %s counts %s/%s", first.Name, w.Type, w.Unit, r.Name, v.Type, v.Unit)
 		}
-	case e.Name != f.Name && v != w:
+	case first.EventName != "" && r.EventName != "" && first.EventName != r.EventName:
+		refuse("%s has event %s, %s has event %s", first.Name, first.EventName, r.Name, r.EventName)
+	case e.Name != f.Name && v != w && (first.EventName == "" || r.EventName == ""):
 		refuse("%s has event %s, %s has event %s", first.Name, f.Name, r.Name, e.Name)
 	case v != w:
 		if per != PerShare {

@@ -18,7 +18,7 @@ func (r *Result) paths(d *data) {
 		if i >= r.Options.Paths || f.Verdict == Noise {
 			break
 		}
-		wanted[r.table.byName[f.Name]] = &pathTable{cum: !f.Self.Significant, at: make(map[string]int)}
+		wanted[r.table.byName[f.Name]] = &pathTable{cum: f.Changed() != &f.Self, at: make(map[string]int)}
 	}
 	if len(wanted) == 0 {
 		return

@@ -1,11 +1,6 @@
 package diff
 
-import (
-	"fmt"
-	"math"
-
-	"gonum.org/v1/gonum/mathext"
-)
+import "fmt"
 
 // runsModel takes the variance from that between the runs of a side. A few runs
 // tell little of it; so the variances of all functions, each in terms of what it
@@ -16,9 +11,8 @@ import (
 // functions it is Student's t test.
 type runsModel struct {
 	own          float64 // degrees of freedom of a function's own variance
-	prior        float64 // those that the others add
-	overall      float64 // variance in terms of that of independent samples
-	base, newest int     // number of runs
+	prior        prior
+	base, newest int // number of runs
 }
 
 func newRunsModel(d *data, functions int) *runsModel {
@@ -35,7 +29,7 @@ func newRunsModel(d *data, functions int) *runsModel {
 		}
 	}
 	if len(ratios) >= leastFunctions {
-		m.fit(ratios)
+		m.prior = fitPrior(ratios, m.own)
 	}
 	return m
 }
@@ -64,55 +58,12 @@ func (m *runsModel) chanceOfRun(d *data) float64 {
 	return (d.chance(0)*b*b + d.chance(1)*n*n) / (b + n)
 }
 
-// fit estimates the distribution of the true ratios from the observed ones: the
-// logarithm of a variance with own degrees of freedom has known mean and variance,
-// and what is observed beyond these is that of the true ones.
-func (m *runsModel) fit(ratios []float64) {
-	var sum, squares, n float64
-	for _, r := range ratios {
-		e := math.Log(max(r, 1e-5)) - mathext.Digamma(m.own/2) + math.Log(m.own/2)
-		sum += e
-		squares += e * e
-		n++
-	}
-	mean := sum / n
-	beyond := (squares-n*mean*mean)/(n-1) - trigamma(m.own/2)
-	if beyond <= 0 {
-		m.prior, m.overall = math.Inf(1), math.Exp(mean)
-		return
-	}
-	m.prior = 2 * inverseTrigamma(beyond)
-	m.overall = math.Exp(mean + mathext.Digamma(m.prior/2) - math.Log(m.prior/2))
-}
-
 func (m *runsModel) variance(d *data) (variance, freedom float64) {
 	ratio, ok := m.ratio(d)
 	if !ok {
 		return 0, max(m.own, 1)
 	}
-	freedom = m.own + m.prior
-	if math.IsInf(m.prior, 1) {
-		ratio = m.overall
-	} else {
-		ratio = (m.prior*m.overall + m.own*ratio) / freedom
-	}
+	ratio, freedom = m.prior.moderate(ratio, m.own)
 	chance := m.chanceOfRun(d)
 	return max(ratio, 1) * chance * (1/float64(m.base) + 1/float64(m.newest)), freedom
-}
-
-func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
-
-// inverseTrigamma solves trigamma(x) = y, which falls from infinity to 0, by
-// bisection of the logarithm.
-func inverseTrigamma(y float64) float64 {
-	low, high := 1e-6, 1e6
-	for range 100 {
-		middle := math.Sqrt(low * high)
-		if trigamma(middle) > y {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return math.Sqrt(low * high)
 }

@@ -56,7 +56,7 @@ func (f *frames) copy(s *stacks.Set, r *Run) {
 		labels[i] = s.InternLabels(r.Set.Labels(stacks.LabelsID(i)))
 	}
 	for row := range r.Set.NumSamples() {
-		if x := r.Set.Sample(row); x.Event == r.Event {
+		if x := r.Set.Sample(row); r.compares(&x) {
 			s.Add(0, stack[x.Stack], labels[x.Labels], x.Values[r.Column])
 		}
 	}
@@ -65,6 +65,9 @@ func (f *frames) copy(s *stacks.Set, r *Run) {
 // renamed returns the lines of a location with the names they were matched by.
 func (f *frames) renamed(to, s *stacks.Set, loc uint32) []stacks.Line {
 	lines := s.Lines(loc)
+	if m := s.Locations[loc].Mapping; m >= 0 && f.unnamed[mappingKey(&s.Mappings[m])] {
+		return nil
+	}
 	var left []stacks.Line
 	one := [1]uint32{f.one[loc]}
 	originals := one[:]

@@ -20,21 +20,68 @@ type model interface {
 type uncertain struct {
 	model
 	alpha     float64
+	exact     bool                // there is nothing uncertain
+	least     float64             // samples of the side that has fewer, those that count as independent
 	quantiles map[float64]float64 // by degrees of freedom
 }
 
 // newModel chooses a model by what the runs have.
 func newModel(d *data, r *Result) *uncertain {
 	u := &uncertain{alpha: r.Alpha, quantiles: make(map[float64]float64)}
+	single := len(d.costs[0]) == 1 && len(d.costs[1]) == 1
+	rate := r.Per == PerSecond || r.Per == PerOps || r.Per == PerRun
 	switch {
-	case len(d.costs[0])+len(d.costs[1]) > 2:
+	case single && r.Measured():
+		u.model = newMeasuredModel(d, len(r.table.functions))
+		u.exact = true
+	case single && rate && r.counted():
+		u.model, u.exact = exactModel{}, true
+	case single && rate:
+		u.model = unknownModel{}
+	case !single:
 		u.model = newRunsModel(d, len(r.table.functions))
 	case d.hasBlocks():
 		u.model = newBlocksModel(d, len(r.table.functions))
 	default:
 		u.model = newCountsModel(d, len(r.table.functions))
 	}
+	least := math.Inf(1)
+	for side := range d.costs {
+		var n float64
+		for _, c := range d.costs[side] {
+			n += float64(c.total) / c.weight
+		}
+		least = min(least, n)
+	}
+	u.least = least / u.dispersion()
 	return u
+}
+
+// dispersion is by what the variance of a cost is more than that of independent samples,
+// for those of which nothing is seen.
+func (u *uncertain) dispersion() float64 {
+	switch m := u.model.(type) {
+	case *countsModel:
+		return m.dispersion
+	case *runsModel:
+		return max(1, m.prior.overall)
+	}
+	return 1
+}
+
+// counted tells whether every occurrence was counted in all runs.
+
+func (r *Result) counted() bool { return r.all(func(x *Run) bool { return x.Exact }) }
+
+func (r *Result) all(is func(*Run) bool) bool {
+	for side := range r.runs {
+		for i := range r.runs[side] {
+			if !is(&r.runs[side][i]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // quantile is cached, since it takes long: degrees of freedom are rounded down.
@@ -55,12 +102,43 @@ func (u *uncertain) difference(d *data) Difference {
 	x := Difference{Base: d.mean(0), New: d.mean(1), P: 1, Adjusted: 1}
 	x.Diff = x.New - x.Base
 	variance, freedom := u.variance(d)
-	half := u.quantile(freedom) * math.Sqrt(variance)
+	x.deviation, x.freedom = math.Sqrt(variance), freedom
+	half := u.quantile(freedom) * x.deviation
+	if variance == 0 {
+		half = 0
+	}
 	x.Low, x.High = x.Diff-half, x.Diff+half
-	if x.Diff != 0 && variance > 0 {
-		x.P = tail(x.Diff/math.Sqrt(variance), freedom)
+	switch {
+	case x.Diff == 0 || math.IsInf(variance, 1):
+	case variance > 0:
+		x.P = tail(x.Diff/x.deviation, freedom)
+	case u.exact:
+		x.P = 0
+	}
+	if !u.exact && (x.Base == 0) != (x.New == 0) && variance > 0 && !math.IsInf(variance, 1) {
+		p := u.oneSided(d, variance)
+		if _, runs := u.model.(*runsModel); runs {
+			p = max(p, x.P)
+		}
+		x.P = p
 	}
 	return x
+}
+
+// oneSided is the probability that all samples of a cost are on one side, where the t
+// distribution is no good approximation: that of as many tosses as the samples are worth
+// independent ones.
+func (u *uncertain) oneSided(d *data, variance float64) float64 {
+	side := 0
+	if d.mean(0) == 0 {
+		side = 1
+	}
+	chance := d.chance(0) + d.chance(1)
+	if !(chance > 0) {
+		return 1
+	}
+	worth := d.worth(side) / (d.worth(0) + d.worth(1))
+	return min(1, 2*math.Pow(worth, d.samples()/max(1, variance/chance)))
 }
 
 // tail is the two-sided p-value of a t statistic.

@@ -23,7 +23,8 @@ func sampleWeight(r *Run, total int64) float64 {
 	}
 	var sum, squares float64
 	for i := range s.TimedSamples {
-		if m := &s.TimedSamples[i]; s.Sample(int(m.Sample)).Event == r.Event {
+		m := &s.TimedSamples[i]
+		if x := s.Sample(int(m.Sample)); r.compares(&x) {
 			sum += float64(m.Value)
 			squares += float64(m.Value) * float64(m.Value)
 		}
@@ -34,7 +35,7 @@ func sampleWeight(r *Run, total int64) float64 {
 	e := &s.Events[r.Event]
 	for c, vt := range e.Values {
 		if c != r.Column && countsSamples(vt, e.Name) {
-			if n := s.Totals(r.Event)[c]; n > 0 {
+			if n := r.total(c); n > 0 {
 				return float64(total) / float64(n)
 			}
 		}
@@ -60,7 +61,7 @@ func rowWeight(r *Run) float64 {
 	var divisor int64
 	for i := range r.Set.NumSamples() {
 		x := r.Set.Sample(i)
-		if v := x.Values[r.Column]; x.Event == r.Event && v > 0 {
+		if v := x.Values[r.Column]; r.compares(&x) && v > 0 {
 			values = append(values, v)
 			divisor = gcd(divisor, v)
 		}
@@ -77,4 +78,20 @@ func gcd(a, b int64) int64 {
 		a, b = b, a%b
 	}
 	return a
+}
+
+// compares tells whether a row is of what is compared.
+func (r *Run) compares(x *stacks.Sample) bool { return x.Event == r.Event && !r.idle.has(x) }
+
+// total sums up a column of the compared event.
+func (r *Run) total(column int) (sum int64) {
+	if r.idle == nil {
+		return r.Set.Totals(r.Event)[column]
+	}
+	for i := range r.Set.NumSamples() {
+		if x := r.Set.Sample(i); r.compares(&x) {
+			sum += x.Values[column]
+		}
+	}
+	return sum
 }

@@ -95,7 +95,7 @@ func (r *Result) eachCaller(fns []uint32, side int, suspects map[uint32]int, yie
 func stackValues(run *Run) []int64 {
 	values := make([]int64, run.Set.NumStacks())
 	for row := range run.Set.NumSamples() {
-		if x := run.Set.Sample(row); x.Event == run.Event {
+		if x := run.Set.Sample(row); run.compares(&x) {
 			values[x.Stack] += x.Values[run.Column]
 		}
 	}

@@ -55,17 +55,17 @@ func TestDiffTable(t *testing.T) {
 	text := b.String()
 	// Shares by hand: f 1000 → 3000, h 8900 → 6900 and idle 100 → 90 of 10,000.
 	for function, want := range map[string]string{
-		"f|g":  "10.00% 30.00% +20.00% 10.00% 30.00% +20.00% more",
-		"h":    "89.00% 69.00% -20.00% 89.00% 69.00% -20.00% less",
-		"idle": "1.00% 0.90% -0.10% 1.00% 0.90% -0.10% noise",
-		"main": "0.00% 0.00% +0.00% 100.00% 100.00% +0.00% noise",
+		"f|g":  "10.00% 30.00% +20.00% ×3.00 10.00% 30.00% +20.00% more",
+		"h":    "89.00% 69.00% -20.00% ×0.78 89.00% 69.00% -20.00% share",
+		"idle": "1.00% 0.90% -0.10% ×0.90 1.00% 0.90% -0.10% noise",
+		"main": "0.00% 0.00% +0.00% ×1.00 100.00% 100.00% +0.00% noise",
 	} {
 		row := rowOf(text, function)
-		if len(row) != 10 {
+		if len(row) != 11 {
 			t.Errorf("%s: row %q in\n%s", function, row, text)
 			continue
 		}
-		got := strings.Join(append(append(row[0:3:3], row[4:7]...), row[8]), " ")
+		got := strings.Join(append(append(row[0:3:3], row[4:8]...), row[9]), " ")
 		if got != want {
 			t.Errorf("%s: %s, want %s", function, got, want)
 		}
@@ -73,7 +73,8 @@ func TestDiffTable(t *testing.T) {
 	for _, want := range []string{
 		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
 		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
-		"2 functions changed; more: f|g +20.00%; less: h -20.00%.\n",
+		"1 function changed, 1 of which only the share changed, since others cost more or less; more: f|g +20.00%; share only: h -20.00%.\n",
+		"Verdict: Changed: f|g +20.00% of the total (×3.00) in work of main; total 10000 samples → 10000 samples a run (×1.00, of one run a side); ",
 		"Noise: 4 functions",
 		"Matched by names without what differs between builds: 1 functions, such as h (base h.isra.0, new h); aliases.txt lists them.",
 	} {
@@ -109,8 +110,8 @@ func TestDiffTableOfATerminal(t *testing.T) {
 				grey++
 			}
 			switch w := strings.Fields(plain); {
-			case width < 120 || len(w) == 0:
-			case w[len(w)-1] == "h" && !strings.HasPrefix(line, "\x1b["+sgrBetter+"m"),
+			case width < 120 || len(w) < 9 || !strings.HasSuffix(w[0], "%"):
+			case w[len(w)-1] == "h" && !strings.HasPrefix(line, "\x1b["+sgrMoved+"m"),
 				w[len(w)-1] == "idle" && !strings.HasPrefix(line, "\x1b["+sgrNoise+"m"):
 				t.Errorf("colour of %q", line)
 			}
@@ -122,7 +123,8 @@ func TestDiffTableOfATerminal(t *testing.T) {
 }
 
 func TestDiffNothing(t *testing.T) {
-	r := compareFolded(t, diffBase, diffBase)
+	// The same shares, of twice the samples.
+	r := compareFolded(t, diffBase, strings.ReplaceAll(diffBase, "00\n", "000\n"))
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"table":    func(b *bytes.Buffer) error { return Text(b, r, Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return Markdown(b, r, Options{}) },
@@ -144,9 +146,9 @@ func TestDiffSummary(t *testing.T) {
 			"2 functions changed; only in new: `b` +10.00%; only in base: `old` -10.00%"},
 		// Of 12,500 added has 2,500, main 7,500 and a itself 5,000.
 		{"main;a 5000\nrest;x 5000\n", "main;a 5000\nmain;a;added 2500\nrest;x 5000\n",
-			"5 functions changed; only in new: `added` +20.00%; more: `main` +10.00%; less: `a` -10.00%, `x` -10.00%, `rest` -10.00%"},
+			"3 functions changed, 2 of which only the share changed, since others cost more or less; only in new: `added` +20.00%; more: `a` +10.00%, `main` +10.00%; share only: `x` -10.00%, `rest` -10.00%"},
 		{"main;a 9000\nmain;b 1000\n", "main;a 9000\nmain;b 1000\nmain;c 1000\nmain;d 1000\nmain;e 1000\nmain;f 1000\n",
-			"6 functions changed; only in new: `c` +7.14%, `d` +7.14%, `e` +7.14% and another; less: `a` -25.71%, `b` -2.86%"},
+			"4 functions changed, 2 of which only the share changed, since others cost more or less; only in new: `c` +7.14%, `d` +7.14%, `e` +7.14% and another; share only: `a` -25.71%, `b` -2.86%"},
 	} {
 		r := compareFolded(t, test.base, test.new)
 		text := words{r: r}
@@ -216,11 +218,11 @@ func TestDiffMarkdown(t *testing.T) {
 			continue
 		}
 		rows++
-		if n := strings.Count(strings.ReplaceAll(line, "\\|", ""), "|"); n != 9 {
+		if n := strings.Count(strings.ReplaceAll(line, "\\|", ""), "|"); n != 10 {
 			t.Errorf("%d bars in %s", n, line)
 		}
 	}
-	if rows != 2+2+2+4 || !strings.Contains(b.String(), "| `f\\|g` | more | 10.00% | 30.00% | +20.00% ±") {
+	if rows != 2+2+2+4 || !strings.Contains(b.String(), "| `f\\|g` | more | ×3.00 | 10.00% | 30.00% | +20.00% ±") {
 		t.Errorf("%d rows in\n%s", rows, b.String())
 	}
 }

@@ -26,19 +26,27 @@ func ExampleText() {
 		log.Fatal(err)
 	}
 	// Output:
+	// Verdict: Changed: parse +8.33% of the total (×1.17) in main; total 10000 samples
+	//   → 12000 samples a run (×1.20, of one run a side); differences under 2.8% of
+	//   the total could not be told; for 1% record 8 runs of each side.
+	//
 	// Event: samples, samples of count, share of the total
 	// Base:  10000 samples: a run
 	// New:   12000 samples: a run
-	// Intervals of 95% from the number of samples, assumed to have 3 times the
+	// Costs are shares of the total, self or with what is called (cum); diff and its
+	//   interval are in percent of the base's total, new:base is the ratio of what
+	//   changed.
+	// Intervals of 95%: from the number of samples, assumed to have 3 times the
 	//   variance of independent ones, since without their times it cannot be measured.
 	// What changed is not chance (p at most 0.05 for all 3 differences together, by
 	//   Holm), and at least 1.00% of the base's total.
 	//
-	// 2 functions changed; more: parse +8.33%; less: read -8.33%.
+	// 1 function changed, 1 of which only the share changed, since others cost more or
+	//   less; more: parse +8.33%; share only: read -8.33%.
 	//
-	// self base     new     diff     95% cum diff  verdict function
-	//    50.00%  58.33%   +8.33%  ±2.29%   +8.33%  more    parse
-	//    50.00%  41.67%   -8.33%  ±2.29%   -8.33%  less    read
+	// self base     new     diff     95% new:base cum diff  verdict function
+	//    50.00%  58.33%   +8.33%  ±2.29%    ×1.17   +8.33%  more    parse
+	//    50.00%  41.67%   -8.33%  ±2.29%    ×0.83   -8.33%  share   read
 	//
 	// parse
 	//    50.00%    58.33%    +8.33%  main;parse
@@ -46,6 +54,5 @@ func ExampleText() {
 	// read
 	//    50.00%    41.67%    -8.33%  main;read
 	//
-	// Noise: 1 functions whose differences chance explains, or that are too small; 0
-	//   of them:
+	// Noise: 1 functions whose differences chance explains, or that are too small.
 }

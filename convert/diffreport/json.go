@@ -4,14 +4,31 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 
 	"kprof/convert/diff"
+	"kprof/convert/printable"
 )
 
-// document is a comparison as JSON. Costs are shares from 0 to 1, or values
+// Schema and Version are what a comparison as JSON says of its form. Fields are added
+// without another version.
+const (
+	Schema  = "kprof.diff"
+	Version = 1
+)
+
+// document is a comparison as JSON. What is not known is null. Costs are shares from 0 to 1, or values
 // per second, operation or event; "relative" is a difference as a share of the
 // base's total.
 type document struct {
+	Schema     string   `json:"schema"`
+	Version    int      `json:"version"`
+	Outcome    string   `json:"outcome"` // changed, not changed, inconclusive
+	Verdict    string   `json:"verdict"`
+	Resolution *float64 `json:"resolution"` // the smallest difference that could have been told, relative
+	Advice     *advice  `json:"advice"`     // what to record to tell differences of min_effect
+	Limit      *limit   `json:"limit,omitempty"`
+
 	Event     string     `json:"event"`
 	Type      string     `json:"type"`
 	Unit      string     `json:"unit"`
@@ -23,6 +40,8 @@ type document struct {
 	Base      side       `json:"base"`
 	New       side       `json:"new"`
 	Total     cost       `json:"total"`
+	PerRun    *cost      `json:"total_per_run"` // in units of the value, idle left out; null if the sides count different things
+	Factor    float64    `json:"common_factor,omitempty"`
 	Notes     []string   `json:"notes"`
 	Functions []function `json:"functions"`
 	Merged    []merged   `json:"merged"`
@@ -33,32 +52,63 @@ type side struct {
 	Samples float64  `json:"samples"`
 	Value   int64    `json:"value"`
 	Total   float64  `json:"total"`
+	Idle    int64    `json:"idle_value_left_out"`
+	CPU     float64  `json:"cpu_seconds"` // 0 if not known, as the duration
+	Seconds float64  `json:"duration_seconds"`
+	Kernel  string   `json:"kernel,omitempty"`
+	BuildID string   `json:"kernel_build_id,omitempty"`
+	Arch    string   `json:"arch,omitempty"`
+	CPUName string   `json:"cpu,omitempty"`
+	Host    string   `json:"host,omitempty"`
+}
+
+type advice struct {
+	Factor  *float64 `json:"factor"`            // as many samples
+	Seconds float64  `json:"seconds,omitempty"` // a run
+	Runs    int      `json:"runs"`              // or so many as these, of each side
+}
+
+type limit struct {
+	Limit     float64  `json:"limit"`
+	Outcome   string   `json:"outcome"` // pass, fail, inconclusive
+	Text      string   `json:"text"`
+	Functions []string `json:"functions,omitempty"` // over the limit
+	Total     bool     `json:"total"`               // over the limit
+	Reasons   []string `json:"reasons,omitempty"`
+	Upper     float64  `json:"upper"` // the largest upper bound of a difference, relative
+	UpperOf   string   `json:"upper_of,omitempty"`
 }
 
 type cost struct {
-	Base        float64 `json:"base"`
-	New         float64 `json:"new"`
-	Diff        float64 `json:"diff"`
-	Low         float64 `json:"low"`
-	High        float64 `json:"high"`
-	Relative    float64 `json:"relative"`
-	P           float64 `json:"p"`
-	Adjusted    float64 `json:"p_adjusted"`
-	Significant bool    `json:"significant"`
-	BaseValue   int64   `json:"base_value"`
-	NewValue    int64   `json:"new_value"`
+	Base        float64  `json:"base"`
+	New         float64  `json:"new"`
+	Diff        float64  `json:"diff"`
+	Low         *float64 `json:"low"`
+	High        *float64 `json:"high"`
+	Upper       *float64 `json:"upper"` // of the difference, corrected for all that were tested
+	Ratio       *float64 `json:"ratio"` // new by base
+	Relative    float64  `json:"relative"`
+	P           float64  `json:"p"`
+	Adjusted    float64  `json:"p_adjusted"`
+	Significant bool     `json:"significant"`
+	ShareOnly   bool     `json:"share_only,omitempty"`
+	BaseValue   int64    `json:"base_value"`
+	NewValue    int64    `json:"new_value"`
 }
 
 type function struct {
-	Name       string     `json:"name"`
-	Verdict    string     `json:"verdict"`
-	Self       cost       `json:"self"`
-	Cum        cost       `json:"cum"`
-	With       []string   `json:"with,omitempty"`
-	Within     string     `json:"within,omitempty"`
-	Paths      []path     `json:"paths,omitempty"`
-	OtherPaths *path      `json:"other_paths,omitempty"`
-	Code       *codeSizes `json:"code,omitempty"`
+	Name         string     `json:"name"`
+	Verdict      string     `json:"verdict"`
+	Self         cost       `json:"self"`
+	Cum          cost       `json:"cum"`
+	With         []string   `json:"with,omitempty"`
+	Within       string     `json:"within,omitempty"`
+	Pair         string     `json:"pair,omitempty"`
+	Restructured bool       `json:"restructured,omitempty"`
+	Suspect      bool       `json:"suspect,omitempty"`
+	Paths        []path     `json:"paths,omitempty"`
+	OtherPaths   *path      `json:"other_paths,omitempty"`
+	Code         *codeSizes `json:"code,omitempty"`
 }
 
 type path struct {
@@ -95,21 +145,38 @@ type original struct {
 
 // JSON writes a comparison, noise included, as one JSON object.
 func JSON(w io.Writer, r *diff.Result, o Options) error {
+	t := words{r: r}
+	changed, _ := t.changed()
 	d := document{
+		Schema: Schema, Version: Version, Outcome: r.Outcome.String(), Verdict: t.verdict(changed, printable.Text),
+		Resolution: finite(r.Resolution), Factor: r.CommonFactor,
 		Event: r.Event, Type: r.Value.Type, Unit: r.Value.Unit,
-		Per:   [...]string{"share", "second", "ops", "event"}[r.Per],
+		Per:   [...]string{"share", "second", "ops", "event", "run"}[r.Per],
 		Alpha: r.Alpha, MinEffect: r.MinEffect, Tests: r.Tests, Method: r.Method,
-		Base:      side{r.Base.Runs, r.Base.Samples, r.Base.Value, r.Base.Total},
-		New:       side{r.New.Runs, r.New.Samples, r.New.Value, r.New.Total},
+		Base: jsonSide(&r.Base), New: jsonSide(&r.New),
 		Total:     jsonCost(r, &r.Total, r.Base.Value, r.New.Value),
 		Notes:     append([]string{}, r.Notes...),
 		Functions: make([]function, 0, len(r.Functions)),
 		Merged:    make([]merged, 0, len(r.Merged)),
 	}
+	if goal := r.MinEffect; goal > 0 {
+		factor, seconds, runs := r.Advice(goal)
+		d.Advice = &advice{finite(factor), seconds, runs}
+	}
+	if r.PerRunKnown {
+		p := &r.PerRun
+		d.PerRun = &cost{
+			Base: p.Base, New: p.New, Diff: p.Diff, Low: finite(p.Low), High: finite(p.High), Ratio: finite(p.Ratio()),
+			Relative: p.Diff / p.Base, P: p.P, Adjusted: p.Adjusted, Significant: p.Significant, BaseValue: r.Base.Value, NewValue: r.New.Value,
+		}
+	}
+	if j := o.Judgement; j != nil {
+		d.Limit = jsonLimit(r, j)
+	}
 	for i := range r.Functions {
 		f := &r.Functions[i]
 		x := function{
-			Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within,
+			Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within, Pair: f.Pair, Restructured: f.Restructured, Suspect: f.Suspect,
 			Self: jsonCost(r, &f.Self, f.BaseSelf, f.NewSelf),
 			Cum:  jsonCost(r, &f.Cum, f.BaseCum, f.NewCum),
 		}
@@ -145,7 +212,41 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 }
 
 func jsonCost(r *diff.Result, d *diff.Difference, base, new int64) cost {
-	return cost{d.Base, d.New, d.Diff, d.Low, d.High, d.Diff / r.Base.Total, d.P, d.Adjusted, d.Significant, base, new}
+	return cost{
+		Base: d.Base, New: d.New, Diff: d.Diff, Low: finite(d.Low), High: finite(d.High), Upper: finite(d.Upper), Ratio: finite(d.Ratio()),
+		Relative: d.Diff / r.Base.Total, P: d.P, Adjusted: d.Adjusted, Significant: d.Significant, ShareOnly: d.ShareOnly,
+		BaseValue: base, NewValue: new,
+	}
+}
+
+// finite is a number that JSON can hold, else null.
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}
+
+func jsonSide(s *diff.Side) side {
+	m := &s.Machine
+	return side{
+		Inputs: s.Runs, Samples: s.Samples, Value: s.Value, Total: s.Total, Idle: s.Idle, CPU: s.CPU, Seconds: s.Seconds,
+		Kernel: m.Kernel, BuildID: m.BuildID, Arch: m.Arch, CPUName: m.CPU, Host: m.Host,
+	}
+}
+
+func jsonLimit(r *diff.Result, j *diff.Judgement) *limit {
+	l := &limit{
+		Limit: j.Limit, Outcome: [...]string{diff.Unchanged: "pass", diff.Changed: "fail", diff.Inconclusive: "inconclusive"}[j.Outcome],
+		Text: Judgement(r, j), Total: j.Total, Upper: j.Upper, UpperOf: j.UpperOf,
+	}
+	for _, f := range j.Functions {
+		l.Functions = append(l.Functions, f.Name)
+	}
+	for _, d := range j.Doubts {
+		l.Reasons = append(l.Reasons, d.String())
+	}
+	return l
 }
 
 func jsonCode(c CodeOf) *codeSize {

@@ -16,10 +16,18 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 	changed, noise := m.changed()
 	only := m.onlyBuilt(noise, o.Code, codeSpan)
 	heading := m.count(changed)
-	if len(changed) == 0 && only != "" {
+	switch {
+	case r.Outcome == diff.Inconclusive:
+		heading = r.Outcome.String()
+	case len(changed) == 0 && only != "":
 		heading = "by samples " + heading
 	}
 	m.linef("### kprof diff: %s", heading)
+	m.linef("")
+	m.linef("**%s.**", m.verdict(changed, codeSpan))
+	if o.Judgement != nil {
+		m.linef("**%s.**", markdown(Judgement(r, o.Judgement)))
+	}
 	m.linef("")
 	if len(changed) > 0 {
 		m.linef("- %s", m.summary(changed, codeSpan))
@@ -33,8 +41,10 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 	for _, n := range r.Notes {
 		m.linef("- **Note:** %s", markdown(n))
 	}
-	if only != "" {
-		m.linef("- %s", only)
+	for _, s := range []string{only, m.suspects(codeSpan), m.suspicions(noise, codeSpan)} {
+		if s != "" {
+			m.linef("- %s", s)
+		}
 	}
 	m.linef("")
 	if len(changed) > 0 {
@@ -69,11 +79,11 @@ func (m *markdownWriter) linef(format string, args ...any) {
 }
 
 func (m *markdownWriter) table(fns []diff.Function) {
-	m.linef("| function | verdict | self base | self new | self diff | cum base | cum new | cum diff |")
-	m.linef("|:--|:--|--:|--:|--:|--:|--:|--:|")
+	m.linef("| function | verdict | new:base | self base | self new | self diff | cum base | cum new | cum diff |")
+	m.linef("|:--|:--|--:|--:|--:|--:|--:|--:|--:|")
 	for i := range fns {
 		f := &fns[i]
-		m.linef("| %s | %s | %s | %s | %s %s | %s | %s | %s %s |", codeSpan(f.Name), markdown(verdict(f)),
+		m.linef("| %s | %s | %s | %s | %s | %s %s | %s | %s | %s %s |", codeSpan(f.Name), markdown(verdict(f)), times(ratioOf(f).Ratio()),
 			m.cost(f.Self.Base), m.cost(f.Self.New), m.change(f.Self.Diff), m.margin(&f.Self),
 			m.cost(f.Cum.Base), m.cost(f.Cum.New), m.change(f.Cum.Diff), m.margin(&f.Cum))
 	}

@@ -21,6 +21,8 @@ var summaryWords = []struct {
 	{diff.More, "more"},
 	{diff.Less, "less"},
 	{diff.Moved, "moved"},
+	{diff.Renamed, "renamed"},
+	{diff.ShareOnly, "share only"},
 }
 
 // shownInSummary is how many functions of a verdict are named.
@@ -43,7 +45,7 @@ func (t words) summary(changed []diff.Function, name func(string) string) string
 		var names []string
 		for _, f := range fns[:min(len(fns), shownInSummary)] {
 			text := name(f.Name)
-			if s.verdict != diff.Moved {
+			if s.verdict != diff.Moved && s.verdict != diff.Renamed {
 				text += " " + t.change(f.Changed().Diff)
 			}
 			names = append(names, text)
@@ -57,13 +59,31 @@ func (t words) summary(changed []diff.Function, name func(string) string) string
 
 // count says how many functions changed.
 func (t words) count(changed []diff.Function) string {
-	switch len(changed) {
-	case 0:
-		return "nothing changed"
-	case 1:
-		return "1 function changed"
+	n, share, elsewhere := 0, 0, 0
+	for i := range changed {
+		switch {
+		case isChange(&changed[i]):
+			n++
+		case changed[i].Verdict == diff.ShareOnly:
+			share++
+		default:
+			elsewhere++
+		}
 	}
-	return fmt.Sprintf("%d functions changed", len(changed))
+	text := fmt.Sprintf("%d functions changed", n)
+	switch n {
+	case 0:
+		text = "nothing changed"
+	case 1:
+		text = "1 function changed"
+	}
+	if elsewhere > 0 {
+		text += fmt.Sprintf(", %d moved or renamed", elsewhere)
+	}
+	if share > 0 {
+		text += fmt.Sprintf(", %d of which only the share changed, since others cost more or less", share)
+	}
+	return text
 }
 
 func others(n int) string {

@@ -3,6 +3,7 @@ package diffreport
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,11 @@ import (
 func Text(w io.Writer, r *diff.Result, o Options) error {
 	t := textWriter{words: words{r, o.NamesHint}, o: o}
 	changed, noise := t.changed()
+	t.text("", "Verdict: "+t.verdict(changed, printable.Text)+".")
+	if o.Judgement != nil {
+		t.text("", Judgement(r, o.Judgement)+".")
+	}
+	t.line("", "")
 	t.header()
 	only := t.onlyBuilt(noise, t.o.Code, printable.Text)
 	switch {
@@ -22,11 +28,13 @@ func Text(w io.Writer, r *diff.Result, o Options) error {
 		t.text("", t.count(changed)+"; "+t.summary(changed, printable.Text)+".")
 	case only != "":
 		t.text("", "By samples, n"+nothing[1:])
-	default:
+	case r.Outcome == diff.Unchanged:
 		t.text("", nothing)
 	}
-	if only != "" {
-		t.text("", only)
+	for _, s := range []string{only, t.suspects(printable.Text), t.suspicions(noise, printable.Text)} {
+		if s != "" {
+			t.text("", s)
+		}
 	}
 	t.line("", "")
 	if len(changed) > 0 {
@@ -55,7 +63,7 @@ func colorOf(f *diff.Function) string {
 	switch {
 	case f.Verdict == diff.Noise:
 		return sgrNoise
-	case f.Verdict == diff.Moved:
+	case f.Verdict == diff.Moved || f.Verdict == diff.ShareOnly || f.Verdict == diff.Renamed:
 		return sgrMoved
 	case f.Verdict == diff.More || f.Verdict == diff.New:
 		return sgrWorse
@@ -103,7 +111,7 @@ func (t *textWriter) header() {
 		}
 		t.line("", fmt.Sprintf("Total: %s %s (%s)", t.change(t.r.Total.Diff), t.margin(&t.r.Total), v))
 	}
-	for _, s := range t.rules() {
+	for _, s := range append([]string{t.units()}, t.rules()...) {
 		t.text("", s)
 	}
 	if s := t.merged(); s != "" {
@@ -124,15 +132,30 @@ func (t *textWriter) head(color string) {
 	if t.narrow() {
 		cum = fmt.Sprintf("%8s", "cum diff")
 	}
-	t.row(color, "self base", "new", "diff", t.level(), cum, "verdict", "function")
+	t.row(color, "self base", "new", "diff", t.level(), "new:base", cum, "verdict", "function", "p")
 }
 
-func (t *textWriter) row(color, base, new, change, margin, cum, verdict, function string) {
-	format := "%9s %9s %9s %9s %s  %-7s  %s"
+func (t *textWriter) row(color, base, new, change, margin, ratio, cum, verdict, function, p string) {
+	format := "%9s %9s %9s %9s %8s %s  %-7s  %s"
 	if t.narrow() {
-		format = "%9s %7s %8s %7s %s  %-7s %s"
+		format = "%9s %7s %8s %7s %8s %s  %-7s %s"
 	}
-	t.line(color, fmt.Sprintf(format, base, new, change, margin, cum, verdict, function))
+	if t.o.PValues {
+		cum += fmt.Sprintf(" %8s", p)
+	}
+	t.line(color, fmt.Sprintf(format, base, new, change, margin, ratio, cum, verdict, function))
+}
+
+// units says what stands in the columns.
+func (t *textWriter) units() string {
+	cost := "shares of the total"
+	if t.r.Per != diff.PerShare {
+		cost = t.r.Value.Unit + " " + perWords[t.r.Per]
+		if t.r.Value.Unit == "nanoseconds" {
+			cost = "time " + perWords[t.r.Per]
+		}
+	}
+	return "Costs are " + cost + ", self or with what is called (cum); diff and its interval are in percent of the base's total, new:base is the ratio of what changed."
 }
 
 func (t *textWriter) narrow() bool { return t.o.Width > 0 && t.o.Width < narrow }
@@ -159,13 +182,27 @@ func (t *textWriter) functions(fns []diff.Function, limit int) []diff.Function {
 		if moved, ok := strings.CutPrefix(verdict(f), f.Verdict.String()+" "); ok {
 			name += " (" + moved + ")"
 		}
-		t.row(colorOf(f), t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), cum, f.Verdict.String(), name)
+		word, _, _ := strings.Cut(f.Verdict.String(), " ")
+		d := ratioOf(f)
+		t.row(colorOf(f), t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self),
+			times(d.Ratio()), cum, word, name, strconv.FormatFloat(d.P, 'g', 2, 64))
 	}
 	if rest > 0 {
 		t.line("", fmt.Sprintf("… and %d more", rest))
 	}
 	t.line("", "")
 	return fns
+}
+
+// ratioOf is the difference that a row's ratio is of.
+func ratioOf(f *diff.Function) *diff.Difference {
+	if d := f.Changed(); d.Significant {
+		return d
+	}
+	if f.BaseSelf == 0 && f.NewSelf == 0 {
+		return &f.Cum
+	}
+	return &f.Self
 }
 
 // paths writes the call paths of functions, and their code where it is known.
@@ -207,9 +244,11 @@ func (t *textWriter) noise(fns []diff.Function) {
 		return
 	}
 	few := fns[:min(len(fns), t.o.Noise)]
-	t.text(sgrNoise, fmt.Sprintf("Noise: %d functions whose differences chance explains, or that are too small; %d of them:", len(fns), len(few)))
+	text := fmt.Sprintf("Noise: %d functions whose differences chance explains, or that are too small", len(fns))
 	if len(few) == 0 {
+		t.text(sgrNoise, text+".")
 		return
 	}
+	t.text(sgrNoise, fmt.Sprintf("%s; the %d least likely:", text, len(few)))
 	t.functions(few, 0)
 }

@@ -25,6 +25,10 @@ type Options struct {
 	// NamesHint is a clause on where the functions are listed that were matched by
 	// another name than their own. Default: none.
 	NamesHint string
+	// PValues shows the p-value of each difference.
+	PValues bool
+	// Judgement is what came of a limit that a comparison was held against, and is told of; nil for none.
+	Judgement *diff.Judgement
 	// Code has what the builds themselves say of functions, by name.
 	Code map[string]Code
 }
@@ -92,15 +96,37 @@ var perWords = [...]string{
 	diff.PerSecond: "per second",
 	diff.PerOps:    "per operation",
 	diff.PerEvent:  "per event",
+	diff.PerRun:    "per run",
+}
+
+var perUnits = [...]string{
+	diff.PerShare:  "share",
+	diff.PerSecond: "second",
+	diff.PerOps:    "operation",
+	diff.PerEvent:  "event",
+	diff.PerRun:    "run",
 }
 
 // costed says what is compared.
 func (t words) costed() string {
-	return fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, perWords[t.r.Per])
+	text := fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, perWords[t.r.Per])
+	if t.r.Base.Idle > 0 || t.r.New.Idle > 0 {
+		text += ", without idle CPUs"
+	}
+	return text
 }
 
 func (t words) side(s *diff.Side) string {
 	text := fmt.Sprintf("%.0f samples", s.Samples)
+	if t.r.Measured() {
+		text = "measured"
+	}
+	if s.CPU > 0 {
+		text += ", " + seconds(s.CPU) + " CPU"
+	}
+	if s.Seconds > 0 {
+		text += " in " + seconds(s.Seconds)
+	}
 	if t.r.Per != diff.PerShare {
 		text += ", " + t.cost(s.Total) + " " + perWords[t.r.Per]
 	}
@@ -125,7 +151,7 @@ func (t words) rules() []string {
 		builds = ", or only one build has it"
 	}
 	return []string{
-		fmt.Sprintf("Intervals of %s %s.", t.level(), t.r.Method),
+		fmt.Sprintf("Intervals of %s: %s.", t.level(), t.r.Method),
 		fmt.Sprintf("What changed is not chance (p at most %g for all %d differences together, by Holm%s)%s.", t.r.Alpha, t.r.Tests, builds, atLeast),
 	}
 }
@@ -179,6 +205,9 @@ func (t words) change(x float64) string {
 
 // margin writes half of an interval as a share of the base's total.
 func (t words) margin(d *diff.Difference) string {
+	if math.IsInf(d.High, 1) {
+		return "not known"
+	}
 	return "±" + percent((d.High-d.Low)/2/t.r.Base.Total)
 }
 
@@ -206,6 +235,12 @@ const shownWith = 3
 
 // verdict is a function's, with what its cost moved from or to.
 func verdict(f *diff.Function) string {
+	if f.Pair != "" && f.Restructured {
+		return fmt.Sprintf("%s, restructured: %s", f.Verdict, f.Pair)
+	}
+	if f.Pair != "" {
+		return fmt.Sprintf("%s: %s", f.Verdict, f.Pair)
+	}
 	if f.Within != "" {
 		return fmt.Sprintf("%s within %s", f.Verdict, f.Within)
 	}

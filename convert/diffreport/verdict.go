@@ -1,0 +1,347 @@
+package diffreport
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kprof/convert/diff"
+)
+
+// verdict is the answer in one line: what was compared, the totals, the cause and its
+// callers, and what could have been told.
+func (t words) verdict(changed []diff.Function, name func(string) string) string {
+	parts := []string{t.answer(changed, name)}
+	for _, s := range []string{t.builds(), t.totals(), t.resolution()} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// answer is the outcome with its cause.
+func (t words) answer(changed []diff.Function, name func(string) string) string {
+	text := [...]string{diff.Unchanged: "Not changed", diff.Changed: "Changed", diff.Inconclusive: "Inconclusive"}[t.r.Outcome]
+	if t.r.Outcome == diff.Inconclusive {
+		if math.IsInf(t.r.Resolution, 1) {
+			return text + ": one run of each side does not tell how much runs differ per " + perUnits[t.r.Per]
+		}
+		return text + ": too few samples"
+	}
+	var causes []string
+	n := 0
+	// Those that changed only with what they call are no causes, if there are others.
+	itself := slices.ContainsFunc(changed, changedItself)
+	for i := range changed {
+		f := &changed[i]
+		if !isChange(f) || itself && !changedItself(*f) {
+			continue
+		}
+		if n++; n <= shownInSummary {
+			causes = append(causes, t.cause(f, name))
+		}
+	}
+	if more := n - min(n, shownInSummary); more > 0 {
+		causes[len(causes)-1] += others(more)
+	}
+	if t.r.PerRun.Significant {
+		causes = append(causes, "the total "+times(t.r.PerRun.Ratio()))
+	}
+	if t.r.Total.Significant && t.r.Per != diff.PerShare {
+		causes = append(causes, fmt.Sprintf("the total %s %s (%s)", t.change(t.r.Total.Diff), perWords[t.r.Per], times(t.r.Total.Ratio())))
+	}
+	if len(causes) > 0 {
+		text += ": " + strings.Join(causes, ", ")
+	}
+	return text
+}
+
+// changedItself tells a function whose own cost changed.
+func changedItself(f diff.Function) bool {
+	return isChange(&f) && f.Self.Significant && !f.Self.ShareOnly
+}
+
+// isChange tells a function that costs more or less from one of which only the name, the
+// place or the share is another.
+func isChange(f *diff.Function) bool {
+	switch f.Verdict {
+	case diff.More, diff.Less, diff.New, diff.Gone:
+		return true
+	}
+	return false
+}
+
+// shownCallers is how many callers of a cause are named.
+const shownCallers = 2
+
+// cause names a function that changed, by how much, and the callers of the path that
+// changed most.
+func (t words) cause(f *diff.Function, name func(string) string) string {
+	d := f.Changed()
+	text := name(f.Name) + " " + t.change(d.Diff)
+	if t.r.Per == diff.PerShare {
+		text += " of the total"
+	}
+	switch f.Verdict {
+	case diff.New:
+		text += " (only in new)"
+	case diff.Gone:
+		text += " (only in base)"
+	default:
+		text += " (" + times(d.Ratio()) + ")"
+	}
+	if d == &f.Cum && f.Cum != f.Self {
+		text += " with what it calls"
+	}
+	if len(f.Paths) > 0 {
+		stack := f.Paths[0].Stack
+		var callers []string
+		for _, c := range slices.Backward(stack[:max(len(stack)-1, 0)]) {
+			if len(callers) < shownCallers {
+				callers = append(callers, name(c))
+			}
+		}
+		if len(callers) > 0 {
+			text += " in " + strings.Join(callers, " of ")
+		}
+	}
+	return text
+}
+
+// times writes a ratio.
+func times(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "-"
+	case math.IsInf(x, 1):
+		return "new"
+	case x >= 100:
+		return "×" + strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return "×" + strconv.FormatFloat(x, 'f', 2, 64)
+}
+
+// shownBuildID is how much of a build id is shown.
+const shownBuildID = 12
+
+// builds says which kernels were compared, as far as it is known.
+func (t words) builds() string {
+	a, b := &t.r.Base.Machine, &t.r.New.Machine
+	if a.BuildID != "" && a.BuildID == b.BuildID {
+		return "both sides are the same build of the kernel" + parenthesized(kernel(b))
+	}
+	if a.Kernel == "" && a.BuildID == "" || b.Kernel == "" && b.BuildID == "" {
+		return ""
+	}
+	if a.Kernel == b.Kernel && (a.BuildID == "" || b.BuildID == "") {
+		return "both sides are kernel " + kernel(a)
+	}
+	return "kernel " + kernel(a) + " → " + kernel(b)
+}
+
+func kernel(m *diff.Machine) string {
+	text := m.Kernel
+	if m.BuildID != "" {
+		text += " build id " + m.BuildID[:min(len(m.BuildID), shownBuildID)]
+	}
+	return strings.TrimSpace(text)
+}
+
+func parenthesized(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// totals says what a run costs in all.
+func (t words) totals() string {
+	a, b := perRun(&t.r.Base), perRun(&t.r.New)
+	text := ""
+	switch d := &t.r.PerRun; {
+	case a > 0 && b > 0:
+		text = fmt.Sprintf("CPU %s → %s a run (%s", seconds(a), seconds(b), times(b/a))
+	case t.r.PerRunKnown:
+		text = fmt.Sprintf("total %s → %s a run (%s", t.value(d.Base), t.value(d.New), times(d.Ratio()))
+	default:
+		return ""
+	}
+	switch d := &t.r.PerRun; {
+	case !math.IsInf(d.Low, 0) && d.Base > 0 && t.r.PerRunKnown && len(t.r.Base.Runs) > 1:
+		text += fmt.Sprintf(", %s to %s with %s", times(d.Low/d.Base+1), times(d.High/d.Base+1), t.level())
+	case t.r.Per == diff.PerShare || math.IsInf(t.r.Resolution, 1):
+		text += ", of one run a side"
+	}
+	return text + ")"
+}
+
+func perRun(s *diff.Side) float64 {
+	if len(s.Runs) == 0 {
+		return 0
+	}
+	return s.CPU / float64(len(s.Runs))
+}
+
+func seconds(x float64) string { return scaledFloat(x*1e9, 1000, []string{"ns", "us", "ms", "s"}) }
+
+// value writes a value of the compared column.
+func (t words) value(x float64) string {
+	if t.r.Value.Unit == "nanoseconds" {
+		return seconds(x / 1e9)
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64) + " " + t.r.Value.Type
+}
+
+// resolution says what could have been told, and what more would take.
+func (t words) resolution() string {
+	r := t.r
+	if math.IsInf(r.Resolution, 1) || math.IsNaN(r.Resolution) {
+		return fmt.Sprintf("record at least %d runs of each side", leastRuns)
+	}
+	if r.Resolution == 0 {
+		return "every difference was counted"
+	}
+	text := fmt.Sprintf("differences under %s of the total could not be told", percent2(r.Resolution))
+	if r.Measured() && len(r.Base.Runs) == 1 && len(r.New.Runs) == 1 {
+		return text + " of the largest; several of each side tell more than one"
+	}
+	goal := r.MinEffect
+	if goal == 0 || goal >= r.Resolution {
+		return text
+	}
+	_, s, runs := r.Advice(goal)
+	text += "; for " + percent2(goal) + " record "
+	if s > 0 && len(r.Base.Runs) == 1 && len(r.New.Runs) == 1 {
+		text += duration(s) + " or "
+	}
+	return text + fmt.Sprintf("%d runs of each side", runs)
+}
+
+// leastRuns show how much runs differ.
+const leastRuns = 3
+
+// percent2 writes a share with two digits that count.
+func percent2(x float64) string {
+	return strconv.FormatFloat(roundTo(100*x, 2), 'f', -1, 64) + "%"
+}
+
+func roundTo(x float64, digits int) float64 {
+	if x == 0 {
+		return 0
+	}
+	scale := math.Pow(10, float64(digits)-math.Ceil(math.Log10(math.Abs(x))))
+	return math.Round(x*scale) / scale
+}
+
+func duration(s float64) string {
+	switch {
+	case s >= 2*3600:
+		return fmt.Sprintf("%.0f hours", s/3600)
+	case s >= 120:
+		return fmt.Sprintf("%.0f minutes", s/60)
+	}
+	return fmt.Sprintf("%.2g s", math.Ceil(s))
+}
+
+// Judgement says in a sentence what a limit came to.
+func Judgement(r *diff.Result, j *diff.Judgement) string {
+	t := words{r: r}
+	limit := percent2(j.Limit)
+	switch j.Outcome {
+	case diff.Unchanged:
+		return fmt.Sprintf("Within the limit: nothing costs over %s of the total more (at most %s)", limit, percent2(max(j.Upper, r.Resolution)))
+	case diff.Changed:
+		if len(j.Functions) == 0 {
+			d := &r.Total
+			if r.PerRun.Significant {
+				d = &r.PerRun
+			}
+			return fmt.Sprintf("Over the limit: the total costs %s more than the base, over %s", percent2(d.Diff/d.Base), limit)
+		}
+		f := j.Functions[0]
+		text := fmt.Sprintf("Over the limit: %s costs %s of the base's total more, over %s", f.Name, percent2(max(f.Self.Diff, f.Cum.Diff)/r.Base.Total), limit)
+		if n := len(j.Functions) - 1; n > 0 {
+			text += fmt.Sprintf("; so do %d others", n)
+		}
+		return text
+	}
+	var why []string
+	for _, d := range j.Doubts {
+		switch d {
+		case diff.NotKnown:
+			why = append(why, "one run of each side does not tell how much runs differ per "+perUnits[r.Per])
+		case diff.Coarse:
+			why = append(why, fmt.Sprintf("the limit of %s is below what could have been told, %s", limit, percent2(r.Resolution)))
+		case diff.MaybeUp:
+			of := j.UpperOf
+			if of == "" {
+				of = "the total"
+			}
+			why = append(why, fmt.Sprintf("%s may cost up to %s more, over %s", of, percent2(j.Upper), limit))
+		case diff.TotalUp:
+			why = append(why, fmt.Sprintf("the total of a run is %s, which shares do not show and one run of each side does not tell from chance", times(r.PerRun.Ratio())))
+		}
+	}
+	text := "Not decided: " + strings.Join(why, "; ")
+	if _, s, runs := r.Advice(j.Limit / decisive); !math.IsInf(r.Resolution, 1) && s > 0 && len(r.Base.Runs) == 1 {
+		text += fmt.Sprintf("; record %s, or %d runs of each side", duration(s), runs)
+	} else {
+		text += fmt.Sprintf("; record %d runs of each side", runs)
+	}
+	_ = t
+	return text
+}
+
+// decisive is by what the resolution must be below a limit for equal builds to pass:
+// differences by chance are added to it.
+const decisive = 1.5
+
+// suspicions names the differences that chance explains only since so many were looked
+// at, with how much more to record.
+func (t words) suspicions(noise []diff.Function, name func(string) string) string {
+	var names []string
+	for i := range noise {
+		f := &noise[i]
+		d := &f.Self
+		if f.Cum.P < d.P {
+			d = &f.Cum
+		}
+		if d.P > t.r.Alpha || math.Abs(d.Diff) < t.r.MinEffect*t.r.Base.Total || len(names) >= shownInSummary || d.Upper == 0 {
+			continue
+		}
+		half := d.Upper - d.Diff
+		factor := half * half / d.Diff / d.Diff
+		names = append(names, fmt.Sprintf("%s %s (p=%.2g alone; %.2g times as many samples would tell)", name(f.Name), t.change(d.Diff), d.P, max(factor, 1)))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "Suspicious, but not more than chance among so many: " + strings.Join(names, ", ") + "."
+}
+
+// suspects says what became of the functions that were suspected.
+func (t words) suspects(name func(string) string) string {
+	var parts []string
+	for i := range t.r.Functions {
+		f := &t.r.Functions[i]
+		if !f.Suspect {
+			continue
+		}
+		d := &f.Self
+		if f.Cum.P < d.P {
+			d = &f.Cum
+		}
+		word := "not told from chance"
+		if d.Significant {
+			word = f.Verdict.String()
+		}
+		parts = append(parts, fmt.Sprintf("%s %s %s (p=%.2g): %s", name(f.Name), t.change(d.Diff), t.margin(d), d.P, word))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Suspected: " + strings.Join(parts, "; ") + "."
+}
