@@ -357,7 +357,7 @@ func TestFitOfVariances(t *testing.T) {
 		ratios = append(ratios, overall*chi(own)/chi(prior))
 	}
 	m := runsModel{own: own}
-		p := fitPrior(ratios, m.own)
+	p := fitPrior(ratios, m.own)
 	if math.Abs(p.freedom/prior-1) > 0.1 || math.Abs(p.overall/overall-1) > 0.05 {
 		t.Errorf("prior %v, want %v; overall %v, want %v", p.freedom, prior, p.overall, overall)
 	}
