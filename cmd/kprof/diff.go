@@ -134,7 +134,7 @@ as pprof -diff_base), .txt.`,
 	}
 	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops, run (of the same work each; the default for logs of boots) or event:NAME")
 	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
-	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 1%, of repeated runs 0.5%)")
+	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 0.25%)")
 	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total, with 4 if that cannot be told")
 	fl.BoolVar(&f.bisect, "bisect", false, "exit codes for git bisect run: 0 not slower, 1 slower, 125 cannot tell, 128 bad usage")
 	fl.StringArrayVar(&f.suspects, "suspect", nil, "test `function` without correcting for all others; may be repeated")
@@ -150,10 +150,6 @@ as pprof -diff_base), .txt.`,
 	fl.BoolVar(&f.wide, "wide", false, "do not cut lines to the width of the terminal")
 	return c
 }
-
-// repeatedMinEffect is the default for repeated runs, which show how much they
-// differ by themselves.
-const repeatedMinEffect = 0.005
 
 var sideNames = [2]string{"base", "new"}
 
@@ -178,7 +174,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o, perEvent, err := f.options(len(names[0]) > 1 && len(names[1]) > 1)
+	o, perEvent, err := f.options()
 	if err != nil {
 		return err
 	}
@@ -303,7 +299,7 @@ func (f *diffFlags) output() (output, error) {
 
 // options checks the flags that say how to compare. perEvent is the event to
 // divide by, "" for none.
-func (f *diffFlags) options(repeated bool) (o diff.Options, perEvent string, err error) {
+func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	o = diff.Defaults
 	o.Force, o.Alpha, o.Names.Exact = f.sym.Force, f.alpha, f.exact
 	o.WithIdle, o.Suspects = f.withIdle, f.suspects
@@ -315,8 +311,6 @@ func (f *diffFlags) options(repeated bool) (o diff.Options, perEvent string, err
 		if o.MinEffect, err = percentage("--min-effect", f.minEffect); err != nil {
 			return o, "", err
 		}
-	case repeated:
-		o.MinEffect = repeatedMinEffect
 	}
 	switch event, byEvent := strings.CutPrefix(f.per, "event:"); {
 	case f.per == "" || f.per == "share":

@@ -189,7 +189,7 @@ func TestExactCounts(t *testing.T) {
 		return labelledRun(name, []labelled{{"", "read", stacks.KindKernel, 3000}, {"", "write", stacks.KindKernel, calls}}, true)
 	}
 	o := Defaults
-	o.Per = PerRun
+	o.Per, o.MinEffect = PerRun, 0.01
 	for calls, want := range map[int64]Verdict{509: Noise, 600: More, 500: Noise} {
 		r, err := Compare([]Run{run("base", 512)}, []Run{run("new", calls)}, o)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 // so; but it must be large enough, and the other side must have none.
 func TestOnlyOn(t *testing.T) {
 	o := Defaults
+	o.MinEffect = 0.01
 	o.OnlyOn = func(names []string) map[string]int {
 		slices.Sort(names)
 		if want := []string{"added", "called", "old"}; !slices.Equal(names, want) {

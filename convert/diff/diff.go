@@ -92,10 +92,10 @@ type Options struct {
 	OnlyOn func(names []string) map[string]int
 }
 
-// Defaults are alpha 0.05, a minimum effect of one percent, since a single run does
+// Defaults are alpha 0.05, a minimum effect of a quarter of a percent, since a single run does
 // not show how much runs of the same build differ, and paths of the first ten
 // functions.
-var Defaults = Options{Alpha: 0.05, MinEffect: 0.01, Paths: 10, PathsEach: 5}
+var Defaults = Options{Alpha: 0.05, MinEffect: 0.0025, Paths: 10, PathsEach: 5}
 
 // Verdict says what became of a function.
 type Verdict uint8

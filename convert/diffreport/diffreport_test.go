@@ -22,7 +22,9 @@ func compareFolded(t *testing.T, base, new string) *diff.Result {
 		}
 		runs[side] = []diff.Run{{Name: [...]string{"old.folded", "new.folded"}[side], Set: s}}
 	}
-	r, err := diff.Compare(runs[0], runs[1], diff.Defaults)
+	o := diff.Defaults
+	o.MinEffect = 0.01
+	r, err := diff.Compare(runs[0], runs[1], o)
 	if err != nil {
 		t.Fatal(err)
 	}

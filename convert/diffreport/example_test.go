@@ -39,7 +39,7 @@ func ExampleText() {
 	// Intervals of 95%: from the number of samples, assumed to have 3 times the
 	//   variance of independent ones, since without their times it cannot be measured.
 	// What changed is not chance (p at most 0.05 for all 3 differences together, by
-	//   Holm), and at least 1.00% of the base's total.
+	//   Holm), and at least 0.25% of the base's total.
 	//
 	// 1 function changed, 1 of which only the share changed, since others cost more or
 	//   less; more: parse +8.33%; share only: read -8.33%.

@@ -26,7 +26,7 @@ type document struct {
 	Outcome    string   `json:"outcome"` // changed, not changed, inconclusive
 	Verdict    string   `json:"verdict"`
 	Resolution *float64 `json:"resolution"` // the smallest difference that could have been told, relative
-	Advice     *advice  `json:"advice"`     // what to record to tell differences of min_effect
+	Advice     *advice  `json:"advice"`     // what to record to tell differences of a hundredth
 	Limit      *limit   `json:"limit,omitempty"`
 
 	Event     string     `json:"event"`
@@ -159,7 +159,7 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 		Functions: make([]function, 0, len(r.Functions)),
 		Merged:    make([]merged, 0, len(r.Merged)),
 	}
-	if goal := r.MinEffect; goal > 0 {
+	if goal := max(r.MinEffect, goodResolution); goal < r.Resolution {
 		factor, seconds, runs := r.Advice(goal)
 		d.Advice = &advice{finite(factor), seconds, runs}
 	}

@@ -208,8 +208,8 @@ func (t words) resolution() string {
 	if r.Measured() && len(r.Base.Runs) == 1 && len(r.New.Runs) == 1 {
 		return text + " of the largest; several of each side tell more than one"
 	}
-	goal := r.MinEffect
-	if goal == 0 || goal >= r.Resolution {
+	goal := max(r.MinEffect, goodResolution)
+	if goal >= r.Resolution {
 		return text
 	}
 	_, s, runs := r.Advice(goal)
@@ -219,6 +219,9 @@ func (t words) resolution() string {
 	}
 	return text + fmt.Sprintf("%d runs of each side", runs)
 }
+
+// goodResolution is what is advised to be recorded for, a share of the total.
+const goodResolution = 0.01
 
 // leastRuns show how much runs differ.
 const leastRuns = 3
