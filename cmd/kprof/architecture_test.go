@@ -36,6 +36,7 @@ var imports = map[string][]string{
 	"convert/export":              {"convert", "convert/flamegraph", "convert/folded", "convert/page", "convert/pprof", "convert/replay", "convert/stacks", "convert/table", "convert/viewer"},
 	"convert/flamegraph":          {"convert/calltree", "convert/printable", "convert/stacks"},
 	"convert/folded":              {"convert/stacks"},
+	"convert/gate":                {},
 	"convert/naming":              {"convert/stacks", "perfevent/perfdata", "symbolize"},
 	"convert/outfile":             {},
 	"convert/page":                {"convert/calltree", "convert/stacks"},
@@ -145,7 +146,7 @@ var withoutKernel = []string{
 // uses lists what only some packages or files may do, and which.
 var uses = map[string][]string{
 	"import unsafe":  {"perfevent"},
-	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "convert/pprofui/browser.go", "convert/pprofui/server.go"}, // looks for dot
+	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "convert/gate/browser.go", "convert/pprofui/handler.go"}, // looks for dot
 	// The shim is a process of its own: it takes over the standard files and
 	// the environment, and ends by itself. So does the witness.
 	"os.Exit":       {"record/launch_linux.go", "record/witness_linux.go"},
@@ -156,7 +157,7 @@ var uses = map[string][]string{
 	"os.Getenv":     {},
 	"os.LookupEnv":  {},
 	"os.ExpandEnv":  {},
-	"import log":    {"convert/pprofui/server.go"}, // for http.Server
+	"import log":    {"convert/gate/server.go"}, // for http.Server
 	"fmt.Print":     {},
 	"fmt.Printf":    {},
 	"fmt.Println":   {},

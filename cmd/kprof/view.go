@@ -9,10 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"kprof/convert"
-	"kprof/convert/pprofui"
-	"kprof/convert/stacks"
 )
 
 // viewFlags are the flags of kprof view.
@@ -22,6 +18,7 @@ type viewFlags struct {
 	bases     []string
 	addr      string
 	source    string
+	pprof     bool
 	noBrowser bool
 	capture   recordFlags
 }
@@ -34,10 +31,10 @@ func newView() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "view [INPUT… | flags of kprof record [-- COMMAND [ARGS…]]]",
 		Short: "Look at profiles in the browser; record and look in one step",
-		Long: `View shows profiles in the browser: as a flame graph, as a table, the callers and
-callees of functions, and their source where lines are known. INPUT is anything
-that kprof reads, perf.data by default; several are added up. With --diff-base it
-shows what differs from another profile.
+		Long: `View shows profiles in the browser: as flame graph, in the order of time, the
+callers and callees of functions, and as a table, all of them filtered by labels. INPUT
+is anything that kprof reads, perf.data by default; several are tabs, and one tab has
+their sum. It is the page that kprof convert -o FILE.html writes, kept in memory.
 
 Without INPUT, a COMMAND, -a, -p, -t or another flag of kprof record has it record
 first, until the command ends, the time (-d) is over, or Ctrl-C; then the page opens.
@@ -45,16 +42,21 @@ Nothing is written: kprof record --open does this and keeps perf.data. The exit 
 is the command's. With INPUT, --event, --pid, --tid and --cpu select from it.
 
 It prints its address, opens a browser where there is a display, and ends with
-Ctrl-C. Over ssh it prints the command that makes the page reachable. Only who knows the whole address sees the pages. No file that a profile
-names is opened, unless --source allows those below a directory. The web interface
-is that of google/pprof. Its graph view is drawn by graphviz, if that is installed.`,
+Ctrl-C. Over ssh it prints the command that makes the page reachable. Only who knows
+the whole address sees the pages.
+
+A link on the page leads to the web interface of google/pprof, which --pprof opens
+instead; it also shows source lines, of files below --source only, and with
+--diff-base what differs from another profile. Its graph view is drawn by graphviz,
+if that is installed.`,
 		Example: `  kprof view cpu.pb.gz
   kprof view -a -d 5s
   kprof view -- ls -lR /usr/share
   kprof record --open -e page-faults -c 1 -- ls /
-  kprof view --diff-base before.data after.data
+  kprof view before.data after.data
+  kprof view --pprof --diff-base before.data after.data
   kprof view --http localhost:8080 --no-browser perf.data
-  kprof view --source ~/src/project perf.data`,
+  kprof view --pprof --source ~/src/project perf.data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inputs := args
 			if n := cmd.ArgsLenAtDash(); n >= 0 {
@@ -71,9 +73,10 @@ is that of google/pprof. Its graph view is drawn by graphviz, if that is install
 		},
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.bases, "diff-base", nil, "show the difference from this `profile`; several are added up")
+	fl.StringArrayVar(&f.bases, "diff-base", nil, "have pprof's interface show the difference from this `profile`; several are added up")
 	fl.StringVar(&f.addr, "http", defaultAddr, "`host:port` to listen at; port 0 is any that is free")
-	fl.StringVar(&f.source, "source", "", "show source lines of files below this `directory`")
+	fl.BoolVar(&f.pprof, "pprof", false, "open pprof's web interface")
+	fl.StringVar(&f.source, "source", "", "have pprof's interface show source lines of files below this `directory`")
 	fl.BoolVar(&f.noBrowser, "no-browser", false, "do not open a browser")
 	f.flags(c)
 	f.sym.flags(c)
@@ -101,19 +104,25 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	if err != nil {
 		return err
 	}
-	shown := new(pprofui.Profiles)
+	shown := &shownPages{onlyPprof: f.pprof || len(f.bases) > 0, sources: dir}
+	shown.needs(&opts, &f.sym)
 	if !records {
-		if err := addInputs(ctx, shown.Show, inputs, opts, f.sym); err != nil {
+		if err := shown.inputs(ctx, inputs, opts, f.sym); err != nil {
 			return err
 		}
 	}
 	if len(f.bases) > 0 {
-		if err := addInputs(ctx, shown.Base, f.bases, opts, f.sym); err != nil {
-			return err
+		base, err := loadSum(ctx, f.bases, opts, f.sym)
+		if err == nil {
+			base.ShownFirst()
+			err = shown.profiles.Base(base.Set)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(f.bases, ", "), err)
 		}
 	}
 	// Before anything is recorded: what cannot be shown is not.
-	server, err := listenView(f.addr, dir)
+	server, err := listenView(f.addr)
 	if err != nil {
 		return err
 	}
@@ -123,9 +132,9 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	}
 	err = f.record(ctx, shown)
 	switch ended, ending := f.capture.ending(); {
-	case shown.Empty() && err == nil:
+	case shown.empty() && err == nil:
 		err = exitError{exitFailed} // why has been said
-	case shown.Empty():
+	case shown.empty():
 	case ending:
 		messagef("ended by %s, so no page is opened", signalName(ended))
 		err = exitError{128 + int(ended)}
@@ -133,26 +142,4 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 		err = f.capture.thenShow(err, shown, server)
 	}
 	return errors.Join(err, server.Close())
-}
-
-// addInputs loads inputs, adds them up, and has put keep the sum.
-func addInputs(ctx context.Context, put func(*stacks.Set) error, inputs []string, opts convert.Options, sym symbolOptions) error {
-	p, err := loadSum(ctx, inputs, opts, sym)
-	if err != nil {
-		return err
-	}
-	p.ShownFirst()
-	set := p.Set
-	noteStacks(set)
-	if err := put(set); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(inputs, ", "), err)
-	}
-	return nil
-}
-
-// noteStacks says that pages will be slow, if they will.
-func noteStacks(set *stacks.Set) {
-	if n := set.NumStacks(); n > pprofui.ManyStacks {
-		notef("pprof's pages take their time with %d different stacks: select some, or use kprof convert -o FILE.html", n)
-	}
 }

@@ -29,6 +29,12 @@ type viewing struct {
 	errs strings.Builder
 }
 
+// startPprof starts kprof view --pprof.
+func startPprof(t *testing.T, path string, args ...string) *viewing {
+	t.Helper()
+	return startView(t, path, append([]string{"--pprof"}, args...)...)
+}
+
 // startView starts kprof view, of which the only program to be found is what is
 // in path.
 func startView(t *testing.T, path string, args ...string) *viewing {
@@ -140,10 +146,10 @@ func writeSet(t *testing.T, name string, s *stacks.Set) string {
 	return name
 }
 
-// TestView: every page holds the functions, without graphviz and without a binary
+// TestViewPprof: every page of pprof holds the functions, without graphviz and without a binary
 // that could be asked.
-func TestView(t *testing.T) {
-	v := startView(t, t.TempDir(), viewed(t))
+func TestViewPprof(t *testing.T) {
+	v := startPprof(t, t.TempDir(), viewed(t))
 	all := []string{"work", "vfs_read", "[vdso]"}
 	v.page("/", http.StatusOK, append(all, pprofui.GraphNeeds)...)
 	v.page("/flamegraph", http.StatusOK, append(all, pprofui.GraphNeeds, "stackViewer")...)
@@ -177,7 +183,7 @@ func TestViewGraph(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bin, "dot"), []byte(dot), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	v := startView(t, bin, "--no-browser", viewed(t))
+	v := startPprof(t, bin, "--no-browser", viewed(t))
 	v.page("/graph", http.StatusOK, "drawn")
 	if page := v.page("/", http.StatusOK, "vfs_read"); strings.Contains(page, pprofui.GraphNeeds) {
 		t.Error("the start page asks for graphviz")
@@ -188,7 +194,7 @@ func TestViewGraph(t *testing.T) {
 }
 
 // TestViewMany: inputs of several kinds are added up, and bases taken off.
-func TestViewMany(t *testing.T) {
+func TestViewDifference(t *testing.T) {
 	dir := t.TempDir()
 	folded := func(name, text string) string {
 		name = filepath.Join(dir, name)
@@ -199,7 +205,7 @@ func TestViewMany(t *testing.T) {
 	}
 	a, b := folded("a", "x;main;left 10\n"), folded("b", "y;main;right 20\n")
 	base := folded("base", "x;main;left 10\nx;main;gone 7\n")
-	v := startView(t, dir, "--http", "127.0.0.1:0", "--diff-base", base, a, b)
+	v := startPprof(t, dir, "--http", "127.0.0.1:0", "--diff-base", base, a, b)
 	if !strings.HasPrefix(v.addr, "http://127.0.0.1:") {
 		t.Errorf("the address is %s", v.addr)
 	}

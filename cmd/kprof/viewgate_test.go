@@ -108,7 +108,7 @@ func TestViewSourceAttack(t *testing.T) {
 			}
 		}
 	}
-	v := startView(t, t.TempDir(), profile)
+	v := startPprof(t, t.TempDir(), profile)
 	look(v)
 	v.page("/source?f=function0_", http.StatusOK, "No source file is read", `<p class="filename">`+shadow+"</p>")
 	v.end(unix.SIGINT)
@@ -125,7 +125,7 @@ func TestViewSourceAttack(t *testing.T) {
 		t.Fatal(err)
 	}
 	files = append(files, filepath.Join(allowed, "shadow"), filepath.Join(allowed, "link/shadow"), "link/shadow", "../"+filepath.Base(dir)+"/shadow", filepath.Join(allowed, "fifo"))
-	v = startView(t, t.TempDir(), "--source", allowed, hostileProfile(t, files...))
+	v = startPprof(t, t.TempDir(), "--source", allowed, hostileProfile(t, files...))
 	look(v)
 	v.end(unix.SIGINT)
 }
@@ -140,7 +140,7 @@ func TestViewSource(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "lib/a.c"), []byte("int a(void)\n{\n\treturn b<c>();\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v := startView(t, t.TempDir(), "--source", dir, hostileProfile(t, filepath.Join(dir, "lib/a.c"), "/build/x/lib/a.c", "lib/a.c", "/build/x/lib/other.c"))
+	v := startPprof(t, t.TempDir(), "--source", dir, hostileProfile(t, filepath.Join(dir, "lib/a.c"), "/build/x/lib/a.c", "lib/a.c", "/build/x/lib/other.c"))
 	for i := range 3 {
 		page := v.page(fmt.Sprintf("/source?f=function%d_", i), http.StatusOK, "int a(void)", "return b&lt;c&gt;();", "Source is read only below "+dir)
 		lines := regexp.MustCompile(`<span class=line> +(\d+)</span> <span class=(\w+)> +(\S+)`).FindAllStringSubmatch(page, -1)
@@ -215,7 +215,7 @@ func startWithSettings(t *testing.T) (v *viewing, settings string, opens *opened
 		t.Fatal(err)
 	}
 	t.Setenv("KPROF_TEST_CONFIG", home)
-	v = startView(t, t.TempDir(), viewed(t))
+	v = startPprof(t, t.TempDir(), viewed(t))
 	return v, settings, watchInotify(t, settings, filepath.Dir(settings))
 }
 

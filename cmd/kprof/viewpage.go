@@ -7,29 +7,28 @@ import (
 	"os"
 	"strings"
 
+	"kprof/convert/gate"
 	"kprof/convert/pprofui"
 )
 
 // viewServer tells where pages are, and serves them until a signal.
 type viewServer struct {
-	*pprofui.Server
+	*gate.Server
 	browser bool      // one is to be opened
 	out     io.Writer // for the address
 	signals *signals  // of what went before, nil for none
 }
 
 // listenView takes the address that --http names; the port is known before it
-// is told. Source files are read below dir, nil for none.
-func listenView(addr string, dir *os.Root) (*viewServer, error) {
+// is told.
+func listenView(addr string) (*viewServer, error) {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, usagef("--http %q: wants host:port, or :port for this machine only", addr)
 	}
-	s, err := pprofui.Listen(addr, pprofui.Options{
-		Sources:    dir,
-		Message:    func(text string) { messagef("%s", text) },
-		Program:    "kprof view",
-		HostHint:   ": --http names the address that it answers to",
-		SourceHint: " --source DIR allows the files below a directory.",
+	s, err := gate.Listen(addr, gate.Options{
+		Message:  func(text string) { messagef("%s", text) },
+		Program:  "kprof view",
+		HostHint: ": --http names the address that it answers to",
 	})
 	if err != nil {
 		return nil, err
@@ -38,25 +37,23 @@ func listenView(addr string, dir *os.Root) (*viewServer, error) {
 }
 
 // serve serves the pages of what is shown, until a signal.
-func (s *viewServer) serve(shown *pprofui.Profiles) error {
-	remove := func() {}
+func (s *viewServer) serve(shown *shownPages) error {
+	signals := s.signals
+	if signals == nil {
+		signals = watchSignals()
+	}
+	go func() {
+		<-signals.first
+		s.Close()
+	}()
+	remove := s.announce(shown.onlyPprof)
 	defer func() { remove() }()
-	return s.Serve(shown, func() {
-		signals := s.signals
-		if signals == nil {
-			signals = watchSignals()
-		}
-		go func() {
-			<-signals.first
-			s.Close()
-		}()
-		remove = s.announce()
-	})
+	return s.Serve(shown.handler())
 }
 
 // announce tells the address, and opens it where that is wanted; remove removes what
 // is needed for that.
-func (s *viewServer) announce() (remove func()) {
+func (s *viewServer) announce(pprof bool) (remove func()) {
 	fmt.Fprintln(s.out, s.URL())
 	if !s.Local() {
 		messagef("whoever can reach this machine and knows this address sees the profile, and the connection is not encrypted")
@@ -64,13 +61,13 @@ func (s *viewServer) announce() (remove func()) {
 	if hint := sshHint(s.Addr()); hint != "" && s.Local() {
 		messagef("to see it at the same address on your own machine: %s", hint)
 	}
-	if !s.Graphviz() {
+	if pprof && !pprofui.Graphviz() {
 		notef("%s", pprofui.GraphNeeds)
 	}
 	if !s.browser {
 		return func() {}
 	}
-	remove, err := pprofui.OpenBrowser(s.URL(), os.Getenv("BROWSER"), os.Stderr)
+	remove, err := gate.OpenBrowser(s.URL(), os.Getenv("BROWSER"), os.Stderr)
 	if err != nil {
 		messagef("no browser was opened: %v, and BROWSER names none", err)
 	}
@@ -83,7 +80,7 @@ func haveDisplay() bool { return os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAN
 // sshHint is the command that makes a page here reachable for somebody who is here over
 // ssh, "" for others.
 func sshHint(addr *net.TCPAddr) string {
-	words := pprofui.SSHTunnel(addr, os.Getenv)
+	words := gate.SSHTunnel(addr, os.Getenv)
 	if words == nil {
 		return ""
 	}

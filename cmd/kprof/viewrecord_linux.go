@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert"
-	"kprof/convert/pprofui"
 )
 
 // kprof view looks at an INPUT or at what it records itself. Flags that both have
@@ -121,30 +120,18 @@ func (f *viewFlags) selectShared() {
 }
 
 // record records, and keeps the profile for the pages. Nothing is written.
-func (f *viewFlags) record(ctx context.Context, shown *pprofui.Profiles) error {
+func (f *viewFlags) record(ctx context.Context, shown *shownPages) error {
 	if st, err := os.Stat(defaultInput); err == nil && st.Mode().IsRegular() && f.capture.pids+f.capture.tids != "" && !voice.quiet {
 		messagef("-p and -t say what to record; to select from %s, name it: kprof view … %[1]s", defaultInput)
 	}
 	f.capture.sym, f.capture.sel.shape = f.sym, f.sel.shape
-	return f.capture.record(ctx, output{format: formatPprof, keep: keepFor(shown)})
-}
-
-// keepFor returns what keeps a profile that has been recorded for the pages.
-func keepFor(shown *pprofui.Profiles) func(*profile) error {
-	return func(p *profile) error {
-		was := p.Set.DefaultType
-		p.ShownFirst()
-		noteStacks(p.Set)
-		err := shown.Show(p.Set)
-		p.Set.DefaultType = was // of what is written
-		return err
-	}
+	return f.capture.record(ctx, output{format: shown.format(), keep: shown.keep})
 }
 
 // recordAndOpen is kprof record --open: it records to an output and shows pages of
 // what is in it.
 func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
-	shown := new(pprofui.Profiles)
+	shown := new(shownPages)
 	var shape convert.Options
 	f.offCPU()
 	if err := f.sel.shape.addTo(&shape); err != nil {
@@ -156,8 +143,8 @@ func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
 	if st, err := os.Stat(out.name); err == nil && !st.Mode().IsRegular() {
 		return usagef("--open shows what is in a file, and %s is none; kprof view records without one", out.name)
 	}
-	out.keep = keepFor(shown)
-	server, err := listenView(defaultAddr, nil)
+	out.keep = shown.keep
+	server, err := listenView(defaultAddr)
 	if err != nil {
 		return err
 	}
@@ -168,7 +155,7 @@ func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
 	}
 	if out.format == formatData && f.recorded > 0 {
 		sym := symbolOptions{signals: f.sym.signals}
-		if err := addInputs(ctx, shown.Show, []string{out.name}, shape, sym); err != nil {
+		if err := shown.inputs(ctx, []string{out.name}, shape, sym); err != nil {
 			return errors.Join(err, server.Close())
 		}
 	}
@@ -187,8 +174,8 @@ func (f *recordFlags) ending() (unix.Signal, bool) {
 
 // thenShow shows pages of what has been recorded, if there is something, until a
 // signal. The exit code is the recorded command's all the same.
-func (f *recordFlags) thenShow(recorded error, shown *pprofui.Profiles, server *viewServer) error {
-	if shown.Empty() {
+func (f *recordFlags) thenShow(recorded error, shown *shownPages, server *viewServer) error {
+	if shown.empty() {
 		return recorded
 	}
 	if recorded != nil && !errors.As(recorded, new(exitError)) {

@@ -11,8 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"kprof/convert/pprofui"
 )
 
 // recordFlags say what to record, which is nothing here.
@@ -38,13 +36,13 @@ func (f *viewFlags) records(_ *cobra.Command, inputs, command []string) (bool, e
 
 func (f *viewFlags) selectShared() {}
 
-func (f *viewFlags) record(context.Context, *pprofui.Profiles) error {
+func (f *viewFlags) record(context.Context, *shownPages) error {
 	return errOnlyLinux("recording")
 }
 
 func (f *recordFlags) ending() (syscall.Signal, bool) { return 0, false }
 
-func (f *recordFlags) thenShow(recorded error, _ *pprofui.Profiles, _ *viewServer) error {
+func (f *recordFlags) thenShow(recorded error, _ *shownPages, _ *viewServer) error {
 	return recorded
 }
 

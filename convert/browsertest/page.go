@@ -170,11 +170,19 @@ func Eval[T any](p *Page, js string) T {
 	return v
 }
 
-// Wait waits until a JavaScript expression is true.
+// Wait waits until a JavaScript expression is true, on this page or on one that it is
+// being left for.
 func (p *Page) Wait(js string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+js+")",
-		chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience/2)))
+	var err error
+	for range 20 {
+		_, err = chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+js+")",
+			chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience/2)))
+		if err == nil || !strings.Contains(err.Error(), "context") || p.ctx.Err() != nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond) // the page was left meanwhile
+	}
 	if err != nil {
 		p.t.Fatalf("wait for %s: %v", shorten(js), err)
 	}

@@ -37,6 +37,9 @@ import (
 type pageHead struct {
 	Title    string   `json:"title"`
 	Comments []string `json:"comments"`
+	Tabs     []Link   `json:"tabs"`     // pages beside this one, and this one; none if it is alone
+	Tab      int      `json:"tab"`      // which of them it is
+	Links    []Link   `json:"links"`    // to what else shows the profile
 	Start    int64    `json:"start"`    // Unix time in ms, 0 if unknown
 	Duration int64    `json:"duration"` // ns, 0 if unknown
 
@@ -106,6 +109,9 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 	d.head = pageHead{
 		Title:    o.Title,
 		Comments: append([]string{}, s.Comments...),
+		Tabs:     append([]Link{}, o.tabs...),
+		Tab:      o.tab,
+		Links:    append([]Link{}, o.links...),
 		Start:    s.TimeNanos / 1e6,
 		Duration: s.DurationNanos,
 		Event:    o.Event,

@@ -15,7 +15,7 @@ import (
 	"kprof/convert/stacks"
 )
 
-// Options say what an Write page shows first.
+// Options say what a page shows first.
 type Options struct {
 	Event  int // index into Set.Events
 	Column int // which of the event's values
@@ -24,6 +24,11 @@ type Options struct {
 	// TimesHint is what a page advises that has no room for the times of all
 	// samples. Default: to take a part of the recording.
 	TimesHint string
+
+	// What Tabs adds: the tabs, which of them it is, and other links.
+	tabs  []Link
+	tab   int
+	links []Link
 }
 
 //go:embed html
@@ -44,7 +49,7 @@ var htmlScripts = []string{
 // their outer frames only, as far as they lead to heavy ones, and end in "…".
 func Write(w io.Writer, s *stacks.Set, o Options) error {
 	if err := write(w, s, o, usualLimits); err != nil {
-		return fmt.Errorf("write Write: %w", err)
+		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
 }
@@ -88,7 +93,7 @@ func htmlPage(title string) (head, tail string) {
 		script.WriteString(htmlFile(name + ".js"))
 	}
 	script.WriteString("})();\n")
-	policy := fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; script-src %s; style-src %s",
+	policy := fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
 		sourceHash(script.String()), sourceHash(style))
 	fill := strings.NewReplacer(
 		"{{policy}}", policy,

@@ -375,10 +375,10 @@ func TestHTMLPolicy(t *testing.T) {
 func TestHTMLErrors(t *testing.T) {
 	s := oddSet()
 	for want, o := range map[string]Options{
-		"write Write: no event 2 among 2":                       {Event: 2},
-		`write Write: no column 1 among 1 of event "alloc:<b>"`: {Event: 1, Column: 1},
-		`write Write: no column -1 among 2 of event "cycles"`:   {Column: -1},
-		"write Write: no event -1 among 2":                      {Event: -1},
+		"write page: no event 2 among 2":                       {Event: 2},
+		`write page: no column 1 among 1 of event "alloc:<b>"`: {Event: 1, Column: 1},
+		`write page: no column -1 among 2 of event "cycles"`:   {Column: -1},
+		"write page: no event -1 among 2":                      {Event: -1},
 	} {
 		if err := Write(io.Discard, s, o); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

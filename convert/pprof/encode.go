@@ -2,6 +2,7 @@ package pprof
 
 import (
 	"encoding/binary"
+	"math"
 
 	"kprof/convert/stacks"
 )
@@ -119,7 +120,11 @@ type encoder struct {
 	msg     buf // the message being made
 	sub     buf // a message inside msg
 	strings *stringTable
-	flush   func(b []byte) (next []byte, ok bool)
+	// placeIDs has a function for each name that locations without one are called by
+	// (Set.PlaceName): one of the set, or one of places, which come behind those.
+	placeIDs map[string]uint32
+	places   []string
+	flush    func(b []byte) (next []byte, ok bool)
 }
 
 // bufferSize is how much is encoded before it is handed on.
@@ -140,6 +145,7 @@ func (e *encoder) run() bool {
 	if len(e.set.Mappings) == 0 && len(e.set.Locations) > 0 {
 		e.noMapping()
 	}
+	e.nameUnnamed()
 	for i := range e.set.Locations {
 		e.location(uint32(i))
 		if !e.room() {
@@ -148,6 +154,12 @@ func (e *encoder) run() bool {
 	}
 	for i := range e.set.Functions {
 		e.function(i)
+		if !e.room() {
+			return false
+		}
+	}
+	for i, name := range e.places {
+		e.functionNamed(len(e.set.Functions)+i, &stacks.Function{Name: name})
 		if !e.room() {
 			return false
 		}
@@ -318,12 +330,53 @@ func (e *encoder) noMapping() {
 	e.emit(profileMapping)
 }
 
+// nameUnnamed finds the functions that stand for locations without any: of these
+// pprof and most other viewers show nothing, or an address each.
+func (e *encoder) nameUnnamed() {
+	e.placeIDs = make(map[string]uint32)
+	for i := range e.set.Locations {
+		if len(e.set.Lines(uint32(i))) == 0 {
+			e.placeIDs[e.set.PlaceName(uint32(i))] = noFunction
+		}
+	}
+	if len(e.placeIDs) == 0 {
+		return
+	}
+	for i, f := range e.set.Functions {
+		if id, ok := e.placeIDs[f.Name]; ok && id == noFunction && isPlace(f) {
+			e.placeIDs[f.Name] = uint32(i)
+		}
+	}
+	for i := range e.set.Locations {
+		if len(e.set.Lines(uint32(i))) > 0 {
+			continue
+		}
+		if name := e.set.PlaceName(uint32(i)); e.placeIDs[name] == noFunction {
+			e.placeIDs[name] = uint32(len(e.set.Functions) + len(e.places))
+			e.places = append(e.places, name)
+		}
+	}
+}
+
+const noFunction = math.MaxUint32
+
+// isPlace reports whether a function has nothing but a name, as those have that stand
+// for places.
+func isPlace(f stacks.Function) bool { return f == stacks.Function{Name: f.Name} }
+
 func (e *encoder) location(id uint32) {
 	l := &e.set.Locations[id]
 	e.msg.uint(locationID, uint64(id)+1)
 	e.msg.uint(locationMapping, uint64(l.Mapping+1)) // 0 for NoMapping
 	e.msg.uint(locationAddress, l.Addr)
-	for _, line := range e.set.Lines(id) {
+	lines := e.set.Lines(id)
+	if len(lines) == 0 {
+		m := e.sub[:0]
+		m.uint(lineFunction, uint64(e.placeIDs[e.set.PlaceName(id)])+1)
+		e.msg.bytes(locationLine, m)
+		e.sub = m
+	}
+	for _, line := range lines {
 		m := e.sub[:0]
 		m.uint(lineFunction, uint64(line.Function)+1)
 		m.int(lineLine, line.Line)
@@ -334,8 +387,9 @@ func (e *encoder) location(id uint32) {
 	e.emit(profileLocation)
 }
 
-func (e *encoder) function(i int) {
-	f := &e.set.Functions[i]
+func (e *encoder) function(i int) { e.functionNamed(i, &e.set.Functions[i]) }
+
+func (e *encoder) functionNamed(i int, f *stacks.Function) {
 	e.msg.uint(functionID, uint64(i)+1)
 	e.msg.int(functionName, e.strings.id(f.Name))
 	e.msg.int(functionSystemName, e.strings.id(f.SystemName))

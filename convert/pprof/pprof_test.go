@@ -390,3 +390,43 @@ func wide(n, depth, locations int) *stacks.Set {
 	}
 	return s
 }
+
+// TestUnnamed: a location without a function has one for google/pprof, called by what
+// holds it, and none again when it is read.
+func TestUnnamed(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "samples", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	gzip := s.AddMapping(stacks.Mapping{File: "/bin/gzip", Kind: stacks.KindUser})
+	own := s.AddFunction(stacks.Function{Name: "[gzip]"}) // as somebody else's profile may have it
+	file := s.AddFunction(stacks.Function{Name: "[gzip]", File: "gzip.c"})
+	stack := []uint32{
+		s.AddLocation(gzip, 1, stacks.KindUser), s.AddLocation(gzip, 2, stacks.KindUser),
+		s.AddLocation(stacks.NoMapping, 3, stacks.KindUnknown), s.AddLocation(gzip, 4, stacks.KindUser), s.AddLocation(gzip, 5, stacks.KindUser),
+	}
+	s.SetLines(stack[3], stacks.Line{Function: file, Line: 7})
+	s.SetLines(stack[4], stacks.Line{Function: own, Line: 8})
+	s.Add(0, s.Intern(stack), 0, 1)
+	data := encode(t, s)
+	p, err := profile.ParseData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range p.Sample[0].Location {
+		f := l.Line[0].Function
+		got = append(got, fmt.Sprintf("%s %s:%d", f.Name, f.Filename, l.Line[0].Line))
+	}
+	want := []string{"[gzip] :0", "[gzip] :0", "[unknown] :0", "[gzip] gzip.c:7", "[gzip] :8"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	again, err := Read(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(canon(s), canon(again)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(data, encode(t, again)); diff != "" {
+		t.Error("what was read is written otherwise")
+	}
+}

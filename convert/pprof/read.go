@@ -166,7 +166,11 @@ func (r *reader) tables() {
 			lines = append(lines, stacks.Line{Function: uint32(x.Function.ID), Line: x.Line, Column: x.Column})
 		}
 		id := r.set.AddLocation(in, l.Address, k)
-		r.set.SetLines(id, lines...)
+		// What only says where it is, as Write does, has no function.
+		if len(lines) != 1 || lines[0].Line != 0 || lines[0].Column != 0 ||
+			!isPlace(r.set.Functions[lines[0].Function]) || r.set.Functions[lines[0].Function].Name != r.set.PlaceName(id) {
+			r.set.SetLines(id, lines...)
+		}
 		r.locations.set(l.ID, id)
 	}
 }

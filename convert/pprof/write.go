@@ -22,7 +22,9 @@ type WriteOptions struct {
 // written depends on s and the options alone.
 //
 // Every mapping says that it has its functions, so that pprof does not go
-// looking for binaries.
+// looking for binaries. A location without a function gets one that is called by
+// what holds it, as in "[gzip]" (Set.PlaceName): pprof's pages would leave it out.
+// Read takes such functions for none.
 //
 // One goroutine encodes while the caller's compresses; Write returns after both
 // have ended. Memory beyond s is a few buffers, one encoding of each label list

@@ -45,7 +45,7 @@ func (s *Set) names(lines bool) *Names {
 			n.frames = append(n.frames, id(name))
 		}
 		if s.Locations[loc].lines == 0 {
-			n.frames = append(n.frames, id(s.unnamed(uint32(loc))))
+			n.frames = append(n.frames, id(s.PlaceName(uint32(loc))))
 		}
 		n.offsets = append(n.offsets, uint32(len(n.frames)))
 	}
@@ -58,7 +58,9 @@ func (n *Names) Of(loc uint32) []uint32 {
 	return n.frames[n.offsets[loc]:n.offsets[loc+1]]
 }
 
-func (s *Set) unnamed(loc uint32) string {
+// PlaceName is what a location without a function is called: by what holds it, as in
+// "[gzip]" (see Mapping.Unnamed).
+func (s *Set) PlaceName(loc uint32) string {
 	if m := s.Locations[loc].Mapping; m >= 0 {
 		return s.Mappings[m].Unnamed()
 	}

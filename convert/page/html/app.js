@@ -36,6 +36,7 @@ class App {
     });
     this.filters = new FilterPanel(byId('filters'), p, (filter) => this.set({ filter, range: null }, { push: true }));
     this.fillPicks();
+    this.fillLinks();
     this.listen();
     this.theme();
     this.render();
@@ -320,6 +321,20 @@ class App {
     const used = new Set(this.kinds.subarray(0, p.frameName.length));
     byId('legend').append(...frameKinds.flatMap((k, i) => used.has(i) && k.id !== 'group'
       ? [element('li', {}, element('i', { className: `kind ${k.id}`, textContent: k.mark }), k.text)] : []));
+  }
+
+  // fillLinks shows the pages beside this one, which get what is looked at here, and
+  // what else shows the profile.
+  fillLinks() {
+    const { tabs, tab, links } = this.p.head;
+    byId('tabs').hidden = !tabs.length;
+    byId('tabs').append(...tabs.map(({ text, address }, i) => {
+      const link = element('a', { href: address, textContent: shown(text), title: shown(text) });
+      if (i === tab) link.setAttribute('aria-current', 'page');
+      link.onclick = () => { link.href = address + location.hash; };
+      return link;
+    }));
+    byId('links').append(...links.map(({ text, address }) => element('a', { href: address, textContent: text })));
   }
 
   fillLanes(lanes, lane) {

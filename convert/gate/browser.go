@@ -1,4 +1,4 @@
-package pprofui
+package gate
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ func OpenBrowser(url, preferred string, stderr io.Writer) (remove func(), err er
 	if preferred != "" {
 		browsers = append([]string{preferred}, browsers...)
 	}
-	dir, err := os.MkdirTemp("", "pprofui-")
+	dir, err := os.MkdirTemp("", "kprof-view-")
 	if err != nil {
 		return func() {}, err
 	}

@@ -1,4 +1,4 @@
-package pprofui
+package gate
 
 import (
 	"crypto/rand"

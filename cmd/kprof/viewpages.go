@@ -1,0 +1,185 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"kprof/convert"
+	"kprof/convert/export"
+	"kprof/convert/page"
+	"kprof/convert/pprofui"
+	"kprof/convert/stacks"
+)
+
+// shownPages is what kprof view serves: pages of ours, and behind them those of pprof.
+type shownPages struct {
+	onlyPprof bool
+	sources   *os.Root // for pprof, nil for none
+
+	tabs     *page.Tabs
+	profiles pprofui.Profiles
+	later    *profile // for pprof, which takes it while the page is looked at already
+}
+
+// empty reports whether there is nothing to show.
+func (s *shownPages) empty() bool {
+	return s.profiles.Empty() && (s.tabs == nil || s.tabs.Empty())
+}
+
+// needs adds to the options of a conversion what pages show.
+func (s *shownPages) needs(o *convert.Options, sym *symbolOptions) {
+	(&output{format: s.format(), keep: s.keep}).needs(o, sym)
+}
+
+// format is what pages show as much of as.
+func (s *shownPages) format() format {
+	if s.onlyPprof {
+		return formatPprof
+	}
+	return export.HTML
+}
+
+// inputs shows inputs: their sum, and each.
+func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.Options, sym symbolOptions) error {
+	if s.onlyPprof {
+		p, err := loadSum(ctx, inputs, opts, sym)
+		if err != nil {
+			return err
+		}
+		return s.encode(p)
+	}
+	if len(inputs) == 1 {
+		p, err := load(ctx, inputs[0], opts, sym)
+		if err != nil {
+			return err
+		}
+		return s.keep(p)
+	}
+	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
+		return usagef("standard input can be read once only")
+	}
+	s.newTabs(append([]string{"all"}, names(inputs)...))
+	sum := convert.NewSum(convert.SumOptions{})
+	for i, in := range inputs {
+		p, err := load(ctx, in, opts, sym)
+		if err != nil {
+			return err
+		}
+		if err := s.writeTab(i+1, p, names(inputs)[i]); err != nil {
+			return fmt.Errorf("%s: %w", in, err)
+		}
+		if err := sum.Add(p.Profile); err != nil {
+			return fmt.Errorf("%s: %w", in, err)
+		}
+	}
+	all := &profile{sum.Profile()}
+	if err := s.writeTab(0, all, fmt.Sprintf("%d inputs", len(inputs))); err != nil {
+		return err
+	}
+	s.later = all
+	return nil
+}
+
+// names are short names of inputs: what of their paths differs, at least the last part.
+func names(inputs []string) []string {
+	short := make([]string, len(inputs))
+	for parts := 1; ; parts++ {
+		seen, again := map[string]bool{}, false
+		for i, in := range inputs {
+			words := strings.Split(filepath.ToSlash(filepath.Clean(in)), "/")
+			short[i] = strings.Join(words[max(len(words)-parts, 0):], "/")
+			again = again || seen[short[i]] && len(words) > parts
+			seen[short[i]] = true
+		}
+		if !again {
+			return short
+		}
+	}
+}
+
+// keep shows one profile.
+func (s *shownPages) keep(p *profile) error {
+	if s.onlyPprof {
+		return s.encode(p)
+	}
+	s.newTabs([]string{"profile"})
+	if err := s.writeTab(0, p, ""); err != nil {
+		return err
+	}
+	s.later = p
+	return nil
+}
+
+func (s *shownPages) newTabs(names []string) {
+	s.tabs = page.NewTabs(names, page.Link{Text: "pprof", Address: pprofPath})
+}
+
+// writeTab writes the page of a profile, whose title is the name of its input by default.
+func (s *shownPages) writeTab(tab int, p *profile, title string) error {
+	o := page.Options{Title: title, TimesHint: timesHint}
+	if len(p.Set.Events) > 0 {
+		o.Event = p.Set.Most()
+		o.Column = p.shownColumn(o.Event)
+	}
+	if p.Source != "-" && p.Source != "" {
+		o.Title = cmp.Or(title, filepath.Base(p.Source))
+	}
+	return s.tabs.Write(tab, p.Set, o)
+}
+
+// encode keeps a profile for pprof.
+func (s *shownPages) encode(p *profile) error {
+	was := p.Set.DefaultType
+	p.ShownFirst()
+	if s.onlyPprof {
+		noteStacks(p.Set)
+	}
+	err := s.profiles.Show(p.Set)
+	p.Set.DefaultType = was // of what is written
+	return err
+}
+
+// pprofPath is where pprof's pages are, beside ours.
+const pprofPath = "pprof/"
+
+// handler serves the pages. What was kept for pprof is not to be changed any more.
+func (s *shownPages) handler() http.Handler {
+	encode := sync.OnceValues(func() (*pprofui.Profiles, error) {
+		if s.later == nil {
+			return &s.profiles, nil
+		}
+		err := s.encode(s.later)
+		s.later = nil
+		debug.FreeOSMemory()
+		return &s.profiles, err
+	})
+	go encode()
+	pprof := pprofui.Handler(encode, pprofui.Options{
+		Sources:    s.sources,
+		Message:    func(text string) { messagef("%s", text) },
+		Program:    "kprof view",
+		SourceHint: " --source DIR allows the files below a directory.",
+	})
+	if s.onlyPprof {
+		return pprof
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/"+pprofPath, http.StripPrefix("/"+strings.TrimSuffix(pprofPath, "/"), pprof))
+	mux.Handle("/", s.tabs)
+	return mux
+}
+
+// noteStacks says that pprof's pages will be slow, if they will.
+func noteStacks(set *stacks.Set) {
+	if n := set.NumStacks(); n > pprofui.ManyStacks {
+		notef("pprof's pages take their time with %d different stacks: select some, or leave out --pprof", n)
+	}
+}
