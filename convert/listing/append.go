@@ -35,20 +35,27 @@ func padLeft(dst []byte, from, n int) []byte {
 // appendDigits appends a number in decimal digits, n of them at least, with zeros or blanks
 // before it.
 func appendDigits(dst []byte, v uint64, n int, before byte) []byte {
-	var b [24]byte
-	i := len(b)
-	for v >= 10 {
-		i--
+	width := 1
+	for w := v; w >= 10; w /= 10 {
+		width++
+	}
+	from := len(dst)
+	for n = max(n, width); n > len(blanks); n-- {
+		dst = append(dst, before)
+	}
+	dst = append(dst, blanks[:n]...)
+	b := dst[from:]
+	i := len(b) - 1
+	for ; v >= 10; i-- {
 		b[i] = byte('0' + v%10)
 		v /= 10
 	}
-	i--
 	b[i] = byte('0' + v)
-	for len(b)-i < min(n, len(b)) {
+	for i > 0 {
 		i--
 		b[i] = before
 	}
-	return append(dst, b[i:]...)
+	return dst
 }
 
 // appendNumber appends a number, n characters wide.

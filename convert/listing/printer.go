@@ -50,12 +50,13 @@ type Printer struct {
 	w       io.Writer
 	workers *workers // nil for none
 
-	text  []byte // of events, without what items add
-	items []item
-	stack []uint32  // of items
-	addrs []address // of stack
-	out   []byte
-	tail  tail
+	text   []byte // of events, without what items add
+	items  []item
+	stack  []uint32  // of items
+	addrs  []address // of stack
+	frames frames
+	out    []byte
+	tail   tail
 
 	begun    bool
 	events   uint64
@@ -72,6 +73,7 @@ type formatter struct {
 	header  Columns  // of CSV
 	rounded bool     // microseconds are, as the kernel's tracer shows them
 	scratch []byte
+	heads   [64]head
 }
 
 // append appends an event up to what has to wait for names.

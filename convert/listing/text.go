@@ -9,8 +9,53 @@ import (
 // process_event), up to what has to wait for names.
 func (f *formatter) appendText(dst []byte, e *Event, k *shown, at uint64) []byte {
 	c, s := k.columns, e.Sample
+	if c&(Comm|PID|TID|CPU) != 0 {
+		dst = append(dst, f.head(e, k)...)
+	}
+	if c&Time != 0 {
+		dst = f.appendTime(dst, at)
+	}
+	if c&Period != 0 {
+		dst = append(appendNumber(dst, int64(e.Period), 10), ' ')
+	}
+	if c&EventName != 0 {
+		dst = append(dst, k.name...)
+	}
+	dst = appendPayload(dst, e, k)
+	if c&Addr != 0 {
+		dst = appendHex(dst, s.Addr, 16)
+	}
+	return dst
+}
+
+// head is the text of whose an event is: made once for events of a task on a CPU, of which
+// there are many in turn.
+func (f *formatter) head(e *Event, k *shown) []byte {
+	s, of := e.Sample, k.columns&(Comm|PID|TID|CPU)
+	if k.chains && k.columns&IP != 0 {
+		of |= IP
+	}
+	h := &f.heads[uint32(s.TID^s.CPU<<2)%uint32(len(f.heads))]
+	if h.columns != of || h.tid != s.TID || h.cpu != s.CPU || h.pid != s.PID || h.comm != e.Comm {
+		h.columns, h.comm, h.pid, h.tid, h.cpu = of, e.Comm, s.PID, s.TID, s.CPU
+		h.text = appendHead(h.text[:0], e, of)
+	}
+	return h.text
+}
+
+// head is the text that columns of a task on a CPU have.
+type head struct {
+	columns       Columns
+	comm          string
+	pid, tid, cpu int32
+	text          []byte
+}
+
+// appendHead appends the columns about a task; of those with IP, its name is not aligned.
+func appendHead(dst []byte, e *Event, c Columns) []byte {
+	s := e.Sample
 	if c&Comm != 0 {
-		if !(k.chains && c&IP != 0) {
+		if c&IP == 0 {
 			dst = appendBlanks(dst, 16-len(e.Comm))
 		}
 		from := len(dst)
@@ -29,19 +74,6 @@ func (f *formatter) appendText(dst []byte, e *Event, k *shown, at uint64) []byte
 	}
 	if c&CPU != 0 {
 		dst = append(appendDigits(append(dst, '['), uint64(uint32(s.CPU)), 3, '0'), "] "...)
-	}
-	if c&Time != 0 {
-		dst = f.appendTime(dst, at)
-	}
-	if c&Period != 0 {
-		dst = append(appendNumber(dst, int64(e.Period), 10), ' ')
-	}
-	if c&EventName != 0 {
-		dst = append(dst, k.name...)
-	}
-	dst = appendPayload(dst, e, k)
-	if c&Addr != 0 {
-		dst = appendHex(dst, s.Addr, 16)
 	}
 	return dst
 }
@@ -137,7 +169,7 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 	if it.kind.chains {
 		dst = append(dst, '\n')
 		for i, loc := range p.stack[it.from : it.from+it.n] {
-			dst = appendFrame(dst, set, loc, p.addrs[it.from+i])
+			dst = p.frames.append(dst, set, loc, p.addrs[it.from+i].of(set, loc))
 		}
 		return append(dst, '\n')
 	}
@@ -157,9 +189,44 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 	return append(dst, '\n')
 }
 
+// frames have the lines of locations, each of which is shown many times.
+type frames struct {
+	at   []frameText // by number of location
+	text []byte
+}
+
+// frameText is where the lines of a location are.
+type frameText struct {
+	addr    uint64
+	from, n int // n is 0 for none
+}
+
+// maxFrameText is how many bytes of lines are kept.
+const maxFrameText = 16 << 20
+
+// append appends the lines of a location.
+func (f *frames) append(dst []byte, set *stacks.Set, loc uint32, addr uint64) []byte {
+	if int(loc) < len(f.at) {
+		if t := &f.at[loc]; t.n > 0 && t.addr == addr {
+			return append(dst, f.text[t.from:t.from+t.n]...)
+		}
+	}
+	from := len(dst)
+	dst = appendFrame(dst, set, loc, addr)
+	if n := len(dst) - from; len(f.text)+n <= maxFrameText {
+		for len(f.at) <= int(loc) {
+			f.at = append(f.at, frameText{})
+		}
+		if t := &f.at[loc]; t.n == 0 {
+			*t = frameText{addr, len(f.text), n}
+			f.text = append(f.text, dst[from:]...)
+		}
+	}
+	return dst
+}
+
 // appendFrame appends the lines of a location, one for each inlined function.
-func appendFrame(dst []byte, set *stacks.Set, loc uint32, at address) []byte {
-	addr := at.of(set, loc)
+func appendFrame(dst []byte, set *stacks.Set, loc uint32, addr uint64) []byte {
 	lines := set.Lines(loc)
 	for i := range max(len(lines), 1) {
 		from := len(dst)

@@ -23,14 +23,15 @@ type workers struct {
 // batch is events on their way to be lines.
 type batch struct {
 	rows []row
-	raw  []byte // payloads of all rows
+	lost []samples.Loss // of the rows that are losses, in their order
+	raw  []byte         // payloads of all rows
 	text []byte
 	made chan struct{} // gets one when text is there
 }
 
 // row is an event, or a loss.
 type row struct {
-	kind     *Kind // nil for a loss
+	kind     *Kind // nil for a loss, which has nothing but raw
 	comm     string
 	pid, tid int32
 	cpu      int32
@@ -38,7 +39,6 @@ type row struct {
 	period   uint64
 	ip, addr uint64
 	raw      int // end in batch.raw
-	loss     samples.Loss
 }
 
 const batchRows = 1 << 10
@@ -73,7 +73,7 @@ func (w *workers) write(to io.Writer) {
 				w.err.Store(&err)
 			}
 		}
-		b.rows, b.raw, b.text = b.rows[:0], b.raw[:0], b.text[:0]
+		b.rows, b.lost, b.raw, b.text = b.rows[:0], b.lost[:0], b.raw[:0], b.text[:0]
 		w.free <- b
 	}
 }
@@ -103,7 +103,8 @@ func (p *Printer) hand(e *Event, at uint64) error {
 // handLoss hands a loss over.
 func (p *Printer) handLoss(l samples.Loss) error {
 	w := p.workers
-	w.batch.rows = append(w.batch.rows, row{loss: l, raw: len(w.batch.raw)})
+	w.batch.rows = append(w.batch.rows, row{raw: len(w.batch.raw)})
+	w.batch.lost = append(w.batch.lost, l)
 	return w.send()
 }
 
@@ -137,11 +138,12 @@ func (p *Printer) endWorkers() error {
 func (b *batch) make(f *formatter, p *Printer) {
 	var s samples.Sample
 	e := Event{Sample: &s}
-	from := 0
+	from, lost := 0, 0
 	for i := range b.rows {
 		r := &b.rows[i]
 		if r.kind == nil {
-			b.text = p.appendLost(b.text, r.loss)
+			b.text = p.appendLost(b.text, b.lost[lost])
+			lost++
 			continue
 		}
 		k := f.own(r.kind)

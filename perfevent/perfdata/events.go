@@ -19,7 +19,9 @@ type EventSet struct {
 	Events []*Event
 
 	byID            map[uint64]*Event
-	idOff, trailOff int // where ids lie in a sample, and before the end of other records; -1 nowhere
+	base            uint64   // the first id
+	near            []*Event // those of ids from base on, as the kernel counts them up
+	idOff, trailOff int      // where ids lie in a sample, and before the end of other records; -1 nowhere
 }
 
 // NewEventSet returns the set of the given events.
@@ -47,10 +49,29 @@ func (s *EventSet) Add(e abi.Event) *Event {
 
 // AddID makes id one of e's alone: of several events that claim one, perf finds the
 // last (tools/lib/perf/evlist.c, perf_evlist__id_hash).
-func (s *EventSet) AddID(e *Event, id uint64) { s.byID[id] = e }
+func (s *EventSet) AddID(e *Event, id uint64) {
+	s.byID[id] = e
+	if len(s.byID) == 1 {
+		s.base = id
+	}
+	if i := id - s.base; i < maxNear {
+		if i >= uint64(len(s.near)) {
+			s.near = append(s.near, make([]*Event, i+1-uint64(len(s.near)))...)
+		}
+		s.near[i] = e
+	}
+}
+
+// maxNear bounds EventSet.near.
+const maxNear = 1 << 12
 
 // OfID returns the event with the given id, or nil.
-func (s *EventSet) OfID(id uint64) *Event { return s.byID[id] }
+func (s *EventSet) OfID(id uint64) *Event {
+	if i := id - s.base; i < uint64(len(s.near)) {
+		return s.near[i]
+	}
+	return s.byID[id]
+}
 
 // OfSample returns the event of a sample, or nil if its id is unknown or there
 // are no events.
@@ -89,7 +110,7 @@ func (s *EventSet) of(id uint64) *Event {
 	if id == 0 {
 		return s.first()
 	}
-	return s.byID[id]
+	return s.OfID(id)
 }
 
 func (s *EventSet) first() *Event {

@@ -230,7 +230,7 @@ func (b *bench) counts(data string) (samples, lost int, err error) {
 }
 
 // recorder has both recorders watch all system calls of the machine while two
-// processes make two million each.
+// processes make two million each, and then list them.
 func (b *bench) recorder() error {
 	fmt.Println("\nraw_syscalls:sys_enter of the machine, 8 MB rings, while two dd make 2,000,000 system calls each")
 	for _, graph := range []struct{ name, kprof, perf string }{
@@ -249,7 +249,26 @@ func (b *bench) recorder() error {
 		}
 		fmt.Printf("  %-36s %v\n  %-36s %v   %.2f of the CPU, %.2f of the memory\n", "perf record", perf, "kprof record", kprof,
 			kprof.cpu.Seconds()/perf.cpu.Seconds(), float64(kprof.peak)/float64(perf.peak))
+		if err := b.list(data, graph.perf != ""); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// list has both list the events of a recording.
+func (b *bench) list(data string, stacks bool) error {
+	with := map[bool]string{true: " --stacks", false: ""}[stacks]
+	perf, err := run("perf script --no-inline -i " + data + " >/dev/null")
+	if err != nil {
+		return err
+	}
+	kprof, err := run(b.kprof + " script" + with + " " + data + " >/dev/null")
+	if err != nil {
+		return err
+	}
+	show("perf script >/dev/null", perf, "", cost{})
+	show("kprof script"+with+" >/dev/null", kprof, "perf script", perf)
 	return nil
 }
 

@@ -231,7 +231,7 @@ func (p *Printer) text(dst []byte, n *node, raw []byte) []byte {
 	if s, ok := p.kernelString(v); ok {
 		return append(dst, s...)
 	}
-	return strconv.AppendUint(append(dst, "0x"...), v, 16)
+	return appendHex(append(dst, "0x"...), v)
 }
 
 func (p *Printer) kernelString(addr uint64) (string, bool) {
@@ -290,7 +290,7 @@ func (p *Printer) flags(dst []byte, n *node, raw []byte) []byte {
 		if !first {
 			dst = append(dst, n.str...)
 		}
-		dst = strconv.AppendUint(append(dst, "0x"...), v, 16)
+		dst = appendHex(append(dst, "0x"...), v)
 	}
 	return dst
 }
@@ -306,7 +306,7 @@ func (p *Printer) symbol(dst []byte, n *node, raw []byte) []byte {
 			return append(dst, n.table[i].name...)
 		}
 	}
-	return strconv.AppendUint(append(dst, "0x"...), v, 16)
+	return appendHex(append(dst, "0x"...), v)
 }
 
 // array prints "{0x1,0x2}".
@@ -326,7 +326,7 @@ func (p *Printer) array(dst []byte, n *node, raw []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = strconv.AppendUint(append(dst, "0x"...), v, 16)
+		dst = appendHex(append(dst, "0x"...), v)
 	}
 	return append(dst, '}')
 }

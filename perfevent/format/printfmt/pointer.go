@@ -65,7 +65,7 @@ func (p *Printer) pointer(dst []byte, d *piece, width int, raw []byte) ([]byte, 
 	if v == 0 {
 		return append(dst, "(nil)"...), true
 	}
-	return strconv.AppendUint(append(dst, "0x"...), v, 16), true
+	return appendHex(append(dst, "0x"...), v), true
 }
 
 // appendSymbol names an address, with its offset in the function when it is wanted.
@@ -79,7 +79,7 @@ func (p *Printer) appendSymbol(dst []byte, addr uint64, offset bool) []byte {
 			return dst
 		}
 	}
-	return strconv.AppendUint(append(dst, "0x"...), addr, 16)
+	return appendHex(append(dst, "0x"...), addr)
 }
 
 // buffer is %*ph: bytes in hexadecimal, at most 64.

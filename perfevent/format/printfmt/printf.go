@@ -1,6 +1,7 @@
 package printfmt
 
 import (
+	"math/bits"
 	"strconv"
 )
 
@@ -12,6 +13,7 @@ type piece struct {
 	size    uint8 // bytes of the number that is printed
 
 	minus, plus, blank, alt, zero bool
+	plain                         bool // no flags that matter without a width
 
 	width, prec         int // -1: none
 	widthArg, precArg   *node
@@ -123,7 +125,7 @@ flags:
 	if i >= len(s) {
 		return d, 0
 	}
-	d.conv = s[i]
+	d.conv, d.plain = s[i], !d.plus && !d.blank
 	i++
 	switch d.conv {
 	case 'i':
@@ -196,6 +198,15 @@ func (p *Printer) print(dst []byte, d *piece, raw []byte) []byte {
 	return justify(dst, from, min(width, maxWidth), minus)
 }
 
+// appendHex appends v in hexadecimal.
+func appendHex(dst []byte, v uint64) []byte {
+	const digits = "0123456789abcdef"
+	for shift := (bits.Len64(v|1) - 1) &^ 3; shift >= 0; shift -= 4 {
+		dst = append(dst, digits[v>>shift&15])
+	}
+	return dst
+}
+
 // justify fills what stands after from up to width with blanks.
 func justify(dst []byte, from, width int, minus bool) []byte {
 	n := width - (len(dst) - from)
@@ -217,6 +228,19 @@ func justify(dst []byte, from, width int, minus bool) []byte {
 // appendNumber is %d, %u, %x, %X and %o of C.
 func appendNumber(dst []byte, d *piece, v uint64, width, prec int, minus bool) []byte {
 	v = ctype{d.size, d.conv != 'd'}.extend(v)
+	if d.plain && width <= 0 && prec < 0 {
+		switch d.conv {
+		case 'd':
+			return strconv.AppendInt(dst, int64(v), 10)
+		case 'u':
+			return strconv.AppendUint(dst, v, 10)
+		case 'x':
+			if d.alt && v != 0 {
+				dst = append(dst, '0', 'x')
+			}
+			return appendHex(dst, v)
+		}
+	}
 	from := len(dst)
 	switch {
 	case d.conv == 'd' && int64(v) < 0:
