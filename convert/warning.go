@@ -183,7 +183,7 @@ func (w *Warning) String() string {
 	}
 	switch w.Kind {
 	case SortedInFile:
-		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording does not say which of them are in order", w.Count)
+		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording says too rarely which of them are in order", w.Count)
 	case OutOfOrder:
 		return fmt.Sprintf("%d samples came too late to be in the order of time", w.Count)
 	case UnreadFormats:

@@ -429,3 +429,32 @@ print fmt: "%d,%d %s", ((unsigned int) ((REC->dev) >> 20)), ((unsigned int) ((RE
 	fmt.Println(string(p.AppendTo(nil, raw)))
 	// Output: 248,3 WRITE
 }
+
+// TestRegisterAccess prints an access to a register of a device as the kernel did (a trace
+// of Linux 6.1 on arm64), but for the sizes of functions, which are not recorded.
+func TestRegisterAccess(t *testing.T) {
+	f, err := format.Parse("name: rwmmio_write\nID: 1\nformat:\n"+
+		"\tfield:unsigned long caller;\toffset:8;\tsize:8;\tsigned:0;\n"+
+		"\tfield:unsigned long caller0;\toffset:16;\tsize:8;\tsigned:0;\n"+
+		"\tfield:unsigned long addr;\toffset:24;\tsize:8;\tsigned:0;\n"+
+		"\tfield:u64 val;\toffset:32;\tsize:8;\tsigned:0;\n"+
+		"\tfield:u8 width;\toffset:40;\tsize:1;\tsigned:0;\n\n"+
+		`print fmt: "%pS -> %pS width=%d val=%#llx addr=%#lx", (void *)REC->caller0, (void *)REC->caller, REC->width, REC->val, REC->addr`, format.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := map[uint64]string{0xffffffc008100000: "handle_percpu_devid_irq", 0xffffffc008200000: "gic_eoi_irq"}
+	p := printfmt.Compile(f, printfmt.Options{Symbol: func(addr uint64) (string, uint64, bool) {
+		name, ok := functions[addr&^0xfffff]
+		return name, addr & 0xfffff, ok
+	}})
+	o := abi.LittleEndian
+	raw := make([]byte, 8)
+	for _, v := range []uint64{0xffffffc008200084, 0xffffffc0081000c4, 0xffffffc008020010, 0x1b, 32} {
+		raw = o.AppendUint64(raw, v)
+	}
+	const want = "handle_percpu_devid_irq+0xc4 -> gic_eoi_irq+0x84 width=32 val=0x1b addr=0xffffffc008020010"
+	if got := string(p.AppendTo(nil, raw)); got != want || p.Problem() != nil {
+		t.Errorf("%s, want\n%s %v", got, want, p.Problem())
+	}
+}
