@@ -95,9 +95,24 @@ func (o output) write(p *profile) error {
 		}
 		if err == nil {
 			sayCut(o.name, cut, "; --max-size shows more")
+			o.sayBelowZero(p, eo.Event, eo.Column)
 		}
 		return err
 	})
+}
+
+// sayBelowZero warns of values that charts cannot show; flame graphs have refused them.
+func (o output) sayBelowZero(p *profile, event, column int) {
+	switch o.format {
+	case formatPprof, formatFolded, formatText, formatSVG:
+		return
+	}
+	if len(p.Set.Events) == 0 {
+		return
+	}
+	if n := p.Set.BelowZero(event, column); n > 0 {
+		messagef("%d stacks have values below 0, which have no width in a chart: tables, folded stacks and pprof have them all", n)
+	}
 }
 
 // prepare finds the place of the output, which from then on is what it was, and

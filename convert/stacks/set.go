@@ -279,6 +279,18 @@ func (s *Set) Totals(event int) []int64 {
 	return sum
 }
 
+// BelowZero counts the rows of an event whose value in a column is negative, which have no
+// width in a picture.
+func (s *Set) BelowZero(event, column int) (rows int) {
+	for i := range s.rows.n {
+		r := s.rows.at(i)
+		if int(r.event) == event && s.rows.valuesAt(r.value, column+1)[column] < 0 {
+			rows++
+		}
+	}
+	return rows
+}
+
 // EventIndex returns the index of the event called name, or -1.
 func (s *Set) EventIndex(name string) int {
 	for i, e := range s.Events {
