@@ -175,11 +175,7 @@ const (
 	entryFields = `name: probe
 ID: 0
 format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
+` + format.CommonFields + `
 	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
 
 print fmt: "(%pS)", REC->__probe_ip
@@ -187,11 +183,7 @@ print fmt: "(%pS)", REC->__probe_ip
 	returnFields = `name: probe
 ID: 0
 format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
+` + format.CommonFields + `
 	field:unsigned long __probe_func;	offset:8;	size:8;	signed:0;
 	field:unsigned long __probe_ret_ip;	offset:16;	size:8;	signed:0;
 

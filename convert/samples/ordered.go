@@ -243,19 +243,7 @@ func (s *OrderedStream) Write(a, b []byte) error {
 }
 
 func (s *OrderedStream) takeRecords(b []byte) error {
-	for len(b) >= abi.HeaderSize {
-		h := abi.DecodeHeader(b, s.events.Order)
-		n := int(h.Size)
-		if n < abi.HeaderSize || n > len(b) {
-			s.sideband.bad++ // not from a kernel
-			return nil
-		}
-		if err := s.takeRecord(h, b[abi.HeaderSize:n:n]); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
+	return eachRecord(b, s.events.Order, s.sideband, s.takeRecord)
 }
 
 func (s *OrderedStream) takeRecord(h abi.Header, payload []byte) error {
@@ -303,38 +291,22 @@ func (s *OrderedStream) Stats() (Stats, timeorder.Stats) {
 // Read takes all records of a recording that can be read only once, and finishes. Where
 // it ends early, or with garbage, truncated says so.
 func (s *OrderedStream) Read(ctx context.Context, r *perfdata.Reader) (truncated, err error) {
-	known, n := 0, 0
-	for rec, err := range r.Records() {
-		if err != nil {
-			var t *perfdata.TruncatedError
-			if !errors.As(err, &t) {
-				return nil, err
-			}
-			truncated = err
-			break
-		}
-		if n++; n%cancelEvery == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if len(r.Events.Events) != known {
-			known = len(r.Events.Events)
-			s.setOrder()
-		}
+	truncated, err = readOnce(ctx, r, s.setOrder, func(rec *perfdata.Record) error {
 		if s.arrived > maxHeld { // without the end of a round
 			s.Timeline.Apply()
 			s.arrived = 0
 		}
 		switch {
 		case rec.Type == abi.RecordFinishedRound:
-			err = s.FinishRound()
+			return s.FinishRound()
 		case rec.Type >= abi.RecordHeaderAttr && rec.Type != perfdata.RecordJoinedChain:
 			s.sideband.take(rec.Header, rec.Payload, 0)
-		default:
-			err = s.takeRecord(rec.Header, rec.Payload)
+			return nil
 		}
-		if err != nil {
-			return nil, err
-		}
+		return s.takeRecord(rec.Header, rec.Payload)
+	})
+	if err == nil {
+		err = s.Finish()
 	}
-	return truncated, s.Finish()
+	return truncated, err
 }

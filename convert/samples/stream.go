@@ -197,39 +197,64 @@ func (s *Stream) beginOnce() {
 	s.begin = nil
 }
 
+// each calls f with the records in b.
 func (s *Stream) each(b []byte, f func(abi.Header, []byte)) {
-	for len(b) >= abi.HeaderSize {
-		h := abi.DecodeHeader(b, s.events.Order)
-		n := int(h.Size)
-		if n < abi.HeaderSize || n > len(b) {
-			s.sideband.bad++ // not from a kernel
-			return
-		}
-		f(h, b[abi.HeaderSize:n:n])
-		b = b[n:]
-	}
+	_ = eachRecord(b, s.events.Order, s.sideband, func(h abi.Header, payload []byte) error {
+		f(h, payload)
+		return nil
+	})
 }
 
-// Read takes all records of a recording that can be read only once, and finishes. Where
-// it ends early, or with garbage, truncated says so.
-func (s *Stream) Read(ctx context.Context, r *perfdata.Reader) (truncated, err error) {
-	known, n, limit := 0, 0, maxRoundless
+// eachRecord calls f with the records in b, until it fails. What is no record, and so not
+// from a kernel, ends it, and is counted.
+func eachRecord(b []byte, order abi.Order, counted *sideband, f func(abi.Header, []byte) error) error {
+	for len(b) >= abi.HeaderSize {
+		h := abi.DecodeHeader(b, order)
+		n := int(h.Size)
+		if n < abi.HeaderSize || n > len(b) {
+			counted.bad++
+			return nil
+		}
+		if err := f(h, b[abi.HeaderSize:n:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// readOnce calls take with all records of a recording that can be read only once, until it
+// fails, and moreEvents before the first record and when there are more events than
+// before. Where the recording ends early, or with garbage, truncated says so.
+func readOnce(ctx context.Context, r *perfdata.Reader, moreEvents func(), take func(*perfdata.Record) error) (truncated, err error) {
+	known, n := 0, 0
 	for rec, err := range r.Records() {
 		if err != nil {
 			var t *perfdata.TruncatedError
 			if !errors.As(err, &t) {
 				return nil, err
 			}
-			truncated = err
-			break
+			return err, nil
 		}
 		if n++; n%cancelEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if len(r.Events.Events) != known {
 			known = len(r.Events.Events)
-			s.setOrder()
+			moreEvents()
 		}
+		if err := take(rec); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// Read takes all records of a recording that can be read only once, and finishes. Where
+// it ends early, or with garbage, truncated says so.
+func (s *Stream) Read(ctx context.Context, r *perfdata.Reader) (truncated, err error) {
+	limit := maxRoundless
+	truncated, err = readOnce(ctx, r, s.setOrder, func(rec *perfdata.Record) error {
 		if rec.Type >= abi.RecordHeaderAttr {
 			s.sideband.take(rec.Header, rec.Payload, 0)
 		} else {
@@ -242,7 +267,10 @@ func (s *Stream) Read(ctx context.Context, r *perfdata.Reader) (truncated, err e
 		if rec.Type == abi.RecordFinishedRound || len(s.round) > limit {
 			s.FinishRound()
 		}
+		return nil
+	})
+	if err == nil {
+		s.Finish()
 	}
-	s.Finish()
-	return truncated, nil
+	return truncated, err
 }

@@ -8,6 +8,14 @@ import (
 	"kprof/perfevent/abi"
 )
 
+// CommonFields are the lines of the fields that every event begins with
+// (kernel/trace/trace_events.c, trace_define_common_fields), for formats that are made up.
+const CommonFields = `	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+`
+
 // Format is the description of an event.
 type Format struct {
 	System string // "sched"; empty unless the caller sets it, the text has none

@@ -17,11 +17,7 @@ import (
 const everyKind = `name: every
 ID: 1234
 format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
+` + format.CommonFields + `
 	field:s8 i8;	offset:8;	size:1;	signed:1;
 	field:__u8 w8;	offset:9;	size:1;	signed:0;
 	field:short i16;	offset:10;	size:2;	signed:1;

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
 	"kprof/perfevent/spelling"
 )
 
@@ -153,12 +154,12 @@ func (c *compiler) node(t *tree) *node {
 		case f != nil:
 			n.signed = f.Signed && f.Kind != format.Mask
 		}
-	case opNeg, opNot, opLNot:
+	case operator.Neg, operator.Not, operator.LNot:
 		k := c.number(t.kids[0])
 		n.kids = []*node{k}
-		n.signed = t.op == opNeg || t.op == opNot && (k.signed || k.neutral)
-		n.neutral = t.op == opLNot
-	case opEq, opNotEq, opIn:
+		n.signed = t.op == operator.Neg || t.op == operator.Not && (k.signed || k.neutral)
+		n.neutral = t.op == operator.LNot
+	case operator.Eq, operator.NotEq, opIn:
 		c.equality(n, t)
 	case opGlob, opNotGlob:
 		a, b := c.node(t.kids[0]), c.node(t.kids[1])
@@ -170,7 +171,7 @@ func (c *compiler) node(t *tree) *node {
 		}
 		n.kids, n.neutral = []*node{a, b}, true
 		c.foldEvent(n)
-	case opCond:
+	case operator.Cond:
 		a, b, d := c.number(t.kids[0]), c.number(t.kids[1]), c.number(t.kids[2])
 		n.kids = []*node{a, b, d}
 		n.signed, n.neutral = meet(b, d)
@@ -178,11 +179,11 @@ func (c *compiler) node(t *tree) *node {
 		a, b := c.number(t.kids[0]), c.number(t.kids[1])
 		n.kids = []*node{a, b}
 		switch {
-		case t.op >= opLess && t.op <= opGreaterEq || t.op == opLAnd || t.op == opLOr:
+		case t.op >= operator.Less && t.op <= operator.GreaterEq || t.op == operator.LAnd || t.op == operator.LOr:
 			n.neutral = true
-		case t.op == opShl || t.op == opShr:
+		case t.op == operator.Shl || t.op == operator.Shr:
 			n.signed, n.neutral = a.signed, a.neutral
-		case t.op == opSub:
+		case t.op == operator.Sub:
 			n.signed = true
 		default:
 			n.signed, n.neutral = meet(a, b)
@@ -261,7 +262,7 @@ func (c *compiler) foldEvent(n *node) {
 			yes = yes || name == k.str
 		}
 	}
-	if n.op == opNotGlob || n.op == opNotEq {
+	if n.op == opNotGlob || n.op == operator.NotEq {
 		yes = !yes
 	}
 	*n = node{op: opNumber, neutral: true}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
 )
 
 // Sample is what an expression is evaluated on. It is only read.
@@ -66,11 +67,11 @@ func (n *node) eval(s *Sample) (uint64, bool) {
 		return n.load(s)
 	case opIndex:
 		return n.index(s)
-	case opEq, opNotEq, opIn, opGlob, opNotGlob:
+	case operator.Eq, operator.NotEq, opIn, opGlob, opNotGlob:
 		return n.compare(s)
-	case opLAnd, opLOr:
+	case operator.LAnd, operator.LOr:
 		return n.logic(s)
-	case opCond:
+	case operator.Cond:
 		v, ok := n.kids[0].eval(s)
 		switch {
 		case !ok:
@@ -87,11 +88,11 @@ func (n *node) eval(s *Sample) (uint64, bool) {
 		return 0, false
 	}
 	switch n.op {
-	case opNeg:
+	case operator.Neg:
 		return -x, true
-	case opNot:
+	case operator.Not:
 		return ^x, true
-	case opLNot:
+	case operator.LNot:
 		return truth(x == 0), true
 	}
 	y, ok := n.kids[1].eval(s)
@@ -148,7 +149,7 @@ func (n *node) index(s *Sample) (uint64, bool) {
 
 // logic has a value when one side decides, though the other has none.
 func (n *node) logic(s *Sample) (uint64, bool) {
-	decides := n.op == opLOr
+	decides := n.op == operator.LOr
 	a, okA := n.kids[0].eval(s)
 	if okA && (a != 0) == decides {
 		return truth(decides), true
@@ -177,37 +178,37 @@ func equal(x uint64, xSigned bool, y uint64, ySigned bool) bool {
 func (n *node) arith(x, y uint64) (uint64, bool) {
 	xs, ys := n.kids[0].signed, n.kids[1].signed
 	switch n.op {
-	case opMul:
+	case operator.Mul:
 		return x * y, true
-	case opDiv, opMod:
+	case operator.Div, operator.Mod:
 		return n.divide(x, y)
-	case opAdd:
+	case operator.Add:
 		return x + y, true
-	case opSub:
+	case operator.Sub:
 		return x - y, true
-	case opShl, opShr:
+	case operator.Shl, operator.Shr:
 		switch {
 		case ys && int64(y) < 0:
 			return 0, false
-		case n.op == opShl:
+		case n.op == operator.Shl:
 			return x << y, true
 		case xs:
 			return uint64(int64(x) >> min(y, 63)), true
 		}
 		return x >> y, true
-	case opLess:
+	case operator.Less:
 		return truth(less(x, xs, y, ys)), true
-	case opGreaterEq:
+	case operator.GreaterEq:
 		return truth(!less(x, xs, y, ys)), true
-	case opGreater:
+	case operator.Greater:
 		return truth(less(y, ys, x, xs)), true
-	case opLessEq:
+	case operator.LessEq:
 		return truth(!less(y, ys, x, xs)), true
-	case opAnd:
+	case operator.And:
 		return x & y, true
-	case opXor:
+	case operator.Xor:
 		return x ^ y, true
-	case opOr:
+	case operator.Or:
 		return x | y, true
 	}
 	return 0, false
@@ -217,11 +218,11 @@ func (n *node) divide(x, y uint64) (uint64, bool) {
 	switch {
 	case y == 0:
 		return 0, false
-	case n.signed && n.op == opDiv:
+	case n.signed && n.op == operator.Div:
 		return uint64(int64(x) / int64(y)), true
 	case n.signed:
 		return uint64(int64(x) % int64(y)), true
-	case n.op == opDiv:
+	case n.op == operator.Div:
 		return x / y, true
 	}
 	return x % y, true
@@ -297,5 +298,5 @@ func (n *node) compare(s *Sample) (uint64, bool) {
 		}
 		known = known || yes
 	}
-	return truth(yes != (n.op == opNotEq)), known
+	return truth(yes != (n.op == operator.NotEq)), known
 }

@@ -3,40 +3,21 @@ package expr
 import (
 	"fmt"
 	"slices"
+
+	"kprof/perfevent/format/internal/operator"
 )
 
-type op uint8
+// op is one of C's operators, or of those that follow. The zero value is opNumber.
+type op = operator.Op
 
 const (
-	opNumber op = iota
-	opString
-	opName // name, of the event qualifier
+	opNumber op = 0
+	opString op = operator.Own + iota - 1
+	opName      // name, of the event qualifier
 	opIndex
-	opNeg
-	opNot
-	opLNot
-	opMul
-	opDiv
-	opMod
-	opAdd
-	opSub
-	opShl
-	opShr
-	opLess
-	opLessEq
-	opGreater
-	opGreaterEq
-	opEq
-	opNotEq
 	opGlob
 	opNotGlob
 	opIn
-	opAnd
-	opXor
-	opOr
-	opLAnd
-	opLOr
-	opCond
 )
 
 // tree is an expression as it is written.
@@ -155,19 +136,17 @@ func (p *parser) cond() *tree {
 	if !p.accept(":") {
 		return p.fail(p.tok.off, "%q is missing before %s", ":", p.what())
 	}
-	return p.make(opCond, at, c, yes, p.cond())
+	return p.make(operator.Cond, at, c, yes, p.cond())
 }
 
-var binaryOps = map[string]struct {
-	op   op
-	prec int
-}{
-	"||": {opLOr, 1}, "&&": {opLAnd, 2}, "|": {opOr, 3}, "^": {opXor, 4}, "&": {opAnd, 5},
-	"==": {opEq, 6}, "!=": {opNotEq, 6}, "~": {opGlob, 6}, "!~": {opNotGlob, 6}, "in": {opIn, 6},
-	"<": {opLess, 7}, "<=": {opLessEq, 7}, ">": {opGreater, 7}, ">=": {opGreaterEq, 7},
-	"<<": {opShl, 8}, ">>": {opShr, 8}, "+": {opAdd, 9}, "-": {opSub, 9},
-	"*": {opMul, 10}, "/": {opDiv, 10}, "%": {opMod, 10},
-}
+// binaryOps are C's and our own.
+var binaryOps = func() map[string]operator.Binary {
+	all := operator.Binaries()
+	for text, o := range map[string]op{"~": opGlob, "!~": opNotGlob, "in": opIn} {
+		all[text] = operator.Binary{Op: o, Prec: operator.EqPrec}
+	}
+	return all
+}()
 
 // binary reads operators that bind at least as strongly as prec.
 func (p *parser) binary(prec int) *tree {
@@ -178,17 +157,17 @@ func (p *parser) binary(prec int) *tree {
 		switch {
 		case t.text == "=":
 			return p.fail(t.off, "%q is not an operator; equality is %q", "=", "==")
-		case !ok || o.prec < prec:
+		case !ok || o.Prec < prec:
 			return left
 		case chain+p.depth > 2*maxDepth:
 			return p.fail(t.off, "too many operators in a row")
 		}
 		p.next()
-		if o.op == opIn {
+		if o.Op == opIn {
 			left = p.list(left, t.off)
 			continue
 		}
-		left = p.make(o.op, t.off, left, p.binary(o.prec+1))
+		left = p.make(o.Op, t.off, left, p.binary(o.Prec+1))
 	}
 	return left
 }
@@ -210,7 +189,7 @@ func (p *parser) list(left *tree, at int) *tree {
 	}
 }
 
-var unaryOps = map[string]op{"-": opNeg, "~": opNot, "!": opLNot}
+var unaryOps = map[string]op{"-": operator.Neg, "~": operator.Not, "!": operator.LNot}
 
 func (p *parser) unary() *tree {
 	if !p.enter() {

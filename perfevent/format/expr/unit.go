@@ -1,6 +1,9 @@
 package expr
 
-import "kprof/perfevent/format"
+import (
+	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
+)
 
 // Unit is the unit of the expression's value, by those of the fields in it, "" where
 // that is not known. It is kept by sums, differences and choices of values of one unit
@@ -38,13 +41,13 @@ func (n *node) unit(of func(*format.Field) string) string {
 		if f := n.kids[0].field; f != nil {
 			return of(f)
 		}
-	case opNeg:
+	case operator.Neg:
 		return n.kids[0].unit(of)
-	case opAdd, opSub:
+	case operator.Add, operator.Sub:
 		return sameUnit(n.kids[0], n.kids[1], of)
-	case opCond:
+	case operator.Cond:
 		return sameUnit(n.kids[1], n.kids[2], of)
-	case opMul:
+	case operator.Mul:
 		a, b := n.kids[0], n.kids[1]
 		if a.op == opNumber {
 			a, b = b, a

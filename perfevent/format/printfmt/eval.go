@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
 )
 
 // num is the value of n for a record, extended to 64 bits by n's type. It is not
@@ -31,18 +32,18 @@ func (p *Printer) num(n *node, raw []byte) (uint64, bool) {
 	case opCast:
 		v, ok := p.num(n.a, raw)
 		return n.typ.extend(v), ok
-	case opNeg:
+	case operator.Neg:
 		v, ok := p.num(n.a, raw)
 		return n.typ.extend(-v), ok
-	case opNot:
+	case operator.Not:
 		v, ok := p.num(n.a, raw)
 		return n.typ.extend(^v), ok
-	case opLNot:
+	case operator.LNot:
 		v, ok := p.truth(n.a, raw)
 		return truth(!v), ok
-	case opLAnd, opLOr:
+	case operator.LAnd, operator.LOr:
 		v, ok := p.truth(n.a, raw)
-		if !ok || v == (n.op == opLOr) {
+		if !ok || v == (n.op == operator.LOr) {
 			return truth(v), ok
 		}
 		v, ok = p.truth(n.b, raw)
@@ -53,7 +54,7 @@ func (p *Printer) num(n *node, raw []byte) (uint64, bool) {
 			v, ok = p.num(n.c, raw)
 		}
 		return n.typ.extend(v), ok
-	case opCond:
+	case operator.Cond:
 		k, ok := p.branch(n, raw)
 		if !ok {
 			return 0, false
@@ -61,7 +62,7 @@ func (p *Printer) num(n *node, raw []byte) (uint64, bool) {
 		v, ok := p.num(k, raw)
 		return n.typ.extend(v), ok
 	}
-	if n.op < opMul || n.op > opOr {
+	if n.op < operator.Mul || n.op > operator.Or {
 		return 0, false
 	}
 	x, ok := p.num(n.a, raw)
@@ -142,7 +143,7 @@ func (p *Printer) bytes(n *node, raw []byte) ([]byte, bool) {
 		return b[i*size:], true
 	case opElse:
 		return p.bytes(n.a, raw)
-	case opCond:
+	case operator.Cond:
 		if k, ok := p.branch(n, raw); ok {
 			return p.bytes(k, raw)
 		}
@@ -163,7 +164,7 @@ func (p *Printer) text(dst []byte, n *node, raw []byte) []byte {
 			return p.text(dst, n.c, raw)
 		}
 		return p.text(dst, n.a, raw)
-	case opCond:
+	case operator.Cond:
 		k, ok := p.branch(n, raw)
 		if !ok {
 			return append(dst, '?')

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
 )
 
 // cType is a type name of a cast or of sizeof.
@@ -201,7 +202,7 @@ func (p *parser) call(t token) *node {
 			return p.spoil(NoField, t.text, t.off)
 		}
 		return p.make(node{op: opArray, a: p.data(f), c: size,
-			b: p.combine(opDiv, p.make(node{op: opLen, field: f, typ: ctype{4, true}}), size)})
+			b: p.combine(operator.Div, p.make(node{op: opLen, field: f, typ: ctype{4, true}}), size)})
 	case "print_hex_dump":
 		args := p.arguments(7)
 		n := node{op: opHexDump, a: args[4], b: args[5]}
@@ -223,9 +224,9 @@ func (p *parser) call(t token) *node {
 		return constant(0, intType)
 	case "print_ns_to_secs", "print_ns_without_secs":
 		n := p.arguments(1)[0]
-		o := opDiv
+		o := operator.Div
 		if strings.HasSuffix(name, "without_secs") {
-			o = opMod
+			o = operator.Mod
 		}
 		return p.combine(o, p.convert(n, ctype{8, true}, false), constant(1e9, ctype{8, true}))
 	}

@@ -1,41 +1,21 @@
 package printfmt
 
-import "kprof/perfevent/format"
+import (
+	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
+)
 
-type op uint8
+// op is one of C's operators, or of those that follow. The zero value is opBad.
+type op = operator.Op
 
 const (
-	opBad   op = iota // cannot be evaluated
-	opConst           // num
-	opField           // a scalar field
-	opLoc             // the u32 of a __data_loc or __rel_loc field
-	opLen             // bytes of a dynamic array
-	opIndex           // element b of a, which is data
-
-	opNeg
-	opNot  // ~
-	opLNot // !
+	opBad   op = 0                       // cannot be evaluated
+	opConst op = operator.Own + iota - 1 // num
+	opField                              // a scalar field
+	opLoc                                // the u32 of a __data_loc or __rel_loc field
+	opLen                                // bytes of a dynamic array
+	opIndex                              // element b of a, which is data
 	opCast
-
-	opMul
-	opDiv
-	opMod
-	opAdd
-	opSub
-	opShl
-	opShr
-	opLess
-	opLessEq
-	opGreater
-	opGreaterEq
-	opEq
-	opNotEq
-	opAnd
-	opXor
-	opOr
-	opLAnd
-	opLOr
-	opCond // a ? b : c
 	opElse // a ?: c, of GNU C
 
 	// Bytes, of elements of typ.
@@ -96,7 +76,7 @@ func (n *node) isText() bool { return n.text }
 // classify finds out what n is, once.
 func (n *node) classify() {
 	switch n.op {
-	case opCond:
+	case operator.Cond:
 		n.data, n.text = n.b.data && n.c.data, n.b.text || n.c.text
 	case opElse:
 		n.data, n.text = n.a.data && n.c.data, n.a.text || n.c.text
@@ -162,54 +142,51 @@ func arith(op op, t ctype, x, y uint64) (uint64, bool) {
 	}
 	bits := uint64(t.size) * 8
 	switch op {
-	case opMul:
+	case operator.Mul:
 		x *= y
-	case opDiv, opMod:
+	case operator.Div, operator.Mod:
 		switch {
 		case y == 0:
 			return 0, false
-		case t.unsigned && op == opDiv:
+		case t.unsigned && op == operator.Div:
 			x /= y
 		case t.unsigned:
 			x %= y
-		case op == opDiv:
+		case op == operator.Div:
 			x = uint64(int64(x) / int64(y))
 		default:
 			x = uint64(int64(x) % int64(y))
 		}
-	case opAdd:
+	case operator.Add:
 		x += y
-	case opSub:
+	case operator.Sub:
 		x -= y
-	case opShl:
+	case operator.Shl:
 		x <<= y & (bits - 1) // C leaves larger counts open: as x86 and arm64 do
-	case opShr:
+	case operator.Shr:
 		if y &= bits - 1; t.unsigned {
 			x >>= y
 		} else {
 			x = uint64(int64(x) >> y)
 		}
-	case opLess:
+	case operator.Less:
 		return bool64(less)
-	case opGreaterEq:
+	case operator.GreaterEq:
 		return bool64(!less)
-	case opGreater:
+	case operator.Greater:
 		return bool64(!less && x != y)
-	case opLessEq:
+	case operator.LessEq:
 		return bool64(less || x == y)
-	case opEq:
+	case operator.Eq:
 		return bool64(x == y)
-	case opNotEq:
+	case operator.NotEq:
 		return bool64(x != y)
-	case opAnd:
+	case operator.And:
 		x &= y
-	case opXor:
+	case operator.Xor:
 		x ^= y
-	case opOr:
+	case operator.Or:
 		x |= y
 	}
 	return t.extend(x), true
 }
-
-func (o op) compares() bool { return o >= opLess && o <= opNotEq }
-func (o op) shifts() bool   { return o == opShl || o == opShr }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
 )
 
 // The bounds of a print fmt. The largest of Linux 6.18 has 27 KiB, 20 arguments,
@@ -112,7 +113,7 @@ func (p *parser) expr() *node {
 	if !p.accept("?") {
 		return cond
 	}
-	o, yes := opCond, cond
+	o, yes := operator.Cond, cond
 	if p.is(":") {
 		o = opElse
 	} else {
@@ -136,27 +137,18 @@ func (p *parser) expr() *node {
 	return p.make(n)
 }
 
-var binaryOps = map[string]struct {
-	op   op
-	prec int
-}{
-	"||": {opLOr, 1}, "&&": {opLAnd, 2}, "|": {opOr, 3}, "^": {opXor, 4}, "&": {opAnd, 5},
-	"==": {opEq, 6}, "!=": {opNotEq, 6},
-	"<": {opLess, 7}, "<=": {opLessEq, 7}, ">": {opGreater, 7}, ">=": {opGreaterEq, 7},
-	"<<": {opShl, 8}, ">>": {opShr, 8}, "+": {opAdd, 9}, "-": {opSub, 9},
-	"*": {opMul, 10}, "/": {opDiv, 10}, "%": {opMod, 10},
-}
+var binaryOps = operator.Binaries()
 
 // binary reads operators that bind at least as strongly as prec.
 func (p *parser) binary(prec int) *node {
 	left := p.unary()
 	for p.tok.kind == tokPunct {
 		o, ok := binaryOps[p.tok.text]
-		if !ok || o.prec < prec {
+		if !ok || o.Prec < prec {
 			break
 		}
 		p.next()
-		left = p.combine(o.op, left, p.binary(o.prec+1))
+		left = p.combine(o.Op, left, p.binary(o.Prec+1))
 	}
 	return left
 }
@@ -164,27 +156,27 @@ func (p *parser) binary(prec int) *node {
 // combine makes the node of a binary operator and folds constants.
 func (p *parser) combine(o op, a, b *node) *node {
 	switch {
-	case o == opLAnd || o == opLOr:
+	case o == operator.LAnd || o == operator.LOr:
 		if a.isConst() && b.isConst() {
 			yes := a.num != 0 && b.num != 0
-			if o == opLOr {
+			if o == operator.LOr {
 				yes = a.num != 0 || b.num != 0
 			}
 			return constant(truth(yes), intType)
 		}
 		return p.make(node{op: o, a: a, b: b, typ: intType})
-	case (o == opAdd || o == opSub) && a.isData() && !b.isText():
-		if o == opSub {
-			b = p.prefix(opNeg, b)
+	case (o == operator.Add || o == operator.Sub) && a.isData() && !b.isText():
+		if o == operator.Sub {
+			b = p.prefix(operator.Neg, b)
 		}
 		return p.make(node{op: opOffset, a: a, b: b, typ: a.typ, meet: a.typ})
 	}
 	meet := common(a.typ, b.typ)
-	if o.shifts() {
+	if o.Shifts() {
 		meet = a.typ.promote()
 	}
 	result := meet
-	if o.compares() {
+	if o.Compares() {
 		result = intType
 	}
 	if a.isConst() && b.isConst() {
@@ -192,12 +184,12 @@ func (p *parser) combine(o op, a, b *node) *node {
 			return constant(v, result)
 		}
 	}
-	return p.make(node{op: o, a: a, b: b, typ: result, meet: meet, ptr: (a.ptr || b.ptr) && !o.compares()})
+	return p.make(node{op: o, a: a, b: b, typ: result, meet: meet, ptr: (a.ptr || b.ptr) && !o.Compares()})
 }
 
 // shiftBy is the right operand: as it is for shifts, else of the common type.
 func shiftBy(o op, t ctype, v uint64) uint64 {
-	if o.shifts() {
+	if o.Shifts() {
 		return v
 	}
 	return t.extend(v)
@@ -213,17 +205,17 @@ func truth(b bool) uint64 {
 // prefix makes the node of a unary operator.
 func (p *parser) prefix(o op, a *node) *node {
 	t := a.typ.promote()
-	if o == opLNot {
+	if o == operator.LNot {
 		t = intType
 	}
 	n := node{op: o, a: a, typ: t}
 	if a.isConst() {
 		switch o {
-		case opNeg:
+		case operator.Neg:
 			return constant(-a.num, t)
-		case opNot:
+		case operator.Not:
 			return constant(^a.num, t)
-		case opLNot:
+		case operator.LNot:
 			return constant(truth(a.num == 0), t)
 		}
 	}
@@ -241,16 +233,16 @@ func (p *parser) unary() *node {
 		switch p.tok.text {
 		case "-":
 			p.next()
-			return p.prefix(opNeg, p.unary())
+			return p.prefix(operator.Neg, p.unary())
 		case "+":
 			p.next()
 			return p.unary()
 		case "~":
 			p.next()
-			return p.prefix(opNot, p.unary())
+			return p.prefix(operator.Not, p.unary())
 		case "!":
 			p.next()
-			return p.prefix(opLNot, p.unary())
+			return p.prefix(operator.LNot, p.unary())
 		case "&":
 			p.next()
 			return p.address(p.unary(), at)
@@ -397,7 +389,7 @@ func (p *parser) cast(t cType, n *node) *node {
 		if t.elem.size > 0 {
 			m.typ = t.elem
 		}
-		if n.op == opCond || n.op == opElse {
+		if n.op == operator.Cond || n.op == opElse {
 			return n
 		}
 		return p.make(m)

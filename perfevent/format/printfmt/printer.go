@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/internal/operator"
 )
 
 // Options are what the text of a record needs beside the record. The zero value
@@ -212,11 +213,11 @@ func (d *piece) symbolic(field string) *node {
 	}
 	n := d.arg
 	for _, k := range [...]*node{n, n.b, n.c} {
-		if k == nil || k.op != opFlags && k.op != opSymbol || k != n && n.op != opCond && n.op != opElse {
+		if k == nil || k.op != opFlags && k.op != opSymbol || k != n && n.op != operator.Cond && n.op != opElse {
 			continue
 		}
 		a := k.a
-		for a.op == opCast || a.op == opAnd && a.b.isConst() {
+		for a.op == opCast || a.op == operator.And && a.b.isConst() {
 			a = a.a
 		}
 		if a.op == opField && a.field.Name == field {
