@@ -23,20 +23,6 @@ import (
 	"kprof/symbolize"
 )
 
-// recording assembles a recording and writes it to a file.
-func recording(t *testing.T, text string) string {
-	t.Helper()
-	b, err := perftext.MustParse(text).Assemble(perftext.Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "x.data")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
 // foldedText is a profile's main event as folded stacks.
 func foldedText(t *testing.T, p *convert.Profile) string {
 	t.Helper()
@@ -157,7 +143,7 @@ func TestReadErrors(t *testing.T) {
 
 // TestWarnings: what is lost and missing is counted, and in the comments.
 func TestWarnings(t *testing.T) {
-	name := recording(t, `event cpu-clock type=software config=0
+	name := perftext.WriteFile(t, `event cpu-clock type=software config=0
 comm t=1 pid=7 comm=x
 mmap2 t=1 pid=7 addr=0x1000 len=0x1000 file=/gone/prog buildid=0123456789abcdef0123456789abcdef01234567
 sample t=2 pid=7 user 0x1010

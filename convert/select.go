@@ -35,7 +35,7 @@ func (p *Profile) selectRows(o *Options) error {
 	}
 	for _, key := range o.FieldLabels {
 		if !hasLabel(s, key) {
-			return &NoLabelError{key, labelKeys(s)}
+			return &NoLabelError{key, s.LabelKeys()}
 		}
 	}
 	if o.Value != nil {

@@ -35,7 +35,7 @@ func (p *Profile) AddTagFrames() error {
 	s := p.Set
 	for _, key := range slices.Concat(p.opts.TagRoot, p.opts.TagLeaf) {
 		if !hasLabel(s, key) {
-			return &NoLabelError{key, labelKeys(s)}
+			return &NoLabelError{key, s.LabelKeys()}
 		}
 	}
 	locations := map[stacks.Function]uint32{}
@@ -84,18 +84,4 @@ func tagValue(s *stacks.Set, l stacks.LabelsID, key string) string {
 }
 
 // LabelKeys are the keys of the labels that samples have, sorted.
-func (p *Profile) LabelKeys() []string { return labelKeys(p.Set) }
-
-// labelKeys are the keys of the labels that there are, sorted.
-func labelKeys(s *stacks.Set) []string {
-	var keys []string
-	for id := range s.NumLabels() {
-		for _, l := range s.Labels(stacks.LabelsID(id)) {
-			if !slices.Contains(keys, l.Key) {
-				keys = append(keys, l.Key)
-			}
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
+func (p *Profile) LabelKeys() []string { return p.Set.LabelKeys() }

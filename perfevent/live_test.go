@@ -5,7 +5,6 @@ package perfevent
 import (
 	"errors"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -33,31 +32,7 @@ func tracepointEvent(t *testing.T, tp tracefs.Event) Event {
 // count opens e on the calling thread and returns what f made of it.
 func count(t *testing.T, e Event, f func()) Count {
 	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	c, err := Open(&e, Where{CPU: AnyCPU})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if c.ID() == 0 {
-		t.Errorf("%s: id 0", e.Name)
-	}
-	if err := c.Enable(); err != nil {
-		t.Fatal(err)
-	}
-	f()
-	if err := c.Disable(); err != nil {
-		t.Fatal(err)
-	}
-	n, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return livetest.Count(t, func() (*Counter, error) { return Open(&e, Where{CPU: AnyCPU}) }, f)
 }
 
 const hits = 100

@@ -37,15 +37,7 @@ func open(t *testing.T, o Options) *Session {
 	t.Helper()
 	o.MountTracefs = true
 	s, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return livetest.CloseAtEnd(t, s, err)
 }
 
 // runWhile runs s until load returns.

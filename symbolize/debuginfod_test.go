@@ -50,8 +50,8 @@ func strippedCopy(t *testing.T, path string) (stripped, debug string) {
 	livetest.RequirePrograms(t, "objcopy", "strip")
 	dir := t.TempDir()
 	stripped, debug = filepath.Join(dir, "prog"), filepath.Join(dir, "debug")
-	run(t, "objcopy", "--only-keep-debug", path, debug)
-	run(t, "strip", "-o", stripped, path)
+	livetest.Run(t, "objcopy", "--only-keep-debug", path, debug)
+	livetest.Run(t, "strip", "-o", stripped, path)
 	return stripped, debug
 }
 

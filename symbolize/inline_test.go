@@ -14,7 +14,7 @@ import (
 func TestInlineFramesOfGo(t *testing.T) {
 	livetest.RequirePrograms(t, "go")
 	path := filepath.Join(t.TempDir(), "prog")
-	run(t, "go", "build", "-o", path, "elfsym/testdata/goprog/main.go")
+	livetest.Run(t, "go", "build", "-o", path, "elfsym/testdata/goprog/main.go")
 	file, err := elfsym.Open(path, elfsym.Options{})
 	if err != nil {
 		t.Fatal(err)

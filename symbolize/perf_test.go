@@ -2,14 +2,12 @@ package symbolize
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"debug/elf"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,19 +17,6 @@ import (
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 )
-
-// run runs a command and returns what it prints.
-func run(t testing.TB, name string, args ...string) []byte {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
-	}
-	return out
-}
 
 // record samples a program with perf, and skips the test where perf may not.
 func record(t *testing.T, program ...string) string {
@@ -59,9 +44,9 @@ type perfName struct {
 // perfNames returns what perf script shows, by mapping.
 func perfNames(t *testing.T, data string) map[string][]perfName {
 	t.Helper()
-	out := run(t, "perf", "script", "-i", data, "-F", "ip,sym,dso", "--no-inline")
+	out := livetest.Run(t, "perf", "script", "-i", data, "-F", "ip,sym,dso", "--no-inline")
 	names := map[string][]perfName{}
-	sc := bufio.NewScanner(bytes.NewReader(out))
+	sc := bufio.NewScanner(strings.NewReader(out))
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		line := strings.TrimSpace(sc.Text())
@@ -93,7 +78,7 @@ func TestNamesOfPerfScript(t *testing.T) {
 		return func(t *testing.T) string {
 			livetest.RequirePrograms(t, args[0])
 			path := filepath.Join(dir, name)
-			run(t, args[0], append(args[1:], "-o", path)...)
+			livetest.Run(t, args[0], append(args[1:], "-o", path)...)
 			return path
 		}
 	}
@@ -111,7 +96,7 @@ func TestNamesOfPerfScript(t *testing.T) {
 		{"go", func(t *testing.T) string {
 			livetest.RequirePrograms(t, "go")
 			path := filepath.Join(dir, "g")
-			run(t, "go", "build", "-o", path, "testdata/names.go")
+			livetest.Run(t, "go", "build", "-o", path, "testdata/names.go")
 			return path
 		}},
 	}
@@ -176,7 +161,7 @@ func TestSymbolsApart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			livetest.RequirePrograms(t, command[0], "objcopy", "strip", "nm")
 			path := filepath.Join(t.TempDir(), "prog")
-			run(t, command[0], append(command[1:], "-o", path)...)
+			livetest.Run(t, command[0], append(command[1:], "-o", path)...)
 			stripped, debug := strippedCopy(t, path)
 			file, err := elfsym.Open(path, elfsym.Options{})
 			if err != nil {
@@ -194,7 +179,7 @@ func TestSymbolsApart(t *testing.T) {
 
 			at := map[uint64][]string{} // names, by offset in the file
 			var offs []uint64
-			for line := range strings.Lines(string(run(t, "nm", path))) {
+			for line := range strings.Lines(string(livetest.Run(t, "nm", path))) {
 				f := strings.Fields(line)
 				if len(f) != 3 || !strings.Contains("tTwWi", f[1]) {
 					continue

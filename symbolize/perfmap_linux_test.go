@@ -28,20 +28,7 @@ func TestPerfMapOfAContainer(t *testing.T) {
 	cmd := exec.Command("/prog", "wait")
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWPID}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	livetest.StartWaiting(t, cmd)
 	m := Mapping{Kind: Anon, PID: cmd.Process.Pid}
 	file := filepath.Join(root, "tmp/perf-1.map")
 	name := func() (string, error) {

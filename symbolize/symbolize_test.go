@@ -64,13 +64,13 @@ func program(t *testing.T, source string, flags ...string) (path string, off uin
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "prog")
-	run(t, "gcc", append([]string{"-O1", "-w", "-Wl,--build-id", "-o", path, src}, flags...)...)
+	livetest.Run(t, "gcc", append([]string{"-O1", "-w", "-Wl,--build-id", "-o", path, src}, flags...)...)
 	file, err := elfsym.Open(path, elfsym.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	for line := range strings.Lines(string(run(t, "nm", path))) {
+	for line := range strings.Lines(string(livetest.Run(t, "nm", path))) {
 		if fields := strings.Fields(line); len(fields) == 3 && fields[2] == "f" {
 			vaddr, err := strconv.ParseUint(fields[0], 16, 64)
 			if err != nil {
@@ -167,20 +167,7 @@ func TestUserFile(t *testing.T) {
 func start(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(path, "wait")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	if _, err := out.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	livetest.StartWaiting(t, cmd)
 	return cmd
 }
 
@@ -276,7 +263,7 @@ func TestRootAndBuildIDCache(t *testing.T) {
 
 func TestStripped(t *testing.T) {
 	path, off, id := program(t, waiting, "-DNUMBER=4", "-rdynamic")
-	run(t, "strip", path)
+	livetest.Run(t, "strip", path)
 	m := Mapping{Kind: User, File: path, BuildID: id}
 	s := New(Options{})
 	defer s.Close()

@@ -70,8 +70,8 @@ func TestUnnamedStub(t *testing.T) {
 	}
 }
 
-// symbolAddr reads the value of a symbol.
-func symbolAddr(t *testing.T, path, name string) uint64 {
+// elfSymbols reads the symbols of a file.
+func elfSymbols(t testing.TB, path string) []elf.Symbol {
 	t.Helper()
 	f, err := elf.Open(path)
 	if err != nil {
@@ -82,7 +82,13 @@ func symbolAddr(t *testing.T, path, name string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range syms {
+	return syms
+}
+
+// symbolAddr is the value of a symbol.
+func symbolAddr(t *testing.T, path, name string) uint64 {
+	t.Helper()
+	for _, s := range elfSymbols(t, path) {
 		if s.Name == name {
 			return s.Value
 		}

@@ -34,17 +34,8 @@ func debugKernel(t testing.TB, n int) (path string, m Mapping, addrs []uint64) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
 	m = Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: hex.EncodeToString(file.BuildID())}
-	for _, s := range syms {
+	for _, s := range elfSymbols(t, path) {
 		switch {
 		case s.Name == "_stext":
 			m.Offset = s.Value + kaslr

@@ -25,18 +25,9 @@ func miniature(t testing.TB, flags ...string) (path, id string, addrs map[string
 	t.Helper()
 	livetest.RequirePrograms(t, "gcc")
 	path = filepath.Join(t.TempDir(), "vmlinux")
-	run(t, "gcc", append([]string{"-O2", "-g", "-nostdlib", "-Wl,-e,main", "-Wl,--build-id", "-o", path, "testdata/kernel.c"}, flags...)...)
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	syms, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	livetest.Run(t, "gcc", append([]string{"-O2", "-g", "-nostdlib", "-Wl,-e,main", "-Wl,--build-id", "-o", path, "testdata/kernel.c"}, flags...)...)
 	addrs = map[string]uint64{}
-	for _, s := range syms {
+	for _, s := range elfSymbols(t, path) {
 		addrs[s.Name] = s.Value
 	}
 	file, err := elfsym.Open(path, elfsym.Options{})
@@ -197,8 +188,8 @@ func TestBootImage(t *testing.T) {
 func TestWithoutLines(t *testing.T) {
 	path, id, addrs := miniature(t)
 	stripped, debug := path+".stripped", path+".debug"
-	run(t, "objcopy", "--only-keep-debug", path, debug)
-	run(t, "strip", "--strip-debug", "-o", stripped, path)
+	livetest.Run(t, "objcopy", "--only-keep-debug", path, debug)
+	livetest.Run(t, "strip", "--strip-debug", "-o", stripped, path)
 	kernel := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	names := func() Options {
 		return Options{Foreign: true, Kallsyms: strings.NewReader(fmt.Sprintf("%x T _text\n%x T vfs_read\n", addrs["_text"], addrs["vfs_read"]))}
@@ -304,11 +295,11 @@ func TestModule(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc", "ld", "objcopy", "strip", "xz", "gzip", "zstd")
 	dir := t.TempDir()
 	object, ko := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
-	run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
-	run(t, "ld", "-r", "--build-id", "-o", ko, object)
+	livetest.Run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
+	livetest.Run(t, "ld", "-r", "--build-id", "-o", ko, object)
 	debug, stripped := ko+".debug", filepath.Join(dir, "stripped.ko")
-	run(t, "objcopy", "--only-keep-debug", ko, debug)
-	run(t, "strip", "--strip-debug", "-o", stripped, ko)
+	livetest.Run(t, "objcopy", "--only-keep-debug", ko, debug)
+	livetest.Run(t, "strip", "--strip-debug", "-o", stripped, ko)
 	file, err := elfsym.Open(ko, elfsym.Options{Module: true})
 	if err != nil {
 		t.Fatal(err)
@@ -318,7 +309,7 @@ func TestModule(t *testing.T) {
 	packed := map[string]string{"": ko}
 	for suffix, command := range map[string][]string{".xz": {"xz", "-kc"}, ".gz": {"gzip", "-kc"}, ".zst": {"zstd", "-qc"}} {
 		packed[suffix] = ko + suffix
-		if err := os.WriteFile(ko+suffix, run(t, command[0], append(command[1:], ko)...), 0o600); err != nil {
+		if err := os.WriteFile(ko+suffix, []byte(livetest.Run(t, command[0], append(command[1:], ko)...)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,7 +395,7 @@ func TestCompressedBomb(t *testing.T) {
 	if err := os.WriteFile(raw, bytes.Repeat([]byte{0}, 1<<26), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "gzip", "-9", raw)
+	livetest.Run(t, "gzip", "-9", raw)
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)

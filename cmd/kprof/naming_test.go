@@ -35,19 +35,11 @@ func silentServer(t *testing.T) (url string, asked chan struct{}) {
 // unnamedRecording has a sample in a file that only its build id tells.
 func unnamedRecording(t *testing.T) string {
 	t.Helper()
-	b, err := perftext.MustParse(`event cpu-clock type=software config=0
+	return perftext.WriteFile(t, `event cpu-clock type=software config=0
 comm t=1 pid=7 comm=x
 mmap2 t=1 pid=7 addr=0x1000 len=0x1000 file=/gone/prog buildid=0123456789abcdef0123456789abcdef01234567
 sample t=2 pid=7 user 0x1010
-`).Assemble(perftext.Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := filepath.Join(t.TempDir(), "x.data")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
+`)
 }
 
 // TestNamingEndsBySignal: whatever naming waits for, a signal has the profile written

@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
-	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 	"kprof/symbolize"
 )
@@ -93,14 +91,7 @@ sample t=2 pid=7 kernel %s
 // stacksOf returns the stacks of a recording, without names.
 func stacksOf(t *testing.T, rec *perftext.Recording) *stacks.Set {
 	t.Helper()
-	b, err := rec.Assemble(perftext.Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := rec.Reader(t, perftext.Form{})
 	set, _, err := replay.File(t.Context(), r, replay.Options{})
 	if err != nil {
 		t.Fatal(err)

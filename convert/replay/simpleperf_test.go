@@ -26,15 +26,7 @@ func simpleperfFile(t *testing.T, text, metaInfo string) *perfdata.Reader {
 		t.Fatal(err)
 	}
 	rec.Features.Unknown = []perfdata.RawFeature{{ID: perfdata.FeatureSimpleperfMetaInfo, Body: []byte(metaInfo)}}
-	b, err := rec.Assemble(perftext.Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return rec.Reader(t, perftext.Form{})
 }
 
 func dumpReader(r *perfdata.Reader, opts Options) string {

@@ -16,6 +16,7 @@ package stacks
 
 import (
 	"fmt"
+	"slices"
 
 	"kprof/symbolize/mapping"
 )
@@ -221,6 +222,20 @@ func (s *Set) Labels(id LabelsID) []Label { return s.labels.sets[id] }
 
 // NumLabels is the number of distinct label lists.
 func (s *Set) NumLabels() int { return len(s.labels.sets) }
+
+// LabelKeys are the keys of the labels that there are, sorted.
+func (s *Set) LabelKeys() []string {
+	var keys []string
+	for id := range s.NumLabels() {
+		for _, l := range s.Labels(LabelsID(id)) {
+			if !slices.Contains(keys, l.Key) {
+				keys = append(keys, l.Key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
 
 // Label returns the label with the given key, and whether there is one.
 func (s *Set) Label(id LabelsID, key string) (Label, bool) {

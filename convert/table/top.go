@@ -105,15 +105,7 @@ func Costs(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64, err
 
 // noSuchLabel says which labels samples have, when they have none called key.
 func noSuchLabel(s *stacks.Set, key string) error {
-	var keys []string
-	for id := range s.NumLabels() {
-		for _, l := range s.Labels(stacks.LabelsID(id)) {
-			if !slices.Contains(keys, l.Key) {
-				keys = append(keys, l.Key)
-			}
-		}
-	}
-	slices.Sort(keys)
+	keys := s.LabelKeys()
 	if len(keys) == 0 {
 		return fmt.Errorf("samples have no label %q, nor any other; group by mapping or event", key)
 	}

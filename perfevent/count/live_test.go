@@ -50,15 +50,7 @@ func open(t *testing.T, o Options) *Session {
 	t.Helper()
 	o.MountTracefs = true
 	s, err := Open(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return livetest.CloseAtEnd(t, s, err)
 }
 
 // totals counts while f runs, and returns what each event counted.

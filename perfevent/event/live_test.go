@@ -44,31 +44,7 @@ func resolveOne(t *testing.T, text string, s perfevent.Sampling) Event {
 // count opens e on the calling thread and returns what f made of it.
 func count(t *testing.T, e Event, f func()) perfevent.Count {
 	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	c, err := e.Open(perfevent.Where{CPU: perfevent.AnyCPU})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if c.ID() == 0 {
-		t.Errorf("%s: id 0", e.Name)
-	}
-	if err := c.Enable(); err != nil {
-		t.Fatal(err)
-	}
-	f()
-	if err := c.Disable(); err != nil {
-		t.Fatal(err)
-	}
-	n, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return livetest.Count(t, func() (*perfevent.Counter, error) { return e.Open(perfevent.Where{CPU: perfevent.AnyCPU}) }, f)
 }
 
 const hits = 100

@@ -1,7 +1,6 @@
 package perfdata_test
 
 import (
-	"bytes"
 	"encoding/hex"
 	"testing"
 
@@ -15,14 +14,7 @@ import (
 // namesOf walks a recording in pipe mode without names and returns those it gives.
 func namesOf(t *testing.T, text string) (names []string) {
 	t.Helper()
-	b, err := perftext.MustParse(text).Assemble(perftext.Form{Pipe: true, Nameless: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := perftext.MustParse(text).Reader(t, perftext.Form{Pipe: true, Nameless: true})
 	for _, err := range r.Records() {
 		if err != nil {
 			t.Fatal(err)

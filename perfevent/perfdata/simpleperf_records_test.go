@@ -82,14 +82,7 @@ func TestEventIDs(t *testing.T) {
 		p = le.AppendUint64(p, v)
 	}
 	rec := perftext.MustParse("event a ids=1\nevent b ids=2\nrecord type=32774 data=" + hex.EncodeToString(p) + "\nrecord type=32774 data=00\n")
-	b, err := rec.Assemble(perftext.Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := rec.Reader(t, perftext.Form{})
 	for _, err := range r.Records() {
 		if err != nil {
 			t.Fatal(err)
@@ -104,14 +97,7 @@ func TestEventIDs(t *testing.T) {
 // TestLargeRecordCut: a large record that the file does not hold ends the recording.
 func TestLargeRecordCut(t *testing.T) {
 	rec := perftext.MustParse("event e\nsample t=1 pid=7 user 0x1000\nrecord type=32777 misc=0x7fff data=0000000000\n")
-	b, err := rec.Assemble(perftext.Form{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := rec.Reader(t, perftext.Form{})
 	var last error
 	for _, err := range r.Records() {
 		last = err

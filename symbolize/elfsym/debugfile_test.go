@@ -15,7 +15,7 @@ import (
 func TestStrippedFile(t *testing.T) {
 	livetest.RequirePrograms(t, "strip")
 	path := build(t, "-rdynamic")
-	run(t, "strip", path)
+	livetest.Run(t, "strip", path)
 	f := open(t, path, Options{DebugDirs: []string{}})
 	if err := f.Load(); !errors.Is(err, ErrStripped) {
 		t.Errorf("Load: %v, want %v", err, ErrStripped)
@@ -35,13 +35,13 @@ func TestStrippedFile(t *testing.T) {
 func TestDebugFile(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc", "objcopy", "strip", "nm")
 	path := build(t)
-	original := run(t, "nm", path)
+	original := livetest.Run(t, "nm", path)
 	id := hex.EncodeToString(open(t, path, Options{}).BuildID())
 	dir := t.TempDir()
 	debug := filepath.Join(dir, "prog.debug")
-	run(t, "objcopy", "--only-keep-debug", path, debug)
-	run(t, "strip", path)
-	run(t, "objcopy", "--add-gnu-debuglink="+debug, path)
+	livetest.Run(t, "objcopy", "--only-keep-debug", path, debug)
+	livetest.Run(t, "strip", path)
+	livetest.Run(t, "objcopy", "--add-gnu-debuglink="+debug, path)
 	other := build(t, "-DOTHER", "-O2", "-static")
 
 	read := func(file string) []byte {

@@ -189,7 +189,7 @@ func compile(t testing.TB, compiler, source string, flags ...string) string {
 	if compiler != "rustc" {
 		out = append(out, "-Wl,--build-id")
 	}
-	run(t, compiler, append(flags, out...)...)
+	livetest.Run(t, compiler, append(flags, out...)...)
 	return path
 }
 
@@ -252,14 +252,14 @@ func TestSeparateDebugInfo(t *testing.T) {
 	livetest.RequirePrograms(t, "g++", "objcopy", "strip")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "prog")
-	run(t, "g++", "-O2", "-g", "-Wl,--build-id", "-o", path, "testdata/inline.cc")
+	livetest.Run(t, "g++", "-O2", "-g", "-Wl,--build-id", "-o", path, "testdata/inline.cc")
 	addrs := spread(t, open(t, path, Options{}), 100)
 	want := allFrames(t, open(t, path, Options{DWARF: true}), 100)
 	if !strings.Contains(strings.Join(want, ""), "deepest") {
 		t.Fatal("no inlined function found")
 	}
 	debug := path + ".debug"
-	run(t, "objcopy", "--only-keep-debug", path, debug)
+	livetest.Run(t, "objcopy", "--only-keep-debug", path, debug)
 
 	compare := func(t *testing.T, f *File) {
 		t.Helper()
@@ -286,8 +286,8 @@ func TestSeparateDebugInfo(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			stripped := filepath.Join(dir, "prog")
-			run(t, "strip", append(test.strip, "-o", stripped, path)...)
-			run(t, "objcopy", "--add-gnu-debuglink="+debug, stripped)
+			livetest.Run(t, "strip", append(test.strip, "-o", stripped, path)...)
+			livetest.Run(t, "objcopy", "--add-gnu-debuglink="+debug, stripped)
 			if f := open(t, stripped, Options{DWARF: true}); !errors.Is(f.DebugErr(), ErrNoDebugInfo) {
 				t.Errorf("without the debug file: %v, want %v", f.DebugErr(), ErrNoDebugInfo)
 			}
@@ -312,7 +312,7 @@ func TestSeparateDebugInfo(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			run(t, "dwz", append(flags, "-m", shared, "-M", shared, one, two)...)
+			livetest.Run(t, "dwz", append(flags, "-m", shared, "-M", shared, one, two)...)
 			f := open(t, one, Options{DWARF: true})
 			if f.elf.Section(".gnu_debugaltlink") == nil && f.elf.Section(".debug_sup") == nil {
 				t.Fatal("dwz found nothing to share")

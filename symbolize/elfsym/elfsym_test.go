@@ -19,26 +19,13 @@ import (
 	"kprof/perfevent/procfs/procfstest"
 )
 
-// run runs a command and returns what it prints.
-func run(t testing.TB, name string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
-	}
-	return string(out)
-}
-
 // build compiles testdata/prog.c.
 func build(t testing.TB, flags ...string) string {
 	t.Helper()
 	livetest.RequirePrograms(t, "gcc")
 	path := filepath.Join(t.TempDir(), "prog")
 	args := append([]string{"-O1", "-o", path, "testdata/prog.c", "-Wl,--build-id"}, flags...)
-	run(t, "gcc", args...)
+	livetest.Run(t, "gcc", args...)
 	return path
 }
 
@@ -79,7 +66,7 @@ func TestOffsetsOfARunningProgram(t *testing.T) {
 			path := build(t, layout.flags...)
 			f := open(t, path, Options{})
 			count := 0
-			for line := range strings.Lines(run(t, path)) {
+			for line := range strings.Lines(livetest.Run(t, path)) {
 				var (
 					name      string
 					addr, off uint64
@@ -115,7 +102,7 @@ func TestEveryFunctionOfReadelf(t *testing.T) {
 			f := open(t, path, Options{})
 			names := map[uint64]map[string]bool{}
 			functions := map[uint64]bool{}
-			for line := range strings.Lines(run(t, "readelf", "-sW", path)) {
+			for line := range strings.Lines(livetest.Run(t, "readelf", "-sW", path)) {
 				// Num: Value Size Type Bind Vis Ndx Name
 				fields := strings.Fields(line)
 				if len(fields) < 8 || fields[6] == "UND" || fields[6] == "ABS" {
@@ -176,7 +163,7 @@ func TestPLTAgainstObjdump(t *testing.T) {
 		path := build(t, append(flags, "-Wl,-z,norelro", "-Wl,-z,lazy")...)
 		f := open(t, path, Options{})
 		stubs := 0
-		for _, m := range label.FindAllStringSubmatch(run(t, "objdump", "-d", path), -1) {
+		for _, m := range label.FindAllStringSubmatch(livetest.Run(t, "objdump", "-d", path), -1) {
 			addr, err := strconv.ParseUint(m[1], 16, 64)
 			if err != nil {
 				t.Fatal(err)
@@ -214,14 +201,14 @@ func TestAddr2line(t *testing.T) {
 	args := []string{"-f", "-e", path}
 	var want []string
 	for _, name := range []string{"local", "elsewhere", "main"} {
-		for line := range strings.Lines(run(t, "nm", path)) {
+		for line := range strings.Lines(livetest.Run(t, "nm", path)) {
 			if fields := strings.Fields(line); len(fields) == 3 && fields[2] == name {
 				args = append(args, "0x"+fields[0])
 				want = append(want, fields[0])
 			}
 		}
 	}
-	lines := strings.Split(run(t, "addr2line", args...), "\n")
+	lines := strings.Split(livetest.Run(t, "addr2line", args...), "\n")
 	for i, addr := range want {
 		vaddr, err := strconv.ParseUint(addr, 16, 64)
 		if err != nil {
@@ -238,7 +225,7 @@ func TestBuildID(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-Wl,--build-id=md5"}, {"-Wl,--build-id=0xabcdef01"}, {"-Wl,--build-id=0x" + hex.EncodeToString([]byte(procfstest.LongBuildID))}, {"-Wl,--build-id=none"}} {
 		path := build(t, flags...)
 		want := ""
-		if m := regexp.MustCompile(`Build ID: ([0-9a-f]+)`).FindStringSubmatch(run(t, "readelf", "-n", path)); m != nil {
+		if m := regexp.MustCompile(`Build ID: ([0-9a-f]+)`).FindStringSubmatch(livetest.Run(t, "readelf", "-n", path)); m != nil {
 			want = m[1]
 		}
 		if (want == "") != (len(flags) > 0 && flags[0] == "-Wl,--build-id=none") {

@@ -15,7 +15,7 @@ func TestFunctions(t *testing.T) {
 	livetest.RequirePrograms(t, "readelf")
 	path := compile(t, "gcc", "inline.c", "-O2")
 	want := map[string]uint64{}
-	for line := range strings.Lines(run(t, "readelf", "-sW", path)) {
+	for line := range strings.Lines(livetest.Run(t, "readelf", "-sW", path)) {
 		// Num: Value Size Type Bind Vis Ndx Name
 		fields := strings.Fields(line)
 		if len(fields) < 8 || fields[3] != "FUNC" || fields[6] == "UND" || fields[2] == "0" {

@@ -22,7 +22,7 @@ func buildGo(t testing.TB, flags ...string) string {
 	livetest.RequirePrograms(t, "go")
 	path := filepath.Join(t.TempDir(), "prog")
 	args := append([]string{"build", "-o", path}, flags...)
-	run(t, "go", append(args, "testdata/goprog/main.go")...)
+	livetest.Run(t, "go", append(args, "testdata/goprog/main.go")...)
 	return path
 }
 
@@ -45,7 +45,7 @@ func TestGoFunctions(t *testing.T) {
 			stripped := f.elf.Section(".symtab") == nil
 
 			from, to := int64(-4096), int64(end-base)
-			lines := strings.Split(run(t, path, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10)), "\n")
+			lines := strings.Split(livetest.Run(t, path, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10)), "\n")
 			compared, deep := 0, 0
 			for i, line := range lines[:to-from] {
 				var (

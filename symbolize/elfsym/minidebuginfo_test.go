@@ -20,11 +20,11 @@ func withMiniDebugInfo(t testing.TB, xzFlags ...string) (path, original string) 
 	dir := t.TempDir()
 	mini := filepath.Join(dir, "mini")
 	path = filepath.Join(dir, "prog")
-	run(t, "objcopy", "--only-keep-debug", original, mini)
-	run(t, "strip", "--strip-debug", mini)
-	run(t, "xz", append(xzFlags, mini)...)
-	run(t, "strip", "-o", path, original)
-	run(t, "objcopy", "--add-section", ".gnu_debugdata="+mini+".xz", path)
+	livetest.Run(t, "objcopy", "--only-keep-debug", original, mini)
+	livetest.Run(t, "strip", "--strip-debug", mini)
+	livetest.Run(t, "xz", append(xzFlags, mini)...)
+	livetest.Run(t, "strip", "-o", path, original)
+	livetest.Run(t, "objcopy", "--add-section", ".gnu_debugdata="+mini+".xz", path)
 	return path, original
 }
 
@@ -38,7 +38,7 @@ func TestMiniDebugInfo(t *testing.T) {
 		want := open(t, original, Options{})
 		for _, name := range []string{"local", "elsewhere", "main"} {
 			found := false
-			for line := range strings.Lines(run(t, "nm", original)) {
+			for line := range strings.Lines(livetest.Run(t, "nm", original)) {
 				if !strings.HasSuffix(line, " "+name+"\n") {
 					continue
 				}
@@ -85,8 +85,8 @@ func TestMiniDebugInfoMalformed(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken := filepath.Join(dir, "broken")
-		run(t, "objcopy", "--remove-section", ".gnu_debugdata", path, broken)
-		run(t, "objcopy", "--add-section", ".gnu_debugdata="+section, broken)
+		livetest.Run(t, "objcopy", "--remove-section", ".gnu_debugdata", path, broken)
+		livetest.Run(t, "objcopy", "--add-section", ".gnu_debugdata="+section, broken)
 		f := open(t, broken, Options{DebugDirs: []string{}})
 		if err := f.Load(); err == nil || errors.Is(err, ErrStripped) {
 			t.Errorf("%s: error %v", name, err)

@@ -96,7 +96,7 @@ func TestReadBootImage(t *testing.T) {
 		if command[0] == "lz4" {
 			out = packLZ4(t, data)
 		} else {
-			out = []byte(run(t, command[0], append(command[1:], path)...))
+			out = []byte(livetest.Run(t, command[0], append(command[1:], path)...))
 		}
 		if command[0] != "gzip" {
 			// As scripts/Makefile.lib does with size_append.

@@ -113,11 +113,8 @@ func directory(path string) (int, error) {
 	return fd, nil
 }
 
-func openDirectory(path string) (*os.File, fs.FileInfo, error) {
-	fd, err := directory(path)
-	if err != nil {
-		return nil, nil, err
-	}
+// opened is the file of a descriptor, and what it is.
+func opened(fd int, path string) (*os.File, fs.FileInfo, error) {
 	f := os.NewFile(uintptr(fd), path)
 	info, err := f.Stat()
 	if err != nil {
@@ -125,6 +122,14 @@ func openDirectory(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+func openDirectory(path string) (*os.File, fs.FileInfo, error) {
+	fd, err := directory(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return opened(fd, path)
 }
 
 func openLink(path string) (*os.File, fs.FileInfo, error) {
@@ -181,13 +186,7 @@ func read(at int, path string, opts Options) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return fail(err)
 	}
-	f := os.NewFile(uintptr(fd), path)
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
+	return opened(fd, path)
 }
 
 // lookup leaves the work to the kernel, where it has openat2 (Linux 5.6) and no
