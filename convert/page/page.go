@@ -36,7 +36,7 @@ var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "data", "tree", "layout", "time", "colors", "chart", "table", "filters", "state", "app", "input",
+	"format", "data", "tree", "layout", "time", "colors", "pixels", "chart", "table", "filters", "state", "app", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

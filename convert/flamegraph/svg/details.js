@@ -20,7 +20,12 @@ function amount(v) {
 	return plain.format(v) + ' ' + info.unit
 }
 
-const percent = (a, b) => (b > 0 ? 100 * a / b : 0).toFixed(2) + '%'
+// Of what lies in the middle of two digits the even one is taken, as Go does it.
+const percent = (a, b) => {
+	const x = b > 0 ? 100 * a / b : 0
+	const middle = Number.isInteger(x * 8) && Math.abs(x * 100 % 1) === 0.5
+	return (middle ? 2 * Math.round(x * 50) / 100 : x).toFixed(2) + '%'
+}
 
 function signed(x) {
 	const digits = Math.abs(x).toFixed(2)

@@ -18,6 +18,7 @@ class App {
       mark: (f) => frameKinds[this.kinds[f]].mark,
       kind: (f) => this.kinds[f],
       shade: (f) => this.shades[f],
+      searching: () => this.matchOf !== null,
       matches: (f) => this.matchOf ? (this.matchOf[p.nameOf(f)] ? 1 : -1) : 0,
     };
     const chart = (id, label, upward) => new Chart(byId(id), frames, {
@@ -218,7 +219,8 @@ class App {
     else if (!expression) output.textContent = 'not a regular expression';
     else {
       const sum = this.once('matched', [state.query, this.needs()], () => sumMatching(p, this.sums(), this.matchOf));
-      output.textContent = `${formatShare(sum, this.sums().total[0])} matched`;
+      // Of stacks that are cut, what matches may lie in what is left out.
+      output.textContent = `${p.functions ? 'at least ' : ''}${formatShare(sum, this.sums().total[0])} matched`;
     }
   }
 

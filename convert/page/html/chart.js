@@ -3,10 +3,11 @@
 const rowHeight = 19, textInset = 4, axisHeight = 20;
 const frameFont = '12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const moveTime = 160; // ms
+const mostMixed = 12; // boxes of one pixel whose colours are looked at
 
 class Chart {
   // host is the element to fill; frames what the chart asks of the profile:
-  // root, text(frame), mark(frame), kind(frame), shade(frame), matches(frame).
+  // root, text(frame), mark(frame), kind(frame), shade(frame), matches(frame), searching().
   constructor(host, frames, { upward, onPick, onHover, label }) {
     this.frames = frames;
     this.upward = upward; // the root at the bottom
@@ -27,6 +28,7 @@ class Chart {
     this.scroller = element('div', { className: 'scroller' }, this.spacer);
     host.append(this.scroller);
     this.context = this.canvas.getContext('2d');
+    this.pixels = new PixelRows();
     this.listen();
   }
 
@@ -148,7 +150,7 @@ class Chart {
 
   draw() {
     const { context: c, layout } = this;
-    c.fillStyle = this.colors.ground;
+    c.fillStyle = cssColor(this.colors.ground);
     c.fillRect(0, 0, this.width, this.height);
     this.labels = [];
     if (!layout || !this.width) return;
@@ -158,66 +160,74 @@ class Chart {
     this.letter ??= c.measureText('m').width;
     const a = this.levelAt(0), b = this.levelAt(this.height);
     const low = Math.max(Math.min(a, b), 0), high = Math.min(Math.max(a, b), layout.levels - 1);
-    for (let level = low; level <= high; level++) this.drawLevel(level);
+    this.pixels.begin(this.canvas.width, high - low + 1, this.colors.ground);
+    const labels = [];
+    for (let level = low; level <= high; level++) this.mixLevel(level, level - low, labels);
+    this.pixels.paint(high - low + 1);
+    for (let level = low; level <= high; level++) this.pixels.drawRow(c, level - low, this.y(level), this.width, rowHeight - 1);
+    for (const label of labels) this.drawLabel(...label);
     if (this.axis) this.drawAxis();
     this.place(this.outline, this.selected);
     this.place(this.hover, this.hovered);
   }
 
-  drawLevel(level) {
-    const { context: c, layout, frames, tree, colors } = this;
+  // mixLevel mixes the pixels of a level, and lists what is to be written on its boxes.
+  // Pixels in which more boxes lie than can be looked at are covered as much as they are,
+  // in the colours of some of them.
+  mixLevel(level, row, labels) {
+    const { layout, frames, tree, colors, pixels } = this;
     const { x0, x1, node } = layout;
+    const filled = filledUpTo(layout);
     const [from, to] = this.range;
-    const k = this.width / (to - from);
+    const columns = pixels.width, k = columns / (to - from), ratio = columns / this.width;
     const y = this.y(level), end = layout.start[level + 1];
     const fills = level < this.faded ? colors.faded : colors.fills;
-    const run = { x: 0, width: 0, color: '' }; // of columns of one color
-    const drawRun = () => {
-      c.fillStyle = run.color;
-      c.fillRect(run.x, y, run.width, rowHeight - 1);
-      run.width = 0;
+    const colorOf = (i, narrow) => {
+      const root = level === 0 && this.all, frame = tree.frame[node[i]];
+      const hit = root ? 0 : frames.matches(frame);
+      if (hit > 0) return colors.match;
+      return (hit < 0 ? colors.faded : fills)[(root ? groupKind : frames.kind(frame)) * shades + (narrow || root ? middleShade : frames.shade(frame))];
     };
     let i = firstAfter(layout, layout.start[level], end, from);
     while (i < end && x0[i] < to) {
-      const frame = tree.frame[node[i]], root = level === 0 && this.all;
-      const left = Math.max((x0[i] - from) * k, 0);
-      const right = Math.min((x1[i] - from) * k, this.width);
-      // Boxes narrower than a pixel share a column: the first stands for all, or
-      // one that matches.
-      const narrow = right - left < 1, x = Math.floor(left);
-      const next = narrow ? firstAfter(layout, i + 1, end, from + (x + 1) / k) : i + 1;
-      const hit = root ? 0 : this.matchIn(i, next);
-      const kind = root ? groupKind : frames.kind(frame);
-      const shade = narrow || root ? middleShade : frames.shade(frame);
-      const color = hit > 0 ? colors.match : (hit < 0 ? colors.faded : fills)[kind * shades + shade];
-      if (run.width && (!narrow || color !== run.color || x !== run.x + run.width)) drawRun();
-      if (narrow) {
-        if (!run.width) Object.assign(run, { x, color });
-        run.width++;
-      } else {
-        c.fillStyle = color;
-        c.fillRect(left, y, right - left - (right - left > 3 ? 0.6 : 0), rowHeight - 1);
-        if (right - left > 3 * this.letter) {
-          c.fillStyle = hit >= 0 && fills === colors.fills ? colors.text : colors.fadedText;
-          this.drawLabel(root ? frames.root : frames.text(frame), root ? '' : frames.mark(frame), node[i], left, y, right - left);
+      const left = Math.max((x0[i] - from) * k, 0), right = Math.min((x1[i] - from) * k, columns);
+      if (right - left >= 1) {
+        pixels.box(left, right, colorOf(i, false));
+        if (right - left > 3 * ratio) pixels.darken(Math.ceil(right) - 1, colors.edge);
+        if ((right - left) / ratio > 3 * this.letter) {
+          const root = level === 0 && this.all, frame = tree.frame[node[i]];
+          const plain = root || !this.frames.searching() || frames.matches(frame) > 0;
+          labels.push([root ? frames.root : frames.text(frame), root ? '' : frames.mark(frame), node[i], left / ratio, y, (right - left) / ratio,
+            plain && fills === colors.fills ? colors.text : colors.fadedText]);
         }
+        i++;
+        continue;
+      }
+      // Boxes that lie within one pixel.
+      const x = Math.min(Math.floor(left), columns - 1);
+      const next = firstAfter(layout, i, end, from + (x + 1) / k);
+      if (next === i) { // lies on the edge of two
+        pixels.box(left, right, colorOf(i, true));
+        i++;
+        continue;
+      }
+      const clipped = Math.max(from - x0[i], 0); // of the first, left of what is shown
+      const cover = (filled[next] - filled[i] - clipped) * k;
+      const step = Math.max((next - i) / mostMixed, 1);
+      let looked = 0;
+      for (let j = i; j < next; j += step) looked += x1[Math.floor(j)] - x0[Math.floor(j)];
+      for (let j = i; j < next && looked > 0; j += step) {
+        const at = Math.floor(j);
+        pixels.part(x, cover * (x1[at] - x0[at]) / looked, colorOf(at, true), 1);
       }
       i = next;
     }
-    if (run.width) drawRun();
+    pixels.end(row);
   }
 
-  // matchIn is 1 if one of the boxes i to end matches, -1 if none does, and 0 when
-  // nothing is searched for.
-  matchIn(i, end) {
-    const { frames, tree, layout } = this;
-    let hit = frames.matches(tree.frame[layout.node[i]]);
-    while (hit < 0 && ++i < end) hit = frames.matches(tree.frame[layout.node[i]]);
-    return hit;
-  }
-
-  drawLabel(name, mark, node, x, y, width) {
+  drawLabel(name, mark, node, x, y, width, color) {
     const c = this.context;
+    c.fillStyle = color;
     let inset = textInset;
     if (mark && width > 6 * this.letter) {
       c.globalAlpha = 0.55;
@@ -253,7 +263,7 @@ class Chart {
 
   drawAxis() {
     const { context: c, colors } = this;
-    c.fillStyle = colors.ground;
+    c.fillStyle = cssColor(colors.ground);
     c.fillRect(0, 0, this.width, axisHeight);
     c.fillStyle = colors.axis;
     const span = this.range[1] - this.range[0];

@@ -31,25 +31,38 @@ function kindsOfFrames(p) {
 // shades is how many a kind has, so that neighbours can be told apart.
 const shades = 6, middleShade = 1;
 
-// palette makes the colours of a theme: fills[kind * shades + shade].
+// palette makes the colours of a theme: fills[kind * shades + shade], as [red, green,
+// blue] of 0 to 255 where boxes are mixed of them.
 function palette(dark) {
   const fill = (k, shade) => dark
-    ? `hsl(${k.hue} ${k.saturation * 0.55}% ${27 + 2.2 * shade}%)`
-    : `hsl(${k.hue} ${k.saturation}% ${66 + 2.6 * shade}%)`;
+    ? fromHSL(k.hue, k.saturation * 0.55, 27 + 2.2 * shade)
+    : fromHSL(k.hue, k.saturation, 66 + 2.6 * shade);
   const faded = (k, shade) => dark
-    ? `hsl(${k.hue} ${k.saturation * 0.16}% ${18 + shade}%)`
-    : `hsl(${k.hue} ${k.saturation * 0.25}% ${88 + shade}%)`;
+    ? fromHSL(k.hue, k.saturation * 0.16, 18 + shade)
+    : fromHSL(k.hue, k.saturation * 0.25, 88 + shade);
   const all = (make) => frameKinds.flatMap((k) => Array.from({ length: shades }, (_, i) => make(k, i)));
   return {
     fills: all(fill),
     faded: all(faded),
-    match: dark ? '#b400c8' : '#f06cff',
+    match: dark ? [180, 0, 200] : [240, 108, 255],
+    edge: 0.86, // of a colour, at the right edge of a box
     text: dark ? '#f4f2ee' : '#1b1813',
     fadedText: dark ? '#8d8a84' : '#8b8680',
-    ground: dark ? '#16171a' : '#ffffff',
+    ground: dark ? [22, 23, 26] : [255, 255, 255],
     axis: dark ? '#9a9a9e' : '#6a6a70',
   };
 }
+
+// fromHSL is the colour of a hue in degrees, a saturation and a lightness in percent.
+function fromHSL(hue, saturation, lightness) {
+  const l = lightness / 100, a = saturation / 100 * Math.min(l, 1 - l);
+  return [0, 8, 4].map((n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (l - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  });
+}
+
+function cssColor([red, green, blue]) { return `rgb(${red} ${green} ${blue})`; }
 
 // shadeOf is the same for a name wherever it shows.
 function shadeOf(text) {

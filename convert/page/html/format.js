@@ -20,8 +20,14 @@ function formatValue(value, unit) {
   return `${x.toFixed(digits)}\u202f${scale[i][0]}`;
 }
 
+// formatShare writes a share in percent with two digits. Of what lies in the middle of
+// two of them the even one is taken, as Go does it, so that tables of the command line
+// read the same; toFixed takes the larger.
 function formatShare(value, total) {
-  return total ? `${(100 * value / total).toFixed(2)}%` : '–';
+  if (!total) return '–';
+  const x = 100 * value / total;
+  const middle = Number.isInteger(x * 8) && Math.abs(x * 100 % 1) === 0.5;
+  return `${(middle ? 2 * Math.round(x * 50) / 100 : x).toFixed(2)}%`;
 }
 
 // shown replaces what would change how the text around it reads: control

@@ -89,6 +89,16 @@ function nameRanks(p) {
   return p.nameRank;
 }
 
+// filledUpTo is the sum of the widths of all boxes before each box, and of all of them.
+function filledUpTo(layout) {
+  if (layout.filled) return layout.filled;
+  const { x0, x1, start } = layout, n = start[start.length - 1];
+  const filled = new Float64Array(n + 1);
+  for (let i = 0; i < n; i++) filled[i + 1] = filled[i] + (x1[i] - x0[i]);
+  layout.filled = filled;
+  return filled;
+}
+
 // firstAfter is the first box of a level, from box i on, whose right edge lies
 // behind x. It looks near i first.
 function firstAfter(layout, i, end, x) {

@@ -79,7 +79,7 @@ class FunctionTable {
     const kind = frameKinds[this.kindOf(name)];
     const cell = (id, value) => element('div', { className: `cell ${id}`, title: formatValue(value, unit) },
       this.bar(value / this.most[id]), element('em', { textContent: formatValue(value, unit) }),
-      element('span', { textContent: formatShare(value, total) }));
+      element('span', { textContent: this.share(value, total) }));
     const mark = element('i', { className: `kind ${kind.id}`, textContent: kind.mark, title: kind.text });
     const row = element('button', { type: 'button', className: 'tr', title: text, onclick: () => this.onPick(name) },
       cell('self', sums.self[name]), cell('total', sums.total[name]),
@@ -90,6 +90,8 @@ class FunctionTable {
     if (name === this.picked) row.classList.add('picked');
     return row;
   }
+
+  share(value, total) { return formatShare(value, total); }
 
   bar(share) {
     const bar = element('b', { className: 'bar' });
