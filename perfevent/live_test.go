@@ -4,8 +4,6 @@ package perfevent
 
 import (
 	"errors"
-	"os"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -36,28 +34,6 @@ func count(t *testing.T, e Event, f func()) Count {
 }
 
 const hits = 100
-
-// TestLiveCountsOnly: one tracepoint can be counted and not sampled, which is no matter of
-// rights.
-func TestLiveCountsOnly(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	if _, err := os.Stat("/sys/kernel/tracing/events/irq_vectors/irq_work_exit"); err != nil {
-		t.Skip("only on x86")
-	}
-	e := tracepointEvent(t, tracefs.Event{System: "irq_vectors", Name: "irq_work_exit"})
-	e.Attr.SampleType = abi.SampleIP
-	c, err := Open(&e, Where{CPU: AnyCPU})
-	if !errors.Is(err, ErrNotSupported) || errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "counted only") {
-		t.Errorf("%v, %v", c, err)
-	}
-	e.Attr.SamplePeriod = 0
-	if c, err = Open(&e, Where{CPU: AnyCPU}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestLiveLost counts the same whatever else the kernel is asked to count.
 func TestLiveLost(t *testing.T) {

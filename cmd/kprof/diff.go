@@ -153,8 +153,6 @@ as pprof -diff_base), .txt.`,
 
 var sideNames = [2]string{"base", "new"}
 
-func percentText(share float64) string { return strconv.FormatFloat(100*share, 'f', -1, 64) + "%" }
-
 // percentage parses a number with a percent sign.
 func percentage(flag, s string) (float64, error) {
 	n, ok := strings.CutSuffix(s, "%")

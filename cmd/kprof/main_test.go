@@ -214,7 +214,7 @@ func examples(ts *testscript.TestScript, neg bool, args []string) {
 		if strings.TrimSpace(line) == "" {
 			break
 		}
-		if err := ts.Exec("bash", "-o", "pipefail", "-c", line); err != nil {
+		if err := ts.Exec("bash", "-o", "pipefail", "-c", undecided+line); err != nil {
 			ts.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, ts.ReadFile("stderr"))
 		}
 	}
