@@ -56,7 +56,6 @@ type SpanStats struct {
 type ruleSpans struct {
 	x       *pairing
 	rules   []*spanrule.Rule
-	names   []string
 	known   int      // events for which sides were made
 	sides   [][]side // by index of event
 	varying map[string]uint32

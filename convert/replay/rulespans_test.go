@@ -260,8 +260,7 @@ func TestNoSpans(t *testing.T) {
 	}
 	c := newCalls(abi.LittleEndian)
 	c.hit(10, 0, 7, 1, 0)
-	rec := c.recording()
-	rec = perftext.MustParse(strings.Replace(c.String(), "period=1 ids=1 ", "period=5 ids=1 ", 1))
+	rec := perftext.MustParse(strings.Replace(c.String(), "period=1 ids=1 ", "period=5 ids=1 ", 1))
 	rec.Features.TracingData = callFormats(c.o).AppendTo(nil)
 	whole, err := rec.Assemble(perftext.Form{})
 	if err != nil {
