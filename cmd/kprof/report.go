@@ -27,6 +27,7 @@ type topOptions struct {
 	lines   bool    // told apart
 	min     float64 // percent
 	json    bool
+	hist    bool
 	screen  bool // on standard output, which may be a terminal
 }
 
@@ -37,6 +38,8 @@ func (o *topOptions) check(c *convert.Options) error {
 		return usagef("--tree and --json exclude each other: take kprof convert -f folded")
 	case o.tree && o.by != "":
 		return usagef("--tree and --by exclude each other")
+	case o.hist && (o.tree || o.json):
+		return usagef("--histogram is not for --tree, nor for --json, which has the distributions anyway")
 	case o.reverse && !o.tree:
 		return usagef("--reverse is for --tree")
 	case o.min < 0 || o.min > 100:
@@ -153,8 +156,9 @@ source lines of a function apart.`,
 	f.Float64Var(&top.min, "min", 0.5, "leave out of the tree what has less than this share, in `percent`")
 	f.BoolVar(&top.wide, "wide", false, "do not cut lines to the width of the terminal")
 	f.StringVarP(&out, "output", "o", "-", "`file` to write to, - for standard output")
-	f.BoolVar(&top.json, "json", false, "as JSON: the event, the total, and rows of name, mapping, self and cum")
+	f.BoolVar(&top.json, "json", false, "as JSON: the event, the total, and rows of name, mapping, self and cum; of times their distributions too")
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
+	f.BoolVar(&top.hist, "histogram", false, "show how the times of --span and --off-cpu are distributed, of all or of each group of --by, a line for each power of two")
 	info.flags(c)
 	sel.flags(c)
 	sym.flags(c)
@@ -183,11 +187,21 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 		})
 	}
 	ro := table.TopOptions{Event: event, Column: column, Limit: o.limit, By: o.by, Lines: o.lines, Width: width, Color: color, Notes: notes}
+	for _, d := range p.Stats.Durations {
+		ro.Durations = append(ro.Durations, table.Durations(d))
+	}
 	if o.sort == "cum" {
 		ro.Sort = table.ByCum
 	}
-	if o.json {
+	switch {
+	case o.json:
 		return table.JSON(w, p.Set, ro)
+	case o.hist:
+		err := table.Histograms(w, p.Set, ro)
+		if errors.Is(err, table.ErrNoDurations) {
+			return fmt.Errorf("--histogram is for one recording with times between events (--span, --off-cpu), of all or by labels: of %s there is none", p.Set.Events[event].Name)
+		}
+		return err
 	}
 	return table.Top(w, p.Set, ro)
 }

@@ -88,7 +88,11 @@ func (h *Histogram) Quantile(q float64) uint64 {
 }
 
 // Bucket is how many durations are between two, both included.
-type Bucket struct{ From, To, Count uint64 }
+type Bucket struct {
+	From  uint64 `json:"from"`
+	To    uint64 `json:"to"`
+	Count uint64 `json:"count"`
+}
 
 // Buckets are those with any durations, the shortest first.
 func (h *Histogram) Buckets() []Bucket {

@@ -17,6 +17,8 @@ type jsonTop struct {
 	Rows   []jsonCost `json:"rows"`
 	Left   int        `json:"left_out"` // rows that Limit left out
 	Losses []string   `json:"losses"`   // what the recording does not hold
+
+	Durations *jsonDurations `json:"durations,omitempty"` // of all, where values are times
 }
 
 type jsonCost struct {
@@ -24,10 +26,13 @@ type jsonCost struct {
 	Mapping string `json:"mapping,omitempty"`
 	Self    int64  `json:"self"`
 	Cum     int64  `json:"cum"`
+
+	Durations *jsonDurations `json:"durations,omitempty"` // of a group by labels
 }
 
 // JSON writes what Top shows as one JSON object: the event, the total, and rows of name,
-// mapping, self and cum. Notes are its losses.
+// mapping, self and cum. Notes are its losses. Of times there are the distributions, of all
+// or of each group.
 func JSON(w io.Writer, s *stacks.Set, o TopOptions) error {
 	costs, total, err := Costs(s, o)
 	if err != nil {
@@ -41,12 +46,20 @@ func JSON(w io.Writer, s *stacks.Set, o TopOptions) error {
 	if out.By == "" {
 		out.By = "function"
 	}
+	of := o.distributions(s)
+	if o.By == "" {
+		out.Durations = toJSON(of[""])
+	}
 	if o.Limit > 0 && len(costs) > o.Limit {
 		out.Left = len(costs) - o.Limit
 		costs = costs[:o.Limit]
 	}
 	for _, c := range costs {
-		out.Rows = append(out.Rows, jsonCost{c.Name, c.Mapping, c.Self, c.Cum})
+		row := jsonCost{Name: c.Name, Mapping: c.Mapping, Self: c.Self, Cum: c.Cum}
+		if o.By != "" {
+			row.Durations = toJSON(of[c.Name])
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

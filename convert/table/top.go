@@ -40,6 +40,9 @@ type TopOptions struct {
 	// Lines tells functions apart by source line too, where it is known.
 	Lines bool
 	Color bool // escape sequences of a terminal
+	// Durations are those of events whose values are times: of groups by labels their
+	// distributions are shown. Default: none.
+	Durations []Durations
 	// Notes are lines for the header, such as how many records were lost.
 	Notes []string
 }
@@ -63,11 +66,19 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	case o.Lines:
 		what = "functions by line"
 	}
+	if h := o.distributions(s)[""]; h != nil && o.By == "" {
+		t.o.Notes = append([]string{durationNote(h)}, o.Notes...)
+	}
 	t.header(s, fmt.Sprintf(" in %d %s", len(costs), what))
 	if o.Limit > 0 && len(costs) > o.Limit {
 		costs = costs[:o.Limit]
 	}
-	t.rows(costs)
+	switch of := o.distributions(s); {
+	case of != nil && o.By != "":
+		t.durationRows(costs, of)
+	default:
+		t.rows(costs)
+	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write top: %w", err)
 	}
