@@ -21,7 +21,7 @@ func (u *unzipper) close() {
 // unzip decompresses b into dst, to whole bytes, which may be at most most and a multiple of
 // what is compressed.
 func (f *File) unzip(dst, b []byte, whole, most int) ([]byte, error) {
-	if whole < 0 || whole > most || whole > maxRatio*(len(b)+1) {
+	if whole < 0 || whole > most || whole/maxRatio > len(b) {
 		return nil, fmt.Errorf("%d compressed bytes say that they are %d, at most %d are read", len(b), whole, most)
 	}
 	var err error
