@@ -45,10 +45,10 @@ their names, the group in parentheses of a regular expression.
 
 Where inputs took different times, --rate makes each an hour long, so that the sum
 is what all of them together cost in an hour.`,
-		Example: `  kprof merge web1.pb.gz web2.pb.gz -o web.pb.gz
-  kprof merge --set-label 'host=(web[0-9]+)' web*.pb.gz -o web.pb.gz
-  kprof report --by host web.pb.gz
-  ls web*.pb.gz | kprof merge --files-from - --rate -o hour.svg`,
+		Example: `  kprof merge web1.pb.gz web2.pb.gz -o all.pb.gz
+  kprof merge --set-label 'host=(web[0-9]+)' web*.pb.gz -o all.pb.gz
+  kprof report --by host all.pb.gz
+  ls web[0-9]*.pb.gz | kprof merge --files-from - --rate -o hour.svg`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := chooseOutput(out, f)
 			switch {
