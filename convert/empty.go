@@ -3,10 +3,12 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"kprof/convert/printable"
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
@@ -47,6 +49,9 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 	if left != nil && left.Samples > 0 {
 		return &EmptyError{selectedNone(o, left)}
 	}
+	if f := p.Stats.Faster; f.Count > 0 {
+		return &EmptyError{fmt.Sprintf("no time between events is as long as %s: the longest of %d is %s", nanos(o.SlowerThan), f.Count, nanos(f.Longest))}
+	}
 	var valueless uint64
 	for _, e := range p.Stats.Samples {
 		valueless += e.Valueless
@@ -65,6 +70,8 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 		}
 	}
 	switch {
+	case o.OffCPU || len(o.Spans) > 0:
+		return &EmptyError{"none of its events is the end of what another one began; events here: " + CountedList(others, counts)}
 	case len(chosen) > 0 && len(others) > 0:
 		return &EmptyError{fmt.Sprintf("no sample of event %s; events here: %s", strings.Join(chosen, ", "), CountedList(others, counts))}
 	case p.Events == nil:
@@ -72,6 +79,8 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 	}
 	return &EmptyError{"it has no samples, only " + p.recordList()}
 }
+
+func nanos(t uint64) string { return printable.Value(int64(min(t, math.MaxInt64)), "nanoseconds") }
 
 // recordList is what a recording without samples has.
 func (p *Profile) recordList() string {

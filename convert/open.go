@@ -66,6 +66,9 @@ type Options struct {
 	Beside bool
 	// SlowerThan leaves out shorter times, of Spans and OffCPU, ns.
 	SlowerThan uint64
+	// SpanFields labels spans with the fields that their rules fetch too, arguments and what
+	// was returned.
+	SpanFields bool
 
 	Labels replay.Labels // labels besides comm and pid
 	// FieldLabels are fields of a recording's events whose values are labels too: names,
@@ -128,7 +131,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
+		OffCPU: o.OffCPU, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

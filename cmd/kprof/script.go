@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/replay"
+	"kprof/convert/table"
+	"kprof/perfevent/spanrule"
 )
 
 // listFlags are the flags that say how events are listed.
@@ -21,6 +25,7 @@ type listFlags struct {
 	stacks, nanos bool
 	reltime       bool
 	deltatime     bool
+	longest       bool
 	limit         uint64
 	tail          int
 }
@@ -78,11 +83,15 @@ trace-cmd; - is standard input.
 
 Columns (-F) are in perf's words and order: trace is the event's payload as the kernel
 prints it, fields the same as name=value. With --where only events are shown that match
-an expression on their fields; C's operators, ~ for a glob, and in {...}.`,
+an expression on their fields; C's operators, ~ for a glob, and in {...}.
+
+With --span, --off-cpu, --longest or --slower-than it lists times between events instead,
+each with when it began, how long it was, who it was of and its labels (kprof help spans).`,
 		Example: `  kprof script
   kprof script -F comm,tid,time,event,trace --tail 20 perf.data
   kprof script --event sched:sched_switch --where 'next_pid != 0 && prev_state in {0, 1}'
   kprof script --stacks --limit 5
+  kprof script --off-cpu --longest --limit 3 --stacks
   kprof script -f json > events.json`,
 		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,6 +106,12 @@ an expression on their fields; C's operators, ~ for a glob, and in {...}.`,
 			if po.Tail < 0 || po.Tail > 0 && po.Limit > 0 {
 				return usagef("--tail wants a number, and not beside --limit")
 			}
+			if sel.shape.offCPU || len(sel.shape.spans) > 0 || list.longest || sel.shape.slower > 0 {
+				return list.spans(cmd.Context(), inputArg(args), opts, sym)
+			}
+			if len(sel.shape.labels) > 0 {
+				return usagef("--label is for --span and --off-cpu; of events all fields are listed: see -F")
+			}
 			sym.NamesOnly = true
 			sym.addTo(&opts)
 			return listRecording(cmd.Context(), inputArg(args), listing.Options{Options: opts, Stacks: list.stacks}, po)
@@ -105,9 +120,40 @@ an expression on their fields; C's operators, ~ for a glob, and in {...}.`,
 	sel.samplesFlags(c)
 	list.flags(c)
 	sel.shape.whereFlag(c)
+	sel.shape.spanFlags(c)
+	c.Flags().StringSliceVar(&sel.shape.labels, "label", nil, "of --span and --off-cpu: show `fields` of their events too, or cpu")
+	c.Flags().BoolVar(&list.longest, "longest", false, "list times between events, the longest first: of --span, --off-cpu, or what the recording was made for")
 	c.Flags().IntVar(&list.tail, "tail", 0, "show only the last `N` events")
 	sym.flags(c)
 	return c
+}
+
+// spans lists the times between events of an input.
+func (l *listFlags) spans(ctx context.Context, name string, o convert.Options, sym symbolOptions) error {
+	switch {
+	case l.columns != "" || l.nanos || l.reltime || l.deltatime:
+		return usagef("-F, --ns, --reltime and --deltatime are for events; --span and --off-cpu list when each time began, how long it was, and its labels")
+	case l.format == "csv":
+		return usagef("-f csv is for events; --span and --off-cpu list text or json")
+	}
+	o.Times, o.SpanFields = true, true
+	o.Labels |= replay.LabelTID
+	given := o.OffCPU || len(o.Spans) > 0 // else the recording says it, maybe
+	sym.none = given && !l.stacks && !slices.ContainsFunc(o.Spans, (*spanrule.Rule).NamesCode)
+	p, err := load(ctx, name, o, sym)
+	if err != nil {
+		return err
+	}
+	if len(p.Stats.SpanEvents) == 0 {
+		return fmt.Errorf("%s: it keeps no rule of times between events: say which with --span or --off-cpu", name)
+	}
+	so := table.SpansOptions{
+		Events: p.Stats.SpanEvents, Longest: l.longest, Limit: l.limit, Tail: l.tail, Stacks: l.stacks, JSON: l.format == "json",
+	}
+	if err := table.Spans(linesOutput{textOutput(os.Stdout)}, p.Set, so); !errors.Is(err, listing.ErrStop) {
+		return err
+	}
+	return nil
 }
 
 // listRecording lists the events of an input.

@@ -31,12 +31,18 @@ func (s *shaping) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
 	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
-	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
-	f.StringArrayVar(&s.spans, "span", nil, "show the times between events by a `rule`, and the stacks at which they began: syscalls, block, lock and others, the name of a function, or 'EVENT..EVENT by KEY'; see kprof help spans")
-	f.Var((*duration)(&s.slower), "slower-than", "of --span and --off-cpu take only `times` from this one on: 10ms, 1.5s")
+	s.spanFlags(c)
 	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
 	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
 	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
+}
+
+// spanFlags are the flags that make times of pairs of events.
+func (s *shaping) spanFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
+	f.StringArrayVar(&s.spans, "span", nil, "show the times between events by a `rule`, and the stacks at which they began: syscalls, block, lock and others, the name of a function, or 'EVENT..EVENT by KEY'; see kprof help spans")
+	f.Var((*duration)(&s.slower), "slower-than", "of --span and --off-cpu take only `times` from this one on: 10ms, 1.5s")
 }
 
 // whereFlag is the flag that says which samples to take.

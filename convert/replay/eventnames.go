@@ -178,6 +178,7 @@ func (r *rows) mergeChoices(st *Stats) (first []int, err error) {
 	for c, e := range r.set.Events {
 		if to[c] == ofPairs {
 			to[c] = len(events)
+			st.SpanEvents = append(st.SpanEvents, to[c])
 			events, first = append(events, e), append(first, -1)
 		}
 	}

@@ -272,7 +272,9 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 		label.Str = format.ErrnoName(int(-signed))
 	case format.CodeAddress(f.field.Name) && l.code != nil:
 		label.Str = fmt.Sprintf("%#x", n)
-		if name, offset, ok := l.code(n); ok {
+		if name, offset, ok := l.code(n); ok && offset == 0 && k.as == spanrule.Code {
+			label.Str = name
+		} else if ok {
 			label.Str = fmt.Sprintf("%s+%#x", name, offset)
 		}
 	case f.field.Kind == format.Pointer, format.CodeAddress(f.field.Name), !f.field.Signed && n > math.MaxInt64:

@@ -159,7 +159,7 @@ func (o *offCPU) came(tid, cpu int32, t uint64) {
 // count adds a time off the CPU to the Set.
 func (o *offCPU) count(s *span.OffSpan) {
 	x, total := o.x, s.Blocked+s.Runnable
-	if s.Row == noRow || total < x.r.opts.SlowerThan {
+	if s.Row == noRow || x.leavesOut(total) {
 		return
 	}
 	key := stateLabels{stacks.LabelsID(s.Owner), s.State}

@@ -56,6 +56,9 @@ type Options struct {
 	Beside bool
 	// SlowerThan leaves out shorter times of Spans and OffCPU, ns.
 	SlowerThan uint64
+	// SpanFields labels spans with the fields that their rules fetch too: what functions
+	// were called with, and what they returned.
+	SpanFields bool
 	// Machine is that of what arrives live, as uname -m or Go calls it; a recording says
 	// its own. Default: this one.
 	Machine string
@@ -122,6 +125,16 @@ func (o *Options) labelKeys() (keys []labelKeyOf) {
 					if !slices.ContainsFunc(keys, func(have labelKeyOf) bool { return have.same(&k) }) {
 						keys = append(keys, k)
 					}
+				}
+			}
+		}
+	}
+	if o.SpanFields {
+		for _, r := range o.Spans {
+			for _, f := range r.Fields {
+				if !given[f] {
+					given[f] = true
+					keys = append(keys, labelKeyOf{key: f, field: f, ofRule: true})
 				}
 			}
 		}

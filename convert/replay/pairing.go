@@ -30,6 +30,7 @@ type pairing struct {
 	point     span.Point
 	bytes     []byte
 	durations map[durationKey]*span.Histogram
+	faster    Faster
 	err       error
 }
 
@@ -181,6 +182,22 @@ func (x *pairing) measure(event int, labels stacks.LabelsID, t uint64) {
 	h.Add(t)
 }
 
+// Faster counts the times that Options.SlowerThan leaves out.
+type Faster struct {
+	Count   uint64
+	Longest uint64 // of them, ns
+}
+
+// leavesOut reports whether a time is too short.
+func (x *pairing) leavesOut(t uint64) bool {
+	if t >= x.r.opts.SlowerThan {
+		return false
+	}
+	x.faster.Count++
+	x.faster.Longest = max(x.faster.Longest, t)
+	return true
+}
+
 // finish pairs what is left.
 func (x *pairing) finish(st *Stats) error {
 	x.fail(x.sorter.Finish())
@@ -207,6 +224,7 @@ func (x *pairing) finish(st *Stats) error {
 		}
 		st.Spans = x.rules.stats()
 	}
+	st.Faster = x.faster
 	for key, h := range x.durations {
 		st.Durations = append(st.Durations, Durations{key.event, key.labels, h})
 	}

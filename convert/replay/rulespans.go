@@ -49,7 +49,6 @@ func (e *NoSpanEventsError) Error() string {
 type SpanStats struct {
 	Name string
 	span.Stats
-	Faster uint64 // spans that Options.SlowerThan leaves out
 }
 
 // ruleSpans makes rows of the times between two events of a rule.
@@ -65,7 +64,6 @@ type ruleSpans struct {
 	// Behind the batches.
 	events []int // of the Set, by rule
 	pairs  *span.Pairs
-	faster []uint64
 	labels map[spanLabels]stacks.LabelsID
 }
 
@@ -97,7 +95,7 @@ func newRuleSpans(x *pairing) *ruleSpans {
 		o.events = append(o.events, x.r.set.AddEvent(e))
 		rules = append(rules, span.Rules{Nested: r.Nested})
 	}
-	o.errs, o.faster = make([]error, len(o.rules)), make([]uint64, len(o.rules))
+	o.errs = make([]error, len(o.rules))
 	o.pairs = span.NewPairs(rules, o.count)
 	return o
 }
@@ -334,8 +332,7 @@ func (o *ruleSpans) count(s *span.Span) {
 	if s.Row == noRow || s.Outcome != span.Ended && s.Outcome != span.StillOpen {
 		return
 	}
-	if s.Time < x.r.opts.SlowerThan {
-		o.faster[s.Rule]++
+	if x.leavesOut(s.Time) {
 		return
 	}
 	key := spanLabels{labels: stacks.LabelsID(s.Owner), open: s.Outcome == span.StillOpen}
@@ -391,7 +388,7 @@ func (o *ruleSpans) check() error {
 
 func (o *ruleSpans) stats() (all []SpanStats) {
 	for i, r := range o.rules {
-		all = append(all, SpanStats{Name: r.Name, Stats: o.pairs.Stats[i], Faster: o.faster[i]})
+		all = append(all, SpanStats{Name: r.Name, Stats: o.pairs.Stats[i]})
 	}
 	return all
 }

@@ -43,7 +43,9 @@ type Stats struct {
 
 	OffCPU     span.OffStats // with Options.OffCPU: what could not be paired
 	Spans      []SpanStats   // of Options.Spans
+	SpanEvents []int         // of both: the Set's events whose rows are times
 	Durations  []Durations   // of both: the distributions of their times, of what has ended
+	Faster     Faster        // times of both that are left out
 	LatePoints uint64        // events of both that came too late to be in order
 
 	// Truncated tells where and why the recording ended before its end.

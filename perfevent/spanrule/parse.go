@@ -131,10 +131,28 @@ func (r *Rule) function(body string) error {
 			Event: kind + place, Spec: kind + place + " " + args, Task: true, Place: mustExpr(placeField),
 		}
 	}
+	r.Fields = append(fetched(args), "ret")
 	start := side(entry, strings.TrimSpace(placeField+"=$stack "+args))
 	end := side(exit, placeField+"=$stack ret=$retval")
 	r.Families = []Family{{[]Side{start}, []Side{end}}}
 	return nil
+}
+
+// fetched are the names of fields that fetch arguments make, as the kernel and package event
+// name those without: arg2 behind the stack pointer, how->flags:x32 flags.
+func fetched(args string) (names []string) {
+	for i, arg := range strings.Fields(args) {
+		name, _, named := strings.Cut(arg, "=")
+		if !named {
+			name, _, _ = strings.Cut(arg, ":")
+			name = name[strings.LastIndexAny(name, ".>")+1:]
+		}
+		if !named && strings.ContainsAny(arg[:1], "$%@+-\\") {
+			name = fmt.Sprintf("arg%d", i+2)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // placeField is the field of a function's probes that has the stack pointer.

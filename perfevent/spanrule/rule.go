@@ -21,6 +21,9 @@ type Rule struct {
 	// Families are the pairs of events that say the same, best first: the first that a
 	// kernel, or a recording, has is taken.
 	Families []Family
+	// Fields are those that probes of the rule fetch, by the names that were given: what a
+	// function is called with, and ret, what it returns.
+	Fields []string
 	// Nested says that spans of one key lie within each other, so that an end is that of
 	// the latest. Else a start takes the place of an earlier one.
 	Nested bool
@@ -74,6 +77,7 @@ type Meaning uint8
 const (
 	Plain   Meaning = iota // the number, or what the event's format makes of it
 	Syscall                // a system call
+	Code                   // an address of the kernel's code
 	Errno                  // an error, if it is from -4095 to -1; else there is no label
 )
 
@@ -170,6 +174,15 @@ func (r *Rule) Filter(t *syscalls.Table) (string, error) {
 		all = append(all, "id == -1") // the end of a handler of signals
 	}
 	return strings.Join(all, " || "), nil
+}
+
+// NamesCode reports whether spans have a label that is a function of the kernel.
+func (r *Rule) NamesCode() bool {
+	return slices.ContainsFunc(r.Families, func(f Family) bool {
+		return slices.ContainsFunc(slices.Concat(f.Starts, f.Ends), func(s Side) bool {
+			return slices.ContainsFunc(s.Labels, func(l Label) bool { return l.As == Code })
+		})
+	})
 }
 
 // Never reports whether a system call does not return.

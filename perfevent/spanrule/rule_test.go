@@ -127,6 +127,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestFields: the names are those that the kernel and package event give to fields.
+func TestFields(t *testing.T) {
+	for text, want := range map[string]string{
+		"span:f":                       "ret",
+		"span:f count=$arg3 $arg1:x32": "count arg3 ret",
+		"span:f dfd how->flags:x32 a.b +0($arg1):string": "dfd flags b arg5 ret",
+		"span:uprobe:/a:f %di":                           "arg2 ret",
+		"span:syscalls":                                  "",
+	} {
+		r, err := spanrule.Parse(text)
+		if err != nil || strings.Join(r.Fields, " ") != want {
+			t.Errorf("%s: %q %v", text, r.Fields, err)
+		}
+	}
+}
+
 func TestMatches(t *testing.T) {
 	for _, c := range []struct{ side, event, varying string }{
 		{"kprobe:vfs_read", "kprobe:vfs_read", ""},

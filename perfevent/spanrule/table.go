@@ -40,7 +40,7 @@ var table = []entry{
 	}},
 	// kernel/workqueue.c: process_one_work.
 	{name: "workqueue", what: "work of workqueues, by function", families: func() []Family {
-		return []Family{{[]Side{by("workqueue:workqueue_execute_start", []Label{{"function", "function", Plain}}, "work")}, []Side{by("workqueue:workqueue_execute_end", nil, "work")}}}
+		return []Family{{[]Side{by("workqueue:workqueue_execute_start", []Label{{"function", "function", Code}}, "work")}, []Side{by("workqueue:workqueue_execute_end", nil, "work")}}}
 	}},
 	// kernel/locking: mutex.c, rwsem.c, qspinlock.c, …, since Linux 5.19. Whoever spins may
 	// be interrupted by who waits for another lock.
@@ -51,7 +51,7 @@ var table = []entry{
 	}},
 	// kernel/time/timer.c: call_timer_fn; hrtimer.c: __run_hrtimer.
 	{name: "timer", what: "functions that timers call", families: func() []Family {
-		function := []Label{{"function", "function", Plain}}
+		function := []Label{{"function", "function", Code}}
 		return []Family{{
 			[]Side{onCPU("timer:timer_expire_entry", function, "timer"), onCPU("timer:hrtimer_expire_entry", function, "hrtimer")},
 			[]Side{onCPU("timer:timer_expire_exit", nil, "timer"), onCPU("timer:hrtimer_expire_exit", nil, "hrtimer")},
