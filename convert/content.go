@@ -25,6 +25,7 @@ import (
 type content struct {
 	io.Reader // a file, if it can be read again
 	kind      sniff.Kind
+	form      trace.TextForm // of Ftrace
 	head      []byte
 	directory bool
 	packed    bool
@@ -77,10 +78,13 @@ func openContent(r io.Reader) (*content, error) {
 		if err := c.unpack(unpacker); err != nil {
 			return nil, err
 		}
-	} else if c.kind == sniff.TraceDat && !mode.IsRegular() {
+	} else if !mode.IsRegular() && (isTrace(c.kind) || embeds[c.kind] != trace.Plain) {
 		if err := c.spool(); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
+	}
+	if err := c.findTrace(); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	if bytes.HasPrefix(c.head, sniff.ByteOrderMark) {
 		_, err := io.CopyN(io.Discard, c.Reader, int64(len(sniff.ByteOrderMark)))
@@ -164,7 +168,7 @@ func (c *content) unpack(unpacker func(io.Reader) (io.Reader, func() error, erro
 	switch {
 	case unpackers[c.kind] != nil:
 		return errors.Join(errors.New("it is compressed twice: decompress it first"), c.close())
-	case c.kind == sniff.Recording || c.kind == sniff.TraceDat:
+	case c.kind == sniff.Recording || isTrace(c.kind) || embeds[c.kind] != trace.Plain:
 		if err := c.spool(); err != nil {
 			return errors.Join(err, c.close())
 		}
@@ -183,20 +187,48 @@ func (u unpackError) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// recording opens what is a recording, or is read as one.
-func (c *content) recording(ctx context.Context) (*perfdata.Reader, error) {
-	if c.kind != sniff.TraceDat {
+// recording opens what is a recording, or is read as one: for its single events, or for a
+// profile of them.
+func (c *content) recording(ctx context.Context, events bool) (*perfdata.Reader, error) {
+	if !isTrace(c.kind) {
 		return perfdata.NewReader(c.Reader)
 	}
 	f, ok := c.Reader.(*os.File)
 	if !ok {
-		return nil, errors.New("a trace.dat file is to be read at different places")
+		return nil, errors.New("a trace is to be read at different places")
 	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
+	if c.kind == sniff.Ftrace {
+		return trace.OpenText(ctx, f, st.Size(), trace.TextOptions{Form: c.form, Lines: events})
+	}
 	return trace.OpenDat(ctx, f, st.Size())
+}
+
+// isTrace reports whether an input is what the kernel's tracer recorded.
+func isTrace(k sniff.Kind) bool { return k == sniff.TraceDat || k == sniff.Ftrace }
+
+// embeds are the inputs that may have text of the kernel's tracer in them.
+var embeds = map[sniff.Kind]trace.TextForm{sniff.KernelLog: trace.Log, sniff.HTML: trace.Page}
+
+// findTrace makes an input that has text of the tracer in it such text.
+func (c *content) findTrace() error {
+	f, ok := c.Reader.(*os.File)
+	form := embeds[c.kind]
+	if !ok || form == trace.Plain {
+		return nil
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	has, err := trace.HasText(f, st.Size(), form)
+	if has {
+		c.kind, c.form = sniff.Ftrace, form
+	}
+	return err
 }
 
 // spool puts a recording into a file without a name: it has to be read at different
@@ -223,7 +255,8 @@ func (c *content) spool() error {
 		return err
 	}
 	c.Reader = f
-	return nil
+	_, err = f.Seek(0, io.SeekStart)
+	return err
 }
 
 // Unpacked is what is in an input that may be compressed.

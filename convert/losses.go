@@ -8,6 +8,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/span"
 	"kprof/convert/stacktext"
+	"kprof/perfevent/perfdata"
 )
 
 // warn adds a warning, and puts it into the Set's comments.
@@ -106,6 +107,20 @@ func textLosses(s *stacktext.Stats) []Warning {
 		{Kind: UnreadLines, Count: s.Unread, Line: s.FirstUnread},
 		{Kind: ShortenedStacks, Count: s.ShortenedStacks},
 		{Kind: OverflowTasks, Count: s.OverflowTasks},
+	})
+}
+
+// SourceLosses are what a recording has that is shown as none of its events.
+func SourceLosses(r *perfdata.Reader) []Warning {
+	g := r.Gaps()
+	l := appendCounted(nil, []Warning{{Kind: UnreadLines, Count: g.UnreadLines, Line: g.FirstUnread}})
+	if g.CallEvent == "" {
+		return l
+	}
+	return appendCounted(l, []Warning{
+		{Kind: LostSpans, Count: g.LostCalls, Event: g.CallEvent},
+		{Kind: UnendedSpans, Count: g.UnendedCalls, Event: g.CallEvent},
+		{Kind: UnbegunSpans, Count: g.UnbegunCalls, Event: g.CallEvent},
 	})
 }
 

@@ -214,7 +214,7 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 	if p.Set != nil {
 		return p.selectRows(p.opts)
 	}
-	recording, err := c.recording(ctx)
+	recording, err := c.recording(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,12 @@ func (in *recordingInput) read(ctx context.Context) error {
 	if err := in.p.AddNames(ctx, names); err != nil {
 		return err
 	}
+	if in.Addressless() {
+		set.DropAddresses()
+	}
+	for _, w := range SourceLosses(in.Reader) {
+		in.p.warn(w)
+	}
 	return in.p.emptyReason(o, stats.LeftOut)
 }
 
@@ -208,11 +214,11 @@ func OpenRecording(r io.Reader) (*Recording, error) {
 		return nil, err
 	}
 	rec := &Recording{content: c, Written: c.written}
-	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && c.kind != sniff.TraceDat && c.kind != sniff.Unknown {
+	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && !isTrace(c.kind) && c.kind != sniff.Unknown {
 		err = ErrNoRecording
 	}
 	if err == nil {
-		rec.Reader, err = c.recording(context.Background())
+		rec.Reader, err = c.recording(context.Background(), true)
 	}
 	if f, ok := r.(*os.File); ok && err == nil && c.directory {
 		var st os.FileInfo

@@ -16,7 +16,6 @@ type UnreadableError struct {
 
 // unreadableKinds says what inputs are that are not read.
 var unreadableKinds = map[sniff.Kind]string{
-	sniff.Ftrace:          "text of the kernel's tracer (ftrace)",
 	sniff.KernelLog:       "a log of the kernel (dmesg) without initcalls",
 	sniff.Kallsyms:        "a list of the kernel's symbols",
 	sniff.Speedscope:      "a profile of speedscope",

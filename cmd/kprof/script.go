@@ -78,8 +78,8 @@ func newScript() *cobra.Command {
 		Short: "List the single events of a recording, with their fields",
 		Long: `Script prints the events of a recording one a line, in the order of time over all
 CPUs, as perf script does: who, where, when, and what the kernel says of it. What the
-kernel lost is told in its place. INPUT is perf.data by default, or a trace.dat of
-trace-cmd; - is standard input.
+kernel lost is told in its place. INPUT is perf.data by default, or a trace: trace-cmd's
+trace.dat, or text of the kernel's tracer; - is standard input.
 
 Columns (-F) are in perf's words and order: trace is the event's payload as the kernel
 prints it, fields the same as name=value. With --where only events are shown that match
@@ -168,7 +168,7 @@ func listRecording(ctx context.Context, name string, o listing.Options, po listi
 	}
 	rec, err := convert.OpenRecording(f)
 	if errors.Is(err, convert.ErrNoRecording) {
-		return fmt.Errorf("%s: it is no recording, but a profile or text, in which events are added up or without fields: kprof script lists those of a perf.data or trace.dat", name)
+		return fmt.Errorf("%s: it is no recording, but a profile or text, in which events are added up or without fields: kprof script lists those of a perf.data, or of a trace", name)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, worded(err))

@@ -5,7 +5,6 @@ import "kprof/convert/sniff"
 // unread says of what kprof does not read what it is, and what to do instead.
 var unread = map[sniff.Kind]string{
 	sniff.Empty:           "it is empty",
-	sniff.Ftrace:          "it is text of the kernel's tracer (ftrace), which kprof does not read: record its events with stacks by 'kprof record -e SYSTEM:EVENT'",
 	sniff.KernelLog:       "it is a log of the kernel (dmesg) without initcalls: boot with initcall_debug among the kernel's parameters, and log_buf_len=4M to keep all lines",
 	sniff.Kallsyms:        "it is a list of the kernel's symbols: give it with --kallsyms, beside a recording",
 	sniff.Speedscope:      "it is a profile of speedscope, which kprof writes but does not read: give what it was made from, or open it in speedscope.app",

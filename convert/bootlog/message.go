@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"kprof/convert/kernellog"
 )
 
 // The messages, of all kernels since 2.6.28; what stands before them is another
@@ -33,8 +35,8 @@ var (
 )
 
 // take takes what a line says.
-func (p *parser) take(l *line) {
-	s := l.text
+func (p *parser) take(l *kernellog.Line) {
+	s := l.Text
 	switch {
 	case bytes.Contains(s, []byte("calling ")):
 		p.takeCalling(l)
@@ -61,8 +63,8 @@ func (p *parser) take(l *line) {
 	}
 }
 
-func (p *parser) takeCalling(l *line) {
-	s := l.text
+func (p *parser) takeCalling(l *kernellog.Line) {
+	s := l.Text
 	if m := quirkForm.FindSubmatch(s); m != nil {
 		p.begin(Call{Kind: Quirk, Name: string(m[2]), Device: string(m[1]), PID: number32(m[3])}, l)
 	} else if m := callingForm.FindSubmatch(s); m != nil {
@@ -78,8 +80,8 @@ func (p *parser) takeCalling(l *line) {
 	}
 }
 
-func (p *parser) takeReturned(l *line) {
-	s := l.text
+func (p *parser) takeReturned(l *kernellog.Line) {
+	s := l.Text
 	if m := returnedForm.FindSubmatch(s); m != nil {
 		c := Call{Kind: Initcall, Name: string(m[2]), Module: string(m[3]), Return: int(number32(m[4]))}
 		if len(m[1]) > 0 {
@@ -105,4 +107,12 @@ func usecs(s []byte) time.Duration {
 		return 0
 	}
 	return time.Duration(min(n, longest)) * time.Microsecond
+}
+
+func number32(s []byte) int32 {
+	n, err := strconv.ParseInt(string(s), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"kprof/convert/kernellog"
 )
 
 // Bounds of what is kept of a log. That of a real boot has a few thousand calls; a
@@ -29,7 +31,7 @@ type parser struct {
 	phase int   // calls from here on belong to the next phase that ends
 
 	timed  bool // a line had a time
-	before line
+	before kernellog.Line
 	text   string // of the line before
 	n      uint64
 }
@@ -50,7 +52,7 @@ func Read(r io.Reader, o Options) (*Log, error) {
 		s, err := b.ReadSlice('\n')
 		if len(s) > 0 {
 			p.n++
-			l := cut(s, &zero)
+			l := kernellog.Cut(s, &zero)
 			p.clock(&l)
 			idle := len(p.open) == 0
 			p.take(&l)
@@ -74,34 +76,34 @@ func Read(r io.Reader, o Options) (*Log, error) {
 }
 
 // clock notes the time of a line, or takes that of the line before.
-func (p *parser) clock(l *line) {
-	if !l.timed {
-		l.at = p.before.at
+func (p *parser) clock(l *kernellog.Line) {
+	if !l.Timed {
+		l.At = p.before.At
 		return
 	}
 	if !p.timed {
-		p.log.First = l.at
+		p.log.First = l.At
 	}
 	p.timed = true
-	p.log.Last = max(p.log.Last, l.at)
+	p.log.Last = max(p.log.Last, l.At)
 }
 
 // note ends a line, and finds the gap before it, in which nothing was called if idle.
-func (p *parser) note(l *line, idle bool) {
+func (p *parser) note(l *kernellog.Line, idle bool) {
 	p.log.Lines = p.n
-	if l.timed && p.before.timed && idle && l.at-p.before.at >= p.opts.MinGap && len(p.log.Gaps) < maxGaps {
+	if l.Timed && p.before.Timed && idle && l.At-p.before.At >= p.opts.MinGap && len(p.log.Gaps) < maxGaps {
 		covered := false
 		if n := len(p.log.Calls); n > 0 {
 			c := &p.log.Calls[n-1]
-			covered = c.Ended && c.End == l.at && c.Start <= p.before.at+p.opts.MinGap
+			covered = c.Ended && c.End == l.At && c.Start <= p.before.At+p.opts.MinGap
 		}
 		if !covered {
-			p.log.Gaps = append(p.log.Gaps, Gap{Start: p.before.at, End: l.at, After: p.text, Before: shown(l.text)})
+			p.log.Gaps = append(p.log.Gaps, Gap{Start: p.before.At, End: l.At, After: p.text, Before: shown(l.Text)})
 		}
 	}
-	if l.timed {
-		p.before = line{at: l.at, timed: true}
-		p.text = shown(l.text)
+	if l.Timed {
+		p.before = kernellog.Line{At: l.At, Timed: true}
+		p.text = shown(l.Text)
 	}
 }
 
@@ -110,12 +112,12 @@ func shown(text []byte) string {
 }
 
 // begin opens a call.
-func (p *parser) begin(c Call, l *line) {
+func (p *parser) begin(c Call, l *kernellog.Line) {
 	if len(p.log.Calls) >= maxCalls || len(p.open) >= maxOpen {
 		p.log.Overflow++
 		return
 	}
-	c.Start, c.Line, c.Parent = l.at, p.n, -1
+	c.Start, c.Line, c.Parent = l.At, p.n, -1
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if o := &p.log.Calls[p.open[i]]; o.PID == c.PID && o.Kind != Probe {
 			c.Parent = p.open[i]
@@ -128,7 +130,7 @@ func (p *parser) begin(c Call, l *line) {
 
 // end closes the call that e is the end of, or adds one of which the beginning is not
 // told: a probe, or what the log has lost.
-func (p *parser) end(e Call, l *line, d time.Duration) {
+func (p *parser) end(e Call, l *kernellog.Line, d time.Duration) {
 	p.log.Ends++
 	at := -1
 	if e.Kind != Probe {
@@ -148,7 +150,7 @@ func (p *parser) end(e Call, l *line, d time.Duration) {
 			p.log.Overflow++
 			return
 		}
-		e.Start, e.Line, e.Parent, e.PID = max(0, l.at-d), p.n, -1, l.tid
+		e.Start, e.Line, e.Parent, e.PID = max(0, l.At-d), p.n, -1, l.TID
 		if e.Kind == Initcall {
 			e.Level = p.level
 		}
@@ -157,16 +159,16 @@ func (p *parser) end(e Call, l *line, d time.Duration) {
 		p.adopt(at, l)
 	}
 	c := &p.log.Calls[at]
-	c.End, c.Duration, c.Return, c.Ended = l.at, d, e.Return, true
+	c.End, c.Duration, c.Return, c.Ended = l.At, d, e.Return, true
 }
 
 // adopt finds the call that one whose beginning was not told is in: the innermost open
 // one that began before, of its thread if that is known. Probes that ended within it
 // become its own.
-func (p *parser) adopt(at int, l *line) {
+func (p *parser) adopt(at int, l *kernellog.Line) {
 	c := &p.log.Calls[at]
 	for i := len(p.open) - 1; i >= 0; i-- {
-		if o := &p.log.Calls[p.open[i]]; (l.tid == 0 || o.PID == l.tid) && o.Start <= c.Start+time.Millisecond {
+		if o := &p.log.Calls[p.open[i]]; (l.TID == 0 || o.PID == l.TID) && o.Start <= c.Start+time.Millisecond {
 			c.Parent, c.PID = p.open[i], o.PID
 			break
 		}
@@ -189,7 +191,7 @@ func (p *parser) adopt(at int, l *line) {
 }
 
 // endPhase gives the callbacks of a phase its name.
-func (p *parser) endPhase(name string, l *line, d time.Duration) {
+func (p *parser) endPhase(name string, l *kernellog.Line, d time.Duration) {
 	for i := p.phase; i < len(p.log.Calls); i++ {
 		if c := &p.log.Calls[i]; c.Kind == PM && c.Level == "" {
 			c.Level = name
@@ -197,7 +199,7 @@ func (p *parser) endPhase(name string, l *line, d time.Duration) {
 	}
 	p.phase = len(p.log.Calls)
 	if len(p.log.Phases) < maxCalls {
-		p.log.Phases = append(p.log.Phases, Phase{Name: name, End: l.at, Duration: d})
+		p.log.Phases = append(p.log.Phases, Phase{Name: name, End: l.At, Duration: d})
 	}
 }
 

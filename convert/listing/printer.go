@@ -67,13 +67,14 @@ type Printer struct {
 
 // formatter makes text of events.
 type formatter struct {
-	o       PrinterOptions
-	kinds   []*shown // by index of event
-	width   int      // of names of events
-	header  Columns  // of CSV
-	rounded bool     // microseconds are, as the kernel's tracer shows them
-	scratch []byte
-	heads   [64]head
+	o        PrinterOptions
+	kinds    []*shown // by index of event
+	width    int      // of names of events
+	header   Columns  // of CSV
+	rounded  bool     // microseconds are, as the kernel's tracer shows them
+	scratch  []byte
+	heads    [64]head
+	nameOnly bool // addresses say nothing
 }
 
 // append appends an event up to what has to wait for names.
@@ -254,7 +255,7 @@ func (t *tail) add(line []byte, most int) {
 
 // begin is called with the first event.
 func (p *Printer) begin(k *Kind) error {
-	p.begun, p.rounded = true, k.code.lister.from.tracer
+	p.begun, p.rounded, p.nameOnly = true, k.code.lister.from.tracer, k.code.lister.from.nameOnly
 	for _, e := range k.code.lister.from.events.Events {
 		p.width = max(p.width, len(e.Name))
 	}

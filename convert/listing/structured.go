@@ -138,6 +138,13 @@ func (p *Printer) endJSON(dst []byte, it item, set *stacks.Set) []byte {
 	comma()
 	dst = append(dst, `"stack":[`...)
 	for i, loc := range p.stack[it.from : it.from+it.n] {
+		if p.nameOnly {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendJSON(append(dst, `{"sym":`...), symbolOf(set, loc)), '}')
+			continue
+		}
 		addr := p.addrs[it.from+i].of(set, loc)
 		lines := set.Lines(loc)
 		for j := range max(len(lines), 1) {

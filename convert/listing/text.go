@@ -169,6 +169,11 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 	if it.kind.chains {
 		dst = append(dst, '\n')
 		for i, loc := range p.stack[it.from : it.from+it.n] {
+			if p.nameOnly {
+				from := len(dst) + 1
+				dst = append(oneLine(append(append(dst, '\t'), symbolOf(set, loc)...), from), '\n')
+				continue
+			}
 			dst = p.frames.append(dst, set, loc, p.addrs[it.from+i].of(set, loc))
 		}
 		return append(dst, '\n')

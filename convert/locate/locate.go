@@ -126,7 +126,7 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	default:
 		locs = l.chain(locs, s.Misc, chain, views)
 	}
-	if len(locs) == from && (s.IP != 0 || e.Attr.SampleType&abi.SampleIP != 0) {
+	if len(locs) == from && (s.IP != 0 || e.Attr.SampleType&abi.SampleIP != 0 && (e.Attr.Type != abi.TypeTracepoint || !s.HasChain)) {
 		ip := s.IP
 		if fn, caller, ok := l.function(s); ok && caller != 0 {
 			ip = fn

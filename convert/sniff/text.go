@@ -33,10 +33,15 @@ var lineForms = []struct {
 	kind Kind
 }{
 	{regexp.MustCompile(`^\w+ profile: `), Pprof}, // of the old text formats
-	{regexp.MustCompile(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$`), Ftrace},
+	{regexp.MustCompile(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
-	{regexp.MustCompile(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+\.\d+: `), Ftrace},
-	{regexp.MustCompile(`^ *\d+\) +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace}, // function_graph
+	{regexp.MustCompile(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
+	// The latency format: "  bash-1994    0d..1    4us+: ", or with seconds.
+	{regexp.MustCompile(`^\s*\S.{0,20}-\d+ +\d+[a-zA-Z.#][a-zA-Z.#0-9]{2,7} +(\d+us.?|\d+(\.\d+)?): `), Ftrace},
+	// function_graph: the columns are options.
+	{regexp.MustCompile(`^( *\d+\.\d+ \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
+	{regexp.MustCompile(`^ \d+\) +\S.*-\d+ +=> +\S.*-\d+$`), Ftrace},
+	{regexp.MustCompile(`^CPU:\d+ ts:\d+ [0-9a-f]+  [0-9a-f]+  \S+ <- \S`), Ftrace}, // of pstore
 	{regexp.MustCompile(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},
 	{regexp.MustCompile(`^\d+,\d+,\d+,[^;]*;|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d |^kern +:\w+ *: \[`), KernelLog},
 	{regexp.MustCompile(`^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ kernel: |^calling  \S+ @ \d+$`), KernelLog},

@@ -72,3 +72,12 @@ func (s *Set) PlaceName(loc uint32) string {
 	}
 	return "[unknown]"
 }
+
+// DropAddresses leaves locations their names alone: for addresses that only told them apart
+// until they had some.
+func (s *Set) DropAddresses() {
+	for i := range s.Locations {
+		s.Locations[i].Addr, s.Locations[i].Mapping = 0, NoMapping
+	}
+	s.Mappings = s.Mappings[:0]
+}

@@ -80,3 +80,11 @@ func (o Order) PutUint64(b []byte, v uint64) {
 	}
 	binary.LittleEndian.PutUint64(b, v)
 }
+
+// PutUint32 writes v to the first four bytes of b.
+func (o Order) PutUint32(b []byte, v uint32) {
+	if o == BigEndian {
+		v = bits.ReverseBytes32(v)
+	}
+	binary.LittleEndian.PutUint32(b, v)
+}

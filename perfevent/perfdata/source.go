@@ -14,14 +14,33 @@ type Source struct {
 	Features Features
 	Kernel   *KernelSymbols // nil for none
 
+	// Addressless says that addresses are not those of the machine: they only tell
+	// functions apart, whose names are known.
+	Addressless bool
+	// Duration reports whether the periods of an event's samples are ns that something
+	// took; nil for no event.
+	Duration func(*Event) bool
 	// Tracer says that the kernel's tracer recorded it, by whose habits it is shown.
 	Tracer bool
+
+	// Gaps says what is not in the records.
+	Gaps Gaps
 
 	// Records walks all records, in no more than one walk at a time, and ends with a
 	// *TruncatedError where the recording ends early. The *Record is reused.
 	Records func() iter.Seq2[*Record, error]
 	// Close releases what the Source holds; nil for nothing.
 	Close func() error
+}
+
+// Gaps says what a Source has that could not be made records of.
+type Gaps struct {
+	UnreadLines  uint64 // of text of no known form
+	FirstUnread  uint64 // the number of the first of them, from 1
+	CallEvent    string // the event that calls of functions are; empty for none
+	UnendedCalls uint64 // calls whose end is not there
+	UnbegunCalls uint64 // ends of calls whose begin is not there
+	LostCalls    uint64 // calls whose end may be among what was lost
 }
 
 // NewSourceReader returns a reader of s. It can be walked as often as needed.
@@ -35,3 +54,20 @@ func NewSourceReader(s *Source) *Reader {
 
 // Tracer reports whether the kernel's tracer made the recording, rather than perf or its like.
 func (r *Reader) Tracer() bool { return r.source != nil && r.source.Tracer }
+
+// Addressless reports whether the recording has names of functions alone, and addresses that
+// only tell them apart.
+func (r *Reader) Addressless() bool { return r.source != nil && r.source.Addressless }
+
+// Duration reports whether the periods of an event's samples are ns that something took.
+func (r *Reader) Duration(e *Event) bool {
+	return r.source != nil && r.source.Duration != nil && r.source.Duration(e)
+}
+
+// Gaps says what could not be made records of.
+func (r *Reader) Gaps() Gaps {
+	if r.source == nil {
+		return Gaps{}
+	}
+	return r.source.Gaps
+}

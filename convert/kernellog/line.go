@@ -1,4 +1,6 @@
-package bootlog
+// Package kernellog takes lines of the kernel's log apart: what stands before their text,
+// written by dmesg, a console, /dev/kmsg or a journal.
+package kernellog
 
 import (
 	"bytes"
@@ -7,12 +9,12 @@ import (
 	"time"
 )
 
-// line is a line of a log, without what stands before its text.
-type line struct {
-	text  []byte
-	at    time.Duration
-	timed bool
-	tid   int32 // of the thread that printed it, of kernels with PRINTK_CALLER
+// Line is a line of a log, without what stands before its text.
+type Line struct {
+	Text  []byte
+	At    time.Duration // since the boot, or since the first line with a date
+	Timed bool          // there is a time
+	TID   int32         // of the thread that printed it, of kernels with PRINTK_CALLER; else 0
 }
 
 var (
@@ -32,32 +34,33 @@ var (
 // what a boot loader left on the console's line.
 const maxBefore = 200
 
-// cut takes a line apart. zero is the time that the first line with a date had, which
-// such times count from.
-func cut(s []byte, zero *time.Time) (l line) {
+// Cut takes a line apart. zero is the time that the first line with a date had, which
+// such times count from; it is set by that line. The text is a part of s, unless the line
+// had escape sequences of a terminal.
+func Cut(s []byte, zero *time.Time) (l Line) {
 	if bytes.IndexByte(s, 0x1b) >= 0 {
 		s = escapes.ReplaceAll(s, nil)
 	}
 	s = bytes.Trim(s, "\r\n\x00 ")
-	l.text = s
+	l.Text = s
 	if m := stamp.FindSubmatchIndex(s[:min(len(s), maxBefore)]); m != nil {
 		sec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
 		usec, _ := strconv.ParseInt(string(s[m[4]:m[5]]), 10, 64)
-		l.at, l.timed = time.Duration(sec)*time.Second+time.Duration(usec)*time.Microsecond, true
+		l.At, l.Timed = time.Duration(sec)*time.Second+time.Duration(usec)*time.Microsecond, true
 		if m[6] >= 0 && s[m[6]] == 'T' {
-			l.tid = number32(s[m[8]:m[9]])
+			l.TID = number32(s[m[8]:m[9]])
 		}
-		l.text = s[m[1]:]
-		if j := journal.FindIndex(l.text); j != nil {
-			l.text = l.text[j[1]:]
+		l.Text = s[m[1]:]
+		if j := journal.FindIndex(l.Text); j != nil {
+			l.Text = l.Text[j[1]:]
 		}
 		return l
 	}
 	if m := kmsg.FindSubmatchIndex(s); m != nil {
 		usec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
 		const longest = int64(1<<63-1) / int64(time.Microsecond)
-		l.at, l.timed = time.Duration(min(usec, longest))*time.Microsecond, true
-		l.text = s[m[1]:]
+		l.At, l.Timed = time.Duration(min(usec, longest))*time.Microsecond, true
+		l.Text = s[m[1]:]
 		return l
 	}
 	if m := isoStamp.FindSubmatchIndex(s); m != nil {
@@ -67,8 +70,8 @@ func cut(s []byte, zero *time.Time) (l line) {
 			if zero.IsZero() {
 				*zero = t
 			}
-			l.at, l.timed = max(0, t.Sub(*zero)), true
-			l.text = s[m[1]:]
+			l.At, l.Timed = max(0, t.Sub(*zero)), true
+			l.Text = s[m[1]:]
 		}
 	}
 	return l

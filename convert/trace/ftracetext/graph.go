@@ -1,0 +1,172 @@
+package ftracetext
+
+import "strings"
+
+// graph reads a line of function_graph, which begins with the time, or the CPU:
+//
+//	  33.867468 |   0)     sh-144     |  ...1. | + 13.494 us   |      vfs_read();
+//	0) + 12.348 us   |    vfs_read();
+//	1)    <idle>-0    =>   rcu_pre-15
+func graph(l *Line, s string) bool {
+	rest := strings.TrimPrefix(s, " | ") // of a switch, before Linux 3
+	for range 2 {                        // the absolute and the relative time
+		before, after, ok := strings.Cut(rest, "|")
+		if !ok {
+			break
+		}
+		word := strings.TrimSpace(before)
+		if t, isTime := decimal(word, 9); isTime && strings.Contains(word, ".") {
+			l.Time, l.HasTime = t, true
+			rest = after
+		} else if t, isRelative := strings.CutSuffix(word, " us"); isRelative && l.HasTime {
+			if _, ok := decimal(t, 3); !ok {
+				break
+			}
+			rest = after
+		}
+	}
+	cpu, after, ok := strings.Cut(rest, ")")
+	if n, isNumber := number(strings.TrimSpace(cpu)); ok && isNumber && n <= maxCPU {
+		l.CPU, rest = int32(n), after
+	} else if !l.HasTime && !strings.Contains(rest, "|") {
+		return false
+	}
+	if from, to, ok := strings.Cut(rest, "=>"); ok && l.CPU >= 0 && !strings.Contains(rest, "|") {
+		var old Line
+		if task(&old, strings.TrimSpace(from)) && task(l, strings.TrimSpace(to)) {
+			l.Kind, l.FromTID = Switch, old.TID
+			return true
+		}
+		return false
+	}
+	if l.CPU < 0 && !l.HasTime && !isColumns(rest) {
+		return false
+	}
+	return columns(l, rest)
+}
+
+// isColumns reports whether text without time and CPU begins with a column: a duration, or
+// nothing.
+func isColumns(s string) bool {
+	before, _, _ := strings.Cut(s, "|")
+	_, _, ok := duration(before)
+	return ok
+}
+
+// columns reads the columns behind the CPU: task, flags, duration; and then the function.
+func columns(l *Line, s string) bool {
+	blanks := 1 // before the outermost function
+	l.Text = strings.TrimLeft(s, " ")
+	for range 4 {
+		before, after, ok := strings.Cut(s, "|")
+		if !ok {
+			break
+		}
+		if d, timed, ok := duration(before); ok {
+			l.Duration, l.Timed = d, timed
+			l.Text = strings.TrimPrefix(s, " ")
+			s, blanks = after, 2
+			break
+		}
+		word := strings.TrimSpace(before)
+		if l.TID < 0 && task(l, word) {
+			s = after
+			l.Text = strings.TrimLeft(s, " ")
+			continue
+		}
+		if isFlags(word) {
+			l.Flags, s = word, after
+			l.Text = strings.TrimLeft(s, " ")
+			continue
+		}
+		break
+	}
+	return body(l, s, blanks)
+}
+
+// duration reads the column of durations: "+ 13.494 us  ", blanks, or the arrows at the
+// begin and end of an interrupt.
+func duration(s string) (d uint64, timed, ok bool) {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.Trim(s, "=<>") == "" {
+		return 0, false, true
+	}
+	s = strings.TrimLeft(s, "+!#*@$ ")
+	digits, ok := strings.CutSuffix(s, " us")
+	if !ok {
+		return 0, false, false
+	}
+	digits = strings.TrimSpace(digits)
+	if d, ok = decimal(digits, 3); ok && !strings.Contains(digits, ".") {
+		d *= 1000
+	}
+	return d, ok, ok
+}
+
+func isFlags(s string) bool {
+	if len(s) < 4 || len(s) > 10 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if c != '.' && c != '#' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// body reads the function: behind so many blanks, two for each call above it.
+func body(l *Line, s string, blanks int) bool {
+	text := strings.TrimLeft(s, " ")
+	l.Depth = max(0, len(s)-len(text)-blanks) / 2
+	var comment string
+	if strings.HasPrefix(text, "/*") {
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text[2:]), "*/"))
+		what(l, text)
+		return true
+	}
+	code := text
+	if i := strings.Index(text, " /* "); i >= 0 && strings.HasSuffix(text, "*/") {
+		code, comment = strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+4:len(text)-2])
+	}
+	switch {
+	case text == "":
+		return l.CPU >= 0 // the begin or end of an interrupt
+	case code == "}":
+		l.Kind = Leave
+		l.Func, l.Return = returned(comment)
+		return true
+	case strings.HasSuffix(code, ";"):
+		l.Kind, code = Leaf, code[:len(code)-1]
+		_, l.Return = returned(comment)
+	case strings.HasSuffix(code, "{"):
+		l.Kind, code = Enter, strings.TrimSpace(code[:len(code)-1])
+	default:
+		return false
+	}
+	i := strings.IndexByte(code, '(')
+	if i <= 0 || !strings.HasSuffix(code, ")") {
+		l.Kind = Other
+		return false
+	}
+	l.Func, l.Args = function(code[:i]), code[i+1:len(code)-1]
+	return l.Func != ""
+}
+
+// returned reads the comment behind a function's end: its name, what it returned, both
+// (" = 0x1", "ret=0x1"), or who called it ("<-caller").
+func returned(s string) (name, value string) {
+	for w := range strings.FieldsSeq(s) {
+		switch {
+		case strings.HasPrefix(w, "<-") || w == "=":
+		case strings.HasPrefix(w, "ret="):
+			value = w[4:]
+		case strings.HasPrefix(w, "0x") || w[0] == '-' || w[0] >= '0' && w[0] <= '9':
+			value = w
+		case name == "" && w[0] != '(' && w[0] != '[':
+			name = function(w)
+		}
+	}
+	return name, value
+}

@@ -1,0 +1,91 @@
+package ftracetext
+
+import "strings"
+
+// latency reads the latency format, which all tracers have that measure one, what the kernel
+// dumps when it crashes, and trace-cmd report -l (kernel/trace/trace_output.c,
+// trace_print_lat_context):
+//
+//	TASK-PID CPUFLAGS TIMEus: REST      after the time, a mark by how long it took
+//	TASK-PID CPUFLAGS TIME: REST        of clocks that do not count ns, in ticks
+//	TASK-PID CPUFLAGS SECONDS.FRAC: REST   trace-cmd's
+//	TASK PID CPU FLAGS PREEMPT INDEX [NS] MSms (+DIFFms): REST   with the option verbose
+func latency(l *Line, s string) bool {
+	i := strings.Index(s, ": ")
+	if i < 0 {
+		return false
+	}
+	head, text := strings.TrimRight(s[:i], " "), s[i+2:]
+	if strings.HasSuffix(head, ")") {
+		return verbose(l, head, text)
+	}
+	head = strings.TrimRight(head, "+!#*@$ ")
+	unit := uint64(1)
+	head, us := strings.CutSuffix(head, "us")
+	if us {
+		unit = 1000
+	}
+	at := strings.LastIndexByte(head, ' ')
+	if at < 0 {
+		return false
+	}
+	word := head[at+1:]
+	digits := 0
+	if strings.Contains(word, ".") && !us {
+		digits = 9
+	}
+	t, ok := decimal(word, digits)
+	if !ok || t > 1<<63/1000 && us {
+		return false
+	}
+	head = strings.TrimRight(head[:at], " ")
+	flags := head[strings.LastIndexByte(head, ' ')+1:]
+	who := strings.TrimRight(head[:len(head)-len(flags)], " ")
+	n := 0
+	for n < len(flags) && flags[n] >= '0' && flags[n] <= '9' {
+		n++
+	}
+	// The digits of the CPU, and behind them the flags, of which the first is no digit.
+	cpu, ok := number(flags[:n])
+	if !ok || cpu > maxCPU || !isFlags(flags[n:]) || !task(l, who) {
+		return false
+	}
+	l.CPU, l.Flags, l.Time, l.HasTime = int32(cpu), flags[n:], t*unit, true
+	what(l, text)
+	return true
+}
+
+// verbose reads the latency format with the option verbose.
+func verbose(l *Line, head, text string) bool {
+	open := strings.LastIndexByte(head, '(')
+	if open < 0 || !strings.HasPrefix(head[open:], "(+") {
+		return false
+	}
+	words := strings.Fields(head[:open])
+	if len(words) < 7 {
+		return false
+	}
+	last := words[len(words)-1]
+	ms, inNS := strings.CutSuffix(last, "ms")
+	fixed := 6 // PID CPU FLAGS PREEMPT INDEX, and the time
+	t, ok := decimal(ms, 6)
+	if inNS {
+		fixed = 7
+	}
+	if !ok || len(words) < fixed+1 {
+		return false
+	}
+	columns := words[len(words)-fixed:]
+	pid, ok1 := number(columns[0])
+	cpu, ok2 := number(columns[1])
+	if !ok1 || !ok2 || pid >= 1<<31 || cpu > maxCPU {
+		return false
+	}
+	name := strings.Index(head, " "+columns[0]+" ")
+	if name < 0 {
+		return false
+	}
+	l.Task, l.TID, l.CPU, l.Time, l.HasTime = strings.TrimSpace(head[:name]), int32(pid), int32(cpu), t, true
+	what(l, text)
+	return true
+}

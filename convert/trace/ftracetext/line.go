@@ -1,0 +1,299 @@
+package ftracetext
+
+import (
+	"strings"
+)
+
+// Kind is what a line is.
+type Kind uint8
+
+// The kinds of lines.
+const (
+	Other  Kind = iota // comments, blank lines, what is not known
+	Event              // Name and Text
+	Call               // of the function tracer: Func and Caller
+	Stack              // the head of a stack, of user space if User
+	Frame              // a function of a stack: Func
+	Lost               // Count events of CPU, 0 where the line does not tell how many
+	Enter              // function_graph: Func begins
+	Leave              // function_graph: Func ends, whose name is mostly not told
+	Leaf               // function_graph: both
+	Switch             // function_graph: CPU goes on with Task and TID
+)
+
+// Line is a line. Fields that it lacks are zero, but CPU, TID, TGID and FromTID, which are -1.
+type Line struct {
+	Kind     Kind
+	Buffer   string // name of the instance, where trace-cmd report tells it
+	Task     string
+	TID      int32
+	TGID     int32
+	FromTID  int32 // of a Switch, the task before
+	CPU      int32
+	Flags    string
+	Time     uint64 // ns, or ticks of a clock that does not count them
+	HasTime  bool
+	Name     string
+	Text     string // of an event; of function_graph's lines, the columns from the duration on
+	Func     string
+	Caller   string
+	User     bool
+	Depth    int
+	Duration uint64 // ns
+	Timed    bool   // there is a Duration
+	Args     string // of a function, without parentheses
+	Return   string // what it returned
+	Count    uint64
+}
+
+// maxCPU bounds the numbers of CPUs; the kernel has 8192 at most (NR_CPUS).
+const maxCPU = 1 << 13
+
+// Parse says what a line is.
+func Parse(s string) (l Line) {
+	l.TID, l.TGID, l.FromTID, l.CPU = -1, -1, -1, -1
+	s = strings.TrimRight(s, " \t\r\n")
+	trimmed := strings.TrimLeft(s, " \t")
+	switch {
+	case trimmed == "" || trimmed[0] == '#':
+		return l
+	case strings.HasPrefix(trimmed, "=> "):
+		l.Kind, l.Func = Frame, function(trimmed[3:])
+		return l
+	case strings.HasPrefix(trimmed, "CPU:") && lost(&l, trimmed[4:]):
+		return l
+	case strings.HasPrefix(trimmed, "CPU:") && pstore(&l, trimmed[4:]):
+		return l
+	case event(&l, trimmed), graph(&l, s), latency(&l, trimmed):
+		return l
+	}
+	return Line{TID: -1, TGID: -1, FromTID: -1, CPU: -1}
+}
+
+// lost reads "0 [LOST 12 EVENTS]", and trace-cmd's "0 [EVENTS DROPPED]" and "0 [12 EVENTS
+// DROPPED]".
+func lost(l *Line, s string) bool {
+	cpu, rest, _ := strings.Cut(s, " ")
+	n, ok := number(cpu)
+	rest = strings.TrimSpace(rest)
+	if !ok || n > maxCPU || !strings.HasPrefix(rest, "[") || !strings.HasSuffix(rest, "]") {
+		return false
+	}
+	rest = rest[1 : len(rest)-1]
+	if !strings.Contains(rest, "LOST") && !strings.Contains(rest, "DROPPED") {
+		return false
+	}
+	for w := range strings.FieldsSeq(rest) {
+		if v, ok := number(w); ok {
+			l.Count = v
+		}
+	}
+	l.Kind, l.CPU = Lost, int32(n)
+	return true
+}
+
+// pstore reads "0 ts:123 ffffffff8101ea64  ffffffff8101bcda  callee <- caller+0x6a/0xc0": of
+// the file ftrace-* in pstore (fs/pstore/inode.c). Its times only count.
+func pstore(l *Line, s string) bool {
+	cpu, rest, _ := strings.Cut(s, " ")
+	n, ok := number(cpu)
+	t, rest, _ := strings.Cut(strings.TrimPrefix(rest, "ts:"), " ")
+	ts, ok2 := number(t)
+	if !ok || !ok2 || n > maxCPU {
+		return false
+	}
+	fn, caller, ok := strings.Cut(rest, " <- ")
+	words := strings.Fields(fn)
+	if !ok || len(words) != 3 {
+		return false
+	}
+	l.Kind, l.CPU, l.Time, l.HasTime = Call, int32(n), ts, true
+	l.Func, l.Caller = function(words[2]), function(caller)
+	return true
+}
+
+// number reads a decimal number.
+func number(s string) (v uint64, ok bool) {
+	if s == "" || len(s) > 19 {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		v = v*10 + uint64(s[i]-'0')
+	}
+	return v, true
+}
+
+// decimal reads "12.345678" as a number of units, each of so many digits behind the point;
+// further digits are left out. A number without a point is itself.
+func decimal(s string, digits int) (v uint64, ok bool) {
+	whole, frac, point := strings.Cut(s, ".")
+	v, ok = number(whole)
+	if !ok || !point {
+		return v, ok
+	}
+	if _, ok = number(frac); !ok || v > 1<<33 {
+		return 0, false
+	}
+	for i := range digits {
+		v *= 10
+		if i < len(frac) {
+			v += uint64(frac[i] - '0')
+		}
+	}
+	return v, true
+}
+
+// function is the name in "vfs_read+0x1a/0x200 [module] <ffffffff81234567>".
+func function(s string) string {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "<") { // nothing but an address
+		if addr := strings.TrimLeft(strings.Trim(s, "<>"), "0"); addr != "" {
+			return "0x" + addr
+		}
+		return "0x0"
+	}
+	if i := strings.IndexAny(s, " \t"); i > 0 {
+		s = s[:i]
+	}
+	if i := strings.Index(s, "+0x"); i > 0 && s[i-1] != '[' {
+		s = s[:i]
+	}
+	return s
+}
+
+// event reads "TASK-PID (TGID) [CPU] FLAGS TIME: REST".
+func event(l *Line, s string) bool {
+	for from := 0; ; {
+		i := strings.Index(s[from:], "[")
+		if i < 0 {
+			return false
+		}
+		i += from
+		from = i + 1
+		j := strings.IndexByte(s[i:], ']')
+		if j < 0 {
+			return false
+		}
+		cpu, ok := number(s[i+1 : i+j])
+		if !ok || cpu > maxCPU || !task(l, strings.TrimRight(s[:i], " ")) {
+			continue // a name has a bracket
+		}
+		l.CPU = int32(cpu)
+		return rest(l, strings.TrimLeft(s[i+j+1:], " "))
+	}
+}
+
+// task reads "TASK-PID" or "TASK-PID (TGID)". A name may have blanks and hyphens.
+func task(l *Line, s string) bool {
+	tgid := int32(-1)
+	if strings.HasSuffix(s, ")") {
+		i := strings.LastIndexByte(s, '(')
+		if i < 0 {
+			return false
+		}
+		if n, ok := number(strings.Trim(s[i+1:len(s)-1], " ")); ok && n < 1<<31 {
+			tgid = int32(n)
+		} else if strings.Trim(s[i+1:len(s)-1], " -") != "" {
+			return false
+		}
+		s = strings.TrimRight(s[:i], " ")
+	}
+	i := strings.LastIndexByte(s, '-')
+	if i < 0 {
+		return false
+	}
+	pid, ok := number(s[i+1:])
+	if !ok || pid >= 1<<31 {
+		return false
+	}
+	name := strings.TrimSpace(s[:i])
+	// "instance:          sh-99": names are aligned, so that there is more than one blank.
+	if i := strings.Index(name, ":  "); i > 0 && !strings.ContainsAny(name[:i], " \t") {
+		l.Buffer, name = name[:i], strings.TrimSpace(name[i+1:])
+	}
+	l.Task, l.TID, l.TGID = name, int32(pid), tgid
+	return true
+}
+
+// rest reads "FLAGS TIME: REST", of which there may be no flags.
+func rest(l *Line, s string) bool {
+	word, after, _ := strings.Cut(s, " ")
+	if !strings.HasSuffix(word, ":") {
+		l.Flags = word
+		if len(word) > 10 {
+			return false
+		}
+		word, after, _ = strings.Cut(strings.TrimLeft(after, " "), " ")
+	}
+	t, ok := decimal(strings.TrimSuffix(word, ":"), 9)
+	if !ok || !strings.HasSuffix(word, ":") {
+		return false
+	}
+	l.Time, l.HasTime = t, true
+	if after = strings.TrimLeft(after, " "); strings.HasPrefix(after, "(+") { // trace-cmd report --ts-diff
+		if _, behind, ok := strings.Cut(after, ")"); ok {
+			after = behind
+		}
+	}
+	what(l, after)
+	return true
+}
+
+// what reads what is behind the time.
+func what(l *Line, s string) {
+	s = strings.TrimLeft(s, " \t")
+	if strings.HasPrefix(s, "bputs:") || strings.HasPrefix(s, "bprint:") || strings.HasPrefix(s, "print:") {
+		_, s, _ = strings.Cut(s, ":") // of trace-cmd report
+		s = strings.TrimLeft(s, " ")
+	}
+	switch {
+	case strings.HasPrefix(s, "<stack trace"), strings.HasPrefix(s, "kernel_stack:"):
+		l.Kind = Stack
+		return
+	case strings.HasPrefix(s, "<user stack"), strings.HasPrefix(s, "user_stack:"):
+		l.Kind, l.User = Stack, true
+		return
+	case strings.HasPrefix(s, "funcgraph_entry:"), strings.HasPrefix(s, "funcgraph_exit:"):
+		_, s, _ = strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow
+		columns(l, s)
+		return
+	case strings.HasPrefix(s, "function:"):
+		s = strings.TrimLeft(s[len("function:"):], " ")
+		if fn, caller, ok := strings.Cut(s, " <-- "); ok {
+			l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
+			return
+		}
+	}
+	if fn, caller, ok := strings.Cut(s, " <-"); ok && !strings.Contains(fn, ": ") {
+		l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
+		if i := strings.IndexByte(fn, '('); i > 0 && strings.HasSuffix(fn, ")") { // func-args
+			l.Func, l.Args = fn[:i], fn[i+1:len(fn)-1]
+		}
+		return
+	}
+	l.Kind = Event
+	name, text, ok := strings.Cut(s, ":")
+	if ok && isName(name) {
+		l.Name, l.Text = name, strings.TrimLeft(text, " ")
+		return
+	}
+	// "sys_openat(dfd: …)", "sys_openat -> 0x3"
+	if i := strings.IndexAny(s, "( "); i > 0 && isName(s[:i]) && (s[i] == '(' || strings.HasPrefix(s[i:], " -> ")) {
+		l.Name, l.Text = s[:i], s
+		return
+	}
+	l.Name, l.Text = "print", s
+}
+
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && c != '.' && (c < '0' || c > '9' || i == 0) && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return s != ""
+}

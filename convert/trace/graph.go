@@ -1,0 +1,183 @@
+package trace
+
+// graph makes calls of what function_graph recorded: functions that begin and end, each at
+// a depth, in a task.
+type graph struct {
+	tasks  map[int64]*callStack
+	losses map[int32]uint64 // by CPU
+	all    uint64           // losses of any CPU
+	path   []uint64
+
+	unended uint64 // functions whose end is not there
+	unbegun uint64 // ends of functions whose begin is not there
+	lost    uint64 // functions whose end may be among what was lost
+}
+
+// callStack is the functions that a task is in, the outermost first.
+type callStack struct {
+	base   int // functions around them that are not known
+	frames []callFrame
+
+	cpu         int32 // on which the task was last
+	losses, all uint64
+}
+
+type callFrame struct {
+	fn    uint64 // 0 where its begin is not there
+	args  string // what it was called with, where that is told
+	begin uint64 // time, 0 where it is not known
+	inner uint64 // ns in the functions that it called
+}
+
+// call is a function that has ended.
+type call struct {
+	path       []uint64 // the function and its callers, as far as they are known; valid until the next call
+	args       string
+	took, self uint64 // ns; self without the functions that it called
+}
+
+// Bounds. The kernel has 50 functions of a task at once (FTRACE_RETFUNC_DEPTH).
+const (
+	maxDepth      = 1 << 8
+	maxDepthGap   = 8 // functions whose begin is missing, for those around them to be known
+	maxGraphTasks = 1 << 18
+	maxGraphCPUs  = 1 << 14
+)
+
+// taskKey tells tasks apart: those of the idle task by CPU, as one runs on each, and so
+// what is not known.
+func taskKey(tid, cpu int32) int64 {
+	if tid <= 0 {
+		return -1 - int64(cpu)
+	}
+	return int64(tid)
+}
+
+// task returns what a task is in, which is on a CPU.
+func (g *graph) task(key int64, cpu int32) *callStack {
+	t := g.tasks[key]
+	if t == nil {
+		if g.tasks == nil || len(g.tasks) >= maxGraphTasks {
+			g.unended += g.open()
+			g.tasks = map[int64]*callStack{}
+		}
+		t = &callStack{cpu: cpu, losses: g.losses[cpu], all: g.all}
+		g.tasks[key] = t
+	}
+	if g.all != t.all || cpu != t.cpu {
+		losses := g.losses[cpu]
+		if t.cpu != cpu && g.all != t.all || losses != t.losses && t.cpu == cpu {
+			g.lost += t.known()
+			clear(t.frames)
+		}
+		t.cpu, t.losses, t.all = cpu, losses, g.all
+	}
+	return t
+}
+
+// known is how many functions are known that it is in.
+func (t *callStack) known() (n uint64) {
+	for i := range t.frames {
+		if t.frames[i].fn != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// lose notes that events of a CPU were lost: what tasks that were on it are in is not known
+// from here on, nor of those that have come from another since.
+func (g *graph) lose(cpu int32) {
+	if g.losses == nil {
+		g.losses = map[int32]uint64{}
+	}
+	if len(g.losses) < maxGraphCPUs || g.losses[cpu] > 0 {
+		g.losses[cpu]++
+	}
+	g.all++
+}
+
+// move gives what one task is in to another, of which it turns out that it was that.
+func (g *graph) move(from, to int64) {
+	if t := g.tasks[from]; t != nil && from != to && g.tasks[to] == nil {
+		delete(g.tasks, from)
+		g.tasks[to] = t
+	}
+}
+
+// enter notes that a function begins. What is as deep or deeper has ended unseen.
+func (g *graph) enter(key int64, cpu int32, depth int, f callFrame) {
+	t := g.task(key, cpu)
+	g.cut(t, min(max(depth, 0), maxDepth))
+	t.frames = append(t.frames, f)
+}
+
+// cut makes a task to be in so many functions: it leaves what is deeper, and what is
+// missing is not known.
+func (g *graph) cut(t *callStack, depth int) {
+	n := depth - t.base
+	if n < 0 || n > len(t.frames)+maxDepthGap {
+		g.unended += t.known()
+		t.base, t.frames = depth, t.frames[:0]
+		return
+	}
+	for i := n; i < len(t.frames); i++ {
+		if t.frames[i].fn != 0 {
+			g.unended++
+		}
+	}
+	t.frames = t.frames[:min(n, len(t.frames))]
+	for len(t.frames) < n {
+		t.frames = append(t.frames, callFrame{})
+	}
+}
+
+// leave notes that a function ends at a time, having taken so long if that is told, else
+// since it began. fn is 0 where the end does not tell it.
+func (g *graph) leave(key int64, cpu int32, depth int, fn, now, took uint64, timed bool) (c call) {
+	t := g.task(key, cpu)
+	depth = min(max(depth, 0), maxDepth)
+	if t.base+len(t.frames) <= depth {
+		g.cut(t, depth)
+		t.frames = append(t.frames, callFrame{})
+	} else if g.cut(t, depth+1); len(t.frames) == 0 {
+		t.base, t.frames = depth, append(t.frames, callFrame{})
+	}
+	f := &t.frames[len(t.frames)-1]
+	if fn != 0 && fn != f.fn {
+		if f.fn != 0 {
+			g.unended++
+		}
+		*f = callFrame{fn: fn, inner: f.inner}
+		g.unbegun++ // but that of another
+	} else if f.fn == 0 {
+		g.unbegun++
+	}
+	switch {
+	case timed:
+		c.took = took
+	case f.begin != 0 && now > f.begin:
+		c.took = now - f.begin
+	}
+	c.args, c.self = f.args, c.took-min(c.took, f.inner)
+	c.path = append(g.path[:0], f.fn)
+	for i := len(t.frames) - 2; i >= 0; i-- {
+		if a := t.frames[i].fn; a != 0 {
+			c.path = append(c.path, a)
+		}
+	}
+	g.path = c.path
+	t.frames = t.frames[:len(t.frames)-1]
+	if n := len(t.frames); n > 0 {
+		t.frames[n-1].inner += c.took
+	}
+	return c
+}
+
+// open is how many functions have not ended.
+func (g *graph) open() (n uint64) {
+	for _, t := range g.tasks {
+		n += t.known()
+	}
+	return n
+}

@@ -1,0 +1,468 @@
+package trace_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+	"kprof/convert/trace"
+)
+
+// written writes an input to a file, and returns its name.
+func written(t testing.TB, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "trace.txt")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// folded are the stacks of a column of an event, 0 the number of samples, root first, as
+// "frames value", sorted.
+func folded(t testing.TB, name, event string, at int, o convert.Options) []string {
+	t.Helper()
+	p, err := convert.Open(context.Background(), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]int64{}
+	for i := range p.Set.NumSamples() {
+		s := p.Set.Sample(i)
+		e := &p.Set.Events[s.Event]
+		if e.Name != event {
+			continue
+		}
+		var frames []string
+		for _, loc := range p.Set.Stack(s.Stack) {
+			for _, l := range p.Set.Lines(loc) {
+				frames = append(frames, p.Set.Functions[l.Function].Name)
+			}
+		}
+		slices.Reverse(frames)
+		sums[strings.Join(frames, ";")] += s.Values[at]
+	}
+	var lines []string
+	for stack, v := range sums {
+		lines = append(lines, fmt.Sprint(stack, " ", v))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// list is what script prints of a file.
+func list(t testing.TB, name string, o listing.Options, po listing.PrinterOptions) string {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := convert.OpenRecording(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	var b bytes.Buffer
+	p := listing.NewPrinter(&b, po)
+	if _, err := listing.Read(context.Background(), rec, o, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+const eventText = `# tracer: nop
+#
+# entries-in-buffer/entries-written: 5/9   #P:2
+#
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+          my sh-99      [001] d..2.    26.117069: sched_switch: prev_comm=my sh prev_pid=99 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+           cat-98      [000] d..2.    26.117070: kmalloc: ptr=0xffff000000000010 bytes_req=5 call_site=vfs_read+0x1/0x2
+          my sh-99      [001] d..2.    26.117071: <stack trace>
+ => schedule
+ => do_wait
+          my sh-99      [001] d..2.    26.117072: <user stack trace>
+ =>  <0000000000460a63>
+CPU:0 [LOST 3 EVENTS]
+          <idle>-0      [001] d..2.    26.119069: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=my sh next_pid=99 next_prio=120
+           cat-98      [000] ....    26.120000: vfs_read <-ksys_read
+           cat-98      [000] ....    26.120001: kmalloc: ptr=0x20 bytes_req=7 call_site=other
+`
+
+// TestText: events of text are listed as they stand, with their stacks, fields and losses.
+func TestText(t *testing.T) {
+	name := written(t, eventText)
+	const want = `           my sh    99 [001]    26.117069: sched:sched_switch: prev_comm=my sh prev_pid=99 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+	schedule
+	do_wait
+	0x460a63
+
+             cat    98 [000]    26.117070:       kmem:kmalloc: ptr=0xffff000000000010 bytes_req=5 call_site=vfs_read+0x1/0x2
+CPU:0 [LOST 3 EVENTS]
+         swapper     0 [001]    26.119069: sched:sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=my sh next_pid=99 next_prio=120
+
+             cat    98 [000]    26.120000:    ftrace:function: vfs_read <-ksys_read
+	vfs_read
+	ksys_read
+
+             cat    98 [000]    26.120001:       kmem:kmalloc: ptr=0x20 bytes_req=7 call_site=other
+`
+	blanks := strings.NewReplacer("  ", "")
+	if got := list(t, name, listing.Options{Stacks: true}, listing.PrinterOptions{Stacks: true}); blanks.Replace(got) != blanks.Replace(want) {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	whole := written(t, strings.Replace(eventText, "CPU:0 [LOST 3 EVENTS]\n", "", 1))
+	if got := folded(t, whole, "off-cpu", 1, convert.Options{OffCPU: true}); fmt.Sprint(got) != "[0x460a63;do_wait;schedule 2000000]" {
+		t.Errorf("off the CPU: %v", got)
+	}
+	p, err := convert.Open(context.Background(), name, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Stats.Lost != 7 {
+		t.Errorf("%d lost, want 4 by the head and 3", p.Stats.Lost)
+	}
+	for _, l := range p.Set.Locations {
+		if l.Addr != 0 || l.Mapping >= 0 {
+			t.Errorf("an address %x that nothing has", l.Addr)
+		}
+	}
+}
+
+const graphText = `# tracer: function_graph
+   10.000001 |   0)    cat-7      |               |  vfs_read(file=0x1) {
+   10.000002 |   0)    cat-7      |   1.000 us    |    lock();
+   10.000003 |   1)    dog-8      |   5.000 us    |  lock();
+ ------------------------------------------
+ 0)    cat-7       =>    dog-9
+ ------------------------------------------
+
+   10.000004 |   0)    dog-9      |   2.500 us    |  lock();
+ ------------------------------------------
+ 0)    dog-9       =>    cat-7
+ ------------------------------------------
+
+   10.000005 |   0)    cat-7      |               |    /* sched_wakeup: comm=x pid=3 */
+   10.000006 |   0)    cat-7      |               |    copy() {
+   10.000007 |   0)    cat-7      |   0.500 us    |      lock();
+   10.000008 |   0)    cat-7      | + 10.000 us   |    }
+   10.000009 |   0)    cat-7      | + 20.000 us   |  } /* vfs_read = 0x5 */
+   10.000010 |   1)    dog-8      |   4.000 us    |    } /* late */
+   10.000011 |   1)    dog-8      |   1.000 us    |    lock();
+   10.000012 |   1)    dog-8      |   9.000 us    |  }
+   10.000013 |   1)    dog-8      |               |  unended() {
+`
+
+// TestGraph: times of functions are their own, by the path of their callers; ends without a
+// begin are there, and begins without an end are told.
+func TestGraph(t *testing.T) {
+	name := written(t, graphText)
+	got := folded(t, name, "ftrace:function_graph", 1, convert.Options{})
+	want := []string{
+		"[unknown] 4000", // 9 of it, less late and lock
+		"late 4000",
+		"lock 8500", // one of them in a function whose begin is not there
+		"vfs_read 9000",
+		"vfs_read;copy 9500",
+		"vfs_read;copy;lock 500",
+		"vfs_read;lock 1000",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+	if got := warnings(t, name); got != "left out 1 span of ftrace:function_graph, whose end was not seen\n2 ends of ftrace:function_graph without a start, which was before the recording or not seen" {
+		t.Errorf("warnings %s", got)
+	}
+	const listed = `             cat     7 [000]    10.000001: ftrace:funcgraph_entry:               |  vfs_read(file=0x1) {
+             cat     7 [000]    10.000002: ftrace:funcgraph_entry:   1.000 us    |    lock();
+             dog     8 [001]    10.000003: ftrace:funcgraph_entry:   5.000 us    |  lock();
+             dog     9 [000]    10.000004: ftrace:funcgraph_entry:   2.500 us    |  lock();
+             cat     7 [000]    10.000005:     sched:sched_wakeup: comm=x pid=3
+             cat     7 [000]    10.000006: ftrace:funcgraph_entry:               |    copy() {
+             cat     7 [000]    10.000007: ftrace:funcgraph_entry:   0.500 us    |      lock();
+             cat     7 [000]    10.000008:  ftrace:funcgraph_exit: + 10.000 us   |    }
+             cat     7 [000]    10.000009:  ftrace:funcgraph_exit: + 20.000 us   |  } /* vfs_read = 0x5 */
+             dog     8 [001]    10.000010:  ftrace:funcgraph_exit:   4.000 us    |    } /* late */
+             dog     8 [001]    10.000011: ftrace:funcgraph_entry:   1.000 us    |    lock();
+             dog     8 [001]    10.000012:  ftrace:funcgraph_exit:   9.000 us    |  }
+             dog     8 [001]    10.000013: ftrace:funcgraph_entry:               |  unended() {
+`
+	if got := list(t, name, listing.Options{}, listing.PrinterOptions{}); got != listed {
+		t.Errorf("%s\nwant\n%s", got, listed)
+	}
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
+	if want := "func=vfs_read depth=0 duration=20000 retval=0x5"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
+// warnings are those of a profile, a line each.
+func warnings(t testing.TB, name string) string {
+	t.Helper()
+	p, err := convert.Open(context.Background(), name, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, w := range p.Warnings {
+		lines = append(lines, w.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestUnread: lines that are not a trace's are counted and told.
+func TestUnread(t *testing.T) {
+	name := written(t, "# tracer: nop\n sh-1 [000] 1.0: a: x=1\nnothing of a trace\n sh-1 [000] 2.0: a: x=2\nnor this\n"+strings.Repeat("long ", 30000)+"\n sh-1 [000] 3.0: a: x=3\n")
+	if got, want := warnings(t, name), "left out 3 lines of no known form, the first is line 3"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if n := strings.Count(list(t, name, listing.Options{}, listing.PrinterOptions{}), "\n"); n != 3 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// TestGraphLoss: what a function called cannot be told where events were lost while it ran,
+// nor who called it.
+func TestGraphLoss(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+ 0)    cat-7      |               |  vfs_read() {
+ 1)    dog-8      |               |  vfs_write() {
+ 0)    cat-7      |   1.000 us    |    lock();
+CPU:0 [LOST 12 EVENTS]
+ 0)    cat-7      |   2.000 us    |    lock();
+ 0)    cat-7      |   9.000 us    |  }
+ 1)    dog-8      |   3.000 us    |    lock();
+ 1)    dog-8      |   5.000 us    |  }
+`)
+	want := "[[unknown] 7000 lock 2000 vfs_read;lock 1000 vfs_write 2000 vfs_write;lock 3000]"
+	if got := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := warnings(t, name); !strings.Contains(got, "left out 1 span of ftrace:function_graph, whose end may be among what was lost") || !strings.Contains(got, "lost 12 records") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestGraphTimes: calls without durations last as long as between their begin and end; what
+// a CPU did before a line told the task is the task's.
+func TestGraphTimes(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+   10.000001 |   0)  vfs_read() {
+   10.000002 |   0)    copy() {
+ 0)    cat-7       =>    dog-9
+   10.000003 |   0)  vfs_write() {
+ 0)    dog-9       =>    cat-7
+   10.000006 |   0)    }
+   10.000011 |   0)  }
+ 0)    cat-7       =>    dog-9
+   10.000013 |   0)  }
+`)
+	want := "[vfs_read 6000 vfs_read;copy 4000 vfs_write 10000]"
+	if got := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := warnings(t, name); got != "" {
+		t.Errorf("warnings %s", got)
+	}
+}
+
+// TestLog: what a kernel that crashed wrote of the trace into its log is read, and nothing
+// else of the log.
+func TestLog(t *testing.T) {
+	dump := ` Dumping ftrace buffer:
+ ---------------------------------
+   my sh-99      1dNs2. 26117069us : sched_switch: prev_comm=my sh prev_pid=99 prev_state=S ==> next_comm=x next_pid=0
+ CPU:1 [LOST 2 EVENTS]
+    cat-98      0d..1. 26117070us+: rwmmio_read: a+0x1/0x2 -> b+0x3/0x4 width=32 addr=0xffffffc00802000c
+    cat-98      0d..1. 26117070us : <stack trace>
+  => b
+  => a
+ ---------------------------------
+`
+	events := `           my sh    99 [001]    26.117069: sched:sched_switch: prev_comm=my sh prev_pid=99 prev_state=S ==> next_comm=x next_pid=0
+CPU:1 [LOST 2 EVENTS]
+             cat    98 [000]    26.117070: rwmmio:rwmmio_read: a+0x1/0x2 -> b+0x3/0x4 width=32 addr=0xffffffc00802000c
+	b
+	a
+
+`
+	for _, stamp := range []string{"[   30.000001]", "[   30.000001][  T123]", "<0>[   30.000001]", "Nov 11 11:11:11 host kernel:[   30.000001]", "\x1b[1m[   30.000001]"} {
+		text := "[    0.000000] Linux version 6.1.0\n" + stamp + " sysrq: Trigger a crash\n" + stamp + " Kernel panic - not syncing\n"
+		for line := range strings.Lines(dump) {
+			text += stamp + strings.TrimSuffix(line, "\n") + "\r\n"
+		}
+		text += stamp + "  sh-1 [000] 1.5: not: of the dump\n" + stamp + " ---[ end Kernel panic ]---\n"
+		name := written(t, text)
+		if got := strings.ReplaceAll(list(t, name, listing.Options{Stacks: true}, listing.PrinterOptions{Stacks: true}), "next_pid=0\n\n", "next_pid=0\n"); got != events {
+			t.Errorf("%s\n%s\nwant\n%s", stamp, got, events)
+		}
+		if got := warnings(t, name); got != "lost 2 records while recording" {
+			t.Errorf("%s: warnings %s", stamp, got)
+		}
+	}
+}
+
+// TestPage: the pages of systrace have the text in an element, older ones in a string.
+func TestPage(t *testing.T) {
+	const text = `# tracer: nop
+           <...>-17    (-----) [001] ...1    12.000001: tracing_mark_write: B|17|inflate
+          my ui-17    (   17) [001] ...1    12.000003: tracing_mark_write: E|17
+`
+	const want = `my ui    17 [001]    12.000001: ftrace:tracing_mark_write: B|17|inflate
+my ui    17 [001]    12.000003: ftrace:tracing_mark_write: E|17
+`
+	filler := strings.Repeat("var a = '# tracer'; // of the viewer\n", 5000)
+	for _, page := range []string{
+		"<!DOCTYPE html>\n<html><head><script>\n" + filler + "</script></head><body>\n<!-- BEGIN TRACE -->\n  <script class=\"trace-data\" type=\"application/text\">\n" + text + "\n  </script>\n<!-- END TRACE -->\n</body></html>\n",
+		"<html><script>\n" + filler + "var linuxPerfData = \"" + strings.ReplaceAll(text, "\n", "\\n\\\n") + "\\n\";\n</script></html>\n",
+	} {
+		name := written(t, page)
+		got := list(t, name, listing.Options{}, listing.PrinterOptions{})
+		if blank := strings.NewReplacer(" ", ""); blank.Replace(got) != blank.Replace(want) {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+		if got := warnings(t, name); got != "" {
+			t.Errorf("warnings %s", got)
+		}
+	}
+}
+
+var (
+	graphForm = regexp.MustCompile(`^(?:\s*[\d.]+ \|)?\s*(\d+)\)\s*(?:(\S+-\d+)\s*\|)?(?:\s+[a-zA-Z0-9.]{4,8} \|)?\s*(?:[-+!#*@$]? ?([\d.]+) us)?\s*\|  ( *)(?:}|([\w.]+)(?: \[\w+\])?\([^)]*\)(;| \{))`)
+	eventForm = regexp.MustCompile(`: sched_\w+: |/\* sched_`)
+)
+
+// TestRealTexts compares the calls in real texts, by their path, with what is found here by
+// looking back from each end to its begin; and the number of their lines.
+func TestRealTexts(t *testing.T) {
+	dir := "../../../shared/corpus/traces"
+	if d := os.Getenv("KPROF_TRACES"); d != "" {
+		dir = d
+	}
+	names, err := filepath.Glob(dir + "/ftrace-text-*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) == 0 {
+		t.Skip("needs the texts in ../shared/corpus/traces, or in KPROF_TRACES")
+	}
+	type step struct {
+		task, name string
+		depth      int
+		took       int64
+		ends       bool
+	}
+	for _, n := range names {
+		a, err := txtar.ParseFile(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Files {
+			t.Run(filepath.Base(n)+"/"+f.Name, func(t *testing.T) {
+				name := written(t, string(f.Data))
+				var steps []step
+				events := 0
+				on := map[string]string{} // tasks, by CPU
+				for line := range strings.Lines(string(f.Data)) {
+					if eventForm.MatchString(line) {
+						events++
+					}
+					if m := regexp.MustCompile(`^ (\d+)\) .* => +(\S+-\d+)`).FindStringSubmatch(line); m != nil {
+						on[m[1]] = m[2]
+					}
+					m := graphForm.FindStringSubmatch(line)
+					if m == nil {
+						continue
+					}
+					task := m[2]
+					if task == "" {
+						task = on[m[1]]
+					}
+					if task == "" || strings.HasPrefix(task, "<idle>") {
+						task = "cpu" + m[1]
+					}
+					took, _ := strconv.ParseInt(strings.Replace(m[3], ".", "", 1), 10, 64)
+					steps = append(steps, step{task, m[5], len(m[4]) / 2, took, m[6] != " {"})
+				}
+				counts, selves := map[string]int64{}, map[string]int64{}
+				calls := 0
+				for i, s := range steps {
+					if !s.ends {
+						continue
+					}
+					calls++
+					self, depth, path := s.took, s.depth, s.name
+					if path != "" {
+						depth-- // the next one outwards
+					}
+					inside := path == ""
+					for j := i - 1; j >= 0 && depth >= 0; j-- {
+						b := steps[j]
+						switch {
+						case b.task != s.task:
+						case inside && b.ends && b.depth == s.depth+1:
+							self -= b.took
+						case b.name != "" && !b.ends && b.depth == depth:
+							path, inside = strings.TrimSuffix(b.name+";"+path, ";"), false
+							depth--
+						}
+					}
+					if inside {
+						path = "[unknown]"
+					}
+					counts[path]++
+					selves[path] += self
+				}
+				for column, want := range []map[string]int64{counts, selves} {
+					var lines []string
+					for path, v := range want {
+						lines = append(lines, fmt.Sprint(path, " ", v))
+					}
+					slices.Sort(lines)
+					if calls == 0 {
+						continue
+					}
+					if got := folded(t, name, "ftrace:function_graph", column, convert.Options{}); !slices.Equal(got, lines) {
+						t.Errorf("column %d: %q\nwant %q", column, got, lines)
+					}
+				}
+				if got := strings.Count(list(t, name, listing.Options{Options: convert.Options{Unnamed: true}}, listing.PrinterOptions{}), "\n"); got != events+len(steps) {
+					t.Errorf("%d events, want %d and %d of function_graph", got, events, len(steps))
+				}
+				t.Logf("%d lines of function_graph, %d calls, %d other events", len(steps), calls, events)
+			})
+		}
+	}
+}
+
+// FuzzOpenText looks for what panics, and for records that cannot be decoded.
+func FuzzOpenText(f *testing.F) {
+	f.Add([]byte(eventText), byte(0), false)
+	f.Add([]byte(graphText), byte(0), false)
+	f.Add([]byte(graphText), byte(0), true)
+	f.Add([]byte("[    1.000000] Dumping ftrace buffer:\n[    1.000000] -------------------------\n[    1.000000] sh-9 0d..1. 26117070us+: a: x=1\n"), byte(1), false)
+	f.Add([]byte("<html># tracer: nop\n\\\n sh-1 [000] 1.0: a: x=1\\n\\\n\";"), byte(2), false)
+	f.Fuzz(func(t *testing.T, b []byte, form byte, lines bool) {
+		o := trace.TextOptions{Form: trace.TextForm(form % 3), Lines: lines}
+		r, err := trace.OpenText(context.Background(), bytes.NewReader(b), int64(len(b)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		records(t, r)
+	})
+}

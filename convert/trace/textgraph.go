@@ -1,0 +1,91 @@
+package trace
+
+import (
+	"strings"
+
+	"kprof/convert/trace/ftracetext"
+)
+
+// call takes a line of function_graph.
+func (w *textWalk) call(l *ftracetext.Line) error {
+	e := w.event()
+	w.who(e, l)
+	if w.t.lines {
+		return w.graphLine(e, l)
+	}
+	key := taskKey(e.tid, e.cpu)
+	fn := uint64(0)
+	if l.Func != "" {
+		fn = w.t.address(l.Func)
+	}
+	now := uint64(0)
+	if l.HasTime {
+		now = l.Time
+	}
+	if l.Kind != ftracetext.Leave {
+		args := l.Args
+		if l.Kind == ftracetext.Enter { // it is kept
+			args = strings.Clone(args)
+		}
+		w.graph.enter(key, e.cpu, l.Depth, callFrame{fn: fn, args: args, begin: now})
+	}
+	if l.Kind == ftracetext.Enter {
+		w.free = append(w.free, e)
+		return nil
+	}
+	c := w.graph.leave(key, e.cpu, l.Depth, fn, now, l.Duration, l.Timed)
+	e.self = c.self
+	e.kernel = append(e.kernel, c.path...)
+	if e.kernel[0] == 0 {
+		e.kernel[0] = w.t.address(unknownFunction)
+	}
+	e.kind = w.t.kind("function_graph", l.Buffer)
+	if e.kind == nil {
+		return nil
+	}
+	e.kind.graph = true
+	name := w.t.nameOf(e.kernel[0])
+	e.text = name
+	e.fields = append(e.fields, ftracetext.Field{Name: "func", Value: name})
+	if c.args != "" {
+		e.fields = append(e.fields, ftracetext.Field{Name: "args", Value: c.args})
+	}
+	if l.Return != "" {
+		e.fields = append(e.fields, ftracetext.Field{Name: "retval", Value: l.Return})
+	}
+	e.numbers = append(e.numbers, textNumber{"depth", uint64(l.Depth)}, textNumber{"duration", c.took}, textNumber{"self", c.self})
+	return w.hold(e)
+}
+
+// graphLine takes a line of function_graph as an event, as trace-cmd report names them.
+func (w *textWalk) graphLine(e *textEvent, l *ftracetext.Line) error {
+	name := "funcgraph_entry"
+	if l.Kind == ftracetext.Leave {
+		name = "funcgraph_exit"
+	}
+	if e.kind = w.t.kind(name, l.Buffer); e.kind == nil {
+		return nil
+	}
+	e.text = l.Text
+	e.fields = append(e.fields, ftracetext.Field{Name: "func", Value: l.Func})
+	if l.Args != "" {
+		e.fields = append(e.fields, ftracetext.Field{Name: "args", Value: l.Args})
+	}
+	if l.Return != "" {
+		e.fields = append(e.fields, ftracetext.Field{Name: "retval", Value: l.Return})
+	}
+	e.numbers = append(e.numbers, textNumber{"depth", uint64(l.Depth)})
+	if l.Timed {
+		e.numbers = append(e.numbers, textNumber{"duration", l.Duration})
+	}
+	return w.hold(e)
+}
+
+// nameOf returns the function at an address.
+func (t *textTrace) nameOf(addr uint64) string {
+	i := (addr-nameBase)/nameStep - 1
+	if i >= uint64(len(t.list)) {
+		return unknownFunction
+	}
+	return t.list[i]
+}

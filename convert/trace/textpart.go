@@ -1,0 +1,109 @@
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"kprof/convert/kernellog"
+)
+
+// TextForm is what the text of a trace is in.
+type TextForm uint8
+
+// The forms of text.
+const (
+	Plain TextForm = iota
+	Log            // a log of the kernel, into which it dumped the trace (ftrace_dump_on_oops, sysrq z)
+	Page           // a page (HTML) of Android's systrace
+)
+
+// marks are what is in a text of a form that has a trace in it.
+var marks = [...]string{Log: "Dumping ftrace ", Page: "# tracer: "}
+
+// HasText reports whether there is a trace in the first size bytes of r.
+func HasText(r io.ReaderAt, size int64, form TextForm) (bool, error) {
+	mark := []byte(marks[form])
+	buf := make([]byte, textChunk)
+	for off, kept := int64(0), 0; off < size; {
+		n, err := r.ReadAt(buf[kept:kept+int(min(int64(len(buf)-kept), size-off))], off)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		if off += int64(n); n == 0 {
+			break
+		}
+		if bytes.Contains(buf[:kept+n], mark) {
+			return true, nil
+		}
+		keep := min(kept+n, len(mark)-1)
+		copy(buf, buf[kept+n-keep:kept+n])
+		kept = keep
+	}
+	return false, nil
+}
+
+// textPart finds the lines of a trace in a text.
+type textPart struct {
+	form   TextForm
+	inside bool
+	ruled  bool // the line of hyphens before the first event was there
+	zero   time.Time
+}
+
+// of returns the line of the trace that a line of the text has.
+func (p *textPart) of(line string) (string, bool) {
+	switch p.form {
+	case Log:
+		return p.ofLog(line)
+	case Page:
+		return p.ofPage(line)
+	}
+	return line, true
+}
+
+// ofLog finds what the kernel dumps (kernel/trace/trace.c, ftrace_dump_one).
+func (p *textPart) ofLog(line string) (string, bool) {
+	if !p.inside && !strings.Contains(line, marks[Log]) {
+		return "", false
+	}
+	text := string(kernellog.Cut([]byte(line), &p.zero).Text)
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case strings.Contains(text, marks[Log]) && strings.HasSuffix(trimmed, "buffer:"):
+		p.inside, p.ruled = true, false
+		return "", false
+	case !p.inside:
+		return "", false
+	case trimmed == "(ftrace buffer empty)":
+		return "", false
+	case len(trimmed) > 20 && len(trimmed) < 40 && strings.Trim(trimmed, "-") == "": // 33; those of function_graph are 42
+		p.inside, p.ruled = !p.ruled, true
+		return "", false
+	}
+	return text, true
+}
+
+// ofPage finds what is in the elements of a page that hold traces, and before 2013 in a
+// string of its program, each line with a newline and a backslash behind it.
+func (p *textPart) ofPage(line string) (string, bool) {
+	if !p.inside {
+		i := strings.Index(line, marks[Page])
+		if i < 0 {
+			return "", false
+		}
+		p.inside, line = true, line[i:]
+	}
+	if i := strings.Index(line, "</script>"); i >= 0 {
+		p.inside, line = false, line[:i]
+	}
+	if cut, ok := strings.CutSuffix(line, `\n\`); ok {
+		line = cut
+	} else if strings.HasPrefix(line, `";`) || strings.HasSuffix(line, `\n";`) {
+		p.inside = false
+		line = strings.TrimSuffix(strings.TrimPrefix(line, `";`), `\n";`)
+	}
+	return line, strings.TrimSpace(line) != ""
+}

@@ -1,0 +1,85 @@
+package trace
+
+import (
+	"strconv"
+	"strings"
+
+	"kprof/convert/trace/ftracetext"
+)
+
+// switchFields makes the state of a sched_switch the number that it is in the kernel, and
+// the fields of what trace-cmd prints: "swapper/2:0 [120] R ==> kworker/2:1:2923 [120]".
+func switchFields(fields []ftracetext.Field, text string) []ftracetext.Field {
+	if len(fields) == 0 {
+		from, to, ok := strings.Cut(text, " ==> ")
+		if !ok {
+			return fields
+		}
+		i, j := strings.LastIndex(from, " ["), strings.LastIndex(to, " [")
+		if i < 0 || j < 0 {
+			return fields
+		}
+		prio, state, _ := strings.Cut(from[i+2:], "] ")
+		a, b := strings.LastIndexByte(from[:i], ':'), strings.LastIndexByte(to[:j], ':')
+		if a < 0 || b < 0 {
+			return fields
+		}
+		fields = append(fields, ftracetext.Field{Name: "prev_comm", Value: from[:a]}, ftracetext.Field{Name: "prev_pid", Value: from[a+1 : i]},
+			ftracetext.Field{Name: "prev_prio", Value: prio}, ftracetext.Field{Name: "prev_state", Value: state},
+			ftracetext.Field{Name: "next_comm", Value: to[:b]}, ftracetext.Field{Name: "next_pid", Value: to[b+1 : j]},
+			ftracetext.Field{Name: "next_prio", Value: strings.Trim(to[j+2:], "]")})
+	}
+	for i := range fields {
+		if f := &fields[i]; f.Name == "prev_state" {
+			if n, ok := taskState(f.Value); ok {
+				f.Value = strconv.Itoa(n)
+			}
+		}
+	}
+	return fields
+}
+
+// wakeFields are the fields of what trace-cmd prints of a wake-up: "rcu_preempt:15 [120]
+// CPU:000".
+func wakeFields(fields []ftracetext.Field, text string) []ftracetext.Field {
+	if len(fields) > 0 && fields[0].Name != "success" {
+		return fields
+	}
+	who, rest, ok := strings.Cut(text, " [")
+	prio, rest, ok2 := strings.Cut(rest, "]")
+	i := strings.LastIndexByte(who, ':')
+	if !ok || !ok2 || i < 0 {
+		return fields
+	}
+	fields = append(fields, ftracetext.Field{Name: "comm", Value: who[:i]}, ftracetext.Field{Name: "pid", Value: who[i+1:]}, ftracetext.Field{Name: "prio", Value: prio})
+	if _, cpu, ok := strings.Cut(rest, "CPU:"); ok {
+		fields = append(fields, ftracetext.Field{Name: "target_cpu", Value: cpu})
+	}
+	return fields
+}
+
+// taskState is the number of a state that is printed as letters: "S", "D|K", "R+"
+// (include/trace/events/sched.h, TASK_REPORT).
+func taskState(s string) (n int, ok bool) {
+	const report = 0x100 // TASK_REPORT_MAX, a task that was preempted
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '|':
+		case '+':
+			n |= report
+		case 'R':
+		case 'K', 'N':
+		case 'W': // of trace-cmd's plugin, for the bit that is I today
+			n |= 1 << 7
+		case 'x':
+			n |= 1 << 4
+		default:
+			j := strings.IndexByte("SDTtXZPI", c)
+			if j < 0 {
+				return 0, false
+			}
+			n |= 1 << j
+		}
+	}
+	return n, s != ""
+}

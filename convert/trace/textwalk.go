@@ -1,0 +1,282 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kprof/convert/trace/ftracetext"
+)
+
+// textEvent is an event of a text with its stack.
+type textEvent struct {
+	kind     *textKind
+	task     string
+	tid, pid int32
+	cpu      int32
+	time     uint64
+	text     string
+	fields   []ftracetext.Field
+	numbers  []textNumber // further fields
+	kernel   []uint64
+	self     uint64 // ns, of calls with times
+	lost     uint64
+	isLoss   bool
+}
+
+// textNumber is a field that is a number.
+type textNumber struct {
+	name  string
+	value uint64
+}
+
+// textWalk goes through a text once.
+type textWalk struct {
+	t     *textTrace
+	emit  func(*textEvent) error
+	graph graph
+
+	line    uint64
+	part    textPart
+	time    uint64               // of the last line that had one
+	pending map[int32]*textEvent // by CPU: events whose stacks may follow
+	free    []*textEvent
+	stack   *textEvent // whose stack the next lines are; nil for none
+	tasks   map[int32]task
+	names   map[int32]string // of tasks, by tid
+}
+
+// task is who runs on a CPU.
+type task struct {
+	tid  int32
+	name string
+}
+
+const (
+	maxLine   = 64 << 10 // more than the kernel prints in a line, 8 KiB
+	textChunk = 64 << 10 // what is read at once
+)
+
+// walk reads the lines. Their text is cut of larger strings, which stay as long as one of
+// their lines does.
+func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*textWalk, error) {
+	w := &textWalk{
+		t: t, emit: emit, part: textPart{form: t.form},
+		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, names: map[int32]string{},
+	}
+	buf := make([]byte, textChunk)
+	rest, tooLong := "", false
+	for off := int64(0); off < t.size; {
+		if ctx.Err() != nil {
+			return w, ctx.Err()
+		}
+		n, err := t.in.ReadAt(buf[:min(textChunk, t.size-off)], off)
+		if off += int64(n); err != nil && !errors.Is(err, io.EOF) {
+			return w, fmt.Errorf("line %d: %w", w.line, err)
+		}
+		s := rest + string(buf[:n])
+		for {
+			line, after, whole := strings.Cut(s, "\n")
+			if !whole {
+				break
+			}
+			s = after
+			if err := w.next(line, &tooLong); err != nil {
+				return w, err
+			}
+		}
+		if rest = s; len(rest) > maxLine { // no line of the kernel's
+			rest, tooLong = "", true
+		}
+		if n == 0 {
+			break
+		}
+	}
+	if rest != "" {
+		if err := w.next(rest, &tooLong); err != nil {
+			return w, err
+		}
+	}
+	return w, w.flushAll()
+}
+
+// next takes a line, or the end of one whose start was too long.
+func (w *textWalk) next(line string, tooLong *bool) error {
+	w.line++
+	if *tooLong {
+		*tooLong = false
+		w.unread()
+		return nil
+	}
+	if line, ok := w.part.of(line); ok {
+		return w.take(line)
+	}
+	return nil
+}
+
+func (w *textWalk) event() *textEvent {
+	if n := len(w.free); n > 0 {
+		e := w.free[n-1]
+		w.free = w.free[:n-1]
+		*e = textEvent{fields: e.fields[:0], numbers: e.numbers[:0], kernel: e.kernel[:0], pid: -1}
+		return e
+	}
+	return &textEvent{pid: -1}
+}
+
+// take takes a line.
+func (w *textWalk) take(s string) error {
+	l := ftracetext.Parse(s)
+	switch l.Kind {
+	case ftracetext.Frame:
+		if w.stack != nil && len(w.stack.kernel) < maxCallers {
+			w.stack.kernel = append(w.stack.kernel, w.t.address(l.Func))
+		}
+		return nil
+	case ftracetext.Stack:
+		w.beginStack(&l)
+		return nil
+	case ftracetext.Other:
+		if l.CPU >= 0 || l.HasTime {
+			return nil // the begin or the end of an interrupt
+		}
+		return w.other(s)
+	}
+	if l.HasTime {
+		w.time = l.Time
+	}
+	w.stack = nil
+	if l.TID >= 0 && l.CPU >= 0 {
+		w.tasks[l.CPU] = task{l.TID, l.Task}
+	}
+	switch l.Kind {
+	case ftracetext.Switch:
+		w.graph.move(taskKey(-1, l.CPU), taskKey(l.FromTID, l.CPU))
+		return nil
+	case ftracetext.Enter, ftracetext.Leave, ftracetext.Leaf:
+		return w.call(&l)
+	}
+	e := w.event()
+	w.who(e, &l)
+	switch l.Kind {
+	case ftracetext.Lost:
+		e.lost, e.isLoss = max(l.Count, 1), true
+		w.graph.lose(l.CPU)
+	case ftracetext.Call:
+		e.kind, e.text = w.t.kind("function", l.Buffer), l.Func+" <-"+l.Caller
+		e.kernel = append(e.kernel, w.t.address(l.Func), w.t.address(l.Caller))
+		e.fields = append(e.fields, ftracetext.Field{Name: "func", Value: l.Func}, ftracetext.Field{Name: "caller", Value: l.Caller})
+	default:
+		e.kind, e.text = w.t.kind(l.Name, l.Buffer), l.Text
+		e.fields = ftracetext.AppendFields(e.fields, l.Text)
+		switch l.Name {
+		case "sched_switch":
+			e.fields = switchFields(e.fields, l.Text)
+		case "sched_wakeup", "sched_wakeup_new", "sched_waking":
+			e.fields = wakeFields(e.fields, l.Text)
+		}
+	}
+	if e.kind == nil && !e.isLoss {
+		return nil
+	}
+	return w.hold(e)
+}
+
+// other takes a line that is no event: the head says how many events there were.
+func (w *textWalk) other(s string) error {
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "", strings.Trim(s, "-") == "", strings.HasPrefix(s, "cpus="), strings.HasPrefix(s, "CPU ") && strings.HasSuffix(s, " is empty"):
+		return nil
+	case s == "TRACE:", strings.HasPrefix(s, "capturing trace..."), strings.HasPrefix(s, "Panic#"), strings.HasPrefix(s, "Oops#"):
+		return nil // of atrace, of pstore
+	case strings.HasPrefix(s, "#"):
+		_, counts, ok := strings.Cut(s, "entries-written: ")
+		if !ok {
+			return nil
+		}
+		counts, _, _ = strings.Cut(counts, " ")
+		kept, written, _ := strings.Cut(counts, "/")
+		a, err1 := strconv.ParseUint(kept, 10, 63)
+		b, err2 := strconv.ParseUint(written, 10, 63)
+		if err1 != nil || err2 != nil || a >= b {
+			return nil
+		}
+		e := w.event()
+		e.isLoss, e.lost, e.cpu, e.tid, e.time = true, b-a, -1, -1, w.time
+		return w.flush(e)
+	}
+	w.unread()
+	return nil
+}
+
+// unread notes a line that cannot be read.
+func (w *textWalk) unread() {
+	if w.t.gaps.UnreadLines++; w.t.gaps.UnreadLines == 1 {
+		w.t.gaps.FirstUnread = w.line
+	}
+}
+
+// who fills in the task of an event.
+func (w *textWalk) who(e *textEvent, l *ftracetext.Line) {
+	e.cpu, e.tid, e.task, e.pid, e.time = l.CPU, l.TID, l.Task, l.TGID, w.time
+	if e.tid < 0 && l.Kind != ftracetext.Lost {
+		if t, ok := w.tasks[l.CPU]; ok {
+			e.tid, e.task = t.tid, t.name
+		}
+	}
+	// function_graph cuts names to 7 characters, the latency format to 8.
+	if known, ok := w.names[e.tid]; ok && len(e.task) >= 7 && strings.HasPrefix(known, e.task) {
+		e.task = known
+	} else if e.tid > 0 && e.task != "" && known != e.task && len(w.names) < 1<<20 {
+		w.names[e.tid] = strings.Clone(e.task)
+	}
+}
+
+// hold keeps an event until it is known whether its stack follows.
+func (w *textWalk) hold(e *textEvent) error {
+	before := w.pending[e.cpu]
+	w.pending[e.cpu] = e
+	if before != nil {
+		return w.flush(before)
+	}
+	return nil
+}
+
+func (w *textWalk) flush(e *textEvent) error {
+	err := w.emit(e)
+	w.free = append(w.free, e)
+	return err
+}
+
+func (w *textWalk) flushAll() error {
+	var cpus []int32
+	for cpu := range w.pending {
+		cpus = append(cpus, cpu)
+	}
+	slices.Sort(cpus)
+	for _, cpu := range cpus {
+		e := w.pending[cpu]
+		delete(w.pending, cpu)
+		if err := w.flush(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beginStack finds the event whose stack follows: the last one of its CPU.
+func (w *textWalk) beginStack(l *ftracetext.Line) {
+	w.stack = w.pending[l.CPU]
+	if w.stack == nil || w.stack.isLoss || w.stack.tid != l.TID {
+		w.stack = nil
+		return
+	}
+	if !l.User && w.stack.kind.name == "function" {
+		w.stack.kernel = w.stack.kernel[:0] // the stack has them too
+	}
+}
