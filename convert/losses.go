@@ -52,6 +52,7 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: BadRecords, Count: s.BadRecords},
 		{Kind: MissingDeferredChains, Count: s.MissingDeferredChains},
 		{Kind: StackCopiesUnsupported, Count: s.UnwalkedStacks},
+		{Kind: DroppedCopies, Count: s.DroppedCopies},
 		{Kind: TruncatedStacks, Count: s.TruncatedStacks},
 		{Kind: UnfinishedWaits, Count: s.UnfinishedWaits},
 		{Kind: LostReturns, Count: s.OffCPU.Lost},

@@ -23,6 +23,7 @@ const (
 	BadRecords                                // records that could not be decoded
 	MissingDeferredChains                     // samples whose user callers were to come later, and did not
 	StackCopiesUnsupported                    // samples with a copy of a stack of a machine whose stacks are not walked
+	DroppedCopies                             // copies of stacks that came faster than they could be walked
 	TruncatedStacks                           // copies of stacks that could not be walked to their end
 	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
 	LostReturns                               // times off the CPU left out, since their end may be among what was lost
@@ -115,6 +116,7 @@ var lossTexts = map[WarningKind][3]string{
 	BadRecords:             {"could not decode ", "record", ""},
 	MissingDeferredChains:  {"", "sample", " without user callers, which the kernel was to write later and did not"},
 	StackCopiesUnsupported: {"", "sample", " without user callers: copies of stacks are walked for x86_64, i386 and arm64 only"},
+	DroppedCopies:          {"", "sample", " whose copy of the stack came faster than it could be walked: their user callers are what frame pointers tell"},
 	TruncatedStacks:        {"could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing"},
 	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
 	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},

@@ -16,11 +16,21 @@ type Sampling struct {
 	// Tracepoints, probes and breakpoints have: every hit.
 	DefaultFrequency uint64
 
-	Callchain    bool
-	MaxStack     uint16 // frames; 0 is kernel.perf_event_max_stack
-	Inherit      bool   // count in children of the task too
-	EnableOnExec bool   // start counting when the task calls exec
-	ReadLost     bool   // the kernel takes PERF_FORMAT_LOST, see Features
+	Callchain bool
+	MaxStack  uint16 // frames; 0 is kernel.perf_event_max_stack
+
+	// UserCallers says what tells the callers of user code in samples with callchains.
+	UserCallers UserCallers
+	// StackSize is how much of the user's stack CopiedStacks copy, in bytes: a multiple
+	// of 8, at most MaxStackSize.
+	StackSize uint32
+	// NoRaw leaves the fields of tracepoints out, where nothing needs them: of those of
+	// returns and of ftrace's functions the function is in them.
+	NoRaw bool
+
+	Inherit      bool // count in children of the task too
+	EnableOnExec bool // start counting when the task calls exec
+	ReadLost     bool // the kernel takes PERF_FORMAT_LOST, see Features
 }
 
 // linkRegister is PERF_REG_ARM64_LR (arch/arm64/include/uapi/asm/perf_regs.h), as
@@ -55,9 +65,13 @@ func (e *Event) Configure(s Sampling) {
 	}
 	e.setRate(s)
 	a.SampleType = baseSample | e.extraSample()
+	if s.NoRaw && a.Type == abi.TypeTracepoint && !e.Return && a.Flags&abi.FlagExcludeCallchainUser == 0 {
+		a.SampleType &^= abi.SampleRaw
+	}
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain
 		a.SampleMaxStack = s.MaxStack
+		e.setUserCallers(s)
 		if e.AtEntry && runtime.GOARCH == "arm64" {
 			a.SampleType |= abi.SampleRegsIntr
 			a.SampleRegsIntr = linkRegister

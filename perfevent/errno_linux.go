@@ -24,6 +24,7 @@ func explain(err error, e *Event, w Where) error {
 		return err
 	}
 	why := ""
+	branches := e.Attr.SampleType&abi.SampleBranchStack != 0
 	switch errno {
 	case unix.EPERM, unix.EACCES:
 		if errno == unix.EPERM && e.countsOnly() {
@@ -35,9 +36,12 @@ func explain(err error, e *Event, w Where) error {
 	case unix.ENODEV, unix.ENXIO:
 		why = fmt.Sprintf("cpu %d is offline or not there", w.CPU)
 	case unix.EOPNOTSUPP:
-		if e.Attr.Type == abi.TypeBreakpoint {
+		switch {
+		case e.Attr.Type == abi.TypeBreakpoint:
 			why = "this CPU has no such breakpoint"
-		} else {
+		case branches:
+			why = noCallStack
+		default:
 			why = "its PMU counts but cannot sample"
 		}
 	case unix.ESRCH:
@@ -92,12 +96,16 @@ func reasonNotFound(e *Event) string {
 	return "no PMU of this machine takes it"
 }
 
+const noCallStack = "this CPU does not keep a stack of calls (LBR)"
+
 // breakpointRead is HW_BREAKPOINT_R (include/uapi/linux/hw_breakpoint.h).
 const breakpointRead = 1
 
 func reasonInvalid(e *Event) string {
 	a := &e.Attr
 	switch {
+	case a.SampleType&abi.SampleBranchStack != 0:
+		return noCallStack
 	case a.Flags&abi.FlagFreq != 0 && a.SamplePeriod > maxSampleRate():
 		return fmt.Sprintf("%d Hz are more than kernel.perf_event_max_sample_rate (%d)", a.SamplePeriod, maxSampleRate())
 	case a.Type == abi.TypeBreakpoint && a.BPType == breakpointRead:

@@ -151,7 +151,7 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 		if err != nil {
 			return nil, err
 		}
-		ring = &cpuRing{cpu: cpu, owner: owner}
+		ring = &cpuRing{cpu: cpu, owner: owner, size: s.RingSize()}
 		if ring.ring, err = perfevent.MapRing(owner, s.RingSize()); err != nil {
 			return nil, errors.Join(err, owner.Close())
 		}

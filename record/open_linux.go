@@ -30,49 +30,6 @@ func (s *Session) checkTargets() error {
 	return nil
 }
 
-// openRings maps a ring for each CPU. When the default size is more than the
-// user may lock, smaller ones are tried.
-func (s *Session) openRings() error {
-	s.owners = startThread()
-	size, given := perfevent.RingBytes(s.opts.RingSize), s.opts.RingSize != 0
-	if !given {
-		size = defaultRing
-	}
-	for {
-		err := s.mapRings(size)
-		if err == nil {
-			return nil
-		}
-		for _, r := range s.rings {
-			err = errors.Join(err, r.close())
-		}
-		s.rings = nil
-		if given || !errors.Is(err, os.ErrPermission) || size <= smallestRing {
-			return err
-		}
-		size /= 2
-	}
-}
-
-func (s *Session) mapRings(size int) error {
-	ringOwner := event.Event{Event: perfevent.RingOwner(s.features, uint32(size/4))}
-	for _, cpu := range s.cpus {
-		r := &cpuRing{cpu: cpu}
-		s.rings = append(s.rings, r)
-		err := s.owners.run(func() (err error) {
-			r.owner, err = s.openOne(&ringOwner, perfevent.Where{CPU: cpu})
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if r.ring, err = perfevent.MapRing(r.owner, size); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // openOne opens a counter, raising the limit of open files when it is reached.
 func (s *Session) openOne(e *event.Event, w perfevent.Where) (*perfevent.Counter, error) {
 	for {

@@ -19,12 +19,22 @@ type Options struct {
 	Period    uint64 // occurrences per sample for all events; 0: each event's default
 
 	// DefaultFrequency is for events without a period of their own, in samples
-	// per second; 0: 4000, or the most that the kernel takes.
+	// per second; 0: 4000, or the most that the kernel takes; 999 where stacks are
+	// copied, and less where the rings that may be locked do not hold these for long.
 	DefaultFrequency uint64
 
 	NoCallchain bool
-	MaxStack    int    // frames of a callchain; 0: kernel.perf_event_max_stack
-	Filter      string // what tracepoints and probes must match, in the kernel's language
+	MaxStack    int // frames of a callchain; 0: kernel.perf_event_max_stack
+
+	// UserCallers says what tells the callers of user code, unless NoCallchain.
+	UserCallers perfevent.UserCallers
+	StackSize   int // bytes of a copied stack, a multiple of 8 up to perfevent.MaxStackSize; 0: 16 KiB
+
+	// NoRaw leaves the fields of tracepoints out, where nobody is to read them: half of a
+	// sample, or more.
+	NoRaw bool
+
+	Filter string // what tracepoints and probes must match, in the kernel's language
 
 	// Switches says that all switches of tasks are wanted: the recorder's own too, from which
 	// another task comes back, and SWITCH records. Of tasks that are recorded one by one
@@ -37,7 +47,8 @@ type Options struct {
 	Self bool
 
 	// RingSize is the size of each CPU's ring in bytes, rounded up to a power
-	// of two pages; 0: 2 MiB, or as much as the user may lock.
+	// of two pages; 0: 2 to 8 MiB by the number of CPUs, more for copies of stacks, or
+	// as much as the user may lock.
 	RingSize int
 
 	// DrainInterval is how often the rings are drained when they do not fill;
@@ -92,9 +103,9 @@ type Target struct {
 
 const (
 	defaultFrequency = 4000
-	defaultRing      = 2 << 20
+	copyFrequency    = 999      // where stacks are copied
+	defaultStack     = 16 << 10 // bytes of a copied stack
 	pmuProbeCPUs     = 4        // up to which a probe is made through the PMU
-	smallestRing     = 64 << 10 // that a default is halved down to
 	defaultInterval  = 50 * time.Millisecond
 )
 
@@ -125,10 +136,21 @@ func (o Options) validate() error {
 	if o.MaxStack < 0 || o.MaxStack > 1<<16-1 {
 		return fmt.Errorf("callchains of %d frames: wants 0 to %d", o.MaxStack, 1<<16-1)
 	}
+	if o.StackSize < 0 || o.StackSize > perfevent.MaxStackSize || o.StackSize%8 != 0 {
+		return fmt.Errorf("copies of stacks of %d bytes: wants a multiple of 8, at most %d", o.StackSize, perfevent.MaxStackSize)
+	}
+	if o.copiesStacks() && !perfevent.CanCopyStacks() {
+		return fmt.Errorf("copies of stacks are walked on x86 and arm64: %w", perfevent.ErrNotSupported)
+	}
 	if o.RingSize < 0 || o.RingSize > 1<<30 {
 		return fmt.Errorf("ring of %d bytes: wants at most 1 GiB", o.RingSize)
 	}
 	return nil
+}
+
+// copiesStacks reports whether samples carry copies of user stacks.
+func (o *Options) copiesStacks() bool {
+	return !o.NoCallchain && (o.UserCallers == perfevent.CopiedStacks || o.UserCallers == perfevent.CopiedStacksToo)
 }
 
 func (t Target) tasks() bool { return len(t.PIDs)+len(t.TIDs) > 0 }

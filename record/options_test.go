@@ -22,6 +22,8 @@ func TestValidate(t *testing.T) {
 		"exclude each other":  func(o *Options) { o.Frequency, o.Period = 1, 1 },
 		"allows":              func(o *Options) { o.Frequency = 1 << 50 },
 		"frames":              func(o *Options) { o.MaxStack = 1 << 16 },
+		"multiple of 8":       func(o *Options) { o.StackSize = 100 },
+		"at most 65528":       func(o *Options) { o.StackSize = 1 << 16 },
 		"at most 1 GiB":       func(o *Options) { o.RingSize = 1<<30 + 1 },
 	} {
 		o := good

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type cpuRing struct {
 	cpu   int
 	owner *perfevent.Counter
 	ring  *perfevent.Ring
+	size  int // of the ring, in bytes
 
 	used    bool              // something was in it
 	renamed map[uint64]uint64 // ids of counters that were opened while recording, see rename
@@ -87,9 +89,13 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}
+	if err := s.checkBranches(); err != nil {
+		return nil, err
+	}
 	if err := s.openRings(); err != nil {
 		return nil, err
 	}
+	s.fitFrequency()
 	if err := s.openCounters(ctx); err != nil {
 		return nil, err
 	}
@@ -107,9 +113,15 @@ func (s *Session) resolve() error {
 		Inherit:          s.opts.Target.tasks(),
 		EnableOnExec:     s.opts.Target.EnableOnExec,
 		ReadLost:         s.features.ReadLost,
+		UserCallers:      s.opts.UserCallers,
+		StackSize:        uint32(cmp.Or(s.opts.StackSize, defaultStack)),
+		NoRaw:            s.opts.NoRaw,
 	}
 	if sampling.DefaultFrequency == 0 {
 		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())
+		if s.opts.copiesStacks() {
+			sampling.DefaultFrequency = min(copyFrequency, sampling.DefaultFrequency)
+		}
 	}
 	found := make([][]event.Event, len(s.opts.Specs))
 	for _, i := range returnsFirst(s.opts.Specs) {
@@ -127,6 +139,10 @@ func (s *Session) resolve() error {
 	}
 	s.userOnly()
 	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks())}, filtered: true}
+	if s.opts.copiesStacks() && s.opts.UserCallers == perfevent.CopiedStacks {
+		// perf reads call frame information where it is mapped: not with the code.
+		s.sideband.Attr.Flags |= abi.FlagMmapData
+	}
 	if s.opts.Switches {
 		s.sideband.Attr.Flags |= abi.FlagContextSwitch
 	}
@@ -140,6 +156,17 @@ func (s *Session) resolve() error {
 	}
 	s.ledger = newLedger(&s.resolver, s.events)
 	return s.planFilters()
+}
+
+// checkBranches refuses to take the callers of user code from the processor where no event
+// is of its PMU.
+func (s *Session) checkBranches() error {
+	hasBranches := func(e *recordedEvent) bool { return e.Attr.SampleType&abi.SampleBranchStack != 0 }
+	if s.opts.NoCallchain || s.opts.UserCallers != perfevent.BranchRecords || slices.ContainsFunc(s.events, hasBranches) {
+		return nil
+	}
+	return fmt.Errorf("the processor keeps calls (LBR) for samples of its own events alone, such as cycles, and %q is none: %w",
+		s.events[0].Name, perfevent.ErrNotSupported)
 }
 
 // functionFields are those of an event's samples. Where its format cannot be read there
@@ -196,7 +223,7 @@ func (s *Session) RingSize() int {
 	if len(s.rings) == 0 {
 		return 0
 	}
-	return s.rings[0].ring.Size()
+	return s.rings[0].size
 }
 
 // CPUs are the CPUs that are recorded, sorted.

@@ -99,9 +99,9 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	f.sourceFlags(c)
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
-	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000)")
+	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000; 999 with --call-graph dwarf)")
 	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
-	fl.StringVar(&f.callGraphMode, "call-graph", "fp", "fp for callchains by frame pointers, none for no callchains")
+	fl.StringVar(&f.callGraphMode, "call-graph", "fp", callGraphUsage)
 }
 
 // sourceFlags are those that say where events are taken from.
@@ -119,7 +119,7 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl.BoolVar(&f.allFunctions, "all-functions", false, "let ftrace:function without a --filter sample each call of each function of the kernel")
 	fl.IntVar(&f.maxProbes, "max-probes", 100, "how many functions a probe with * may match")
 	fl.VarP((*duration)(&f.duration), "duration", "d", "stop after this `time`: 10 or 10s, 500ms, 2m")
-	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M, or what may be locked)")
+	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M to 8M, more for copies of stacks, or what may be locked)")
 }
 
 // outputFlags are those that say where it goes.
@@ -162,6 +162,7 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
+	f.forOutput(&opts, out)
 	// Before anything is recorded: nothing that is recorded shall be lost, nor
 	// written to what others have put there meanwhile.
 	if err := out.prepare(); err != nil {
@@ -217,13 +218,8 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	if f.frequencySet && f.frequency == 0 || f.csSet && f.period == 0 {
 		return o, usagef("-F and -c want a number above 0")
 	}
-	switch f.callGraphMode {
-	case "fp":
-		o.NoCallchain = !f.callGraph
-	case "none":
-		o.NoCallchain = true
-	default:
-		return o, usagef("--call-graph %q: use fp or none", f.callGraphMode)
+	if err := f.callers(&o); err != nil {
+		return o, err
 	}
 	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
 	o.Filter = f.filter

@@ -56,6 +56,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	for _, n := range s.Notes() {
 		messagef("%s", n)
 	}
+	if !voice.quiet {
+		noteCopies(s)
+	}
 	events := s.Events()
 	reportHidden(events)
 	if s.Files != nil {

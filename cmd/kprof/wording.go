@@ -18,6 +18,10 @@ func wording(w *convert.Warning) string {
 		return text + traceRemedy(w.Trace)
 	case convert.StackCopiesUnsupported:
 		return strings.Replace(text, "copies of stacks are", "copies of stacks (--call-graph dwarf) are", 1)
+	case convert.TruncatedStacks:
+		return text + "; --call-graph dwarf,SIZE copies more"
+	case convert.DroppedCopies:
+		return text + ". A lower frequency (-F) or smaller copies (--call-graph dwarf,SIZE) take less time"
 	case convert.TracedBranches:
 		return text + ". For stacks over time print samples of the trace: 'perf script --itrace=i10usg'"
 	case convert.KernelNotMapped:

@@ -74,6 +74,9 @@ type Collector struct {
 	builds *symbols.BuildIDs
 	opts   convert.Options
 	begun  time.Time
+
+	queue *queue                // nil where samples have no copies of stacks
+	files *symbolize.Symbolizer // by which these are walked
 }
 
 // NewCollector returns a Collector of a session with these events, which begins now.
@@ -87,17 +90,56 @@ func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.Bu
 		find, _ := symbolize.New(so).KernelCode(m) // numbers tell as much as they did
 		return find
 	}
-	return &Collector{
-		Collector: replay.NewCollector(abi.LittleEndian, events, ro),
-		events:    events, kernel: kernel, builds: builds, opts: o, begun: time.Now(),
+	c := &Collector{events: events, kernel: kernel, builds: builds, opts: o, begun: time.Now()}
+	if slices.ContainsFunc(events, func(e abi.Event) bool { return e.Attr.SampleStackUser > 0 }) {
+		so := o.Symbols
+		so.CallFrames = true
+		c.files = symbolize.New(so)
+		ro.Unwind = &replay.Unwind{Frames: c.files.CallFrames}
 	}
+	c.Collector = replay.NewCollector(abi.LittleEndian, events, ro)
+	if c.files != nil {
+		c.queue = newQueue(c.Collector, events, func() { builds.Settle(settleTime) }, defaultQueueLimits)
+	}
+	return c
+}
+
+// settleTime is how long the walking of stacks waits for a file that was just mapped.
+const settleTime = time.Second
+
+// Write takes whole records of one ring, in their order; b continues a.
+func (c *Collector) Write(a, b []byte) error {
+	if c.queue != nil {
+		return c.queue.Write(a, b)
+	}
+	return c.Collector.Write(a, b)
+}
+
+// FinishRound says that every ring has been drained once since the last call.
+func (c *Collector) FinishRound() error {
+	if c.queue != nil {
+		return c.queue.FinishRound()
+	}
+	return c.Collector.FinishRound()
+}
+
+// finish ends the collection, and returns what was collected.
+func (c *Collector) finish() (_ *stacks.Set, _ replay.Stats, err error) {
+	if c.queue == nil {
+		return c.Finish()
+	}
+	dropped, err := c.queue.finish()
+	set, stats, failed := c.Finish()
+	stats.DroppedCopies = dropped
+	stats.TruncatedStacks -= min(dropped, stats.TruncatedStacks) // which could not be walked either
+	return set, stats, errors.Join(err, failed, c.files.Close())
 }
 
 // Profile returns the profile of all that was recorded, with names and warnings. The
 // header is what a file would say of the recording; lost is how many records the
 // session knows to be lost. A profile may be without samples, which is no error here.
 func (c *Collector) Profile(ctx context.Context, header *perfdata.Features, lost uint64) (*convert.Profile, error) {
-	set, stats, err := c.Finish()
+	set, stats, err := c.finish()
 	if err != nil {
 		return nil, err
 	}

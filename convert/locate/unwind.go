@@ -83,9 +83,10 @@ func (u *unwinder) planOf(e *perfdata.Event, s *abi.Sample) *walkPlan {
 	return p
 }
 
-// copiesStack reports whether a sample carries a copy of the user's stack.
+// copiesStack reports whether a sample is of a task with a user stack, of which it carries
+// a copy: an empty one where the stack could not be read, as while it grows by a page.
 func copiesStack(e *perfdata.Event, s *abi.Sample) bool {
-	return e.Attr.SampleType&abi.SampleStackUser != 0 && len(s.UserStack) > 0
+	return e.Attr.SampleType&abi.SampleStackUser != 0 && (len(s.UserStack) > 0 || s.UserABI != 0)
 }
 
 // userPart returns where in a sample's callchain the user part begins and ends, without
@@ -126,7 +127,7 @@ func (u *unwinder) append(dst []uint32, e *perfdata.Event, s *abi.Sample, views 
 		u.addrs, end = u.plan.machine.Walk(u.addrs, &u.regs, &u.stack, u)
 		if result = walkedWhole; end != unwind.Outermost {
 			result = walkedPart
-			u.addrs = join(u.addrs, known, u.locator.exact)
+			u.addrs = join(u.addrs, u.code(known), u.locator.exact)
 		}
 	} else if pc, ok := u.plan.layout.PC(s.UserRegs); ok {
 		u.addrs = join(append(u.addrs, pc), known, u.locator.exact)
@@ -144,8 +145,23 @@ func (u *unwinder) append(dst []uint32, e *perfdata.Event, s *abi.Sample, views 
 	return dst, result
 }
 
+// code is the beginning of a chain up to where it is of no code.
+func (u *unwinder) code(chain []uint64) []uint64 {
+	for i, addr := range chain {
+		if i > 0 && !u.locator.exact {
+			addr--
+		}
+		if _, _, mapped := u.Find(addr); i > 0 && !mapped {
+			return chain[:i]
+		}
+	}
+	return chain
+}
+
 // join continues a walked stack by a chain of return addresses, from the outermost
-// function on that both have. The chain takes the place of a stack without a caller.
+// caller on that both have. That they have the leaf in common says nothing of the callers:
+// in code without frame pointers the chain is of whatever else the register holds. So it
+// takes the place only of a stack of which no caller is known.
 func join(walked, chain []uint64, exact bool) []uint64 {
 	if len(chain) == 0 {
 		return walked
@@ -157,8 +173,11 @@ func join(walked, chain []uint64, exact bool) []uint64 {
 		return chain[i] - 1
 	}
 	from := 0
-	for n := len(walked) - 1; n >= 0; n-- {
-		i := 0
+	if len(walked) == 1 && call(0) == walked[0] {
+		from = 1
+	}
+	for n := len(walked) - 1; n > 0; n-- {
+		i := 1
 		for i < len(chain) && call(i) != walked[n] {
 			i++
 		}
@@ -166,7 +185,7 @@ func join(walked, chain []uint64, exact bool) []uint64 {
 			walked, from = walked[:n+1], i+1
 			break
 		}
-		if n == 0 && len(walked) > 1 {
+		if n == 1 {
 			return walked // they have nothing in common
 		}
 	}

@@ -23,6 +23,7 @@ type Stats struct {
 	Hypervisor            uint64 // samples of what runs below the kernel
 	UnwalkedStacks        uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
 	TruncatedStacks       uint64 // samples whose copy could not be walked to its end
+	DroppedCopies         uint64 // copies of stacks that came faster than they could be walked, and were left out; of what arrives live
 	MissingDeferredChains uint64 // samples whose user callers were to come later, and did not
 	UnfinishedWaits       uint64 // samples of threads that left the CPU and were not seen on one again: the time is not known
 	UnmappedFrames        uint64 // distinct addresses that no mapping covers

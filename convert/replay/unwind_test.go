@@ -115,6 +115,10 @@ func TestUnwindEnds(t *testing.T) {
 	}{
 		{"joined", copySample(user, []uint64{in, 0x1000, 0x1201, 0x1301, 0x1401}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200 < /x+0x300 < /x+0x400", unwind.X86_64, 0x1c0},
 		{"nothing in common", copySample(user, []uint64{in, 0x1001, 0x1211}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200", unwind.X86_64, 0x1c0},
+		{"leaf in common", copySample(user, []uint64{in, 0x1000, 0x1211, 0x1301}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200", unwind.X86_64, 0x1c0},
+		{"chain out of code", copySample(user, []uint64{in, 0x1000, 0x1201, 0x1301, 0x9001, 0x1401}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200 < /x+0x300", unwind.X86_64, 0x1c0},
+		{"chain through data", copySample(user, []uint64{in, 0x1000, 0x1201, 0x2101, 0x1401}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200", unwind.X86_64, 0x1c0},
+		{"empty copy", copySample(user, []uint64{in, 0x1000, 0x1301}, x86, ""), "/x+0x0 < /x+0x300", unwind.X86_64, 0x1c0},
 		{"behind the kernel", copySample(kernel, []uint64{abi.ContextKernel, 0xffffffff81000010, in, 0x1000, 0x1201, 0x1301}, x86, cutBehind2),
 			"kernel? 0xffffffff81000010 < /x+0x0 < /x+0x100 < /x+0x200 < /x+0x300", unwind.X86_64, 0x1c0},
 		{"no marker", copySample(user, []uint64{0x1000, 0x1201, 0x1301}, x86, cutBehind2), "/x+0x0 < /x+0x100 < /x+0x200 < /x+0x300", unwind.X86_64, 0x1c0},

@@ -219,12 +219,24 @@ func (c *cursor) regs(dst []uint64, n int) (abi uint64, regs []uint64) {
 		return 0, dst
 	}
 	regs = c.uint64s(dst, uint64(n))
+	c.skipVectors(abi)
+	return abi, regs
+}
+
+// skipRegs passes over a dump of n registers.
+func (c *cursor) skipRegs(n int) {
+	if abi := c.uint64(); abi != 0 {
+		c.skipWords(uint64(n))
+		c.skipVectors(abi)
+	}
+}
+
+func (c *cursor) skipVectors(abi uint64) {
 	if abi&regsABISIMD != 0 {
 		vectors, words := uint64(c.uint16()), uint64(c.uint16())
 		predicates, more := uint64(c.uint16()), uint64(c.uint16())
 		c.skipWords(vectors*words + predicates*more)
 	}
-	return abi, regs
 }
 
 // cursor reads fields one after the other. Past the end it reads zeros and

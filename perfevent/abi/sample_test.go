@@ -2,6 +2,8 @@ package abi_test
 
 import (
 	"errors"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -202,6 +204,12 @@ func FuzzDecodeSample(f *testing.F) {
 			// What was decoded was there.
 			if n := 8*len(s.Callchain) + len(s.Raw) + len(s.UserStack) + 24*len(s.Branches) + 8*len(s.Reads); n > len(b) {
 				t.Errorf("%d bytes decoded out of %d", n, len(b))
+			}
+			var without abi.Sample
+			if err := l.DecodeSample(&without, 0, l.DropUserStack(slices.Clone(b))); err != nil || len(without.UserStack) > 0 {
+				t.Errorf("without the copy of its stack: %d bytes of it, %v", len(without.UserStack), err)
+			} else if s.UserStack, without.UserStack = nil, nil; !reflect.DeepEqual(s, without) {
+				t.Errorf("without the copy of its stack: %+v, was %+v", without, s)
 			}
 		}
 		for _, typ := range []abi.RecordType{abi.RecordMmap, abi.RecordMmap2, abi.RecordComm, abi.RecordLost, abi.RecordLostSamples} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
@@ -30,6 +31,9 @@ type BuildIDs struct {
 	over  bool
 	done  chan struct{} // closed when the queue has been worked off
 	list  []perfdata.BuildID
+
+	unsettled bool          // something was taken since the last Settle
+	settled   chan struct{} // of the last Settle, closed when what it waits for is done
 }
 
 // mappedFile tells files apart.
@@ -45,6 +49,8 @@ type fileEvent struct {
 	mmap  abi.Mmap
 	first bool // map of this file
 	task  abi.Task
+
+	done chan struct{} // to be closed, and nothing else: see Settle
 }
 
 const kernelName = "[kernel.kallsyms]"
@@ -70,6 +76,9 @@ func (b *BuildIDs) Take(rec []byte) {
 	var err error
 	switch payload := rec[abi.HeaderSize:]; h.Type {
 	case abi.RecordMmap, abi.RecordMmap2:
+		if h.Misc&abi.MiscMmapData != 0 {
+			return // no code
+		}
 		if e.mmap, err = b.layout.DecodeMmap(h, payload); err != nil {
 			return
 		}
@@ -101,7 +110,38 @@ func (b *BuildIDs) Take(rec []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(b.queue, e)
+	b.unsettled = true
 	b.wake.Signal()
+}
+
+// Settle waits until the files of all that was taken have been looked at, but not for
+// longer than limit: a file that does not answer is waited for once. It may be called by
+// another goroutine than Take.
+func (b *BuildIDs) Settle(limit time.Duration) {
+	b.mu.Lock()
+	if b.settled != nil {
+		select {
+		case <-b.settled:
+		default: // it was waited for
+			b.mu.Unlock()
+			return
+		}
+	}
+	if !b.unsettled || b.over {
+		b.mu.Unlock()
+		return
+	}
+	done := make(chan struct{})
+	b.settled, b.unsettled = done, false
+	b.queue = append(b.queue, fileEvent{done: done})
+	b.wake.Signal()
+	b.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 }
 
 // work reads the files in the order in which they were seen.
@@ -120,6 +160,10 @@ func (b *BuildIDs) work() {
 		}
 		for i := range queue {
 			e := &queue[i]
+			if e.done != nil {
+				close(e.done)
+				continue
+			}
 			switch e.typ {
 			case abi.RecordFork:
 				b.files.Forked(int(e.task.PID), int(e.task.PPID))

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -96,6 +97,15 @@ func TestBuildIDs(t *testing.T) {
 	for range 2 {
 		b.Take(mmapRecord(&mapped))
 	}
+	data := mapped
+	data.Addr = 0x5000
+	rec := mmapRecord(&data)
+	abi.LittleEndian.AppendUint16(rec[:4], uint16(abi.MiscUser|abi.MiscMmapData))
+	b.Take(rec)
+	b.Settle(time.Minute)
+	if at, err := files.Retained(nobody, 0x1000, sh); err != nil || at == "" {
+		t.Errorf("when it has settled: %q, %v", at, err)
+	}
 	ids, err := b.All(t.Context())
 	if err != nil || len(ids) != 1 || hex.EncodeToString(ids[0].ID) != string(m[1]) || ids[0].Name != sh {
 		t.Errorf("%+v, %v; want %s", ids, err, m[1])
@@ -106,6 +116,18 @@ func TestBuildIDs(t *testing.T) {
 	}
 	if got, err := os.Stat(at); err != nil || got.Size() != st.Size {
 		t.Errorf("retained %v, %v", got, err)
+	}
+}
+
+// TestSettleInTime: a file that does not answer is waited for once.
+func TestSettleInTime(t *testing.T) {
+	b := &BuildIDs{done: make(chan struct{}), unsettled: true}
+	b.wake = sync.NewCond(&b.mu)
+	b.Settle(time.Millisecond)
+	b.unsettled = true
+	b.Settle(time.Hour)
+	if len(b.queue) != 1 || !b.unsettled {
+		t.Errorf("%d are waited for", len(b.queue))
 	}
 }
 

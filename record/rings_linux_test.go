@@ -1,0 +1,53 @@
+package record
+
+import (
+	"testing"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
+)
+
+func TestRingSize(t *testing.T) {
+	const copies = 999 * (16<<10 + sampleSize) // bytes a second
+	for _, x := range []struct {
+		cpus int
+		rate uint64
+		want int
+	}{
+		{1, 0, 8 << 20}, {8, 0, 8 << 20}, {12, 0, 4 << 20}, {64, 0, 2 << 20}, {512, 0, 2 << 20},
+		{2, copies, 8 << 20}, {64, copies, 8 << 20}, {512, copies, 2 << 20}, // 1 MiB each would be within allRings
+		{2, 4 * copies, 32 << 20}, {2, 100 * copies, 64 << 20}, {16, 100 * copies, 32 << 20},
+	} {
+		if got := ringSize(x.cpus, x.rate); got != x.want {
+			t.Errorf("%d CPUs, %d bytes a second: %d KiB, want %d", x.cpus, x.rate, got>>10, x.want>>10)
+		}
+	}
+}
+
+// TestFitFrequency: a default is lowered to what the rings hold, and nothing that was
+// asked for is.
+func TestFitFrequency(t *testing.T) {
+	session := func(asked uint64, own uint64) *Session {
+		e := &recordedEvent{Event: event.Event{Event: perfevent.Event{
+			Frequency: own,
+			Attr:      abi.Attr{Flags: abi.FlagFreq, SamplePeriod: 999, SampleStackUser: 16 << 10},
+		}}}
+		return &Session{
+			opts:   Options{UserCallers: perfevent.CopiedStacks, Frequency: asked},
+			events: []*recordedEvent{e}, rings: []*cpuRing{{size: 512 << 10}},
+		}
+	}
+	s := session(0, 0)
+	if s.fitFrequency(); s.events[0].Attr.SamplePeriod != 124 { // 512 KiB in a quarter of a second, of 16.5 KiB
+		t.Errorf("%d Hz", s.events[0].Attr.SamplePeriod)
+	}
+	if notes := s.Notes(); len(notes) != 1 {
+		t.Errorf("notes: %q", notes)
+	}
+	for _, s := range []*Session{session(999, 0), session(0, 999)} {
+		if s.fitFrequency(); s.events[0].Attr.SamplePeriod != 999 || len(s.Notes()) > 0 {
+			t.Errorf("%d Hz, %q", s.events[0].Attr.SamplePeriod, s.Notes())
+		}
+	}
+}
