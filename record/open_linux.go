@@ -105,7 +105,7 @@ func (s *Session) open(e *recordedEvent, w perfevent.Where, r *cpuRing) (*perfev
 		return nil, err
 	}
 	e.counters = append(e.counters, c) // Close closes it
-	if err := c.SetOutput(r.owner); err != nil {
+	if err := c.SetOutput(r.into()); err != nil {
 		return nil, err
 	}
 	return c, s.setFilter(e, c)

@@ -1,11 +1,15 @@
 package record
 
 import (
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
+	"kprof/perfevent/livetest"
 )
 
 func TestRingSize(t *testing.T) {
@@ -49,5 +53,47 @@ func TestFitFrequency(t *testing.T) {
 		if s.fitFrequency(); s.events[0].Attr.SamplePeriod != 999 || len(s.Notes()) > 0 {
 			t.Errorf("%d Hz, %q", s.events[0].Attr.SamplePeriod, s.Notes())
 		}
+	}
+}
+
+// TestLiveRingGrows has rings fill until they have been enlarged twice: nothing goes
+// uncounted on the way.
+func TestLiveRingGrows(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("dd"))
+	for name, target := range map[string]Target{"machine": {AllCPUs: true}, "tasks": {PIDs: []int{os.Getpid()}}} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{
+				Specs: specs(t, "raw_syscalls:sys_enter,raw_syscalls:sys_exit"), Target: target, RingSize: 16 << 10,
+			})
+			s.opts.RingSize = 0 // as if nobody had asked for it
+			to := newSink(t)
+			grown := make(chan struct{})
+			to.each = func(abi.Header, []byte) {
+				time.Sleep(50 * time.Microsecond) // while which more comes than was there
+				for _, r := range s.rings {
+					if r.size >= 256<<10 && r.old == nil {
+						to.each = nil
+						close(grown)
+						return
+					}
+				}
+			}
+			st := runWhile(t, s, to, func() {
+				for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+					dd(t, 20000)
+					select {
+					case <-grown:
+						dd(t, 20000)
+						return
+					default:
+					}
+				}
+				t.Error("no ring has grown")
+			})
+			checkCounts(t, st, to)
+			if len(st.Notes) != 1 || !strings.Contains(st.Notes[0], "enlarged while they filled") {
+				t.Errorf("notes: %q", st.Notes)
+			}
+		})
 	}
 }

@@ -21,6 +21,7 @@ type run struct {
 	sink     Sink
 	tally    *tally
 	cpus     *hotplug
+	grow     *grower // nil until everything records
 	start    time.Time
 	rounds   uint64
 	noted    int    // notes that Session.Notes had before
@@ -90,6 +91,8 @@ func (r *run) record(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
+	r.grow = newGrower(s, w)
+	defer r.grow.wait()
 
 	if err := enable(s.sideband.counters); err != nil {
 		return err
@@ -198,30 +201,52 @@ func (r *run) drainUntil(w *waiter) error {
 // writes faster than we read would keep us at one ring for ever.
 func (r *run) round() error {
 	for _, cr := range r.s.rings {
-		a, b := cr.ring.Peek()
-		n := len(a) + len(b)
-		if n == 0 {
-			continue
+		if cr.old != nil {
+			if _, err := r.drain(cr, cr.old); err != nil {
+				return err
+			}
+			if err := r.grow.drained(cr); err != nil {
+				return err
+			}
 		}
-		cr.used = true
-		if cr.renamed != nil {
-			r.renamed = rename(r.renamed, a, b, cr.renamed, &r.tally.layout)
-			a, b = r.renamed, nil
-		}
-		r.tally.add(a, b)
-		if r.tally.needsRepair() {
-			// The kernel lets nobody write into a ring.
-			r.repaired = r.tally.repair(r.repaired, a, b)
-			a, b = r.repaired, nil
-		}
-		if err := r.sink.Write(a, b); err != nil {
+		n, err := r.drain(cr, cr.ring)
+		if err != nil {
 			return err
 		}
-		cr.ring.Consume(n)
+		if r.grow != nil {
+			r.grow.found(cr, n)
+		}
+	}
+	if r.grow != nil {
+		r.grow.step()
 	}
 	r.rounds++
 	// Empty rings end a round too: a sink may hold back what came before.
 	return r.sink.FinishRound()
+}
+
+// drain passes on what is in a ring of a CPU, and returns how many bytes that was.
+func (r *run) drain(cr *cpuRing, ring *perfevent.Ring) (n int, err error) {
+	a, b := ring.Peek()
+	if n = len(a) + len(b); n == 0 {
+		return 0, nil
+	}
+	cr.used = true
+	if cr.renamed != nil {
+		r.renamed = rename(r.renamed, a, b, cr.renamed, &r.tally.layout)
+		a, b = r.renamed, nil
+	}
+	r.tally.add(a, b)
+	if r.tally.needsRepair() {
+		// The kernel lets nobody write into a ring.
+		r.repaired = r.tally.repair(r.repaired, a, b)
+		a, b = r.repaired, nil
+	}
+	if err := r.sink.Write(a, b); err != nil {
+		return n, err
+	}
+	ring.Consume(n)
+	return n, nil
 }
 
 // finish stops the counters and gets the rest out of the rings:
@@ -242,10 +267,16 @@ func (r *run) finish(write bool) error {
 		}
 	}
 	r.s.ledger.end()
+	r.grow.wait()
 	if !write {
 		return errors.Join(errs...)
 	}
+	r.grow.spare = 0
 	err := r.round()
+	for err == nil && r.grow.underway() {
+		r.grow.wait()
+		err = r.round()
+	}
 	if err == nil && r.owesLost() {
 		if err = r.s.forceRecords(); err == nil {
 			err = r.round()
@@ -279,27 +310,30 @@ func (r *run) owesLost() bool {
 func (s *Session) forceRecords() error {
 	return s.owners.run(func() error {
 		for _, r := range s.rings {
-			var here unix.CPUSet
-			here.Set(r.cpu)
-			if err := unix.SchedSetaffinity(0, &here); err != nil {
-				if !r.used {
-					continue // it never came
-				}
-				s.note("what was lost on cpu %d at the end is not known: %v", r.cpu, err)
-				continue
-			}
-			if err := r.owner.Enable(); err != nil {
+			if reached, err := s.forceRecord(r); err != nil {
 				return err
-			}
-			if err := perfevent.RenameThread(); err != nil {
-				return fmt.Errorf("force a record: %w", err)
-			}
-			if err := r.owner.Disable(); err != nil {
-				return err
+			} else if !reached && r.used { // else it never came
+				s.note("what was lost on cpu %d at the end is not known: it is offline", r.cpu)
 			}
 		}
 		return nil
 	})
+}
+
+// forceRecord does so for one ring, on that thread, if the CPU can be reached.
+func (s *Session) forceRecord(r *cpuRing) (reached bool, err error) {
+	var here unix.CPUSet
+	here.Set(r.cpu)
+	if unix.SchedSetaffinity(0, &here) != nil {
+		return false, nil
+	}
+	if err := r.owner.Enable(); err != nil {
+		return true, err
+	}
+	if err := perfevent.RenameThread(); err != nil {
+		return true, fmt.Errorf("force a record: %w", err)
+	}
+	return true, r.owner.Disable()
 }
 
 func (r *run) stats() (Stats, error) {
@@ -337,6 +371,9 @@ func (r *run) stats() (Stats, error) {
 		st.Events = append(st.Events, es)
 	}
 	st.Notes = append(st.Notes, r.s.notes[r.noted:]...)
+	if r.grow != nil {
+		st.Notes = append(st.Notes, r.grow.notes(t.lost)...)
+	}
 	if r.cpus != nil {
 		st.Notes = append(st.Notes, r.cpus.reports()...)
 	}

@@ -57,6 +57,14 @@ type cpuRing struct {
 	ring  *perfevent.Ring
 	size  int // of the ring, in bytes
 
+	// Of a ring that was enlarged, see grower.
+	memory  *perfevent.Counter // owns the larger ring, nil if there is none
+	before  *perfevent.Counter // memory as of when the last old ring was let go
+	old     *perfevent.Ring    // still to be drained, before ring
+	growing bool               // from when a larger one is made until old is let go
+	leaving bool               // the counters have left old, and its last record is to come
+	retired bool               // it has come: nothing goes into old any more
+
 	used    bool              // something was in it
 	renamed map[uint64]uint64 // ids of counters that were opened while recording, see rename
 }
@@ -262,8 +270,21 @@ func (r *cpuRing) close() error {
 	if r.ring != nil {
 		errs = append(errs, r.ring.Close())
 	}
-	if r.owner != nil {
-		errs = append(errs, r.owner.Close())
+	if r.old != nil {
+		errs = append(errs, r.old.Close())
+	}
+	for _, c := range []*perfevent.Counter{r.owner, r.memory, r.before} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// into is the counter that others are to be directed to.
+func (r *cpuRing) into() *perfevent.Counter {
+	if r.memory != nil {
+		return r.memory
+	}
+	return r.owner
 }
