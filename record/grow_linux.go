@@ -176,7 +176,11 @@ func (g *grower) notes(lost uint64) (notes []string) {
 				largest = max(largest, r.size)
 			}
 		}
-		notes = append(notes, fmt.Sprintf("the rings of %d CPUs were enlarged while they filled, to %d MiB", n, largest>>20))
+		cpus := "1 CPU"
+		if n > 1 {
+			cpus = fmt.Sprintf("%d CPUs", n)
+		}
+		notes = append(notes, fmt.Sprintf("the rings of %s were enlarged while they filled, to %d KiB", cpus, largest>>10))
 	}
 	if g.failed != nil && lost > 0 {
 		notes = append(notes, fmt.Sprintf("rings that filled were not enlarged any more: %v", g.failed))

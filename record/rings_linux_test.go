@@ -91,7 +91,7 @@ func TestLiveRingGrows(t *testing.T) {
 				t.Error("no ring has grown")
 			})
 			checkCounts(t, st, to)
-			if len(st.Notes) != 1 || !strings.Contains(st.Notes[0], "enlarged while they filled") {
+			if len(st.Notes) != 1 || !strings.Contains(st.Notes[0], "enlarged while they filled, to ") {
 				t.Errorf("notes: %q", st.Notes)
 			}
 		})

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
+	"kprof/convert/printable"
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/record"
@@ -65,7 +67,15 @@ func noteCopies(s *record.Session) {
 		if e.Attr.Flags&abi.FlagFreq != 0 {
 			often = strconv.FormatUint(e.Attr.SamplePeriod, 10) + " times a second on each CPU"
 		}
-		notef("stacks are copied %s, %s each, into rings of %s", often, bytesText(int64(e.Attr.SampleStackUser)), bytesText(int64(s.RingSize())))
+		notef("stacks are copied %s, %s each, into rings of %s", often, printable.Bytes(int64(e.Attr.SampleStackUser)), printable.Bytes(int64(s.RingSize())))
 		return
 	}
+}
+
+// tooManyLost is the error of --max-lost.
+func (f *recordFlags) tooManyLost(stats *record.Stats) error {
+	if !f.maxLostSet || stats.Lost <= f.maxLost {
+		return nil
+	}
+	return fmt.Errorf("%d records were lost, and --max-lost allows %d", stats.Lost, f.maxLost)
 }

@@ -40,6 +40,8 @@ type recordFlags struct {
 	ring                string
 	output, format      string
 	noKernelSymbols     bool
+	maxLost             uint64
+	maxLostSet          bool
 	open                bool
 	sel                 selection
 	sym                 symbolOptions
@@ -92,6 +94,7 @@ func (f *recordFlags) given(c *cobra.Command, command []string) {
 	f.command = command
 	f.frequencySet = c.Flags().Changed("freq")
 	f.csSet = c.Flags().Changed("count")
+	f.maxLostSet = c.Flags().Changed("max-lost")
 }
 
 // captureFlags are those that say what to record, and how.
@@ -128,6 +131,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
 	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
+	fl.Uint64Var(&f.maxLost, "max-lost", 0, "fail if more than `N` records are lost; what was recorded is kept")
 	f.sel.shape.flags(c)
 	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
 	f.svg.flags(c)

@@ -57,7 +57,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		messagef("%s", n)
 	}
 	if !voice.quiet {
-		noteCopies(s)
+		noteCopies(s.Session)
 	}
 	events := s.Events()
 	reportHidden(events)
@@ -102,6 +102,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	if err == nil {
 		f.recorded = stats.Samples
+		err = f.tooManyLost(&stats)
 	}
 	return err
 }
