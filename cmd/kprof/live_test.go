@@ -270,6 +270,31 @@ func TestLiveFullDisk(t *testing.T) {
 	}
 }
 
+// TestLiveMaxLost: a recording that has lost more than it may fails, with what it has;
+// one that lost nothing, or less, does not.
+func TestLiveMaxLost(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
+	for _, x := range []struct {
+		ring, allowed string
+		code          int
+	}{
+		{"4K", "0", 1},
+		{"4K", "10000000", 0},
+		{"16M", "0", 0}, // which holds all of it
+	} {
+		name := filepath.Join(t.TempDir(), "calls.data")
+		args := []string{"record", "-e", "syscalls:sys_enter_getppid", "-m", x.ring, "--max-lost", x.allowed, "-o", name, "--"}
+		c := kprof(t, append(args, getppids(20, 5000)...)...)
+		out, _ := c.CombinedOutput()
+		if code := c.ProcessState.ExitCode(); code != x.code || strings.Contains(string(out), " were lost, and --max-lost allows "+x.allowed+"\n") != (code == 1) {
+			t.Errorf("-m %s --max-lost %s: exit code %d, %s", x.ring, x.allowed, code, out)
+		}
+		if got, truncated := samples(t, name); got == 0 || truncated {
+			t.Errorf("-m %s --max-lost %s: %d samples, truncated %v", x.ring, x.allowed, got, truncated)
+		}
+	}
+}
+
 // TestLiveForks records a thousand short children, each of which execs once. Every sample
 // has the name of a program that ran and a mapping, or is counted.
 func TestLiveForks(t *testing.T) {

@@ -69,9 +69,9 @@ func TestLiveTrace(t *testing.T) {
 	if r := readTrace(t, out); r.events != times*number || r.backwards > 0 || r.lost > 0 {
 		t.Errorf("%+v, want %d events", r, times*number)
 	}
-	// With rings of the usual size, whose pages count; and with what a recording beside
-	// takes, which has the kernel's symbols.
-	for _, flags := range [][]string{nil, {"-o", filepath.Join(t.TempDir(), "calls.data")}} {
+	// With rings of the usual size, whose pages count, which are not enlarged; and with what
+	// a recording beside takes, which has the kernel's symbols.
+	for _, flags := range [][]string{{"-m", "8M"}, {"-m", "8M", "-o", filepath.Join(t.TempDir(), "calls.data")}} {
 		out, memory, _ := measurement(t, trace(t, measured, times, number, flags...))
 		if r := readTrace(t, out); r.events+r.lost < times*number || r.backwards > 0 {
 			t.Errorf("%q: %+v, want %d events", flags, r, times*number)
