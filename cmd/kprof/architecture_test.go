@@ -57,6 +57,8 @@ var imports = map[string][]string{
 	"convert/stacks": {"convert/intern", "symbolize/mapping"},
 	"convert/stacks/stackstest": {"convert/stacks", "perfevent/livetest"},
 	"convert/stacktext": {"convert/intern", "convert/stacks"},
+	"convert/store": {"convert/pprof", "convert/stacks"},
+	"convert/store/storetest": {},
 	"convert/table": {"convert/calltree", "convert/printable", "convert/span", "convert/stacks"},
 	"convert/timeline": {"convert/intern", "convert/stacks", "perfevent/abi"},
 	"convert/timeorder": {},
@@ -107,7 +109,7 @@ var imports = map[string][]string{
 
 // testOnly packages are for tests: nothing else imports them, and the rules on
 // what a library may do are not for them.
-var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "perfevent/tracetest", "convert/browsertest", "convert/listing/listingtest", "convert/stacks/stackstest"}
+var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "perfevent/tracetest", "convert/browsertest", "convert/listing/listingtest", "convert/stacks/stackstest", "convert/store/storetest"}
 
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.

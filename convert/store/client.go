@@ -1,0 +1,352 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ClientOptions say where a store is, and who asks. Secrets come from files. Regular ones
+// are read again for each request, since what is in them may be replaced; others, such as
+// pipes, once.
+type ClientOptions struct {
+	URL    string // http:// or https://, with the path below which the store's services are
+	Tenant string // "" for a store of one tenant
+	Header http.Header
+
+	// HeaderFile has further headers, a line each, as in "X-Key: secret".
+	HeaderFile string
+
+	BearerFile    string // with a token
+	BasicAuthFile string // with USER:PASSWORD
+	CAFile        string // certificates, PEM, of those who may sign the store's; default the system's
+	CertFile      string // our own certificate, PEM
+	KeyFile       string // and its key
+
+	Timeout time.Duration // of one request. Default: 30 s
+	// Proxy says which proxy to ask, as in http.Transport. Default: none.
+	Proxy func(*http.Request) (*url.URL, error)
+}
+
+// Client makes requests to a store.
+type Client struct {
+	o       ClientOptions
+	base    string
+	http    *http.Client
+	once    map[string]string // what files hold that can be read once only
+	readers sync.Mutex
+}
+
+// maxSecret bounds a file with a secret.
+const maxSecret = 64 << 10
+
+// NewClient checks the options, and reads the certificates.
+func NewClient(o ClientOptions) (*Client, error) {
+	u, err := url.Parse(o.URL)
+	switch {
+	case err != nil: // may quote a password
+		return nil, errors.New("the address of the store is not a URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, fmt.Errorf("%q is no address of a store, such as http://localhost:4040", u.Redacted())
+	case u.User != nil:
+		return nil, fmt.Errorf("%s: a password does not belong into an address, but into a file", u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%q: the address of a store ends with its path", u.Redacted())
+	case o.BearerFile != "" && o.BasicAuthFile != "":
+		return nil, errors.New("a token and a password exclude each other")
+	case (o.CertFile == "") != (o.KeyFile == ""):
+		return nil, errors.New("a certificate and its key go together")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	c := &Client{o: o, base: strings.TrimSuffix(u.String(), "/"), once: map[string]string{}}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s: it has no certificate in PEM", o.CAFile)
+		}
+	}
+	if o.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", o.CertFile, o.KeyFile, err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	if _, err := c.secretHeader(); err != nil {
+		return nil, err
+	}
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			Proxy: o.Proxy, TLSClientConfig: config, ForceAttemptHTTP2: true,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
+		},
+		// A secret is for the store only, and a push is not repeated as a GET.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+// Unencrypted reports whether secrets would go over a network that others may listen to.
+func (c *Client) Unencrypted() bool {
+	u, err := url.Parse(c.base)
+	if err != nil || u.Scheme == "https" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) &&
+		(c.o.BearerFile != "" || c.o.BasicAuthFile != "" || c.o.HeaderFile != "" || len(c.o.Header) > 0)
+}
+
+// URL is the store's address.
+func (c *Client) URL() string { return c.base }
+
+// Close gives up idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// secretHeader is what the files with secrets say.
+func (c *Client) secretHeader() (http.Header, error) {
+	h := http.Header{}
+	if c.o.HeaderFile != "" {
+		lines, err := c.secret(c.o.HeaderFile)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(lines) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			key, value, ok := strings.Cut(line, ":")
+			if value = strings.TrimSpace(value); !ok || !ValidHeader(key, value) {
+				return nil, fmt.Errorf("%s: wants lines of NAME: VALUE", c.o.HeaderFile)
+			}
+			h.Add(key, value)
+		}
+	}
+	name := c.o.BearerFile + c.o.BasicAuthFile
+	if name == "" {
+		return h, nil
+	}
+	secret, err := c.secret(name)
+	secret = strings.TrimSpace(secret)
+	switch {
+	case err != nil:
+		return nil, err
+	case secret == "" || !ValidHeader("Authorization", secret):
+		return nil, fmt.Errorf("%s: wants one line", name)
+	case c.o.BearerFile != "":
+		h.Set("Authorization", "Bearer "+secret)
+	case !strings.Contains(secret, ":"):
+		return nil, fmt.Errorf("%s: wants USER:PASSWORD", name)
+	default:
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(secret)))
+	}
+	return h, nil
+}
+
+// ValidHeader reports whether a header may have such a name (RFC 9110, a token) and value.
+func ValidHeader(name, value string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// secret is what a file holds.
+func (c *Client) secret(name string) (string, error) {
+	c.readers.Lock()
+	defer c.readers.Unlock()
+	if s, ok := c.once[name]; ok {
+		return s, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(b) > maxSecret:
+		return "", fmt.Errorf("%s: larger than a secret is", name)
+	case !st.Mode().IsRegular():
+		c.once[name] = string(b)
+	}
+	return string(b), nil
+}
+
+// Error is what a store answers instead of a result.
+type Error struct {
+	Status     int    // of HTTP
+	Code       string // of Connect, such as "resource_exhausted"; "" where it does not tell
+	Message    string // its words, at most a line of them
+	RetryAfter time.Duration
+}
+
+func (e *Error) Error() string {
+	what := e.Code
+	if what == "" {
+		what = strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
+	}
+	if e.Message == "" {
+		return "the store answers " + what
+	}
+	return fmt.Sprintf("the store answers %s: %s", what, e.Message)
+}
+
+// Temporary reports whether the same request may succeed later: the store is out of
+// something, or does not know itself what is wrong (a part of it that is down is an
+// "unknown" error, and 500).
+func (e *Error) Temporary() bool {
+	switch e.Code {
+	case "resource_exhausted", "unavailable", "unknown", "internal", "aborted", "deadline_exceeded", "canceled":
+		return true
+	case "":
+		return e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout || e.Status >= 500 && e.Status != http.StatusNotImplemented
+	}
+	return false
+}
+
+// temporary reports whether an error of a request may pass: those of the network may, but
+// not those of who cannot prove who they are, or speak something else.
+func temporary(err error) bool {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Temporary()
+	}
+	var n net.Error
+	var cert *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var op *net.OpError
+	alert := errors.As(err, &op) && op.Op == "remote error" // so crypto/tls calls alerts of TLS
+	if alert || errors.As(err, &cert) || errors.As(err, &record) || errors.Is(err, http.ErrSchemeMismatch) {
+		return false
+	}
+	return errors.As(err, &n) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
+}
+
+const (
+	maxErrorBody   = 64 << 10
+	maxMessage     = 300
+	maxRetryAfter  = time.Minute
+	maxPushAnswer  = 1 << 20
+	maxQueryAnswer = 512 << 20
+)
+
+// call makes one unary call, and returns its answer of at most limit bytes.
+func (c *Client) call(ctx context.Context, procedure string, message []byte, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/"+procedure, bytes.NewReader(message))
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range c.o.Header {
+		req.Header[k] = v
+	}
+	secrets, err := c.secretHeader()
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, secrets)
+	if c.o.Tenant != "" {
+		req.Header.Set("X-Scope-OrgID", c.o.Tenant)
+	}
+	req.Header.Set("Content-Type", "application/proto")
+	req.Header.Set("Connect-Protocol-Version", "1")
+	req.Header.Set("User-Agent", "kprof")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		e := answeredError(resp)
+		e.Message = without(e.Message, req.Header)
+		return nil, e
+	}
+	if t := resp.Header.Get("Content-Type"); !strings.HasPrefix(t, "application/proto") {
+		return nil, &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", procedure, cut(t))}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", procedure, err)
+	case int64(len(body)) > limit:
+		return nil, fmt.Errorf("%s: the answer has more than %d MiB", procedure, limit>>20)
+	}
+	return body, nil
+}
+
+// answeredError is the error in a response.
+func answeredError(resp *http.Response) *Error {
+	e := &Error{Status: resp.StatusCode}
+	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
+		e.RetryAfter = min(time.Duration(min(s, 3600))*time.Second, maxRetryAfter)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	if err != nil && len(body) == 0 {
+		return e
+	}
+	var told struct{ Code, Message string }
+	if json.Unmarshal(body, &told) == nil && told.Code != "" {
+		e.Code, e.Message = cut(told.Code), cut(told.Message)
+	} else if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		e.Message = "it is elsewhere: " + cut(resp.Header.Get("Location"))
+	} else {
+		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		e.Message = cut(line)
+	}
+	return e
+}
+
+// without is a stranger's text in which there may be what we sent, without the secrets.
+func without(s string, sent http.Header) string {
+	for _, values := range sent {
+		for _, v := range values {
+			for _, secret := range []string{v, strings.TrimPrefix(v, "Bearer "), strings.TrimPrefix(v, "Basic ")} {
+				if len(secret) >= minSecret && !strings.HasPrefix(secret, "application/") {
+					s = strings.ReplaceAll(s, secret, "…")
+				}
+			}
+		}
+	}
+	return s
+}
+
+// minSecret is how long a secret is at least that is looked for in a text.
+const minSecret = 4
+
+// cut is what of a stranger's text is shown.
+func cut(s string) string {
+	if len(s) > maxMessage {
+		s = s[:maxMessage] + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}

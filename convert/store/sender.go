@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"kprof/convert/stacks"
+)
+
+// pushProcedure is the call that takes profiles (push/v1/push.proto).
+const pushProcedure = "push.v1.PusherService/Push"
+
+// SenderOptions say how a Sender sends.
+type SenderOptions struct {
+	Pieces PieceOptions
+	// Spool keeps what could not be sent yet; nil for memory, which ends with the process.
+	Spool *Spool
+	// MaxAge is how old a profile may be that is sent. Default: that of the Spool, or 1 h.
+	MaxAge time.Duration
+	// TryFor is how long one Drain goes on while the store does not take anything.
+	// Default: 2 min.
+	TryFor time.Duration
+	// MaxWait is the ceiling of the waits between two tries, which are random: from
+	// nothing to twice as long each time as the time before. Default: 30 s.
+	MaxWait time.Duration
+	// Retrying is called before each wait.
+	Retrying func(err error, wait time.Duration)
+}
+
+// Counts are what became of pieces.
+type Counts struct {
+	Sent    uint64 // pieces that the store has taken
+	Samples int64  // in these
+	Bytes   int64  // that these requests had
+	Lost    Losses
+	// LastRejection is why the store refused the last of Lost[Rejected].
+	LastRejection error
+}
+
+// Sender sends profiles to a store: Enqueue and Drain may be called at the same time, the
+// latter by one goroutine.
+type Sender struct {
+	client *Client
+	o      SenderOptions
+	memory []*request
+	queue  []string // of the spool, oldest first
+	counts Counts
+	free   time.Time // when the rate allows the next request
+	now    func() time.Time
+	sleep  func(context.Context, time.Duration) error
+}
+
+// request is a piece on its way.
+type request struct {
+	time    time.Time
+	size    int // of the profile, when it is not compressed
+	samples int64
+	message []byte
+	name    string // in the spool
+}
+
+// NewSender returns a Sender to the client's store.
+func NewSender(c *Client, o SenderOptions) *Sender {
+	o.Pieces.Limits = o.Pieces.Limits.withDefaults()
+	if o.MaxAge == 0 {
+		o.MaxAge = time.Hour
+		if o.Spool != nil {
+			o.MaxAge = o.Spool.o.MaxAge
+		}
+	}
+	if o.TryFor == 0 {
+		o.TryFor = 2 * time.Minute
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = 30 * time.Second
+	}
+	return &Sender{client: c, o: o, now: time.Now, sleep: sleep}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TooOldError says that a profile is older than a store takes.
+type TooOldError struct{ Age, Max time.Duration }
+
+func (e *TooOldError) Error() string {
+	return fmt.Sprintf("it was recorded %v ago, and the store takes nothing older than %v", e.Age.Round(time.Second), e.Max)
+}
+
+// Enqueue takes a profile to be sent by the next Drain: with a Spool it is on the disk when
+// Enqueue returns. The error may be a *TooLargeError, all else of the profile being taken,
+// or a *TooOldError.
+func (s *Sender) Enqueue(set *stacks.Set, labels ...Label) error {
+	if set.TimeNanos != 0 {
+		if age := s.now().Sub(time.Unix(0, set.TimeNanos)); age > s.o.MaxAge {
+			return &TooOldError{age, s.o.MaxAge}
+		}
+	}
+	o := s.o.Pieces
+	o.Labels = slices.Concat(o.Labels, labels)
+	return Pieces(set, o, func(p Piece) error {
+		r := &request{time: p.Time, size: p.Size, samples: p.Samples, message: pushRequest(p.Labels, p.Profile, p.ID)}
+		if s.o.Spool != nil {
+			return s.o.Spool.add(r)
+		}
+		s.memory = append(s.memory, r)
+		return nil
+	})
+}
+
+// Counts are of what Drain has done so far, and of losses of the spool since it was made.
+func (s *Sender) Counts() Counts {
+	c := s.counts
+	if s.o.Spool != nil {
+		c.Lost = s.o.Spool.Losses()
+	}
+	return c
+}
+
+// Waiting is how many pieces are still to be sent.
+func (s *Sender) Waiting() (int, error) {
+	if s.o.Spool != nil {
+		return s.o.Spool.Len()
+	}
+	return len(s.memory), nil
+}
+
+// Drain sends what is waiting, oldest first, until nothing is, the context ends, or the
+// store has taken nothing for SenderOptions.TryFor. What the store refuses for good is
+// lost, counted, and does not hold up the rest; what it did not take is still waiting, and
+// the error says why. Where another process is sending from the Spool, it returns
+// ErrSending.
+func (s *Sender) Drain(ctx context.Context) error {
+	if s.o.Spool != nil {
+		unlock, err := s.o.Spool.lock(sendLock, false)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	for {
+		r, err := s.next()
+		if r == nil || err != nil {
+			return err
+		}
+		if s.now().Sub(r.time) > s.o.MaxAge {
+			if err := s.lose(r, Expired); err != nil {
+				return err
+			}
+			continue
+		}
+		err = s.push(ctx, r)
+		var answer *Error
+		switch {
+		case err == nil:
+			s.counts.Sent++
+			s.counts.Samples += r.samples
+			s.counts.Bytes += int64(len(r.message))
+			if err := s.done(r); err != nil {
+				return err
+			}
+		case errors.As(err, &answer) && refused(answer):
+			s.counts.LastRejection = err
+			if err := s.lose(r, Rejected); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+}
+
+// refused reports whether it is the profile that a store does not take. Where it is we who
+// may not send, or the wrong store, the profile is kept.
+func refused(e *Error) bool {
+	switch {
+	case e.Temporary():
+		return false
+	case e.Code != "":
+		return slices.Contains([]string{"invalid_argument", "out_of_range", "failed_precondition", "already_exists", "data_loss"}, e.Code)
+	}
+	return e.Status == 400 || e.Status == 413 || e.Status == 422
+}
+
+// next returns the oldest request, nil for none.
+func (s *Sender) next() (*request, error) {
+	if s.o.Spool == nil {
+		if len(s.memory) == 0 {
+			return nil, nil
+		}
+		return s.memory[0], nil
+	}
+	for looked := false; ; {
+		if len(s.queue) == 0 {
+			if looked {
+				return nil, nil
+			}
+			looked = true
+			var err error
+			if s.queue, err = s.o.Spool.names(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		name := s.queue[0]
+		r, err := s.o.Spool.read(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // evicted, or another process sent it
+		case errors.Is(err, errDamaged):
+			if err := s.o.Spool.drop(name, Unreadable); err != nil {
+				return nil, err
+			}
+		case err != nil:
+			return nil, err
+		default:
+			r.name = name
+			return r, nil
+		}
+		s.queue = s.queue[1:]
+	}
+}
+
+// done forgets a request.
+func (s *Sender) done(r *request) error {
+	if s.o.Spool != nil {
+		s.queue = s.queue[1:]
+		return s.o.Spool.remove(r.name)
+	}
+	s.memory = s.memory[1:]
+	return nil
+}
+
+func (s *Sender) lose(r *request, why Reason) error {
+	if s.o.Spool != nil {
+		s.queue = s.queue[1:]
+		return s.o.Spool.drop(r.name, why)
+	}
+	s.counts.Lost[why]++
+	return s.done(r)
+}
+
+// push sends a request, again and again while the error may pass.
+func (s *Sender) push(ctx context.Context, r *request) error {
+	if wait := s.free.Sub(s.now()); wait > 0 {
+		if err := s.sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+	wait := &waits{BackOff: &backoff.ExponentialBackOff{
+		// Full jitter: from nothing to twice the interval.
+		InitialInterval: min(250*time.Millisecond, s.o.MaxWait/2), RandomizationFactor: 1,
+		Multiplier: 2, MaxInterval: s.o.MaxWait / 2,
+	}}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		_, err := s.client.call(ctx, pushProcedure, r.message, maxPushAnswer)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			err = backoff.Permanent(context.Cause(ctx))
+		case err != nil && !temporary(err):
+			err = backoff.Permanent(err)
+		}
+		wait.least = 0
+		if answer := (*Error)(nil); errors.As(err, &answer) {
+			wait.least = min(answer.RetryAfter, s.o.MaxWait)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(s.o.TryFor), backoff.WithNotify(func(err error, d time.Duration) {
+		if s.o.Retrying != nil {
+			s.o.Retrying(err, d)
+		}
+	}))
+	s.free = s.now().Add(time.Duration(float64(r.size) / float64(s.o.Pieces.Limits.BytesPerSecond) * float64(time.Second)))
+	return err
+}
+
+// waits are those of a BackOff, and at least as long as the store asks for.
+type waits struct {
+	backoff.BackOff
+	least time.Duration
+}
+
+// NextBackOff implements backoff.BackOff.
+func (w *waits) NextBackOff() time.Duration {
+	next := w.BackOff.NextBackOff()
+	if next == backoff.Stop {
+		return next
+	}
+	return max(next, w.least)
+}
