@@ -36,15 +36,9 @@ With -f and no -o it goes to standard output.`,
 			if info.asked() {
 				return info.run(cmd.Context(), os.Stdout, args)
 			}
-			o, err := chooseOutput(out, f)
+			o, err := chooseProfileOutput(out, f, "convert")
 			if err != nil {
 				return err
-			}
-			if o.format == "" {
-				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text|speedscope|firefox|chrome")
-			}
-			if o.format == formatData {
-				return usagef("convert writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
 			}
 			if o.svg, err = svg.options(o.format); err != nil {
 				return err

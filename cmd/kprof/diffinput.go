@@ -39,7 +39,7 @@ func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string
 		sym, of := f.sym, f.side(side)
 		sym.Vmlinux, sym.KallsymsPath, sym.Root = of.Vmlinux, of.Kallsyms, of.Root
 		for _, name := range names[side] {
-			p, err := readInput(ctx, name, opts, sym)
+			p, err := loadQuiet(ctx, name, opts, sym)
 			if err != nil {
 				return profiles, err
 			}
@@ -55,25 +55,6 @@ func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string
 		}
 	}
 	return profiles, nil
-}
-
-// readInput is load, without a word on what the profile lacks.
-func readInput(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*convert.Profile, error) {
-	f, err := openInput(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if name == "-" {
-		name = "standard input"
-	}
-	sym.addTo(&opts)
-	opts.Name = name
-	p, err := convert.Read(ctx, f, opts)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, worded(err))
-	}
-	return p, nil
 }
 
 // shownWarnings is how many kinds of warnings a side's line has.

@@ -29,6 +29,7 @@ var topicOrder = []struct{ name, short string }{
 	{"formats", "What is read and what is written"},
 	{"symbols", "Where names come from"},
 	{"comparing", "What changed between two builds"},
+	{"stores", "Profiles of many machines: sending them to a store, and asking it"},
 	{"permissions", "What needs which privilege"},
 	{"recipes", "Commands to paste"},
 	{"licenses", "The licenses of what is linked into kprof"},

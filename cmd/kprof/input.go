@@ -35,6 +35,9 @@ func loadAny(ctx context.Context, name string, opts convert.Options, sym symbolO
 
 // loadQuiet is loadAny without saying what the profile lacks.
 func loadQuiet(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*convert.Profile, error) {
+	if isStore(name) {
+		return loadStore(ctx, name, opts)
+	}
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err

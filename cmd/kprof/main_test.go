@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert/browsertest"
+	"kprof/convert/store/storetest"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata/perftext"
@@ -93,6 +94,7 @@ func runScripts(t *testing.T, files []string) {
 		}
 		cache = filepath.Join(dir, "go-build")
 	}
+	store := storetest.New(t)
 	testscript.Run(t, testscript.Params{
 		Files:               files,
 		UpdateScripts:       *update,
@@ -103,6 +105,7 @@ func runScripts(t *testing.T, files []string) {
 			// A home for pprof and perf to keep things in.
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("GOCACHE", cache)
+			env.Setenv("STORE", store.URL)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -199,6 +202,9 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// exampleStore is the address of the store in examples.
+const exampleStore = "http://localhost:4040"
+
 // examples COMMAND runs every line below "Examples:" in the help of a command
 // ("" for kprof itself) in a shell, as somebody would who pastes it.
 func examples(ts *testscript.TestScript, neg bool, args []string) {
@@ -214,7 +220,7 @@ func examples(ts *testscript.TestScript, neg bool, args []string) {
 		if strings.TrimSpace(line) == "" {
 			break
 		}
-		if err := ts.Exec("bash", "-o", "pipefail", "-c", undecided+line); err != nil {
+		if err := ts.Exec("bash", "-o", "pipefail", "-c", undecided+strings.ReplaceAll(line, exampleStore, ts.Getenv("STORE"))); err != nil {
 			ts.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, ts.ReadFile("stderr"))
 		}
 	}
@@ -231,6 +237,7 @@ func recipes(ts *testscript.TestScript, neg bool, args []string) {
 		if !ok {
 			ts.Fatalf("%s: a block without end", args[0])
 		}
+		script = strings.ReplaceAll(script, exampleStore, ts.Getenv("STORE"))
 		if err := ts.Exec("bash", "-euo", "pipefail", "-c", undecided+script); err != nil {
 			ts.Fatalf("%s\n%v\n%s", script, err, ts.ReadFile("stderr"))
 		}

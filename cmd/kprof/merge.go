@@ -50,14 +50,9 @@ is what all of them together cost in an hour.`,
   kprof report --by host all.pb.gz
   ls web[0-9]*.pb.gz | kprof merge --files-from - --rate -o hour.svg`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := chooseOutput(out, f)
-			switch {
-			case err != nil:
+			o, err := chooseProfileOutput(out, f, "merge")
+			if err != nil {
 				return err
-			case o.format == "":
-				return usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text")
-			case o.format == formatData:
-				return usagef("merge writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
 			}
 			if o.svg, err = svg.options(o.format); err != nil {
 				return err

@@ -68,6 +68,19 @@ func chooseOutput(name, f string) (output, error) {
 	return o, nil
 }
 
+// chooseProfileOutput is chooseOutput of a command that writes a profile and nothing else.
+func chooseProfileOutput(name, f, command string) (output, error) {
+	o, err := chooseOutput(name, f)
+	switch {
+	case err != nil:
+	case o.format == "":
+		err = usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text|speedscope|firefox|chrome")
+	case o.format == formatData:
+		err = usagef("%s writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html", command)
+	}
+	return o, err
+}
+
 // write writes a profile. A file that exists is replaced only by a whole one.
 func (o output) write(p *profile) error {
 	if o.keep != nil {

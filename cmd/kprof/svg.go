@@ -94,11 +94,17 @@ func sayCut(name string, cut flamegraph.Cut, remedy string) {
 // svgSize parses the size of a file in bytes, which is at least 100 kB, as that is
 // what a flame graph needs for itself.
 func svgSize(s string) (int, error) {
-	digits := strings.TrimRight(s, "kKmMgGB")
-	unit, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "M": 1e6, "G": 1e9}[strings.ToUpper(strings.TrimSuffix(s[len(digits):], "B"))]
-	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
-	if n *= unit; err != nil || !ok || !(n >= 100e3 && n <= 1e9) {
+	n, ok := byteSize(s)
+	if !ok || n < 100e3 || n > 1e9 {
 		return 0, usagef("--max-size %q: wants a size such as 20M, from 100K to 1G", s)
 	}
 	return int(n), nil
+}
+
+// byteSize parses a number of bytes, with K, M or G behind it.
+func byteSize(s string) (float64, bool) {
+	digits := strings.TrimRight(s, "kKmMgGB")
+	unit, ok := map[string]float64{"": 1, "B": 1, "K": 1e3, "M": 1e6, "G": 1e9}[strings.ToUpper(strings.TrimSuffix(s[len(digits):], "B"))]
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	return n * unit, ok && err == nil && n >= 0
 }

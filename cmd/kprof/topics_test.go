@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert/store/storetest"
 	"kprof/perfevent/livetest"
 )
 
@@ -50,8 +51,9 @@ const undecided = `kprof() { command kprof "$@" || { code=$?; [ "$1 $code" = "di
 `
 
 // run pastes the block into a shell.
-func (b topicBlock) run(t *testing.T, dir string) {
+func (b topicBlock) run(t *testing.T, dir, store string) {
 	t.Helper()
+	b.script = strings.ReplaceAll(b.script, exampleStore, store)
 	script := undecided + strings.TrimSpace(b.script)
 	if strings.Contains(b.before, "until Ctrl-C") {
 		script = "timeout --preserve-status -s INT 3 " + strings.TrimSpace(b.script)
@@ -71,12 +73,13 @@ func (b topicBlock) run(t *testing.T, dir string) {
 // their order, as somebody would who reads along.
 func TestTopicExamples(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	store := storetest.New(t)
 	for _, topic := range topicOrder {
 		t.Run(topic.name, func(t *testing.T) {
 			dir, ran := t.TempDir(), 0
 			for _, b := range topicBlocks(t, topic.name) {
 				if !b.needsKprobes() {
-					b.run(t, dir)
+					b.run(t, dir, store.URL)
 					ran++
 				}
 			}
@@ -95,7 +98,7 @@ func TestKprobeTopicExamples(t *testing.T) {
 	for _, topic := range topicOrder {
 		for _, b := range topicBlocks(t, topic.name) {
 			if b.needsKprobes() {
-				b.run(t, t.TempDir())
+				b.run(t, t.TempDir(), "")
 				ran++
 			}
 		}

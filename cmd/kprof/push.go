@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/store"
+)
+
+// pushFlags are the flags of kprof push.
+type pushFlags struct {
+	sel   selection
+	sym   symbolOptions
+	store storeFlags
+
+	to, service, root string
+	setLabels, series []string
+	spool, spoolMax   string
+	maxAge, retryFor  time.Duration
+	now               bool
+}
+
+func newPush() *cobra.Command {
+	var f pushFlags
+	c := &cobra.Command{
+		Use:   "push [INPUT…] --to URL",
+		Short: "Send profiles to a store of profiles, such as Grafana Pyroscope",
+		Long: `Push sends inputs to a store with the API of Grafana Pyroscope, labelled with what they
+say of where they were recorded: host, kernel_release, kernel_build_id, arch, event.
+Labels of samples are not sent, as each would be a series: the comm is the first frame
+of each stack (--root), and --series makes series of other labels, 100 values of each.
+The command line that was recorded is not sent.
+
+What is larger than a store takes is sent in parts, and no faster than it takes it;
+what it does not take for the moment is tried again, for --retry-for. With --spool,
+what could not be sent stays in a directory, also if kprof is killed, until another
+push with that --spool sends it: without INPUT, nothing else. Each profile arrives at
+least once; what was lost, since the spool was full or the store refused it, is
+counted and said.`,
+		Example: `  kprof push web1.pb.gz --to http://localhost:4040
+  kprof push --service web --set-label 'host=(web[0-9]+)' web[0-9]*.pb.gz --to http://localhost:4040
+  kprof push --spool spool web1.pb.gz --to http://localhost:4040
+  kprof push --spool spool --to http://localhost:4040`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.to, "to", "", "`URL` of the store")
+	fl.StringVar(&f.service, "service", "kprof", "label service_name, by which stores list profiles")
+	fl.StringVar(&f.root, "root", "comm", "`label` that becomes the first frame of each stack, \"\" for none")
+	fl.StringArrayVar(&f.setLabels, "set-label", nil, "`KEY=VALUE`, a label of the profiles; or KEY=PATTERN, whose group in parentheses is found in each input's name")
+	fl.StringSliceVar(&f.series, "series", nil, "`labels` of samples, such as host of kprof merge, of whose values series are made")
+	fl.StringVar(&f.spool, "spool", "", "`directory` for what cannot be sent yet")
+	fl.StringVar(&f.spoolMax, "spool-max", "256M", "`size` of the spool, from which on the oldest are lost")
+	fl.DurationVar(&f.maxAge, "spool-age", time.Hour, "how old profiles may be that are sent: what the store takes")
+	fl.DurationVar(&f.retryFor, "retry-for", 2*time.Minute, "how long to try again while the store takes nothing")
+	fl.BoolVar(&f.now, "now", false, "send profiles as if they had been recorded now")
+	f.store.flags(c)
+	f.sel.flags(c)
+	f.sym.flags(c)
+	return c
+}
+
+func (f *pushFlags) run(ctx context.Context, inputs []string) error {
+	switch {
+	case f.to == "":
+		return usagef("say which store to send to: --to URL, such as http://localhost:4040")
+	case len(inputs) == 0 && f.spool == "":
+		return usagef("name the profiles to send, or the --spool that has some")
+	case f.service == "":
+		return usagef("--service wants a name: stores list profiles by it")
+	case f.maxAge <= 0 || f.retryFor <= 0:
+		return usagef("--spool-age and --retry-for want a time")
+	}
+	opts, err := f.sel.options()
+	if err != nil {
+		return err
+	}
+	var origins []convert.Origin
+	for _, s := range f.setLabels {
+		o, err := convert.ParseOrigin(s)
+		if err != nil {
+			return usagef("--set-label: %w", err)
+		}
+		origins = append(origins, o)
+	}
+	labels := make([][]store.Label, len(inputs))
+	for i, name := range inputs {
+		for j := range origins {
+			l, err := origins[j].Label(name)
+			if err != nil {
+				return fmt.Errorf("--set-label: %w", err)
+			}
+			labels[i] = append(labels[i], store.Label{Name: l.Key, Value: l.Str})
+		}
+	}
+	client, err := f.store.client(f.to)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	o := store.SenderOptions{
+		Pieces: store.PieceOptions{
+			Labels: []store.Label{{Name: "service_name", Value: f.service}}, Series: f.series, Root: f.root,
+		},
+		MaxAge: f.maxAge, TryFor: f.retryFor,
+		Retrying: f.retrying(),
+	}
+	if f.spool != "" {
+		most, ok := byteSize(f.spoolMax)
+		if !ok || most < 1e6 || most > 1e15 {
+			return usagef("--spool-max %q: wants a size such as 256M, at least 1M", f.spoolMax)
+		}
+		if o.Spool, err = store.OpenSpool(f.spool, store.SpoolOptions{MaxBytes: int64(most), MaxAge: f.maxAge}); err != nil {
+			return fmt.Errorf("--spool: %w", err)
+		}
+		defer o.Spool.Close()
+	}
+	return f.send(ctx, store.NewSender(client, o), inputs, labels, opts)
+}
+
+// retrying returns what says that a store takes nothing for the moment: once, or with -v
+// each time.
+func (f *pushFlags) retrying() func(error, time.Duration) {
+	said := false
+	return func(err error, wait time.Duration) {
+		if voice.verbose {
+			messagef("trying again in %v: %v", wait.Round(time.Millisecond), err)
+		} else if !said {
+			notef("trying again for %v: %v", f.retryFor, err)
+		}
+		said = true
+	}
+}
+
+// send sends inputs, one in memory at a time, and says what became of them. Once the store
+// takes nothing, the others go into the spool without being tried.
+func (f *pushFlags) send(ctx context.Context, s *store.Sender, inputs []string, labels [][]store.Label, opts convert.Options) error {
+	before := s.Counts().Lost
+	failed := 0
+	ctx, end := (*signals)(nil).limited(ctx, 24*time.Hour)
+	defer end()
+	var sending error
+	if len(inputs) == 0 {
+		sending = s.Drain(ctx)
+	}
+	// stopped says that nothing more is to be read, and what is left out for it.
+	stopped := func(done int) bool {
+		left := len(inputs) - done
+		if sending == nil && left > 0 {
+			sending = context.Cause(ctx)
+		}
+		if sending == nil || f.spool != "" && ctx.Err() == nil {
+			return false
+		}
+		if left > 0 {
+			sending = fmt.Errorf("%w; %d more inputs were not sent", sending, left)
+		}
+		return true
+	}
+	for i, name := range inputs {
+		p, err := loadQuiet(ctx, name, opts, f.sym)
+		if ctx.Err() != nil && stopped(i) { // names may be missing
+			break
+		}
+		if err != nil {
+			messagef("%v", err)
+			failed++
+			continue
+		}
+		say(p.Warnings)
+		if f.now {
+			p.Set.TimeNanos = time.Now().UnixNano()
+		}
+		if err := s.Enqueue(p.Set, labels[i]...); err != nil {
+			var old *store.TooOldError
+			if errors.As(err, &old) {
+				err = fmt.Errorf("%w; --now sends it as if it were new, --spool-age says what your store takes", err)
+			}
+			messagef("%s: %v", name, err)
+			failed++
+			if !errors.As(err, new(*store.TooLargeError)) { // all else of it is sent
+				continue
+			}
+		}
+		if sending == nil {
+			if sending = s.Drain(ctx); sending != nil && f.spool == "" {
+				sending = fmt.Errorf("%s: %w", name, sending)
+			}
+		}
+		if stopped(i + 1) {
+			break
+		}
+	}
+	return f.result(s, before, failed, sending)
+}
+
+// result says what was sent, what was lost, and what is still waiting.
+func (f *pushFlags) result(s *store.Sender, before store.Losses, failed int, sending error) error {
+	c := s.Counts()
+	if c.Sent > 0 {
+		notef("sent %d profiles (%d samples, %d kB) to %s", c.Sent, c.Samples, (c.Bytes+999)/1000, f.to)
+	}
+	lost := c.Lost
+	for r := range lost {
+		lost[r] -= before[r]
+	}
+	if lost.Total() > 0 {
+		text := fmt.Sprintf("lost: %v", &lost)
+		if c.LastRejection != nil {
+			text += fmt.Sprintf("; %v", c.LastRejection)
+		}
+		messagef("%s", text)
+	}
+	if before.Total() > 0 {
+		notef("lost before, since there is the spool: %v", &before)
+	}
+	waiting, err := s.Waiting()
+	if err != nil {
+		return errors.Join(sending, err)
+	}
+	switch {
+	case errors.Is(sending, store.ErrSending):
+		notef("another kprof is sending from %s, %d profiles are left to it", f.spool, waiting)
+		if failed > 0 {
+			return exitError{exitFailed}
+		}
+		return nil
+	case sending != nil && f.spool != "":
+		return fmt.Errorf("%s: %w; %d profiles stay in %s", f.to, sending, waiting, f.spool)
+	case sending != nil:
+		return fmt.Errorf("%s: %w", f.to, sending)
+	case failed > 0 || lost.Total() > 0:
+		return exitError{exitFailed} // why has been said
+	case c.Sent == 0:
+		notef("%s is empty: there is nothing to send", f.spool)
+	}
+	return nil
+}

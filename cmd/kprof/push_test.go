@@ -1,0 +1,222 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	pprofile "github.com/google/pprof/profile"
+
+	"kprof/convert/pprof"
+	"kprof/convert/stacks"
+	"kprof/convert/store/storetest"
+)
+
+// machineProfile writes the profile of a machine, in which work costs so many times 10 ms.
+func machineProfile(t *testing.T, dir, host string, work int64) string {
+	t.Helper()
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}})
+	s.Comments = []string{"host: " + host, "kernel: 6.12.1 x86_64"}
+	s.TimeNanos, s.DurationNanos = time.Now().Add(-time.Minute).UnixNano(), 10e9
+	m := s.AddMapping(stacks.Mapping{Start: 0x400000, Limit: 0x800000, File: "/bin/x", BuildID: "1234", Kind: stacks.KindUser})
+	for i, n := range []int64{work, 100} {
+		loc := s.AddLocation(m, uint64(0x400000+16*i), stacks.KindUser)
+		name := []string{"work", "rest"}[i]
+		s.SetLines(loc, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name, SystemName: name})})
+		l := s.InternLabels([]stacks.Label{{Key: "comm", Str: "prog"}, {Key: "pid", Num: 7}})
+		s.Add(0, s.Intern([]uint32{loc}), l, n, n*1e7)
+	}
+	name := filepath.Join(dir, host+".pb.gz")
+	var b bytes.Buffer
+	if err := pprof.Write(&b, s, pprof.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// outcome runs kprof in a directory, and returns what it wrote and its exit code.
+func outcome(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command("kprof", args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &errs
+	err := cmd.Run()
+	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// TestPushAndFetch: what was pushed comes back by every way to ask for it.
+func TestPushAndFetch(t *testing.T) {
+	server := storetest.New(t)
+	server.Limit = true
+	dir := t.TempDir()
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte("hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.Authorized = func(r *http.Request) bool {
+		return r.Header.Get("Authorization") == "Bearer hush" && r.Header.Get("X-Scope-OrgID") == "team"
+	}
+	web1, web2 := machineProfile(t, dir, "web1", 300), machineProfile(t, dir, "web2", 500)
+	auth := []string{"--bearer-file", token, "--tenant", "team"}
+	_, stderr, code := outcome(t, dir, append(auth, "push", "--to", server.URL, "--service", "web", "--set-label", "zone=(w)eb", web1, web2)...)
+	if code != 0 || !strings.Contains(stderr, "sent 2 profiles (1000 samples, ") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, p := range server.Pushes() {
+		if p.Labels["service_name"] != "web" || p.Labels["zone"] != "w" || p.Labels["arch"] != "x86_64" {
+			t.Errorf("labels %v", p.Labels)
+		}
+	}
+	out, stderr, code := outcome(t, dir, append(auth, "fetch", "--from", server.URL, "--query", `{host="web2"}`, "-f", "folded")...)
+	if code != 0 || !slices.Equal(strings.Split(strings.TrimSpace(out), "\n"), []string{"prog;rest 1000000000", "prog;work 5000000000"}) {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	if _, stderr, code := outcome(t, dir, append(auth, "fetch", "--from", server.URL, "--by", "host", "-o", "all.pb.gz")...); code != 0 {
+		t.Fatal(stderr)
+	}
+	f, err := os.Open(filepath.Join(dir, "all.pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := pprofile.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]int64{}
+	for _, s := range p.Sample {
+		sums[s.Label["host"][0]] += s.Value[1]
+	}
+	if diff := cmp.Diff(map[string]int64{"web1": 4e9, "web2": 6e9}, sums); diff != "" || p.Mapping[0].BuildID != "1234" {
+		t.Errorf("%s%v", diff, p.Mapping[0])
+	}
+	url := server.URL + "/?query={host=~\"web.*\"}&by=host&tenant=team&bearer-file=" + token
+	if out, stderr, code := outcome(t, dir, "report", "--by", "host", url); code != 0 || !strings.Contains(out, "60.00%  web2") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	// Mistakes.
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{1, "the store answers unauthenticated: no org id", []string{"fetch", "--from", server.URL, "-f", "folded"}},
+		{1, "the store answers unauthenticated: no org id; 1 profiles stay in spool", []string{"push", "--spool", "spool", "--to", server.URL, web1}},
+		{1, "the store answers unauthenticated: no org id; 1 more inputs were not sent", []string{"push", "--to", server.URL, web1, web2}},
+		{1, `the store has no profile {host="web3"}`, append(auth, "fetch", "--from", server.URL, "--query", `{host="web3"}`, "-f", "folded")},
+		{1, "the store answers invalid_argument: parse error", append(auth, "fetch", "--from", server.URL, "--query", `{host}`, "-f", "folded")},
+		{2, "is no selector", []string{"fetch", "--from", server.URL, "--query", "host", "-f", "folded"}},
+		{2, "--since", []string{"fetch", "--from", server.URL, "--since", "yesterday", "-f", "folded"}},
+		{2, "before it starts", []string{"fetch", "--from", server.URL, "--until", "2h", "-f", "folded"}},
+		{2, "--from URL", []string{"fetch", "-f", "folded"}},
+		{2, "--to URL", []string{"push", web1}},
+		{2, "name the profiles", []string{"push", "--to", server.URL}},
+		{2, `has no parameter "querry"`, []string{"report", server.URL + "/?querry={}"}},
+		{1, "is no address of a store", []string{"push", "--to", "localhost:4040", web1}},
+		{1, "connection refused", []string{"push", "--to", "http://127.0.0.1:1", "--retry-for", "10ms", web1}},
+	} {
+		out, stderr, code := outcome(t, dir, c.args...)
+		if code != c.code || !strings.Contains(stderr, c.want) || out != "" || strings.Contains(stderr, "hush") {
+			t.Errorf("kprof %q: exit code %d: %s%s", c.args, code, out, stderr)
+		}
+	}
+	// What stayed is sent by the next one.
+	_, stderr, code = outcome(t, dir, append(auth, "push", "--spool", "spool", "--to", server.URL)...)
+	if code != 0 || !strings.Contains(stderr, "sent 1 profiles (400 samples, ") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestPushOld: what is too old for a store is not sent, unless as new.
+func TestPushOld(t *testing.T) {
+	server := storetest.New(t)
+	dir := t.TempDir()
+	name := machineProfile(t, dir, "web1", 1)
+	_, stderr, code := outcome(t, dir, "push", "--to", server.URL, "--spool-age", "10s", name)
+	if code != 1 || !strings.Contains(stderr, "it was recorded 1m0s ago") || !strings.Contains(stderr, "--now") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	_, stderr, code = outcome(t, dir, "push", "--to", server.URL, "--spool-age", "10s", "--now", name)
+	if code != 0 || len(server.Pushes()) != 1 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestPushKilled: kprof is killed at any time, the store has every error in random order,
+// and every profile whose push ended well arrives; so does, in the end, every other one
+// that was given to it again.
+func TestPushKilled(t *testing.T) {
+	server := storetest.New(t)
+	r := rand.New(rand.NewPCG(3, 4))
+	server.SlowFor = 500 * time.Millisecond
+	server.Fault = func(int) storetest.Fault {
+		return storetest.Fault(max(0, r.IntN(2*int(storetest.NumFaults))-int(storetest.NumFaults))) // half of them go wrong
+	}
+	dir := t.TempDir()
+	want, killed := map[string]bool{}, 0
+	for i := range 8 {
+		host := fmt.Sprint("m", i)
+		want[host] = true
+		file := machineProfile(t, dir, host, int64(i+1))
+		for try := 1; ; try++ {
+			cmd := exec.Command("kprof", "push", "-q", "--spool", "spool", "--retry-for", "300ms", "--timeout", "100ms", "--to", server.URL, file)
+			cmd.Dir = dir
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			timer := time.AfterFunc(time.Duration(rand.IntN(60*try))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+			_ = cmd.Wait()
+			timer.Stop()
+			if cmd.ProcessState.ExitCode() >= 0 { // it ended by itself, with the profile sent or in the spool
+				break
+			}
+			killed++
+		}
+	}
+	t.Logf("killed %d times", killed)
+	for range 100 {
+		if _, _, code := outcome(t, dir, "push", "-q", "--spool", "spool", "--retry-for", "5s", "--timeout", "100ms", "--to", server.URL); code == 0 || len(left(t, dir)) == 0 {
+			break
+		}
+	}
+	got := map[string]bool{}
+	for _, p := range server.Pushes() {
+		got[p.Labels["host"]] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if n := left(t, dir); len(n) != 0 {
+		t.Errorf("left in the spool: %q", n)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "spool", "losses")); err == nil {
+		t.Errorf("lost: %s", b)
+	}
+}
+
+// left are the profiles in a spool.
+func left(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "spool", "*.push"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
