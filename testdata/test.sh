@@ -201,7 +201,7 @@ reachable() {
 # maps in the rings of older ones look as if they had some, at which perf 6.1
 # aborts (misc is not restored after an event, kernel/events/core.c,
 # perf_event_mmap_output).
-live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/synth"
+live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
 # computing are the command's tests that record nothing.
 computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
 run_live() {

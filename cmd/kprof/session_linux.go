@@ -18,6 +18,7 @@ import (
 	"kprof/convert/printable"
 	"kprof/convert/replay"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 	"kprof/perfevent/perfdata"
 	"kprof/record"
 	"kprof/record/capture"
@@ -48,6 +49,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	})
 	if errors.Is(err, record.ErrEveryFunction) {
 		err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)
+	}
+	if tracer := new(event.TracerError); errors.As(err, &tracer) && tracer.Marker() {
+		err = fmt.Errorf("%w, or use kprof trace --marker", err)
 	}
 	if err != nil {
 		return err

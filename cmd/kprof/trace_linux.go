@@ -5,22 +5,28 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert"
 	"kprof/convert/listing"
 	"kprof/convert/live"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/record/marker"
 	"kprof/record/symbols"
 )
 
 // traceFlags are the flags of kprof trace.
 type traceFlags struct {
 	recordFlags
-	list listFlags
+	list   listFlags
+	marker bool
 }
 
 // traceMemory is what the Go part of kprof trace takes before it is collected more eagerly:
@@ -41,10 +47,15 @@ the kernel lost is told in its place. With -o the events are recorded too.
 
 Events (-e) are those of kprof record. Every one is shown; clocks and hardware events are
 sampled (--freq, -c). What --filter leaves out costs least, as the kernel does it; --where
-can name more.`,
+can name more.
+
+--marker lists what programs write into tracefs' trace_marker, and the kernel with
+trace_printk(), of the whole machine, with or without other events between it. It takes
+that out of the tracer's buffer, as reading trace_pipe does.`,
 		Example: `  kprof trace -e syscalls:sys_enter_openat -- ls /
   kprof trace -e sched:sched_switch -a -d 1s --where 'next_pid != 0' -F time,cpu,trace
   kprof trace -e 'sched:sched_process_*' -f json --limit 5 -- sh -c 'ls /; ls /'
+  kprof trace --marker --limit 2 -- sh -c 'for i in 1 2; do echo step $i > /sys/kernel/tracing/trace_marker; done'
   kprof trace -e sched:sched_switch -d 1s -o switches.data > switches.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given(cmd, args)
@@ -55,6 +66,7 @@ can name more.`,
 	c.Flags().SetInterspersed(false) // what follows the command's name is the command's
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to list")
+	fl.BoolVar(&f.marker, "marker", false, "list what is written into trace_marker, and by trace_printk()")
 	f.sourceFlags(c)
 	fl.Uint64Var(&f.frequency, "freq", 0, "samples per second and CPU of clocks and hardware events, in `Hz` (default 4000)")
 	f.list.flags(c)
@@ -65,6 +77,9 @@ can name more.`,
 
 // run traces.
 func (f *traceFlags) run(ctx context.Context) error {
+	if f.marker && len(f.events) == 0 {
+		f.events = []string{"dummy"} // which never happens
+	}
 	if len(f.events) == 0 {
 		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch; kprof list shows what there is")
 	}
@@ -88,8 +103,8 @@ func (f *traceFlags) run(ctx context.Context) error {
 type traceSink struct {
 	*live.Listing
 	printer *listing.Printer
-	beside  *fileSink // nil for none
-	events  []abi.Event
+	beside  *fileSink      // nil for none
+	marker  *marker.Reader // nil for none
 }
 
 // newSink returns what lists the events of a session, which stop ends.
@@ -105,11 +120,23 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	f.sym.NamesOnly = true
 	f.sym.addTo(&opts)
 	opts.Naming = nil // a signal ends the tracing
+	s := &traceSink{printer: listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po)}
+	defer func() {
+		if err != nil && s.marker != nil {
+			s.marker.Close()
+		}
+	}()
+	if f.marker {
+		if s.marker, err = f.openMarker(events); err != nil {
+			return nil, err
+		}
+		sideband := len(events) - 1
+		events = slices.Insert(slices.Clone(events), sideband, s.marker.Events()...)
+	}
 	header, err := dataHeader(events)
 	if err != nil {
 		return nil, err
 	}
-	s := &traceSink{printer: listing.NewPrinter(linesOutput{textOutput(os.Stdout)}, po), events: events}
 	if out.format == formatData {
 		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
 			return nil, err
@@ -122,6 +149,20 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	return s, nil
 }
 
+// openMarker opens what reads trace_marker, for a session with these events.
+func (f *traceFlags) openMarker(events []abi.Event) (*marker.Reader, error) {
+	fs, err := tracefs.Find(tracefs.Options{Mount: true})
+	if err != nil {
+		return nil, fmt.Errorf("--marker: %w", err)
+	}
+	machine := f.pids == "" && f.tids == "" && f.cgroup == "" && (len(f.command) == 0 || f.all)
+	r, err := marker.Open(fs, &events[len(events)-1].Attr, !machine)
+	if err != nil {
+		return nil, fmt.Errorf("--marker: %w", err)
+	}
+	return r, nil
+}
+
 func (s *traceSink) Write(a, b []byte) error {
 	if s.beside != nil {
 		if err := s.beside.Write(a, b); err != nil {
@@ -132,6 +173,11 @@ func (s *traceSink) Write(a, b []byte) error {
 }
 
 func (s *traceSink) FinishRound() error {
+	if s.marker != nil {
+		if err := s.marker.Drain(func(rec []byte) error { return s.Write(rec, nil) }); err != nil {
+			return err
+		}
+	}
 	if s.beside != nil {
 		if err := s.beside.FinishRound(); err != nil {
 			return err
@@ -141,8 +187,19 @@ func (s *traceSink) FinishRound() error {
 }
 
 func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
-	res, err := s.Finish()
-	err = errors.Join(err, closePrinter(s.printer))
+	var err error
+	if s.marker != nil {
+		err = s.FinishRound() // what was written since the last one
+		written := s.marker.Stats()
+		stats.Samples += written.Samples
+		stats.Lost += written.Lost
+		if written.Others > 0 {
+			messagef("--marker passed over %d events of other tracers in the same buffer, which are gone from it", written.Others)
+		}
+		err = errors.Join(err, s.marker.Close())
+	}
+	res, ferr := s.Finish()
+	err = errors.Join(err, ferr, closePrinter(s.printer))
 	if res != nil {
 		say(res.Warnings)
 	}
@@ -154,6 +211,9 @@ func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
 		if err == nil {
 			notef("%d samples in %v", stats.Samples, s.beside)
 		}
+	}
+	if stats.Samples == 0 && s.marker != nil {
+		return &convert.EmptyError{Reason: "nothing was written into trace_marker, and no other event was recorded"}
 	}
 	if stats.Samples == 0 {
 		return nil // the session says so

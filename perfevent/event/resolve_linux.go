@@ -3,6 +3,7 @@ package event
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/cilium/ebpf/btf"
@@ -10,7 +11,6 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
-	"kprof/perfevent/internal/errkind"
 	"kprof/perfevent/tracefs"
 )
 
@@ -135,6 +135,12 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 		return nil, fmt.Errorf("event %q: %w", s.Text, perfevent.DeniedTracefs(err, s.Class()))
 	}
 	found, err := fs.Events(s.System, s.Name)
+	if errors.Is(err, os.ErrNotExist) && s.System == "ftrace" {
+		// Those without an id are there all the same.
+		if _, ferr := fs.Format(tracefs.Event{System: s.System, Name: s.Name}); ferr == nil {
+			err = &TracerError{Name: s.Name, Trace: filepath.Join(fs.Path(), "trace")}
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("event %q: %w%s", s.Text, perfevent.DeniedTracefs(err, s.Class()), hintTracefs(err))
 	}
@@ -172,14 +178,7 @@ func reachPerf(fs *tracefs.FS, all []tracefs.Event) ([]tracefs.Event, error) {
 	if len(reach) > 0 {
 		return reach, nil
 	}
-	what := "only ftrace's own tracers write it"
-	switch all[0].Name {
-	case "print", "raw_data":
-		what = "trace_marker and trace_printk() write it"
-	case "bprint", "bputs":
-		what = "trace_printk() writes it"
-	}
-	return nil, errkind.Errorf(perfevent.ErrNotSupported, "%s, into ftrace's buffer, and it never reaches perf: read %s", what, filepath.Join(fs.Path(), "trace"))
+	return nil, &TracerError{Name: all[0].Name, Trace: filepath.Join(fs.Path(), "trace")}
 }
 
 // hintTracefs is what to add to an error of tracefs, after a blank.

@@ -292,8 +292,15 @@ func tracepointPaths(tracefs fs.FS, events []abi.Event) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// tracepointID is the text of an event's id file, empty when there is none.
+// tracepointID is the text of an event's id file, or the ID of its format, which is all that
+// most events of the system ftrace have; empty when there is neither.
 func tracepointID(tracefs fs.FS, dir string) string {
-	b, _ := fs.ReadFile(tracefs, dir+"/id")
+	b, err := fs.ReadFile(tracefs, dir+"/id")
+	if err != nil {
+		b, _ = fs.ReadFile(tracefs, dir+"/format")
+		_, rest, _ := strings.Cut(string(b), "\nID: ")
+		line, _, _ := strings.Cut(rest, "\n")
+		return line
+	}
 	return strings.TrimSpace(string(b))
 }
