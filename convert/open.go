@@ -56,6 +56,9 @@ type Options struct {
 	// samples of sched:sched_switch: see replay.OffCPUEvent. A recording without is an
 	// error, replay.ErrNoSwitches.
 	OffCPU bool
+	// Wakers puts the stacks of who woke tasks in front of those at which they left: see
+	// replay.Options.
+	Wakers bool
 	// Spans are rules of times between events, of which the profile of a recording is made
 	// in the place of its events. A recording without the events of a rule is an error,
 	// *replay.NoSpanEventsError. Without any, and where neither OffCPU nor Events or Value
@@ -131,7 +134,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
+		OffCPU: o.OffCPU, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

@@ -104,6 +104,9 @@ func (in *recordingInput) read(ctx context.Context) error {
 // times off the CPU.
 const OffCPURule = "off-cpu"
 
+// OffCPUWakersRule is OffCPURule with Options.Wakers.
+const OffCPUWakersRule = "off-cpu wakers"
+
 // recordedRules adds to the options the rules that the recording has been made with, unless
 // they ask for something else.
 func (in *recordingInput) recordedRules(o *Options) error {
@@ -115,8 +118,8 @@ func (in *recordingInput) recordedRules(o *Options) error {
 		return err
 	}
 	for _, text := range rules {
-		if text == OffCPURule {
-			o.OffCPU, o.Beside = true, true
+		if text == OffCPURule || text == OffCPUWakersRule {
+			o.OffCPU, o.Wakers, o.Beside = true, text == OffCPUWakersRule, true
 			continue
 		}
 		r, err := spanrule.Parse(text)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert"
 	"kprof/perfevent/cgroup"
 	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
@@ -264,7 +265,10 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		if len(o.Specs) > 0 || f.frequencySet || f.csSet || f.filter != "" || f.cpus != "" || f.cgroup != "" {
 			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", event.OffCPU)
 		}
-		o.Specs, o.Switches = event.OffCPUSpecs(), true
+		o.Specs, o.Switches = event.OffCPUSpecs(f.sel.shape.wakers), true
+	}
+	if f.sel.shape.wakers && !f.offCPU() {
+		return o, usagef("--wakers is for -e %s", event.OffCPU)
 	}
 	if err := f.addSpans(&o, rules); err != nil {
 		return o, err
@@ -290,7 +294,9 @@ func (f *recordFlags) offCPU() bool {
 // rules are those that a recording is to be read by.
 func (f *recordFlags) rules() (rules []string) {
 	for _, e := range f.events {
-		if e == event.OffCPU || strings.HasPrefix(e, spanrule.Prefix) {
+		if e == event.OffCPU && f.sel.shape.wakers {
+			rules = append(rules, convert.OffCPUWakersRule)
+		} else if e == event.OffCPU || strings.HasPrefix(e, spanrule.Prefix) {
 			rules = append(rules, e)
 		}
 	}
@@ -301,9 +307,12 @@ func (f *recordFlags) rules() (rules []string) {
 func rulesAsFlags(rules []string) string {
 	var flags []string
 	for _, r := range rules {
-		if r == event.OffCPU {
+		switch r {
+		case event.OffCPU:
 			flags = append(flags, "--off-cpu")
-		} else {
+		case convert.OffCPUWakersRule:
+			flags = append(flags, "--wakers")
+		default:
 			flags = append(flags, "--span '"+strings.TrimPrefix(r, spanrule.Prefix)+"'")
 		}
 	}

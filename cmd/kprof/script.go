@@ -106,7 +106,7 @@ each with when it began, how long it was, who it was of and its labels (kprof he
 			if po.Tail < 0 || po.Tail > 0 && po.Limit > 0 {
 				return usagef("--tail wants a number, and not beside --limit")
 			}
-			if sel.shape.offCPU || len(sel.shape.spans) > 0 || list.longest || sel.shape.slower > 0 {
+			if sel.shape.offCPU || sel.shape.wakers || len(sel.shape.spans) > 0 || list.longest || sel.shape.slower > 0 {
 				return list.spans(cmd.Context(), inputArg(args), opts, sym)
 			}
 			if len(sel.shape.labels) > 0 {

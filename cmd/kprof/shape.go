@@ -19,6 +19,7 @@ type shaping struct {
 	value, unit string
 	labels      []string
 	offCPU      bool
+	wakers      bool
 	spans       []string
 	beside      bool // the other events are shown too
 	slower      time.Duration
@@ -41,6 +42,7 @@ func (s *shaping) flags(c *cobra.Command) {
 func (s *shaping) spanFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
+	f.BoolVar(&s.wakers, "wakers", false, "as --off-cpu, with the stacks of who woke tasks above those at which they left the CPU")
 	f.StringArrayVar(&s.spans, "span", nil, "show the times between events by a `rule`, and the stacks at which they began: syscalls, block, lock and others, the name of a function, or 'EVENT..EVENT by KEY'; see kprof help spans")
 	f.Var((*duration)(&s.slower), "slower-than", "of --span and --off-cpu take only `times` from this one on: 10ms, 1.5s")
 }
@@ -51,7 +53,7 @@ func (s *shaping) whereFlag(c *cobra.Command) {
 }
 
 // shapingFlags are the names of the flags.
-var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu", "span", "slower-than"}
+var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu", "wakers", "span", "slower-than"}
 
 // units are other words for the units that outputs know.
 var units = map[string]string{
@@ -73,8 +75,9 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	if known, ok := units[strings.ToLower(s.unit)]; ok {
 		o.Unit = known
 	}
-	if o.OffCPU = s.offCPU; s.offCPU && o.Value != nil {
-		return usagef("--off-cpu and --value exclude each other: times are what is added up")
+	o.Wakers = s.wakers
+	if o.OffCPU = s.offCPU || s.wakers; o.OffCPU && o.Value != nil {
+		return usagef("--off-cpu, --wakers and --value exclude each other: times are what is added up")
 	}
 	if o.Spans, err = parseSpans(s.spans); err != nil {
 		return err

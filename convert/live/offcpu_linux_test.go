@@ -203,7 +203,7 @@ func TestLiveRecordOffCPU(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		o := record.Options{Specs: event.OffCPUSpecs(), Switches: true, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
+		o := record.Options{Specs: event.OffCPUSpecs(false), Switches: true, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
 		ctx, stop := context.WithCancel(context.Background())
 		if all {
 			o.Target = record.Target{AllCPUs: true}

@@ -51,11 +51,11 @@ func FuzzConvert(f *testing.F) {
 	seeds(f)
 	fieldSeeds(f)
 	for _, form := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
-		b, err := switchRecording(form.Order).Assemble(form)
+		b, err := switchRecording(form.Order, true).Assemble(form)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(b, byte(16))
+		f.Add(b, byte(16|2))
 	}
 	rules := mustRules(f, "span:syscalls", "span:*", "span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by id, field.common_pid nested")
 	for _, form := range []perftext.Form{{}, {Order: abi.BigEndian}, {Pipe: true}} {
@@ -84,11 +84,11 @@ func FuzzConvert(f *testing.F) {
 			opts.FieldLabels = []string{"ret", "field.comm", "bytes_alloc"}
 		}
 		if flags&16 != 0 { // whose rows are spans, not samples
-			opts = Options{OffCPU: true, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
+			opts = Options{OffCPU: true, Wakers: flags&2 != 0, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
 		}
 		if flags&32 != 0 {
 			rule := rules[flags&3%3]
-			opts = Options{Spans: []*spanrule.Rule{rule}, Beside: flags&64 != 0, OffCPU: flags&16 != 0, Times: true, FieldLabels: []string{"ret"}}
+			opts = Options{Spans: []*spanrule.Rule{rule}, Beside: flags&64 != 0, OffCPU: flags&16 != 0, Times: true, SpanFields: true, FieldLabels: []string{"ret"}}
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -46,24 +46,28 @@ type offCPU struct {
 	event  int // of the Set
 	pairs  *span.OffCPU
 	labels map[stateLabels]stacks.LabelsID
+	wakers wakers
 }
 
 // switchFields are the fields of an event that are needed.
 type switchFields struct {
 	known           bool
 	kind            span.Kind
+	waking          bool          // in the place where the waker is
 	task, state, to *format.Field // of a wake-up only task
 }
 
 type stateLabels struct {
 	labels stacks.LabelsID
 	state  span.State
+	waker  uint32 // WakerOwner
 }
 
 func newOffCPU(x *pairing) *offCPU {
 	o := &offCPU{x: x, tasks: map[int32]int32{}, labels: map[stateLabels]stacks.LabelsID{}}
 	o.event = x.r.set.AddEvent(stacks.Event{Name: OffCPUEvent, Values: offCPUValues})
 	o.pairs = span.NewOffCPU(o.count)
+	o.wakers = newWakers(x.r)
 	return o
 }
 
@@ -107,7 +111,7 @@ func (o *offCPU) find(f *switchFields, e *perfdata.Event) {
 			f.task = of.Field("prev_pid")
 		}
 	case "sched_wakeup", "sched_wakeup_new", "sched_waking":
-		f.kind, f.task = span.Wake, of.Field("pid")
+		f.kind, f.task, f.waking = span.Wake, of.Field("pid"), of.Name == "sched_waking"
 	}
 }
 
@@ -130,6 +134,9 @@ func (o *offCPU) take(s *samples.Sample) bool {
 			o.tasks[s.TID] = p.Task
 		}
 		o.locate(&p, s)
+	}
+	if f.kind == span.Wake && o.takesWaker(f) {
+		o.x.place(&p, s)
 	}
 	o.x.add(p)
 	return true
@@ -162,11 +169,19 @@ func (o *offCPU) count(s *span.OffSpan) {
 	if s.Row == noRow || x.leavesOut(total) {
 		return
 	}
-	key := stateLabels{stacks.LabelsID(s.Owner), s.State}
+	stack := stacks.StackID(s.Row)
+	key := stateLabels{labels: stacks.LabelsID(s.Owner), state: s.State}
+	if s.Waker != span.NoRow {
+		key.waker, stack = s.WakerOwner, o.wakers.join(stack, stacks.StackID(s.Waker))
+	}
 	id, ok := o.labels[key]
 	if !ok {
 		list := append([]stacks.Label{}, x.r.set.Labels(key.labels)...)
-		id = x.r.set.InternLabels(append(list, stacks.Label{Key: OffCPUState, Str: s.State.String()}))
+		list = append(list, stacks.Label{Key: OffCPUState, Str: s.State.String()})
+		if by, ok := x.r.set.Label(stacks.LabelsID(key.waker), "comm"); ok && s.Waker != span.NoRow {
+			list = append(list, stacks.Label{Key: WakerLabel, Str: by.Str})
+		}
+		id = x.r.set.InternLabels(list)
 		o.labels[key] = id
 	}
 	blocked, runnable, unended := int64(s.Blocked), int64(s.Runnable), int64(0)
@@ -175,7 +190,7 @@ func (o *offCPU) count(s *span.OffSpan) {
 	} else {
 		x.measure(o.event, id, total)
 	}
-	n := x.r.set.Add(o.event, stacks.StackID(s.Row), id, 1, blocked, runnable, unended, blocked+runnable)
+	n := x.r.set.Add(o.event, stack, id, 1, blocked, runnable, unended, blocked+runnable)
 	if x.r.opts.Times && !s.Open {
 		x.r.set.AddTimedSample(stacks.TimedSample{Time: s.Start, Sample: uint32(n), Value: int64(total)})
 	}

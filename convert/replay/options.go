@@ -48,6 +48,10 @@ type Options struct {
 	// sched:sched_switch and the wake-ups, in the place of the events: see OffCPUEvent.
 	// What else is selected is when and where tasks left.
 	OffCPU bool
+	// Wakers puts the stack of who woke a task in front of the one at which the task left,
+	// the other way around, with a frame WakerFrame in between, and makes its name the label
+	// WakerLabel. It is for OffCPU.
+	Wakers bool
 	// Spans are rules of which a profile of the times between events is made, in the place
 	// of the events: each rule is an event of the Set, see SpanStats. What else is selected
 	// is when and where spans began; Where may be of either end.
@@ -115,7 +119,7 @@ func (o *Options) pairs() bool { return o.OffCPU || len(o.Spans) > 0 }
 // labelKeys are FieldLabels, and those of the rules of spans. What is a label anyway is left
 // out.
 func (o *Options) labelKeys() (keys []labelKeyOf) {
-	given := map[string]bool{OffCPUState: o.OffCPU, SpanLabel: len(o.Spans) > 0}
+	given := map[string]bool{OffCPUState: o.OffCPU, WakerLabel: o.Wakers, SpanLabel: len(o.Spans) > 0}
 	for _, r := range o.Spans {
 		for _, f := range r.Families {
 			for _, s := range slices.Concat(f.Starts, f.Ends) {

@@ -56,7 +56,7 @@ type batchPoint struct {
 }
 
 // noRow is the Row of a point to which no row of the Set belongs: it is not selected.
-const noRow = ^uint32(0)
+const noRow = span.NoRow
 
 // newPairing returns the pairing that the options of r ask for, nil for none.
 func newPairing(r *rows, formats func() (*payload.Formats, error)) *pairing {
@@ -103,8 +103,14 @@ func (x *pairing) locate(p *batchPoint, s *samples.Sample) {
 		r.grow(c.Event.Index)
 		r.count(s, c)
 	}
-	p.Row = uint32(r.stack(s))
-	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, fields: r.fields.labelsOf(r, s, s.Counts[0])}
+	x.place(p, s)
+	p.task.fields = r.fields.labelsOf(r, s, s.Counts[0])
+}
+
+// place is locate for what is not counted.
+func (x *pairing) place(p *batchPoint, s *samples.Sample) {
+	p.Row = uint32(x.r.stack(s))
+	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU}
 }
 
 // lost is samples.Order.Lost.
@@ -217,6 +223,7 @@ func (x *pairing) finish(st *Stats) error {
 			return err
 		}
 		st.OffCPU = x.off.pairs.Stats
+		x.off.wakers.name()
 	}
 	if x.rules != nil {
 		if err := x.rules.check(); err != nil {

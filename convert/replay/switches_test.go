@@ -36,18 +36,32 @@ format:
 
 print fmt: "%d", REC->pid
 `},
+		{System: "sched", Name: "sched_waking", ID: 3, Format: `name: sched_waking
+ID: 3
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+
+	field:pid_t pid;	offset:4;	size:4;	signed:1;
+
+print fmt: "%d", REC->pid
+`},
 	}}
 }
 
 // switchRecording: task 7 sleeps at 10, is woken at 15 and back at 20 on the other CPU, whose
 // records come first; it is preempted at 30 and back at 37; at 40 it sleeps and does not
-// come back until the last record, at 60. Task 9 leaves for good.
-func switchRecording(o abi.Order) *perftext.Recording {
+// come back until the last record, at 60. Task 9 leaves for good. With waking it is said too
+// that task 8 begins to wake 7 at 14, and 9 would at 32, which runs.
+func switchRecording(o abi.Order, waking bool) *perftext.Recording {
 	var b strings.Builder
 	b.WriteString(`event sched:sched_switch type=tracepoint config=1 period=1 ids=1 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all
 event sched:sched_wakeup type=tracepoint config=2 period=1 ids=2 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all
 comm t=1 pid=7 comm=seven
+comm t=1 pid=8 comm=eight
 `)
+	if waking {
+		b.WriteString("event sched:sched_waking type=tracepoint config=3 period=1 ids=3 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all\n")
+	}
 	raw := func(numbers ...uint64) string {
 		buf := o.AppendUint32(nil, 0)
 		buf = o.AppendUint32(buf, uint32(numbers[0]))
@@ -65,6 +79,10 @@ comm t=1 pid=7 comm=seven
 	left(37, 1, 9, 0x10, 7)
 	left(40, 1, 7, 2, 0)
 	left(10, 0, 7, 1, 0)
+	if waking {
+		fmt.Fprintf(&b, "sample t=14 pid=8 cpu=0 id=3 raw=%s kernel 0xffffffff81000005 0xffffffff81000008\n", raw(7))
+		fmt.Fprintf(&b, "sample t=32 pid=9 cpu=0 id=3 raw=%s kernel 0xffffffff81000007\n", raw(7))
+	}
 	fmt.Fprintf(&b, "sample t=15 pid=8 cpu=0 id=2 raw=%s kernel 0xffffffff81000009\n", raw(7))
 	fmt.Fprintf(&b, "sample t=60 pid=8 cpu=0 id=2 raw=%s kernel 0xffffffff81000009\n", raw(99))
 	rec := perftext.MustParse(b.String())
@@ -80,7 +98,7 @@ func TestOffCPU(t *testing.T) {
 		"0xffffffff81000028 uninterruptible [1 0 0 20 0]",
 	}
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
-		rec := switchRecording(o)
+		rec := switchRecording(o, false)
 		opts := Options{OffCPU: true}
 		check := func(way string, s *stacks.Set, st Stats, err error) {
 			t.Helper()
@@ -114,5 +132,60 @@ func TestOffCPU(t *testing.T) {
 		live.Formats = payload.New(switchFormats(o))
 		s, st, err := convertLive(rec, o, live)
 		check("live", s, st, err)
+	}
+}
+
+// TestWakers: above the stack at which a task left stands, the other way around, that of who
+// woke it: where the waking begins, if that is told, else where it ends.
+func TestWakers(t *testing.T) {
+	for _, tc := range []struct {
+		waking bool
+		woken  string
+	}{
+		{false, "eight 0x9 -- 0xa (eight) [1 5 5 0 10]"},
+		{true, "eight 0x7 0x5 -- 0xa (eight) [1 5 5 0 10]"},
+	} {
+		rec := switchRecording(abi.LittleEndian, tc.waking)
+		want := []string{"0x1e () [1 0 7 0 7]", "0x28 () [1 0 0 20 0]", tc.woken}
+		opts := Options{OffCPU: true, Wakers: true, Times: true}
+		check := func(way string, s *stacks.Set, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("%s: %v", way, err)
+			}
+			var got []string
+			for i := range s.NumSamples() {
+				x := s.Sample(i)
+				var frames []string
+				for _, loc := range s.Stack(x.Stack) {
+					if l := s.Lines(loc); len(l) > 0 {
+						frames = append(frames, s.Functions[l[0].Function].Name)
+					} else {
+						frames = append(frames, fmt.Sprintf("%#x", s.Locations[loc].Addr&0xff))
+					}
+				}
+				by, _ := s.Label(x.Labels, WakerLabel)
+				got = append(got, fmt.Sprintf("%s (%s) %v", strings.Join(frames, " "), by.Str, x.Values))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %q, want %q", way, got, want)
+			}
+			if x := s.TimedSamples[0]; x.Time != 10 || s.Sample(int(x.Sample)).Values[4] != 10 {
+				t.Errorf("%s: the first time is of row %v", way, s.Sample(int(x.Sample)))
+			}
+		}
+		for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.LittleEndian, Pipe: true}} {
+			whole, err := rec.Assemble(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, _, err := convertBytes(whole, f.Pipe, opts)
+			check(f.String(), s, err)
+		}
+		live := opts
+		live.Formats = payload.New(switchFormats(abi.LittleEndian))
+		s, _, err := convertLive(rec, abi.LittleEndian, live)
+		check("live", s, err)
 	}
 }

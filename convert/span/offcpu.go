@@ -54,6 +54,8 @@ type OffSpan struct {
 	Task       int32
 	State      State
 	Row, Owner uint32 // of the Point that began it
+	Waker      uint32 // Row of the Wake that has one, NoRow for none
+	WakerOwner uint32 // its Owner
 	Start      uint64 // ns
 	// Blocked and Runnable add up to the time off the CPU, ns: until it was woken, and
 	// from then on until it ran. Of a task that was preempted all is Runnable.
@@ -88,6 +90,7 @@ type OffCPU struct {
 type away struct {
 	woken      uint64 // 0 until it is
 	row, owner uint32
+	waker, by  uint32 // Row and Owner of the Wake
 	state      State
 }
 
@@ -106,6 +109,9 @@ func (x *OffCPU) Take(p *Point) {
 		if a := x.off.top(p.Task); a != nil && a.value.state != Preempted && p.Time >= a.since {
 			// One from before it left is an ordinary race; of several the last counts.
 			a.value.woken = p.Time
+			if p.Row != NoRow {
+				a.value.waker, a.value.by = p.Row, p.Owner
+			}
 		}
 	case Come:
 		if x.off.top(p.Task) != nil { // else its Switch has told
@@ -134,7 +140,7 @@ func (x *OffCPU) swap(p *Point) {
 		x.Stats.Dead++
 		return
 	}
-	x.off.push(p.Task, p.Time, away{row: p.Row, owner: p.Owner, state: p.State})
+	x.off.push(p.Task, p.Time, away{row: p.Row, owner: p.Owner, waker: NoRow, state: p.State})
 }
 
 // come ends the time off the CPU of the task that comes.
@@ -156,7 +162,7 @@ func (x *OffCPU) come(task int32, now uint64) {
 
 func (x *OffCPU) end(a *item[int32, away], now uint64, open bool) {
 	v := &a.value
-	x.span = OffSpan{Task: a.key, State: v.state, Row: v.row, Owner: v.owner, Start: a.since, Open: open}
+	x.span = OffSpan{Task: a.key, State: v.state, Row: v.row, Owner: v.owner, Waker: v.waker, WakerOwner: v.by, Start: a.since, Open: open}
 	switch {
 	case v.state == Preempted:
 		x.span.Runnable = now - a.since

@@ -34,7 +34,7 @@ type Point struct {
 	CPU   int32
 	Task  int32  // thread id, as the kernel numbers it in its own namespace; 0 is idle
 	Next  int32  // of a Switch
-	Row   uint32 // the caller's, of a Switch, Begin and End: what belongs to Task
+	Row   uint32 // the caller's, of a Switch, Begin and End: what belongs to Task; of a Wake: to who wakes, NoRow for nothing
 	Owner uint32 // the caller's, likewise
 
 	// Of a Begin, End and Leave:
@@ -44,6 +44,9 @@ type Point struct {
 	Value int64  // the caller's, of a Begin
 	Match Match
 }
+
+// NoRow is the Row of what has none.
+const NoRow = ^uint32(0)
 
 // Unchecked is the Check of what does not tell.
 const Unchecked = ^uint64(0)

@@ -113,7 +113,7 @@ func (r *Resolver) Available() ([]Group, error) {
 
 // spanNames are the rules by name whose events this machine has.
 func (r *Resolver) spanNames() (names []string) {
-	if specs := OffCPUSpecs(); r.Has(specs[0].Text) {
+	if specs := OffCPUSpecs(false); r.Has(specs[0].Text) {
 		names = append(names, OffCPU)
 	}
 	rules, _ := spanrule.Named()

@@ -3,10 +3,16 @@ package event
 // OffCPU is what stands for the events that tell when tasks are off the CPU.
 const OffCPU = "off-cpu"
 
-// OffCPUSpecs are the events of OffCPU: switches, and the wake-ups between them.
-func OffCPUSpecs() []Spec {
-	specs := make([]Spec, 0, 3)
-	for _, name := range []string{"sched_switch", "sched_wakeup", "sched_wakeup_new"} {
+// OffCPUSpecs are the events of OffCPU: switches, and the wake-ups between them; with
+// wakers also where a wake-up begins, which has the stack of who wakes. (That of
+// sched_wakeup may be of an interrupt on the CPU of the task.)
+func OffCPUSpecs(wakers bool) []Spec {
+	names := []string{"sched_switch", "sched_wakeup", "sched_wakeup_new"}
+	if wakers {
+		names = append(names, "sched_waking")
+	}
+	specs := make([]Spec, 0, len(names))
+	for _, name := range names {
 		specs = append(specs, Spec{Text: "sched:" + name, Kind: KindTracepoint, System: "sched", Name: name})
 	}
 	return specs
