@@ -204,7 +204,7 @@ func (c *content) recording(ctx context.Context, events bool) (*perfdata.Reader,
 	if c.kind == sniff.Ftrace {
 		return trace.OpenText(ctx, f, st.Size(), trace.TextOptions{Form: c.form, Lines: events})
 	}
-	return trace.OpenDat(ctx, f, st.Size())
+	return trace.OpenDat(ctx, f, st.Size(), events)
 }
 
 // isTrace reports whether an input is what the kernel's tracer recorded.

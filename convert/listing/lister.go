@@ -111,9 +111,9 @@ type source struct {
 	events     *perfdata.EventSet
 	features   *perfdata.Features
 	simpleperf func() bool
-	tracer     bool              // that of the kernel recorded it
-	nameOnly   bool              // functions have names, and no addresses
-	gaps       []convert.Warning // what is shown as none of the events
+	tracer     bool                     // that of the kernel recorded it
+	nameOnly   bool                     // functions have names, and no addresses
+	gaps       func() []convert.Warning // what is shown as none of the events; nil for nothing
 	symbolizer func() (*symbolize.Symbolizer, []convert.Warning)
 	unwind     func(files func() *symbolize.Symbolizer) *replay.Unwind
 }

@@ -22,7 +22,7 @@ import (
 // that ends early is listed up to there, and a Warning says so.
 func Read(ctx context.Context, rec *convert.Recording, o Options, to Consumer) (res *Result, err error) {
 	l := newLister(source{
-		events: rec.Events, features: &rec.Features, simpleperf: rec.Simpleperf, tracer: rec.Tracer(), nameOnly: rec.Addressless(), gaps: convert.SourceLosses(rec.Reader),
+		events: rec.Events, features: &rec.Features, simpleperf: rec.Simpleperf, tracer: rec.Tracer(), nameOnly: rec.Addressless(), gaps: func() []convert.Warning { return convert.SourceLosses(rec.Reader) },
 		symbolizer: func() (*symbolize.Symbolizer, []convert.Warning) { return rec.Symbolizer(o.Options) },
 		unwind:     rec.Unwind,
 	}, &o, to)
@@ -167,7 +167,9 @@ func (l *Lister) result(st samples.Stats, order timeorder.Stats, truncated, err 
 		return r, err
 	}
 	r.Warnings = append(r.Warnings, convert.Losses(&r.Stats)...)
-	r.Warnings = append(r.Warnings, l.from.gaps...)
+	if l.from.gaps != nil {
+		r.Warnings = append(r.Warnings, l.from.gaps()...)
+	}
 	if truncated != nil {
 		r.Warnings = append(r.Warnings, convert.Warning{Kind: convert.TruncatedRecording, File: l.o.Name, Err: truncated})
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 // OpenDat opens the trace.dat file in the first size bytes of r, which must stay open as
-// long as the Reader.
-func OpenDat(ctx context.Context, r io.ReaderAt, size int64) (*perfdata.Reader, error) {
+// long as the Reader; lines is as in Trace.Reader.
+func OpenDat(ctx context.Context, r io.ReaderAt, size int64, lines bool) (*perfdata.Reader, error) {
 	f, err := tracedat.Open(r, size)
 	if err != nil {
 		return nil, err
 	}
-	rd, err := ofDat(f).Reader(ctx)
+	rd, err := ofDat(f).Reader(ctx, lines)
 	if err != nil {
 		f.Close()
 		return nil, err

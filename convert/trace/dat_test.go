@@ -137,7 +137,7 @@ func cstring(b []byte) string {
 
 func open(t testing.TB, b []byte) *perfdata.Reader {
 	t.Helper()
-	r, err := trace.OpenDat(context.Background(), bytes.NewReader(b), int64(len(b)))
+	r, err := trace.OpenDat(context.Background(), bytes.NewReader(b), int64(len(b)), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestCut(t *testing.T) {
 		b := file(m, form.version, form.compression).Bytes()
 		some := false
 		for n := len(b) - 1; n >= 0; n -= 13 {
-			r, err := trace.OpenDat(context.Background(), bytes.NewReader(b[:n]), int64(n))
+			r, err := trace.OpenDat(context.Background(), bytes.NewReader(b[:n]), int64(n), false)
 			if err != nil {
 				if !errors.Is(err, tracedat.ErrFormat) {
 					t.Fatalf("%v at %d: %v", form, n, err)
@@ -311,7 +311,7 @@ func FuzzOpenDat(f *testing.F) {
 		f.Add(file(m, 7, "zstd").Bytes())
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := trace.OpenDat(context.Background(), bytes.NewReader(b), int64(len(b)))
+		r, err := trace.OpenDat(context.Background(), bytes.NewReader(b), int64(len(b)), false)
 		if err != nil {
 			return
 		}

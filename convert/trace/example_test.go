@@ -17,7 +17,7 @@ func Example() {
 		Systems: []tracetest.System{{Name: "test", Formats: []string{tracetest.Tick}}},
 		Buffers: []tracetest.Instance{{CPUs: [][][]byte{{m.Sub(1000, 0, m.Event(1, m.Tick(7, 3)), m.Event(1, m.Tick(7, 4)))}}}},
 	}).Bytes()
-	r, err := trace.OpenDat(context.Background(), bytes.NewReader(b), int64(len(b)))
+	r, err := trace.OpenDat(context.Background(), bytes.NewReader(b), int64(len(b)), false)
 	if err != nil {
 		fmt.Println(err)
 		return

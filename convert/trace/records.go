@@ -34,6 +34,7 @@ func (r *recording) records() iter.Seq2[*perfdata.Record, error] {
 				w.round()
 			}
 		}
+		w.noteCalls()
 		if w.stopped {
 			return
 		}
@@ -102,6 +103,7 @@ type writer struct {
 	yield   func(*perfdata.Record, error) bool
 	rec     perfdata.Record
 	buf     []byte
+	graphs  map[string]*graph // by buffer
 	stopped bool
 }
 
@@ -138,6 +140,9 @@ func (w *writer) event(c *cursor) {
 		w.buf = o.AppendUint64(w.buf, uint64(c.lost))
 		w.trailer(-1, -1, c.time, c.ring.CPU)
 		w.emit(abi.RecordLost, 0)
+		if !w.r.lines {
+			w.calls(c.ring.Buffer).lose(c.ring.CPU)
+		}
 	}
 	var e *event
 	if c.kind != nil {
@@ -146,6 +151,16 @@ func (w *writer) event(c *cursor) {
 	if e == nil {
 		return // the file has changed since it was surveyed
 	}
+	if e.kind.isCall {
+		w.call(c, e)
+		return
+	}
+	w.sample(c, e, 0)
+}
+
+// sample writes a sample of an event, with a period if it is a call.
+func (w *writer) sample(c *cursor, e *event, period uint64) {
+	o := w.r.order
 	pid := c.pid
 	if pid < 0 {
 		pid = c.tid
@@ -164,6 +179,9 @@ func (w *writer) event(c *cursor) {
 	b = o.AppendUint32(o.AppendUint32(b, uint32(pid)), uint32(c.tid))
 	b = o.AppendUint64(b, c.time)
 	b = o.AppendUint32(o.AppendUint32(b, uint32(c.ring.CPU)), 0)
+	if e.kind.isCall {
+		b = o.AppendUint64(b, period)
+	}
 	if e.chains {
 		at := len(b)
 		b = o.AppendUint64(b, 0)

@@ -47,10 +47,10 @@ func OpenText(ctx context.Context, r io.ReaderAt, size int64, o TextOptions) (*p
 		Features: perfdata.Features{Events: events, TracingData: data.AppendTo(nil), SampleTime: perfdata.SampleTime{First: t.first, Last: t.last}},
 		Kernel:   &perfdata.KernelSymbols{Kallsyms: t.kallsyms()},
 		Duration: func(e *perfdata.Event) bool { return t.order[e.Index].graph },
-		Gaps:     t.gaps,
+		Gaps:     func() perfdata.Gaps { return t.gaps },
 	}
 	if !t.lines {
-		src.Gaps.CallEvent = "ftrace:function_graph"
+		t.gaps.CallEvent = callEvent
 	}
 	return perfdata.NewSourceReader(src), nil
 }

@@ -60,9 +60,10 @@ type Map struct {
 }
 
 // Reader returns the trace as a recording. It reads all pages, to know which events there
-// are.
-func (t *Trace) Reader(ctx context.Context) (*perfdata.Reader, error) {
-	r := &recording{trace: t, order: t.Order}
+// are. With lines, the begins and the ends of functions of function_graph are events; else
+// calls are, with their callers and the time that was their own (ftrace:function_graph).
+func (t *Trace) Reader(ctx context.Context, lines bool) (*perfdata.Reader, error) {
+	r := &recording{trace: t, order: t.Order, lines: lines}
 	if err := r.parse(); err != nil {
 		return nil, err
 	}
@@ -77,12 +78,16 @@ func (t *Trace) Reader(ctx context.Context) (*perfdata.Reader, error) {
 			used.Tracepoints = append(used.Tracepoints, tp)
 		}
 	}
+	if r.kinds[callID] != nil {
+		used.Tracepoints = append(used.Tracepoints, perfdata.NewTracepoint("ftrace", callFormat))
+	}
 	events := make([]abi.Event, len(r.events))
 	for i, e := range r.events {
 		events[i] = e.event
 	}
 	return perfdata.NewSourceReader(&perfdata.Source{
 		Order: t.Order, Events: events, Kernel: t.Kernel, Tracer: true, Close: t.Close, Records: r.records,
+		Gaps: r.gaps, Duration: func(e *perfdata.Event) bool { return r.events[e.Index].kind.isCall },
 		Features: perfdata.Features{
 			Host: t.Host, Version: t.Version, Events: events, TracingData: used.AppendTo(nil),
 			SampleTime: perfdata.SampleTime{First: r.first, Last: r.last},
@@ -94,6 +99,8 @@ func (t *Trace) Reader(ctx context.Context) (*perfdata.Reader, error) {
 type recording struct {
 	trace       *Trace
 	order       abi.Order
+	lines       bool
+	callGaps    perfdata.Gaps // of the last walk
 	typ, pid    *format.Field // common fields
 	kinds       map[uint64]*kind
 	events      []*event
@@ -110,6 +117,8 @@ type kind struct {
 	format *format.Format // nil where the trace does not have it
 	stack  stackKind
 	used   bool
+	isCall bool // made of those that have graph
+	graph  graphFields
 
 	callers, size, tgid *format.Field // of stacks
 	function, parent    *format.Field // of the function tracer
@@ -193,7 +202,7 @@ func (r *recording) parse() error {
 // describe finds what is needed of the events of the tracer itself.
 func (k *kind) describe(tp perfdata.Tracepoint, machine format.Machine) {
 	switch tp.Name {
-	case "kernel_stack", "user_stack", "function":
+	case "kernel_stack", "user_stack", "function", "funcgraph_entry", "funcgraph_exit", "fgraph_retaddr_entry":
 	default:
 		return
 	}
@@ -211,6 +220,8 @@ func (k *kind) describe(tp perfdata.Tracepoint, machine format.Machine) {
 		if k.callers, k.tgid = f.Field("caller"), f.Field("tgid"); k.callers != nil && k.callers.Array && k.callers.Elem == f.LongSize {
 			k.stack = userStack
 		}
+	case "funcgraph_entry", "funcgraph_exit", "fgraph_retaddr_entry":
+		k.describeGraph(tp.Name, f)
 	case "function":
 		k.function, k.parent = f.Field("ip"), f.Field("parent_ip")
 	}
@@ -238,6 +249,10 @@ func (r *recording) makeEvents() {
 	all := map[key]*event{}
 	for _, g := range r.rings {
 		for id, s := range g.seen {
+			if !r.lines && r.kind(id).graph.kind != noGraph {
+				id = callID
+				r.callKind()
+			}
 			e := all[key{g.Buffer, id}]
 			if e == nil {
 				e = &event{kind: r.kind(id), buffer: g.Buffer}
@@ -269,11 +284,19 @@ func (r *recording) makeEvents() {
 		if e.chains {
 			e.event.Attr.SampleType |= abi.SampleIP | abi.SampleCallchain
 		}
+		if e.kind.isCall {
+			e.chains = true
+			e.event.Attr.SampleType |= callSample
+		}
 	}
 	for _, g := range r.rings {
 		g.events = map[uint64]*event{}
 		for id := range g.seen {
-			g.events[id] = all[key{g.Buffer, id}]
+			e := all[key{g.Buffer, id}]
+			if e == nil {
+				e = all[key{g.Buffer, callID}]
+			}
+			g.events[id] = e
 		}
 	}
 }

@@ -23,8 +23,8 @@ type Source struct {
 	// Tracer says that the kernel's tracer recorded it, by whose habits it is shown.
 	Tracer bool
 
-	// Gaps says what is not in the records.
-	Gaps Gaps
+	// Gaps says what is not in the records, once they have been walked; nil for nothing.
+	Gaps func() Gaps
 
 	// Records walks all records, in no more than one walk at a time, and ends with a
 	// *TruncatedError where the recording ends early. The *Record is reused.
@@ -64,10 +64,10 @@ func (r *Reader) Duration(e *Event) bool {
 	return r.source != nil && r.source.Duration != nil && r.source.Duration(e)
 }
 
-// Gaps says what could not be made records of.
+// Gaps says what could not be made records of, once the records have been walked.
 func (r *Reader) Gaps() Gaps {
-	if r.source == nil {
+	if r.source == nil || r.source.Gaps == nil {
 		return Gaps{}
 	}
-	return r.source.Gaps
+	return r.source.Gaps()
 }

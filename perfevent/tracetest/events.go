@@ -113,3 +113,46 @@ func Switches(version int) []byte {
 		)}}}},
 	}).Bytes()
 }
+
+// Begins and ends of functions, of function_graph: numbers 11 and 10. GraphExitUntimed has
+// no times, but what the function returned.
+const (
+	GraphEntry = "name: funcgraph_entry\nID: 11\n" + common + `	field:unsigned long func;	offset:8;	size:8;	signed:0;
+	field:int depth;	offset:16;	size:4;	signed:1;
+
+print fmt: "--> %ps (%d)", (void *)REC->func, REC->depth
+`
+	GraphExit = "name: funcgraph_exit\nID: 10\n" + common + `	field:unsigned long func;	offset:8;	size:8;	signed:0;
+	field:int depth;	offset:16;	size:4;	signed:1;
+	field:unsigned int overrun;	offset:20;	size:4;	signed:0;
+	field:unsigned long long calltime;	offset:24;	size:8;	signed:0;
+	field:unsigned long long rettime;	offset:32;	size:8;	signed:0;
+
+print fmt: "<-- %ps (%d) (start: %llx  end: %llx) over: %d", (void *)REC->func, REC->depth, REC->calltime, REC->rettime, REC->depth
+`
+	GraphExitUntimed = "name: funcgraph_exit\nID: 10\n" + common + `	field:unsigned long func;	offset:8;	size:8;	signed:0;
+	field:unsigned long retval;	offset:16;	size:8;	signed:0;
+	field:unsigned int depth;	offset:24;	size:4;	signed:0;
+
+print fmt: "<-- %ps (%u) ret: %lx", (void *)REC->func, REC->depth, REC->retval
+`
+)
+
+// Enter is a GraphEntry.
+func (m Machine) Enter(pid int, fn uint64, depth int) []byte {
+	b := m.Order.AppendUint64(m.Common(11, pid), fn)
+	return m.Order.AppendUint32(m.Order.AppendUint32(b, uint32(depth)), 0)
+}
+
+// Leave is a GraphExit.
+func (m Machine) Leave(pid int, fn uint64, depth int, began, ended uint64) []byte {
+	b := m.Order.AppendUint64(m.Common(10, pid), fn)
+	b = m.Order.AppendUint32(m.Order.AppendUint32(b, uint32(depth)), 0)
+	return m.Order.AppendUint64(m.Order.AppendUint64(b, began), ended)
+}
+
+// LeaveUntimed is a GraphExitUntimed.
+func (m Machine) LeaveUntimed(pid int, fn uint64, depth int, returned uint64) []byte {
+	b := m.Order.AppendUint64(m.Order.AppendUint64(m.Common(10, pid), fn), returned)
+	return m.Order.AppendUint32(m.Order.AppendUint32(b, uint32(depth)), 0)
+}

@@ -1,6 +1,9 @@
 package ftracetext
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // graph reads a line of function_graph, which begins with the time, or the CPU:
 //
@@ -43,6 +46,39 @@ func graph(l *Line, s string) bool {
 		return false
 	}
 	return columns(l, rest)
+}
+
+// arrow reads what the formats of function_graph's events say, which trace-cmd report -N
+// prints: "--> vfs_read (1)", "<-- vfs_read (1) (start: 2a3a  end: 2a3f) over: 2".
+func arrow(l *Line, s string) bool {
+	in, isEnter := strings.CutPrefix(s, "--> ")
+	out, isLeave := strings.CutPrefix(s, "<-- ")
+	if isLeave {
+		in = out
+	} else if !isEnter {
+		return false
+	}
+	fn, rest, ok := strings.Cut(in, " (")
+	depth, rest, ok2 := strings.Cut(rest, ")")
+	n, ok3 := number(depth)
+	if !ok || !ok2 || !ok3 || n > 1<<16 || fn == "" {
+		return false
+	}
+	l.Kind, l.Func, l.Depth, l.Text = Enter, function(fn), int(n), s
+	if isEnter {
+		return true
+	}
+	l.Kind = Leave
+	_, rest, _ = strings.Cut(rest, "start: ")
+	start, rest, _ := strings.Cut(rest, " ")
+	_, rest, _ = strings.Cut(rest, "end: ")
+	end, _, _ := strings.Cut(rest, ")")
+	from, err1 := strconv.ParseUint(start, 16, 64)
+	to, err2 := strconv.ParseUint(end, 16, 64)
+	if err1 == nil && err2 == nil && to >= from {
+		l.Duration, l.Timed = to-from, true
+	}
+	return true
 }
 
 // isColumns reports whether text without time and CPU begins with a column: a duration, or

@@ -257,8 +257,10 @@ func what(l *Line, s string) {
 		l.Kind, l.User = Stack, true
 		return
 	case strings.HasPrefix(s, "funcgraph_entry:"), strings.HasPrefix(s, "funcgraph_exit:"):
-		_, s, _ = strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow
-		columns(l, s)
+		name, s, _ := strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow
+		if !arrow(l, strings.TrimLeft(s, " ")) && !columns(l, s) {
+			l.Kind, l.Name, l.Text = Event, name, strings.TrimLeft(s, " ")
+		}
 		return
 	case strings.HasPrefix(s, "function:"):
 		s = strings.TrimLeft(s[len("function:"):], " ")

@@ -106,6 +106,9 @@ var lines = []struct{ text, want string }{
 	{"  cat-9 [001] 5.0: funcgraph_entry:        0.5 us    |  up_read();", "leaf task=cat tid=9 cpu=1 t=5000000000 func=up_read depth=0 took=500"},
 	{"  cat-9 [001] 5.0: funcgraph_entry:                   |  vfs_read() {", "enter task=cat tid=9 cpu=1 t=5000000000 func=vfs_read depth=0"},
 	{"  cat-9 [001] 5.0: funcgraph_exit:       + 12.5 us    |  }", "leave task=cat tid=9 cpu=1 t=5000000000 depth=0 took=12500"},
+	{"  cat-9 [001] 5.0: funcgraph_entry:      --> path_openat (1)", "enter task=cat tid=9 cpu=1 t=5000000000 func=path_openat depth=1"},
+	{"  cat-9 [001] 5.0: funcgraph_exit:       <-- path_openat (1) (start: 2a3a69731  end: 2a3a78b1c) over: 1", "leave task=cat tid=9 cpu=1 t=5000000000 func=path_openat depth=1 took=62443"},
+	{"  cat-9 [001] 5.0: funcgraph_exit:       anything", "event task=cat tid=9 cpu=1 t=5000000000 name=funcgraph_exit text=anything"},
 	// What is none of these.
 	{"# tracer: nop", "other"},
 	{"", "other"},

@@ -1,0 +1,140 @@
+package trace
+
+import (
+	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
+	"kprof/perfevent/perfdata"
+)
+
+// Calls of functions are made of two events of function_graph, and are events of a kind that
+// the kernel does not have.
+
+// graphKind says what of a call an event is.
+type graphKind uint8
+
+const (
+	noGraph graphKind = iota
+	graphEntry
+	graphExit
+)
+
+// callID is the number of a kind that the kernel has not: its own have 16 bits.
+const callID = 1 << 16
+
+// callFormat is the format of a call.
+const callFormat = `name: function_graph
+ID: 65536
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
+	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:u64 func;	offset:8;	size:8;	signed:0;
+	field:u64 duration;	offset:16;	size:8;	signed:0;
+	field:u64 self;	offset:24;	size:8;	signed:0;
+	field:s64 retval;	offset:32;	size:8;	signed:1;
+	field:int depth;	offset:40;	size:4;	signed:1;
+
+print fmt: "%ps duration=%llu self=%llu", (void *)REC->func, REC->duration, REC->self
+`
+
+// graphFields are the fields of an event of function_graph.
+type graphFields struct {
+	kind                        graphKind
+	fn, depth                   *format.Field
+	calltime, rettime, returned *format.Field // nil where there are none
+}
+
+// describeGraph finds the fields of an event of function_graph.
+func (k *kind) describeGraph(name string, f *format.Format) {
+	g := graphFields{kind: graphEntry, fn: f.Field("func"), depth: f.Field("depth")}
+	if name == "funcgraph_exit" {
+		g.kind, g.calltime, g.rettime, g.returned = graphExit, f.Field("calltime"), f.Field("rettime"), f.Field("retval")
+	}
+	if g.fn != nil && g.depth != nil {
+		k.graph = g
+	}
+}
+
+// calls returns the calls in a buffer.
+func (w *writer) calls(buffer string) *graph {
+	g := w.graphs[buffer]
+	if g == nil {
+		if w.graphs == nil {
+			w.graphs = map[string]*graph{}
+		}
+		g = &graph{}
+		w.graphs[buffer] = g
+	}
+	return g
+}
+
+// call takes an event of function_graph; a function that ends is a call.
+func (w *writer) call(c *cursor, e *event) {
+	g, k := w.calls(c.ring.Buffer), &c.kind.graph
+	fn, ok1 := k.fn.Uint(c.raw)
+	depth, ok2 := k.depth.Uint(c.raw)
+	if !ok1 || !ok2 || depth > 1<<31 {
+		return
+	}
+	key, cpu := taskKey(c.tid, c.ring.CPU), c.ring.CPU
+	if k.kind == graphEntry {
+		g.enter(key, cpu, int(depth), callFrame{fn: fn, begin: c.time})
+		return
+	}
+	began, timed := address(k.calltime, c.raw)
+	ended, ok := address(k.rettime, c.raw)
+	timed = timed && ok && ended >= began
+	took := ended - began
+	if timed && c.ring.Time != nil {
+		took = c.ring.Time(ended) - c.ring.Time(began)
+	}
+	call := g.leave(key, cpu, int(depth), fn, c.time, took, timed)
+	c.kernel = c.kernel[:0]
+	for i, fn := range call.path {
+		if i > 0 {
+			fn++ // as the addresses to which functions return are behind their calls
+		}
+		c.kernel = append(c.kernel, fn)
+	}
+	returned, _ := address(k.returned, c.raw)
+	o := w.r.order
+	b := o.AppendUint32(o.AppendUint32(c.raw[:0], 0), uint32(c.tid))
+	b = o.AppendUint64(o.AppendUint64(o.AppendUint64(b, fn), call.took), call.self)
+	c.raw = o.AppendUint32(o.AppendUint64(b, returned), uint32(depth))
+	w.sample(c, e, call.self)
+}
+
+// gaps is what could not be made calls.
+func (r *recording) gaps() perfdata.Gaps {
+	return r.callGaps
+}
+
+// noteCalls sums up what was not a call, at the end.
+func (w *writer) noteCalls() {
+	w.r.callGaps = perfdata.Gaps{}
+	for _, g := range w.graphs {
+		gaps := &w.r.callGaps
+		gaps.CallEvent = callEvent
+		gaps.UnendedCalls += g.unended + g.open()
+		gaps.UnbegunCalls += g.unbegun
+		gaps.LostCalls += g.lost
+	}
+}
+
+// callEvent is the name of calls.
+const callEvent = "ftrace:function_graph"
+
+// callKind is the kind of calls.
+func (r *recording) callKind() *kind {
+	k := r.kinds[callID]
+	if k == nil {
+		k = &kind{id: callID, name: callEvent, isCall: true}
+		r.kinds[callID] = k
+	}
+	return k
+}
+
+// callSample is what samples of calls have beside those of other events.
+const callSample = abi.SampleIP | abi.SampleCallchain | abi.SamplePeriod
