@@ -71,8 +71,8 @@ func (c *Comparison) Code(r *diff.Result, limit int) (map[string]diffreport.Code
 	return code, nil
 }
 
-// onlyOn tells of functions which of both builds alone has them.
-func (c *Comparison) onlyOn(functions []string) map[string]int {
+// builds tells of functions which builds have them, as far as these are at hand.
+func (c *Comparison) builds(functions []string) map[string]diff.Presence {
 	w := newWantedCode(&c.o.Diff.Names)
 	code := map[string]diffreport.Code{}
 	for _, name := range functions {
@@ -80,22 +80,32 @@ func (c *Comparison) onlyOn(functions []string) map[string]int {
 		code[name] = diffreport.Code{}
 	}
 	w.addAll(c.Profiles, code)
-	var found [2]map[string]diffreport.CodeOf
+	presence := map[string]diff.Presence{}
 	for side := range c.Profiles {
-		var err error
-		if found[side], err = c.codeOf(side, w); err != nil {
+		found, err := c.codeOf(side, w)
+		if err != nil {
 			return nil // Code will tell
 		}
-	}
-	only := map[string]int{}
-	for _, name := range functions {
-		for side := range found {
-			if has, lacks := found[side][name], found[1-side][name]; has.Size > 0 && lacks.Without() {
-				only[name] = side
-			}
+		c.sizes[side] = found
+		for _, name := range functions {
+			p, of := presence[name], found[name]
+			p.In[side], p.Known[side] = of.Size > 0, of.Size > 0 || of.Without()
+			presence[name] = p
 		}
 	}
-	return only
+	return presence
+}
+
+// sizesAlike is what functions of the same size are alike by that alone.
+const sizesAlike = 0.7
+
+// similarCode says how like the sizes are of two functions that builds was asked for.
+func (c *Comparison) similarCode(base, new string) (alike float64, known bool) {
+	a, b := float64(c.sizes[0][base].Size), float64(c.sizes[1][new].Size)
+	if a == 0 || b == 0 {
+		return 0, false
+	}
+	return sizesAlike * min(a, b) / max(a, b), true
 }
 
 // wantedCode is the functions whose code is looked for.

@@ -12,13 +12,14 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/diff"
+	"kprof/convert/diffreport"
 	"kprof/convert/stacks"
 	"kprof/symbolize/kallsyms"
 )
 
 // Options say what to compare, and where the code of each side is.
 type Options struct {
-	Diff     diff.Options // OnlyOn is filled in
+	Diff     diff.Options // Builds and SimilarCode are filled in
 	AutoPer  bool         // compare the times of boots by run and not as shares
 	Events   []string     // to choose from, as stacks.Choose finds them; none for all
 	PerEvent string       // what diff.PerEvent divides by
@@ -54,7 +55,8 @@ type Comparison struct {
 	Others []convert.EventCount
 
 	o       Options
-	kernels [2]struct { // see kernelFunctions
+	sizes   [2]map[string]diffreport.CodeOf // of what builds was asked last
+	kernels [2]struct {                     // see kernelFunctions
 		table *kallsyms.Table
 		read  bool
 	}
@@ -75,7 +77,7 @@ func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
 	if o.AutoPer && c.Runs[0][0].Measured {
 		c.o.Diff.Per = diff.PerRun
 	}
-	c.o.Diff.OnlyOn = c.onlyOn
+	c.o.Diff.Builds, c.o.Diff.SimilarCode = c.builds, c.similarCode
 	return c, nil
 }
 

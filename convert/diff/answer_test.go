@@ -313,3 +313,46 @@ func ideal(f *Function, slow, samples, alpha float64) float64 {
 	z := math.Sqrt2 * math.Erfcinv(alpha)
 	return 0.5 * math.Erfc((z-(new-base)/sd)/math.Sqrt2)
 }
+
+// TestDurations: sums of times that something took do not tell how much these differ:
+// one run of each side says nothing, unless it has their times; CPU time is that of
+// equal samples.
+func TestDurations(t *testing.T) {
+	run := func(name, what string, period, times bool, long int64) Run {
+		s := stacks.New(stacks.Event{Name: what, Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: what, Unit: "nanoseconds"}}})
+		if period {
+			s.Period, s.PeriodType = 1e6, s.Events[0].Values[1]
+		}
+		for i := range int64(1000) {
+			value := int64(1e6)
+			if i == 500 {
+				value = long
+			}
+			row := s.Add(0, s.Intern([]uint32{frame(s, fmt.Sprintf("f%d", i%5))}), 0, 1, value)
+			if times {
+				s.AddTimedSample(stacks.TimedSample{Time: uint64(i), Sample: uint32(row), Value: value})
+			}
+		}
+		return Run{Name: name, Set: s, Column: 1}
+	}
+	for _, test := range []struct {
+		what          string
+		period, times bool
+		long          int64
+		want          Outcome
+	}{
+		{"off-cpu", false, false, 300e6, Inconclusive},
+		{"off-cpu", false, true, 100e6, Unchanged},
+		{"delay", false, false, 300e6, Inconclusive},
+		{"cpu", false, false, 300e6, Changed},
+		{"wall", true, false, 300e6, Changed},
+	} {
+		r, err := Compare([]Run{run("base", test.what, test.period, test.times, 1e6)}, []Run{run("new", test.what, test.period, test.times, test.long)}, Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome != test.want || (test.want == Inconclusive) != math.IsInf(r.Resolution, 1) {
+			t.Errorf("%+v: %v, resolution %v", test, r.Outcome, r.Resolution)
+		}
+	}
+}

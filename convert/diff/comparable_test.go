@@ -9,17 +9,18 @@ import (
 	"kprof/convert/stacks"
 )
 
-// TestOnlyOn: what one build does not have is no chance, however few samples tell
+// TestBuilds: what one build does not have is no chance, however few samples tell
 // so; but it must be large enough, and the other side must have none.
-func TestOnlyOn(t *testing.T) {
+func TestBuilds(t *testing.T) {
 	o := Defaults
 	o.MinEffect = 0.01
-	o.OnlyOn = func(names []string) map[string]int {
+	o.Builds = func(names []string) map[string]Presence {
 		slices.Sort(names)
 		if want := []string{"added", "called", "old"}; !slices.Equal(names, want) {
 			t.Errorf("asked for %q, want %q", names, want)
 		}
-		return map[string]int{"added": 1, "old": 0, "called": 0, "both": 1, "little": 1}
+		only := func(side int) (p Presence) { p.Known, p.In[side] = [2]bool{true, true}, true; return p }
+		return map[string]Presence{"added": only(1), "old": only(0), "called": only(0), "both": only(1), "little": only(1)}
 	}
 	// Of 200 samples little has 0.5 %, less than the minimum effect.
 	r := compareLines(t, "main;f 93\nmain;old 3\nmain;both 4", "main;f 190\nmain;added 4\nmain;called 3\nmain;both 2\nmain;little 1", o)

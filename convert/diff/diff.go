@@ -86,10 +86,29 @@ type Options struct {
 	// Suspects are functions that were suspected before: their differences are corrected
 	// for their own number only, and reported however small they are.
 	Suspects []string
-	// OnlyOn returns those of some functions that are known to be in the build of
-	// one side only, and that side: such a difference is no chance, however samples
-	// scatter. Default: nothing is known.
-	OnlyOn func(names []string) map[string]int
+	// SimilarCode says how like, from 0 to 1, the code of a function of the base is to
+	// that of another of the new side, if it is known: to find functions that were
+	// renamed. Default: it is not.
+	SimilarCode func(base, new string) (alike float64, known bool)
+	// Builds says which builds have some functions, by name; of those that it leaves out
+	// nothing is known. That only one build has a function is no chance, however samples
+	// scatter, and what both have was not renamed. Default: nothing is known.
+	Builds func(names []string) map[string]Presence
+}
+
+// Presence is which builds have a function, base and new, and of which that is known. What
+// is inlined everywhere in a build is neither known to be in it nor not to be.
+type Presence struct{ In, Known [2]bool }
+
+// onlyIn returns the side that alone has the function, if that is known.
+func (p Presence) onlyIn() (side int, ok bool) {
+	if !p.Known[0] || !p.Known[1] || p.In[0] == p.In[1] {
+		return 0, false
+	}
+	if p.In[1] {
+		side = 1
+	}
+	return side, true
 }
 
 // Defaults are alpha 0.05, a minimum effect of a quarter of a percent, since a single run does
@@ -110,8 +129,8 @@ const (
 	// ShareOnly: only its share changed, with those of most functions alike, since
 	// something else costs more or less.
 	ShareOnly
-	// Renamed: what one side has in place of a function that only the other has; see
-	// Function.Pair.
+	// Renamed: it costs what a function of the base does that is called alike, and does
+	// not exist on the new side; see Function.Pair.
 	Renamed
 )
 
@@ -150,14 +169,19 @@ type Function struct {
 	// Values as they are in the profiles, summed over runs.
 	BaseSelf, NewSelf, BaseCum, NewCum int64
 	// With are the functions that cost moved from or to, for Moved; or Within is a
-	// caller that costs what it did, below which other functions now do it.
-	With   []string
-	Within string
-	// Pair is the function of the other side, for Renamed, and Restructured says that it
-	// costs or does something else there.
-	Pair         string
-	Restructured bool
-	Suspect      bool // one of Options.Suspects
+	// caller that costs what it did, below which other functions now do it; or Around is
+	// the function below that has most of the cost, and has it on the other side too.
+	With           []string
+	Within, Around string
+	// Pair is the name that stands for this function on the base, where it has none of
+	// this one; "" otherwise. Rewritten says that these names have little in common.
+	Pair      string
+	Rewritten bool
+	Suspect   bool // one of Options.Suspects
+	// Built says that New or Gone is known from the builds, and what it costs is not more
+	// than chance: that is no change of cost.
+	Built bool
+
 	// Paths are stacks with this function as leaf or, if only its cum differs,
 	// the ways to it; those that differ most first. OtherPaths is the sum of
 	// those not listed, NumPaths the number of all.
@@ -224,6 +248,7 @@ type Result struct {
 	table *nameTable
 	runs  [2][]Run
 	names [2][]*frames
+	pairs []pair
 }
 
 // Compare compares runs of a base with runs of something new.
@@ -264,6 +289,7 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 	if err := r.symbols(c); err != nil {
 		return nil, err
 	}
+	r.pairUp(r.renamed(c), c)
 	r.compare(c)
 	r.merged()
 	return r, nil
@@ -309,7 +335,7 @@ func (r *Result) compare(c [2][]*cost) {
 		case suspect:
 			diff.tested = true
 			suspected = append(suspected, test{diff: diff})
-		case middle > 0 && middle >= r.MinEffect/2:
+		case middle > 0 && (middle >= r.MinEffect/2 || r.Measured()):
 			diff.tested = true
 			tests = append(tests, test{diff: diff})
 		}
@@ -336,8 +362,10 @@ func (r *Result) compare(c [2][]*cost) {
 			add(&f.Cum, f.Cum.middle()/scale, f.Suspect)
 		}
 	}
-	r.Total = m.difference(d.totals())
-	if r.Per != PerShare {
+	if !r.Measured() {
+		r.Total = m.difference(d.totals())
+	}
+	if r.Per != PerShare && !r.Measured() {
 		add(&r.Total, 1, false)
 	}
 	bounded := append(append([]test(nil), tests...), suspected...)
@@ -356,6 +384,9 @@ func (r *Result) compare(c [2][]*cost) {
 	for _, t := range suspected {
 		t.diff.Significant = t.diff.Adjusted <= r.Alpha
 	}
+	if r.Measured() { // which is not to be told by how much single ones differ
+		r.Total = r.PerRun
+	}
 	r.resolve(m, bounded)
 	r.builds(scale)
 	for i := range r.Functions {
@@ -365,8 +396,10 @@ func (r *Result) compare(c [2][]*cost) {
 		}
 		f.Verdict = f.verdict()
 	}
+	r.name()
 	r.moved(m, d)
 	r.movedWithin()
+	r.movedAround()
 	r.shareOnly()
 	r.order()
 	r.Outcome = r.outcome()
@@ -376,7 +409,7 @@ func (r *Result) compare(c [2][]*cost) {
 // builds calls significant what is large enough of functions that one build does
 // not have.
 func (r *Result) builds(scale float64) {
-	if r.OnlyOn == nil {
+	if r.Builds == nil {
 		return
 	}
 	var names []string
@@ -389,13 +422,14 @@ func (r *Result) builds(scale float64) {
 	if len(names) == 0 {
 		return
 	}
-	only := r.OnlyOn(names)
+	known := r.Builds(names)
 	for i := range r.Functions {
 		f := &r.Functions[i]
-		side, ok := only[f.Name]
+		side, ok := known[f.Name].onlyIn()
 		if !ok || !f.doubtful(r.MinEffect*scale) || (f.BaseCum == 0) != (side == 1) {
 			continue
 		}
+		f.Built = true
 		for _, d := range []*Difference{&f.Self, &f.Cum} {
 			d.Significant = abs(d.Diff) >= r.MinEffect*scale
 		}
@@ -456,16 +490,18 @@ func (r *Result) sides(d *data) {
 
 // class is the group in which a function stands: those whose self cost grew, those
 // whose self cost shrank, the same for those of which only what they call changed,
-// those whose cost moved or was renamed, those of which only the share changed, and
+// those that only one build has, those whose cost moved or was renamed, those of which only the share changed, and
 // noise, of which the least likely comes first.
 func (f *Function) class() int {
 	switch {
 	case f.Verdict == Moved || f.Verdict == Renamed:
-		return 4
-	case f.Verdict == ShareOnly:
 		return 5
+	case f.Verdict == ShareOnly:
+		return 6
 	case f.Verdict == Noise:
 		return noiseClass
+	case f.Built:
+		return 4
 	case f.Changed() == &f.Self && f.grew():
 		return 0
 	case f.Changed() == &f.Self:
@@ -476,7 +512,7 @@ func (f *Function) class() int {
 	return 3
 }
 
-const noiseClass = 6
+const noiseClass = 7
 
 // leastP is the smaller of a function's p-values.
 func (f *Function) leastP() float64 {
@@ -500,6 +536,9 @@ func (r *Result) order() {
 			self, cum = cum, self
 		}
 		unlikely := 0
+		if a.Built && b.Built && a.class() == b.class() {
+			unlikely = cmp.Compare(a.Verdict, b.Verdict)
+		}
 		if a.class() == noiseClass && b.class() == noiseClass {
 			unlikely = cmp.Compare(a.leastP(), b.leastP())
 		}

@@ -70,6 +70,9 @@ func verdicts(r *Result) []string {
 			if f.Within != "" {
 				text += " within " + f.Within
 			}
+			if f.Around != "" {
+				text += " around " + f.Around
+			}
 			if len(f.With) > 0 {
 				text += " " + strings.Join(f.With, ",")
 			}
@@ -138,17 +141,38 @@ func TestVerdicts(t *testing.T) {
 		{
 			name: "another way to the same work",
 			base: "a;vfs;old_iter;copy 3000\na;x 7000", new: "a;vfs;iter;copy 3000\na;x 7000",
-			want: []string{"iter moved within vfs", "old_iter moved within vfs"},
+			want: []string{"iter renamed"},
+		},
+		{
+			name: "two other ways to the same work",
+			base: "a;vfs;begin;copy 3000\na;x 7000", new: "a;vfs;fast;copy 1500\na;vfs;slow;copy 1500\na;x 7000",
+			want: []string{"begin moved within vfs", "fast moved within vfs", "slow moved within vfs"},
 		},
 		{
 			name: "another way to more work",
 			base: "a;vfs;old_iter;copy 3000\na;x 7000", new: "a;vfs;iter;copy 3000\na;vfs;iter;added 1500\na;x 7000",
-			want: []string{"added new", "iter moved within vfs", "old_iter gone", "vfs more", "x share only", "copy share only"},
+			want: []string{"added new", "iter more", "vfs more", "x share only", "copy share only"},
 		},
 		{
 			name: "another way in a program of little else",
 			base: "a;old_iter;copy 9990\nx 10", new: "a;iter;copy 9990\nx 10",
-			want: []string{"iter new", "old_iter gone"},
+			want: []string{"iter renamed"},
+		},
+		{
+			name: "a wrapper",
+			base: "m;alloc 3000\nm;f 7000", new: "m;alloc_mpol;alloc 2990\nm;alloc_mpol 20\nm;f 7000",
+			want: []string{"alloc_mpol moved around alloc"},
+		},
+		{
+			name: "new, and all in what it calls",
+			base: "m;copy 2000\nm;f 8000", new: "m;copy 2000\nm;added;copy 2000\nm;f 8000",
+			want: []string{"added new", "copy more", "f share only"},
+		},
+		{
+			name: "inlined, and another one gone from another caller of it",
+			base: "m;a;in 2000\nm;a 1000\nm;b;gone 700\nm;b 1000\nm;x 5000\nm;a;gone 10",
+			new:  "m;a 3000\nm;b 1000\nm;x 5700",
+			want: []string{"a moved in", "b less", "gone gone", "in moved a", "x more"},
 		},
 		{
 			name: "inlined, both tell",

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"maps"
 	"slices"
 
 	"kprof/convert/stacks"
@@ -15,8 +16,8 @@ const (
 )
 
 // moved finds functions that were inlined on one side only, where that side does
-// not tell, and marks them and those they were inlined into. A group is all
-// functions that vanished into common callers.
+// not tell, and marks them and those they were inlined into: first each with its callers,
+// then groups, of all functions that vanished into common callers.
 func (r *Result) moved(m *uncertain, d *data) {
 	suspects := make(map[uint32]int) // by function, the side that has it
 	for fn := range r.Functions {
@@ -28,15 +29,18 @@ func (r *Result) moved(m *uncertain, d *data) {
 		return
 	}
 	group := newGroups(len(r.Functions))
+	alone := make(map[uint32][]uint32)
 	leaves := r.leaves(suspects)
 	r.eachHost(suspects, func(fn, host uint32, between []uint32) {
 		against := func(other uint32) bool {
 			return (r.Functions[other].Self.Diff < 0) != (r.Functions[fn].Self.Diff < 0)
 		}
 		if against(host) {
-			group.join(fn, host)
-			for _, f := range between {
+			for _, f := range append(between, host) {
 				group.join(fn, f)
+				if !slices.Contains(alone[fn], f) {
+					alone[fn] = append(alone[fn], f)
+				}
 			}
 		}
 		if r.Functions[host].Self.Significant {
@@ -48,27 +52,67 @@ func (r *Result) moved(m *uncertain, d *data) {
 			}
 		}
 	})
-	for _, members := range group.all() {
-		var change float64
-		for _, fn := range members {
-			if _, ok := suspects[fn]; ok {
-				change += abs(r.Functions[fn].Self.Diff)
-			}
-		}
-		rest := m.difference(d.together(members))
-		if abs(rest.Diff) > remainder*change || r.Per == PerShare && !movedShare(&rest, change) {
+	taken := make(map[uint32]bool)
+	for _, fn := range slices.Sorted(maps.Keys(alone)) {
+		members := append([]uint32{fn}, alone[fn]...)
+		if slices.ContainsFunc(members, func(x uint32) bool { return taken[x] }) || !r.evens(m, d, members, suspects) {
 			continue
 		}
-		for _, fn := range members {
-			f := &r.Functions[fn]
-			if f.Verdict == Noise {
-				continue
-			}
-			f.Verdict = Moved
-			for _, other := range members {
-				if o := &r.Functions[other]; o.Self.Significant && o.grew() != f.grew() {
-					f.With = append(f.With, o.Name)
-				}
+		r.markMoved(members)
+		for _, x := range members {
+			taken[x] = true
+		}
+	}
+	for _, members := range group.all() {
+		members = slices.DeleteFunc(members, func(x uint32) bool { return taken[x] })
+		if r.evens(m, d, members, suspects) {
+			r.markMoved(members)
+		}
+	}
+}
+
+// evens tells whether some functions together cost themselves what they did, although
+// suspects among them are on one side only.
+func (r *Result) evens(m *uncertain, d *data, members []uint32, suspects map[uint32]int) bool {
+	var change float64
+	var others []uint32
+	for _, fn := range members {
+		if _, ok := suspects[fn]; ok {
+			change += abs(r.Functions[fn].Self.Diff)
+		} else {
+			others = append(others, fn)
+		}
+	}
+	if change == 0 {
+		return false
+	}
+	rest := m.difference(d.together(members))
+	if abs(rest.Diff) <= remainder*change && (r.Per != PerShare || movedShare(&rest, change)) {
+		return true
+	}
+	// Or what is left is chance, and those that have it now changed by more than chance and
+	// more than shares do when something else is added.
+	left := min((rest.High-rest.Low)/2, change/2)
+	into := m.difference(d.together(others))
+	scaled := 0.0
+	if r.Per == PerShare {
+		scaled = change * max(into.Base, into.New)
+	}
+	return abs(rest.Diff) <= left && abs(into.Diff)-scaled > (into.High-into.Low)/2
+}
+
+// markMoved marks those of some functions that changed, with those that changed the other
+// way.
+func (r *Result) markMoved(members []uint32) {
+	for _, fn := range members {
+		f := &r.Functions[fn]
+		if f.Verdict == Noise {
+			continue
+		}
+		f.Verdict = Moved
+		for _, other := range members {
+			if o := &r.Functions[other]; o.Self.Significant && o.grew() != f.grew() {
+				f.With = append(f.With, o.Name)
 			}
 		}
 	}

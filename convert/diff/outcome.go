@@ -37,6 +37,10 @@ func (r *Result) resolve(m *uncertain, tests []test) {
 	for _, t := range tests {
 		bound(t.diff)
 	}
+	if m.measured != nil {
+		r.Resolution = m.measured.resolution(alpha) / r.Base.Total
+		return
+	}
 	// What neither side has a sample of may still be there, below this.
 	if unseen := m.unseen(alpha); unseen > 0 {
 		r.Resolution = max(r.Resolution, unseen)
@@ -61,7 +65,7 @@ func (r *Result) outcome() Outcome {
 	if r.Total.Significant || r.PerRun.Significant {
 		return Changed
 	}
-	if r.Resolution > coarse && !r.Measured() || math.IsNaN(r.Resolution) {
+	if r.Resolution > coarse || math.IsNaN(r.Resolution) {
 		return Inconclusive
 	}
 	return Unchanged
@@ -71,7 +75,7 @@ func (r *Result) outcome() Outcome {
 func (f *Function) changed() bool {
 	switch f.Verdict {
 	case More, Less, New, Gone:
-		return true
+		return !f.Built
 	}
 	return false
 }
@@ -82,12 +86,12 @@ type Doubt uint8
 const (
 	Coarse   Doubt = iota + 1 // the limit is below the resolution
 	MaybeUp                   // a function, or the total, may cost more than the limit
-	TotalUp                   // the total of one run of each side grew by more than shares can show
-	NotKnown                  // one run of each side does not tell how much rates differ
+	TotalUp                   // the total of one run of each side grew by more than is told by it
+	NotKnown                  // one run of each side does not tell how much rates, or durations, differ
 )
 
 func (d Doubt) String() string {
-	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run tells no rate"}[d]
+	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell"}[d]
 }
 
 // Judgement is what a comparison says of a limit.
@@ -123,7 +127,7 @@ func (r *Result) Judge(limit float64) Judgement {
 		case Moved, ShareOnly, Less, Gone, Renamed:
 			continue
 		}
-		if over(&f.Self) || over(&f.Cum) {
+		if !f.Built && (over(&f.Self) || over(&f.Cum)) {
 			j.Functions = append(j.Functions, f)
 		}
 		upper(&f.Self, f.Name)
@@ -146,7 +150,7 @@ func (r *Result) Judge(limit float64) Judgement {
 	case j.Upper > limit:
 		doubt(MaybeUp)
 	}
-	if r.Per == PerShare && r.PerRunKnown && !r.PerRun.tested && r.PerRun.New > r.PerRun.Base*max(totalUp, 1+limit) {
+	if (r.Per == PerShare || r.Measured()) && r.PerRunKnown && !r.PerRun.tested && r.PerRun.New > r.PerRun.Base*max(totalUp, 1+limit) {
 		doubt(TotalUp)
 	}
 	return j

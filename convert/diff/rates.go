@@ -14,24 +14,52 @@ func (exactModel) method() string { return "none: every occurrence was counted" 
 func (exactModel) variance(*data) (variance, freedom float64) { return 0, math.Inf(1) }
 
 // unknownModel is for rates of one run of each side: how much runs differ in their
-// totals does not show in one.
-type unknownModel struct{}
+// totals does not show in one. And for durations without their times: one of them may be as
+// long as all others together, and their sum does not tell.
+type unknownModel struct{ durations bool }
 
-func (unknownModel) method() string {
+func (m unknownModel) method() string {
+	if m.durations {
+		return "not known: the profiles have sums of durations, not how much single ones differ"
+	}
 	return "not known: how much runs of one build differ takes several of each to see"
+}
+
+// durations tells whether a run has sums of the times that something took, each of which
+// was counted, and not times of samples.
+func (r *Run) durations() bool {
+	e := &r.Set.Events[r.Event]
+	switch e.Values[r.Column].Unit {
+	case "nanoseconds", "microseconds", "milliseconds", "seconds":
+	default:
+		return false
+	}
+	counted := false
+	for c, v := range e.Values {
+		counted = counted || c != r.Column && v.Unit == "count"
+	}
+	return counted && r.Set.PeriodType != e.Values[r.Column] && r.cpuSeconds() == 0
 }
 
 func (unknownModel) variance(*data) (variance, freedom float64) { return math.Inf(1), 1 }
 
 // measuredModel is for values that were measured one by one, such as how long a call
-// took, of one run each. How much they differ from run to run is taken from all
-// functions together, the middle half of which is taken not to have changed: small
-// ones by an absolute amount, large ones by a share of what they cost.
-type measuredModel struct{ floor, share float64 }
+// took. How much both sides differ by chance is taken from all functions together, the middle half of which is taken not to have changed: small
+// ones by an absolute amount, large ones by a share of what they cost. What is rarely
+// late is late by much: how the largest tenth of the differences thins out gives Student's
+// t its degrees of freedom, which may be less than one. The largest of all are left out of
+// that, since they may be changes.
+type measuredModel struct{ floor, share, freedom, scale float64 }
 
-// measuredFreedom are the degrees of freedom of Student's t that is assumed for
-// measurements: few, since what is rarely late is late by much.
-const measuredFreedom = 4
+const (
+	// measuredFreedom are the degrees of freedom where there are less than manyMeasured
+	// functions to tell, leastFreedom and mostFreedom what they may be.
+	measuredFreedom           = 4
+	manyMeasured              = 50
+	leastFreedom, mostFreedom = 0.5, 30
+	// The tail is looked at between these shares of all differences.
+	tailFrom, tailTo = 0.1, 0.02
+)
 
 func newMeasuredModel(d *data, functions int) *measuredModel {
 	type pair struct{ size, change float64 }
@@ -42,7 +70,7 @@ func newMeasuredModel(d *data, functions int) *measuredModel {
 			pairs = append(pairs, pair{min(a, b), abs(b - a)})
 		}
 	}
-	m := &measuredModel{share: leastMeasured}
+	m := &measuredModel{share: leastMeasured, freedom: measuredFreedom, scale: 1}
 	if len(pairs) == 0 {
 		return m
 	}
@@ -69,7 +97,25 @@ func newMeasuredModel(d *data, functions int) *measuredModel {
 		changes = append(changes, p.change/p.size)
 	}
 	m.share = max(deviation*median(changes), leastMeasured)
+	if len(pairs) < manyMeasured {
+		return m
+	}
+	changes = changes[:0]
+	for _, p := range pairs {
+		changes = append(changes, p.change/m.deviation(p.size))
+	}
+	slices.Sort(changes)
+	at := func(share float64) float64 { return changes[len(changes)-1-int(share*float64(len(changes)))] }
+	if from, to := at(tailFrom), at(tailTo); from > 0 && to > from {
+		// The tail of t with n degrees of freedom falls with the power n.
+		m.freedom = min(max(math.Log(tailFrom/tailTo)/math.Log(to/from), leastFreedom), mostFreedom)
+		m.scale = max(1, from/quantile(tailFrom, m.freedom))
+	}
 	return m
+}
+
+func (m *measuredModel) deviation(size float64) float64 {
+	return math.Sqrt(m.floor*m.floor + m.share*m.share*size*size)
 }
 
 const (
@@ -89,10 +135,43 @@ func median(x []float64) float64 {
 }
 
 func (m *measuredModel) method() string {
-	return "from how much the measurements of all functions differ between both runs"
+	return "from how much the measurements of all functions differ between both sides"
+}
+
+// resolution is the least difference of a short call that would be told.
+func (m *measuredModel) resolution(alpha float64) float64 {
+	return quantile(alpha, m.freedom) * m.scale * m.floor
+}
+
+// strictest is what of several models explains a difference best by chance.
+type strictest []model
+
+func (s strictest) method() string {
+	text := s[0].method()
+	for _, m := range s[1:] {
+		text += "; and " + m.method()
+	}
+	return text
+}
+
+func (s strictest) variance(d *data) (variance, freedom float64) {
+	diff, most := d.mean(1)-d.mean(0), -1.0
+	for _, m := range s {
+		v, f := m.variance(d)
+		p := 1.0
+		if v > 0 {
+			p = tail(diff/math.Sqrt(v), f)
+		} else if diff != 0 {
+			p = 0
+		}
+		if p > most {
+			most, variance, freedom = p, v, f
+		}
+	}
+	return variance, freedom
 }
 
 func (m *measuredModel) variance(d *data) (variance, freedom float64) {
-	share := m.share * min(d.mean(0), d.mean(1))
-	return m.floor*m.floor + share*share, measuredFreedom
+	s := m.scale * m.deviation(min(d.mean(0), d.mean(1)))
+	return s * s, m.freedom
 }

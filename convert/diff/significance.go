@@ -22,6 +22,7 @@ type uncertain struct {
 	alpha     float64
 	exact     bool                // there is nothing uncertain
 	least     float64             // samples of the side that has fewer, those that count as independent
+	measured  *measuredModel      // of measurements
 	quantiles map[float64]float64 // by degrees of freedom
 }
 
@@ -31,13 +32,18 @@ func newModel(d *data, r *Result) *uncertain {
 	single := len(d.costs[0]) == 1 && len(d.costs[1]) == 1
 	rate := r.Per == PerSecond || r.Per == PerOps || r.Per == PerRun
 	switch {
-	case single && r.Measured():
-		u.model = newMeasuredModel(d, len(r.table.functions))
-		u.exact = true
+	case r.Measured():
+		u.measured = newMeasuredModel(d, len(r.table.functions))
+		u.model, u.exact = u.measured, true
+		if !single {
+			u.model = strictest{newRunsModel(d, len(r.table.functions)), u.measured}
+		}
 	case single && rate && r.counted():
 		u.model, u.exact = exactModel{}, true
 	case single && rate:
 		u.model = unknownModel{}
+	case single && !d.hasBlocks() && slices.ContainsFunc(slices.Concat(r.runs[0], r.runs[1]), func(x Run) bool { return x.durations() }):
+		u.model = unknownModel{durations: true}
 	case !single:
 		u.model = newRunsModel(d, len(r.table.functions))
 	case d.hasBlocks():
@@ -70,7 +76,6 @@ func (u *uncertain) dispersion() float64 {
 }
 
 // counted tells whether every occurrence was counted in all runs.
-
 func (r *Result) counted() bool { return r.all(func(x *Run) bool { return x.Exact }) }
 
 func (r *Result) all(is func(*Run) bool) bool {

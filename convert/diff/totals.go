@@ -66,6 +66,9 @@ func (r *Result) suspects() map[uint32]bool {
 			unknown = append(unknown, name)
 			continue
 		}
+		if i := slices.IndexFunc(r.pairs, func(p pair) bool { return p.base == fn }); i >= 0 {
+			fn = r.pairs[i].new
+		}
 		found[fn] = true
 	}
 	if len(unknown) > 0 {
@@ -94,7 +97,7 @@ func (r *Result) perRun(c [2][]*cost) {
 	d := &r.PerRun
 	d.Base, d.New, d.Diff, d.P, d.Adjusted = mean[0], mean[1], mean[1]-mean[0], 1, 1
 	d.Low, d.High = math.Inf(-1), math.Inf(1)
-	if n[0] < 2 || n[1] < 2 || r.Per != PerShare {
+	if n[0] < 2 || n[1] < 2 || r.Per != PerShare && !r.Measured() {
 		return // or Total is what tells
 	}
 	// Welch's t test: a build may make runs differ more.

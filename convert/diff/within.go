@@ -2,6 +2,7 @@ package diff
 
 import (
 	"slices"
+	"strings"
 
 	"kprof/convert/stacks"
 )
@@ -40,6 +41,64 @@ func (r *Result) movedWithin() {
 		}
 		if unchanged > 0 && float64(unchanged) >= mostCost*float64(f.BaseCum+f.NewCum) {
 			f.Verdict, f.Within = Moved, r.Functions[most.fn].Name
+		}
+	}
+}
+
+// movedAround finds functions that only one side has, which cost next to nothing but in
+// functions below them that both sides have and that did not change alike: wrappers, and
+// other ways to the same work.
+func (r *Result) movedAround() {
+	suspects := make(map[uint32]map[uint32]float64) // by function, what functions below have of it
+	for fn := range r.Functions {
+		f := &r.Functions[fn]
+		if _, ok := f.onlyOn(); ok && f.Verdict != Noise && f.Verdict != Moved {
+			suspects[uint32(fn)] = make(map[uint32]float64)
+		}
+	}
+	if len(suspects) == 0 {
+		return
+	}
+	var fns []uint32
+	for side := range r.runs {
+		for i := range r.runs[side] {
+			run, f := &r.runs[side][i], r.names[side][i]
+			for id, v := range stackValues(run) {
+				if v == 0 {
+					continue
+				}
+				fns = f.appendFunctions(fns[:0], run.Set.Stack(stacks.StackID(id)))
+				for at, fn := range fns {
+					below := suspects[fn]
+					if below == nil || slices.Contains(fns[at+1:], fn) {
+						continue
+					}
+					for _, callee := range slices.Backward(fns[:at]) {
+						if _, only := r.Functions[callee].onlyOn(); !only && !strings.HasPrefix(r.Functions[callee].Name, "[") {
+							below[callee] += float64(v)
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+	for fn, below := range suspects {
+		f := &r.Functions[fn]
+		all := float64(f.BaseCum + f.NewCum)
+		var same, changed float64
+		most := uint32(0)
+		for callee, v := range below {
+			if v > below[most] || v == below[most] && callee < most {
+				most = callee
+			}
+			same += v
+			if c := &r.Functions[callee].Cum; c.Significant && (c.Diff > 0) == (f.Cum.Diff > 0) {
+				changed += min(v, abs(c.Diff)/abs(f.Cum.Diff)*all)
+			}
+		}
+		if same >= mostCost*all && changed <= remainder*all {
+			f.Verdict, f.Around = Moved, r.Functions[most].Name
 		}
 	}
 }

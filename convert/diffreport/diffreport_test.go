@@ -268,3 +268,22 @@ func TestDiffJSON(t *testing.T) {
 		t.Errorf("%s, want %s; %+v", got, want, f.Self)
 	}
 }
+
+// TestDiffRenamed: what has another name is told with it, and as lines for a file of
+// aliases, with which the comparison says the same.
+func TestDiffRenamed(t *testing.T) {
+	base, new := "m;g;do_mas_munmap 2000\nm;f 8000\n", "m;g;do_vmi_munmap 2005\nm;f 8000\n"
+	r := compareFolded(t, base, new)
+	var text, md, js bytes.Buffer
+	if err := errors.Join(Text(&text, r, Options{}), Markdown(&md, r, Options{}), JSON(&js, r, Options{})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Verdict: Not changed; ", "  do_mas_munmap => do_vmi_munmap\n", " renamed  do_vmi_munmap (from do_mas_munmap)\n", "\nnothing changed, 1 moved or renamed; renamed: do_vmi_munmap.\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+	if !strings.Contains(md.String(), "- `do_mas_munmap => do_vmi_munmap`\n") || !strings.Contains(js.String(), `"base_name": "do_mas_munmap"`) {
+		t.Errorf("%s\n%s", &md, &js)
+	}
+}

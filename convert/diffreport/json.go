@@ -97,18 +97,20 @@ type cost struct {
 }
 
 type function struct {
-	Name         string     `json:"name"`
-	Verdict      string     `json:"verdict"`
-	Self         cost       `json:"self"`
-	Cum          cost       `json:"cum"`
-	With         []string   `json:"with,omitempty"`
-	Within       string     `json:"within,omitempty"`
-	Pair         string     `json:"pair,omitempty"`
-	Restructured bool       `json:"restructured,omitempty"`
-	Suspect      bool       `json:"suspect,omitempty"`
-	Paths        []path     `json:"paths,omitempty"`
-	OtherPaths   *path      `json:"other_paths,omitempty"`
-	Code         *codeSizes `json:"code,omitempty"`
+	Name       string     `json:"name"`
+	Verdict    string     `json:"verdict"`
+	Self       cost       `json:"self"`
+	Cum        cost       `json:"cum"`
+	With       []string   `json:"with,omitempty"`
+	Within     string     `json:"within,omitempty"`
+	Around     string     `json:"around,omitempty"`
+	Pair       string     `json:"base_name,omitempty"`     // the function that stands for it on the base
+	Rewritten  bool       `json:"rewritten,omitempty"`     // these names have little in common
+	Built      bool       `json:"only_by_build,omitempty"` // new or gone by its build; its cost is not more than chance
+	Suspect    bool       `json:"suspect,omitempty"`
+	Paths      []path     `json:"paths,omitempty"`
+	OtherPaths *path      `json:"other_paths,omitempty"`
+	Code       *codeSizes `json:"code,omitempty"`
 }
 
 type path struct {
@@ -176,7 +178,7 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 	for i := range r.Functions {
 		f := &r.Functions[i]
 		x := function{
-			Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within, Pair: f.Pair, Restructured: f.Restructured, Suspect: f.Suspect,
+			Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within, Around: f.Around, Pair: f.Pair, Rewritten: f.Rewritten, Suspect: f.Suspect, Built: f.Built && (f.Verdict == diff.New || f.Verdict == diff.Gone),
 			Self: jsonCost(r, &f.Self, f.BaseSelf, f.NewSelf),
 			Cum:  jsonCost(r, &f.Cum, f.BaseCum, f.NewCum),
 		}

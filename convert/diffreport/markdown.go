@@ -59,6 +59,7 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 		}
 		m.paths(shown)
 	}
+	m.renamed()
 	m.noise(noise)
 	for _, s := range append(m.rules(), m.merged()) {
 		if s != "" {
@@ -113,6 +114,24 @@ func (m *markdownWriter) paths(fns []diff.Function) {
 		}
 		m.linef("")
 	}
+	m.linef("</details>")
+	m.linef("")
+}
+
+// renamed lists the functions that have another name on the base.
+func (m *markdownWriter) renamed() {
+	lines := m.renames()
+	if len(lines) == 0 {
+		return
+	}
+	m.linef("<details><summary>%d functions renamed</summary>", len(lines))
+	m.linef("")
+	m.linef("%s", renamed)
+	m.linef("")
+	for _, l := range lines {
+		m.linef("- %s", codeSpan(l))
+	}
+	m.linef("")
 	m.linef("</details>")
 	m.linef("")
 }

@@ -59,13 +59,15 @@ func (t words) summary(changed []diff.Function, name func(string) string) string
 
 // count says how many functions changed.
 func (t words) count(changed []diff.Function) string {
-	n, share, elsewhere := 0, 0, 0
+	n, share, elsewhere, built := 0, 0, 0, 0
 	for i := range changed {
 		switch {
 		case isChange(&changed[i]):
 			n++
 		case changed[i].Verdict == diff.ShareOnly:
 			share++
+		case changed[i].Built:
+			built++
 		default:
 			elsewhere++
 		}
@@ -79,6 +81,9 @@ func (t words) count(changed []diff.Function) string {
 	}
 	if elsewhere > 0 {
 		text += fmt.Sprintf(", %d moved or renamed", elsewhere)
+	}
+	if built > 0 {
+		text += fmt.Sprintf(", %d in one build only that cost no more than chance explains", built)
 	}
 	if share > 0 {
 		text += fmt.Sprintf(", %d of which only the share changed, since others cost more or less", share)

@@ -41,6 +41,7 @@ func Text(w io.Writer, r *diff.Result, o Options) error {
 		shown := t.functions(changed, o.Limit)
 		t.paths(shown)
 	}
+	t.renamed()
 	t.noise(noise)
 	return writeString(w, "comparison", t.b.String())
 }
@@ -237,6 +238,19 @@ func (t *textWriter) path(p diff.Path, text string) {
 		}
 	}
 	t.line("", l+text)
+}
+
+// renamed lists the functions that have another name on the base.
+func (t *textWriter) renamed() {
+	lines := t.renames()
+	if len(lines) == 0 {
+		return
+	}
+	t.text("", renamed)
+	for _, l := range lines {
+		t.line("", "  "+l)
+	}
+	t.line("", "")
 }
 
 func (t *textWriter) noise(fns []diff.Function) {

@@ -27,7 +27,10 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 	text := [...]string{diff.Unchanged: "Not changed", diff.Changed: "Changed", diff.Inconclusive: "Inconclusive"}[t.r.Outcome]
 	if t.r.Outcome == diff.Inconclusive {
 		if math.IsInf(t.r.Resolution, 1) {
-			return text + ": one run of each side does not tell how much runs differ per " + perUnits[t.r.Per]
+			return text + ": " + t.untold()
+		}
+		if t.r.Measured() {
+			return text + ": how long calls took differs too much from run to run"
 		}
 		return text + ": too few samples"
 	}
@@ -50,13 +53,21 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 	if t.r.PerRun.Significant {
 		causes = append(causes, "the total "+times(t.r.PerRun.Ratio()))
 	}
-	if t.r.Total.Significant && t.r.Per != diff.PerShare {
+	if t.r.Total.Significant && t.r.Per != diff.PerShare && !t.r.Measured() {
 		causes = append(causes, fmt.Sprintf("the total %s %s (%s)", t.change(t.r.Total.Diff), perWords[t.r.Per], times(t.r.Total.Ratio())))
 	}
 	if len(causes) > 0 {
 		text += ": " + strings.Join(causes, ", ")
 	}
 	return text
+}
+
+// untold says what one run of each side cannot tell.
+func (t words) untold() string {
+	if t.r.Per == diff.PerShare {
+		return "one run of each side does not tell how much durations differ, of which the profiles have only sums"
+	}
+	return "one run of each side does not tell how much runs differ per " + perUnits[t.r.Per]
 }
 
 // changedItself tells a function whose own cost changed.
@@ -69,7 +80,7 @@ func changedItself(f diff.Function) bool {
 func isChange(f *diff.Function) bool {
 	switch f.Verdict {
 	case diff.More, diff.Less, diff.New, diff.Gone:
-		return true
+		return !f.Built
 	}
 	return false
 }
@@ -91,7 +102,9 @@ func (t words) cause(f *diff.Function, name func(string) string) string {
 	case diff.Gone:
 		text += " (only in base)"
 	default:
-		text += " (" + times(d.Ratio()) + ")"
+		if d.Base > 0 {
+			text += " (" + times(d.Ratio()) + ")"
+		}
 	}
 	if d == &f.Cum && f.Cum != f.Self {
 		text += " with what it calls"
@@ -205,8 +218,8 @@ func (t words) resolution() string {
 		return "every difference was counted"
 	}
 	text := fmt.Sprintf("differences under %s of the total could not be told", percent2(r.Resolution))
-	if r.Measured() && len(r.Base.Runs) == 1 && len(r.New.Runs) == 1 {
-		return text + " of the largest; several of each side tell more than one"
+	if r.Measured() {
+		return text + "; more runs of each side tell more"
 	}
 	goal := max(r.MinEffect, goodResolution)
 	if goal >= r.Resolution {
@@ -275,7 +288,7 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 	for _, d := range j.Doubts {
 		switch d {
 		case diff.NotKnown:
-			why = append(why, "one run of each side does not tell how much runs differ per "+perUnits[r.Per])
+			why = append(why, t.untold())
 		case diff.Coarse:
 			why = append(why, fmt.Sprintf("the limit of %s is below what could have been told, %s", limit, percent2(r.Resolution)))
 		case diff.MaybeUp:
@@ -285,16 +298,18 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 			}
 			why = append(why, fmt.Sprintf("%s may cost up to %s more, over %s", of, percent2(j.Upper), limit))
 		case diff.TotalUp:
-			why = append(why, fmt.Sprintf("the total of a run is %s, which shares do not show and one run of each side does not tell from chance", times(r.PerRun.Ratio())))
+			why = append(why, fmt.Sprintf("the total of a run is %s, which one run of each side does not tell from chance", times(r.PerRun.Ratio())))
 		}
 	}
 	text := "Not decided: " + strings.Join(why, "; ")
+	if r.Measured() {
+		return text + "; more runs of each side tell more"
+	}
 	if _, s, runs := r.Advice(j.Limit / decisive); !math.IsInf(r.Resolution, 1) && s > 0 && len(r.Base.Runs) == 1 {
 		text += fmt.Sprintf("; record %s, or %d runs of each side", duration(s), runs)
 	} else {
 		text += fmt.Sprintf("; record %d runs of each side", runs)
 	}
-	_ = t
 	return text
 }
 
@@ -315,9 +330,11 @@ func (t words) suspicions(noise []diff.Function, name func(string) string) strin
 		if d.P > t.r.Alpha || math.Abs(d.Diff) < t.r.MinEffect*t.r.Base.Total || len(names) >= shownInSummary || d.Upper == 0 {
 			continue
 		}
-		half := d.Upper - d.Diff
-		factor := half * half / d.Diff / d.Diff
-		names = append(names, fmt.Sprintf("%s %s (p=%.2g alone; %.2g times as many samples would tell)", name(f.Name), t.change(d.Diff), d.P, max(factor, 1)))
+		text := fmt.Sprintf("%s %s (p=%.2g alone", name(f.Name), t.change(d.Diff), d.P)
+		if half := d.Upper - d.Diff; !t.r.Measured() {
+			text += fmt.Sprintf("; %.2g times as many samples would tell", max(half*half/d.Diff/d.Diff, 1))
+		}
+		names = append(names, text+")")
 	}
 	if len(names) == 0 {
 		return ""

@@ -147,7 +147,7 @@ func (t words) rules() []string {
 		atLeast = fmt.Sprintf(", and at least %s of the base's total", percent(t.r.MinEffect))
 	}
 	builds := ""
-	if t.r.OnlyOn != nil {
+	if t.r.Builds != nil {
 		builds = ", or only one build has it"
 	}
 	return []string{
@@ -230,19 +230,36 @@ func (t words) changed() (changed, noise []diff.Function) {
 	return t.r.Functions[:n], t.r.Functions[n:]
 }
 
+// renames are the functions that have another name on the base, as lines of a file of
+// aliases.
+func (t words) renames() (lines []string) {
+	for i := range t.r.Functions {
+		if f := &t.r.Functions[i]; f.Pair != "" {
+			lines = append(lines, f.Pair+" => "+f.Name)
+		}
+	}
+	return lines
+}
+
+// renamed says what the lines of renames are.
+const renamed = "Functions that the new side has by another name, as a file of aliases has them:"
+
 // shownWith is how many functions are named that cost moved from or to.
 const shownWith = 3
 
 // verdict is a function's, with what its cost moved from or to.
 func verdict(f *diff.Function) string {
-	if f.Pair != "" && f.Restructured {
-		return fmt.Sprintf("%s, restructured: %s", f.Verdict, f.Pair)
+	if f.Pair != "" && f.Rewritten {
+		return fmt.Sprintf("%s in place of %s", f.Verdict, f.Pair)
 	}
 	if f.Pair != "" {
-		return fmt.Sprintf("%s: %s", f.Verdict, f.Pair)
+		return fmt.Sprintf("%s from %s", f.Verdict, f.Pair)
 	}
 	if f.Within != "" {
 		return fmt.Sprintf("%s within %s", f.Verdict, f.Within)
+	}
+	if f.Around != "" {
+		return fmt.Sprintf("%s around %s", f.Verdict, f.Around)
 	}
 	if len(f.With) == 0 {
 		return f.Verdict.String()

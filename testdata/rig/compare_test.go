@@ -11,7 +11,8 @@ import (
 // compareFile is the recording of a load that is the same in all guests.
 const compareFile = "compare/load.data"
 
-// TestGuestCompare records writing and removing files in memory, for TestHostCompare.
+// TestGuestCompare records writing and removing files in memory, and starting programs,
+// for TestHostCompare.
 func TestGuestCompare(t *testing.T) {
 	guest(t)
 	keep := os.Getenv("KPROF_KEEP")
@@ -23,7 +24,9 @@ func TestGuestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, said := kprof(t, "record", "-q", "-e", "cpu-clock", "-F", "397", "-o", file, "--", "sh", "-c",
-		"for i in 1 2 3 4; do dd if=/dev/zero of=/tmp/file bs=4k count=12000; rm /tmp/file; done 2>/dev/null")
+		"i=0; while [ $i -lt 40 ]; do dd if=/dev/zero of=/tmp/file bs=4k count=1200; rm /tmp/file; j=0\n"+
+			"while [ $j -lt 8 ]; do ls -l /proc/self >/tmp/list; cat /tmp/list /tmp/list | sort >/dev/null; j=$((j+1)); done\n"+
+			"i=$((i+1)); done 2>/dev/null")
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
@@ -68,6 +71,35 @@ func TestHostCompare(t *testing.T) {
 	})
 }
 
+// renamed are functions of Linux 6.1 by their names in 6.12, from the history of the source.
+var renamed = map[string]string{
+	"do_set_pte":                 "set_pte_range",
+	"__list_add_valid":           "__list_add_valid_or_report",
+	"__list_del_entry_valid":     "__list_del_entry_valid_or_report",
+	"__fdget_pos":                "fdget_pos",
+	"page_add_new_anon_rmap":     "folio_add_new_anon_rmap",
+	"shmem_alloc_and_acct_folio": "shmem_alloc_and_add_folio",
+	"next_uptodate_page":         "next_uptodate_folio",
+	"mod_lruvec_page_state":      "lruvec_stat_mod_folio",
+	"__mod_lruvec_page_state":    "__lruvec_stat_mod_folio",
+	"__alloc_file":               "init_file",
+	"rebalance_domains":          "sched_balance_domains",
+	"load_balance":               "sched_balance_rq",
+	"find_busiest_group":         "sched_balance_find_src_group",
+	"newidle_balance":            "sched_balance_newidle",
+	"update_blocked_averages":    "sched_balance_update_blocked_averages",
+	"run_rebalance_domains":      "sched_balance_softirq",
+	"__cgroup_throttle_swaprate": "__folio_throttle_swaprate",
+	"tlb_batch_pages_flush":      "__tlb_batch_free_encoded_pages",
+	"inode_init_always":          "inode_init_always_gfp",
+	"shift_arg_pages":            "relocate_vma_down",
+	"do_mas_munmap":              "do_vmi_munmap",
+	"do_mas_align_munmap":        "do_vmi_align_munmap",
+	"lru_cache_add":              "folio_add_lru",
+	"add_to_page_cache_lru":      "filemap_add_folio",
+	"scheduler_tick":             "sched_tick",
+}
+
 func compareKernels(t *testing.T, base, new string) {
 	code, out, said := kprof(t, "diff", "-n", "0", "-f", "json", base, new)
 	if code != 0 {
@@ -78,6 +110,7 @@ func compareKernels(t *testing.T, base, new string) {
 		Base, New struct{ Samples float64 }
 		Functions []struct {
 			Name, Verdict string
+			Base_name     string
 			Cum           struct{ Base, New float64 }
 			Code          struct{ Base, New *size }
 		}
@@ -96,7 +129,14 @@ func compareKernels(t *testing.T, base, new string) {
 	// An emulator that gets little of the CPU takes few samples.
 	enough := min(r.Base.Samples, r.New.Samples) > 600
 	verdicts := map[string]string{"shmem_file_write_iter": "not there"}
+	paired := 0
 	for _, f := range r.Functions {
+		if to, known := renamed[f.Base_name]; f.Base_name != "" {
+			t.Logf("%s => %s, %s", f.Base_name, f.Name, f.Verdict)
+			if paired++; known && to != f.Name {
+				t.Errorf("%s is paired with %s, and was renamed to %s", f.Base_name, f.Name, to)
+			}
+		}
 		verdicts[f.Name] = f.Verdict
 		if f.Verdict != "noise" {
 			t.Logf("%-6s %6.2f%% %6.2f%%  %s", f.Verdict, 100*f.Cum.Base, 100*f.Cum.New, f.Name)
@@ -117,6 +157,9 @@ func compareKernels(t *testing.T, base, new string) {
 	}
 	if verdicts["shmem_file_write_iter"] == "not there" {
 		t.Error("no shmem_file_write_iter")
+	}
+	if enough && paired < 5 {
+		t.Errorf("%d functions are found to be renamed", paired)
 	}
 	if v := verdicts["generic_file_write_iter"]; v == "more" || v == "new" || enough && v != "gone" && v != "moved" {
 		t.Errorf("generic_file_write_iter is %q", v)

@@ -1,0 +1,357 @@
+package diff
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"kprof/convert/stacks"
+)
+
+// What makes two functions, each of one side only, one that was renamed or rewritten. Of
+// 1, how much they have in common: callers, callees, cost and name, and code, where it is
+// known.
+const (
+	weightCallers = 0.3
+	weightCallees = 0.25
+	weightCost    = 0.15
+	weightName    = 0.3
+	weightCode    = 0.5
+
+	// leastAlike is what pairs have in common, and leastCallers of their callers, since
+	// functions that nobody calls alike do not stand for each other, but for those with
+	// a name of which leastSameName is the same.
+	leastAlike    = 0.5
+	leastCallers  = 0.4
+	leastSameName = 0.7
+
+	// Functions that are called alike and cost alike may still be others: their names or
+	// instructions must speak for a pair too, or what they call; but then the cost must
+	// be alike, since one function may have become several.
+	leastName    = 0.4
+	leastCallees = 0.3
+	leastCost    = 0.6
+	leastCode    = 0.8
+
+	// Of what is called once, cost tells little: the names must be nearly one.
+	leastCalledName = 0.7
+
+	// pairRounds is how often callers and callees that were found to be one are looked
+	// at again.
+	pairRounds = 4
+	// mostPairs bounds the time to look for pairs.
+	mostPairs = 1 << 22
+
+	// leastExpected is how many samples the other side would have of a function if it
+	// cost the same there, where nobody knows whether that build has it; leastSeen how
+	// many there are in any case: fewer have no callers to go by.
+	leastExpected = 8
+	leastSeen     = 3
+)
+
+// pair is a function that only the base has, and one that only the new side has, which
+// stand for each other.
+type pair struct {
+	base, new uint32
+	alike     float64
+	rewritten bool // under another name altogether
+}
+
+// renamed finds the pairs of functions that have another name on the new side than on the
+// base. Where functions are matched by their names as they are, there are none.
+func (r *Result) renamed(c [2][]*cost) []pair {
+	if r.Names.Exact {
+		return nil
+	}
+	var totals, samples [2]float64
+	var cum [2][]float64
+	for side := range c {
+		cum[side] = make([]float64, len(r.table.functions))
+		for _, x := range c[side] {
+			totals[side] += float64(x.total)
+			samples[side] += float64(x.total) / x.weight
+			for fn, v := range x.cum {
+				cum[side][fn] += float64(v)
+			}
+		}
+		for fn := range cum[side] {
+			cum[side][fn] /= totals[side]
+		}
+	}
+	var only [2][]uint32
+	var asked []string
+	for fn, name := range r.table.functions {
+		side := 0
+		if cum[0][fn] == 0 {
+			side = 1
+		}
+		if cum[1-side][fn] == 0 && cum[side][fn]*samples[side] >= leastSeen && !strings.HasPrefix(name, "[") {
+			only[side] = append(only[side], uint32(fn))
+			asked = append(asked, name)
+		}
+	}
+	if len(only[0]) == 0 || len(only[1]) == 0 {
+		return nil
+	}
+	var builds map[string]Presence
+	if r.Builds != nil {
+		builds = r.Builds(asked)
+	}
+	around := make(map[uint32]*neighbours)
+	for side := range only {
+		only[side] = slices.DeleteFunc(only[side], func(fn uint32) bool {
+			p := builds[r.table.functions[fn]]
+			if p.Known[1-side] {
+				return p.In[1-side]
+			}
+			return cum[side][fn]*samples[1-side] < leastExpected
+		})
+		for _, fn := range only[side] {
+			around[fn] = &neighbours{callers: map[uint32]float64{}, callees: map[uint32]float64{}, cum: cum[side][fn]}
+		}
+	}
+	if len(only[0])*len(only[1]) > mostPairs {
+		return nil
+	}
+	r.lookAround(around)
+	return r.match(only, around)
+}
+
+// neighbours are the functions around one, with what they have of its cost, of 1. What it
+// costs itself, and what nobody calls, is that of number many.
+type neighbours struct {
+	callers, callees map[uint32]float64
+	cum              float64 // share of the side's total
+}
+
+// lookAround sums up who calls functions, and whom they call.
+func (r *Result) lookAround(around map[uint32]*neighbours) {
+	var fns []uint32
+	for side := range r.runs {
+		for i := range r.runs[side] {
+			run, f := &r.runs[side][i], r.names[side][i]
+			for id, v := range stackValues(run) {
+				if v == 0 {
+					continue
+				}
+				fns = f.appendFunctions(fns[:0], run.Set.Stack(stacks.StackID(id)))
+				for at, fn := range fns {
+					n := around[fn]
+					if n == nil || slices.Contains(fns[:at], fn) {
+						continue
+					}
+					callee, caller := uint32(many), uint32(many)
+					if at > 0 {
+						callee = fns[at-1]
+					}
+					if at+1 < len(fns) {
+						caller = fns[at+1]
+					}
+					n.callees[callee] += float64(v)
+					n.callers[caller] += float64(v)
+				}
+			}
+		}
+	}
+	for _, n := range around {
+		for _, m := range []map[uint32]float64{n.callers, n.callees} {
+			var sum float64
+			for _, v := range m {
+				sum += v
+			}
+			for fn := range m {
+				m[fn] /= sum
+			}
+		}
+	}
+}
+
+// match finds the pairs that have most in common, the best first; those that are found
+// are one function to the next round.
+func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
+	names := newNames(r.table.functions)
+	same := make(map[uint32]uint32) // of the new side to the base
+	taken := make(map[uint32]bool)
+	var pairs []pair
+	for range pairRounds {
+		var found []pair
+		for _, a := range only[0] {
+			for _, b := range only[1] {
+				if taken[a] || taken[b] {
+					continue
+				}
+				if p, ok := r.alike(a, b, around, names, same); ok {
+					found = append(found, p)
+				}
+			}
+		}
+		slices.SortFunc(found, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(b.alike, a.alike), strings.Compare(r.table.functions[a.base], r.table.functions[b.base]),
+				strings.Compare(r.table.functions[a.new], r.table.functions[b.new]))
+		})
+		before := len(pairs)
+		for _, p := range found {
+			if !taken[p.base] && !taken[p.new] {
+				taken[p.base], taken[p.new] = true, true
+				same[p.new] = p.base
+				pairs = append(pairs, p)
+			}
+		}
+		if len(pairs) == before {
+			break
+		}
+	}
+	return pairs
+}
+
+// alike says what two functions have in common.
+func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names *names, same map[uint32]uint32) (pair, bool) {
+	a, b := around[base], around[new]
+	name := names.similar(r.table.functions[base], r.table.functions[new])
+	callers := common(a.callers, b.callers, same)
+	if callers < leastCallers && name < leastSameName {
+		return pair{}, false
+	}
+	callees := common(a.callees, b.callees, same)
+	called := callees - min(a.callees[many], b.callees[many])
+	if r.Measured() && (name < leastCalledName || callers < leastCallers) {
+		return pair{}, false
+	}
+	cost := min(a.cum, b.cum) / max(a.cum, b.cum)
+	score := weightCallers*callers + weightCallees*callees + weightCost*cost + weightName*name
+	spoken := name >= leastSameName || name >= leastName && cost >= leastCost/2 || called >= leastCallees && cost >= leastCost
+	if r.SimilarCode != nil && score >= leastAlike/2 {
+		if code, known := r.SimilarCode(r.table.functions[base], r.table.functions[new]); known {
+			score = (score + weightCode*code) / (1 + weightCode)
+			spoken = spoken || code >= leastCode
+		}
+	}
+	return pair{base, new, score, name < leastName}, spoken && score >= leastAlike
+}
+
+// common is how much of two distributions is the same.
+func common(base, new map[uint32]float64, same map[uint32]uint32) (sum float64) {
+	for fn, v := range new {
+		if other, ok := same[fn]; ok {
+			fn = other
+		}
+		sum += min(v, base[fn])
+	}
+	return sum
+}
+
+// names says how like names of functions are. Words that many have count less.
+type names struct {
+	all    int
+	having map[string]int // how many names have a word
+}
+
+// fewNames are too few to tell from them how rare a word is.
+const fewNames = 1000
+
+func newNames(functions []string) *names {
+	n := &names{all: max(len(functions), fewNames), having: make(map[string]int)}
+	for _, name := range functions {
+		for _, word := range words(name) {
+			n.having[word]++
+		}
+	}
+	return n
+}
+
+// weight is what a word says: its letters, and how rare it is.
+func (n *names) weight(word string) float64 {
+	return float64(len(word)) * math.Log1p(float64(n.all)/float64(max(n.having[word], 1)))
+}
+
+// similar is how like two names are, from 0 to 1: how much of them is in words that both
+// have, in whatever order.
+func (n *names) similar(a, b string) float64 {
+	x, y := words(a), words(b)
+	var all, shared float64
+	taken := make([]bool, len(y))
+	for _, word := range y {
+		all += n.weight(word)
+	}
+	for _, word := range x {
+		all += n.weight(word)
+		best, at := 0.0, 0
+		for i, other := range y {
+			if s := sameWord(word, other); !taken[i] && s > best {
+				best, at = s, i
+			}
+		}
+		if best > 0 {
+			taken[at] = true
+			shared += best * (n.weight(word) + n.weight(y[at]))
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return shared / all
+}
+
+// aPartOf is what a word that begins or ends another is worth, or stands for it.
+const aPartOf = 0.75
+
+func sameWord(a, b string) float64 {
+	const shortest = 3
+	switch {
+	case a == b:
+		return 1
+	case len(a) < shortest || len(b) < shortest:
+		return 0
+	case strings.HasPrefix(a, b) || strings.HasPrefix(b, a) || strings.HasSuffix(a, b) || strings.HasSuffix(b, a):
+		return aPartOf
+	case (a == "page" || a == "pages") && strings.HasPrefix(b, "folio"): // since 5.16 pages became folios
+		return aPartOf
+	}
+	return 0
+}
+
+func words(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_.:<>(), ", r) })
+}
+
+// pairUp makes one function of each pair: the new side's, which has then what the base
+// has of the other, too.
+func (r *Result) pairUp(pairs []pair, c [2][]*cost) {
+	to := make(map[uint32]uint32)
+	for _, p := range pairs {
+		to[p.base] = p.new
+		for _, x := range c[0] {
+			x.move(p.base, p.new)
+		}
+	}
+	for o, fn := range r.table.function {
+		if other, ok := to[fn]; ok {
+			r.table.function[o] = other
+		}
+	}
+	r.pairs = pairs
+}
+
+// move gives what one function costs to another that costs nothing.
+func (c *cost) move(from, to uint32) {
+	c.self[to], c.self[from] = c.self[from], 0
+	c.cum[to], c.cum[from] = c.cum[from], 0
+	for _, blocks := range [][]int64{c.selfBlocks, c.cumBlocks} {
+		if blocks != nil {
+			copy(blocksOf(blocks, to), blocksOf(blocks, from))
+			clear(blocksOf(blocks, from))
+		}
+	}
+}
+
+// name tells the functions that were paired of the names that the base has for them.
+func (r *Result) name() {
+	for _, p := range r.pairs {
+		f := &r.Functions[p.new]
+		f.Pair, f.Rewritten = r.table.functions[p.base], p.rewritten
+		if f.Verdict == Noise {
+			f.Verdict = Renamed
+		}
+	}
+}

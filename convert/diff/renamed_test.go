@@ -1,0 +1,130 @@
+package diff
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"kprof/convert/stacks"
+)
+
+// pairsOf lists the pairs of a comparison: base name, new name, verdict.
+func pairsOf(r *Result) (pairs []string) {
+	for _, f := range r.Functions {
+		if f.Pair != "" {
+			text := f.Pair + " " + f.Name + " " + f.Verdict.String()
+			if f.Rewritten {
+				text += " rewritten"
+			}
+			pairs = append(pairs, text)
+		}
+	}
+	slices.Sort(pairs)
+	return pairs
+}
+
+// TestRenamed: what is called alike, calls alike and costs alike is one function under
+// another name; its cost is compared, so that one that became slower is told.
+func TestRenamed(t *testing.T) {
+	in := func(base, new bool) Presence { return Presence{[2]bool{base, new}, [2]bool{true, true}} }
+	for _, test := range []struct {
+		name, base, new string
+		exact           bool
+		builds          map[string]Presence
+		code            float64 // how like the code of x and y is, if it is known
+		want            []string
+	}{
+		{
+			name: "a name and its caller's",
+			base: "m;sys_munmap;__vm_munmap;do_mas_munmap;do_mas_align_munmap;free_pgtables 900\nm;f 9100",
+			new:  "m;sys_munmap;__vm_munmap;do_vmi_munmap;do_vmi_align_munmap;free_pgtables 910\nm;f 9090",
+			want: []string{"do_mas_align_munmap do_vmi_align_munmap renamed", "do_mas_munmap do_vmi_munmap renamed"},
+		},
+		{
+			name: "a leaf by its name", base: "m;g;page_add_new_anon_rmap 100\nm;f 9900", new: "m;g;folio_add_new_anon_rmap 100\nm;f 9900",
+			want: []string{"page_add_new_anon_rmap folio_add_new_anon_rmap renamed"},
+		},
+		{
+			name: "by what it calls", base: "m;g;old;copy 200\nm;f 9800", new: "m;g;iterate;copy 200\nm;f 9800",
+			want: []string{"old iterate renamed rewritten"},
+		},
+		{
+			name: "and slower", base: "m;g;do_mas_munmap 200\nm;f 9800", new: "m;g;do_vmi_munmap 900\nm;f 9800",
+			want: []string{"do_mas_munmap do_vmi_munmap more"},
+		},
+		{name: "leaves that have nothing in common but where they are", base: "m;g;x 200\nm;f 9800", new: "m;g;y 200\nm;f 9800"},
+		{
+			name: "and their code", base: "m;g;x 200\nm;f 9800", new: "m;g;y 200\nm;f 9800", code: 0.95,
+			want: []string{"x y renamed rewritten"},
+		},
+		{name: "code that differs", base: "m;g;x 200\nm;f 9800", new: "m;g;y 200\nm;f 9800", code: 0.1},
+		{name: "called by others", base: "m;g;mas_find 200\nm;f 9800", new: "m;h;mas_next 200\nm;f 9800"},
+		{name: "names as they are", exact: true, base: "m;g;do_mas_munmap 200\nm;f 9800", new: "m;g;do_vmi_munmap 200\nm;f 9800"},
+		{
+			name: "both in both builds", base: "m;g;do_mas_munmap 200\nm;f 9800", new: "m;g;do_vmi_munmap 200\nm;f 9800",
+			builds: map[string]Presence{"do_mas_munmap": in(true, true), "do_vmi_munmap": in(true, true)},
+		},
+		{
+			name: "few samples, but the builds tell", base: "m;g;do_mas_munmap 4\nm;f 9800", new: "m;g;do_vmi_munmap 3\nm;f 9800",
+			builds: map[string]Presence{"do_mas_munmap": in(true, false), "do_vmi_munmap": in(false, true)},
+			want:   []string{"do_mas_munmap do_vmi_munmap renamed"},
+		},
+		{name: "few samples", base: "m;g;do_mas_munmap 4\nm;f 9800", new: "m;g;do_vmi_munmap 3\nm;f 9800"},
+		{
+			name: "the best of several", base: "m;g;lru_cache_add 300\nm;g;lru_add_fn 300\nm;f 9400",
+			new:  "m;g;folio_add_lru 300\nm;g;lru_add 300\nm;f 9400",
+			want: []string{"lru_add_fn lru_add renamed", "lru_cache_add folio_add_lru renamed"},
+		},
+	} {
+		o := Defaults
+		o.Names.Exact = test.exact
+		if test.builds != nil {
+			o.Builds = func([]string) map[string]Presence { return test.builds }
+		}
+		if test.code > 0 {
+			o.SimilarCode = func(base, new string) (float64, bool) { return test.code, base == "x" && new == "y" }
+		}
+		r := compareLines(t, test.base, test.new, o)
+		if got := pairsOf(r); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// TestRenamedSuspect: a suspect may go by its name on the base.
+func TestRenamedSuspect(t *testing.T) {
+	o := Defaults
+	o.Suspects = []string{"do_mas_munmap"}
+	r := compareLines(t, "m;g;do_mas_munmap 200\nm;f 9800", "m;g;do_vmi_munmap 210\nm;f 9800", o)
+	if i := slices.IndexFunc(r.Functions, func(f Function) bool { return f.Suspect }); i < 0 || r.Functions[i].Name != "do_vmi_munmap" || len(r.Notes) > 0 {
+		t.Errorf("suspect %d, notes %q", i, r.Notes)
+	}
+}
+
+// TestRenamedSums: a pair has what the base has of the one and the new side of the other,
+// in the table and in the profiles of both sides; no limit is exceeded by a new name.
+func TestRenamedSums(t *testing.T) {
+	r := compareLines(t, "m;g;do_mas_munmap;free 700\nm;g;do_mas_munmap 300\nm;f 9000", "m;g;do_vmi_munmap;free 690\nm;g;do_vmi_munmap 310\nm;f 9000", Defaults)
+	i := slices.IndexFunc(r.Functions, func(f Function) bool { return f.Name == "do_vmi_munmap" })
+	if f := &r.Functions[i]; f.BaseSelf != 300 || f.NewSelf != 310 || f.BaseCum != 1000 || f.NewCum != 1000 || f.Verdict != Renamed {
+		t.Errorf("%+v", f)
+	}
+	if slices.ContainsFunc(r.Functions, func(f Function) bool { return f.Name == "do_mas_munmap" }) {
+		t.Error("the base's name is there, too")
+	}
+	base, new := r.Sets()
+	if got, want := strings.Join(functionNames(base.Functions), " "), strings.Join(functionNames(new.Functions), " "); got != want {
+		t.Errorf("functions of both sides: %s and %s", got, want)
+	}
+	if j := r.Judge(0.05); r.Outcome != Unchanged || j.Outcome != Unchanged {
+		t.Errorf("%v, and %+v", r.Outcome, j)
+	}
+}
+
+func functionNames(fns []stacks.Function) (names []string) {
+	for _, f := range fns {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
