@@ -190,6 +190,9 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 	for _, d := range p.Stats.Durations {
 		ro.Durations = append(ro.Durations, table.Durations(d))
 	}
+	for _, c := range p.Stats.Calls {
+		ro.Calls = append(ro.Calls, table.Calls(c))
+	}
 	if o.sort == "cum" {
 		ro.Sort = table.ByCum
 	}

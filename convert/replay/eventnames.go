@@ -185,6 +185,9 @@ func (r *rows) mergeChoices(st *Stats) (first []int, err error) {
 	for i := range st.Durations {
 		st.Durations[i].Event = to[st.Durations[i].Event]
 	}
+	for i := range st.Calls {
+		st.Calls[i].Event = to[st.Calls[i].Event]
+	}
 	if len(events) == len(to) && slices.IsSorted(to) {
 		r.set.Events = events
 	} else {

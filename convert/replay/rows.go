@@ -6,6 +6,7 @@ import (
 	"kprof/convert/locate"
 	"kprof/convert/payload"
 	"kprof/convert/samples"
+	"kprof/convert/span"
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
 	"kprof/perfevent/format/expr"
@@ -31,6 +32,7 @@ type rows struct {
 	fields  fields
 	census  census
 	pairing *pairing // nil where rows are of samples alone
+	calls   map[callKey]*span.Histogram
 	code    kernelCode
 	stats   rowStats
 
@@ -86,6 +88,7 @@ type row struct {
 type batch struct {
 	rows   []row
 	points []batchPoint
+	calls  []batchCall
 	ends   []int // of each stack's locations in locs
 	locs   []uint32
 	ids    []stacks.StackID
@@ -110,6 +113,7 @@ func (b *batch) addTo(r *rows) {
 			r.set.AddTimedSample(stacks.TimedSample{Time: x.time, Sample: uint32(n), Value: x.weight})
 		}
 	}
+	b.addCalls(r)
 	if r.pairing != nil {
 		r.pairing.addPoints(b)
 	}
@@ -167,6 +171,7 @@ func (r *rows) take(s *samples.Sample) {
 		if r.opts.Times {
 			x.time, x.weight = s.When(), x.values[r.weightColumn(c.Event)]
 		}
+		r.noteCall(s, c)
 		r.batch.rows = append(r.batch.rows, x)
 	}
 	if len(r.batch.rows) >= batchRows || len(r.batch.locs) >= batchLocs {

@@ -47,6 +47,7 @@ type Stats struct {
 	SpanEvents []int         // of both: the Set's events whose rows are times
 	Durations  []Durations   // of both: the distributions of their times, of what has ended
 	Faster     Faster        // times of both that are left out
+	Calls      []Calls       // of events of functions that took a time: the distributions of it
 	LatePoints uint64        // events of both that came too late to be in order
 
 	// Truncated tells where and why the recording ended before its end.
@@ -104,6 +105,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 		JITDumps:         read.JITDumps,
 		LeftOut:          r.census.result(r.opts),
 		Trace:            read.Trace,
+		Calls:            r.callStats(),
 	}
 	for _, n := range read.BadSamples {
 		s.BadSamples += n

@@ -27,7 +27,7 @@ type jsonCost struct {
 	Self    int64  `json:"self"`
 	Cum     int64  `json:"cum"`
 
-	Durations *jsonDurations `json:"durations,omitempty"` // of a group by labels
+	Durations *jsonDurations `json:"durations,omitempty"` // of a group by labels, or of the calls of a function
 }
 
 // JSON writes what Top shows as one JSON object: the event, the total, and rows of name,
@@ -46,7 +46,7 @@ func JSON(w io.Writer, s *stacks.Set, o TopOptions) error {
 	if out.By == "" {
 		out.By = "function"
 	}
-	of := o.distributions(s)
+	of, calls := o.distributions(s), o.calls(s)
 	if o.By == "" {
 		out.Durations = toJSON(of[""])
 	}
@@ -58,6 +58,8 @@ func JSON(w io.Writer, s *stacks.Set, o TopOptions) error {
 		row := jsonCost{Name: c.Name, Mapping: c.Mapping, Self: c.Self, Cum: c.Cum}
 		if o.By != "" {
 			row.Durations = toJSON(of[c.Name])
+		} else {
+			row.Durations = toJSON(calls[c.Name])
 		}
 		out.Rows = append(out.Rows, row)
 	}

@@ -43,6 +43,9 @@ type TopOptions struct {
 	// Durations are those of events whose values are times: of groups by labels their
 	// distributions are shown. Default: none.
 	Durations []Durations
+	// Calls are those of events of functions that took a time: functions are shown with how
+	// often they were called, and the distribution of the times. Default: none.
+	Calls []Calls
 	// Notes are lines for the header, such as how many records were lost.
 	Notes []string
 }
@@ -73,9 +76,12 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	if o.Limit > 0 && len(costs) > o.Limit {
 		costs = costs[:o.Limit]
 	}
-	switch of := o.distributions(s); {
+	of, calls := o.distributions(s), o.calls(s)
+	switch {
 	case of != nil && o.By != "":
 		t.durationRows(costs, of)
+	case calls != nil:
+		t.callRows(costs, calls)
 	default:
 		t.rows(costs)
 	}

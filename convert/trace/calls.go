@@ -103,7 +103,7 @@ func (w *writer) call(c *cursor, e *event) {
 	b := o.AppendUint32(o.AppendUint32(c.raw[:0], 0), uint32(c.tid))
 	b = o.AppendUint64(o.AppendUint64(o.AppendUint64(b, fn), call.took), call.self)
 	c.raw = o.AppendUint32(o.AppendUint64(b, returned), uint32(depth))
-	w.sample(c, e, call.self)
+	w.sample(c, e, &call)
 }
 
 // gaps is what could not be made calls.
@@ -136,5 +136,6 @@ func (r *recording) callKind() *kind {
 	return k
 }
 
-// callSample is what samples of calls have beside those of other events.
-const callSample = abi.SampleIP | abi.SampleCallchain | abi.SamplePeriod
+// callSample is what samples of calls have beside those of other events: their own time is the
+// period, all that they took the weight.
+const callSample = abi.SampleIP | abi.SampleCallchain | abi.SamplePeriod | abi.SampleWeight

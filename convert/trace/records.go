@@ -155,11 +155,12 @@ func (w *writer) event(c *cursor) {
 		w.call(c, e)
 		return
 	}
-	w.sample(c, e, 0)
+	w.sample(c, e, nil)
 }
 
-// sample writes a sample of an event, with a period if it is a call.
-func (w *writer) sample(c *cursor, e *event, period uint64) {
+// sample writes a sample of an event, which may be a call; the size of its raw data is then 4
+// less than a multiple of 8.
+func (w *writer) sample(c *cursor, e *event, called *call) {
 	o := w.r.order
 	pid := c.pid
 	if pid < 0 {
@@ -179,8 +180,8 @@ func (w *writer) sample(c *cursor, e *event, period uint64) {
 	b = o.AppendUint32(o.AppendUint32(b, uint32(pid)), uint32(c.tid))
 	b = o.AppendUint64(b, c.time)
 	b = o.AppendUint32(o.AppendUint32(b, uint32(c.ring.CPU)), 0)
-	if e.kind.isCall {
-		b = o.AppendUint64(b, period)
+	if called != nil {
+		b = o.AppendUint64(b, called.self)
 	}
 	if e.chains {
 		at := len(b)
@@ -202,6 +203,9 @@ func (w *writer) sample(c *cursor, e *event, period uint64) {
 	}
 	raw := c.raw[:min(len(c.raw), maxPayload-len(b)-4)]
 	b = append(o.AppendUint32(b, uint32(len(raw))), raw...)
+	if called != nil {
+		b = o.AppendUint64(b, called.took)
+	}
 	w.buf = b
 	w.emit(abi.RecordSample, abi.MiscKernel)
 }

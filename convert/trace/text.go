@@ -234,7 +234,7 @@ func (k *textKind) event(timed, tasked bool) abi.Event {
 		e.Attr.SampleType |= abi.SampleIP | abi.SampleCallchain
 	}
 	if k.graph {
-		e.Attr.SampleType |= abi.SamplePeriod
+		e.Attr.SampleType |= callSample
 	}
 	return e
 }

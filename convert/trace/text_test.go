@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -186,6 +187,18 @@ func TestGraph(t *testing.T) {
 	}
 	if got := warnings(t, name); got != "left out 1 span of ftrace:function_graph, whose end was not seen\n2 ends of ftrace:function_graph without a start, which was before the recording or not seen" {
 		t.Errorf("warnings %s", got)
+	}
+	p, err := convert.Open(context.Background(), name, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]string{}
+	for _, c := range p.Stats.Calls {
+		fn := p.Set.Functions[p.Set.Lines(c.Location)[0].Function].Name
+		calls[fn] = fmt.Sprint(c.Count, " ", c.Sum, " ", c.Max)
+	}
+	if want := map[string]string{"lock": "5 10000 5000", "vfs_read": "1 20000 20000", "copy": "1 10000 10000", "late": "1 4000 4000", "[unknown]": "1 9000 9000"}; !maps.Equal(calls, want) {
+		t.Errorf("calls %v, want %v", calls, want)
 	}
 	const listed = `             cat     7 [000]    10.000001: ftrace:funcgraph_entry:               |  vfs_read(file=0x1) {
              cat     7 [000]    10.000002: ftrace:funcgraph_entry:   1.000 us    |    lock();

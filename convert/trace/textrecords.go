@@ -114,8 +114,14 @@ func (w *textWriter) event(e *textEvent) error {
 		}
 	}
 	w.data = k.appendPayload(w.data[:0], e)
-	raw := w.data[:min(len(w.data), maxPayload-len(b)-4)]
+	for (len(w.data)+4)%8 != 0 { // what is behind them is aligned
+		w.data = append(w.data, 0)
+	}
+	raw := w.data[:min(len(w.data), maxRaw)]
 	w.buf = append(o.AppendUint32(b, uint32(len(raw))), raw...)
+	if k.graph {
+		w.buf = o.AppendUint64(w.buf, e.took)
+	}
 	w.emit(abi.RecordSample, abi.MiscKernel)
 	return w.done()
 }
@@ -176,6 +182,9 @@ func (w *textWriter) mmap(pid int32, misc abi.Misc, start, end, pgoff uint64, na
 	w.textTrailer(&textEvent{tid: -1, cpu: -1})
 	w.emit(abi.RecordMmap, misc)
 }
+
+// maxRaw is what raw data may have beside callers and the rest, and 4 less than a multiple of 8.
+const maxRaw = (maxPayload-8*maxCallers-256)&^7 - 4
 
 // appendPayload appends what the format of an event says.
 func (k *textKind) appendPayload(b []byte, e *textEvent) []byte {

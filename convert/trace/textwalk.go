@@ -24,6 +24,7 @@ type textEvent struct {
 	numbers  []textNumber // further fields
 	kernel   []uint64
 	self     uint64 // ns, of calls with times
+	took     uint64 // that they took in all
 	lost     uint64
 	isLoss   bool
 }
