@@ -97,6 +97,20 @@ func (c *Comparison) Compare() (*diff.Result, error) {
 	return r, nil
 }
 
+// History looks for the builds from which on something costs more or less, of profiles
+// of which the first side are those of the first build, and the second those of the
+// others, in their order; names and runs are those of all builds, and how many profiles
+// each has.
+func (c *Comparison) History(names []string, runs []int) (*diff.History, error) {
+	all := slices.Concat(c.Runs[0], c.Runs[1])
+	var builds []diff.Build
+	for i, name := range names {
+		builds = append(builds, diff.Build{Name: name, Runs: all[:runs[i]]})
+		all = all[runs[i]:]
+	}
+	return diff.NewHistory(builds, c.o.Diff)
+}
+
 // rootComms makes functions of the first frames of folded stacks, which are read
 // as comms, if all profiles are folded stacks: many do not start with a comm. Where
 // each profile is of one comm, but not all of the same, they are of a program that

@@ -168,27 +168,39 @@ type Result struct {
 
 // Compare compares runs of a base with runs of something new.
 func Compare(base, new []Run, o Options) (*Result, error) {
+	r, c, err := prepare(base, new, o)
+	if err != nil {
+		return nil, err
+	}
+	r.pairUp(r.renamed(c), c)
+	r.compare(c)
+	r.merged()
+	return r, nil
+}
+
+// prepare checks that runs can be compared, finds out by which names, and sums up costs.
+func prepare(base, new []Run, o Options) (r *Result, c [2][]*cost, err error) {
 	runs := [2][]Run{base, new}
 	if o.Alpha <= 0 || o.Alpha >= 1 {
-		return nil, fmt.Errorf("alpha is %v: it must be between 0 and 1", o.Alpha)
+		return nil, c, fmt.Errorf("alpha is %v: it must be between 0 and 1", o.Alpha)
 	}
 	if o.MinEffect < 0 {
-		return nil, fmt.Errorf("the minimum effect is %v: it must not be negative", o.MinEffect)
+		return nil, c, fmt.Errorf("the minimum effect is %v: it must not be negative", o.MinEffect)
 	}
 	runs = copied(runs)
 	notes, err := comparable(runs, &o)
 	if err != nil {
-		return nil, err
+		return nil, c, err
 	}
 	first := &base[0]
-	r := &Result{
+	r = &Result{
 		Options: o, Notes: notes, runs: runs,
 		Event: first.Set.Events[first.Event].Name,
 		Value: first.Set.Events[first.Event].Values[first.Column],
 	}
 	notes, err = leaveIdle(runs, &o)
 	if err != nil {
-		return nil, err
+		return nil, c, err
 	}
 	r.Notes = append(r.Notes, notes...)
 	var onlyInline int
@@ -197,17 +209,10 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("only %s has inlined functions: those that are no functions of their own on the other side count for their callers",
 			sideText[onlyInline]))
 	}
-	c, err := r.costs()
-	if err != nil {
-		return nil, err
+	if c, err = r.costs(); err == nil {
+		err = r.symbols(c)
 	}
-	if err := r.symbols(c); err != nil {
-		return nil, err
-	}
-	r.pairUp(r.renamed(c), c)
-	r.compare(c)
-	r.merged()
-	return r, nil
+	return r, c, err
 }
 
 // costs sums up all runs, both sides at once.

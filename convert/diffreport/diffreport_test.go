@@ -287,3 +287,42 @@ func TestDiffRenamed(t *testing.T) {
 		t.Errorf("%s\n%s", &md, &js)
 	}
 }
+
+// TestHistory: the build from which on something is slower is named, and the row of the
+// function has it marked; as JSON it is by number.
+func TestHistory(t *testing.T) {
+	var builds []diff.Build
+	for i, n := range []string{"2000", "2010", "2005", "4000", "4010", "4003"} {
+		s, err := folded.Read(strings.NewReader("m;f 8000\nm;g "+n+"\n"), folded.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		builds = append(builds, diff.Build{Name: fmt.Sprint("v", i), Runs: []diff.Run{{Name: fmt.Sprint("run", i), Set: s}}})
+	}
+	h, err := diff.NewHistory(builds, diff.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, js bytes.Buffer
+	if err := errors.Join(History(&text, h, Options{}), HistoryJSON(&js, h)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(text.String(), "Verdict: v3: changed: g +13.") || !strings.Contains(text.String(), "20.00%  20.08%  20.04%  +33.33%  33.39%  33.35%  g\n") {
+		t.Errorf("%s", &text)
+	}
+	var d struct {
+		Schema  string
+		Changes []struct{ Index int }
+	}
+	if err := json.Unmarshal(js.Bytes(), &d); err != nil || d.Schema != HistorySchema || len(d.Changes) != 1 || d.Changes[0].Index != 3 {
+		t.Errorf("%v in %s", err, &js)
+	}
+	h, err = diff.NewHistory(builds[:3], diff.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text.Reset()
+	if err := History(&text, h, Options{}); err != nil || text.String() != "Verdict: Not changed in 3 builds, from v0 to v2.\n\n" {
+		t.Errorf("%v, %q", err, &text)
+	}
+}

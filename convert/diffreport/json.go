@@ -145,6 +145,9 @@ type original struct {
 	New   bool     `json:"new"`
 }
 
+// perNames are what costs are divided by, in JSON.
+var perNames = [...]string{"share", "second", "ops", "event", "run"}
+
 // JSON writes a comparison, noise included, as one JSON object.
 func JSON(w io.Writer, r *diff.Result, o Options) error {
 	t := words{r: r}
@@ -153,7 +156,7 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 		Schema: Schema, Version: Version, Outcome: r.Outcome.String(), Verdict: t.verdict(changed, printable.Text),
 		Resolution: finite(r.Resolution), Factor: r.CommonFactor,
 		Event: r.Event, Type: r.Value.Type, Unit: r.Value.Unit,
-		Per:   [...]string{"share", "second", "ops", "event", "run"}[r.Per],
+		Per:   perNames[r.Per],
 		Alpha: r.Alpha, MinEffect: r.MinEffect, Tests: r.Tests, Method: r.Method,
 		Base: jsonSide(&r.Base), New: jsonSide(&r.New),
 		Total:     jsonCost(r, &r.Total, r.Base.Value, r.New.Value),

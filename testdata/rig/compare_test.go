@@ -24,7 +24,7 @@ func TestGuestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, said := kprof(t, "record", "-q", "-e", "cpu-clock", "-F", "397", "-o", file, "--", "sh", "-c",
-		"i=0; while [ $i -lt 40 ]; do dd if=/dev/zero of=/tmp/file bs=4k count=1200; rm /tmp/file; j=0\n"+
+		"i=0; while [ $i -lt 20 ]; do dd if=/dev/zero of=/tmp/file bs=4k count=1200; rm /tmp/file; j=0\n"+
 			"while [ $j -lt 8 ]; do ls -l /proc/self >/tmp/list; cat /tmp/list /tmp/list | sort >/dev/null; j=$((j+1)); done\n"+
 			"i=$((i+1)); done 2>/dev/null")
 	if code != 0 {

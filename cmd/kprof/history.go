@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert/compare"
+	"kprof/convert/diff"
+	"kprof/convert/diffreport"
+)
+
+func newHistory() *cobra.Command {
+	f := diffFlags{alpha: diff.Defaults.Alpha}
+	c := &cobra.Command{
+		Use:   "history BUILD BUILD BUILD…",
+		Short: "Find the build from which on something is slower",
+		Long: `History reads profiles of the same load on one build after the other, and finds the
+builds from which on functions, or the total, cost more or less, by more than chance. A
+BUILD is a file, or a directory or a pattern in quotes with several runs of it, named
+in the order of the builds. It prints what changed where, and a row for each function
+that did, with a column for each build. A single run that is off by itself is no change:
+the last build takes two.`,
+		Example: `  kprof history v1.data v2.data v3.data v4.data
+  kprof history --json before/ between/ after/     # directories of runs`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 {
+				return usagef("name at least three builds, in their order")
+			}
+			return f.history(cmd, args)
+		},
+	}
+	fl := c.Flags()
+	f.sel.flags(c)
+	f.sym.flags(c)
+	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second or run (of the same work each)")
+	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
+	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the total (default 0.25%)")
+	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
+	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
+	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
+	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output; .json or text")
+	fl.BoolVar(&f.json, "json", false, "as JSON")
+	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` functions, 0 for all")
+	return c
+}
+
+// history writes the history of builds.
+func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
+	if strings.HasPrefix(f.per, "event:") || f.per == "ops" {
+		return usagef("--per %q: use share, second or run", f.per)
+	}
+	o, _, err := f.options()
+	if err != nil {
+		return err
+	}
+	var files [2][]string
+	var names []string
+	var counts []int
+	for i, arg := range args {
+		found, err := compare.Inputs(arg)
+		if err != nil {
+			return err
+		}
+		files[min(i, 1)] = append(files[min(i, 1)], found...)
+		names = append(names, strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg)))
+		counts = append(counts, len(found))
+	}
+	profiles, err := f.load(cmd.Context(), files, "")
+	if err != nil {
+		return err
+	}
+	comparison, err := f.comparison(profiles, o, "")
+	if err != nil {
+		return err
+	}
+	h, err := comparison.History(names, counts)
+	if err != nil {
+		return withFlags(err)
+	}
+	out := output{name: f.out, format: formatText}
+	if out.name == "" {
+		out.name = "-"
+	}
+	if f.json || strings.HasSuffix(f.out, ".json") {
+		out.format = formatJSON
+	}
+	return out.create(func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		if out.format == formatJSON {
+			err = diffreport.HistoryJSON(b, h)
+		} else {
+			ro := diffreport.Options{Limit: f.limit}
+			if out.name == "-" && isTerminal(os.Stdout) {
+				ro.Color = os.Getenv("NO_COLOR") == ""
+			}
+			err = diffreport.History(b, h, ro)
+		}
+		if err != nil {
+			return err
+		}
+		return b.Flush()
+	})
+}
