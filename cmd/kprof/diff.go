@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert"
 	"kprof/convert/compare"
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
@@ -20,6 +22,7 @@ import (
 	"kprof/convert/folded"
 	"kprof/convert/pprof"
 	"kprof/convert/printable"
+	"kprof/convert/store"
 )
 
 // Exit codes of comparisons: something costs more than --fail-over allows; what was
@@ -57,6 +60,8 @@ var diffEndings = []struct {
 type diffFlags struct {
 	sel selection
 	sym symbolOptions
+
+	fleet fleetFlags
 
 	vmlinux, kallsyms, symfs [2]string
 	repeats                  [2][]string
@@ -100,6 +105,9 @@ one run of each side cannot tell, unless it is counts or the log of a boot. Sing
 blocks of time, repeated ones from that between runs; verdicts are corrected for
 the number of functions.
 
+With --from, a store of profiles is asked for both sides (kprof help stores), by labels or
+by time: each host is a run of its own.
+
 The ending of -o picks the format: .json, .md, .folded (two columns, as
 difffolded.pl), .svg (a flame graph of both), .pb.gz or .pprof (the base negated,
 as pprof -diff_base), .txt.`,
@@ -107,7 +115,8 @@ as pprof -diff_base), .txt.`,
   kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
   kprof diff before/ after/            # directories of runs
   kprof diff --per run --suspect vfs_read before/ after/
-  kprof diff -o diff.md --fail-over 2% old.data new.data     # in CI: exit code 3 if slower`,
+  kprof diff -o diff.md --fail-over 2% old.data new.data     # in CI: exit code 3 if slower
+  kprof diff --from http://localhost:4040 --base '{kernel_release="6.1"}' --new '{kernel_release="6.12"}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := maxArgs(2)(cmd, args)
 			if err == nil {
@@ -123,6 +132,7 @@ as pprof -diff_base), .txt.`,
 	fl := c.Flags()
 	f.sel.flags(c)
 	f.sym.flags(c)
+	f.fleet.flags(c)
 	fl.Lookup("force").Usage = "compare what is not comparable, and use a vmlinux although its build id is not the recorded one"
 	for side, name := range sideNames {
 		fl.StringArrayVar(&f.repeats[side], name, nil, "`file` of a run of the "+name+" side, any number of times")
@@ -164,7 +174,16 @@ func percentage(flag, s string) (float64, error) {
 }
 
 func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
-	names, err := f.runs(args)
+	var names [2][]string
+	var queries [2][]store.Query
+	err := f.fleet.check(cmd)
+	switch {
+	case err != nil:
+	case f.fleet.from != "":
+		queries, err = f.fleet.queries(f.repeats, args, time.Now())
+	default:
+		names, err = f.runs(args)
+	}
 	if err != nil {
 		return err
 	}
@@ -176,7 +195,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.explain && names[0] == nil {
+	if f.explain && names[0] == nil && f.fleet.from == "" {
 		return explainNames(os.Stdout, nil)
 	}
 	limit := math.Inf(1)
@@ -185,7 +204,16 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	profiles, err := f.load(cmd.Context(), names, perEvent)
+	opts, err := f.profileOptions(perEvent)
+	if err != nil {
+		return err
+	}
+	var profiles [2][]*convert.Profile
+	if f.fleet.from != "" {
+		profiles, err = f.fleet.load(cmd.Context(), queries, opts)
+	} else {
+		profiles, err = f.load(cmd.Context(), names, opts)
+	}
 	if err != nil {
 		return err
 	}
@@ -252,6 +280,10 @@ func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 	for side := range names {
 		var files []string
 		for _, arg := range names[side] {
+			if isStore(arg) {
+				files = append(files, arg)
+				continue
+			}
 			found, err := compare.Inputs(arg)
 			if err != nil {
 				return names, err

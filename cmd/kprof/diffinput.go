@@ -22,19 +22,25 @@ func (f *diffFlags) side(side int) compare.Side {
 	}
 }
 
-// load reads all profiles, with the times of their samples where they have some.
-func (f *diffFlags) load(ctx context.Context, names [2][]string, perEvent string) (profiles [2][]*convert.Profile, err error) {
+// profileOptions say what to take of each profile: the times of its samples, where it has
+// some, too.
+func (f *diffFlags) profileOptions(perEvent string) (convert.Options, error) {
 	opts, err := f.sel.options()
 	if err != nil {
-		return profiles, err
+		return opts, err
 	}
 	opts.Times = true
 	if perEvent != "" {
 		if opts.Value != nil {
-			return profiles, usagef("--per event:NAME and --value exclude each other")
+			return opts, usagef("--per event:NAME and --value exclude each other")
 		}
 		opts.Events = nil // both are needed
 	}
+	return opts, nil
+}
+
+// load reads all profiles.
+func (f *diffFlags) load(ctx context.Context, names [2][]string, opts convert.Options) (profiles [2][]*convert.Profile, err error) {
 	for side := range names {
 		sym, of := f.sym, f.side(side)
 		sym.Vmlinux, sym.KallsymsPath, sym.Root = of.Vmlinux, of.Kallsyms, of.Root

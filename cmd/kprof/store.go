@@ -156,9 +156,12 @@ func loadStore(ctx context.Context, name string, opts convert.Options) (*convert
 	return fetchProfile(ctx, c, q, opts)
 }
 
+// storeTime is how long a store may take in all.
+const storeTime = 10 * time.Minute
+
 // fetchProfile asks a store.
 func fetchProfile(ctx context.Context, c *store.Client, q store.Query, opts convert.Options) (*convert.Profile, error) {
-	ctx, end := (*signals)(nil).limited(ctx, 10*time.Minute)
+	ctx, end := (*signals)(nil).limited(ctx, storeTime)
 	defer end()
 	set, err := c.Fetch(ctx, q)
 	if err != nil {

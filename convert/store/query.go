@@ -119,14 +119,132 @@ func (c *Client) Values(ctx context.Context, q Query, label string) ([]string, e
 // *NoProfilesError if there is none. Its one event is called as it was sent, if the
 // profiles agree.
 func (c *Client) Fetch(ctx context.Context, q Query) (*stacks.Set, error) {
+	if q.By != "" {
+		m := stacks.NewMerger(stacks.MergeOptions{})
+		err := c.FetchEach(ctx, q, func(value string, s *stacks.Set) error {
+			s.Comments = nil
+			return m.Add(s, stacks.Addend{Labels: []stacks.Label{{Key: q.By, Str: value}}})
+		})
+		if err != nil {
+			return nil, err
+		}
+		s := m.Set()
+		s.TimeNanos, s.DurationNanos = q.Start.UnixNano(), int64(q.End.Sub(q.Start))
+		s.Comments = c.comments(q)
+		return s, nil
+	}
 	if err := q.Check(); err != nil {
 		return nil, err
 	}
-	types, err := c.typesOf(ctx, &q)
+	types, event, err := c.typesOf(ctx, &q)
 	if err != nil {
 		return nil, err
 	}
-	event := stacks.Event{Name: strings.SplitN(types[0], ":", 2)[0]}
+	s, err := c.fetch(ctx, q, types, event)
+	if err == nil && s == nil {
+		err = c.noProfiles(ctx, q)
+	}
+	return s, err
+}
+
+// FetchEach calls take with the profiles of a query, one for each value of the label By,
+// sorted by these: what some do not have is not a series of theirs. The Set is take's. If
+// there is none, it returns a *NoProfilesError.
+func (c *Client) FetchEach(ctx context.Context, q Query, take func(value string, s *stacks.Set) error) error {
+	if err := q.Check(); err != nil {
+		return err
+	}
+	types, event, err := c.typesOf(ctx, &q)
+	if err != nil {
+		return err
+	}
+	values, err := c.Values(ctx, q.With(nameLabel, nameOf(types[0])), q.By)
+	if err != nil {
+		return err
+	}
+	most := q.MaxBy
+	if most == 0 {
+		most = 1000
+	}
+	if len(values) > most {
+		return fmt.Errorf("label %s has %d values in these profiles; at most %d are told apart", q.By, len(values), most)
+	}
+	any := false
+	for _, v := range values {
+		s, err := c.fetch(ctx, q.With(q.By, v), types, event)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			continue
+		}
+		any = true
+		if err := take(v, s); err != nil {
+			return err
+		}
+	}
+	if !any {
+		return c.noProfiles(ctx, q)
+	}
+	return nil
+}
+
+// noProfiles is the error that there is none.
+func (c *Client) noProfiles(ctx context.Context, q Query) error {
+	all, err := c.Types(ctx, q)
+	if err != nil {
+		return err
+	}
+	return &NoProfilesError{q, all}
+}
+
+// fetch returns the sum of the profiles of a query, each type a column of the event; nil
+// if there are none.
+func (c *Client) fetch(ctx context.Context, q Query, types []string, event stacks.Event) (*stacks.Set, error) {
+	m := stacks.NewMerger(stacks.MergeOptions{})
+	for column, t := range types {
+		set, err := c.merged(ctx, t, q)
+		if err != nil {
+			return nil, err
+		}
+		if set == nil {
+			continue
+		}
+		if err := m.Add(widened(set, event, column), stacks.Addend{}); err != nil {
+			return nil, err
+		}
+	}
+	s := m.Set()
+	if s.NumSamples() == 0 {
+		return nil, nil
+	}
+	s.TimeNanos, s.DurationNanos = q.Start.UnixNano(), int64(q.End.Sub(q.Start))
+	s.Comments = c.comments(q)
+	return s, nil
+}
+
+// comments say where a profile is from.
+func (c *Client) comments(q Query) []string {
+	return []string{"store: " + c.base + " " + matchers(q.Selector)}
+}
+
+// nameOf is the first part of a type.
+func nameOf(t string) string {
+	name, _, _ := strings.Cut(t, ":")
+	return name
+}
+
+// maxColumns is how many columns a profile may have: those of Go's heap are four.
+const maxColumns = 32
+
+// typesOf returns the types to ask for, and the event whose columns they are: it is called
+// as it was sent, if the profiles of a query agree.
+func (c *Client) typesOf(ctx context.Context, q *Query) ([]string, stacks.Event, error) {
+	types, err := c.columnTypes(ctx, q)
+	if err != nil {
+		return nil, stacks.Event{}, err
+	}
+	event := stacks.Event{Name: nameOf(types[0])}
 	for _, t := range types {
 		part := strings.Split(t, ":")
 		event.Values = append(event.Values, stacks.ValueType{Type: part[1], Unit: part[2]})
@@ -134,56 +252,11 @@ func (c *Client) Fetch(ctx context.Context, q Query) (*stacks.Set, error) {
 	if names, err := c.Values(ctx, q.With(nameLabel, event.Name), "event"); err == nil && len(names) == 1 {
 		event.Name = names[0]
 	}
-	queries := []Query{q}
-	labels := [][]stacks.Label{nil}
-	if q.By != "" {
-		values, err := c.Values(ctx, q.With(nameLabel, strings.SplitN(types[0], ":", 2)[0]), q.By)
-		if err != nil {
-			return nil, err
-		}
-		most := q.MaxBy
-		if most == 0 {
-			most = 1000
-		}
-		if len(values) > most {
-			return nil, fmt.Errorf("label %s has %d values in these profiles; at most %d are told apart", q.By, len(values), most)
-		}
-		queries, labels = nil, nil
-		for _, v := range values {
-			queries = append(queries, q.With(q.By, v))
-			labels = append(labels, []stacks.Label{{Key: q.By, Str: v}})
-		}
-	}
-	m := stacks.NewMerger(stacks.MergeOptions{})
-	for i := range queries {
-		for column, t := range types {
-			set, err := c.merged(ctx, t, queries[i])
-			if err != nil {
-				return nil, err
-			}
-			if set == nil {
-				continue
-			}
-			if err := m.Add(widened(set, event, column), stacks.Addend{Labels: labels[i]}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	s := m.Set()
-	if s.NumSamples() == 0 {
-		all, err := c.Types(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		return nil, &NoProfilesError{q, all}
-	}
-	s.TimeNanos, s.DurationNanos = q.Start.UnixNano(), int64(q.End.Sub(q.Start))
-	s.Comments = []string{fmt.Sprintf("store: %s %s %s", c.base, types[0], matchers(q.Selector))}
-	return s, nil
+	return types, event, nil
 }
 
-// typesOf returns the types of the columns to ask for, those of one profile.
-func (c *Client) typesOf(ctx context.Context, q *Query) ([]string, error) {
+// columnTypes returns the types of the columns of one profile.
+func (c *Client) columnTypes(ctx context.Context, q *Query) ([]string, error) {
 	if strings.Contains(q.Type, ":") {
 		return []string{q.Type}, nil
 	}
@@ -193,7 +266,7 @@ func (c *Client) typesOf(ctx context.Context, q *Query) ([]string, error) {
 	}
 	var names []string
 	for _, t := range all {
-		if name, _, _ := strings.Cut(t, ":"); !slices.Contains(names, name) {
+		if name := nameOf(t); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -217,6 +290,9 @@ func (c *Client) typesOf(ctx context.Context, q *Query) ([]string, error) {
 	// One period: the first that there is. Samples come first, as everywhere.
 	period := types[0][strings.LastIndex(types[0][:strings.LastIndexByte(types[0], ':')], ":"):]
 	types = slices.DeleteFunc(types, func(t string) bool { return !strings.HasSuffix(t, period) })
+	if len(types) > maxColumns {
+		return nil, fmt.Errorf("the store has %d types of %s in that time; say which: %s, …", len(types), name, strings.Join(types[:3], ", "))
+	}
 	slices.SortStableFunc(types, func(a, b string) int {
 		is := func(t string) int {
 			if strings.HasPrefix(t, name+":samples:count:") {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"kprof/convert"
+	"kprof/convert/stacks"
+	"kprof/convert/store"
+)
+
+// fleetFlags are the flags of kprof diff that have a store asked for both sides.
+type fleetFlags struct {
+	store storeFlags
+	from  string
+	times [2]string
+	query querying
+}
+
+func (f *fleetFlags) flags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.from, "from", "", "`URL` of a store of profiles: --base and --new are selectors, and each host is a run")
+	for side, name := range sideNames {
+		fl.StringVar(&f.times[side], name+"-time", "", "with --from: the time of the "+name+" side, `FROM..TO`, each as --since")
+	}
+	fl.StringVar(&f.query.profileType, "type", "", "with --from: `name` of the profiles, such as process_cpu")
+	fl.StringVar(&f.query.since, "since", "1h", "with --from: `time` from which on: how long ago, or as in 2006-01-02T15:04:05Z")
+	fl.StringVar(&f.query.until, "until", "0s", "with --from: `time` up to which, likewise")
+	fl.StringVar(&f.query.by, "by", "host", "with --from: the `label` whose values are runs")
+	f.store.flags(c)
+}
+
+// check says which flag makes no sense without a store.
+func (f *fleetFlags) check(c *cobra.Command) error {
+	if f.from != "" {
+		return nil
+	}
+	only := &cobra.Command{}
+	new(fleetFlags).flags(only)
+	var err error
+	only.Flags().VisitAll(func(flag *pflag.Flag) {
+		if c.Flags().Changed(flag.Name) && err == nil {
+			err = usagef("--%s is for a store: name it with --from URL", flag.Name)
+		}
+	})
+	return err
+}
+
+// queries are what to ask the store of both sides.
+func (f *fleetFlags) queries(selectors [2][]string, args []string, now time.Time) (queries [2][]store.Query, err error) {
+	switch {
+	case len(args) > 0:
+		return queries, usagef("%q: with --from, the sides are --base SELECTOR and --new SELECTOR", args[0])
+	case f.query.by == "":
+		return queries, usagef("--by wants a label, whose values are runs")
+	case len(selectors[0])+len(selectors[1]) == 0 && f.times == [2]string{}:
+		return queries, usagef("--from wants two sides: --base SELECTOR and --new SELECTOR, or --base-time FROM..TO and --new-time FROM..TO")
+	case (len(selectors[0]) == 0) != (len(selectors[1]) == 0) && f.times == [2]string{}:
+		return queries, usagef("--base and --new go together")
+	}
+	for side, list := range selectors {
+		q := f.query
+		if t := f.times[side]; t != "" {
+			var ok bool
+			if q.since, q.until, ok = strings.Cut(t, ".."); !ok {
+				return queries, usagef("--%s-time %q: wants FROM..TO, as in 2h..1h", sideNames[side], t)
+			}
+		}
+		if len(list) == 0 {
+			list = selectors[1-side] // two times of the same
+		}
+		if len(list) == 0 {
+			list = []string{""}
+		}
+		for _, s := range list {
+			q.query = s
+			query, err := q.store(now)
+			if err != nil {
+				return queries, err
+			}
+			queries[side] = append(queries[side], query)
+		}
+	}
+	return queries, nil
+}
+
+// load asks the store: each value of the label is a run.
+func (f *fleetFlags) load(ctx context.Context, queries [2][]store.Query, opts convert.Options) (profiles [2][]*convert.Profile, err error) {
+	c, err := f.store.client(f.from)
+	if err != nil {
+		return profiles, err
+	}
+	defer c.Close()
+	ctx, end := (*signals)(nil).limited(ctx, storeTime)
+	defer end()
+	for side := range queries {
+		for _, q := range queries[side] {
+			err := c.FetchEach(ctx, q, func(value string, s *stacks.Set) error {
+				o := opts
+				o.Name = value
+				p, err := convert.OfSet(s, o)
+				if err != nil {
+					return worded(err)
+				}
+				profiles[side] = append(profiles[side], p)
+				return nil
+			})
+			if err != nil {
+				return profiles, fmt.Errorf("%s: %s: %w", c.URL(), sideNames[side], err)
+			}
+		}
+	}
+	return profiles, nil
+}

@@ -1,0 +1,163 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"kprof/convert"
+	"kprof/convert/compare"
+	"kprof/convert/diff"
+	"kprof/convert/stacks"
+	"kprof/convert/store"
+	"kprof/convert/store/storetest"
+)
+
+// fleetMachine is the profile of a machine that has work of its own: each of 30 functions
+// costs up to a fifth more or less than elsewhere, and the machine does up to a fifth more
+// or less in all. What is added to the first function is in parts of the total.
+func fleetMachine(r *rand.Rand, host, release string, added float64) *stacks.Set {
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}})
+	s.Comments = []string{"host: " + host, "kernel: " + release + " x86_64"}
+	s.TimeNanos, s.DurationNanos = time.Now().Add(-time.Minute).UnixNano(), 10e9
+	m := s.AddMapping(stacks.Mapping{Start: 0x400000, Limit: 0x800000, File: "/bin/x", BuildID: "1234", Kind: stacks.KindUser})
+	const functions = 30
+	vary := func() float64 { return 0.8 + 0.4*r.Float64() }
+	total := 30_000 * vary()
+	for i := range functions {
+		loc := s.AddLocation(m, uint64(0x400000+16*i), stacks.KindUser)
+		name := fmt.Sprint("work", i)
+		s.SetLines(loc, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name, SystemName: name})})
+		share := vary() / functions
+		if i == 0 {
+			share += added
+		}
+		n := int64(total * share)
+		s.Add(0, s.Intern([]uint32{loc}), 0, n, n*1e6)
+	}
+	return s
+}
+
+// TestFleetVerdicts: of two groups of 20 machines that differ by a fifth among themselves,
+// as a store has them, a function that takes 2 % of the total more is found; of groups
+// that are equal, few have something.
+func TestFleetVerdicts(t *testing.T) {
+	ctx := context.Background()
+	found := map[float64]int{}
+	const trials = 50
+	for _, added := range []float64{0.02, 0} {
+		for trial := range trials {
+			r := rand.New(rand.NewPCG(uint64(trial), uint64(added*100)))
+			server := storetest.New(t)
+			client, err := store.NewClient(store.ClientOptions{URL: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sender := store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{
+				Labels: []store.Label{{Name: "service_name", Value: "web"}}, Limits: store.Limits{BytesPerSecond: 1 << 30},
+			}})
+			for i := range 40 {
+				set := fleetMachine(r, fmt.Sprint("h", i), []string{"6.1", "6.12"}[i%2], added*float64(i%2))
+				if err := sender.Enqueue(set); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sender.Drain(ctx); err != nil {
+				t.Fatal(err)
+			}
+			f := fleetFlags{from: server.URL, store: storeFlags{timeout: time.Minute}, query: querying{since: "1h", until: "0s", by: "host"}}
+			queries, err := f.queries([2][]string{{`{kernel_release="6.1"}`}, {`{kernel_release="6.12"}`}}, nil, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			profiles, err := f.load(ctx, queries, convert.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(profiles[0]) != 20 || len(profiles[1]) != 20 || profiles[0][0].Source != "h0" {
+				t.Fatalf("%d and %d runs, %s", len(profiles[0]), len(profiles[1]), profiles[0][0].Source)
+			}
+			c, err := compare.New(profiles, compare.Options{Diff: diff.Defaults})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := c.Compare()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fn := range result.Functions {
+				if fn.Verdict != diff.Noise && (added == 0 || fn.Name == "work0") {
+					found[added]++
+					break
+				}
+			}
+			client.Close()
+			server.Close()
+		}
+	}
+	t.Logf("found in %d of %d trials, in %d of equal groups", found[0.02], trials, found[0])
+	if found[0.02] < 45 || found[0] > 6 {
+		t.Errorf("found in %d of %d trials, and in %d of equal groups", found[0.02], trials, found[0])
+	}
+}
+
+// TestDiffOfStore: a store is asked for both sides, by labels and by time.
+func TestDiffOfStore(t *testing.T) {
+	server := storetest.New(t)
+	client, err := store.NewClient(store.ClientOptions{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	sender := store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{Labels: []store.Label{{Name: "service_name", Value: "web"}}}})
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 12 {
+		set := fleetMachine(r, fmt.Sprint("h", i), []string{"6.1", "6.12"}[i%2], 0.05*float64(i%2))
+		if i%2 == 0 {
+			set.TimeNanos = time.Now().Add(-40 * time.Minute).UnixNano()
+		}
+		if err := sender.Enqueue(set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sender.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"--from", server.URL, "--base", `{kernel_release="6.1"}`, "--new", `{kernel_release="6.12"}`},
+		{"--from", server.URL, "--base-time", "50m..30m", "--new-time", "10m..0s"},
+		{"--from", server.URL, "--base", `{service_name="web"}`, "--base-time", "50m..30m", "--new-time", "10m..0s"},
+	} {
+		out, stderr, code := outcome(t, dir, append([]string{"diff"}, args...)...)
+		if code != 0 || !strings.Contains(out, "Verdict: Changed") || !strings.Contains(out, "work0") || !strings.Contains(out, "h0") {
+			t.Errorf("%q: exit code %d: %s%s", args, code, out, stderr)
+		}
+	}
+	url := server.URL + `/?query={kernel_release="6.1%s"}`
+	if out, stderr, code := outcome(t, dir, "diff", fmt.Sprintf(url, ""), fmt.Sprintf(url, "2")); code != 0 && code != exitUndecided || !strings.Contains(out, "work0") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{2, "--from wants two sides", []string{"--from", server.URL}},
+		{2, "go together", []string{"--from", server.URL, "--base", "{}"}},
+		{2, "wants FROM..TO", []string{"--from", server.URL, "--base-time", "2h", "--new-time", "1h..0s"}},
+		{2, "the sides are --base", []string{"--from", server.URL, "x"}},
+		{2, "--tenant is for a store", []string{"--tenant", "x", "a", "b"}},
+		{2, "is no selector", []string{"--from", server.URL, "--base", "x", "--new", "{}"}},
+		{1, "the store has no profile {kernel_release=\"7\"}", []string{"--from", server.URL, "--base", `{kernel_release="7"}`, "--new", "{}"}},
+	} {
+		if out, stderr, code := outcome(t, dir, append([]string{"diff"}, c.args...)...); code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("kprof diff %q: exit code %d: %s%s", c.args, code, out, stderr)
+		}
+	}
+}
