@@ -70,7 +70,11 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 		names = append(names, strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg)))
 		counts = append(counts, len(found))
 	}
-	profiles, err := f.load(cmd.Context(), files, "")
+	opts, err := f.profileOptions("")
+	if err != nil {
+		return err
+	}
+	profiles, err := f.load(cmd.Context(), files, opts)
 	if err != nil {
 		return err
 	}
