@@ -18,6 +18,7 @@ import (
 
 	"kprof/convert/sniff"
 	"kprof/convert/trace"
+	"kprof/convert/trace/ringdir"
 	"kprof/perfevent/perfdata"
 )
 
@@ -190,10 +191,13 @@ func (u unpackError) Read(b []byte) (int, error) {
 // recording opens what is a recording, or is read as one: for its single events, or for a
 // profile of them.
 func (c *content) recording(ctx context.Context, events bool) (*perfdata.Reader, error) {
+	f, ok := c.Reader.(*os.File)
+	if c.directory && ok {
+		return openDirectory(ctx, f, events)
+	}
 	if !isTrace(c.kind) {
 		return perfdata.NewReader(c.Reader)
 	}
-	f, ok := c.Reader.(*os.File)
 	if !ok {
 		return nil, errors.New("a trace is to be read at different places")
 	}
@@ -205,6 +209,24 @@ func (c *content) recording(ctx context.Context, events bool) (*perfdata.Reader,
 		return trace.OpenText(ctx, f, st.Size(), trace.TextOptions{Form: c.form, Lines: events})
 	}
 	return trace.OpenDat(ctx, f, st.Size(), events)
+}
+
+// openDirectory opens a recording in a directory, or the pages of the tracer's rings.
+func openDirectory(ctx context.Context, f *os.File, events bool) (*perfdata.Reader, error) {
+	r, err := perfdata.NewReader(f)
+	if err == nil {
+		return r, nil
+	}
+	root, rootErr := os.OpenRoot(f.Name())
+	if rootErr != nil {
+		return nil, err
+	}
+	defer root.Close()
+	t, traceErr := trace.OpenDir(ctx, root.FS(), events)
+	if errors.Is(traceErr, ringdir.ErrNoPages) {
+		return nil, err
+	}
+	return t, traceErr
 }
 
 // isTrace reports whether an input is what the kernel's tracer recorded.

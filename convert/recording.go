@@ -224,8 +224,7 @@ func OpenRecording(r io.Reader) (*Recording, error) {
 		rec.Reader, err = c.recording(context.Background(), true)
 	}
 	if f, ok := r.(*os.File); ok && err == nil && c.directory {
-		var st os.FileInfo
-		if st, err = os.Stat(filepath.Join(f.Name(), "data")); err == nil {
+		if st, err := os.Stat(filepath.Join(f.Name(), "data")); err == nil { // not of pages of rings
 			rec.Written = st.ModTime()
 		}
 	}

@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks"},
 	"convert/browsertest":                {"perfevent/livetest"},
 	"convert/calltree":                   {"convert/stacks"},
@@ -62,8 +62,9 @@ var imports = map[string][]string{
 	"convert/table":                      {"convert/calltree", "convert/printable", "convert/span", "convert/stacks"},
 	"convert/timeline":                   {"convert/intern", "convert/stacks", "perfevent/abi"},
 	"convert/timeorder":                  {},
-	"convert/trace":                      {"convert/kernellog", "convert/trace/ftracetext", "convert/trace/tracedat", "perfevent/abi", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/ringpage"},
+	"convert/trace":                      {"convert/kernellog", "convert/trace/ftracetext", "convert/trace/ringdir", "convert/trace/tracedat", "perfevent/abi", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/ringpage"},
 	"convert/trace/ftracetext":           {},
+	"convert/trace/ringdir":              {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/trace/tracedat":             {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/viewer":                     {"convert/calltree", "convert/stacks"},
 	"perfevent":                          {"perfevent/abi", "perfevent/internal/errkind"},
@@ -136,6 +137,7 @@ var withoutKernel = []string{
 	"convert/timeorder",
 	"convert/trace",
 	"convert/trace/ftracetext",
+	"convert/trace/ringdir",
 	"convert/trace/tracedat",
 	"convert/viewer",
 	"perfevent/abi",

@@ -316,22 +316,26 @@ func FuzzOpenDat(f *testing.F) {
 			return
 		}
 		defer r.Close()
-		var s abi.Sample
-		n := 0
-		for rec, err := range r.Records() {
-			if err != nil {
-				break
+		decode(t, r)
+	})
+}
+
+// decode decodes all samples of a recording that may be any.
+func decode(t *testing.T, r *perfdata.Reader) {
+	t.Helper()
+	var s abi.Sample
+	for rec, err := range r.Records() {
+		if err != nil {
+			break
+		}
+		if rec.Type == abi.RecordSample {
+			e := r.Events.OfSample(rec.Payload)
+			if e == nil {
+				t.Fatal("a sample of no event")
 			}
-			n++
-			if rec.Type == abi.RecordSample {
-				e := r.Events.OfSample(rec.Payload)
-				if e == nil {
-					t.Fatal("a sample of no event")
-				}
-				if err := e.Layout.DecodeSample(&s, rec.Misc, rec.Payload); err != nil {
-					t.Fatal(err)
-				}
+			if err := e.Layout.DecodeSample(&s, rec.Misc, rec.Payload); err != nil {
+				t.Fatal(err)
 			}
 		}
-	})
+	}
 }

@@ -476,6 +476,6 @@ func FuzzOpenText(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		records(t, r)
+		decode(t, r)
 	})
 }
