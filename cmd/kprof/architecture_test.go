@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks"},
 	"convert/browsertest":                {"perfevent/livetest"},
 	"convert/calltree":                   {"convert/stacks"},
-	"convert/compare":                    {"convert", "convert/diff", "convert/diffreport", "convert/stacks", "perfevent/perfdata", "symbolize/elfsym", "symbolize/kallsyms"},
+	"convert/compare":                    {"convert", "convert/bootlog", "convert/diff", "convert/diffreport", "convert/stacks", "perfevent/perfdata", "symbolize/elfsym", "symbolize/kallsyms"},
 	"convert/diff":                       {"convert/stacks"},
 	"convert/diffreport":                 {"convert/diff", "convert/printable"},
 	"convert/export":                     {"convert", "convert/flamegraph", "convert/folded", "convert/page", "convert/pprof", "convert/replay", "convert/stacks", "convert/table", "convert/viewer"},

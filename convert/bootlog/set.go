@@ -51,6 +51,13 @@ func (c *Call) frame() string {
 	return c.Title()
 }
 
+// ByLevel is a comment of Sets in which the outermost frame of initcalls, which have the comm
+// InitcallComm, is their level: those of kernels that tell levels.
+const (
+	ByLevel      = "initcalls are by level"
+	InitcallComm = "boot"
+)
+
 // Set returns the calls as stacks of one event, "boot", with their number and the time
 // that they took themselves. A stack has the level, as far as it is told, the
 // subsystem of an initcall, and the calls from the outermost to the innermost; labels are the caller's
@@ -70,6 +77,7 @@ func (l *Log) Set() *stacks.Set {
 		return id
 	}
 	var stack []uint32
+	levels := false
 	for i := range l.Calls {
 		c, outer := &l.Calls[i], i
 		stack = stack[:0]
@@ -78,7 +86,7 @@ func (l *Log) Set() *stacks.Set {
 			outer = at
 		}
 		o := &l.Calls[outer]
-		comm := "boot"
+		comm := InitcallComm
 		if o.Kind != Initcall {
 			comm = o.Kind.String()
 		}
@@ -86,6 +94,7 @@ func (l *Log) Set() *stacks.Set {
 			stack = append(stack, location(o.Subsystem()))
 		}
 		if o.Level != "" {
+			levels = levels || o.Kind == Initcall
 			stack = append(stack, location(o.Level))
 		}
 		labels := []stacks.Label{{Key: "comm", Str: comm}}
@@ -97,6 +106,9 @@ func (l *Log) Set() *stacks.Set {
 	s.DurationNanos = int64(l.Last - l.First)
 	if release := l.Release(); release != "" {
 		s.Comments = append(s.Comments, "kernel: "+release)
+	}
+	if levels {
+		s.Comments = append(s.Comments, ByLevel)
 	}
 	if l.Command != "" {
 		s.Comments = append(s.Comments, "command: "+l.Command)

@@ -64,13 +64,15 @@ type Comparison struct {
 
 // New prepares a comparison of profiles with names, at least one of each side. Profiles
 // that are all folded stacks are changed: the first frames of their lines, which were
-// read as comms, become functions, see rootComms.
+// read as comms, become functions, see rootComms; and boots lose their levels where not
+// all have them.
 //
 // Where there is no event that all have, the error is a *NoCommonEventError; with
 // Diff.Force those with the most samples are compared.
 func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
 	c := &Comparison{Profiles: profiles, o: o}
 	rootComms(profiles)
+	withoutLevels(profiles)
 	if err := c.choose(); err != nil {
 		return nil, err
 	}

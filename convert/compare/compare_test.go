@@ -3,6 +3,7 @@ package compare
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,5 +117,37 @@ func TestNoCommonEvent(t *testing.T) {
 	o.Diff.Force = true
 	if c, err := New(profiles(), o); err != nil || c.Runs[1][0].Event != 0 {
 		t.Errorf("by force: %v", err)
+	}
+}
+
+// TestBootLevels: a kernel that tells the levels of initcalls, and one that does not, are
+// compared without; two that do with them.
+func TestBootLevels(t *testing.T) {
+	log := func(level, usecs string) string {
+		return "[    0.000000] Linux version 7.1.0 (somebody@somewhere) #1 SMP\n" + level +
+			"[    1.000000] calling  acpi_init+0x0/0x4f0 @ 1\n[    1.200000] initcall acpi_init+0x0/0x4f0 returned 0 after " + usecs + " usecs\n"
+	}
+	const level = "[    0.900000] entering initcall level: subsys\n"
+	for _, test := range []struct{ base, new, want string }{
+		{"", level, "acpi acpi_init"},
+		{level, "", "acpi acpi_init"},
+		{level, level, "acpi acpi_init subsys"},
+	} {
+		c, err := New([2][]*convert.Profile{{open(t, log(test.base, "200000"), "base")}, {open(t, log(test.new, "201000"), "new")}}, Options{Diff: diff.Defaults, AutoPer: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Compare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range r.Functions {
+			names = append(names, f.Name)
+		}
+		slices.Sort(names)
+		if got := strings.Join(names, " "); got != test.want || r.Base.Value != 200e6 || r.New.Value != 201e6 {
+			t.Errorf("%q and %q: %s, %d and %d, want %s", test.base, test.new, got, r.Base.Value, r.New.Value, test.want)
+		}
 	}
 }
