@@ -23,7 +23,7 @@ import (
 
 // whole reads a profile as google/pprof does, all of it in memory.
 func whole(data []byte) (*stacks.Set, error) {
-	p, err := profile.ParseData(data)
+	p, err := parseData(data)
 	if err != nil {
 		return nil, err
 	}

@@ -132,11 +132,21 @@ func (in input) readWhole(err error) (*stacks.Set, error) {
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("malformed profile: %w", err)
 	}
-	p, err := profile.ParseData(data)
+	p, err := parseData(data)
 	if err != nil {
 		return nil, err
 	}
 	return fromProfile(p)
+}
+
+// parseData is profile.ParseData, which on 32 bit panics of lengths above 31.
+func parseData(data []byte) (_ *profile.Profile, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("malformed profile: %v", r)
+		}
+	}()
+	return profile.ParseData(data)
 }
 
 // isLegacy reports whether a file that is no profile.proto may be in a legacy
