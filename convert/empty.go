@@ -70,7 +70,7 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 		}
 	}
 	switch {
-	case o.OffCPU || len(o.Spans) > 0:
+	case o.OffCPU || o.WallClock || len(o.Spans) > 0:
 		return &EmptyError{"none of its events is the end of what another one began; events here: " + CountedList(others, counts)}
 	case len(chosen) > 0 && len(others) > 0:
 		return &EmptyError{fmt.Sprintf("no sample of event %s; events here: %s", strings.Join(chosen, ", "), CountedList(others, counts))}

@@ -56,6 +56,9 @@ type Options struct {
 	// samples of sched:sched_switch: see replay.OffCPUEvent. A recording without is an
 	// error, replay.ErrNoSwitches.
 	OffCPU bool
+	// WallClock makes a profile of where the time of threads went, on the CPU and off it: see
+	// replay.WallClockEvent. A recording without the clock is an error, replay.ErrNoClock.
+	WallClock bool
 	// Wakers puts the stacks of who woke tasks in front of those at which they left: see
 	// replay.Options.
 	Wakers bool
@@ -126,7 +129,7 @@ func (o *Options) word(w *Warning) string {
 
 // UsesFields reports whether the options need the fields of events.
 func (o *Options) UsesFields() bool {
-	return o.Where != nil || o.Value != nil || len(o.FieldLabels) > 0 || o.OffCPU || len(o.Spans) > 0
+	return o.Where != nil || o.Value != nil || len(o.FieldLabels) > 0 || o.OffCPU || o.WallClock || len(o.Spans) > 0
 }
 
 // Replay returns what of the options is for the replaying of records.
@@ -134,7 +137,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
+		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

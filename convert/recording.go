@@ -100,17 +100,18 @@ func (in *recordingInput) read(ctx context.Context) error {
 	return in.p.emptyReason(o, stats.LeftOut)
 }
 
-// OffCPURule is what stands among the rules of a recording (perfdata.Reader.Rules) for
-// times off the CPU.
-const OffCPURule = "off-cpu"
-
-// OffCPUWakersRule is OffCPURule with Options.Wakers.
-const OffCPUWakersRule = "off-cpu wakers"
+// What stands among the rules of a recording (perfdata.Reader.Rules) for Options.OffCPU and
+// WallClock; with WakersSuffix for Options.Wakers too.
+const (
+	OffCPURule    = "off-cpu"
+	WallClockRule = "wall-clock"
+	WakersSuffix  = " wakers"
+)
 
 // recordedRules adds to the options the rules that the recording has been made with, unless
 // they ask for something else.
 func (in *recordingInput) recordedRules(o *Options) error {
-	if o.OffCPU || len(o.Spans) > 0 || len(o.Events) > 0 || o.Value != nil || in.PipeMode() {
+	if o.OffCPU || o.WallClock || len(o.Spans) > 0 || len(o.Events) > 0 || o.Value != nil || in.PipeMode() {
 		return nil
 	}
 	rules, err := in.Rules()
@@ -118,8 +119,8 @@ func (in *recordingInput) recordedRules(o *Options) error {
 		return err
 	}
 	for _, text := range rules {
-		if text == OffCPURule || text == OffCPUWakersRule {
-			o.OffCPU, o.Wakers, o.Beside = true, text == OffCPUWakersRule, true
+		if rule, wakers := strings.CutSuffix(text, WakersSuffix); rule == OffCPURule || rule == WallClockRule {
+			o.OffCPU, o.WallClock, o.Wakers, o.Beside = rule == OffCPURule, rule == WallClockRule, wakers, true
 			continue
 		}
 		r, err := spanrule.Parse(text)

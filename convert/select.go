@@ -20,6 +20,9 @@ func (p *Profile) selectRows(o *Options) error {
 	if o.OffCPU && !slices.ContainsFunc(s.Events, func(e stacks.Event) bool { return e.Name == replay.OffCPUEvent }) {
 		return replay.ErrNoSwitches
 	}
+	if o.WallClock && !slices.ContainsFunc(s.Events, func(e stacks.Event) bool { return e.Name == replay.WallClockEvent }) {
+		return replay.ErrNoClock
+	}
 	for _, r := range o.Spans {
 		if !slices.ContainsFunc(s.Events, func(e stacks.Event) bool { return e.Name == r.Name }) {
 			return &replay.NoSpanEventsError{Rule: r.Name, Missing: []string{r.Families[0].Starts[0].Event, r.Families[0].Ends[0].Event}}

@@ -149,8 +149,8 @@ func (s *selection) options() (o convert.Options, err error) {
 			return o, usagef("--time %q: %w", s.time, err)
 		}
 	}
-	if (s.shape.offCPU || s.shape.wakers) && len(s.events) > 0 {
-		return o, usagef("--off-cpu (or --wakers) and --event exclude each other: times off the CPU are made of all switches")
+	if s.shape.switches() && len(s.events) > 0 {
+		return o, usagef("--off-cpu, --wall-clock and --event exclude each other: times off the CPU are made of all switches")
 	}
 	if len(s.shape.spans) > 0 && len(s.events) > 0 {
 		return o, usagef("--span and --event exclude each other: spans are made of the events that their rule names")

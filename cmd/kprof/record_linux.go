@@ -248,7 +248,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		if probe, ok := strings.CutPrefix(e, "-:"); ok {
 			return o, usagef("%s would remove a probe: kprof probe del %s", e, probe)
 		}
-		if e == event.OffCPU {
+		if e == event.OffCPU || e == event.WallClock {
 			continue
 		}
 		if strings.HasPrefix(e, spanrule.Prefix) {
@@ -261,14 +261,23 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		}
 		o.Specs = append(o.Specs, specs...)
 	}
-	if f.offCPU() {
-		if len(o.Specs) > 0 || f.frequencySet || f.csSet || f.filter != "" || f.cpus != "" || f.cgroup != "" {
-			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", event.OffCPU)
+	if off := f.offCPU(); off != "" {
+		if len(o.Specs) > 0 || f.frequencySet && off == event.OffCPU || f.csSet || f.filter != "" || f.cpus != "" || f.cgroup != "" {
+			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", off)
 		}
 		o.Specs, o.Switches = event.OffCPUSpecs(f.sel.shape.wakers), true
-	}
-	if f.sel.shape.wakers && !f.offCPU() {
-		return o, usagef("--wakers is for -e %s", event.OffCPU)
+		if off == event.WallClock {
+			clock, err := event.ParseSpecs("cpu-clock")
+			if err != nil {
+				return o, err
+			}
+			o.Specs = append(o.Specs, clock...)
+			if f.frequencySet { // not of switches
+				o.Frequency, o.DefaultFrequency = 0, f.frequency
+			}
+		}
+	} else if f.sel.shape.wakers {
+		return o, usagef("--wakers is for -e %s and -e %s", event.OffCPU, event.WallClock)
 	}
 	if err := f.addSpans(&o, rules); err != nil {
 		return o, err
@@ -283,20 +292,26 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	return o, nil
 }
 
-// offCPU reports whether times off the CPU are recorded: their profile is made of them
-// unless it is left to whoever reads the recording.
-func (f *recordFlags) offCPU() bool {
-	asked := slices.Contains(f.events, event.OffCPU)
-	f.sel.shape.offCPU = f.sel.shape.offCPU || asked
-	return asked
+// offCPU returns which of both events that stand for times off the CPU is recorded, empty
+// for none. The profile is made of them unless it is left to whoever reads the recording.
+func (f *recordFlags) offCPU() string {
+	switch {
+	case slices.Contains(f.events, event.WallClock):
+		f.sel.shape.wallClock = true
+		return event.WallClock
+	case slices.Contains(f.events, event.OffCPU):
+		f.sel.shape.offCPU = true
+		return event.OffCPU
+	}
+	return ""
 }
 
 // rules are those that a recording is to be read by.
 func (f *recordFlags) rules() (rules []string) {
 	for _, e := range f.events {
-		if e == event.OffCPU && f.sel.shape.wakers {
-			rules = append(rules, convert.OffCPUWakersRule)
-		} else if e == event.OffCPU || strings.HasPrefix(e, spanrule.Prefix) {
+		if off := e == event.OffCPU || e == event.WallClock; off && f.sel.shape.wakers {
+			rules = append(rules, e+convert.WakersSuffix)
+		} else if off || strings.HasPrefix(e, spanrule.Prefix) {
 			rules = append(rules, e)
 		}
 	}
@@ -307,11 +322,11 @@ func (f *recordFlags) rules() (rules []string) {
 func rulesAsFlags(rules []string) string {
 	var flags []string
 	for _, r := range rules {
-		switch r {
-		case event.OffCPU:
-			flags = append(flags, "--off-cpu")
-		case convert.OffCPUWakersRule:
-			flags = append(flags, "--wakers")
+		switch rule, wakers := strings.CutSuffix(r, convert.WakersSuffix); {
+		case (rule == event.OffCPU || rule == event.WallClock) && wakers:
+			flags = append(flags, "--"+rule, "--wakers")
+		case rule == event.OffCPU, rule == event.WallClock:
+			flags = append(flags, "--"+rule)
 		default:
 			flags = append(flags, "--span '"+strings.TrimPrefix(r, spanrule.Prefix)+"'")
 		}

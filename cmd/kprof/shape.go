@@ -19,6 +19,7 @@ type shaping struct {
 	value, unit string
 	labels      []string
 	offCPU      bool
+	wallClock   bool
 	wakers      bool
 	spans       []string
 	beside      bool // the other events are shown too
@@ -33,6 +34,7 @@ func (s *shaping) flags(c *cobra.Command) {
 	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
 	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
 	s.spanFlags(c)
+	f.BoolVar(&s.wallClock, "wall-clock", false, "show where the time of threads went, on the CPU and off it; of recordings of -e wall-clock, or with sched:sched_switch and cpu-clock")
 	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
 	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
 	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
@@ -42,7 +44,7 @@ func (s *shaping) flags(c *cobra.Command) {
 func (s *shaping) spanFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
-	f.BoolVar(&s.wakers, "wakers", false, "as --off-cpu, with the stacks of who woke tasks above those at which they left the CPU")
+	f.BoolVar(&s.wakers, "wakers", false, "as --off-cpu, or with --wall-clock: with the stacks of who woke tasks above those at which they left the CPU")
 	f.StringArrayVar(&s.spans, "span", nil, "show the times between events by a `rule`, and the stacks at which they began: syscalls, block, lock and others, the name of a function, or 'EVENT..EVENT by KEY'; see kprof help spans")
 	f.Var((*duration)(&s.slower), "slower-than", "of --span and --off-cpu take only `times` from this one on: 10ms, 1.5s")
 }
@@ -53,7 +55,7 @@ func (s *shaping) whereFlag(c *cobra.Command) {
 }
 
 // shapingFlags are the names of the flags.
-var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu", "wakers", "span", "slower-than"}
+var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu", "wall-clock", "wakers", "span", "slower-than"}
 
 // units are other words for the units that outputs know.
 var units = map[string]string{
@@ -76,8 +78,12 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 		o.Unit = known
 	}
 	o.Wakers = s.wakers
-	if o.OffCPU = s.offCPU || s.wakers; o.OffCPU && o.Value != nil {
-		return usagef("--off-cpu, --wakers and --value exclude each other: times are what is added up")
+	o.WallClock, o.OffCPU = s.wallClock, s.switches() && !s.wallClock
+	if s.wallClock && (s.offCPU || s.slower > 0) {
+		return usagef("--wall-clock has times off the CPU too, short ones as well: without --off-cpu and --slower-than")
+	}
+	if s.switches() && o.Value != nil {
+		return usagef("--off-cpu, --wakers, --wall-clock and --value exclude each other: times are what is added up")
 	}
 	if o.Spans, err = parseSpans(s.spans); err != nil {
 		return err
@@ -95,6 +101,9 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	o.TagRoot, o.TagLeaf = s.tagRoot, s.tagLeaf
 	return nil
 }
+
+// switches reports whether times are made of switches of tasks.
+func (s *shaping) switches() bool { return s.offCPU || s.wakers || s.wallClock }
 
 // parseSpans reads rules of spans, whose prefix may be left out.
 func parseSpans(texts []string) (rules []*spanrule.Rule, err error) {

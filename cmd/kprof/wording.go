@@ -121,6 +121,8 @@ func worded(err error) error {
 	switch {
 	case errors.Is(err, replay.ErrNoSwitches):
 		return fmt.Errorf("--off-cpu: %w: kprof record -e off-cpu records them", err)
+	case errors.Is(err, replay.ErrNoClock):
+		return fmt.Errorf("--wall-clock: %w: kprof record -e wall-clock records them", err)
 	case errors.As(err, &noEvents) && len(noEvents.Missing) > 0:
 		return fmt.Errorf("%w: kprof record -e '%s' records it", err, noEvents.Rule)
 	case errors.As(err, &unreadable):

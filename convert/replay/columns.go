@@ -96,6 +96,5 @@ func setEvent(e *perfdata.Event) stacks.Event {
 // tracepoint that was passed, or what was counted one by one, as page faults and probes
 // may be. Clocks stand for the time between samples.
 func isInstant(a *abi.Attr) bool {
-	clock := a.Type == abi.TypeSoftware && (a.Config == abi.SWCPUClock || a.Config == abi.SWTaskClock)
-	return a.Type == abi.TypeTracepoint || !clock && a.Flags&abi.FlagFreq == 0 && a.SamplePeriod == 1
+	return a.Type == abi.TypeTracepoint || !isClock(a) && a.Flags&abi.FlagFreq == 0 && a.SamplePeriod == 1
 }

@@ -130,7 +130,7 @@ func isDummy(a *abi.Attr) bool { return a.Type == abi.TypeSoftware && a.Config =
 
 // valueType is what an event's periods add up to.
 func valueType(a *abi.Attr, name string) stacks.ValueType {
-	if a.Type == abi.TypeSoftware && (a.Config == abi.SWCPUClock || a.Config == abi.SWTaskClock) {
+	if isClock(a) {
 		return stacks.ValueType{Type: cpuTime, Unit: nanoseconds}
 	}
 	return stacks.ValueType{Type: name, Unit: "count"}

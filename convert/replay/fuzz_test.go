@@ -84,7 +84,7 @@ func FuzzConvert(f *testing.F) {
 			opts.FieldLabels = []string{"ret", "field.comm", "bytes_alloc"}
 		}
 		if flags&16 != 0 { // whose rows are spans, not samples
-			opts = Options{OffCPU: true, Wakers: flags&2 != 0, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
+			opts = Options{OffCPU: true, WallClock: flags&4 != 0, Wakers: flags&2 != 0, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
 		}
 		if flags&32 != 0 {
 			rule := rules[flags&3%3]

@@ -61,11 +61,17 @@ type stateLabels struct {
 	labels stacks.LabelsID
 	state  span.State
 	waker  uint32 // WakerOwner
+
+	running bool
 }
 
 func newOffCPU(x *pairing) *offCPU {
 	o := &offCPU{x: x, tasks: map[int32]int32{}, labels: map[stateLabels]stacks.LabelsID{}}
-	o.event = x.r.set.AddEvent(stacks.Event{Name: OffCPUEvent, Values: offCPUValues})
+	e := stacks.Event{Name: OffCPUEvent, Values: offCPUValues}
+	if x.r.opts.WallClock {
+		e = stacks.Event{Name: WallClockEvent, Values: wallClockValues}
+	}
+	o.event = x.r.set.AddEvent(e)
 	o.pairs = span.NewOffCPU(o.count)
 	o.wakers = newWakers(x.r)
 	return o
@@ -119,7 +125,7 @@ func (o *offCPU) find(f *switchFields, e *perfdata.Event) {
 func (o *offCPU) take(s *samples.Sample) bool {
 	f := o.fields(s.Event)
 	if f == nil {
-		return false
+		return o.takeClock(s)
 	}
 	task, ok := f.task.Uint(s.Raw)
 	if !ok {
@@ -184,6 +190,10 @@ func (o *offCPU) count(s *span.OffSpan) {
 		id = x.r.set.InternLabels(list)
 		o.labels[key] = id
 	}
+	if x.r.opts.WallClock {
+		o.add(s.Start, stack, id, wallTimes{blocked: int64(s.Blocked), runnable: int64(s.Runnable)})
+		return
+	}
 	blocked, runnable, unended := int64(s.Blocked), int64(s.Runnable), int64(0)
 	if s.Open {
 		blocked, runnable, unended = 0, 0, blocked+runnable
@@ -200,7 +210,7 @@ func (o *offCPU) count(s *span.OffSpan) {
 func (o *offCPU) check() error {
 	for _, e := range o.x.r.events.Events {
 		if f := o.fields(e); f != nil && f.kind == span.Switch {
-			return nil
+			return o.checkClock()
 		}
 	}
 	if o.x.failed != nil {

@@ -48,9 +48,13 @@ type Options struct {
 	// sched:sched_switch and the wake-ups, in the place of the events: see OffCPUEvent.
 	// What else is selected is when and where tasks left.
 	OffCPU bool
+	// WallClock makes a profile of where the time of threads went, on the CPU and off it: of
+	// the switches as OffCPU does, and of samples of cpu-clock or task-clock. See
+	// WallClockEvent.
+	WallClock bool
 	// Wakers puts the stack of who woke a task in front of the one at which the task left,
 	// the other way around, with a frame WakerFrame in between, and makes its name the label
-	// WakerLabel. It is for OffCPU.
+	// WakerLabel. It is for OffCPU and WallClock.
 	Wakers bool
 	// Spans are rules of which a profile of the times between events is made, in the place
 	// of the events: each rule is an event of the Set, see SpanStats. What else is selected
@@ -114,12 +118,12 @@ type JITDump = timeline.JITDump
 type HardwareTrace = samples.HardwareTrace
 
 // pairs reports whether rows are made of pairs of events.
-func (o *Options) pairs() bool { return o.OffCPU || len(o.Spans) > 0 }
+func (o *Options) pairs() bool { return o.OffCPU || o.WallClock || len(o.Spans) > 0 }
 
 // labelKeys are FieldLabels, and those of the rules of spans. What is a label anyway is left
 // out.
 func (o *Options) labelKeys() (keys []labelKeyOf) {
-	given := map[string]bool{OffCPUState: o.OffCPU, WakerLabel: o.Wakers, SpanLabel: len(o.Spans) > 0}
+	given := map[string]bool{OffCPUState: o.OffCPU || o.WallClock, WakerLabel: o.Wakers, SpanLabel: len(o.Spans) > 0}
 	for _, r := range o.Spans {
 		for _, f := range r.Families {
 			for _, s := range slices.Concat(f.Starts, f.Ends) {

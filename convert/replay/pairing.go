@@ -20,7 +20,7 @@ import (
 type pairing struct {
 	r       *rows
 	formats func() (*payload.Formats, error)
-	off     *offCPU    // nil without Options.OffCPU
+	off     *offCPU    // nil without Options.OffCPU and WallClock
 	rules   *ruleSpans // nil without Options.Spans
 	seen    map[int32]uint64
 	failed  error // of a format
@@ -51,8 +51,9 @@ type Durations struct {
 // the end of a round.
 type batchPoint struct {
 	span.Point
-	task  labelKey
-	round bool
+	task    labelKey
+	round   bool
+	running bool // Value ns on the CPU, as of Time; nothing to pair
 }
 
 // noRow is the Row of a point to which no row of the Set belongs: it is not selected.
@@ -65,7 +66,7 @@ func newPairing(r *rows, formats func() (*payload.Formats, error)) *pairing {
 	}
 	x := &pairing{r: r, formats: formats, seen: map[int32]uint64{}, durations: map[durationKey]*span.Histogram{}}
 	x.sorter = timeorder.New(timeorder.Options{Emit: x.emit})
-	if r.opts.OffCPU {
+	if r.opts.OffCPU || r.opts.WallClock {
 		x.off = newOffCPU(x)
 	}
 	if len(r.opts.Spans) > 0 {
@@ -152,6 +153,10 @@ func (x *pairing) addPoints(b *batch) {
 		if p.Row != noRow {
 			p.Row, p.Owner = uint32(b.ids[p.Row]), uint32(x.r.labels.of(p.task))
 		}
+		if p.running {
+			x.off.running(p)
+			continue
+		}
 		x.bytes, _ = p.AppendBinary(x.bytes[:0])
 		x.fail(x.sorter.Add(p.Time, 0, x.bytes, nil))
 	}
@@ -222,7 +227,9 @@ func (x *pairing) finish(st *Stats) error {
 		if err := x.off.check(); err != nil {
 			return err
 		}
-		st.OffCPU = x.off.pairs.Stats
+		if st.OffCPU = x.off.pairs.Stats; x.r.opts.WallClock {
+			st.OffCPU.Open = 0 // what they were away is in their rows as far as it goes, as all else
+		}
 		x.off.wakers.name()
 	}
 	if x.rules != nil {

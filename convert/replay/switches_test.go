@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,17 @@ print fmt: "%d", REC->pid
 // come back until the last record, at 60. Task 9 leaves for good. With waking it is said too
 // that task 8 begins to wake 7 at 14, and 9 would at 32, which runs.
 func switchRecording(o abi.Order, waking bool) *perftext.Recording {
+	return withSwitches(o, switchText(o, waking))
+}
+
+// withSwitches is a recording with the formats of its events.
+func withSwitches(o abi.Order, text string) *perftext.Recording {
+	rec := perftext.MustParse(text)
+	rec.Features.TracingData = switchFormats(o).AppendTo(nil)
+	return rec
+}
+
+func switchText(o abi.Order, waking bool) string {
 	var b strings.Builder
 	b.WriteString(`event sched:sched_switch type=tracepoint config=1 period=1 ids=1 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all
 event sched:sched_wakeup type=tracepoint config=2 period=1 ids=2 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all
@@ -85,9 +97,7 @@ comm t=1 pid=8 comm=eight
 	}
 	fmt.Fprintf(&b, "sample t=15 pid=8 cpu=0 id=2 raw=%s kernel 0xffffffff81000009\n", raw(7))
 	fmt.Fprintf(&b, "sample t=60 pid=8 cpu=0 id=2 raw=%s kernel 0xffffffff81000009\n", raw(99))
-	rec := perftext.MustParse(b.String())
-	rec.Features.TracingData = switchFormats(o).AppendTo(nil)
-	return rec
+	return b.String()
 }
 
 // TestOffCPU: times by stack and state, of a file, a pipe and live, in either byte order.
@@ -187,5 +197,66 @@ func TestWakers(t *testing.T) {
 		live.Formats = payload.New(switchFormats(abi.LittleEndian))
 		s, _, err := convertLive(rec, abi.LittleEndian, live)
 		check("live", s, err)
+	}
+}
+
+// TestWallClock: times on the CPU, but those of the idle task, and off it are rows of one
+// event, and add up. Task 7 is on the CPU from 20 to 30 and from 37 to 40, where a clock
+// ticks every 4.
+func TestWallClock(t *testing.T) {
+	text := `event cpu-clock type=software config=0 freq=250000000 ids=9 sample=ip,tid,time,callchain,cpu,identifier,period flags=sample_id_all
+` + switchText(abi.LittleEndian, false) + `sample t=24 pid=7 cpu=1 id=9 period=4 kernel 0xffffffff81000024
+sample t=28 pid=7 cpu=1 id=9 period=4 kernel 0xffffffff81000024
+sample t=38 pid=7 cpu=1 id=9 period=4 kernel 0xffffffff81000039
+sample t=24 pid=0 cpu=0 id=9 period=4 kernel 0xffffffff81000024
+sample t=39 pid=8 cpu=0 id=9 period=4 kernel 0xffffffff81000024
+`
+	want := []string{
+		"0x1e seven preempted [1 0 7 0 7]",
+		"0x24 eight running [1 4 0 0 4]",
+		"0x24 seven running [2 8 0 0 8]",
+		"0x28 seven uninterruptible [1 0 0 20 20]",
+		"0x39 seven running [1 4 0 0 4]",
+		"0xa seven interruptible [1 0 5 5 10]",
+	}
+	rec, opts := withSwitches(abi.LittleEndian, text), Options{WallClock: true, Times: true}
+	check := func(way string, s *stacks.Set, st Stats, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		var got []string
+		for i := range s.NumSamples() {
+			x := s.Sample(i)
+			state, _ := s.Label(x.Labels, OffCPUState)
+			comm, _ := s.Label(x.Labels, "comm")
+			got = append(got, fmt.Sprintf("%#x %s %s %v", s.Locations[s.Stack(x.Stack)[0]].Addr&0xff, comm.Str, state.Str, x.Values))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) || s.DefaultType != WallClockEvent || len(s.Events) != 1 || len(s.TimedSamples) != 7 || len(st.Durations) != 0 {
+			t.Errorf("%s: %q, want %q; %s, %d times, %+v", way, got, want, s.DefaultType, len(s.TimedSamples), st.Durations)
+		}
+	}
+	for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.LittleEndian, Pipe: true}} {
+		whole, err := rec.Assemble(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, st, err := convertBytes(whole, f.Pipe, opts)
+		check(f.String(), s, st, err)
+	}
+	live := opts
+	live.Formats = payload.New(switchFormats(abi.LittleEndian))
+	s, st, err := convertLive(rec, abi.LittleEndian, live)
+	check("live", s, st, err)
+
+	for text, want := range map[string]error{switchText(abi.LittleEndian, false): ErrNoClock, text[:strings.Index(text, "\n")+1]: ErrNoSwitches} {
+		whole, err := withSwitches(abi.LittleEndian, text).Assemble(perftext.Form{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := convertBytes(whole, false, opts); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
 	}
 }

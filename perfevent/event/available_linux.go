@@ -114,7 +114,7 @@ func (r *Resolver) Available() ([]Group, error) {
 // spanNames are the rules by name whose events this machine has.
 func (r *Resolver) spanNames() (names []string) {
 	if specs := OffCPUSpecs(false); r.Has(specs[0].Text) {
-		names = append(names, OffCPU)
+		names = append(names, OffCPU, WallClock)
 	}
 	rules, _ := spanrule.Named()
 	for _, rule := range rules {

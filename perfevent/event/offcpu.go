@@ -3,6 +3,9 @@ package event
 // OffCPU is what stands for the events that tell when tasks are off the CPU.
 const OffCPU = "off-cpu"
 
+// WallClock is what stands for those and a clock, which tells what tasks do on the CPU.
+const WallClock = "wall-clock"
+
 // OffCPUSpecs are the events of OffCPU: switches, and the wake-ups between them; with
 // wakers also where a wake-up begins, which has the stack of who wakes. (That of
 // sched_wakeup may be of an interrupt on the CPU of the task.)

@@ -1,0 +1,85 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kprof/convert"
+	"kprof/convert/live"
+	"kprof/perfevent/event"
+	"kprof/perfevent/livetest"
+	"kprof/record"
+)
+
+// TestLiveWallClock: running, runnable and blocked of a program that computes and sleeps add
+// up to its life as it measures it itself; running is near its CPU time, as samples are.
+func TestLiveWallClock(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	livetest.RequirePrograms(t, "gcc")
+	program := filepath.Join(t.TempDir(), "life")
+	if out, err := exec.Command("gcc", "-O1", "-o", program, "testdata/life.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	clock, err := event.ParseSpecs("cpu-clock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, all := range []bool{false, true} {
+		cmd := exec.Command(program)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		cmd.Stdout = &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		o := record.Options{Specs: append(event.OffCPUSpecs(false), clock...), Switches: true, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
+		if all {
+			o.Target = record.Target{AllCPUs: true}
+		}
+		var begun time.Time
+		var most time.Duration
+		o.Start = func() error {
+			begun = time.Now()
+			_, err := in.Write([]byte("\n"))
+			go func() {
+				err := cmd.Wait()
+				most = time.Since(begun)
+				ended <- err
+				stop()
+			}()
+			return err
+		}
+		p, st, err := live.Record(ctx, o, convert.Options{WallClock: true, PIDs: []int32{int32(cmd.Process.Pid)}})
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		var life, used time.Duration
+		if _, err := fmt.Sscan(said.String(), (*int64)(&life), (*int64)(&used)); err != nil {
+			t.Fatal(err)
+		}
+		total := p.Set.Totals(0)
+		running, sum := time.Duration(total[1]), time.Duration(total[4])
+		// The program does not see its own end, whoever waits sees that too late.
+		if slack := life / 100; sum < life-slack || sum > most+slack || running < used-5*slack || running > used+5*slack || total[1]+total[2]+total[3] != total[4] {
+			t.Errorf("all %v: %v running of %v (%v), the program has measured %v of %v, at most %v: %+v", all, running, sum, total, used, life, most, p.Stats.OffCPU)
+		}
+		t.Logf("running %v of %v, the program has measured %v of %v to %v", running, sum, used, life, most)
+		if st.Lost > 0 || time.Duration(total[3]) < 400*time.Millisecond {
+			t.Errorf("all %v: %d lost, blocked for %v", all, st.Lost, time.Duration(total[3]))
+		}
+	}
+}
