@@ -306,9 +306,9 @@ func TestLog(t *testing.T) {
   => a
  ---------------------------------
 `
-	events := `           my sh    99 [001]    26.117069: sched:sched_switch: prev_comm=my sh prev_pid=99 prev_state=S ==> next_comm=x next_pid=0
+	events := `           my sh    99 [001]    26.117069:       sched:sched_switch: prev_comm=my sh prev_pid=99 prev_state=S ==> next_comm=x next_pid=0
 CPU:1 [LOST 2 EVENTS]
-             cat    98 [000]    26.117070: rwmmio:rwmmio_read: a+0x1/0x2 -> b+0x3/0x4 width=32 addr=0xffffffc00802000c
+             cat    98 [000]    26.117070:       rwmmio:rwmmio_read: a+0x1/0x2 -> b+0x3/0x4 width=32 addr=0xffffffc00802000c
 	b
 	a
 

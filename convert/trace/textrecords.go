@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"kprof/perfevent/abi"
@@ -37,9 +38,39 @@ func (t *textTrace) survey(ctx context.Context) error {
 		}
 		return nil
 	})
+	t.addRegisterKinds()
 	g := &w.graph
 	t.gaps.UnendedCalls, t.gaps.UnbegunCalls, t.gaps.LostCalls = g.unended+g.open(), g.unbegun, g.lost
 	return err
+}
+
+// addRegisterKinds adds the events of accesses to registers that are not there beside those
+// that are: where it ends with a hang, there is a begin without any end.
+func (t *textTrace) addRegisterKinds() {
+	for _, buffer := range t.registerBuffers() {
+		for _, name := range registerEvents {
+			k := t.kind(name, buffer)
+			if k == nil || len(k.fields) > 0 {
+				continue
+			}
+			k.note("caller", false, false)
+			k.note("width", true, false)
+			k.note("val", true, true)
+			k.note("addr", true, true)
+		}
+	}
+}
+
+var registerEvents = []string{"rwmmio_read", "rwmmio_post_read", "rwmmio_write", "rwmmio_post_write"}
+
+// registerBuffers are the buffers that have such events.
+func (t *textTrace) registerBuffers() (buffers []string) {
+	for _, k := range t.order {
+		if slices.Contains(registerEvents, k.name) && !slices.Contains(buffers, k.buffer) {
+			buffers = append(buffers, k.buffer)
+		}
+	}
+	return buffers
 }
 
 var errTextStopped = errors.New("stopped")

@@ -179,6 +179,8 @@ func (w *textWalk) take(s string) error {
 			e.fields = switchFields(e.fields, l.Text)
 		case "sched_wakeup", "sched_wakeup_new", "sched_waking":
 			e.fields = wakeFields(e.fields, l.Text)
+		case "rwmmio_read", "rwmmio_post_read", "rwmmio_write", "rwmmio_post_write":
+			e.fields = callerFields(e.fields, l.Text)
 		}
 	}
 	if e.kind == nil && !e.isLoss {

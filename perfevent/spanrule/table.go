@@ -73,6 +73,21 @@ var table = []entry{
 		start.Task, end.Task = true, true
 		return []Family{{[]Side{start}, []Side{end}}}
 	}},
+	{name: "rwmmio-read", what: "reads of registers of devices, by register", nested: true, families: registers("read", []Label{{"val", "val", Plain}})},
+	{name: "rwmmio-write", what: "writes of registers of devices, by register", nested: true, families: registers("write", nil)},
+}
+
+// registers are the families of accesses to registers (include/trace/events/rwmmio.h,
+// lib/trace_readwrite.c, Linux 6.1), where a kernel is built with TRACE_MMIO_ACCESS. Between
+// the two ends of one there may be an interrupt, with others.
+func registers(access string, value []Label) func() []Family {
+	return func() []Family {
+		labels := []Label{{"register", "addr", Plain}, {"caller", "caller", Code}}
+		return []Family{{
+			[]Side{onCPU("rwmmio:rwmmio_"+access, labels, "addr", "width")},
+			[]Side{onCPU("rwmmio:rwmmio_post_"+access, value, "addr", "width")},
+		}}
+	}
 }
 
 // by is a side that belongs to another with equal fields.

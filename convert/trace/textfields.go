@@ -58,6 +58,33 @@ func wakeFields(fields []ftracetext.Field, text string) []ftracetext.Field {
 	return fields
 }
 
+// callerFields are the fields that an access to a register has without names: "A+0xc4/0x1d4 ->
+// B+0x84/0x104 width=32 addr=0x10", of which A is not in Linux 6.1.
+func callerFields(fields []ftracetext.Field, text string) []ftracetext.Field {
+	callers, _, ok := strings.Cut(text, " width=")
+	if !ok || strings.Contains(callers, "=") {
+		return fields
+	}
+	if outer, caller, ok := strings.Cut(callers, " -> "); ok {
+		return append(fields, ftracetext.Field{Name: "caller0", Value: offsetOnly(outer)}, ftracetext.Field{Name: "caller", Value: offsetOnly(caller)})
+	}
+	return append(fields, ftracetext.Field{Name: "caller", Value: offsetOnly(callers)})
+}
+
+// offsetOnly is a place in a function without the function's size.
+func offsetOnly(s string) string {
+	if plus := strings.IndexByte(s, '+'); plus > 0 {
+		if slash := strings.IndexByte(s[plus:], '/'); slash > 0 {
+			rest := s[plus+slash:]
+			if i := strings.IndexByte(rest, ' '); i > 0 { // " [module]"
+				return s[:plus+slash] + rest[i:]
+			}
+			return s[:plus+slash]
+		}
+	}
+	return s
+}
+
 // taskState is the number of a state that is printed as letters: "S", "D|K", "R+"
 // (include/trace/events/sched.h, TASK_REPORT).
 func taskState(s string) (n int, ok bool) {
