@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kprof/convert/diff"
+	"kprof/convert/page"
 )
 
 // What outputs say of the command's flags.
@@ -12,6 +13,17 @@ const (
 	timesHint = "take a part of the recording with --time"
 	namesHint = "--explain-names lists them"
 )
+
+// selectFlags is the command that a page of an input offers for what it selects.
+func selectFlags(input string) page.Select {
+	if input == "" || input == "-" {
+		return page.Select{}
+	}
+	return page.Select{
+		Command: []string{"kprof", "report", input},
+		Flags:   map[string]string{"comm": "--comm", "pid": "--pid", "tid": "--tid", "cpu": "--cpu", "time": "--time"},
+	}
+}
 
 // withFlags adds to what a library refuses which flags help.
 func withFlags(err error) error {

@@ -90,7 +90,7 @@ func (o output) write(p *profile) error {
 	}
 	return o.create(func(w io.Writer) error {
 		eo := export.Options{
-			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint,
+			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint, Select: selectFlags(p.Source),
 		}
 		switch {
 		case o.format == export.HTML && len(p.Set.Events) > 0: // has them all

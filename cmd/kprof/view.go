@@ -32,7 +32,8 @@ func newView() *cobra.Command {
 		Use:   "view [INPUT… | flags of kprof record [-- COMMAND [ARGS…]]]",
 		Short: "Look at profiles in the browser; record and look in one step",
 		Long: `View shows profiles in the browser: as flame graph, in the order of time, the
-callers and callees of functions, and as a table, all of them filtered by labels. INPUT
+callers and callees of functions, and as a table, all of them filtered by labels, and
+by the part of the time that is dragged over, for which it offers the command. INPUT
 is anything that kprof reads, perf.data by default; several are tabs, and one tab has
 their sum. It is the page that kprof convert -o FILE.html writes, kept in memory.
 

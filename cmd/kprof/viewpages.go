@@ -130,6 +130,7 @@ func (s *shownPages) writeTab(tab int, p *profile, title string) error {
 		o.Column = p.shownColumn(o.Event)
 	}
 	if p.Source != "-" && p.Source != "" {
+		o.Select = selectFlags(p.Source)
 		o.Title = cmp.Or(title, filepath.Base(p.Source))
 	}
 	return s.tabs.Write(tab, p.Set, o)

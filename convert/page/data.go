@@ -32,6 +32,7 @@ import (
 //	  name      of each function, self and total, zigzag
 //	time        of each moment, ns since the one before, 0 for the first
 //	row         of each moment, in the order of all rows above
+//	value       of each moment, zigzag, if weighed
 //
 // Decoded by html/data.js.
 type pageHead struct {
@@ -62,6 +63,8 @@ type pageHead struct {
 	Cut          bool   `json:"cut"`     // some stacks do not have all of their frames
 	TimedSamples int    `json:"moments"` // samples whose time is known
 	Clock        uint64 `json:"clock"`   // time of the first, ns of the recording's clock
+	Weighed      bool   `json:"weighed"` // their values are written: they are no equal parts of those of rows
+	Select       Select `json:"select"`
 }
 
 type pageEvent struct {
@@ -76,6 +79,9 @@ type pageColumn struct {
 	// Factor tells that each value is so many times that of the first column,
 	// and not written; 0 that values are written.
 	Factor int64 `json:"factor"`
+	// Weighed tells that values of moments are of this column; else each has an equal part
+	// of its row's.
+	Weighed bool `json:"weighed"`
 }
 
 // pageData is a Set on its way into a page.
@@ -116,6 +122,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 		Duration: s.DurationNanos,
 		Event:    o.Event,
 		Column:   o.Column,
+		Select:   o.Select,
 		Nodes:    len(d.tree.Frame),
 	}
 	if d.tree.Cut > 0 {
@@ -134,6 +141,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 	d.addLabels(s)
 	d.addRows(s)
 	d.addEvents(s)
+	d.weigh()
 	if d.head.Cut = d.tree.Cut > 0; d.head.Cut {
 		return d, d.addFunctions(s)
 	}
@@ -325,6 +333,37 @@ func (d *pageData) factor(rows []pageRow, c uint32) int64 {
 	return f
 }
 
+// weigh finds the columns that the values of moments are of, where they are not equal
+// parts of those of their rows.
+func (d *pageData) weigh() {
+	sums, counts := make([]int64, len(d.rows)), make([]int64, len(d.rows))
+	for _, m := range d.moments {
+		sums[d.rowOf[m.Sample]] += m.Value
+		counts[d.rowOf[m.Sample]]++
+	}
+	for e := range d.head.Events {
+		first, _ := slices.BinarySearchFunc(d.rows, uint32(e), func(r pageRow, e uint32) int { return cmp.Compare(r.event, e) })
+		rows := d.eventRows(uint32(e))
+		for c := range d.head.Events[e].Columns {
+			same, timed := true, false
+			for i, r := range rows {
+				n := counts[first+i]
+				same = same && (n == 0 || sums[first+i] == d.values[r.value+uint32(c)])
+				timed = timed || n > 0
+			}
+			d.head.Events[e].Columns[c].Weighed = same && timed
+		}
+	}
+	for _, m := range d.moments {
+		row := d.rowOf[m.Sample]
+		weighed := slices.ContainsFunc(d.head.Events[d.rows[row].event].Columns, func(c pageColumn) bool { return c.Weighed })
+		if weighed && m.Value*counts[row] != sums[row] {
+			d.head.Weighed = true
+			break
+		}
+	}
+}
+
 // write writes the head and the columns.
 func (d *pageData) write(w io.Writer) error {
 	head, err := json.Marshal(d.head)
@@ -376,6 +415,11 @@ func (d *pageData) write(w io.Writer) error {
 	}
 	for _, m := range d.moments {
 		c.put(uint64(d.rowOf[m.Sample]))
+	}
+	if d.head.Weighed {
+		for _, m := range d.moments {
+			c.putSigned(m.Value)
+		}
 	}
 	return c.w.Flush()
 }

@@ -24,6 +24,9 @@ type Options struct {
 	// TimesHint is what a page advises that has no room for the times of all
 	// samples. Default: to take a part of the recording.
 	TimesHint string
+	// Select is how the command line selects what a page does. Default: the page does not
+	// say.
+	Select Select
 
 	// What Tabs adds: the tabs, which of them it is, and other links.
 	tabs  []Link
@@ -31,12 +34,20 @@ type Options struct {
 	links []Link
 }
 
+// Select is a command that shows a profile, and its flags that take a list of values of
+// labels, or as "time" a range of times: START,END in seconds of the recording's clock,
+// both included.
+type Select struct {
+	Command []string          `json:"command"`
+	Flags   map[string]string `json:"flags"`
+}
+
 //go:embed html
 var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "data", "tree", "layout", "time", "colors", "pixels", "chart", "table", "filters", "state", "app", "input",
+	"format", "data", "tree", "layout", "time", "span", "strip", "colors", "pixels", "chart", "table", "filters", "state", "app", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

@@ -35,6 +35,7 @@ class App {
       onPick: (name) => this.set({ view: 'callers', name: p.names[name] }, { push: true }),
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
+    this.strip = new TimeStrip(byId('strip'), (span) => this.set({ span, range: null }, { push: true }));
     this.filters = new FilterPanel(byId('filters'), p, (filter) => this.set({ filter, range: null }, { push: true }));
     this.fillPicks();
     this.fillLinks();
@@ -67,8 +68,8 @@ class App {
   get unit() { return this.event.columns[this.state.column].unit; }
 
   needs() {
-    const { event, column, group, filter } = this.state;
-    return [event, column, group, [...filter].map(([k, v]) => [k, ...v])];
+    const { event, column, group, filter, span } = this.state;
+    return [event, column, group, [...filter].map(([k, v]) => [k, ...v]), span];
   }
 
   tree() {
@@ -80,13 +81,19 @@ class App {
 
   sums() {
     return this.once('sums', this.needs(), () =>
-      sumTree(this.p, this.tree(), this.event, this.state.column, this.mask()));
+      sumTree(this.p, this.tree(), this.event, this.values(), this.mask()));
+  }
+
+  // values are those of the event's rows, of the span of time that is counted.
+  values() {
+    const { event, column, span } = this.state;
+    return this.once('values', [event, column, span], () => spanValues(this.p, this.event, column, span));
   }
 
   // functions are those of all samples where a tree that is cut cannot tell them.
   functions() {
     const { p, state } = this;
-    if (p.functions && !state.filter.size) return p.functions[state.event][state.column];
+    if (p.functions && !state.filter.size && !state.span) return p.functions[state.event][state.column];
     return this.once('functions', this.needs(), () => sumFunctions(p, this.sums()));
   }
 
@@ -118,8 +125,9 @@ class App {
     this.table.show(this.p, this.functions(), {
       total, unit: this.unit, sort: state.sort, ascending: state.ascending, matches: this.matchOf, picked: name,
     });
+    this.showStrip();
     this.chips();
-    if (!byId('filters').hidden) this.filters.show(this.event, state.column, state.filter, this.unit);
+    if (!byId('filters').hidden) this.filters.show(this.event, this.values(), state.filter, this.unit);
     if (state.view === 'flame') this.showFlame();
     if (state.view === 'time') this.showTime();
     if (state.view === 'callers') this.showCallers(name);
@@ -129,9 +137,26 @@ class App {
     this.describe(null, null);
   }
 
+  // showStrip shows how much is sampled when, of the busiest values of the label whose
+  // samples are shown by time.
+  showStrip() {
+    const { p, state } = this;
+    byId('strip').hidden = !p.moments;
+    if (!p.moments) return;
+    const { event, column, filter, laneKey } = state;
+    const needs = [event, column, [...filter].map(([k, v]) => [k, ...v]), laneKey, innerWidth < 760];
+    const lanes = laneKey < 0 ? [] : this.once('strip lanes', needs, () =>
+      timeLanes(p, this.event, this.mask(), laneKey).slice(0, innerWidth < 760 ? fewLanes : mostLanes).map(([value]) =>
+        [value, `${p.head.keys[laneKey]} ${labelText(p, laneKey, value)}`])).filter((_, i, all) => all.length > 1);
+    const duration = Math.max(p.moments.time.at(-1), 1);
+    const kindOf = (row) => this.kinds[p.tree.frame[p.rowNode[row]]];
+    this.strip.show((bins) => this.once('strip', [needs, bins], () =>
+      countTime(p, this.event, column, this.mask(), bins, duration, kindOf, laneKey, lanes)), duration, p.moments.time.length, state.span);
+  }
+
   // sayNothing tells why there is nothing to see.
   sayNothing() {
-    byId('nothing').textContent = this.state.filter.size ? 'No samples pass the filter.' : 'There are no samples.';
+    byId('nothing').textContent = this.state.filter.size || this.state.span ? 'No samples pass the filter.' : 'There are no samples.';
     byId('nothing').hidden = false;
   }
 
@@ -170,13 +195,14 @@ class App {
       timeLanes(p, this.event, this.mask(), state.laneKey));
     const lane = lanes.some(([value]) => value === state.lane) ? state.lane : lanes[0]?.[0] ?? null;
     this.fillLanes(lanes, lane);
+    const range = state.range ?? state.span;
     const layout = this.once('time', [state.laneKey, lane, this.needs()], () => {
       const mask = this.mask().slice();
       if (state.laneKey >= 0) labelValues(p, state.laneKey).forEach((v, i) => { if (v !== lane) mask[i] = 0; });
       return timeOrder(p, this.tree(), this.event, mask);
     });
     if (!layout.node.length) this.sayNothing();
-    this.showOrMove(layout, this.tree(), state.range, -1, formatTime);
+    this.showOrMove(layout, this.tree(), range, -1, formatTime);
   }
 
   showCallers(name) {
@@ -359,8 +385,31 @@ class App {
         this.set({ filter, range: null }, { push: true });
       },
     })));
+    const { span } = this.state;
+    if (span) {
+      chips.unshift(element('button', {
+        type: 'button', title: 'Count all of the time', textContent: `time: ${formatTime(span[0])} to ${formatTime(span[1])} ✕`,
+        onclick: () => this.set({ span: null }, { push: true }),
+      }));
+    }
+    const command = chips.length ? selectCommand(this.p, this.state.filter, span) : '';
+    if (command) chips.push(this.commandChip(command));
     byId('chips').replaceChildren(...chips);
     byId('chips').hidden = !chips.length;
+  }
+
+  // commandChip copies the command that selects the same.
+  commandChip(command) {
+    const chip = element('button', { type: 'button', className: 'command', title: `Copy: ${command}`, textContent: 'Copy the command' });
+    chip.onclick = async () => {
+      try {
+        await navigator.clipboard.writeText(command);
+        chip.textContent = 'Copied';
+      } catch {
+        prompt('The command that selects the same:', command);
+      }
+    };
+    return chip;
   }
 
   theme() {
@@ -370,6 +419,8 @@ class App {
         c.colors = palette(dark.matches);
         c.draw();
       }
+      this.strip.colors = palette(dark.matches);
+      this.strip.draw();
     };
     dark.addEventListener('change', apply);
     apply();

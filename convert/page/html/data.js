@@ -60,8 +60,8 @@ class Varints {
 //   rowNode, rowLabels       of each row
 //   functions                [event][column]: sums as of sumFunctions, where stacks
 //                            are cut; else undefined
-//   moments                  {time, row} of each sample, see time.js; undefined
-//                            without times
+//   moments                  {time, row, value} of each sample, see time.js; undefined
+//                            without times; value if they are no equal parts of rows
 function decodeProfile(bytes) {
   const input = new Varints(bytes);
   const head = JSON.parse(input.text(input.next()));
@@ -102,6 +102,10 @@ function decodeProfile(bytes) {
     p.moments = { time: new Float64Array(head.moments), row: new Uint32Array(head.moments) };
     for (let i = 0, t = 0; i < head.moments; i++) p.moments.time[i] = t += input.next();
     for (let i = 0; i < head.moments; i++) p.moments.row[i] = input.next();
+    if (head.weighed) {
+      p.moments.value = new Float64Array(head.moments);
+      for (let i = 0; i < head.moments; i++) p.moments.value[i] = input.nextSigned();
+    }
   }
 
   // Values of labels are names too, of the frames that groupTree makes.

@@ -32,7 +32,7 @@ App.prototype.toggleFilters = function toggleFilters(open) {
   if (byId('filters').hidden !== open) return;
   byId('filters').hidden = !open;
   byId('filter').setAttribute('aria-expanded', open);
-  if (open) this.filters.show(this.event, this.state.column, this.state.filter, this.unit);
+  if (open) this.filters.show(this.event, this.values(), this.state.filter, this.unit);
 };
 
 App.prototype.key = function key(e) {
@@ -80,15 +80,17 @@ App.prototype.escape = function escape() {
     this.set({ query: '' });
   } else if (this.state.zoom || this.state.range || this.charts.some((c) => c.selected)) {
     this.reset();
-  } else {
+  } else if (this.state.query) {
     this.set({ query: '' });
+  } else if (this.state.span) {
+    this.set({ span: null }, { push: true });
   }
 };
 
 const keysHelp = [
   ['/ or Ctrl-F', 'search'], ['Escape', 'close, clear the search, zoom out'], ['arrows', 'go from box to box'],
   ['Enter', 'zoom to the box'], ['c', 'callers and callees of the box'], ['i', 'flip'], ['1 2 3 4', 'views'],
-  ['Ctrl-wheel, drag', 'zoom and move freely'],
+  ['Ctrl-wheel, drag', 'zoom and move freely'], ['drag over the times', 'count only that part; arrows and Shift there'],
 ];
 
 App.prototype.about = function about() {

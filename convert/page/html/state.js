@@ -10,6 +10,7 @@
 //   zoom              node of the flame graph, 0 for all
 //   range             part of the x axis that is shown, null for all of it
 //   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
+//   span              part of the time that is counted, see span.js
 //   sort, ascending   of the table
 
 const views = ['flame', 'time', 'callers', 'functions'];
@@ -24,7 +25,7 @@ function firstState(p) {
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,
     query: '', icicle: false, filter: anyFilter, name: '', zoom: 0, range: null,
     laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
-    sort: 'self', ascending: false,
+    span: null, sort: 'self', ascending: false,
   };
 }
 
@@ -42,6 +43,7 @@ function hashOf(p, s) {
   put('function', s.name, '');
   put('zoom', s.zoom, 0);
   if (s.range) out.append('range', s.range.join('-'));
+  if (s.span) out.append('time', s.span.join('-'));
   put('lane', keys[s.laneKey] ?? '', keys[first.laneKey] ?? '');
   if (s.lane !== null) out.append('at', s.lane < 0 ? '' : values[s.laneKey][s.lane]);
   put('sort', s.sort, first.sort);
@@ -69,6 +71,8 @@ function stateOf(p, hash) {
   s.zoom = Math.max(parseInt(given.get('zoom'), 10) || 0, 0);
   const range = (given.get('range') ?? '').split('-').map(Number);
   if (range.length === 2 && range[1] > range[0]) s.range = range;
+  const span = (given.get('time') ?? '').split('-').map(Number);
+  if (p.moments && span.length === 2 && span[0] >= 0 && span[1] >= span[0]) s.span = span;
   if (given.has('lane')) s.laneKey = keyOf(given.get('lane'));
   if (given.has('at') && s.laneKey >= 0) s.lane = valueOf(s.laneKey, given.get('at'));
   if (['self', 'total', 'name'].includes(given.get('sort'))) s.sort = given.get('sort');

@@ -94,13 +94,12 @@ function groupFrame(p, key, value) {
   return f + value;
 }
 
-// sumTree adds up the rows that a filter lets pass, a mask by list of labels:
+// sumTree adds up the values of the rows that a filter lets pass, a mask by list of labels:
 // self, what ends at a node, and total, with all below it. Where values are
 // negative, as differences are, width is the total of their sizes, so that boxes
 // have room for those below them; else it is total.
-function sumTree(p, tree, event, column, mask) {
+function sumTree(p, tree, event, values, mask) {
   const self = new Float64Array(tree.parent.length);
-  const values = event.values[column];
   let negative = false;
   for (let i = event.from; i < event.to; i++) {
     if (!mask[p.rowLabels[i]]) continue;

@@ -1,0 +1,72 @@
+// A span of time as a filter: [from, to], in ns after the first sample, both ends
+// included; null is all time.
+
+// spanValues is the values of an event's rows in a column that are of samples in a span.
+function spanValues(p, event, column, span) {
+  const all = event.values[column];
+  if (!span || !p.moments) return all;
+  const { row } = p.moments;
+  const values = new Float64Array(all.length);
+  const part = momentValue(p, event, column);
+  const [first, end] = momentsIn(p, span);
+  for (let i = first; i < end; i++) {
+    if (row[i] >= event.from && row[i] < event.to) values[row[i] - event.from] += part(i);
+  }
+  return values;
+}
+
+// momentValue returns what a sample has of a column: its own value, or an equal part of its
+// row's.
+function momentValue(p, event, column) {
+  const { row, value } = p.moments;
+  if (event.columns[column].weighed && value) return (i) => value[i];
+  const counts = momentCounts(p), all = event.values[column];
+  return (i) => all[row[i] - event.from] / counts[row[i]];
+}
+
+// momentCounts is how many samples with a time each row has.
+function momentCounts(p) {
+  if (!p.momentCounts) {
+    p.momentCounts = new Uint32Array(p.rowNode.length);
+    for (const row of p.moments.row) p.momentCounts[row]++;
+  }
+  return p.momentCounts;
+}
+
+// momentsIn is the first sample in a span, and the first behind it.
+function momentsIn(p, [from, to]) {
+  const { time } = p.moments;
+  const after = (t, inclusive) => {
+    let low = 0, high = time.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (time[middle] < t || inclusive && time[middle] === t) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return [after(from, false), after(to, true)];
+}
+
+// clockText is a time in seconds of the recording's clock, to the ns.
+function clockText(p, ns) {
+  const clock = BigInt(p.head.clock) + BigInt(Math.round(ns));
+  return `${clock / 1000000000n}.${String(clock % 1000000000n).padStart(9, '0')}`;
+}
+
+// selectCommand is the command line that selects what a filter and a span let pass, ''
+// where there is none.
+function selectCommand(p, filter, span) {
+  const { command, flags } = p.head.select;
+  if (!command?.length) return '';
+  const words = [...command];
+  const input = words.pop();
+  for (const [key, values] of filter) {
+    const flag = flags[p.head.keys[key]];
+    const texts = [...values].map((v) => v < 0 ? null : p.head.values[key][v]);
+    if (!flag || texts.some((t) => t === null || /[,"]/.test(t))) return '';
+    words.push(flag, texts.join(','));
+  }
+  if (span && flags.time) words.push(flags.time, span.map((t) => clockText(p, t)).join(','));
+  return [...words, input].map((w) => /^[\w.,:=\/+@%-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`).join(' ');
+}
