@@ -34,6 +34,9 @@ func (s *Session) planFilters() error {
 		}
 		takers++
 		e.asked = joinFilters(s.opts.Filter, e.Source.Filter)
+		if e.Source.Trigger {
+			e.asked = e.Source.Filter
+		}
 		e.filter = e.asked
 		if isFunctionTrace(e) {
 			// The kernel takes no filter but of ip there.

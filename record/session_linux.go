@@ -139,6 +139,9 @@ func (s *Session) resolve() error {
 		}
 	}
 	for _, e := range slices.Concat(found...) {
+		if e.Source.Trigger && e.Frequency == 0 && e.Period == 0 {
+			e.Period = 1
+		}
 		e.Configure(sampling)
 		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e)})
 		for _, n := range e.Notes {
@@ -215,6 +218,18 @@ func (s *Session) Events() []abi.Event {
 		last.IDs = append(last.IDs, r.owner.ID())
 	}
 	return all
+}
+
+// Triggers are the ids of counters of events that are asked for as triggers.
+func (s *Session) Triggers() (ids []uint64) {
+	for _, e := range s.events {
+		if e.Source.Trigger {
+			for _, c := range e.counters {
+				ids = append(ids, c.ID())
+			}
+		}
+	}
+	return ids
 }
 
 // all are the events as Events has them.

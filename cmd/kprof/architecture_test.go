@@ -96,6 +96,7 @@ var imports = map[string][]string{
 	"record/datafile":                    {"perfevent/abi", "perfevent/perfdata", "record", "record/symbols"},
 	"record/marker":                      {"perfevent", "perfevent/abi", "perfevent/format", "perfevent/ringpage", "perfevent/tracefs"},
 	"record/doctor":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "symbolize/kallsyms"},
+	"record/parts":                       {"perfevent/abi"},
 	"record/symbols":                     {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/process", "symbolize/regular"},
 	"record/synth":                       {"perfevent", "perfevent/abi", "perfevent/procfs", "symbolize/regular"},
 	"symbolize":                          {"perfevent/procfs", "symbolize/elfsym", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/kallsyms", "symbolize/mapping", "symbolize/process", "symbolize/regular", "symbolize/unwind"},
@@ -151,6 +152,7 @@ var withoutKernel = []string{
 	"perfevent/ringpage",
 	"perfevent/spanrule",
 	"perfevent/syscalls",
+	"record/parts",
 	"symbolize/mapping",
 }
 

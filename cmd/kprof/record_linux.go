@@ -44,6 +44,7 @@ type recordFlags struct {
 	maxLost             uint64
 	maxLostSet          bool
 	open                bool
+	parts               partFlags
 	sel                 selection
 	sym                 symbolOptions
 	svg                 svgFlags
@@ -134,6 +135,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
 	fl.Uint64Var(&f.maxLost, "max-lost", 0, "fail if more than `N` records are lost; what was recorded is kept")
 	f.sel.shape.flags(c)
+	f.parts.flags(fl)
 	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
 	f.svg.flags(c)
 }
@@ -154,6 +156,9 @@ func (f *recordFlags) run(ctx context.Context) error {
 		if err := f.sel.shape.forData(); err != nil {
 			return err
 		}
+	}
+	if err := f.checkParts(out); err != nil {
+		return err
 	}
 	if f.open {
 		return f.recordAndOpen(ctx, out)
@@ -289,7 +294,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		}
 		o.Specs = []event.Spec{spec}
 	}
-	return o, nil
+	return o, f.parts.triggers(&o)
 }
 
 // offCPU returns which of both events that stand for times off the CPU is recorded, empty

@@ -40,7 +40,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		}
 		return nil
 	}
-	shown := newProgress(voice.quiet || f.trace != nil, f.duration, out)
+	shown := newProgress(voice.quiet || f.trace != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
 	s, err := capture.Open(ctx, opts, capture.Options{
 		NoKernel:      out.format == formatData && f.noKernelSymbols,
@@ -73,7 +73,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	if f.trace != nil {
 		sink, err = f.trace.newSink(out, events, s.BuildIDs, s.Kernel, stop)
 	} else {
-		sink, err = f.newSink(out, events, s.BuildIDs, s.Kernel)
+		sink, err = f.newSink(out, s)
 	}
 	if err != nil {
 		return err
@@ -96,7 +96,12 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		reportProbes(&stats)
 	}
 	if err == nil && !voice.quiet && f.trace == nil {
-		notef("%d samples in %v", stats.Samples, sink)
+		if p, many := sink.(*partsSink); many {
+			out.name = p.last
+			p.report(&stats)
+		} else {
+			notef("%d samples in %v", stats.Samples, sink)
+		}
 		if next := out.next(); next != "" && stats.Samples > 0 {
 			notef("%s", next)
 		}
@@ -128,7 +133,8 @@ type sink interface {
 	finish(context.Context, *record.Stats) error
 }
 
-func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.BuildIDs, kernel *symbols.Kernel) (sink, error) {
+func (f *recordFlags) newSink(out output, s *capture.Capture) (sink, error) {
+	events, builds, kernel := s.Events(), s.BuildIDs, s.Kernel
 	if out.format != formatData {
 		sel, err := f.sel.options()
 		if err != nil {
@@ -153,6 +159,9 @@ func (f *recordFlags) newSink(out output, events []abi.Event, builds *symbols.Bu
 	header, err := dataHeader(events)
 	if err != nil {
 		return nil, err
+	}
+	if f.parts.given() {
+		return f.newPartsSink(out, s, events, header)
 	}
 	stream, err := out.dataStream()
 	if err != nil {
@@ -215,13 +224,17 @@ func (s *fileSink) finish(ctx context.Context, stats *record.Stats) error {
 	ctx, end := s.signals.limited(ctx, live.BuildIDTime)
 	defer end()
 	missing, err := s.Finish(ctx)
-	if missing.Modules != nil {
-		notef("symbols of modules that were loaded meanwhile are not recorded: %v", missing.Modules)
-	}
-	if missing.BuildIDs != nil {
-		notef("build ids of some files are missing: %v", missing.BuildIDs)
-	}
+	reportMissing(missing)
 	return err
+}
+
+func reportMissing(m datafile.Missing) {
+	if m.Modules != nil {
+		notef("symbols of modules that were loaded meanwhile are not recorded: %v", m.Modules)
+	}
+	if m.BuildIDs != nil {
+		notef("build ids of some files are missing: %v", m.BuildIDs)
+	}
 }
 
 func (s *fileSink) String() string {

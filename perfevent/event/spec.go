@@ -42,6 +42,10 @@ type Spec struct {
 	Period, Frequency uint64 // period= in events, freq= in Hz
 
 	Filter string // what its hits must match, in the kernel's language: tracepoints and probes
+
+	// Trigger says that something is to be done when it happens, see
+	// record.Session.Triggers: all of it is sampled, and no other filter applies.
+	Trigger bool
 }
 
 // Term is one KEY=VALUE of pmu/…/. A key alone has value 1, or is the name of

@@ -39,11 +39,8 @@ type File struct {
 func Create(name string, create func() (*os.File, error), events []abi.Event, header perfdata.Features, rules []string, builds *symbols.BuildIDs, kernel *symbols.Kernel) (*File, error) {
 	o := perfdata.WriterOptions{Rules: rules}
 	if kernel != nil {
-		c, err := kernel.Start()
-		if err == nil && c != nil {
-			o.KernelSymbols, err = c.AppendTo(nil, abi.LittleEndian)
-		}
-		if err != nil {
+		var err error
+		if o.KernelSymbols, err = kernel.StartEncoded(); err != nil {
 			return nil, err
 		}
 	}
@@ -70,8 +67,18 @@ type Missing struct {
 // Finish adds what is known at the end, and closes the file. Build ids are waited for
 // until ctx ends.
 func (f *File) Finish(ctx context.Context) (m Missing, err error) {
+	return f.finish(ctx, (*symbols.Kernel).End, (*symbols.BuildIDs).All)
+}
+
+// FinishPart does what Finish does, of a file that is a part of a recording which goes on.
+func (f *File) FinishPart(ctx context.Context) (m Missing, err error) {
+	return f.finish(ctx, (*symbols.Kernel).SoFar, (*symbols.BuildIDs).SoFar)
+}
+
+func (f *File) finish(ctx context.Context, modules func(*symbols.Kernel) (*perfdata.KernelSymbols, error),
+	builds func(*symbols.BuildIDs, context.Context) ([]perfdata.BuildID, error)) (m Missing, err error) {
 	if f.kernel != nil {
-		trailer, err := f.kernel.End()
+		trailer, err := modules(f.kernel)
 		if err == nil && trailer != nil {
 			var encoded []byte
 			encoded, err = trailer.AppendTo(nil, abi.LittleEndian)
@@ -80,7 +87,7 @@ func (f *File) Finish(ctx context.Context) (m Missing, err error) {
 		m.Modules = err
 	}
 	var ids []perfdata.BuildID
-	ids, m.BuildIDs = f.builds.All(ctx)
+	ids, m.BuildIDs = builds(f.builds, ctx)
 	if err := errors.Join(f.Writer.Close(perfdata.Features{BuildIDs: ids}), f.f.Close()); err != nil {
 		return m, fmt.Errorf("%s: %w", f.name, err)
 	}

@@ -50,7 +50,7 @@ type fileEvent struct {
 	first bool // map of this file
 	task  abi.Task
 
-	done chan struct{} // to be closed, and nothing else: see Settle
+	done chan struct{} // to be closed, and nothing else: see Settle and SoFar
 }
 
 const kernelName = "[kernel.kallsyms]"
@@ -220,6 +220,27 @@ func (b *BuildIDs) All(ctx context.Context) (list []perfdata.BuildID, err error)
 	b.mu.Unlock()
 	select {
 	case <-b.done:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.list), err
+}
+
+// SoFar returns what All does, of a recording that goes on: the build ids of what was
+// taken before.
+func (b *BuildIDs) SoFar(ctx context.Context) (list []perfdata.BuildID, err error) {
+	b.mu.Lock()
+	done := b.done
+	if !b.over {
+		done = make(chan struct{})
+		b.queue = append(b.queue, fileEvent{done: done})
+		b.wake.Signal()
+	}
+	b.mu.Unlock()
+	select {
+	case <-done:
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/procfs"
 )
@@ -31,9 +32,13 @@ type Kernel struct {
 	hidden bool // the kernel shows no addresses to us
 	err    error
 
-	// For the watcher until stopped.
+	mu      sync.Mutex
 	history symbolHistory
 	late    error // of a later reading
+
+	encode  sync.Once
+	encoded []byte // first, see StartEncoded
+	bad     error  // of that
 }
 
 // watchInterval is how often the list of modules is looked at. What is loaded
@@ -73,6 +78,8 @@ func WatchKernel(atStart bool) *Kernel {
 
 // look reads the symbols if modules have come or gone.
 func (k *Kernel) look() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	if k.modules == nil || !k.history.changedBy(k.readModules()) {
 		return
 	}
@@ -110,6 +117,19 @@ func (k *Kernel) Start() (*perfdata.KernelSymbols, error) {
 	return &k.first, nil
 }
 
+// StartEncoded is what Start returns as KernelSymbols.AppendTo encodes it, nil if there is
+// nothing. It is encoded once.
+func (k *Kernel) StartEncoded() ([]byte, error) {
+	k.encode.Do(func() {
+		c, err := k.Start()
+		if err == nil && c != nil {
+			k.encoded, err = c.AppendTo(nil, abi.LittleEndian)
+		}
+		k.bad = err
+	})
+	return k.encoded, k.bad
+}
+
 // Running reads the symbols of the kernel as it is now; nil where there is no such
 // file. Each call begins at the start.
 func (k *Kernel) Running() io.Reader {
@@ -123,10 +143,18 @@ func (k *Kernel) Running() io.Reader {
 // if they are still those of the start.
 func (k *Kernel) End() (*perfdata.KernelSymbols, error) {
 	k.Close()
-	if k.err != nil || k.hidden {
+	return k.SoFar()
+}
+
+// SoFar returns what End does, of a recording that goes on.
+func (k *Kernel) SoFar() (*perfdata.KernelSymbols, error) {
+	if <-k.ready; k.err != nil || k.hidden {
 		return nil, nil
 	}
-	if k.look(); k.late != nil || k.history.readings == 1 {
+	k.look()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.late != nil || k.history.readings == 1 {
 		return nil, k.late
 	}
 	return &perfdata.KernelSymbols{Kallsyms: k.history.kallsyms(), Modules: k.history.now.Modules}, nil

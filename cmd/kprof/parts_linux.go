@@ -1,0 +1,273 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"kprof/convert/live"
+	"kprof/convert/outfile"
+	"kprof/convert/printable"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
+	"kprof/perfevent/perfdata"
+	"kprof/record"
+	"kprof/record/capture"
+	"kprof/record/datafile"
+	"kprof/record/parts"
+)
+
+// partFlags are those that make many files of a recording.
+type partFlags struct {
+	switchOutput string // what ends a file
+	every        time.Duration
+	most         int    // files that are kept
+	flight       string // how much is kept in memory
+	on           []string
+}
+
+func (f *partFlags) flags(fl *pflag.FlagSet) {
+	fl.StringVar(&f.switchOutput, "switch-output", "", "begin another file, NAME.TIMESTAMP, at each SIGUSR2 (signal), after a `size` like 100M, or a time like 30s or 10m")
+	fl.Lookup("switch-output").NoOptDefVal = "signal"
+	fl.Var((*duration)(&f.every), "every", "begin another file after each such `time`")
+	fl.IntVar(&f.most, "switch-max-files", 0, "of these files keep the last `N`")
+	fl.StringVar(&f.flight, "flight", "", "keep in memory what was recorded last, for a `time` like 30s or of a size like 64M, or both (30s,64M); a file is made of it at each SIGUSR2, --on, and at the end")
+	fl.StringArrayVar(&f.on, "on", nil, "record this `event` too, and begin another file when it happens; 'EVENT if FILTER' for some of it")
+	fl.StringArrayVar(&f.on, "switch-output-event", nil, "the same, as perf calls it")
+	_ = fl.MarkHidden("switch-output-event")
+}
+
+// given reports whether many files are to be made.
+func (f *partFlags) given() bool {
+	return f.switchOutput != "" || f.every > 0 || f.flight != "" || len(f.on) > 0
+}
+
+// options are those of the parts, but for what the session has to say.
+func (f *partFlags) options() (o parts.Options, err error) {
+	if f.most < 0 || f.most > 0 && !f.given() {
+		return o, usagef("--switch-max-files wants a number above 0, and --switch-output, --every or --flight")
+	}
+	if f.flight != "" && (f.every > 0 || f.switchOutput != "" && f.switchOutput != "signal") {
+		return o, usagef("--flight makes a file when it is asked to, not for each time or size: without --every, and --switch-output of these")
+	}
+	if f.every > 0 && f.switchOutput != "" && f.switchOutput != "signal" {
+		return o, usagef("--every and --switch-output exclude each other")
+	}
+	o.Every = f.every
+	if s := f.switchOutput; s != "" && s != "signal" {
+		if o.Every, o.Size, err = timeOrSize(s); err != nil {
+			return o, usagef("--switch-output %q: wants signal, a size like 100M or a time like 30s", s)
+		}
+	}
+	if f.flight == "" {
+		return o, nil
+	}
+	for part := range strings.SplitSeq(f.flight, ",") {
+		t, size, err := timeOrSize(part)
+		if err != nil || t > 0 && o.Window > 0 || size > 0 && o.Bytes > 0 {
+			return o, usagef("--flight %q: wants a time like 30s, a size like 64M, or both", f.flight)
+		}
+		o.Window, o.Bytes = max(o.Window, t), max(o.Bytes, size)
+	}
+	if o.Window == 0 {
+		o.Window = parts.AllTime
+	}
+	return o, nil
+}
+
+// checkParts refuses what does not go with many files.
+func (f *recordFlags) checkParts(out output) error {
+	if _, err := f.parts.options(); err != nil || !f.parts.given() {
+		return err
+	}
+	switch {
+	case f.open:
+		return usagef("--open shows one recording, and --switch-output, --every and --flight make many files")
+	case out.format != formatData:
+		return usagef("--switch-output, --every and --flight write perf.data: use -o NAME.data")
+	case out.name == "-":
+		return usagef("--switch-output, --every and --flight make files: use -o FILE")
+	}
+	return nil
+}
+
+// timeOrSize parses a size, whose unit is a capital letter, or a time, as perf record has
+// them: 10M is 10 MiB, 10m 10 minutes.
+func timeOrSize(s string) (t time.Duration, size int64, err error) {
+	digits := strings.TrimRight(s, "BKMG")
+	if shift, ok := map[string]int{"B": 0, "K": 10, "M": 20, "G": 30}[s[len(digits):]]; ok {
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err == nil && (n <= 0 || n > 1<<40>>shift) {
+			err = strconv.ErrRange
+		}
+		return 0, n << shift, err
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		if err != nil || n <= 0 || n > 1e4 {
+			return 0, 0, strconv.ErrRange
+		}
+		return time.Duration(n * 24 * float64(time.Hour)), 0, nil
+	}
+	var d duration
+	if err := d.Set(s); err != nil || d == 0 {
+		return 0, 0, errDuration
+	}
+	return time.Duration(d), 0, nil
+}
+
+// triggers adds the events at which another file begins, each of them a sample.
+func (f *partFlags) triggers(o *record.Options) error {
+	for _, text := range f.on {
+		e, filter, _ := strings.Cut(text, " if ")
+		specs, err := event.ParseSpecs(strings.TrimSpace(e))
+		if err != nil {
+			return usageError{err}
+		}
+		for _, s := range specs {
+			s.Filter, s.Trigger = strings.TrimSpace(filter), true
+			o.Specs = append(o.Specs, s)
+		}
+	}
+	return nil
+}
+
+// partsSink makes many files of a recording.
+type partsSink struct {
+	*parts.Divider
+	f       *recordFlags
+	series  *outfile.Series
+	open    func(*outfile.Place) (*datafile.File, error)
+	rights  func(func() error) error
+	signals *signals
+	usr2    chan os.Signal
+	files   int
+	samples uint64
+	last    string // file
+}
+
+// dataPart is a part that is a file of its own.
+type dataPart struct {
+	*datafile.File
+	s     *partsSink
+	place *outfile.Place
+}
+
+func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.Event, header perfdata.Features) (_ sink, err error) {
+	if out.name == "-" || !out.place.IsFile() {
+		return nil, usagef("%s is a pipe or a device, of which there are not many: use -o FILE", out.name)
+	}
+	o, err := f.parts.options()
+	if err != nil {
+		return nil, err
+	}
+	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights, signals: f.sym.signals}
+	p.open = func(at *outfile.Place) (*datafile.File, error) {
+		return datafile.Create(at.Name(), at.Create, events, header, f.rules(), s.BuildIDs, s.Kernel)
+	}
+	o.Open = p.create
+	o.Triggers = s.Triggers()
+	p.Divider = parts.NewDivider(&events[len(events)-1], o)
+	// What is in the way of files would be found out when it is too late.
+	if err = p.Begin(); err == nil {
+		var at *outfile.Place
+		if at, err = p.series.Find(time.Now()); err == nil {
+			at.Close()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	p.usr2 = make(chan os.Signal, 1)
+	signal.Notify(p.usr2, unix.SIGUSR2)
+	go func() {
+		for range p.usr2 {
+			p.Switch()
+		}
+	}()
+	return p, nil
+}
+
+// create begins a file.
+func (p *partsSink) create() (parts.Part, error) {
+	part := &dataPart{s: p}
+	err := p.rights(func() (err error) {
+		if part.place, err = p.series.Find(time.Now()); err != nil {
+			return err
+		}
+		part.File, err = p.open(part.place)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return part, nil
+}
+
+// Finish ends a file.
+func (d *dataPart) Finish(about parts.About) error {
+	defer d.place.Close()
+	ctx, end := context.WithTimeoutCause(context.Background(), live.BuildIDTime, fmt.Errorf("it took longer than %v", live.BuildIDTime))
+	defer end()
+	finish := d.File.FinishPart
+	if about.Last {
+		finish = d.File.Finish
+	}
+	missing, err := finish(ctx)
+	reportMissing(missing)
+	p := d.s
+	p.files++
+	p.samples += about.Samples
+	p.last = d.Name()
+	err = errors.Join(err, p.rights(func() error { return p.series.Made(d.place) }))
+	if about.LeftOut > 0 {
+		messagef("%d names and maps of processes are left out, which took too much memory", about.LeftOut)
+	}
+	if !voice.quiet && err == nil {
+		of := ""
+		if p.f.parts.flight != "" {
+			of = fmt.Sprintf(" of the last %v", about.Time.Round(10*time.Millisecond))
+			if about.Full {
+				of += " (no more fits: --flight TIME,SIZE)"
+			}
+		}
+		notef("%d samples%s in %s (%s)", about.Samples, of, d.Name(), printable.Bytes(d.Size()))
+	}
+	return err
+}
+
+func (p *partsSink) finish(_ context.Context, stats *record.Stats) error {
+	signal.Stop(p.usr2)
+	close(p.usr2)
+	err := p.Close()
+	reportLosses(stats)
+	return err
+}
+
+// report says what there is at the end.
+func (p *partsSink) report(stats *record.Stats) {
+	switch {
+	case p.files == 1 && p.samples == stats.Samples: // it has been said
+	case p.samples == stats.Samples:
+		notef("%d samples in %d files", p.samples, p.files)
+	default:
+		notef("%d of %d samples in %d files, the others were given up as they became old", p.samples, stats.Samples, p.files)
+	}
+}
+
+func (p *partsSink) String() string {
+	if p.files == 1 {
+		return p.last
+	}
+	return fmt.Sprintf("%d files, %s the last", p.files, p.last)
+}

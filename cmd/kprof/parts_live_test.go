@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/livetest"
+)
+
+var partName = regexp.MustCompile(`^x\.data\.\d{16}$`)
+
+// partsOf are the files of a recording, the oldest first.
+func partsOf(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !partName.MatchString(e.Name()) {
+			t.Errorf("there is %s", e.Name())
+		}
+		files = append(files, filepath.Join(dir, e.Name()))
+	}
+	return files
+}
+
+// execsOf are the programs that a recording of sched_process_exec has, as kprof names the
+// tasks and as perf does, which read the same.
+func execsOf(t *testing.T, name string) (comms []string) {
+	t.Helper()
+	out := string(command(t, nil, kprof(t).Path, "script", "--event", "sched:sched_process_exec", name))
+	perf := string(command(t, nil, "perf", "script", "-F", "comm", "-i", name))
+	for line := range strings.Lines(out) {
+		comms = append(comms, strings.Fields(line)[0])
+	}
+	if theirs := strings.Fields(perf); !slices.Equal(comms, theirs) {
+		t.Errorf("%s: kprof names %q, perf %q", name, comms, theirs)
+	}
+	return comms
+}
+
+// TestLiveParts: a recording is many files, made when a signal asks, when an event happens,
+// at a size or a time. Each exec is in one of them, with the name that its task has.
+func TestLiveParts(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	// The shell and its parents were there before any file but the first began.
+	script := "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); case $i in 100|200) kill -USR2 $PPID; sleep 0.2; esac; done"
+	for _, flags := range [][]string{
+		{"--switch-output"},
+		{"--switch-output=4K"},
+		{"--every", "100ms"},
+		{"--flight", "1h"},
+		{"--flight", "64M", "--on", `sched:sched_process_exit if comm ~ "sle*"`},
+	} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			dir := t.TempDir()
+			args := append([]string{"record", "-e", "sched:sched_process_exec", "-o", filepath.Join(dir, "x.data")}, flags...)
+			c := kprof(t, append(args, "--", "sh", "-c", script)...)
+			out, err := c.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			execs := map[string]int{}
+			files := partsOf(t, dir)
+			for _, name := range files {
+				mustBePrivate(t, name)
+				if !bytes.Contains(out, []byte(" in "+name+" (")) {
+					t.Errorf("%s is not told:\n%s", name, out)
+				}
+				if strings.Contains(strings.Join(flags, " "), "--on") {
+					if got, want := perfSamples(t, name), bytes.Count(command(t, nil, kprof(t).Path, "script", name), []byte("\n")); got != want {
+						t.Errorf("%s: kprof lists %d samples, perf has %d", name, want, got)
+					}
+					continue
+				}
+				if n, _ := samples(t, name); n == 0 {
+					continue // of what only names and maps came in
+				}
+				for _, comm := range execsOf(t, name) {
+					execs[comm]++
+				}
+			}
+			if len(files) < 3 {
+				t.Errorf("%d files\n%s", len(files), out)
+			}
+			if len(execs) > 0 && (execs["true"] != 300 || execs["sleep"] != 2 || execs["sh"] != 1 || len(execs) != 3) {
+				t.Errorf("%v", execs)
+			}
+		})
+	}
+}
+
+// TestLivePartsKept: of many files the last are kept, and those that there are when kprof
+// is killed can be read.
+func TestLivePartsKept(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	dir := t.TempDir()
+	c := kprof(t, "record", "-q", "-e", "raw_syscalls:sys_enter", "--switch-output=200K", "--switch-max-files", "3", "-o", filepath.Join(dir, "x.data"), "--",
+		"sh", "-c", "while :; do /bin/true; done")
+	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Kill(-c.Process.Pid, unix.SIGKILL) }()
+	var first string
+	waitFor(t, "the first file", func() bool {
+		files := partsOf(t, dir)
+		if len(files) > 1 {
+			first = files[0]
+		}
+		return first != ""
+	})
+	waitFor(t, "its removal", func() bool { _, err := os.Stat(first); return err != nil })
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	files := partsOf(t, dir)
+	// Three, that which is being written, and what is being finished meanwhile.
+	if len(files) < 3 || len(files) > 9 {
+		t.Errorf("there are %d files", len(files))
+	}
+	for _, name := range files[:len(files)-1] {
+		if got, truncated := samples(t, name); got == 0 || truncated || got != perfSamples(t, name) {
+			t.Errorf("%s: %d samples, truncated %v, perf has %d", name, got, truncated, perfSamples(t, name))
+		}
+	}
+	if out, err := exec.Command("perf", "report", "--stats", "-i", files[len(files)-1]).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

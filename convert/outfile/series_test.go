@@ -1,0 +1,103 @@
+//go:build linux && !portable
+
+package outfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// TestSeries: each output has a name that was nobody's, and of those the last are kept.
+func TestSeries(t *testing.T) {
+	at := time.Date(2031, 5, 28, 18, 16, 30, 157e6, time.FixedZone("east", 2*3600))
+	for _, x := range []struct{ name, ending, want string }{
+		{"perf.data", "", "perf.data.20310528161630%02d"},
+		{"cpu.pb.gz", ".pb.gz", "cpu.20310528161630%02d.pb.gz"},
+		{".svg", ".svg", ".svg.20310528161630%02d"},
+	} {
+		dir := t.TempDir()
+		taken := filepath.Join(dir, fmt.Sprintf(x.want, 16))
+		if err := os.WriteFile(taken, []byte("not ours"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := NewSeries(filepath.Join(dir, x.name), x.ending, 2)
+		for i := range 4 {
+			p, err := s.Find(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := p.Create()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprint(f, i)
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Made(p); err != nil {
+				t.Fatal(err)
+			}
+			p.Close()
+		}
+		// 15, 17 and 18 were made, and 15 was free again when there were three.
+		want := []string{fmt.Sprintf(x.want, 15), fmt.Sprintf(x.want, 16), fmt.Sprintf(x.want, 18)}
+		if got := names(t, dir); !slices.Equal(got, want) {
+			t.Errorf("%s: there are %q, want %q", x.name, got, want)
+		}
+		if b, err := os.ReadFile(taken); err != nil || string(b) != "not ours" {
+			t.Errorf("%s: what was there is %q, %v", x.name, b, err)
+		}
+	}
+}
+
+// TestSeriesRemovesItsOwn: what somebody else has put in the place of a file is not removed.
+func TestSeriesRemovesItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	s := NewSeries(filepath.Join(dir, "x"), "", 1)
+	var first string
+	for i := range 2 {
+		p, err := s.Find(time.Unix(int64(i), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := p.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if err := s.Made(p); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+		if i == 0 {
+			first = p.Name()
+			other := filepath.Join(dir, "other")
+			if err := os.WriteFile(other, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(other, first); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := names(t, dir); len(got) != 2 || !strings.HasSuffix(first, got[0]) {
+		t.Errorf("there are %q", got)
+	}
+}
