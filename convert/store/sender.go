@@ -21,6 +21,9 @@ type SenderOptions struct {
 	Pieces PieceOptions
 	// Spool keeps what could not be sent yet; nil for memory, which ends with the process.
 	Spool *Spool
+	// MaxMemory bounds what is kept without a Spool, in bytes: the oldest are lost, and
+	// counted as evicted. 0 is no bound.
+	MaxMemory int
 	// MaxAge is how old a profile may be that is sent. Default: that of the Spool, or 1 h.
 	MaxAge time.Duration
 	// TryFor is how long one Drain goes on while the store does not take anything.
@@ -43,12 +46,12 @@ type Counts struct {
 	LastRejection error
 }
 
-// Sender sends profiles to a store: Enqueue and Drain may be called at the same time, the
-// latter by one goroutine.
+// Sender sends profiles to a store. It is for one goroutine.
 type Sender struct {
 	client *Client
 	o      SenderOptions
 	memory []*request
+	held   int      // bytes in memory
 	queue  []string // of the spool, oldest first
 	counts Counts
 	free   time.Time // when the rate allows the next request
@@ -118,6 +121,12 @@ func (s *Sender) Enqueue(set *stacks.Set, labels ...Label) error {
 			return s.o.Spool.add(r)
 		}
 		s.memory = append(s.memory, r)
+		s.held += len(r.message)
+		for s.o.MaxMemory > 0 && s.held > s.o.MaxMemory && len(s.memory) > 0 {
+			if err := s.lose(s.memory[0], Evicted); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 }
@@ -140,7 +149,8 @@ func (s *Sender) Waiting() (int, error) {
 }
 
 // Drain sends what is waiting, oldest first, until nothing is, the context ends, or the
-// store has taken nothing for SenderOptions.TryFor. What the store refuses for good is
+// store has taken nothing for SenderOptions.TryFor; a request that is under way then goes on
+// for some seconds. What the store refuses for good is
 // lost, counted, and does not hold up the rest; what it did not take is still waiting, and
 // the error says why. Where another process is sending from the Spool, it returns
 // ErrSending.
@@ -241,6 +251,7 @@ func (s *Sender) done(r *request) error {
 		return s.o.Spool.remove(r.name)
 	}
 	s.memory = s.memory[1:]
+	s.held -= len(r.message)
 	return nil
 }
 
@@ -266,7 +277,9 @@ func (s *Sender) push(ctx context.Context, r *request) error {
 		Multiplier: 2, MaxInterval: s.o.MaxWait / 2,
 	}}
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		_, err := s.client.call(ctx, pushProcedure, r.message, maxPushAnswer)
+		request, end := withGrace(ctx)
+		defer end()
+		_, err := s.client.call(request, pushProcedure, r.message, maxPushAnswer)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			err = backoff.Permanent(context.Cause(ctx))
@@ -285,6 +298,23 @@ func (s *Sender) push(ctx context.Context, r *request) error {
 	}))
 	s.free = s.now().Add(time.Duration(float64(r.size) / float64(s.o.Pieces.Limits.BytesPerSecond) * float64(time.Second)))
 	return err
+}
+
+// grace is how long a request goes on that is under way when the context ends: what is
+// broken off may have been taken, and is sent again.
+const grace = 5 * time.Second
+
+// withGrace returns a context that ends a while after another one.
+func withGrace(ctx context.Context) (_ context.Context, end func()) {
+	request, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(request, func() { timer.Stop() })
+	})
+	return request, func() {
+		stop()
+		cancel()
+	}
 }
 
 // waits are those of a BackOff, and at least as long as the store asks for.

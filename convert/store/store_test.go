@@ -388,6 +388,44 @@ func TestRetryStops(t *testing.T) {
 	}
 }
 
+// TestGrace: a request that is under way when the context ends is not broken off: else
+// what the store has taken would be sent again.
+func TestGrace(t *testing.T) {
+	server := storetest.New(t)
+	server.SlowFor = 300 * time.Millisecond
+	server.Fault = func(int) storetest.Fault { return storetest.Slow }
+	s := NewSender(client(t, ClientOptions{URL: server.URL}), SenderOptions{Pieces: PieceOptions{Labels: service}})
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := errors.Join(s.Enqueue(recorded("h1", 1)), s.Enqueue(recorded("h2", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if n, _ := s.Waiting(); n != 1 || len(server.Pushes()) != 1 {
+		t.Errorf("%d waiting, %d pushes", n, len(server.Pushes()))
+	}
+}
+
+// TestMemoryIsBounded: without a spool the oldest are lost, counted.
+func TestMemoryIsBounded(t *testing.T) {
+	server := storetest.New(t)
+	s := NewSender(client(t, ClientOptions{URL: server.URL}), SenderOptions{Pieces: PieceOptions{Labels: service}, MaxMemory: 3000})
+	for i := range 20 {
+		if err := s.Enqueue(recorded(fmt.Sprint("h", i), 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, _ := s.Waiting()
+	if lost := s.Counts().Lost[Evicted]; n == 0 || n+int(lost) != 20 || s.held > 3000 {
+		t.Errorf("%d waiting, %d lost, %d bytes", n, lost, s.held)
+	}
+	if err := s.Drain(context.Background()); err != nil || len(server.Pushes()) != n || server.Pushes()[n-1].Labels["host"] != "h19" || s.held != 0 {
+		t.Errorf("%v, %d pushes of %d", err, len(server.Pushes()), n)
+	}
+}
+
 // TestRate: what is sent is no more than the rate allows.
 func TestRate(t *testing.T) {
 	server := storetest.New(t)
