@@ -31,6 +31,7 @@ type Capture struct {
 	Files    *symbols.FileRetainer // nil where not asked for
 
 	target record.Target
+	kernel []byte // the records that describe the kernel
 }
 
 // Open opens the session that ro asks for; Sideband and Synthesize of it are set here.
@@ -66,18 +67,43 @@ func (c *Capture) sideband() *abi.Event {
 // need it: it is a record.Synthesizer. What comes after the kernel is the targets' to
 // influence: from there on it does with fewer rights.
 func (c *Capture) describe(write func([]byte) error) error {
+	done := false
 	sideband, t := c.sideband(), &c.target
 	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
 	if !t.AllCPUs && t.Cgroup == nil {
 		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
 	}
 	o.KernelDone = func() error {
+		done = true
 		if err := c.DropRights(); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 		return nil // a program with C code, whose threads Go does not know
 	}
-	return synth.Describe(o, write)
+	return synth.Describe(o, func(rec []byte) error {
+		if !done {
+			c.kernel = append(c.kernel, rec...)
+		}
+		return write(rec)
+	})
+}
+
+// Describe writes records of what runs by now, while the Session does: of all processes,
+// since a target has started others. Those of the kernel are as they were at its start,
+// when there was the right to read them.
+func (c *Capture) Describe(write func(rec []byte) error) error {
+	done := false
+	sideband := c.sideband()
+	kernelDone := func() error {
+		done = true
+		return write(c.kernel)
+	}
+	return synth.Describe(synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelDone: kernelDone}, func(rec []byte) error {
+		if !done {
+			return nil
+		}
+		return write(rec)
+	})
 }
 
 // Close closes the session and gives back what was kept. A second Close does nothing.
