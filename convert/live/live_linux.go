@@ -75,6 +75,7 @@ type Collector struct {
 	builds *symbols.BuildIDs
 	opts   convert.Options
 	begun  time.Time
+	going  bool // the recording goes on after the profile
 
 	queue *queue                // nil where samples have no copies of stacks
 	files *symbolize.Symbolizer // by which these are walked
@@ -153,7 +154,11 @@ func (c *Collector) Profile(ctx context.Context, header *perfdata.Features, lost
 	replay.SetBuildIDs(set, ids)
 	set.TimeNanos = c.begun.UnixNano()
 	// Without modules that came or went, the kernel itself has its symbols.
-	switch all, err := c.kernel.End(); {
+	symbolsOfAll := c.kernel.End
+	if c.going {
+		symbolsOfAll = c.kernel.SoFar
+	}
+	switch all, err := symbolsOfAll(); {
 	case err != nil:
 		warnings = append(warnings, convert.Warning{Kind: convert.MissingModules, Err: err})
 	case all == nil:
@@ -179,6 +184,9 @@ func (c *Collector) buildIDs(ctx context.Context) ([]perfdata.BuildID, error) {
 		wait = func(ctx context.Context) (context.Context, func()) {
 			return context.WithTimeoutCause(ctx, BuildIDTime, fmt.Errorf("it took longer than %v", BuildIDTime))
 		}
+	}
+	if c.going {
+		return c.builds.SoFar(settleTime), nil
 	}
 	ctx, end := wait(ctx)
 	defer end()
