@@ -14,15 +14,88 @@ import (
 
 // pushFlags are the flags of kprof push.
 type pushFlags struct {
-	sel   selection
-	sym   symbolOptions
-	store storeFlags
+	sel selection
+	sym symbolOptions
+	sendFlags
+	to  string
+	now bool
+}
 
-	to, service, root string
+// sendFlags are the flags that say what of profiles is sent to a store, and how.
+type sendFlags struct {
+	store             storeFlags
+	service, root     string
 	setLabels, series []string
 	spool, spoolMax   string
 	maxAge, retryFor  time.Duration
-	now               bool
+}
+
+func (f *sendFlags) flags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.service, "service", "kprof", "label service_name, by which stores list profiles")
+	fl.StringVar(&f.root, "root", "comm", "`label` that becomes the first frame of each stack, \"\" for none")
+	fl.StringArrayVar(&f.setLabels, "set-label", nil, "`KEY=VALUE`, a label of the profiles; or KEY=PATTERN, whose group in parentheses is found in each input's name")
+	fl.StringSliceVar(&f.series, "series", nil, "`labels` of samples, such as host of kprof merge, of whose values series are made")
+	fl.StringVar(&f.spool, "spool", "", "`directory` for what cannot be sent yet")
+	fl.StringVar(&f.spoolMax, "spool-max", "256M", "`size` of the spool, from which on the oldest are lost")
+	fl.DurationVar(&f.maxAge, "spool-age", time.Hour, "how old profiles may be that are sent: what the store takes")
+	fl.DurationVar(&f.retryFor, "retry-for", 2*time.Minute, "how long to try again while the store takes nothing")
+	f.store.flags(c)
+}
+
+// labels are those that the flags give each input.
+func (f *sendFlags) labels(inputs []string) ([][]store.Label, error) {
+	var origins []convert.Origin
+	for _, s := range f.setLabels {
+		o, err := convert.ParseOrigin(s)
+		if err != nil {
+			return nil, usagef("--set-label: %w", err)
+		}
+		origins = append(origins, o)
+	}
+	labels := make([][]store.Label, len(inputs))
+	for i, name := range inputs {
+		for j := range origins {
+			l, err := origins[j].Label(name)
+			if err != nil {
+				return nil, fmt.Errorf("--set-label: %w", err)
+			}
+			labels[i] = append(labels[i], store.Label{Name: l.Key, Value: l.Str})
+		}
+	}
+	return labels, nil
+}
+
+// sender returns what sends to a store, and what ends it.
+func (f *sendFlags) sender(to string, o store.SenderOptions) (_ *store.Sender, end func(), err error) {
+	switch {
+	case f.service == "":
+		return nil, nil, usagef("--service wants a name: stores list profiles by it")
+	case f.maxAge <= 0 || f.retryFor <= 0:
+		return nil, nil, usagef("--spool-age and --retry-for want a time")
+	}
+	client, err := f.store.client(to)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Pieces.Labels = append([]store.Label{{Name: "service_name", Value: f.service}}, o.Pieces.Labels...)
+	o.Pieces.Series, o.Pieces.Root = f.series, f.root
+	o.MaxAge, o.TryFor = f.maxAge, f.retryFor
+	end = client.Close
+	if f.spool != "" {
+		most, ok := byteSize(f.spoolMax)
+		if !ok || most < 1e6 || most > 1e15 {
+			return nil, nil, usagef("--spool-max %q: wants a size such as 256M, at least 1M", f.spoolMax)
+		}
+		if o.Spool, err = store.OpenSpool(f.spool, store.SpoolOptions{MaxBytes: int64(most), MaxAge: f.maxAge}); err != nil {
+			return nil, nil, fmt.Errorf("--spool: %w", err)
+		}
+		end = func() {
+			client.Close()
+			_ = o.Spool.Close() // of a directory
+		}
+	}
+	return store.NewSender(client, o), end, nil
 }
 
 func newPush() *cobra.Command {
@@ -50,16 +123,8 @@ counted and said.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.to, "to", "", "`URL` of the store")
-	fl.StringVar(&f.service, "service", "kprof", "label service_name, by which stores list profiles")
-	fl.StringVar(&f.root, "root", "comm", "`label` that becomes the first frame of each stack, \"\" for none")
-	fl.StringArrayVar(&f.setLabels, "set-label", nil, "`KEY=VALUE`, a label of the profiles; or KEY=PATTERN, whose group in parentheses is found in each input's name")
-	fl.StringSliceVar(&f.series, "series", nil, "`labels` of samples, such as host of kprof merge, of whose values series are made")
-	fl.StringVar(&f.spool, "spool", "", "`directory` for what cannot be sent yet")
-	fl.StringVar(&f.spoolMax, "spool-max", "256M", "`size` of the spool, from which on the oldest are lost")
-	fl.DurationVar(&f.maxAge, "spool-age", time.Hour, "how old profiles may be that are sent: what the store takes")
-	fl.DurationVar(&f.retryFor, "retry-for", 2*time.Minute, "how long to try again while the store takes nothing")
 	fl.BoolVar(&f.now, "now", false, "send profiles as if they had been recorded now")
-	f.store.flags(c)
+	f.sendFlags.flags(c)
 	f.sel.flags(c)
 	f.sym.flags(c)
 	return c
@@ -71,56 +136,21 @@ func (f *pushFlags) run(ctx context.Context, inputs []string) error {
 		return usagef("say which store to send to: --to URL, such as http://localhost:4040")
 	case len(inputs) == 0 && f.spool == "":
 		return usagef("name the profiles to send, or the --spool that has some")
-	case f.service == "":
-		return usagef("--service wants a name: stores list profiles by it")
-	case f.maxAge <= 0 || f.retryFor <= 0:
-		return usagef("--spool-age and --retry-for want a time")
 	}
 	opts, err := f.sel.options()
 	if err != nil {
 		return err
 	}
-	var origins []convert.Origin
-	for _, s := range f.setLabels {
-		o, err := convert.ParseOrigin(s)
-		if err != nil {
-			return usagef("--set-label: %w", err)
-		}
-		origins = append(origins, o)
-	}
-	labels := make([][]store.Label, len(inputs))
-	for i, name := range inputs {
-		for j := range origins {
-			l, err := origins[j].Label(name)
-			if err != nil {
-				return fmt.Errorf("--set-label: %w", err)
-			}
-			labels[i] = append(labels[i], store.Label{Name: l.Key, Value: l.Str})
-		}
-	}
-	client, err := f.store.client(f.to)
+	labels, err := f.labels(inputs)
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	o := store.SenderOptions{
-		Pieces: store.PieceOptions{
-			Labels: []store.Label{{Name: "service_name", Value: f.service}}, Series: f.series, Root: f.root,
-		},
-		MaxAge: f.maxAge, TryFor: f.retryFor,
-		Retrying: f.retrying(),
+	sender, end, err := f.sender(f.to, store.SenderOptions{Retrying: f.retrying()})
+	if err != nil {
+		return err
 	}
-	if f.spool != "" {
-		most, ok := byteSize(f.spoolMax)
-		if !ok || most < 1e6 || most > 1e15 {
-			return usagef("--spool-max %q: wants a size such as 256M, at least 1M", f.spoolMax)
-		}
-		if o.Spool, err = store.OpenSpool(f.spool, store.SpoolOptions{MaxBytes: int64(most), MaxAge: f.maxAge}); err != nil {
-			return fmt.Errorf("--spool: %w", err)
-		}
-		defer o.Spool.Close()
-	}
-	return f.send(ctx, store.NewSender(client, o), inputs, labels, opts)
+	defer end()
+	return f.send(ctx, sender, inputs, labels, opts)
 }
 
 // retrying returns what says that a store takes nothing for the moment: once, or with -v
@@ -196,14 +226,14 @@ func (f *pushFlags) send(ctx context.Context, s *store.Sender, inputs []string, 
 			break
 		}
 	}
-	return f.result(s, before, failed, sending)
+	return f.result(f.to, s, before, failed, sending)
 }
 
 // result says what was sent, what was lost, and what is still waiting.
-func (f *pushFlags) result(s *store.Sender, before store.Losses, failed int, sending error) error {
+func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, failed int, sending error) error {
 	c := s.Counts()
 	if c.Sent > 0 {
-		notef("sent %d profiles (%d samples, %d kB) to %s", c.Sent, c.Samples, (c.Bytes+999)/1000, f.to)
+		notef("sent %d profiles (%d samples, %d kB) to %s", c.Sent, c.Samples, (c.Bytes+999)/1000, to)
 	}
 	lost := c.Lost
 	for r := range lost {
@@ -231,9 +261,9 @@ func (f *pushFlags) result(s *store.Sender, before store.Losses, failed int, sen
 		}
 		return nil
 	case sending != nil && f.spool != "":
-		return fmt.Errorf("%s: %w; %d profiles stay in %s", f.to, sending, waiting, f.spool)
+		return fmt.Errorf("%s: %w; %d profiles stay in %s", to, sending, waiting, f.spool)
 	case sending != nil:
-		return fmt.Errorf("%s: %w", f.to, sending)
+		return fmt.Errorf("%s: %w", to, sending)
 	case failed > 0 || lost.Total() > 0:
 		return exitError{exitFailed} // why has been said
 	case c.Sent == 0:

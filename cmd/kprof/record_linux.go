@@ -51,6 +51,7 @@ type recordFlags struct {
 	command             []string
 	frequencySet, csSet bool
 
+	push     recordPush
 	trace    *traceFlags // of kprof trace; nil for a recording
 	recorded uint64      // samples that are kept, once the recording has ended
 	ended    int         // exit code of the command
@@ -68,6 +69,7 @@ also what it does when nothing else is said), until the command ends, the time
 
 The ending of the output's name picks the format: .data is perf.data, which perf
 reads too; .pb.gz, .folded, .svg and .html are made while recording, without a perf.data.
+With --push a store of profiles gets one each period instead (kprof help stores).
 
 Events (-e, may be repeated): cpu-clock, cycles:u, page-faults, r1a8,
 cpu/event=0x3c/, sched:sched_switch, 'sched:*', mem:0xADDR/8:rw,
@@ -88,12 +90,14 @@ or '$arg1' of a usdt probe. See 'kprof list'.`,
 	c.Flags().SetInterspersed(false) // what follows the command's name is the command's
 	f.captureFlags(c)
 	f.outputFlags(c)
+	f.push.flags(c)
 	return c
 }
 
 // given takes what the flags do not hold: the command, and which were given.
 func (f *recordFlags) given(c *cobra.Command, command []string) {
 	f.command = command
+	f.push.outputSet = c.Flags().Changed("output") || c.Flags().Changed("format")
 	f.frequencySet = c.Flags().Changed("freq")
 	f.csSet = c.Flags().Changed("count")
 	f.maxLostSet = c.Flags().Changed("max-lost")
@@ -159,6 +163,9 @@ func (f *recordFlags) run(ctx context.Context) error {
 	}
 	if err := f.checkParts(out); err != nil {
 		return err
+	}
+	if f.push.to != "" || f.push.every != 0 {
+		return f.recordAndPush(ctx)
 	}
 	if f.open {
 		return f.recordAndOpen(ctx, out)

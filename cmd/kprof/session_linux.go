@@ -72,6 +72,8 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	var sink sink
 	if f.trace != nil {
 		sink, err = f.trace.newSink(out, events, s.BuildIDs, s.Kernel, stop)
+	} else if f.push.to != "" {
+		sink, err = f.push.newSink(ctx, f, out, s)
 	} else {
 		sink, err = f.newSink(out, s)
 	}
@@ -136,25 +138,15 @@ type sink interface {
 func (f *recordFlags) newSink(out output, s *capture.Capture) (sink, error) {
 	events, builds, kernel := s.Events(), s.BuildIDs, s.Kernel
 	if out.format != formatData {
-		sel, err := f.sel.options()
+		sel, err := f.liveOptions(out, events)
 		if err != nil {
 			return nil, err
 		}
-		out.needs(&sel, &f.sym)
-		f.sym.addTo(&sel)
-		sel.Name = out.name
-		if sel.Formats, err = live.Formats(events, &sel); err != nil {
+		c, err := f.newCollector(events, builds, kernel, sel)
+		if err != nil {
 			return nil, err
 		}
-		c := live.NewCollector(events, kernel, builds, sel)
-		c.WaitForBuildIDs = func(ctx context.Context) (context.Context, func()) {
-			return f.sym.signals.limited(ctx, live.BuildIDTime)
-		}
-		if err := c.Check(); err != nil {
-			return nil, worded(err)
-		}
-		header := perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
-		return &liveSink{c, out, events, header, sel.Where != nil || sel.Value != nil}, nil
+		return &liveSink{c, out, events, liveHeader(), sel.Where != nil || sel.Value != nil}, nil
 	}
 	header, err := dataHeader(events)
 	if err != nil {
@@ -184,6 +176,32 @@ func (f *recordFlags) newSink(out output, s *capture.Capture) (sink, error) {
 		return &streamSink{w, stream}, nil
 	}
 	return newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals)
+}
+
+// liveOptions are those of a profile that is made while recording.
+func (f *recordFlags) liveOptions(out output, events []abi.Event) (convert.Options, error) {
+	sel, err := f.sel.options()
+	if err != nil {
+		return sel, err
+	}
+	out.needs(&sel, &f.sym)
+	f.sym.addTo(&sel)
+	sel.Name = out.name
+	sel.Formats, err = live.Formats(events, &sel)
+	return sel, err
+}
+
+func (f *recordFlags) newCollector(events []abi.Event, builds *symbols.BuildIDs, kernel *symbols.Kernel, sel convert.Options) (*live.Collector, error) {
+	c := live.NewCollector(events, kernel, builds, sel)
+	c.WaitForBuildIDs = func(ctx context.Context) (context.Context, func()) {
+		return f.sym.signals.limited(ctx, live.BuildIDTime)
+	}
+	return c, worded(c.Check())
+}
+
+// liveHeader is what a profile that is made while recording says of it.
+func liveHeader() perfdata.Features {
+	return perfdata.Features{Host: record.ReadHost(), Version: version(), Cmdline: os.Args}
 }
 
 // dataHeader is what a recording says of itself.

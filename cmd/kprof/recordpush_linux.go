@@ -1,0 +1,149 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kprof/convert"
+	"kprof/convert/live"
+	"kprof/convert/store"
+	"kprof/record"
+	"kprof/record/capture"
+)
+
+// recordPush is the flags of kprof record that have profiles sent to a store.
+type recordPush struct {
+	sendFlags
+	to        string
+	every     time.Duration
+	outputSet bool
+
+	sending *store.Sender
+	before  store.Losses
+}
+
+func (f *recordPush) flags(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringVar(&f.to, "push", "", "`URL` of a store of profiles, which gets one each period; nothing is written")
+	fl.Var((*duration)(&f.every), "every", "with --push: the period, a `time` (default 10s)")
+	f.sendFlags.flags(c)
+	fl.Lookup("set-label").Usage = "with --push: `KEY=VALUE`, a label of the profiles"
+}
+
+// pushMemory bounds what waits to be sent without a spool.
+const pushMemory = 64 << 20
+
+// recordAndPush is kprof record --push.
+func (f *recordFlags) recordAndPush(ctx context.Context) error {
+	p := &f.push
+	switch {
+	case p.to == "":
+		return usagef("--every is for --push URL")
+	case p.outputSet || f.open:
+		return usagef("--push sends profiles and writes none: without -o, -f and --open")
+	case p.every == 0:
+		p.every = 10 * time.Second
+	case p.every < 100*time.Millisecond:
+		return usagef("--every %v: wants at least 100ms", p.every)
+	}
+	labels, err := p.labels([]string{""})
+	if err != nil {
+		return err
+	}
+	sender, end, err := p.sendFlags.sender(p.to, store.SenderOptions{
+		Pieces: store.PieceOptions{Labels: labels[0]}, MaxMemory: pushMemory,
+	})
+	if err != nil {
+		return err
+	}
+	defer end()
+	p.sending, p.before = sender, sender.Counts().Lost
+	return f.record(ctx, output{format: formatPprof})
+}
+
+// pushSink makes profiles of periods and sends them.
+type pushSink struct {
+	*live.Periods
+	f       *recordPush
+	signals *signals
+	stop    context.CancelFunc // of sending between periods
+
+	failing bool // the store took nothing the last time
+}
+
+func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (*pushSink, error) {
+	events := c.Events()
+	sel, err := f.liveOptions(out, events)
+	if err != nil {
+		return nil, err
+	}
+	s := &pushSink{f: p, signals: f.sym.signals}
+	sending, stop := context.WithCancel(ctx)
+	s.stop = stop
+	header := liveHeader()
+	s.Periods, err = live.NewPeriods(context.WithoutCancel(ctx), live.PeriodsOptions{
+		Every:    p.every,
+		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
+		Describe: c.Describe,
+		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {
+			return c.Profile(ctx, &header, 0)
+		},
+		Take: func(p *convert.Profile) error { return s.take(sending, p) },
+	})
+	if err != nil {
+		stop()
+		return nil, worded(err)
+	}
+	return s, nil
+}
+
+// take sends the profile of a period, or keeps it for later.
+func (s *pushSink) take(ctx context.Context, p *convert.Profile) error {
+	if voice.verbose {
+		say(p.Warnings)
+	}
+	if p.Set.NumSamples() == 0 {
+		return nil
+	}
+	if err := s.f.sending.Enqueue(p.Set); err != nil {
+		if !errors.As(err, new(*store.TooLargeError)) {
+			return fmt.Errorf("--push: %w", err)
+		}
+		messagef("%v", err)
+	}
+	ctx, end := context.WithTimeout(ctx, s.f.every/2)
+	defer end()
+	err := s.f.sending.Drain(ctx)
+	if ctx.Err() != nil && err != nil {
+		err = errors.New("it does not answer in time")
+	}
+	if failing := err != nil && !errors.Is(err, store.ErrSending); failing != s.failing {
+		if s.failing = failing; failing {
+			messagef("%s: %v; profiles wait to be sent", s.f.to, err)
+		} else {
+			notef("%s takes profiles again", s.f.to)
+		}
+	}
+	return nil
+}
+
+// finish sends what is left.
+func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
+	s.stop()
+	err := s.Close()
+	reportLosses(stats)
+	if err != nil {
+		return worded(err)
+	}
+	ctx, end := s.signals.limited(ctx, s.f.retryFor)
+	defer end()
+	return s.f.result(s.f.to, s.f.sending, s.f.before, 0, s.f.sending.Drain(ctx))
+}
+
+func (s *pushSink) String() string { return fmt.Sprintf("%d profiles", s.f.sending.Counts().Sent) }
