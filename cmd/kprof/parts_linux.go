@@ -39,7 +39,7 @@ type partFlags struct {
 func (f *partFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.switchOutput, "switch-output", "", "begin another file, NAME.TIMESTAMP, at each SIGUSR2 (signal), after a `size` like 100M, or a time like 30s or 10m")
 	fl.Lookup("switch-output").NoOptDefVal = "signal"
-	fl.Var((*duration)(&f.every), "every", "begin another file after each such `time`")
+	fl.Var((*duration)(&f.every), "every", "begin another file after each such `time`; with --push send a profile (default 10s)")
 	fl.IntVar(&f.most, "switch-max-files", 0, "of these files keep the last `N`")
 	fl.StringVar(&f.flight, "flight", "", "keep in memory what was recorded last, for a `time` like 30s or of a size like 64M, or both (30s,64M); a file is made of it at each SIGUSR2, --on, and at the end")
 	fl.StringArrayVar(&f.on, "on", nil, "record this `event` too, and begin another file when it happens; 'EVENT if FILTER' for some of it")

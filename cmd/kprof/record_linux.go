@@ -161,11 +161,11 @@ func (f *recordFlags) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if f.push.to != "" {
+		return f.recordAndPush(ctx)
+	}
 	if err := f.checkParts(out); err != nil {
 		return err
-	}
-	if f.push.to != "" || f.push.every != 0 {
-		return f.recordAndPush(ctx)
 	}
 	if f.open {
 		return f.recordAndOpen(ctx, out)

@@ -31,7 +31,6 @@ type recordPush struct {
 func (f *recordPush) flags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.to, "push", "", "`URL` of a store of profiles, which gets one each period; nothing is written")
-	fl.Var((*duration)(&f.every), "every", "with --push: the period, a `time` (default 10s)")
 	f.sendFlags.flags(c)
 	fl.Lookup("set-label").Usage = "with --push: `KEY=VALUE`, a label of the profiles"
 }
@@ -42,9 +41,10 @@ const pushMemory = 64 << 20
 // recordAndPush is kprof record --push.
 func (f *recordFlags) recordAndPush(ctx context.Context) error {
 	p := &f.push
+	p.every, f.parts.every = f.parts.every, 0
 	switch {
-	case p.to == "":
-		return usagef("--every is for --push URL")
+	case f.parts.given() || f.parts.most != 0:
+		return usagef("--push makes no files: without --switch-output, --flight, --on and --switch-max-files")
 	case p.outputSet || f.open:
 		return usagef("--push sends profiles and writes none: without -o, -f and --open")
 	case p.every == 0:

@@ -88,7 +88,7 @@ func TestLiveRecordPushLater(t *testing.T) {
 func TestRecordPushUsage(t *testing.T) {
 	dir := t.TempDir()
 	for want, args := range map[string][]string{
-		"--every is for --push":                   {"--every", "1s"},
+		"--push makes no files":                   {"--push", "http://localhost:1", "--flight", "30s"},
 		"without -o, -f and --open":               {"--push", "http://localhost:1", "-o", "x.pb.gz"},
 		"wants at least 100ms":                    {"--push", "http://localhost:1", "--every", "1ms"},
 		"is no address of a store":                {"--push", "localhost:1"},

@@ -186,7 +186,10 @@ func (c *Collector) buildIDs(ctx context.Context) ([]perfdata.BuildID, error) {
 		}
 	}
 	if c.going {
-		return c.builds.SoFar(settleTime), nil
+		ctx, end := context.WithTimeout(ctx, settleTime)
+		defer end()
+		list, _ := c.builds.SoFar(ctx) // what is not there by then is in the next period's
+		return list, nil
 	}
 	ctx, end := wait(ctx)
 	defer end()
