@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -163,6 +164,45 @@ func (p *asPlainUser) try(t *testing.T, level, restrict int, args string, some b
 	}
 	p.wantRecording(t, after, some)
 	t.Logf("works after: %s", line)
+}
+
+// TestLiveOffCPUOfPlainUser: without the right to record tracepoints, times off the CPU are
+// told all the same, with the stack of the last sample.
+func TestLiveOffCPUOfPlainUser(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	p := newPlainUser(t)
+	setKernel(t, "perf_event_paranoid", 2)
+	for _, event := range []string{"off-cpu", "wall-clock"} {
+		said, err := p.record("-e " + event + " -- sh -c i=0;while\t[\t$i\t-lt\t100000\t];do\ti=$((i+1));done;sleep\t0.3;:")
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		cmd := exec.Command(p.target, "report", "--json", "--by", "state,stack", "--comm", "sh", "perf.data")
+		cmd.Dir = p.dir
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Event string
+			Rows  []struct {
+				Name string
+				Self int64
+			}
+		}
+		if err := json.Unmarshal(out, &got); err != nil {
+			t.Fatal(err)
+		}
+		slept := int64(0)
+		for _, r := range got.Rows {
+			if r.Name == "blocked, of the last sample" {
+				slept = r.Self
+			}
+		}
+		if got.Event != event || slept < 300e6 {
+			t.Errorf("the shell slept for %d ns, and at least 0.3 s:\n%s", slept, out)
+		}
+	}
 }
 
 // spin starts a process of the user that uses the CPU, until the test ends.

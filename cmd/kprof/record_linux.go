@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/perfevent"
 	"kprof/perfevent/cgroup"
 	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
@@ -278,7 +279,13 @@ func (f *recordFlags) options() (o record.Options, err error) {
 			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", off)
 		}
 		o.Specs, o.Switches = event.OffCPUSpecs(f.sel.shape.wakers), true
-		if off == event.WallClock {
+		// What a plain user may have of own tasks are SWITCH records, without a stack.
+		only := !f.all && !f.sel.shape.wakers && (perfevent.KernelDenied() || !(&event.Resolver{}).Has(o.Specs[0].Text))
+		if only {
+			o.Specs = nil
+			notef("times off the CPU have the stack of the last sample before, since tracepoints may not be recorded: kprof doctor says what that takes")
+		}
+		if off == event.WallClock || only {
 			clock, err := event.ParseSpecs("cpu-clock")
 			if err != nil {
 				return o, err

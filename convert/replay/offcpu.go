@@ -47,6 +47,7 @@ type offCPU struct {
 	pairs  *span.OffCPU
 	labels map[stateLabels]stacks.LabelsID
 	wakers wakers
+	only   onlySwitches
 }
 
 // switchFields are the fields of an event that are needed.
@@ -61,6 +62,7 @@ type stateLabels struct {
 	labels stacks.LabelsID
 	state  span.State
 	waker  uint32 // WakerOwner
+	nearby bool   // see onlySwitches
 
 	running bool
 }
@@ -74,6 +76,7 @@ func newOffCPU(x *pairing) *offCPU {
 	o.event = x.r.set.AddEvent(e)
 	o.pairs = span.NewOffCPU(o.count)
 	o.wakers = newWakers(x.r)
+	o.only = onlySwitches{ending: map[int32]bool{}, last: map[int32]seen{}}
 	return o
 }
 
@@ -164,6 +167,10 @@ func (o *offCPU) locate(p *batchPoint, s *samples.Sample) {
 // came is samples.Order.Came. The thread is known by the number of its samples, which in
 // a namespace of processes is not the kernel's.
 func (o *offCPU) came(tid, cpu int32, t uint64) {
+	if o.bySwitches() {
+		o.x.add(batchPoint{Point: span.Point{Time: t, Kind: span.Come, CPU: cpu, Task: tid, Row: noRow}})
+		return
+	}
 	if task, ok := o.tasks[tid]; ok {
 		o.x.add(batchPoint{Point: span.Point{Time: t, Kind: span.Come, CPU: cpu, Task: task, Row: noRow}})
 	}
@@ -176,7 +183,7 @@ func (o *offCPU) count(s *span.OffSpan) {
 		return
 	}
 	stack := stacks.StackID(s.Row)
-	key := stateLabels{labels: stacks.LabelsID(s.Owner), state: s.State}
+	key := stateLabels{labels: stacks.LabelsID(s.Owner), state: s.State, nearby: o.only.placed && len(x.r.set.Stack(stack)) > 0}
 	if s.Waker != span.NoRow {
 		key.waker, stack = s.WakerOwner, o.wakers.join(stack, stacks.StackID(s.Waker))
 	}
@@ -184,6 +191,9 @@ func (o *offCPU) count(s *span.OffSpan) {
 	if !ok {
 		list := append([]stacks.Label{}, x.r.set.Labels(key.labels)...)
 		list = append(list, stacks.Label{Key: OffCPUState, Str: s.State.String()})
+		if key.nearby {
+			list = append(list, stacks.Label{Key: StackLabel, Str: lastSample})
+		}
 		if by, ok := x.r.set.Label(stacks.LabelsID(key.waker), "comm"); ok && s.Waker != span.NoRow {
 			list = append(list, stacks.Label{Key: WakerLabel, Str: by.Str})
 		}
@@ -213,8 +223,11 @@ func (o *offCPU) check() error {
 			return o.checkClock()
 		}
 	}
-	if o.x.failed != nil {
+	switch {
+	case o.x.failed != nil:
 		return o.x.failed
+	case o.only.any:
+		return o.checkClock()
 	}
 	return ErrNoSwitches
 }

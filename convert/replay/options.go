@@ -123,7 +123,7 @@ func (o *Options) pairs() bool { return o.OffCPU || o.WallClock || len(o.Spans) 
 // labelKeys are FieldLabels, and those of the rules of spans. What is a label anyway is left
 // out.
 func (o *Options) labelKeys() (keys []labelKeyOf) {
-	given := map[string]bool{OffCPUState: o.OffCPU || o.WallClock, WakerLabel: o.Wakers, SpanLabel: len(o.Spans) > 0}
+	given := map[string]bool{OffCPUState: o.OffCPU || o.WallClock, StackLabel: o.OffCPU || o.WallClock, WakerLabel: o.Wakers, SpanLabel: len(o.Spans) > 0}
 	for _, r := range o.Spans {
 		for _, f := range r.Families {
 			for _, s := range slices.Concat(f.Starts, f.Ends) {

@@ -53,7 +53,7 @@ type batchPoint struct {
 	span.Point
 	task    labelKey
 	round   bool
-	running bool // Value ns on the CPU, as of Time; nothing to pair
+	running bool // Value ns on the CPU, as of Time
 }
 
 // noRow is the Row of a point to which no row of the Set belongs: it is not selected.
@@ -128,7 +128,7 @@ func (x *pairing) lost(cpu int32, t uint64) {
 func (x *pairing) order() samples.Order {
 	o := samples.Order{Round: func() { x.add(batchPoint{round: true}) }, Lost: x.lost}
 	if x.off != nil {
-		o.Came = x.off.came
+		o.Came, o.Left, o.Ended = x.off.came, x.off.left, x.off.ended
 	}
 	return o
 }
@@ -155,6 +155,8 @@ func (x *pairing) addPoints(b *batch) {
 		}
 		if p.running {
 			x.off.running(p)
+		}
+		if p.Kind == span.Nothing {
 			continue
 		}
 		x.bytes, _ = p.AppendBinary(x.bytes[:0])
@@ -174,7 +176,7 @@ func (x *pairing) emit(rec timeorder.Record) error {
 	x.point.Time = rec.Time
 	x.point.Decode(rec.Bytes)
 	if x.off != nil {
-		x.off.pairs.Take(&x.point)
+		x.off.pairs.Take(x.off.only.place(&x.point))
 	}
 	if x.rules != nil {
 		x.rules.pairs.Take(&x.point)

@@ -260,3 +260,67 @@ sample t=39 pid=8 cpu=0 id=9 period=4 kernel 0xffffffff81000024
 		}
 	}
 }
+
+// TestOnlySwitches: where nothing but SWITCH records tells when a thread leaves, it has the
+// stack of its last sample, and a label that says so; before its first sample none. It is not
+// away once it has ended.
+func TestOnlySwitches(t *testing.T) {
+	rec := perftext.MustParse(`event cpu-clock type=software config=0 freq=250000000 ids=9 sample=ip,tid,time,callchain,cpu,identifier,period flags=sample_id_all,freq,context_switch
+comm t=1 pid=7 comm=seven
+switch t=4 pid=7 cpu=0 out
+switch t=6 pid=7 cpu=1
+switch t=20 pid=7 cpu=1 out
+switch t=25 pid=7 cpu=0
+switch t=40 pid=7 cpu=0 out preempt
+switch t=47 pid=7 cpu=0
+exit t=60 pid=7
+switch t=61 pid=7 cpu=0 out
+sample t=10 pid=7 cpu=1 id=9 period=4 user 0x1010
+sample t=14 pid=7 cpu=1 id=9 period=4 user 0x1014
+sample t=30 pid=7 cpu=0 id=9 period=4 user 0x1030
+sample t=70 pid=8 cpu=0 id=9 period=4 user 0x1030
+`)
+	for _, tc := range []struct {
+		opts Options
+		want []string
+	}{
+		{Options{OffCPU: true}, []string{"- blocked  [1 2 0 0 2]", "0x14 blocked of the last sample [1 5 0 0 5]", "0x30 preempted of the last sample [1 0 7 0 7]"}},
+		{Options{OffCPU: true, From: 5, Where: mustExpr(t, "comm == 'seven'")}, []string{"0x14 blocked of the last sample [1 5 0 0 5]", "0x30 preempted of the last sample [1 0 7 0 7]"}},
+		{Options{WallClock: true, PIDs: []int32{7}}, []string{
+			"- blocked  [1 0 0 2 2]", "0x10 running  [1 4 0 0 4]", "0x14 blocked of the last sample [1 0 0 5 5]", "0x14 running  [1 4 0 0 4]",
+			"0x30 preempted of the last sample [1 0 7 0 7]", "0x30 running  [1 4 0 0 4]",
+		}},
+	} {
+		check := func(way string, s *stacks.Set, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatalf("%s: %v", way, err)
+			}
+			var got []string
+			for i := range s.NumSamples() {
+				x := s.Sample(i)
+				leaf := "-"
+				if stack := s.Stack(x.Stack); len(stack) > 0 {
+					leaf = fmt.Sprintf("%#x", s.Locations[stack[0]].Addr&0xff)
+				}
+				state, _ := s.Label(x.Labels, OffCPUState)
+				of, _ := s.Label(x.Labels, StackLabel)
+				got = append(got, fmt.Sprintf("%s %s %s %v", leaf, state.Str, of.Str, x.Values))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("%s: %q, want %q", way, got, tc.want)
+			}
+		}
+		for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.BigEndian, Pipe: true}} {
+			whole, err := rec.Assemble(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, _, err := convertBytes(whole, f.Pipe, tc.opts)
+			check(f.String(), s, err)
+		}
+		s, _, err := convertLive(rec, abi.LittleEndian, tc.opts)
+		check("live", s, err)
+	}
+}

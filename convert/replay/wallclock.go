@@ -41,7 +41,7 @@ func isClock(a *abi.Attr) bool {
 func (o *offCPU) takeClock(s *samples.Sample) bool {
 	r := o.x.r
 	if !r.opts.WallClock {
-		return false
+		return o.takePlace(s)
 	}
 	for _, c := range s.Counts {
 		if !isClock(&c.Event.Attr) {
@@ -52,8 +52,9 @@ func (o *offCPU) takeClock(s *samples.Sample) bool {
 		case r.opts.selects() && !r.selected(s), r.fields.matches(r, s) != expr.Yes:
 			r.census.add(r, s)
 		default:
-			p := batchPoint{Point: span.Point{Time: s.When(), Value: int64(c.Period)}, running: true}
+			p := batchPoint{Point: span.Point{Time: s.When(), Kind: span.Nothing, Value: int64(c.Period)}, running: true}
 			o.x.locate(&p, s)
+			o.sampled(&p, s)
 			o.x.add(p)
 		}
 		return true

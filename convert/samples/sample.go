@@ -35,6 +35,18 @@ type Order struct {
 	Lost func(cpu int32, t uint64)
 	// Came is called where a thread has come to a CPU, of a recording that says so.
 	Came func(tid, cpu int32, t uint64)
+	// Left is called where a thread has left a CPU, of a recording that says so, with its
+	// state then; and Ended where a thread ends, which then leaves for the last time.
+	Left  func(Leaving)
+	Ended func(tid int32)
+}
+
+// Leaving is a thread that leaves a CPU.
+type Leaving struct {
+	PID, TID, CPU int32
+	Time          uint64
+	Preempted     bool // it wants to run
+	State         timeline.State
 }
 
 // Count is what a sample counts of an event.
@@ -82,8 +94,12 @@ func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
 			x.takeLost(h, payload)
 		}
 	case abi.RecordSwitch, abi.RecordSwitchCPUWide:
-		if x.order.Came != nil && h.Misc&abi.MiscSwitchOut == 0 {
+		if x.order.Came != nil && h.Misc&abi.MiscSwitchOut == 0 || x.order.Left != nil {
 			x.takeSwitch(h, payload)
+		}
+	case abi.RecordExit:
+		if x.order.Ended != nil && len(payload) >= exitTID+4 {
+			x.order.Ended(int32(x.events.Order.Uint32(payload[exitTID:])))
 		}
 	case abi.RecordFinishedRound:
 		if x.order.Round != nil {
@@ -145,10 +161,18 @@ func (x *sampler) takeLost(h abi.Header, payload []byte) {
 	}
 }
 
-// takeSwitch tells who has come to a CPU.
+// exitTID is where EXIT has the thread, behind pid and ppid.
+const exitTID = 8
+
+// takeSwitch tells who has come to a CPU, or left it.
 func (x *sampler) takeSwitch(h abi.Header, payload []byte) {
 	if e, payload := ofOther(x.events, h.Type, payload); e != nil {
-		if f, ok := e.Layout.DecodeTrailer(payload); ok {
+		f, ok := e.Layout.DecodeTrailer(payload)
+		switch {
+		case !ok:
+		case h.Misc&abi.MiscSwitchOut != 0:
+			x.order.Left(Leaving{f.PID, f.TID, f.CPU, f.Time, h.Misc&abi.MiscSwitchPreempt != 0, x.tl.At(f.PID, f.TID, f.Time)})
+		case x.order.Came != nil:
 			x.order.Came(f.TID, f.CPU, f.Time)
 		}
 	}

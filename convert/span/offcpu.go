@@ -12,10 +12,11 @@ const (
 	Idle                         // it sleeps uninterruptibly, and does not count as load
 	Dead                         // it does not come back
 	Other                        // a state that has no name here
+	Blocked                      // it sleeps, and nothing tells how
 	numStates
 )
 
-var stateNames = [numStates]string{"preempted", "interruptible", "uninterruptible", "stopped", "parked", "idle", "dead", "other"}
+var stateNames = [numStates]string{"preempted", "interruptible", "uninterruptible", "stopped", "parked", "idle", "dead", "other", "blocked"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -117,7 +118,7 @@ func (x *OffCPU) Take(p *Point) {
 		if x.off.top(p.Task) != nil { // else its Switch has told
 			x.come(p.Task, p.Time)
 		}
-	case Switch:
+	case Switch, Away:
 		x.swap(p)
 	}
 }

@@ -14,6 +14,9 @@ const (
 	Begin                // a span of a rule begins
 	End                  // it ends
 	Leave                // what began with this key before is not to end any more
+	Away                 // Task leaves the CPU; who comes is told by a Come
+	Sampled              // nothing to pair: Task was on a CPU, with Row and Owner
+	Nothing
 )
 
 // Match says whether a span is taken, as far as one of its sides tells. One side that says

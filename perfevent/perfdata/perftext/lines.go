@@ -173,6 +173,15 @@ func (r *Recording) record(word string, f *fields) error {
 		rec.task(word, f)
 	case "callchain_deferred":
 		rec.deferred(f)
+	case "switch":
+		rec.typ, rec.misc = abi.RecordSwitch, f.mode(0)
+		if f.flag("out") {
+			rec.misc |= abi.MiscSwitchOut
+		}
+		if f.flag("preempt") {
+			rec.misc |= abi.MiscSwitchPreempt
+		}
+		rec.body = func(b []byte, _ abi.Order) []byte { return b }
 	case "ksymbol", "lost", "lost_samples", "throttle", "unthrottle":
 		rec.other(word, f)
 	default:

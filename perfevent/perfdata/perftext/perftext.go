@@ -18,6 +18,7 @@
 //	sample t=10 pid=100 tid=101 cpu=0 id=1 period=1 ip=0x400010 kernel 0x… user 0x400010 0x400020
 //	sample t=10 pid=100 reads=1:500,2:7 branches=0x400020>0x400010,0x400040>0x400018 user 0x400010
 //	callchain_deferred t=10 pid=100 cookie=7 0x400010
+//	switch t=11 pid=100 cpu=1 out preempt    out and preempt where it leaves and wants to run
 //	round                              FINISHED_ROUND
 //	record type=200 misc=0 data=0011   any record, with its payload in hex
 //	raw 0011aa                         bytes that are no record
