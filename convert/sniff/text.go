@@ -16,6 +16,7 @@ var starts = []struct {
 	{"<!DOCTYPE svg", SVG},
 	{"<!DOCTYPE html", HTML},
 	{"<!doctype html", HTML},
+	{"<!DOCTYPE HTML", HTML},
 	{"<html", HTML},
 	{"# callgrind format", Callgrind},
 	{"Analysis of sampling ", MacSample},

@@ -105,6 +105,12 @@ func (g *graph) move(from, to int64) {
 	}
 }
 
+// depth is how many functions a task is in.
+func (g *graph) depth(key int64, cpu int32) int {
+	t := g.task(key, cpu)
+	return min(t.base+len(t.frames), maxDepth)
+}
+
 // enter notes that a function begins. What is as deep or deeper has ended unseen.
 func (g *graph) enter(key int64, cpu int32, depth int, f callFrame) {
 	t := g.task(key, cpu)

@@ -49,9 +49,6 @@ func OpenText(ctx context.Context, r io.ReaderAt, size int64, o TextOptions) (*p
 		Duration: func(e *perfdata.Event) bool { return t.order[e.Index].graph },
 		Gaps:     func() perfdata.Gaps { return t.gaps },
 	}
-	if !t.lines {
-		t.gaps.CallEvent = callEvent
-	}
 	return perfdata.NewSourceReader(src), nil
 }
 

@@ -270,6 +270,34 @@ CPU:0 [LOST 12 EVENTS]
 	}
 }
 
+// TestSlices: what Android's programs mark are slices by thread, with what they took
+// themselves; other marks stay events.
+func TestSlices(t *testing.T) {
+	name := written(t, `# tracer: nop
+   ui-17    (   17) [001] ...1    12.000000: tracing_mark_write: E|17
+   ui-17    (   17) [001] ...1    12.000001: tracing_mark_write: B|17|do frame
+   ui-17    (   17) [001] ...1    12.000003: tracing_mark_write: B|17|inflate
+   rt-18    (   17) [000] ...1    12.000004: tracing_mark_write: B|17|draw
+   ui-17    (   17) [002] ...1    12.000008: tracing_mark_write: E|17
+   rt-18    (   17) [000] ...1    12.000009: tracing_mark_write: C|17|buffers|2
+   ui-17    (   17) [002] ...1    12.000011: tracing_mark_write: E
+   rt-18    (   17) [000] ...1    12.000014: tracing_mark_write: B|17|lost
+`)
+	want := "[[unknown] 0 do_frame 5000 do_frame;inflate 5000]"
+	if got := fmt.Sprint(folded(t, name, "atrace:slice", 1, convert.Options{})); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := fmt.Sprint(folded(t, name, "ftrace:tracing_mark_write", 0, convert.Options{})); got != "[ 1]" {
+		t.Errorf("marks %s", got)
+	}
+	if got, want := warnings(t, name), "left out 2 spans of atrace:slice, whose end was not seen\n1 end of atrace:slice without a start, which was before the recording or not seen"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if n := strings.Count(list(t, name, listing.Options{}, listing.PrinterOptions{}), "tracing_mark_write: "); n != 8 {
+		t.Errorf("%d marks", n)
+	}
+}
+
 // TestGraphTimes: calls without durations last as long as between their begin and end; what
 // a CPU did before a line told the task is the task's.
 func TestGraphTimes(t *testing.T) {

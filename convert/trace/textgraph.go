@@ -34,11 +34,7 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 		return nil
 	}
 	c := w.graph.leave(key, e.cpu, l.Depth, fn, now, l.Duration, l.Timed)
-	e.self, e.took = c.self, c.took
-	e.kernel = append(e.kernel, c.path...)
-	if e.kernel[0] == 0 {
-		e.kernel[0] = w.t.address(unknownFunction)
-	}
+	w.setCall(e, &c)
 	e.kind = w.t.kind("function_graph", l.Buffer)
 	if e.kind == nil {
 		return nil

@@ -40,6 +40,10 @@ func (t *textTrace) survey(ctx context.Context) error {
 	})
 	t.addRegisterKinds()
 	g := &w.graph
+	t.gaps.CallEvent = callEvent
+	if len(g.tasks) == 0 {
+		g, t.gaps.CallEvent = &w.slices, sliceEvent
+	}
 	t.gaps.UnendedCalls, t.gaps.UnbegunCalls, t.gaps.LostCalls = g.unended+g.open(), g.unbegun, g.lost
 	return err
 }

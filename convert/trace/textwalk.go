@@ -37,9 +37,10 @@ type textNumber struct {
 
 // textWalk goes through a text once.
 type textWalk struct {
-	t     *textTrace
-	emit  func(*textEvent) error
-	graph graph
+	t      *textTrace
+	emit   func(*textEvent) error
+	graph  graph
+	slices graph
 
 	line    uint64
 	part    textPart
@@ -167,11 +168,15 @@ func (w *textWalk) take(s string) error {
 	case ftracetext.Lost:
 		e.lost, e.isLoss = max(l.Count, 1), true
 		w.graph.lose(l.CPU)
+		w.slices.lose(l.CPU)
 	case ftracetext.Call:
 		e.kind, e.text = w.t.kind("function", l.Buffer), l.Func+" <-"+l.Caller
 		e.kernel = append(e.kernel, w.t.address(l.Func), w.t.address(l.Caller))
 		e.fields = append(e.fields, ftracetext.Field{Name: "func", Value: l.Func}, ftracetext.Field{Name: "caller", Value: l.Caller})
 	default:
+		if l.Name == "tracing_mark_write" && !w.t.lines && w.slice(e, &l) {
+			break
+		}
 		e.kind, e.text = w.t.kind(l.Name, l.Buffer), l.Text
 		e.fields = ftracetext.AppendFields(e.fields, l.Text)
 		switch l.Name {
@@ -193,7 +198,7 @@ func (w *textWalk) take(s string) error {
 func (w *textWalk) other(s string) error {
 	s = strings.TrimSpace(s)
 	switch {
-	case s == "", strings.Trim(s, "-") == "", strings.HasPrefix(s, "cpus="), strings.HasPrefix(s, "CPU ") && strings.HasSuffix(s, " is empty"):
+	case s == "", strings.Trim(s, "-") == "", strings.HasPrefix(s, "cpus="), strings.HasPrefix(s, "version = "), strings.HasPrefix(s, "CPU ") && strings.HasSuffix(s, " is empty"):
 		return nil
 	case s == "TRACE:", strings.HasPrefix(s, "capturing trace..."), strings.HasPrefix(s, "Panic#"), strings.HasPrefix(s, "Oops#"):
 		return nil // of atrace, of pstore
