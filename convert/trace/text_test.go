@@ -507,3 +507,33 @@ func FuzzOpenText(f *testing.F) {
 		decode(t, r)
 	})
 }
+
+// TestOrder: lines of several CPUs are in order, so that sorting them takes no more than a
+// round's memory.
+func TestOrder(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# tracer: nop\n")
+	const n = 100000
+	for i := range n {
+		fmt.Fprintf(&b, " sh-%d [%03d] ..... %d.%06d: tick: n=%d\n", 10+i%3, i%3, i/1e6, i%1e6, i)
+	}
+	f, err := os.Open(written(t, b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := convert.OpenRecording(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	var out bytes.Buffer
+	p := listing.NewPrinter(&out, listing.PrinterOptions{})
+	res, err := listing.Read(context.Background(), rec, listing.Options{Memory: 4 << 20}, p)
+	if err != nil || p.Close() != nil {
+		t.Fatal(err)
+	}
+	if len(res.Warnings) > 0 || bytes.Count(out.Bytes(), []byte("\n")) != n {
+		t.Errorf("%d lines, warnings %v", bytes.Count(out.Bytes(), []byte("\n")), res.Warnings)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +26,7 @@ type textEvent struct {
 	took     uint64 // that they took in all
 	lost     uint64
 	isLoss   bool
+	done     bool // no stack follows
 }
 
 // textNumber is a field that is a number.
@@ -46,6 +46,7 @@ type textWalk struct {
 	part    textPart
 	time    uint64               // of the last line that had one
 	pending map[int32]*textEvent // by CPU: events whose stacks may follow
+	held    []*textEvent         // and those after them
 	free    []*textEvent
 	stack   *textEvent // whose stack the next lines are; nil for none
 	tasks   map[int32]task
@@ -103,7 +104,7 @@ func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*tex
 			return w, err
 		}
 	}
-	return w, w.flushAll()
+	return w, w.flushHeld(len(w.held))
 }
 
 // next takes a line, or the end of one whose start was too long.
@@ -245,13 +246,38 @@ func (w *textWalk) who(e *textEvent, l *ftracetext.Line) {
 	}
 }
 
-// hold keeps an event until it is known whether its stack follows.
+// maxHeld is how many events are held for their stacks, which follow after those that happened
+// meanwhile on other CPUs.
+const maxHeld = 64
+
+// hold keeps an event until it is known whether its stack follows. Events go on in their order.
 func (w *textWalk) hold(e *textEvent) error {
-	before := w.pending[e.cpu]
-	w.pending[e.cpu] = e
-	if before != nil {
-		return w.flush(before)
+	if before := w.pending[e.cpu]; before != nil {
+		before.done = true
 	}
+	w.pending[e.cpu] = e
+	w.held = append(w.held, e)
+	n := 0
+	for n < len(w.held) && (w.held[n].done || len(w.held)-n > maxHeld) {
+		n++
+	}
+	return w.flushHeld(n)
+}
+
+// flushHeld lets go of the first n events that are held.
+func (w *textWalk) flushHeld(n int) error {
+	for _, e := range w.held[:n] {
+		if w.pending[e.cpu] == e {
+			delete(w.pending, e.cpu)
+		}
+		if w.stack == e {
+			w.stack = nil
+		}
+		if err := w.flush(e); err != nil {
+			return err
+		}
+	}
+	w.held = append(w.held[:0], w.held[n:]...)
 	return nil
 }
 
@@ -259,22 +285,6 @@ func (w *textWalk) flush(e *textEvent) error {
 	err := w.emit(e)
 	w.free = append(w.free, e)
 	return err
-}
-
-func (w *textWalk) flushAll() error {
-	var cpus []int32
-	for cpu := range w.pending {
-		cpus = append(cpus, cpu)
-	}
-	slices.Sort(cpus)
-	for _, cpu := range cpus {
-		e := w.pending[cpu]
-		delete(w.pending, cpu)
-		if err := w.flush(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // beginStack finds the event whose stack follows: the last one of its CPU.
