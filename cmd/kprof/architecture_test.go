@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"convert/calltree":                   {"convert/stacks"},
 	"convert/compare":                    {"convert", "convert/bootlog", "convert/diff", "convert/diffreport", "convert/stacks", "perfevent/perfdata", "symbolize/elfsym", "symbolize/kallsyms"},
 	"convert/diff":                       {"convert/stacks"},
-	"convert/diffreport":                 {"convert/diff", "convert/printable"},
+	"convert/diffreport":                 {"convert/diff", "convert/page", "convert/printable"},
 	"convert/export":                     {"convert", "convert/flamegraph", "convert/folded", "convert/page", "convert/pprof", "convert/replay", "convert/stacks", "convert/table", "convert/viewer"},
 	"convert/flamegraph":                 {"convert/calltree", "convert/printable", "convert/stacks"},
 	"convert/folded":                     {"convert/stacks"},

@@ -18,8 +18,10 @@ import (
 	"kprof/convert/compare"
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
+	"kprof/convert/export"
 	"kprof/convert/flamegraph"
 	"kprof/convert/folded"
+	"kprof/convert/page"
 	"kprof/convert/pprof"
 	"kprof/convert/printable"
 	"kprof/convert/store"
@@ -51,6 +53,7 @@ var diffEndings = []struct {
 	{".pprof", formatPprof},
 	{".folded", formatFolded},
 	{".svg", formatSVG},
+	{".html", export.HTML},
 	{".json", formatJSON},
 	{".md", formatMarkdown},
 	{".txt", formatText},
@@ -109,7 +112,7 @@ With --from, a store of profiles is asked for both sides (kprof help stores), by
 by time: each host is a run of its own.
 
 The ending of -o picks the format: .json, .md, .folded (two columns, as
-difffolded.pl), .svg (a flame graph of both), .pb.gz or .pprof (the base negated,
+difffolded.pl), .svg (a flame graph of both), .html (a page of both), .pb.gz or .pprof (the base negated,
 as pprof -diff_base), .txt.`,
 		Example: `  kprof diff old.data new.data
   kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
@@ -155,7 +158,7 @@ as pprof -diff_base), .txt.`,
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
 	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output")
 	fl.BoolVar(&f.json, "json", false, "as -f json")
-	fl.StringVarP(&f.format, "format", "f", "", "text, json, markdown, folded, svg or pprof, whatever the file is called")
+	fl.StringVarP(&f.format, "format", "f", "", "text, json, markdown, html, folded, svg or pprof, whatever the file is called")
 	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` changed functions, 0 for all")
 	fl.BoolVar(&f.wide, "wide", false, "do not cut lines to the width of the terminal")
 	return c
@@ -308,11 +311,11 @@ func (f *diffFlags) output() (output, error) {
 		o.name = "-"
 	}
 	switch o.format {
-	case formatText, formatJSON, formatMarkdown, formatFolded, formatPprof, formatSVG:
+	case formatText, formatJSON, formatMarkdown, formatFolded, formatPprof, formatSVG, export.HTML:
 		return o, nil
 	case "":
 	default:
-		return o, usagef("unknown format %q: use text, json, markdown, folded, svg or pprof", f.format)
+		return o, usagef("unknown format %q: use text, json, markdown, html, folded, svg or pprof", f.format)
 	}
 	if o.name == "-" {
 		o.format = formatText
@@ -324,7 +327,7 @@ func (f *diffFlags) output() (output, error) {
 			return o, nil
 		}
 	}
-	return o, usagef("%s: the ending does not tell the format: use .txt, .json, .md, .folded, .svg or .pb.gz, or give -f", f.out)
+	return o, usagef("%s: the ending does not tell the format: use .txt, .json, .md, .html, .folded, .svg or .pb.gz, or give -f", f.out)
 }
 
 // options checks the flags that say how to compare. perEvent is the event to
@@ -419,6 +422,9 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		return err
 	}
 	switch out.format {
+	case export.HTML:
+		compared := diffreport.Page(r, o)
+		return page.Write(w, r.Both(), page.Options{Title: strings.Join(r.Base.Runs, " ") + " → " + strings.Join(r.New.Runs, " "), Compare: &compared})
 	case formatJSON:
 		return diffreport.JSON(w, r, o)
 	case formatMarkdown:

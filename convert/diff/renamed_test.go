@@ -116,6 +116,10 @@ func TestRenamedSums(t *testing.T) {
 	if got, want := strings.Join(functionNames(base.Functions), " "), strings.Join(functionNames(new.Functions), " "); got != want {
 		t.Errorf("functions of both sides: %s and %s", got, want)
 	}
+	both := r.Both()
+	if n := both.Totals(0); n[0] != 10000 || n[1] != 10000 || len(both.Functions) != len(new.Functions) {
+		t.Errorf("both sides: %v in %d functions", n, len(both.Functions))
+	}
 	if j := r.Judge(0.05); r.Outcome != Unchanged || j.Outcome != Unchanged {
 		t.Errorf("%v, and %+v", r.Outcome, j)
 	}

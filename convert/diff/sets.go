@@ -114,6 +114,48 @@ func (r *Result) Scale() float64 {
 	return float64(r.New.Value) / r.New.Total / (float64(r.Base.Value) / r.Base.Total)
 }
 
+// Both returns both sides as one profile with two values, new and base; the base's are
+// multiplied by Scale and rounded.
+func (r *Result) Both() *stacks.Set {
+	base, new := r.Sets()
+	unit := new.Events[0].Values[0].Unit
+	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{{Type: "new", Unit: unit}, {Type: "base", Unit: unit}}})
+	s.TimeNanos, s.DurationNanos, s.Comments = new.TimeNanos, new.DurationNanos, new.Comments
+	add := func(from *stacks.Set, values func(v int64) (new, base int64)) {
+		mapping := make([]int32, len(from.Mappings))
+		for i, m := range from.Mappings {
+			mapping[i] = s.AddMapping(m)
+		}
+		location := make([]uint32, len(from.Locations))
+		for loc, l := range from.Locations {
+			if l.Mapping >= 0 {
+				l.Mapping = mapping[l.Mapping]
+			}
+			location[loc] = s.AddLocation(l.Mapping, l.Addr, l.Kind)
+			var lines []stacks.Line
+			for _, x := range from.Lines(uint32(loc)) {
+				x.Function = s.AddFunction(from.Functions[x.Function])
+				lines = append(lines, x)
+			}
+			s.SetLines(location[loc], lines...)
+		}
+		var stack []uint32
+		for row := range from.NumSamples() {
+			x := from.Sample(row)
+			stack = stack[:0]
+			for _, loc := range from.Stack(x.Stack) {
+				stack = append(stack, location[loc])
+			}
+			n, b := values(x.Values[0])
+			s.Add(0, s.Intern(stack), s.InternLabels(from.Labels(x.Labels)), n, b)
+		}
+	}
+	scale := r.Scale()
+	add(new, func(v int64) (int64, int64) { return v, 0 })
+	add(base, func(v int64) (int64, int64) { return 0, int64(math.Round(scale * float64(v))) })
+	return s
+}
+
 // Profile returns both sides in one profile, as pprof -diff_base makes it: the
 // base's values are negative, and its samples have the label pprof::base. They
 // are multiplied by scale and rounded.

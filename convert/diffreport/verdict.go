@@ -226,12 +226,18 @@ func (t words) resolution() string {
 		return text
 	}
 	_, s, runs := r.Advice(goal)
+	if runs > mostAdvised {
+		return text
+	}
 	text += "; for " + percent2(goal) + " record "
 	if s > 0 && len(r.Base.Runs) == 1 && len(r.New.Runs) == 1 {
 		text += duration(s) + " or "
 	}
 	return text + fmt.Sprintf("%d runs of each side", runs)
 }
+
+// mostAdvised is a number of runs above which to record more is no advice.
+const mostAdvised = 500
 
 // goodResolution is what is advised to be recorded for, a share of the total.
 const goodResolution = 0.01

@@ -65,6 +65,8 @@ type pageHead struct {
 	Clock        uint64 `json:"clock"`   // time of the first, ns of the recording's clock
 	Weighed      bool   `json:"weighed"` // their values are written: they are no equal parts of those of rows
 	Select       Select `json:"select"`
+
+	Compare *Compare `json:"compare"` // null if it is no comparison
 }
 
 type pageEvent struct {
@@ -123,6 +125,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 		Event:    o.Event,
 		Column:   o.Column,
 		Select:   o.Select,
+		Compare:  o.Compare,
 		Nodes:    len(d.tree.Frame),
 	}
 	if d.tree.Cut > 0 {

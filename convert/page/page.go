@@ -28,10 +28,28 @@ type Options struct {
 	// say.
 	Select Select
 
+	// Compare has the page show what differs between the first two values of the event
+	// shown: new and base. Default: it is no comparison.
+	Compare *Compare
+
 	// What Tabs adds: the tabs, which of them it is, and other links.
 	tabs  []Link
 	tab   int
 	links []Link
+}
+
+// Compare is what is known of a comparison. Texts are as a reader sees them.
+type Compare struct {
+	Verdict string       `json:"verdict"`
+	Columns []string     `json:"columns"` // of rows, behind the function and its verdict
+	Rows    []CompareRow `json:"rows"`    // functions that changed
+}
+
+// CompareRow is a function that changed.
+type CompareRow struct {
+	Function string   `json:"function"`
+	Verdict  string   `json:"verdict"`
+	Cells    []string `json:"cells"`
 }
 
 // Select is a command that shows a profile, and its flags that take a list of values of
@@ -47,7 +65,7 @@ var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "data", "tree", "layout", "time", "span", "strip", "colors", "pixels", "chart", "table", "filters", "state", "app", "input",
+	"format", "data", "tree", "layout", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "filters", "state", "app", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

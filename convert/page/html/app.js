@@ -39,6 +39,16 @@ class App {
     this.filters = new FilterPanel(byId('filters'), p, (filter) => this.set({ filter, range: null }, { push: true }));
     this.fillPicks();
     this.fillLinks();
+    if (p.head.compare) {
+      this.changed = new Set(p.head.compare.rows.map((r) => p.names.indexOf(r.function)));
+      fillCompare(byId('verdict'), p.head.compare, (name) => this.set({ view: 'callers', name }, { push: true }));
+      byId('changes-pick').hidden = false;
+      byId('legend').replaceChildren(...[['less', -1], ['the same', 0], ['more', 1]].map(([text, difference]) => {
+        const mark = element('i', { className: 'kind' });
+        mark.style.background = cssColor(divergingColor(difference, false));
+        return element('li', {}, mark, text);
+      }));
+    }
     this.listen();
     this.theme();
     this.render();
@@ -160,9 +170,32 @@ class App {
     byId('nothing').hidden = false;
   }
 
+  // compared is the totals of both sides of a comparison, by node.
+  compared() {
+    return this.once('compared', this.needs(), () => [newColumn, baseColumn].map((column) =>
+      sumTree(this.p, this.tree(), this.event, this.event.values[column], this.mask()).total));
+  }
+
+  // tint is the colour of a node by what differs, null where nothing is compared.
+  tint() {
+    if (!this.p.head.compare || this.state.view !== 'flame') return null;
+    const [now, before] = this.compared();
+    const dark = matchMedia('(prefers-color-scheme: dark)').matches, same = divergingColor(0, dark);
+    const colors = new Map();
+    return (node, frame) => {
+      if (this.state.changes && !this.changed.has(this.p.nameOf(frame))) return same;
+      const most = Math.max(now[node], before[node]);
+      const step = most > 0 ? Math.round(50 * (now[node] - before[node]) / most) : 0;
+      if (!colors.has(step)) colors.set(step, divergingColor(step / 50, dark));
+      return colors.get(step);
+    };
+  }
+
   showFlame() {
     const { state } = this;
     const sums = this.sums();
+    byId('changes').checked = state.changes;
+    this.flame.tint = this.tint();
     const layout = this.once('layout', this.needs(), () => layOut(this.p, sums));
     if (!layout.max) this.sayNothing();
     const box = state.zoom ? this.boxOf(layout, sums.tree, state.zoom) : null;
@@ -191,6 +224,7 @@ class App {
 
   showTime() {
     const { p, state } = this;
+    this.flame.tint = null;
     const lanes = state.laneKey < 0 ? [] : this.once('lanes', [state.laneKey, this.needs()], () =>
       timeLanes(p, this.event, this.mask(), state.laneKey));
     const lane = lanes.some(([value]) => value === state.lane) ? state.lane : lanes[0]?.[0] ?? null;
@@ -246,7 +280,10 @@ class App {
     else {
       const sum = this.once('matched', [state.query, this.needs()], () => sumMatching(p, this.sums(), this.matchOf));
       // Of stacks that are cut, what matches may lie in what is left out.
+      const { some } = this.functions();
+      const found = this.matchOf.subarray(0, p.names.length).reduce((n, hit, i) => n + (hit && some[i] ? 1 : 0), 0);
       output.textContent = `${p.functions ? 'at least ' : ''}${formatShare(sum, this.sums().total[0])} matched`;
+      output.title = `${formatValue(sum, this.unit)} in stacks with ${wholeNumber.format(found)} functions that match`;
     }
   }
 
@@ -311,6 +348,10 @@ class App {
     if (this.state.view === 'time') {
       parts.unshift(`${formatTime(layout.x1[what.box.i] - layout.x0[what.box.i])} from ${formatTime(layout.x0[what.box.i])}`,
         `clock ${((this.p.head.clock + layout.x0[what.box.i]) / 1e9).toFixed(6)}\u202fs`);
+    } else if (this.p.head.compare && what.chart === this.flame) {
+      const [now, before] = this.compared();
+      parts.unshift(`${this.amount(before[node], before[0])} → ${this.amount(now[node], now[0])}`,
+        `${now[node] >= before[node] ? '+' : '−'}${formatValue(Math.abs(now[node] - before[node]), this.unit)}`);
     } else {
       const { self, total } = what.chart === this.flame ? this.sums() : what.chart.sums;
       parts.unshift(`${this.amount(total[node], all)}`, `self ${this.amount(self[node], all)}`);

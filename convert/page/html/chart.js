@@ -186,6 +186,7 @@ class Chart {
       const root = level === 0 && this.all, frame = tree.frame[node[i]];
       const hit = root ? 0 : frames.matches(frame);
       if (hit > 0) return colors.match;
+      if (this.tint && hit === 0 && !root) return this.tint(node[i], frame);
       return (hit < 0 ? colors.faded : fills)[(root ? groupKind : frames.kind(frame)) * shades + (narrow || root ? middleShade : frames.shade(frame))];
     };
     let i = firstAfter(layout, layout.start[level], end, from);

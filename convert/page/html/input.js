@@ -16,6 +16,7 @@ App.prototype.listen = function listen() {
   byId('lane-key').onchange = (e) => this.set({ laneKey: Number(e.target.value), lane: null, range: null }, { push: true });
   byId('lane').onchange = (e) => this.set({ lane: Number(e.target.value) }, { push: true });
   byId('filter').onclick = () => this.toggleFilters(byId('filters').hidden);
+  byId('changes').onchange = (e) => this.set({ changes: e.target.checked }, { push: true });
   byId('flip').onclick = () => this.flip();
   byId('reset').onclick = () => this.reset();
   byId('about').onclick = () => this.about();

@@ -10,6 +10,7 @@
 //   zoom              node of the flame graph, 0 for all
 //   range             part of the x axis that is shown, null for all of it
 //   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
+//   changes           of a comparison only what is more than noise
 //   span              part of the time that is counted, see span.js
 //   sort, ascending   of the table
 
@@ -25,7 +26,7 @@ function firstState(p) {
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,
     query: '', icicle: false, filter: anyFilter, name: '', zoom: 0, range: null,
     laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
-    span: null, sort: 'self', ascending: false,
+    span: null, changes: false, sort: 'self', ascending: false,
   };
 }
 
@@ -40,6 +41,7 @@ function hashOf(p, s) {
   put('group', keys[s.group] ?? '', keys[first.group] ?? '');
   put('search', s.query, '');
   put('icicle', s.icicle, false);
+  put('changes', s.changes, false);
   put('function', s.name, '');
   put('zoom', s.zoom, 0);
   if (s.range) out.append('range', s.range.join('-'));
@@ -67,6 +69,7 @@ function stateOf(p, hash) {
   if (given.has('group')) s.group = keyOf(given.get('group'));
   s.query = given.get('search') ?? '';
   s.icicle = given.has('icicle');
+  s.changes = given.has('changes');
   s.name = given.get('function') ?? '';
   s.zoom = Math.max(parseInt(given.get('zoom'), 10) || 0, 0);
   const range = (given.get('range') ?? '').split('-').map(Number);
