@@ -70,5 +70,9 @@ func TestCompare(t *testing.T) {
 	p.Do("document.querySelector('#verdict tbody button').click()")
 	settle(p)
 	equal(t, "after a click", hash(p), "#view=callers&changes=true&function=added")
+	p.View(browsertest.View{Width: 390, Height: 844, Mobile: true})
+	settle(p)
+	equal(t, "scrolls sideways on a phone", browsertest.Eval[bool](p, "document.documentElement.scrollWidth > 390"), false)
+	equal(t, "the switch's label on a phone", browsertest.Eval[bool](p, "document.querySelector('#changes-pick span').offsetWidth > 0"), true)
 	equal(t, "errors", p.Errors(), nil)
 }
