@@ -168,6 +168,9 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 			return ring, err
 		}
 		ring.rename(c.ID(), known)
+		if e.disabled {
+			continue
+		}
 		if err := c.Enable(); err != nil {
 			return ring, err
 		}

@@ -42,6 +42,10 @@ type Options struct {
 	// out: on Linux 6.18 it was seen to be without any switch from one CPU's idle task.
 	Switches bool
 
+	// Disabled has nothing sampled before Session.Enable says so. Names and maps of tasks
+	// are recorded from the start.
+	Disabled bool
+
 	// Self says that tracepoints and probes are recorded also where the recorder hits them,
 	// of the whole machine: what it begins others may end.
 	Self bool

@@ -24,6 +24,7 @@ type run struct {
 	grow     *grower // nil until everything records
 	start    time.Time
 	rounds   uint64
+	started  bool   // events have been enabled by us
 	noted    int    // notes that Session.Notes had before
 	pending  []byte // synthesized records not yet written
 	renamed  []byte // what one ring held, with other ids
@@ -38,6 +39,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 		return Stats{}, fmt.Errorf("run session: it ran or is closed: %w", os.ErrInvalid)
 	}
 	s.ran = true
+	defer close(s.over)
 	var ids [][]uint64
 	for _, e := range s.Events() {
 		ids = append(ids, e.IDs)
@@ -100,7 +102,8 @@ func (r *run) record(ctx context.Context) (err error) {
 	if err := r.synthesize(); err != nil {
 		return err
 	}
-	if !s.opts.Target.EnableOnExec {
+	if !s.opts.Target.EnableOnExec && !s.opts.Disabled {
+		r.started = true
 		s.ledger.start()
 		for _, e := range s.events {
 			if err := enable(e.counters); err != nil {
@@ -174,6 +177,7 @@ func (r *run) drainUntil(w *waiter) error {
 		if err != nil {
 			return err
 		}
+		r.answer()
 		if err := r.round(); err != nil {
 			return err
 		}

@@ -32,6 +32,9 @@ type Session struct {
 	notes []string
 	ran   bool
 
+	requests chan request  // see Enable
+	over     chan struct{} // closed when Run returns
+
 	kernelLeftOut bool // see userOnly
 	ledger        ledger
 }
@@ -43,6 +46,7 @@ type recordedEvent struct {
 	asked    string // of filter, what is not the recorder's own wish
 	filter   string // set on each counter
 	filtered bool   // filter has been decided on
+	disabled bool   // by Options.Disabled, or by Session.Disable
 	leaveOut bool   // our own samples are to be left out as they are read
 	function abi.FunctionFields
 }
@@ -76,7 +80,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	s := &Session{opts: opts}
+	s := &Session{opts: opts, requests: make(chan request), over: make(chan struct{})}
 	s.resolver.MountTracefs, s.resolver.MaxProbes = opts.MountTracefs, opts.MaxProbes
 	defer func() {
 		if err != nil {
@@ -119,7 +123,7 @@ func (s *Session) resolve() error {
 		Callchain:        !s.opts.NoCallchain,
 		MaxStack:         uint16(s.opts.MaxStack),
 		Inherit:          s.opts.Target.tasks(),
-		EnableOnExec:     s.opts.Target.EnableOnExec,
+		EnableOnExec:     s.opts.Target.EnableOnExec && !s.opts.Disabled,
 		ReadLost:         s.features.ReadLost,
 		UserCallers:      s.opts.UserCallers,
 		StackSize:        uint32(cmp.Or(s.opts.StackSize, defaultStack)),
@@ -143,7 +147,7 @@ func (s *Session) resolve() error {
 			e.Period = 1
 		}
 		e.Configure(sampling)
-		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e)})
+		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e), disabled: s.opts.Disabled})
 		for _, n := range e.Notes {
 			s.note("%s: %s", e.Name, n)
 		}

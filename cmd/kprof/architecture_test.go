@@ -93,6 +93,7 @@ var imports = map[string][]string{
 	"perfevent/tracetest":                {"perfevent/abi"},
 	"record":                             {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
 	"record/capture":                     {"perfevent/abi", "record", "record/symbols", "record/synth"},
+	"record/control":                     {},
 	"record/datafile":                    {"perfevent/abi", "perfevent/perfdata", "record", "record/symbols"},
 	"record/marker":                      {"perfevent", "perfevent/abi", "perfevent/format", "perfevent/ringpage", "perfevent/tracefs"},
 	"record/doctor":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "symbolize/kallsyms"},
@@ -152,6 +153,7 @@ var withoutKernel = []string{
 	"perfevent/ringpage",
 	"perfevent/spanrule",
 	"perfevent/syscalls",
+	"record/control",
 	"record/parts",
 	"symbolize/mapping",
 }

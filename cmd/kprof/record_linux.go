@@ -46,6 +46,7 @@ type recordFlags struct {
 	maxLostSet          bool
 	open                bool
 	parts               partFlags
+	when                controlFlags
 	sel                 selection
 	sym                 symbolOptions
 	svg                 svgFlags
@@ -141,6 +142,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl.Uint64Var(&f.maxLost, "max-lost", 0, "fail if more than `N` records are lost; what was recorded is kept")
 	f.sel.shape.flags(c)
 	f.parts.flags(fl)
+	f.when.flags(fl)
 	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
 	f.svg.flags(c)
 }

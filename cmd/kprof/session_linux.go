@@ -30,11 +30,20 @@ import (
 // session opens the events, records until ctx ends, for which stop is to be
 // called, and finishes the output.
 func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Options, out output) (err error) {
+	commands, begin, err := f.control(&opts)
+	if err != nil {
+		return err
+	}
+	if commands != nil {
+		defer commands.close()
+	}
+	var s *capture.Capture
 	start := opts.Start
 	opts.Start = func() error {
 		if f.duration > 0 {
 			time.AfterFunc(f.duration, stop)
 		}
+		begin(s)
 		if start != nil {
 			return start()
 		}
@@ -42,7 +51,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	shown := newProgress(voice.quiet || f.trace != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
-	s, err := capture.Open(ctx, opts, capture.Options{
+	s, err = capture.Open(ctx, opts, capture.Options{
 		NoKernel:      out.format == formatData && f.noKernelSymbols,
 		KernelAtStart: out.format == formatData,
 		Files:         out.format != formatData && f.trace == nil,
@@ -79,6 +88,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	if err != nil {
 		return err
+	}
+	if commands != nil {
+		go commands.serve(&controlled{s, sink, stop})
 	}
 	stats, err := s.Run(ctx, sink)
 	shown.clear()

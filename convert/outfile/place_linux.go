@@ -254,6 +254,27 @@ func (p *Place) Stream() (*os.File, error) {
 	return f, named(err, p.name)
 }
 
+// Pipe opens a named pipe for reading and writing, which neither waits for somebody on the
+// other side nor ends when they go.
+func (p *Place) Pipe() (*os.File, error) {
+	fd, err := -1, error(unix.EINVAL)
+	if p.fd < 0 && p.st.Mode&unix.S_IFMT == unix.S_IFIFO {
+		fd, err = unix.Openat(p.dir, p.base, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	}
+	if errors.Is(err, unix.EINVAL) {
+		return nil, fmt.Errorf("%s is not a named pipe", p.name)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: p.name, Err: err}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Dev != p.st.Dev || st.Ino != p.st.Ino {
+		unix.Close(fd)
+		return nil, errors.Join(err, fmt.Errorf("%s is not what it was before, so it is not opened", p.name))
+	}
+	return os.NewFile(uintptr(fd), p.name), nil
+}
+
 // named gives an error of a file the name that was given.
 func named(err error, name string) error {
 	var e *os.PathError

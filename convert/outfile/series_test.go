@@ -3,6 +3,7 @@
 package outfile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func names(t *testing.T, dir string) (names []string) {
@@ -64,6 +67,43 @@ func TestSeries(t *testing.T) {
 		if b, err := os.ReadFile(taken); err != nil || string(b) != "not ours" {
 			t.Errorf("%s: what was there is %q, %v", x.name, b, err)
 		}
+	}
+}
+
+// TestPipe: what is no named pipe is not opened as one.
+func TestPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "file")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, file, filepath.Join(dir, "nothing"), "/dev/null"} {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := p.Pipe()
+		if p.Close(); (err == nil) != (name == pipe) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+	p, err := Find(pipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := errors.Join(os.Remove(pipe), unix.Mkfifo(pipe+"2", 0o600), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := p.Pipe(); err == nil {
+		f.Close()
+		t.Error("another pipe is opened than was found")
 	}
 }
 

@@ -1,0 +1,122 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/livetest"
+)
+
+// TestLiveControl: events are sampled between the commands that enable and disable them,
+// by when these are acknowledged.
+func TestLiveControl(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, pipe := range []string{"ctl", "ack"} {
+		if err := unix.Mkfifo(at(pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const script = `exec 8<>ack 9>ctl
+runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
+say() { echo "$1" >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }
+runs 20; say enable
+runs 30; say disable
+runs 40; say 'enable sched:sched_process_exec'
+runs 5; echo 'enable nothing' >&9
+say 'disable sched:sched_process_exec'
+runs 60; say ping`
+	c := kprof(t, "record", "-e", "sched:sched_process_exec", "-D", "-1", "--control", "fifo:ctl,ack", "-o", "x.data", "--", "sh", "-c", script)
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte(`--control: "enable nothing": no event "nothing" is recorded`)) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if n, _ := samples(t, at("x.data")); n != 35 {
+		t.Errorf("%d samples, want those of 35 programs", n)
+	}
+}
+
+// TestLiveControlStop: descriptors do as well as pipes with a name; what is kept is
+// written when it is asked for, and the recording ends when it is told to.
+func TestLiveControlStop(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	dir := t.TempDir()
+	commands, tell, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tell.Close()
+	answers, acks, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answers.Close()
+	c := kprof(t, "record", "-a", "-e", "page-faults", "-c", "1", "--flight", "64M", "--control", "fd:3,4", "-o", filepath.Join(dir, "x.data"))
+	c.ExtraFiles = []*os.File{commands, acks}
+	var said bytes.Buffer
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	commands.Close()
+	acks.Close()
+	lines := bufio.NewScanner(answers)
+	for _, command := range []string{"ping", "snapshot"} {
+		if _, err := tell.WriteString(command + "\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() || lines.Text() != "ack" {
+			t.Fatalf("%s: %q\n%s", command, lines.Text(), said.String())
+		}
+	}
+	waitFor(t, "a file", func() bool { return len(partsOf(t, dir)) > 0 })
+	if _, err := tell.WriteString("stop\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil || strings.Contains(said.String(), "--control") {
+		t.Errorf("%v\n%s", err, said.String())
+	}
+	for _, name := range partsOf(t, dir) {
+		if n, truncated := samples(t, name); n == 0 || truncated {
+			t.Errorf("%s: %d samples, truncated %v", name, n, truncated)
+		}
+	}
+}
+
+// TestLiveDelay: nothing is sampled before the time that is waited for.
+func TestLiveDelay(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	name := filepath.Join(t.TempDir(), "x.data")
+	c := kprof(t, "record", "-e", "sched:sched_process_exec", "-D", "1h", "-o", name, "--", "sh", "-c", "/bin/true; /bin/true")
+	if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("no sample of sched:sched_process_exec was recorded")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	c = kprof(t, "record", "-e", "sched:sched_process_exec", "-D", "1", "-o", name, "--", "sh", "-c", "while ! [ -e "+name+".end ]; do /bin/true; done")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "samples", func() bool {
+		if _, err := os.Stat(name); err != nil {
+			return false
+		}
+		n, _ := samples(t, name)
+		return n > 0
+	})
+	if err := os.WriteFile(name+".end", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}

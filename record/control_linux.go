@@ -1,0 +1,75 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// request asks the goroutine that drains the rings to enable or disable events.
+type request struct {
+	name   string
+	enable bool
+	done   chan error // gets the answer
+}
+
+// Enable has an event sampled from now on, or with "" all; Disable ends that. They may be
+// called by any goroutine while Run runs, which has been done when they return, and fail
+// when it has ended, or there is no such event.
+func (s *Session) Enable(name string) error { return s.request(name, true) }
+
+// Disable is what Enable says.
+func (s *Session) Disable(name string) error { return s.request(name, false) }
+
+func (s *Session) request(name string, enable bool) error {
+	q := request{name, enable, make(chan error, 1)}
+	select {
+	case s.requests <- q:
+		return <-q.done
+	case <-s.over:
+		return fmt.Errorf("the recording has ended: %w", os.ErrClosed)
+	}
+}
+
+// answer does what is asked for.
+func (r *run) answer() {
+	for {
+		select {
+		case q := <-r.s.requests:
+			q.done <- r.enable(q.name, q.enable)
+		default:
+			return
+		}
+	}
+}
+
+func (r *run) enable(name string, enabled bool) error {
+	found := false
+	for _, e := range r.s.events {
+		if name != "" && e.Name != name {
+			continue
+		}
+		found = true
+		if e.disabled == !enabled {
+			continue
+		}
+		if enabled && !r.started {
+			r.started = true
+			r.s.ledger.start()
+		}
+		e.disabled = !enabled
+		for _, c := range e.counters {
+			do := c.Enable
+			if !enabled {
+				do = c.Disable
+			}
+			if err := do(); err != nil && !errors.Is(err, os.ErrClosed) {
+				return err
+			}
+		}
+	}
+	if !found {
+		return fmt.Errorf("no event %q is recorded: %w", name, os.ErrNotExist)
+	}
+	return nil
+}
