@@ -22,7 +22,7 @@ import (
 // costs up to a fifth more or less than elsewhere, and the machine does up to a fifth more
 // or less in all. What is added to the first function is in parts of the total.
 func fleetMachine(r *rand.Rand, host, release string, added float64) *stacks.Set {
-	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}})
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
 	s.Comments = []string{"host: " + host, "kernel: " + release + " x86_64"}
 	s.TimeNanos, s.DurationNanos = time.Now().Add(-time.Minute).UnixNano(), 10e9
 	m := s.AddMapping(stacks.Mapping{Start: 0x400000, Limit: 0x800000, File: "/bin/x", BuildID: "1234", Kind: stacks.KindUser})
@@ -38,7 +38,7 @@ func fleetMachine(r *rand.Rand, host, release string, added float64) *stacks.Set
 			share += added
 		}
 		n := int64(total * share)
-		s.Add(0, s.Intern([]uint32{loc}), 0, n, n*1e6)
+		s.Add(0, s.Intern([]uint32{loc}), 0, n)
 	}
 	return s
 }
