@@ -131,10 +131,21 @@ func TestLivePartsKept(t *testing.T) {
 	if len(files) < 3 || len(files) > 9 {
 		t.Errorf("there are %d files", len(files))
 	}
-	for _, name := range files[:len(files)-1] {
-		if got, truncated := samples(t, name); got == 0 || truncated || got != perfSamples(t, name) {
-			t.Errorf("%s: %d samples, truncated %v, perf has %d", name, got, truncated, perfSamples(t, name))
+	// Files are finished one after the other, beside the recording.
+	finished := 0
+	for i, name := range files[:len(files)-1] {
+		got, truncated := samples(t, name)
+		if perfs := perfSamples(t, name); got == 0 || got != perfs {
+			t.Errorf("%s: %d samples, truncated %v, perf has %d", name, got, truncated, perfs)
 		}
+		if !truncated && finished == i {
+			finished++
+		} else if !truncated {
+			t.Errorf("%s is finished, and one before it is not", name)
+		}
+	}
+	if finished == 0 {
+		t.Error("no file is finished")
 	}
 	if out, err := exec.Command("perf", "report", "--stats", "-i", files[len(files)-1]).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
