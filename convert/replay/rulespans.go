@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -77,6 +78,8 @@ type side struct {
 	keys    []*expr.Program
 	check   *expr.Program
 	place   *expr.Program
+	value   *expr.Program // of a start of what is held
+	held    bool
 	syscall *syscalls.Table // of a rule of system calls
 	isCall  bool
 }
@@ -92,6 +95,9 @@ func newRuleSpans(x *pairing) *ruleSpans {
 	var rules []span.Rules
 	for _, r := range o.rules {
 		e := stacks.Event{Name: r.Name, Values: spanValues(r.Name)}
+		if r.Value != nil {
+			e.Values = heldValues
+		}
 		o.events = append(o.events, x.r.set.AddEvent(e))
 		rules = append(rules, span.Rules{Nested: r.Nested})
 	}
@@ -206,6 +212,11 @@ func (o *ruleSpans) newSide(rule uint32, kind span.Kind, varying string, s *span
 		b.keys = append(b.keys, compile(k))
 	}
 	b.check = compile(s.Check)
+	if r := o.rules[rule]; r.Value != nil {
+		if b.held = true; kind == span.Begin {
+			b.value = compile(r.Value)
+		}
+	}
 	if s.Place != nil && of != nil && of.Field(s.Place.String()) != nil {
 		b.place = compile(s.Place)
 	}
@@ -286,6 +297,16 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 		}
 		p.Key.Values[i] = v.Bits
 	}
+	if b.held && p.Key.Values == [3]uint64{} {
+		return p, false
+	}
+	if b.value != nil {
+		v, ok := b.value.Value(&f.x)
+		if !ok {
+			return p, false
+		}
+		p.Value = int64(min(v.Bits, math.MaxInt64))
+	}
 	if b.check != nil {
 		if v, ok := b.check.Value(&f.x); ok {
 			p.Check = v.Bits
@@ -329,6 +350,10 @@ func (b *side) taskOf(s *samples.Sample) (int32, bool) {
 // count adds a span to the Set.
 func (o *ruleSpans) count(s *span.Span) {
 	x := o.x
+	if o.rules[s.Rule].Value != nil {
+		o.countHeld(s)
+		return
+	}
 	if s.Row == noRow || s.Outcome != span.Ended && s.Outcome != span.StillOpen {
 		return
 	}
@@ -388,7 +413,11 @@ func (o *ruleSpans) check() error {
 
 func (o *ruleSpans) stats() (all []SpanStats) {
 	for i, r := range o.rules {
-		all = append(all, SpanStats{Name: r.Name, Stats: o.pairs.Stats[i]})
+		st := o.pairs.Stats[i]
+		if r.Value != nil {
+			st.Open = 0 // what is held: the answer, not what it lacks
+		}
+		all = append(all, SpanStats{Name: r.Name, Stats: st})
 	}
 	return all
 }

@@ -24,6 +24,9 @@ type Rule struct {
 	// Fields are those that probes of the rule fetch, by the names that were given: what a
 	// function is called with, and ret, what it returns.
 	Fields []string
+	// Value is how many bytes a start takes and its end gives back, of rules of what is held;
+	// nil where a span is a time. Keys of 0 are then of nothing.
+	Value *expr.Expr
 	// Nested says that spans of one key lie within each other, so that an end is that of
 	// the latest. Else a start takes the place of an earlier one.
 	Nested bool
@@ -120,6 +123,9 @@ func Parse(text string) (*Rule, error) {
 			return fail("%s takes nothing behind its name", name)
 		}
 		rule.Families, rule.Between, rule.Nested = e.families(), e.between, e.nested
+		if e.value != "" {
+			rule.Value = mustExpr(e.value)
+		}
 		for _, n := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ':' }) {
 			if !known(n) {
 				return nil, &ParseError{Rule: text, Reason: fmt.Sprintf("no architecture has a system call %q", n), Near: spelling.Closest(n, syscalls.Of("x86_64").Names())}

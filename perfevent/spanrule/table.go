@@ -6,6 +6,7 @@ type entry struct {
 	syscalls   bool // takes names of system calls
 	between    bool
 	nested     bool
+	value      string // see Rule.Value
 	families   func() []Family
 }
 
@@ -64,6 +65,13 @@ var table = []entry{
 			panic(err)
 		}
 		return r.Families
+	}},
+	// mm/slub.c, mm/slab_common.c: kfree may take what kmem_cache_alloc gave, which is then
+	// the end of nothing. kmalloc_node is an event of its own up to Linux 6.0.
+	{name: "kmalloc", what: "memory of the kernel that kmalloc gave and kfree has not taken back, in bytes", between: true, value: "bytes_alloc", families: func() []Family {
+		node := by("kmem:kmalloc_node", nil, "ptr")
+		node.Optional = true
+		return []Family{{[]Side{by("kmem:kmalloc", nil, "ptr"), node}, []Side{by("kmem:kfree", nil, "ptr")}}}
 	}},
 	// fs/fs-writeback.c: writeback_sb_inodes and writeback_single_inode have both ends of
 	// __writeback_single_inode.
