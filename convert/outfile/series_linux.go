@@ -57,11 +57,11 @@ func (s *Series) Find(now time.Time) (*Place, error) {
 	return nil, &os.PathError{Op: "create", Path: s.before, Err: unix.EEXIST}
 }
 
-// Made counts the file at a place in as the latest, and removes the oldest ones that are
+// Made counts the file at a place, which is not closed yet, in as the latest, and removes the oldest ones that are
 // too many: nothing that is not what was made.
 func (s *Series) Made(p *Place) error {
 	var st unix.Stat_t
-	if err := unix.Stat(p.name, &st); err != nil {
+	if err := unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return &os.PathError{Op: "stat", Path: p.name, Err: err}
 	}
 	s.made = append(s.made, madeFile{p.name, uint64(st.Dev), st.Ino})

@@ -230,7 +230,7 @@ func count(t *testing.T, name string, sum map[string]int64) (samples int64) {
 // TestWhole: samples have in the parts the names and places that they have in the whole,
 // and each is in one part, whatever ends a part; in a window, the last of them.
 func TestWhole(t *testing.T) {
-	const rounds = 400
+	const rounds = 200
 	for _, x := range []struct {
 		name    string
 		o       parts.Options
