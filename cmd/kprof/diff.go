@@ -283,10 +283,6 @@ func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 	for side := range names {
 		var files []string
 		for _, arg := range names[side] {
-			if isStore(arg) {
-				files = append(files, arg)
-				continue
-			}
 			found, err := compare.Inputs(arg)
 			if err != nil {
 				return names, err

@@ -60,6 +60,9 @@ func openInput(name string) (*os.File, error) {
 	if name == "-" {
 		return os.Stdin, nil
 	}
+	if isStore(name) {
+		return nil, fmt.Errorf("%s: a store has sums of profiles, and no single events", name)
+	}
 	st, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && name == defaultInput:

@@ -129,6 +129,7 @@ func TestPushAndFetch(t *testing.T) {
 		{2, "--to URL", []string{"push", web1}},
 		{2, "name the profiles", []string{"push", "--to", server.URL}},
 		{2, `has no parameter "querry"`, []string{"report", server.URL + "/?querry={}"}},
+		{1, "no single events", []string{"script", server.URL + "/?query={}"}},
 		{1, "is no address of a store", []string{"push", "--to", "localhost:4040", web1}},
 		{1, "connection refused", []string{"push", "--to", "http://127.0.0.1:1", "--retry-for", "10ms", web1}},
 	} {

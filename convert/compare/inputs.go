@@ -9,11 +9,14 @@ import (
 )
 
 // Inputs returns the files that an argument names: the profiles in a directory, those
-// that a pattern with *, ? or [ matches, or the file itself. Hidden files and those that
-// end in .old are left out of directories. Other files than regular ones are not looked
-// for in directories and by patterns, whose order is that of their names, numbers in them
-// by their value.
+// that a pattern with *, ? or [ matches, or the file itself; or the address of a store, as
+// it is. Hidden files and those that end in .old are left out of directories. Other files
+// than regular ones are not looked for in directories and by patterns, whose order is that
+// of their names, numbers in them by their value.
 func Inputs(arg string) ([]string, error) {
+	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+		return []string{arg}, nil
+	}
 	st, err := os.Stat(arg)
 	var found []string
 	switch {
