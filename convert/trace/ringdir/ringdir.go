@@ -23,6 +23,8 @@ type Dir struct {
 	Tracing  perfdata.TracingData
 	Kallsyms []byte
 	Modules  []byte // /proc/modules
+
+	left int64 // bytes of text that may still be read
 }
 
 // Ring is the file with the pages of a CPU.
@@ -40,6 +42,7 @@ const (
 	maxRings    = 1 << 13
 	maxText     = 4 << 20 // of a file but for symbols
 	maxKallsyms = 256 << 20
+	maxTexts    = 512 << 20 // of all files but pages
 	maxFormats  = 1 << 14
 	pageSize    = 4096 // where header_page is not there
 )
@@ -51,10 +54,13 @@ var ErrNoPages = errors.New("no pages of a ring buffer (per_cpu/cpu0/trace_pipe_
 
 // Open reads what is in a directory, but for the pages.
 func Open(dir fs.FS) (*Dir, error) {
-	d := &Dir{Tracing: perfdata.TracingData{Version: "0.6", PageSize: pageSize}}
+	d := &Dir{left: maxTexts, Tracing: perfdata.TracingData{Version: "0.6", PageSize: pageSize}}
 	entries := 0
 	err := fs.WalkDir(dir, ".", func(name string, e fs.DirEntry, err error) error {
-		if entries++; entries > maxEntries {
+		switch entries++; {
+		case entries > maxEntries && len(d.Rings) == 0:
+			return ErrNoPages
+		case entries > maxEntries:
 			return fmt.Errorf("more than %d files", maxEntries)
 		}
 		if err != nil || !e.Type().IsRegular() {
@@ -94,10 +100,11 @@ func (d *Dir) Close() error {
 func (d *Dir) take(dir fs.FS, name string, e fs.DirEntry) error {
 	base, parent := path.Base(name), path.Base(path.Dir(name))
 	text := func(most int64) string {
-		b, err := read(dir, name, most)
+		b, err := read(dir, name, min(most, d.left))
 		if err != nil {
 			return ""
 		}
+		d.left -= int64(len(b))
 		return string(b)
 	}
 	t := &d.Tracing

@@ -92,3 +92,19 @@ func TestOpenNone(t *testing.T) {
 		t.Error("no error of header_page")
 	}
 }
+
+// TestOpenLarge: of a large directory not all is read; without pages it is none of a tracer's.
+func TestOpenLarge(t *testing.T) {
+	dir := fstest.MapFS{}
+	for i := range maxEntries {
+		dir[fmt.Sprintf("m/%d.txt", i)] = file(nil)
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrNoPages) {
+		t.Errorf("without pages: %v", err)
+	}
+	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 4096}
+	dir["a/cpu0"] = file(m.Sub(1000, 0, m.Event(0, m.Tick(7, 1))))
+	if _, err := Open(dir); err == nil || errors.Is(err, ErrNoPages) {
+		t.Errorf("with pages: %v", err)
+	}
+}
