@@ -46,6 +46,9 @@ func TestKernel(t *testing.T) {
 			t.Errorf("the running kernel begins with %q, %v", head, err)
 		}
 	}
+	if so, err := k.SoFar(); err != nil || so != nil {
+		t.Errorf("so far %v, %v, want nothing else", so, err)
+	}
 	if end, err := k.End(); err != nil || end != nil {
 		t.Errorf("nothing changed, but %v, %v", end, err)
 	}
@@ -105,6 +108,10 @@ func TestBuildIDs(t *testing.T) {
 	b.Settle(time.Minute)
 	if at, err := files.Retained(nobody, 0x1000, sh); err != nil || at == "" {
 		t.Errorf("when it has settled: %q, %v", at, err)
+	}
+	soFar, err := b.SoFar(t.Context())
+	if err != nil || len(soFar) != 1 || soFar[0].Name != sh {
+		t.Errorf("so far %+v, %v", soFar, err)
 	}
 	ids, err := b.All(t.Context())
 	if err != nil || len(ids) != 1 || hex.EncodeToString(ids[0].ID) != string(m[1]) || ids[0].Name != sh {
