@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -450,82 +448,5 @@ func TestRate(t *testing.T) {
 	}
 	if want := time.Duration(size) * time.Millisecond; slept < want-time.Millisecond || slept > want+time.Millisecond {
 		t.Errorf("waited %v for %d bytes", slept, size)
-	}
-}
-
-// TestSecrets: they come from files, are sent to the store alone, and are in no error.
-func TestSecrets(t *testing.T) {
-	dir := t.TempDir()
-	file := func(name, text string) string {
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	elsewhere := storetest.New(t)
-	elsewhere.Authorized = func(r *http.Request) bool { t.Error("the secret goes elsewhere"); return true }
-	server := storetest.New(t)
-	var seen http.Header
-	server.Authorized = func(r *http.Request) bool { seen = r.Header.Clone(); return false }
-	for _, c := range []struct {
-		o    ClientOptions
-		want string
-	}{
-		{ClientOptions{BearerFile: file("b", "hush\n"), Tenant: "team"}, "Bearer hush"},
-		{ClientOptions{BasicAuthFile: file("p", "me:hush")}, "Basic bWU6aHVzaA=="},
-		{ClientOptions{Header: http.Header{"X-Key": {"hush"}}}, ""},
-	} {
-		c.o.URL = server.URL
-		_, err := client(t, c.o).Fetch(context.Background(), lastHour())
-		if err == nil || strings.Contains(err.Error(), "hush") || seen.Get("Authorization") != c.want || seen.Get("X-Scope-OrgID") != c.o.Tenant || seen.Get("X-Key") != c.o.Header.Get("X-Key") {
-			t.Errorf("%v, sent %v", err, seen)
-		}
-	}
-	// Of a pipe, the secret is read once; a store that repeats it is not believed.
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer read.Close()
-	if _, err := write.WriteString("X-Key: hush\nX-Other: a b\n"); err != nil {
-		t.Fatal(err)
-	}
-	write.Close()
-	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen = r.Header.Clone()
-		http.Error(w, "bad key "+r.Header.Get("X-Key")+" of "+r.Header.Get("Authorization"), http.StatusForbidden)
-	}))
-	defer echo.Close()
-	piped := client(t, ClientOptions{URL: echo.URL, HeaderFile: fmt.Sprint("/dev/fd/", read.Fd()), BearerFile: file("b", "hush")})
-	for range 2 {
-		if _, err := piped.Fetch(context.Background(), lastHour()); err == nil || strings.Contains(err.Error(), "hush") || !strings.Contains(err.Error(), "bad key") ||
-			seen.Get("X-Key") != "hush" || seen.Get("X-Other") != "a b" {
-			t.Errorf("%v, sent %v", err, seen)
-		}
-	}
-	redirect := http.NewServeMux()
-	redirect.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
-	})
-	moved := storetest.New(t)
-	moved.Config.Handler = redirect
-	if _, err := client(t, ClientOptions{URL: moved.URL, BearerFile: file("b", "hush")}).Fetch(context.Background(), lastHour()); err == nil || !strings.Contains(err.Error(), "it is elsewhere") {
-		t.Error(err)
-	}
-	for _, o := range []ClientOptions{
-		{URL: "http://me:hush@localhost"}, {URL: "localhost:4040"}, {URL: "ftp://localhost"}, {URL: "http://"}, {URL: "http://x/?a=b"}, {URL: "http://me:hush@x\x7f"},
-		{URL: "http://x", BearerFile: filepath.Join(dir, "none")}, {URL: "http://x", BearerFile: file("e", "\n")}, {URL: "http://x", BearerFile: file("two", "a\nb")},
-		{URL: "http://x", BasicAuthFile: file("n", "hush")}, {URL: "http://x", BasicAuthFile: file("p", "a:b"), BearerFile: file("b", "hush")},
-		{URL: "http://x", HeaderFile: file("h", "hush")}, {URL: "http://x", HeaderFile: file("h2", "a: b\x01hush")}, {URL: "http://x", CertFile: "c"}, {URL: "http://x", CAFile: file("ca", "hush")}, {URL: "http://x", BearerFile: file("l", strings.Repeat("x", maxSecret+1))},
-	} {
-		if _, err := NewClient(o); err == nil || strings.Contains(err.Error(), "hush") {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	for url, want := range map[string]bool{"http://localhost:1": false, "http://127.0.0.1": false, "https://x": false, "http://x": true} {
-		if got := client(t, ClientOptions{URL: url, BearerFile: file("b", "hush")}).Unencrypted(); got != want {
-			t.Errorf("%s: %v", url, got)
-		}
 	}
 }

@@ -1,0 +1,112 @@
+package trace_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+)
+
+// TestGraph: times of functions are their own, by the path of their callers; ends without a
+// begin are there, and begins without an end are told.
+func TestGraph(t *testing.T) {
+	name := written(t, graphText)
+	got := folded(t, name, "ftrace:function_graph", 1, convert.Options{})
+	want := []string{
+		"[unknown] 4000", // 9 of it, less late and lock
+		"late 4000",
+		"lock 8500", // one of them in a function whose begin is not there
+		"vfs_read 9000",
+		"vfs_read;copy 9500",
+		"vfs_read;copy;lock 500",
+		"vfs_read;lock 1000",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
+	if got := warnings(t, name); got != "left out 1 span of ftrace:function_graph, whose end was not seen\n2 ends of ftrace:function_graph without a start, which was before the recording or not seen" {
+		t.Errorf("warnings %s", got)
+	}
+	p, err := convert.Open(context.Background(), name, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := map[string]string{}
+	for _, c := range p.Stats.Calls {
+		fn := p.Set.Functions[p.Set.Lines(c.Location)[0].Function].Name
+		calls[fn] = fmt.Sprint(c.Count, " ", c.Sum, " ", c.Max)
+	}
+	if want := map[string]string{"lock": "5 10000 5000", "vfs_read": "1 20000 20000", "copy": "1 10000 10000", "late": "1 4000 4000", "[unknown]": "1 9000 9000"}; !maps.Equal(calls, want) {
+		t.Errorf("calls %v, want %v", calls, want)
+	}
+	const listed = `             cat     7 [000]    10.000001: ftrace:funcgraph_entry:               |  vfs_read(file=0x1) {
+             cat     7 [000]    10.000002: ftrace:funcgraph_entry:   1.000 us    |    lock();
+             dog     8 [001]    10.000003: ftrace:funcgraph_entry:   5.000 us    |  lock();
+             dog     9 [000]    10.000004: ftrace:funcgraph_entry:   2.500 us    |  lock();
+             cat     7 [000]    10.000005:     sched:sched_wakeup: comm=x pid=3
+             cat     7 [000]    10.000006: ftrace:funcgraph_entry:               |    copy() {
+             cat     7 [000]    10.000007: ftrace:funcgraph_entry:   0.500 us    |      lock();
+             cat     7 [000]    10.000008:  ftrace:funcgraph_exit: + 10.000 us   |    }
+             cat     7 [000]    10.000009:  ftrace:funcgraph_exit: + 20.000 us   |  } /* vfs_read = 0x5 */
+             dog     8 [001]    10.000010:  ftrace:funcgraph_exit:   4.000 us    |    } /* late */
+             dog     8 [001]    10.000011: ftrace:funcgraph_entry:   1.000 us    |    lock();
+             dog     8 [001]    10.000012:  ftrace:funcgraph_exit:   9.000 us    |  }
+             dog     8 [001]    10.000013: ftrace:funcgraph_entry:               |  unended() {
+`
+	if got := list(t, name, listing.Options{}, listing.PrinterOptions{}); got != listed {
+		t.Errorf("%s\nwant\n%s", got, listed)
+	}
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
+	if want := "func=vfs_read depth=0 duration=20000 retval=0x5"; !strings.Contains(text, want) {
+		t.Errorf("no %q in\n%s", want, text)
+	}
+}
+
+// TestGraphLoss: what a function called cannot be told where events were lost while it ran,
+// nor who called it.
+func TestGraphLoss(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+ 0)    cat-7      |               |  vfs_read() {
+ 1)    dog-8      |               |  vfs_write() {
+ 0)    cat-7      |   1.000 us    |    lock();
+CPU:0 [LOST 12 EVENTS]
+ 0)    cat-7      |   2.000 us    |    lock();
+ 0)    cat-7      |   9.000 us    |  }
+ 1)    dog-8      |   3.000 us    |    lock();
+ 1)    dog-8      |   5.000 us    |  }
+`)
+	want := "[[unknown] 7000 lock 2000 vfs_read;lock 1000 vfs_write 2000 vfs_write;lock 3000]"
+	if got := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := warnings(t, name); !strings.Contains(got, "left out 1 span of ftrace:function_graph, whose end may be among what was lost") || !strings.Contains(got, "lost 12 records") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestGraphTimes: calls without durations last as long as between their begin and end; what
+// a CPU did before a line told the task is the task's.
+func TestGraphTimes(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+   10.000001 |   0)  vfs_read() {
+   10.000002 |   0)    copy() {
+ 0)    cat-7       =>    dog-9
+   10.000003 |   0)  vfs_write() {
+ 0)    dog-9       =>    cat-7
+   10.000006 |   0)    }
+   10.000011 |   0)  }
+ 0)    cat-7       =>    dog-9
+   10.000013 |   0)  }
+`)
+	want := "[vfs_read 6000 vfs_read;copy 4000 vfs_write 10000]"
+	if got := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := warnings(t, name); got != "" {
+		t.Errorf("warnings %s", got)
+	}
+}
