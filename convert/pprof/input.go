@@ -29,8 +29,8 @@ func (in *input) unpack() {
 	}
 	// The size stands at the end (RFC 1952), if the file is one member; deflate has at
 	// most 1032 bytes for each.
-	size := int(binary.LittleEndian.Uint32(in.data[len(in.data)-4:]))
-	if size == 0 || size > maxPlain || size > 1032*len(in.data) {
+	size := int64(binary.LittleEndian.Uint32(in.data[len(in.data)-4:]))
+	if size == 0 || size > maxPlain || size > 1032*int64(len(in.data)) {
 		return
 	}
 	z, err := gzip.NewReader(bytes.NewReader(in.data))

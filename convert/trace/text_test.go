@@ -312,7 +312,7 @@ func TestRealTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range a.Files {
-			t.Run(filepath.Base(n)+"/"+f.Name, func(t *testing.T) {
+			t.Run(filepath.Base(n)+":"+f.Name, func(t *testing.T) {
 				name := written(t, string(f.Data))
 				var steps []step
 				events := 0
