@@ -133,6 +133,7 @@ install_needs() {
 	done
 	find_browser || missing+=(chromium)
 	makes_narrow || missing+=(gcc-multilib)
+	have musl-gcc || missing+=(musl-gcc)
 	[ -e /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	if [ "$(id -u)" != 0 ] || ! have apt-get; then
@@ -149,6 +150,7 @@ install_needs() {
 	# Ubuntu has it as a snap only.
 	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
 	makes_narrow || packages+=(gcc-multilib)
+	have musl-gcc || packages+=(musl-tools)
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 	find_perf
 }

@@ -264,12 +264,12 @@ func what(l *Line, s string) {
 		return
 	case strings.HasPrefix(s, "function:"):
 		s = strings.TrimLeft(s[len("function:"):], " ")
-		if fn, caller, ok := strings.Cut(s, " <-- "); ok {
+		if fn, caller, ok := strings.Cut(s, " <-- "); ok && function(fn) != "" {
 			l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
 			return
 		}
 	}
-	if fn, caller, ok := strings.Cut(s, " <-"); ok && !strings.Contains(fn, ": ") {
+	if fn, caller, ok := strings.Cut(s, " <-"); ok && !strings.Contains(fn, ": ") && function(fn) != "" {
 		l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
 		if i := strings.IndexByte(fn, '('); i > 0 && strings.HasSuffix(fn, ")") { // func-args
 			l.Func, l.Args = fn[:i], fn[i+1:len(fn)-1]

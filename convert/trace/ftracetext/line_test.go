@@ -161,6 +161,7 @@ func FuzzParse(f *testing.F) {
 	for _, x := range lines {
 		f.Add(x.text)
 	}
+	f.Add("-0[0]0: \r <-") // no function, and its caller
 	f.Fuzz(func(t *testing.T, s string) {
 		l := Parse(s)
 		if l.CPU < -1 || l.TID < -1 || l.TGID < -1 || l.Depth < 0 || l.Depth > len(s) {
