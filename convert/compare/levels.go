@@ -31,18 +31,7 @@ func flat(s *stacks.Set) *stacks.Set {
 	f := stacks.New(s.Events...)
 	f.DurationNanos, f.TimeNanos = s.DurationNanos, s.TimeNanos
 	f.Comments = slices.DeleteFunc(slices.Clone(s.Comments), func(c string) bool { return c == bootlog.ByLevel })
-	for _, m := range s.Mappings {
-		f.AddMapping(m)
-	}
-	for loc, l := range s.Locations {
-		f.AddLocation(l.Mapping, l.Addr, l.Kind)
-		var lines []stacks.Line
-		for _, x := range s.Lines(uint32(loc)) {
-			x.Function = f.AddFunction(s.Functions[x.Function])
-			lines = append(lines, x)
-		}
-		f.SetLines(uint32(loc), lines...)
-	}
+	f.CopyLocations(s)
 	for i := range s.NumSamples() {
 		x := s.Sample(i)
 		stack := s.Stack(x.Stack)

@@ -162,18 +162,7 @@ func (r *Result) Both() *stacks.Set {
 func (r *Result) Profile(scale float64) *stacks.Set {
 	base, s := r.Sets()
 	negative := stacks.New(base.Events...)
-	for _, m := range base.Mappings {
-		negative.AddMapping(m)
-	}
-	for loc, l := range base.Locations {
-		negative.AddLocation(l.Mapping, l.Addr, l.Kind)
-		var lines []stacks.Line
-		for _, x := range base.Lines(uint32(loc)) {
-			x.Function = negative.AddFunction(base.Functions[x.Function])
-			lines = append(lines, x)
-		}
-		negative.SetLines(uint32(loc), lines...)
-	}
+	negative.CopyLocations(base)
 	for row := range base.NumSamples() {
 		x := base.Sample(row)
 		labels := append(slices.Clone(base.Labels(x.Labels)), stacks.Label{Key: "pprof::base", Str: "true"})

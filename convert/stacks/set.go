@@ -181,6 +181,23 @@ func (s *Set) AddFunction(f Function) uint32 {
 	return id
 }
 
+// CopyLocations gives a new Set the mappings and locations of another, under the same
+// numbers, and their lines.
+func (s *Set) CopyLocations(from *Set) {
+	for _, m := range from.Mappings {
+		s.AddMapping(m)
+	}
+	for loc, l := range from.Locations {
+		s.AddLocation(l.Mapping, l.Addr, l.Kind)
+		var lines []Line
+		for _, x := range from.Lines(uint32(loc)) {
+			x.Function = s.AddFunction(from.Functions[x.Function])
+			lines = append(lines, x)
+		}
+		s.SetLines(uint32(loc), lines...)
+	}
+}
+
 // SetLines names a location. It is to be called at most once for each.
 func (s *Set) SetLines(loc uint32, lines ...Line) {
 	l := &s.Locations[loc]

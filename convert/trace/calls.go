@@ -25,11 +25,7 @@ const callID = 1 << 16
 const callFormat = `name: function_graph
 ID: 65536
 format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
+` + format.CommonFields + `
 	field:u64 func;	offset:8;	size:8;	signed:0;
 	field:u64 duration;	offset:16;	size:8;	signed:0;
 	field:u64 self;	offset:24;	size:8;	signed:0;

@@ -155,14 +155,7 @@ type seen struct {
 }
 
 // commonFormat is that of events whose format is not known, since Linux 2.6.39.
-const commonFormat = `name: unknown
-ID: 0
-format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
-	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-`
+const commonFormat = "name: unknown\nID: 0\nformat:\n" + format.CommonFields
 
 // parse finds the fields that all events have in common, and notes all kinds.
 func (r *recording) parse() error {
