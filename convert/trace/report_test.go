@@ -3,7 +3,6 @@ package trace_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -14,8 +13,8 @@ import (
 
 	"github.com/therootcompany/xz"
 
-	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/listing/listingtest"
 )
 
 // TestReport compares each event of real files with what trace-cmd report says of it: task,
@@ -110,25 +109,8 @@ func reportLines(report []byte) (lines []line) {
 
 // listed are the events of a file as the listing has them, with trace-cmd's names of tasks.
 func listed(t *testing.T, name string) (lines []line) {
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
 	var b bytes.Buffer
-	p := listing.NewPrinter(&b, listing.PrinterOptions{})
-	res, err := listing.Read(context.Background(), rec, listing.Options{}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	res := listingtest.Read(t, name, listing.Options{}, listing.NewPrinter(&b, listing.PrinterOptions{}))
 	for _, w := range res.Warnings {
 		t.Errorf("warning: %v", &w)
 	}

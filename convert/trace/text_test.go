@@ -16,6 +16,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/listing/listingtest"
 	"kprof/convert/trace"
 )
 
@@ -64,24 +65,8 @@ func folded(t testing.TB, name, event string, at int, o convert.Options) []strin
 // list is what script prints of a file.
 func list(t testing.TB, name string, o listing.Options, po listing.PrinterOptions) string {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
 	var b bytes.Buffer
-	p := listing.NewPrinter(&b, po)
-	if _, err := listing.Read(context.Background(), rec, o, p); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	listingtest.Read(t, name, o, listing.NewPrinter(&b, po))
 	return b.String()
 }
 
