@@ -58,26 +58,41 @@ limited() {
 	return $status
 }
 
+# used sets cpu to the seconds of CPU that the programs took that this shell has waited for.
+used() {
+	times >"$logs/times.$BASHPID"
+	cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$logs/times.$BASHPID")
+}
+
+# report RESULT NAME START CPU [TEXT] prints what became of a step that began at a second,
+# when so much of the CPUs had been used.
+report() {
+	local cpu
+	used
+	printf '%-4s %-16s %4d s %4d s of CPU  %s\n' "$1" "$2" $((SECONDS - $3)) $((cpu - $4)) "${5-}"
+}
+
 # step NAME SECONDS COMMAND... runs a check that is no test: good when it succeeds in
 # time.
 step() {
-	local name=$1 start=$SECONDS
+	local name=$1 start=$SECONDS cpu
+	used
 	shift
 	if limited "$@" >"$logs/$name.log" 2>&1; then
-		printf 'ok   %-28s %4ds\n' "$name" $((SECONDS - start))
+		report ok "$name" $start $cpu
 	else
 		failed "$name"
-		printf 'FAIL %-28s %4ds  %s\n' "$name" $((SECONDS - start)) "$(tail -n 1 "$logs/$name.log")"
+		report FAIL "$name" $start $cpu "$(tail -n 1 "$logs/$name.log")"
 	fi
 }
 
 # tests NAME SECONDS COMMAND... runs tests that print JSON, and fails if they do.
 tests() {
-	local name=$1 start=$SECONDS result=ok
+	local name=$1 start=$SECONDS result=ok cpu
+	used
 	shift
 	limited "$@" >"$logs/$name.json" 2>&1 || result=FAIL
-	printf '%-4s %-28s %4ds  %s\n' $result "$name" $((SECONDS - start)) \
-		"$(.build/tally "$logs/$name.json" | tail -n 1)"
+	report $result "$name" $start $cpu "$(.build/tally "$logs/$name.json" | tail -n 1)"
 	[ $result = ok ]
 }
 
@@ -205,7 +220,7 @@ reachable() {
 # perf_event_mmap_output).
 live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
 # computing are the command's tests that record nothing.
-computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
+computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|Portable|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
 run_live() {
 	local guests
 	gotests live 1200 "$live" -p 1 -skip="$computing"

@@ -78,9 +78,9 @@ func stalls() (most func() time.Duration) {
 // wait, so much older.
 func TestLiveKilledLate(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
-	kills, atOnce := 100, 4
+	kills, atOnce := 100, 10
 	if testing.Short() {
-		kills = 12
+		kills = 20
 	}
 	var wanted atomic.Int64
 	var wg sync.WaitGroup
@@ -197,7 +197,7 @@ func TestLiveNoMemory(t *testing.T) {
 	var err error
 	select {
 	case err = <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Second): // some hundred files
 		_ = c.Process.Signal(os.Interrupt)
 		err = <-ended
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,7 @@ func TestScript(t *testing.T) {
 	t.Run("anywhere", func(t *testing.T) { runScripts(t, anywhere) })
 	t.Run("live", func(t *testing.T) {
 		livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+		busy(t)
 		runScripts(t, live)
 	})
 }
@@ -205,6 +207,28 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 // exampleStore is the address of the store in examples.
 const exampleStore = "http://localhost:4040"
 
+var exampleDuration = regexp.MustCompile(`-d [1-9]s\b`)
+
+// asExample returns what is pasted of an example: its store is ours, and what records for
+// seconds does so for a moment, for which busy sees to it that there is something to record.
+func asExample(script, store string) string {
+	return undecided + exampleDuration.ReplaceAllString(strings.ReplaceAll(script, exampleStore, store), "-d 300ms")
+}
+
+// busy has this machine do something of all that examples record, until t ends: programs
+// start, use the CPU, open files, wait for each other.
+func busy(t *testing.T) {
+	c := exec.Command("sh", "-c", "while :; do ls -lR /etc 2>/dev/null | sort | wc; done >/dev/null")
+	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL)
+		_ = c.Wait() // it says only that it was killed
+	})
+}
+
 // examples COMMAND runs every line below "Examples:" in the help of a command
 // ("" for kprof itself) in a shell, as somebody would who pastes it.
 func examples(ts *testscript.TestScript, neg bool, args []string) {
@@ -220,7 +244,7 @@ func examples(ts *testscript.TestScript, neg bool, args []string) {
 		if strings.TrimSpace(line) == "" {
 			break
 		}
-		if err := ts.Exec("bash", "-o", "pipefail", "-c", undecided+strings.ReplaceAll(line, exampleStore, ts.Getenv("STORE"))); err != nil {
+		if err := ts.Exec("bash", "-o", "pipefail", "-c", asExample(line, ts.Getenv("STORE"))); err != nil {
 			ts.Fatalf("%s: %v\n%s", strings.TrimSpace(line), err, ts.ReadFile("stderr"))
 		}
 	}
@@ -237,8 +261,7 @@ func recipes(ts *testscript.TestScript, neg bool, args []string) {
 		if !ok {
 			ts.Fatalf("%s: a block without end", args[0])
 		}
-		script = strings.ReplaceAll(script, exampleStore, ts.Getenv("STORE"))
-		if err := ts.Exec("bash", "-euo", "pipefail", "-c", undecided+script); err != nil {
+		if err := ts.Exec("bash", "-euo", "pipefail", "-c", asExample(script, ts.Getenv("STORE"))); err != nil {
 			ts.Fatalf("%s\n%v\n%s", script, err, ts.ReadFile("stderr"))
 		}
 		n++

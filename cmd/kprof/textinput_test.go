@@ -108,7 +108,10 @@ func TestLiveScriptText(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			data := filepath.Join(t.TempDir(), "perf.data")
-			load := []string{"-q", "-o", data, "-m", "2M", "--", "sh", "-c", "ls -lR /usr/share/doc >/dev/null; find /usr/lib/x* | sort | md5sum >/dev/null"}
+			// Of each event there are more than ten stacks: each program of the loop waits
+			// for another, or for the time, and ends.
+			load := []string{"-q", "-o", data, "-m", "2M", "--", "sh", "-c", `ls -lR /usr/share/doc >/dev/null; find /usr/lib/x* | sort | md5sum >/dev/null
+				for i in 1 2 3 4 5 6 7 8 9 10; do ls / | cat | sort | head -n 1 | wc -l >/dev/null; sleep 0.001; done`}
 			command(t, nil, "perf", slices.Concat([]string{"record"}, x.record, load)...)
 			text := command(t, nil, "perf", "script", "--no-inline", "-i", data)
 			for _, fields := range x.fields {

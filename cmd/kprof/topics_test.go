@@ -53,8 +53,7 @@ const undecided = `kprof() { command kprof "$@" || { code=$?; [ "$1 $code" = "di
 // run pastes the block into a shell.
 func (b topicBlock) run(t *testing.T, dir, store string) {
 	t.Helper()
-	b.script = strings.ReplaceAll(b.script, exampleStore, store)
-	script := undecided + strings.TrimSpace(b.script)
+	script := asExample(strings.TrimSpace(b.script), store)
 	if strings.Contains(b.before, "until Ctrl-C") {
 		script = "timeout --preserve-status -s INT 3 " + strings.TrimSpace(b.script)
 	}
@@ -74,6 +73,7 @@ func (b topicBlock) run(t *testing.T, dir, store string) {
 func TestTopicExamples(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
 	store := storetest.New(t)
+	busy(t)
 	for _, topic := range topicOrder {
 		t.Run(topic.name, func(t *testing.T) {
 			dir, ran := t.TempDir(), 0
