@@ -60,8 +60,9 @@ limited() {
 
 # used sets cpu to the seconds of CPU that the programs took that this shell has waited for.
 used() {
-	times >"$logs/times.$BASHPID"
-	cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$logs/times.$BASHPID")
+	local file=$logs/times.$BASHPID
+	times >"$file"
+	cpu=$(awk -F '[ms ]+' 'NR == 2 { printf "%d", 60 * ($1 + $3) + $2 + $4 }' "$file")
 }
 
 # report RESULT NAME START CPU [TEXT] prints what became of a step that began at a second,
