@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -58,28 +57,6 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	restore()
 	stats, serr := r.stats()
 	return stats, errors.Join(err, serr)
-}
-
-// drainNice is the nice value of the thread that drains.
-const drainNice = -10
-
-// raisePriority ties the caller to its thread and raises the thread's priority, if that
-// is permitted: a ring of 8 MiB can fill in a tenth of a second, and on a busy
-// machine a thread like any other may have to wait for longer. The function that
-// it returns undoes both.
-func raisePriority() (restore func()) {
-	runtime.LockOSThread()
-	was, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil || unix.Setpriority(unix.PRIO_PROCESS, 0, drainNice) != nil {
-		return runtime.UnlockOSThread
-	}
-	return func() {
-		// The system call returns 20 - nice.
-		if unix.Setpriority(unix.PRIO_PROCESS, 0, 20-was) == nil {
-			runtime.UnlockOSThread()
-		}
-		// Else the thread ends with the goroutine.
-	}
 }
 
 func (r *run) record(ctx context.Context) (err error) {

@@ -1,0 +1,43 @@
+package record
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestPriority: the thread that drains runs before others where it may, what it starts does
+// not, and afterwards it is as it was.
+func TestPriority(t *testing.T) {
+	attr := func() *unix.SchedAttr {
+		a, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	done := make(chan struct{})
+	go func() { // a thread that keeps SCHED_FLAG_RESET_ON_FORK is nobody else's
+		defer close(done)
+		was := attr()
+		restore := raisePriority()
+		raised := attr()
+		child, err := exec.Command("awk", "/^policy/ { print $3 }", "/proc/self/sched").Output()
+		restore()
+		if after := attr(); after.Policy != was.Policy || after.Nice != was.Nice {
+			t.Errorf("policy %d, nice %d; it was %d, %d", after.Policy, after.Nice, was.Policy, was.Nice)
+		}
+		if raised.Policy == was.Policy && raised.Nice == was.Nice {
+			t.Log("no thread may raise its priority here")
+		}
+		if raised.Policy == unix.SCHED_RR && raised.Priority != drainPriority || raised.Policy != unix.SCHED_RR && raised.Nice != drainNice {
+			t.Errorf("raised to %+v", *raised)
+		}
+		if p := strings.TrimSpace(string(child)); err == nil && p != "" && p != "0" {
+			t.Errorf("what it starts has policy %s", p)
+		}
+	}()
+	<-done
+}
