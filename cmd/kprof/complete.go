@@ -30,6 +30,7 @@ func completeFlags(c *cobra.Command) {
 		"color":      words("kind\tof code: kernel, library, program", "hot", "grey"),
 		"sort":       words("self", "cum\tself and what it called"),
 		"by":         lists(words("comm", "pid", "tid", "cpu", "mapping", "event")),
+		"times-by":   lists(words("comm", "pid", "tid", "cpu")),
 		"label":      lists(words("comm", "pid", "tid", "cpu")),
 		"tagroot":    lists(words("comm", "pid", "tid", "cpu")),
 		"tagleaf":    lists(words("comm", "pid", "tid", "cpu")),
@@ -57,7 +58,7 @@ func completeFlags(c *cobra.Command) {
 					}
 					return found
 				}))
-			case "by", "label", "tagroot", "tagleaf":
+			case "by", "times-by", "label", "tagroot", "tagleaf":
 				complete = lists(alsoFields(complete))
 			case "value", "where":
 				complete = alsoFields(complete)

@@ -24,6 +24,7 @@ import (
 	"kprof/convert/page"
 	"kprof/convert/pprof"
 	"kprof/convert/printable"
+	"kprof/convert/spandiff"
 	"kprof/convert/store"
 )
 
@@ -75,6 +76,7 @@ type diffFlags struct {
 	alpha                    float64
 	exact, explain           bool
 	aliases                  string
+	by                       []string
 	out, format              string
 	json, pValues, withIdle  bool
 	bisect                   bool
@@ -104,7 +106,9 @@ Functions are matched by name. What differs between builds is folded away:
 suffixes of clones, wrappers of system calls, entry stubs (--explain-names lists
 the rules, and what they did). Samples of idle CPUs are left out (--with-idle).
 Differences are shares of the total, or per second, operation or run (--per): what
-one run of each side cannot tell, unless it is counts or the log of a boot. Single recordings get intervals from the variance between
+one run of each side cannot tell, unless it is counts or the log of a boot. Of spans
+and times off the CPU it also compares the number of calls, their mean, and the
+times that 50 and 99 percent are not above. Single recordings get intervals from the variance between
 blocks of time, repeated ones from that between runs; verdicts are corrected for
 the number of functions.
 
@@ -152,6 +156,7 @@ as pprof -diff_base), .txt.`,
 	fl.BoolVar(&f.bisect, "bisect", false, "exit codes for git bisect run: 0 not slower, 1 slower, 125 cannot tell, 128 bad usage")
 	fl.StringArrayVar(&f.suspects, "suspect", nil, "test `function` without correcting for all others; may be repeated")
 	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
+	fl.StringSliceVar(&f.by, "times-by", nil, "compare the times of spans by `what`: comm, cpu, a field of the event, or another label; several with commas (default that of the rule, or the comm off the CPU)")
 	fl.BoolVar(&f.pValues, "p-values", false, "show the p-value of each difference")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
@@ -239,7 +244,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.write(out, r, c, j); err != nil {
 		return err
 	}
-	return f.judge(r, j)
+	return f.judge(r, j, c.Times)
 }
 
 // ended is how the command ends, for git bisect run by other exit codes.
@@ -412,7 +417,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		}
 		return err
 	}
-	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, PValues: f.pValues, Judgement: j}
+	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, PValues: f.pValues, Judgement: j, Times: c.Times}
 	var err error
 	if o.Code, err = c.Code(r, f.limit); err != nil {
 		return err
@@ -436,7 +441,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 }
 
 // judge fails if something costs more than allowed, or nobody knows.
-func (f *diffFlags) judge(r *diff.Result, j *diff.Judgement) error {
+func (f *diffFlags) judge(r *diff.Result, j *diff.Judgement, times *spandiff.Result) error {
 	outcome := r.Outcome
 	if j != nil {
 		if outcome = j.Outcome; outcome != diff.Unchanged {
@@ -444,7 +449,7 @@ func (f *diffFlags) judge(r *diff.Result, j *diff.Judgement) error {
 		}
 	} else if f.bisect && outcome == diff.Changed {
 		// Without a limit, whatever costs more is bad.
-		if functions, total := r.Exceeds(0); len(functions) == 0 && !total {
+		if functions, total := r.Exceeds(0); len(functions) == 0 && !total && !times.Slower() {
 			outcome = diff.Unchanged
 		}
 	}

@@ -30,6 +30,7 @@ func (f *diffFlags) profileOptions(perEvent string) (convert.Options, error) {
 		return opts, err
 	}
 	opts.Times = true
+	addLabels(&opts, f.by)
 	if perEvent != "" {
 		if opts.Value != nil {
 			return opts, usagef("--per event:NAME and --value exclude each other")
@@ -107,7 +108,7 @@ func saySide(side string, profiles []*convert.Profile) {
 // comparison prepares what is compared, and tells what is not.
 func (f *diffFlags) comparison(profiles [2][]*convert.Profile, o diff.Options, perEvent string) (*compare.Comparison, error) {
 	c, err := compare.New(profiles, compare.Options{
-		Diff: o, AutoPer: f.per == "", Events: f.sel.events, PerEvent: perEvent,
+		Diff: o, AutoPer: f.per == "", Events: f.sel.events, PerEvent: perEvent, By: f.by,
 		Sides: [2]compare.Side{f.side(0), f.side(1)}, BuildIDCache: buildIDCache(),
 		Wording: func(one *compare.OneSided) string {
 			return fmt.Sprintf("%v; --comm %s and the like compares what both ran", one, one.Common)

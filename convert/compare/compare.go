@@ -13,6 +13,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
+	"kprof/convert/spandiff"
 	"kprof/convert/stacks"
 	"kprof/symbolize/kallsyms"
 )
@@ -23,6 +24,7 @@ type Options struct {
 	AutoPer  bool         // compare the times of boots by run and not as shares
 	Events   []string     // to choose from, as stacks.Choose finds them; none for all
 	PerEvent string       // what diff.PerEvent divides by
+	By       []string     // labels by which times of spans are grouped. Default: spandiff's
 
 	Sides [2]Side // base and new
 
@@ -53,6 +55,9 @@ type Comparison struct {
 	// Others are those that all profiles have too.
 	Event  convert.EventCount
 	Others []convert.EventCount
+
+	// Times are the times of both sides, of events of spans, after Compare; else nil.
+	Times *spandiff.Result
 
 	o       Options
 	sizes   [2]map[string]diffreport.CodeOf // of what builds was asked last
@@ -85,9 +90,19 @@ func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
 
 // Compare compares the sides.
 func (c *Comparison) Compare() (*diff.Result, error) {
-	r, err := diff.Compare(c.Runs[0], c.Runs[1], c.o.Diff)
+	o, spans := c.o.Diff, c.ofSpans()
+	if spans {
+		o.Alpha /= 2 // two questions: where the time is, and how long calls take
+	}
+	r, err := diff.Compare(c.Runs[0], c.Runs[1], o)
 	if err != nil {
 		return nil, err
+	}
+	if spans {
+		c.Times = spandiff.Compare(c.Runs[0], c.Runs[1], spandiff.Options{Alpha: o.Alpha, By: c.o.By})
+		if c.Times != nil && c.Times.Changed() {
+			r.Outcome = diff.Changed
+		}
 	}
 	if one := oneSided(c.Runs); one != nil {
 		word := (*OneSided).String
@@ -97,6 +112,18 @@ func (c *Comparison) Compare() (*diff.Result, error) {
 		r.Notes = append(r.Notes, word(one))
 	}
 	return r, nil
+}
+
+// ofSpans reports whether what is compared are times of spans.
+func (c *Comparison) ofSpans() bool {
+	for side := range c.Runs {
+		for _, r := range c.Runs[side] {
+			if e := &r.Set.Events[r.Event]; !spandiff.Is(e) || r.Column != len(e.Values)-1 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // History looks for the builds from which on something costs more or less, of profiles

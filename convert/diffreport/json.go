@@ -45,6 +45,8 @@ type document struct {
 	Notes     []string   `json:"notes"`
 	Functions []function `json:"functions"`
 	Merged    []merged   `json:"merged"`
+
+	Times *timesDocument `json:"times,omitempty"` // of spans
 }
 
 type side struct {
@@ -150,7 +152,7 @@ var perNames = [...]string{"share", "second", "ops", "event", "run"}
 
 // JSON writes a comparison, noise included, as one JSON object.
 func JSON(w io.Writer, r *diff.Result, o Options) error {
-	t := words{r: r}
+	t := words{r: r, times: o.Times}
 	changed, _ := t.changed()
 	d := document{
 		Schema: Schema, Version: Version, Outcome: r.Outcome.String(), Verdict: t.verdict(changed, printable.Text),
@@ -163,6 +165,7 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 		Notes:     append([]string{}, r.Notes...),
 		Functions: make([]function, 0, len(r.Functions)),
 		Merged:    make([]merged, 0, len(r.Merged)),
+		Times:     jsonTimes(o.Times),
 	}
 	if goal := max(r.MinEffect, goodResolution); goal < r.Resolution {
 		factor, seconds, runs := r.Advice(goal)

@@ -12,7 +12,7 @@ import (
 // Markdown writes a comparison as GitHub's Markdown, for a pull request: a
 // heading, a table of what changed, and call paths and noise folded away.
 func Markdown(w io.Writer, r *diff.Result, o Options) error {
-	m := markdownWriter{words: words{r, o.NamesHint}, o: o}
+	m := markdownWriter{words: words{r, o.NamesHint, o.Times}, o: o}
 	changed, noise := m.changed()
 	only := m.onlyBuilt(noise, o.Code, codeSpan)
 	heading := m.count(changed)
@@ -60,6 +60,7 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 		m.paths(shown)
 	}
 	m.renamed()
+	m.times()
 	m.noise(noise)
 	for _, s := range append(m.rules(), m.merged()) {
 		if s != "" {

@@ -14,7 +14,7 @@ import (
 // Text writes a comparison for a terminal: what is compared, the functions
 // that changed, their call paths, and last the noise, grey where there is colour.
 func Text(w io.Writer, r *diff.Result, o Options) error {
-	t := textWriter{words: words{r, o.NamesHint}, o: o}
+	t := textWriter{words: words{r, o.NamesHint, o.Times}, o: o}
 	changed, noise := t.changed()
 	t.text("", "Verdict: "+t.verdict(changed, printable.Text)+".")
 	if o.Judgement != nil {
@@ -30,6 +30,8 @@ func Text(w io.Writer, r *diff.Result, o Options) error {
 		t.text("", "By samples, n"+nothing[1:])
 	case r.Outcome == diff.Unchanged:
 		t.text("", nothing)
+	case t.words.times != nil && t.words.times.Changed():
+		t.text("", "No function's share changed: what did are times, below.")
 	}
 	for _, s := range []string{only, t.suspects(printable.Text), t.suspicions(noise, printable.Text)} {
 		if s != "" {
@@ -42,6 +44,7 @@ func Text(w io.Writer, r *diff.Result, o Options) error {
 		t.paths(shown)
 	}
 	t.renamed()
+	t.times()
 	t.noise(noise)
 	return writeString(w, "comparison", t.b.String())
 }

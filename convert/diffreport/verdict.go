@@ -50,6 +50,7 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 	if more := n - min(n, shownInSummary); more > 0 {
 		causes[len(causes)-1] += others(more)
 	}
+	causes = append(causes, t.timesChanged(name)...)
 	if t.r.PerRun.Significant {
 		causes = append(causes, "the total "+times(t.r.PerRun.Ratio()))
 	}

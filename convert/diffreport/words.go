@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kprof/convert/diff"
+	"kprof/convert/spandiff"
 )
 
 // Options say what is shown of a comparison.
@@ -29,6 +30,9 @@ type Options struct {
 	PValues bool
 	// Judgement is what came of a limit that a comparison was held against, and is told of; nil for none.
 	Judgement *diff.Judgement
+	// Times are the times of spans of both sides, where it is these that are compared; nil
+	// else.
+	Times *spandiff.Result
 	// Code has what the builds themselves say of functions, by name.
 	Code map[string]Code
 }
@@ -89,6 +93,8 @@ func (c Code) String() string {
 type words struct {
 	r    *diff.Result
 	hint string // Options.NamesHint
+
+	times *spandiff.Result // Options.Times
 }
 
 var perWords = [...]string{

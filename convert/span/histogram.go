@@ -20,14 +20,14 @@ type Histogram struct {
 // perPower is how many buckets a power of two has, as a power of two.
 const perPower = 7
 
-// bucketOf is the number of the bucket of a value: values below 128 have their own.
-func bucketOf(v uint64) uint16 {
+// BucketOf is the number of the bucket of a value: values below 128 have their own.
+func BucketOf(v uint64) uint16 {
 	e := max(bits.Len64(v)-perPower-1, 0)
 	return uint16(e<<perPower) + uint16(v>>e)
 }
 
-// bounds are the lowest and the highest value of a bucket.
-func bounds(b uint16) (lo, hi uint64) {
+// BucketBounds are the lowest and the highest value of a bucket.
+func BucketBounds(b uint16) (lo, hi uint64) {
 	if b < 2<<perPower {
 		return uint64(b), uint64(b)
 	}
@@ -37,7 +37,7 @@ func bounds(b uint16) (lo, hi uint64) {
 }
 
 // Add counts a duration.
-func (h *Histogram) Add(v uint64) { h.add(bucketOf(v), v, v, v, 1) }
+func (h *Histogram) Add(v uint64) { h.add(BucketOf(v), v, v, v, 1) }
 
 func (h *Histogram) add(b uint16, lo, hi, sum, n uint64) {
 	if h.buckets == nil {
@@ -80,7 +80,7 @@ func (h *Histogram) Quantile(q float64) uint64 {
 	var seen uint64
 	for _, b := range slices.Sorted(maps.Keys(h.buckets)) {
 		if seen += h.buckets[b]; seen >= max(want, 1) {
-			_, hi := bounds(b)
+			_, hi := BucketBounds(b)
 			return max(min(hi, h.Max), h.Min)
 		}
 	}
@@ -98,7 +98,7 @@ type Bucket struct {
 func (h *Histogram) Buckets() []Bucket {
 	all := make([]Bucket, 0, len(h.buckets))
 	for _, b := range slices.Sorted(maps.Keys(h.buckets)) {
-		lo, hi := bounds(b)
+		lo, hi := BucketBounds(b)
 		all = append(all, Bucket{lo, hi, h.buckets[b]})
 	}
 	return all
