@@ -24,6 +24,7 @@ type pushFlags struct {
 // sendFlags are the flags that say what of profiles is sent to a store, and how.
 type sendFlags struct {
 	store             storeFlags
+	protocol          string
 	service, root     string
 	setLabels, series []string
 	spool, spoolMax   string
@@ -33,6 +34,7 @@ type sendFlags struct {
 func (f *sendFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
 	fl.StringVar(&f.service, "service", "kprof", "label service_name, by which stores list profiles")
+	fl.StringVar(&f.protocol, "protocol", "", "pyroscope, or otlp for a receiver of OpenTelemetry, whose profiles are experimental (default otlp if the URL ends in /v1development/profiles, else pyroscope)")
 	fl.StringVar(&f.root, "root", "comm", "`label` that becomes the first frame of each stack, \"\" for none")
 	fl.StringArrayVar(&f.setLabels, "set-label", nil, "`KEY=VALUE`, a label of the profiles; or KEY=PATTERN, whose group in parentheses is found in each input's name")
 	fl.StringSliceVar(&f.series, "series", nil, "`labels` of samples, such as host of kprof merge, of whose values series are made")
@@ -74,6 +76,18 @@ func (f *sendFlags) sender(to string, o store.SenderOptions) (_ *store.Sender, e
 	case f.maxAge <= 0 || f.retryFor <= 0:
 		return nil, nil, usagef("--spool-age and --retry-for want a time")
 	}
+	f.store.protocol = store.ProtocolOf(to)
+	switch f.protocol {
+	case "":
+	case store.OTLP.String():
+		f.store.protocol = store.OTLP
+	case store.Pyroscope.String():
+		if f.store.protocol == store.OTLP {
+			return nil, nil, usagef("--protocol %s: %s is the address of a receiver of OpenTelemetry", f.protocol, to)
+		}
+	default:
+		return nil, nil, usagef("--protocol %q: use pyroscope or otlp", f.protocol)
+	}
 	client, err := f.store.client(to)
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +117,8 @@ func newPush() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "push [INPUT…] --to URL",
 		Short: "Send profiles to a store of profiles, such as Grafana Pyroscope",
-		Long: `Push sends inputs to a store with the API of Grafana Pyroscope, labelled with what they
+		Long: `Push sends inputs to a store with the API of Grafana Pyroscope, or to a receiver of
+OpenTelemetry (--protocol otlp, experimental as its format is), labelled with what they
 say of where they were recorded: host, kernel_release, kernel_build_id, arch, event.
 Labels of samples are not sent, as each would be a series: the comm is the first frame
 of each stack (--root), and --series makes series of other labels, 100 values of each.
@@ -235,6 +250,9 @@ func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, fail
 	if c.Sent > 0 {
 		notef("sent %d profiles (%d samples, %d kB) to %s", c.Sent, c.Samples, (c.Bytes+999)/1000, to)
 	}
+	if c.LastRemark != nil {
+		notef("%v", c.LastRemark)
+	}
 	lost := c.Lost
 	for r := range lost {
 		lost[r] -= before[r]
@@ -252,6 +270,10 @@ func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, fail
 	waiting, err := s.Waiting()
 	if err != nil {
 		return errors.Join(sending, err)
+	}
+	var other *store.ProtocolError
+	if errors.As(sending, &other) {
+		sending = fmt.Errorf("%w; --protocol %v and its address send them", sending, other.Protocol)
 	}
 	switch {
 	case errors.Is(sending, store.ErrSending):

@@ -145,6 +145,49 @@ func TestPushAndFetch(t *testing.T) {
 	}
 }
 
+// TestPushOTLP: a receiver of OpenTelemetry is sent the same, by the flag or by its address.
+func TestPushOTLP(t *testing.T) {
+	server := storetest.New(t)
+	server.Partial = func(n int) (int64, string) { return int64(n % 2), []string{"as it is", "too many names"}[n%2] }
+	dir := t.TempDir()
+	web1, web2 := machineProfile(t, dir, "web1", 300), machineProfile(t, dir, "web2", 500)
+	_, stderr, code := outcome(t, dir, "push", "--protocol", "otlp", "--to", server.URL, "--service", "web", web1)
+	if code != 0 || !strings.Contains(stderr, "sent 1 profiles (400 samples, ") || !strings.Contains(stderr, "the store took it and says: as it is") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	_, stderr, code = outcome(t, dir, "push", "--to", server.URL+"/v1development/profiles", web2)
+	if code != 1 || !strings.Contains(stderr, "lost: 1 rejected; the store rejected 1 profiles of those that it was sent at once: too many names") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	sums := map[string]int64{}
+	for _, p := range server.Pushes() {
+		for _, s := range p.Profile.Sample {
+			sums[p.Labels["service.name"]+" "+p.Labels["host.name"]+" "+p.Profile.SampleType[0].Type] += s.Value[0]
+		}
+	}
+	if diff := cmp.Diff(map[string]int64{"web web1 samples": 400, "web web1 cpu": 4e9, "kprof web2 samples": 600}, sums); diff != "" {
+		t.Error(diff)
+	}
+	server.Fault = func(int) storetest.Fault { return storetest.Unavailable }
+	if _, stderr, code := outcome(t, dir, "push", "--protocol", "otlp", "--to", server.URL, "--retry-for", "10ms", "--spool", "spool", web1); code != 1 || !strings.Contains(stderr, "1 profiles stay in spool") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for _, c := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{1, "the spool has profiles for a store that speaks otlp; --protocol otlp and its address send them; 1 profiles stay in spool", []string{"push", "--to", server.URL, "--spool", "spool"}},
+		{2, "use pyroscope or otlp", []string{"push", "--to", server.URL, "--protocol", "grpc", web1}},
+		{2, "is the address of a receiver", []string{"push", "--to", server.URL + "/v1development/profiles", "--protocol", "pyroscope", web1}},
+		{1, "answer no questions", []string{"fetch", "--from", server.URL + "/v1development/profiles", "-f", "folded"}},
+	} {
+		if _, stderr, code := outcome(t, dir, c.args...); code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("kprof %q: exit code %d: %s", c.args, code, stderr)
+		}
+	}
+}
+
 // TestPushOld: what is too old for a store is not sent, unless as new.
 func TestPushOld(t *testing.T) {
 	server := storetest.New(t)

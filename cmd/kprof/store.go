@@ -20,6 +20,7 @@ type storeFlags struct {
 	ca, cert, key                 string
 	headers                       []string
 	timeout                       time.Duration
+	protocol                      store.Protocol
 }
 
 func (s *storeFlags) flags(c *cobra.Command) {
@@ -37,7 +38,7 @@ func (s *storeFlags) flags(c *cobra.Command) {
 // client returns what makes requests to a store.
 func (s *storeFlags) client(address string) (*store.Client, error) {
 	o := store.ClientOptions{
-		URL: address, Tenant: s.tenant, BearerFile: s.bearerFile, BasicAuthFile: s.basicFile,
+		URL: address, Protocol: s.protocol, Tenant: s.tenant, BearerFile: s.bearerFile, BasicAuthFile: s.basicFile,
 		CAFile: s.ca, CertFile: s.cert, KeyFile: s.key, Timeout: s.timeout,
 		Header: http.Header{}, Proxy: http.ProxyFromEnvironment,
 	}

@@ -15,17 +15,50 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
+// Protocol is what a store speaks.
+type Protocol uint8
+
+const (
+	// Pyroscope is the API of Grafana Pyroscope, which takes profiles and answers queries.
+	Pyroscope Protocol = iota
+	// OTLP is that of receivers of OpenTelemetry, which take profiles only: by HTTP, as
+	// protocol buffers. Its profiles are in development and may change without notice.
+	OTLP
+)
+
+func (p Protocol) String() string {
+	if p == OTLP {
+		return "otlp"
+	}
+	return "pyroscope"
+}
+
+// ProtocolOf is what the store at an address speaks, as far as the address says it: OTLP
+// where it ends with the path of that.
+func ProtocolOf(address string) Protocol {
+	if strings.HasSuffix(strings.TrimSuffix(address, "/"), otlpPath) {
+		return OTLP
+	}
+	return Pyroscope
+}
+
 // ClientOptions say where a store is, and who asks. Secrets come from files. Regular ones
 // are read again for each request, since what is in them may be replaced; others, such as
 // pipes, once.
 type ClientOptions struct {
-	URL    string // http:// or https://, with the path below which the store's services are
+	// URL is http:// or https://, with the path below which the store's services are; of
+	// OTLP that, or the whole path.
+	URL string
+	// Protocol is the one of ProtocolOf(URL) by default.
+	Protocol Protocol
+
 	Tenant string // "" for a store of one tenant
 	Header http.Header
 
@@ -74,6 +107,9 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
+	}
+	if o.Protocol == Pyroscope {
+		o.Protocol = ProtocolOf(o.URL)
 	}
 	c := &Client{o: o, base: strings.TrimSuffix(u.String(), "/"), once: map[string]string{}}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -207,6 +243,7 @@ type Error struct {
 	Code       string // of Connect, such as "resource_exhausted"; "" where it does not tell
 	Message    string // its words, at most a line of them
 	RetryAfter time.Duration
+	Protocol   Protocol
 }
 
 func (e *Error) Error() string {
@@ -222,8 +259,11 @@ func (e *Error) Error() string {
 
 // Temporary reports whether the same request may succeed later: the store is out of
 // something, or does not know itself what is wrong (a part of it that is down is an
-// "unknown" error, and 500).
+// "unknown" error, and 500). Of OTLP, only what its specification lists may be tried again.
 func (e *Error) Temporary() bool {
+	if e.Protocol == OTLP {
+		return slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, e.Status)
+	}
 	switch e.Code {
 	case "resource_exhausted", "unavailable", "unknown", "internal", "aborted", "deadline_exceeded", "canceled":
 		return true
@@ -239,6 +279,9 @@ func temporary(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {
 		return e.Temporary()
+	}
+	if errors.Is(err, errAnswer) {
+		return false
 	}
 	var n net.Error
 	var cert *tls.CertificateVerificationError
@@ -259,11 +302,34 @@ const (
 	maxQueryAnswer = 512 << 20
 )
 
-// call makes one unary call, and returns its answer of at most limit bytes.
+// push sends the message of a request.
+func (c *Client) push(ctx context.Context, message []byte) error {
+	if c.o.Protocol != OTLP {
+		_, err := c.call(ctx, pushProcedure, message, maxPushAnswer)
+		return err
+	}
+	header := http.Header{"Content-Type": {"application/x-protobuf"}, "Content-Encoding": {"gzip"}}
+	answer, err := c.post(ctx, otlpPath, header, message, maxPushAnswer, isOTLP)
+	if err != nil {
+		return err
+	}
+	return parsePartial(answer)
+}
+
+// call makes one unary call of Connect, and returns its answer of at most limit bytes.
 func (c *Client) call(ctx context.Context, procedure string, message []byte, limit int64) ([]byte, error) {
+	if c.o.Protocol == OTLP {
+		return nil, errors.New("receivers of OpenTelemetry take profiles, and answer no questions")
+	}
+	header := http.Header{"Content-Type": {"application/proto"}, "Connect-Protocol-Version": {"1"}}
+	return c.post(ctx, "/"+procedure, header, message, limit, func(t string) bool { return strings.HasPrefix(t, "application/proto") })
+}
+
+// post sends a message, and returns the answer, which must be of a content type.
+func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/"+procedure, bytes.NewReader(message))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.base, path)+path, bytes.NewReader(message))
 	if err != nil {
 		return nil, err
 	}
@@ -278,8 +344,7 @@ func (c *Client) call(ctx context.Context, procedure string, message []byte, lim
 	if c.o.Tenant != "" {
 		req.Header.Set("X-Scope-OrgID", c.o.Tenant)
 	}
-	req.Header.Set("Content-Type", "application/proto")
-	req.Header.Set("Connect-Protocol-Version", "1")
+	maps.Copy(req.Header, header)
 	req.Header.Set("User-Agent", "kprof")
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -288,18 +353,19 @@ func (c *Client) call(ctx context.Context, procedure string, message []byte, lim
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		e := answeredError(resp)
+		e.Protocol = c.o.Protocol
 		e.Message = without(e.Message, req.Header)
 		return nil, e
 	}
-	if t := resp.Header.Get("Content-Type"); !strings.HasPrefix(t, "application/proto") {
-		return nil, &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", procedure, cut(t))}
+	if t := resp.Header.Get("Content-Type"); !ours(t) {
+		return nil, &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), cut(t))}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", procedure, err)
+		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
 	case int64(len(body)) > limit:
-		return nil, fmt.Errorf("%s: the answer has more than %d MiB", procedure, limit>>20)
+		return nil, fmt.Errorf("%s: the answer has more than %d MiB", strings.TrimPrefix(path, "/"), limit>>20)
 	}
 	return body, nil
 }
@@ -315,7 +381,9 @@ func answeredError(resp *http.Response) *Error {
 		return e
 	}
 	var told struct{ Code, Message string }
-	if json.Unmarshal(body, &told) == nil && told.Code != "" {
+	if isOTLP(resp.Header.Get("Content-Type")) {
+		e.Message = cut(statusText(body))
+	} else if json.Unmarshal(body, &told) == nil && told.Code != "" {
 		e.Code, e.Message = cut(told.Code), cut(told.Message)
 	} else if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		e.Message = "it is elsewhere: " + cut(resp.Header.Get("Location"))

@@ -6,6 +6,8 @@
 // them and they have few fields, so that they are written here, rather than ten megabytes
 // of generated code and what it needs linked into each program.
 //
+// A receiver of OpenTelemetry takes profiles too (OTLP), and answers no questions.
+//
 //	Set ──► Pieces: one event each, within the store's limits ──► Sender ──► Client
 //	                                                                │ ▲
 //	                                                                ▼ │ what could not be sent

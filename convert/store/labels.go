@@ -68,11 +68,15 @@ func value(s string) string {
 }
 
 // series returns the labels of a series, sorted by name: those given, later ones instead
-// of earlier ones, without those that have no value.
-func series(labels []Label, limit int) ([]Label, error) {
+// of earlier ones, without those that have no value. OpenTelemetry has names of any text.
+func series(labels []Label, limit int, p Protocol) ([]Label, error) {
 	var all []Label
 	for _, l := range labels {
-		l = Label{Name(l.Name), value(l.Value)}
+		if p == OTLP {
+			l = Label{value(l.Name), value(l.Value)}
+		} else {
+			l = Label{Name(l.Name), value(l.Value)}
+		}
 		if strings.HasPrefix(l.Name, "__") && l.Name != nameLabel {
 			return nil, fmt.Errorf("label %s: names that begin with __ are the store's own", l.Name)
 		}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
@@ -16,7 +19,7 @@ import (
 // Piece is a profile, or a part of one, that is pushed by one request.
 type Piece struct {
 	Labels  []Label   // of its series, sorted by name
-	Profile []byte    // profile.proto, compressed
+	Profile []byte    // profile.proto, or a request of OTLP, compressed
 	ID      string    // a UUID made of all else: a piece that is sent twice has one
 	Time    time.Time // when the profile begins
 	Size    int       // of the profile when it is not compressed, in bytes
@@ -26,7 +29,8 @@ type Piece struct {
 
 // PieceOptions say how a profile becomes pieces.
 type PieceOptions struct {
-	Limits Limits
+	Protocol Protocol
+	Limits   Limits
 	// Labels are those of all series, beside those that Describe finds: a later one instead
 	// of an earlier one of the same name. There must be a service_name.
 	Labels []Label
@@ -77,7 +81,7 @@ func Pieces(s *stacks.Set, o PieceOptions, take func(Piece) error) error {
 		}
 		groups := groupRows(s, e, o.Series, o.MaxSeries)
 		for _, g := range groups {
-			labels, err := series(slices.Concat([]Label{{nameLabel, profileName(&s.Events[e])}, {"event", s.Events[e].Name}}, Describe(s), o.Labels, g.labels), o.Limits.LabelNames)
+			labels, err := series(slices.Concat([]Label{{nameLabel, profileName(&s.Events[e])}, {"event", s.Events[e].Name}}, Describe(s), o.Labels, g.labels), o.Limits.LabelNames, o.Protocol)
 			if err != nil {
 				return err
 			}
@@ -326,11 +330,11 @@ func (m *maker) split(s *stacks.Set, labels []Label) error {
 		return nil
 	}
 	s.TimeNanos = m.at.UnixNano() + int64(m.n) // a store may take profiles of one time for one
-	var b bytes.Buffer
-	if err := pprof.Write(&b, s, pprof.WriteOptions{}); err != nil {
+	b, err := m.encode(s, labels)
+	if err != nil {
 		return err
 	}
-	size := int(binary.LittleEndian.Uint32(b.Bytes()[b.Len()-4:])) // RFC 1952
+	size := int(binary.LittleEndian.Uint32(b[len(b)-4:])) // RFC 1952
 	if size > m.size {
 		if n == 1 {
 			m.left += s.Totals(0)[0]
@@ -344,9 +348,26 @@ func (m *maker) split(s *stacks.Set, labels []Label) error {
 		return nil
 	}
 	m.n++
-	p := Piece{Labels: labels, Profile: b.Bytes(), Time: m.at, Size: size, Rows: n, Samples: s.Totals(0)[0]}
+	p := Piece{Labels: labels, Profile: b, Time: m.at, Size: size, Rows: n, Samples: s.Totals(0)[0]}
 	p.ID = idOf(&p)
 	return m.take(p)
+}
+
+// encode is what a piece of a Set is sent as, compressed.
+func (m *maker) encode(s *stacks.Set, labels []Label) ([]byte, error) {
+	var b bytes.Buffer
+	if m.o.Protocol != OTLP {
+		err := pprof.Write(&b, s, pprof.WriteOptions{})
+		return b.Bytes(), err
+	}
+	request, err := otlpRequest(s, labels)
+	if err != nil {
+		return nil, err
+	}
+	z := gzip.NewWriter(&b)
+	_, err = z.Write(request)
+	err = errors.Join(err, z.Close())
+	return b.Bytes(), err
 }
 
 // part is the rows of a reduced Set from one number to another.

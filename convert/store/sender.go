@@ -42,8 +42,10 @@ type Counts struct {
 	Samples int64  // in these
 	Bytes   int64  // that these requests had
 	Lost    Losses
-	// LastRejection is why the store refused the last of Lost[Rejected].
+	// LastRejection is why the store refused the last of Lost[Rejected], or a part of it.
 	LastRejection error
+	// LastRemark is what the store had to say of the last that it took with a remark.
+	LastRemark error
 }
 
 // Sender sends profiles to a store. It is for one goroutine.
@@ -61,16 +63,20 @@ type Sender struct {
 
 // request is a piece on its way.
 type request struct {
-	time    time.Time
-	size    int // of the profile, when it is not compressed
-	samples int64
-	message []byte
-	name    string // in the spool
+	protocol Protocol
+	time     time.Time
+	size     int // of the profile, when it is not compressed
+	samples  int64
+	message  []byte
+	name     string // in the spool
 }
 
 // NewSender returns a Sender to the client's store.
 func NewSender(c *Client, o SenderOptions) *Sender {
 	o.Pieces.Limits = o.Pieces.Limits.withDefaults()
+	if c != nil {
+		o.Pieces.Protocol = c.o.Protocol
+	}
 	if o.MaxAge == 0 {
 		o.MaxAge = time.Hour
 		if o.Spool != nil {
@@ -116,7 +122,10 @@ func (s *Sender) Enqueue(set *stacks.Set, labels ...Label) error {
 	o := s.o.Pieces
 	o.Labels = slices.Concat(o.Labels, labels)
 	return Pieces(set, o, func(p Piece) error {
-		r := &request{time: p.Time, size: p.Size, samples: p.Samples, message: pushRequest(p.Labels, p.Profile, p.ID)}
+		r := &request{protocol: o.Protocol, time: p.Time, size: p.Size, samples: p.Samples, message: p.Profile}
+		if o.Protocol != OTLP {
+			r.message = pushRequest(p.Labels, p.Profile, p.ID)
+		}
 		if s.o.Spool != nil {
 			return s.o.Spool.add(r)
 		}
@@ -148,6 +157,13 @@ func (s *Sender) Waiting() (int, error) {
 	return len(s.memory), nil
 }
 
+// ProtocolError says that the oldest profile of a Spool is for a store with another protocol.
+type ProtocolError struct{ Protocol Protocol }
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("the spool has profiles for a store that speaks %v", e.Protocol)
+}
+
 // Drain sends what is waiting, oldest first, until nothing is, the context ends, or the
 // store has taken nothing for SenderOptions.TryFor; a request that is under way then goes on
 // for some seconds. What the store refuses for good is
@@ -173,8 +189,15 @@ func (s *Sender) Drain(ctx context.Context) error {
 			}
 			continue
 		}
+		if r.protocol != s.o.Pieces.Protocol {
+			return &ProtocolError{r.protocol}
+		}
 		err = s.push(ctx, r)
 		var answer *Error
+		var partial *PartialError
+		if errors.As(err, &partial) && partial.Rejected == 0 {
+			s.counts.LastRemark, err = err, nil
+		}
 		switch {
 		case err == nil:
 			s.counts.Sent++
@@ -183,7 +206,7 @@ func (s *Sender) Drain(ctx context.Context) error {
 			if err := s.done(r); err != nil {
 				return err
 			}
-		case errors.As(err, &answer) && refused(answer):
+		case partial != nil, errors.As(err, &answer) && refused(answer):
 			s.counts.LastRejection = err
 			if err := s.lose(r, Rejected); err != nil {
 				return err
@@ -279,7 +302,7 @@ func (s *Sender) push(ctx context.Context, r *request) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		request, end := withGrace(ctx)
 		defer end()
-		_, err := s.client.call(request, pushProcedure, r.message, maxPushAnswer)
+		err := s.client.push(request, r.message)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			err = backoff.Permanent(context.Cause(ctx))

@@ -99,6 +99,7 @@ const (
 	lossesLock = "losses.lock"
 	sendLock   = "sending.lock"
 	spoolMagic = "kprofpush1\n"
+	otlpMagic  = "kprofotlp1\n" // of requests of that protocol, as long
 	// spoolHead is the magic, then time in ns, size of the profile, samples (8 bytes each,
 	// little-endian), and the CRC-32 (IEEE) of these and of the request, which follows.
 	spoolHead = len(spoolMagic) + 3*8 + 4
@@ -241,7 +242,11 @@ func randomName() string {
 // add puts a request into the spool, and removes the oldest ones as far as it is too full.
 func (s *Spool) add(r *request) error {
 	head := make([]byte, 0, spoolHead)
-	head = append(head, spoolMagic...)
+	if r.protocol == OTLP {
+		head = append(head, otlpMagic...)
+	} else {
+		head = append(head, spoolMagic...)
+	}
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.time.UnixNano()))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.size))
 	head = binary.LittleEndian.AppendUint64(head, uint64(r.samples))
@@ -375,7 +380,15 @@ func (s *Spool) read(name string) (*request, error) {
 
 // parseSpooled reads what a file of the spool holds.
 func parseSpooled(b []byte) (*request, error) {
-	if len(b) < spoolHead || len(b) > maxSpooled || string(b[:len(spoolMagic)]) != spoolMagic {
+	if len(b) < spoolHead || len(b) > maxSpooled {
+		return nil, errDamaged
+	}
+	protocol := Pyroscope
+	switch string(b[:len(spoolMagic)]) {
+	case spoolMagic:
+	case otlpMagic:
+		protocol = OTLP
+	default:
 		return nil, errDamaged
 	}
 	head, message := b[:spoolHead-4], b[spoolHead:]
@@ -384,6 +397,8 @@ func parseSpooled(b []byte) (*request, error) {
 	}
 	numbers := head[len(spoolMagic):]
 	return &request{
+		protocol: protocol,
+
 		time:    time.Unix(0, int64(binary.LittleEndian.Uint64(numbers))),
 		size:    int(binary.LittleEndian.Uint64(numbers[8:])),
 		samples: int64(binary.LittleEndian.Uint64(numbers[16:])),

@@ -1,5 +1,5 @@
 // Package storetest is a store of profiles for tests, with the limits and the errors of
-// Grafana Pyroscope.
+// Grafana Pyroscope; it takes profiles of OpenTelemetry too.
 package storetest
 
 import (
@@ -53,7 +53,9 @@ type Server struct {
 	// Authorized says whether a request has what it takes; nil for all.
 	Authorized func(*http.Request) bool
 	// Limit refuses what comes faster than 4 MB/s with bursts of 2 MB.
-	Limit   bool
+	Limit bool
+	// Partial says how many profiles of the n-th request of OTLP are rejected, and why.
+	Partial func(n int) (rejected int64, message string)
 	SlowFor time.Duration
 
 	mu     sync.Mutex
@@ -73,6 +75,7 @@ func New(t testing.TB) *Server {
 	mux.HandleFunc("/querier.v1.QuerierService/SelectMergeProfile", s.merge)
 	mux.HandleFunc("/querier.v1.QuerierService/LabelValues", s.values)
 	mux.HandleFunc("/querier.v1.QuerierService/ProfileTypes", s.types)
+	mux.HandleFunc("/v1development/profiles", s.export)
 	s.Server = httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	return s
@@ -130,13 +133,7 @@ func hangUp(w http.ResponseWriter) {
 }
 
 func (s *Server) push(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	fault := None
-	if s.Fault != nil {
-		fault = s.Fault(s.n)
-	}
-	s.n++
-	s.mu.Unlock()
+	fault, _ := s.fault()
 	switch fault {
 	case Dropped:
 		hangUp(w)
@@ -169,22 +166,38 @@ func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "invalid_argument", err.text)
 		return
 	}
+	s.finish(w, r, fault, "application/proto", nil)
+}
+
+// fault is what goes wrong with the next push, whose number it is.
+func (s *Server) fault() (Fault, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.n
+	s.n++
+	if s.Fault == nil {
+		return None, n
+	}
+	return s.Fault(n), n
+}
+
+// finish answers what was taken, unless something goes wrong.
+func (s *Server) finish(w http.ResponseWriter, r *http.Request, fault Fault, contentType string, b []byte) {
+	w.Header().Set("Content-Type", contentType)
 	switch fault {
 	case HalfClosed:
 		hangUp(w)
+		return
+	case TruncatedAns:
+		w.Header().Set("Content-Length", "10")
+		b = []byte{1}
 	case Slow:
 		select {
 		case <-time.After(s.SlowFor):
 		case <-r.Context().Done():
 		}
-		answer(w, nil)
-	case TruncatedAns:
-		w.Header().Set("Content-Type", "application/proto")
-		w.Header().Set("Content-Length", "10")
-		_, _ = w.Write([]byte{1})
-	default:
-		answer(w, nil)
 	}
+	_, _ = w.Write(b)
 }
 
 // refusal is why a profile is not taken.
