@@ -90,10 +90,12 @@ func (c *Capture) describe(write func([]byte) error) error {
 
 // Describe writes records of what runs by now, while the Session does: of all processes,
 // since a target has started others. Those of the kernel are as they were at its start,
-// when there was the right to read them.
+// when there was the right to read them. What nobody has mapped for some such calls is
+// forgotten (symbols.BuildIDs.Turn): it is for recordings of which only the last is needed.
 func (c *Capture) Describe(write func(rec []byte) error) error {
 	done := false
 	sideband := c.sideband()
+	c.BuildIDs.Turn()
 	kernelDone := func() error {
 		done = true
 		return write(c.kernel)
@@ -102,6 +104,7 @@ func (c *Capture) Describe(write func(rec []byte) error) error {
 		if !done {
 			return nil
 		}
+		c.BuildIDs.Take(rec)
 		return write(rec)
 	})
 }

@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -22,15 +23,16 @@ import (
 // abort: see the side-band in perfevent.
 type BuildIDs struct {
 	layout abi.Layout
-	seen   map[mappedFile]bool
 	files  *FileRetainer // of the files themselves, nil for none
 
 	mu    sync.Mutex
+	seen  map[mappedFile]int // the turn in which a file was mapped last
+	turn  int
 	queue []fileEvent
 	wake  *sync.Cond // signalled when queue or over changes
 	over  bool
 	done  chan struct{} // closed when the queue has been worked off
-	list  []perfdata.BuildID
+	list  []fileBuildID
 
 	unsettled bool          // something was taken since the last Settle
 	settled   chan struct{} // of the last Settle, closed when what it waits for is done
@@ -43,6 +45,14 @@ type mappedFile struct {
 	ino, gen uint64
 }
 
+// fileBuildID is the build id of a file.
+type fileBuildID struct {
+	perfdata.BuildID
+	file mappedFile
+}
+
+func fileOf(m *abi.Mmap) mappedFile { return mappedFile{m.File, m.Maj, m.Min, m.Ino, m.InoGen} }
+
 // fileEvent is what a side-band record says that concerns files.
 type fileEvent struct {
 	typ   abi.RecordType
@@ -51,6 +61,7 @@ type fileEvent struct {
 	task  abi.Task
 
 	done chan struct{} // to be closed, and nothing else: see Settle and SoFar
+	turn bool          // nothing else: see Turn
 }
 
 const kernelName = "[kernel.kallsyms]"
@@ -60,7 +71,7 @@ const kernelName = "[kernel.kallsyms]"
 func NewBuildIDs(sideband *abi.Attr, files *FileRetainer) *BuildIDs {
 	b := &BuildIDs{
 		layout: abi.NewLayout(sideband, abi.LittleEndian),
-		seen:   map[mappedFile]bool{},
+		seen:   map[mappedFile]int{},
 		files:  files,
 		done:   make(chan struct{}),
 	}
@@ -69,7 +80,30 @@ func NewBuildIDs(sideband *abi.Attr, files *FileRetainer) *BuildIDs {
 	return b
 }
 
-// Take looks at a side-band record. It does not wait for files.
+// keptTurns is for how many turns what was mapped is kept: while one is recorded, the
+// profile of the one before may be made.
+const keptTurns = 2
+
+// Turn says that from now on Take is given, beside what happens, all that is mapped by
+// now. What was mapped before the last turns and is not any more is forgotten, so that
+// what is kept of a recording without end grows with what runs and not with what ran.
+func (b *BuildIDs) Turn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn++
+	maps.DeleteFunc(b.seen, func(_ mappedFile, turn int) bool { return turn < b.turn-keptTurns })
+	b.list = slices.DeleteFunc(b.list, func(id fileBuildID) bool {
+		_, kept := b.seen[id.file]
+		return !kept
+	})
+	if b.files != nil && !b.over {
+		b.queue = append(b.queue, fileEvent{turn: true})
+		b.wake.Signal()
+	}
+}
+
+// Take looks at a side-band record. It does not wait for files. It may be called by several
+// goroutines.
 func (b *BuildIDs) Take(rec []byte) {
 	h := abi.DecodeHeader(rec, abi.LittleEndian)
 	e := fileEvent{typ: h.Type}
@@ -82,10 +116,12 @@ func (b *BuildIDs) Take(rec []byte) {
 		if e.mmap, err = b.layout.DecodeMmap(h, payload); err != nil {
 			return
 		}
-		f := mappedFile{e.mmap.File, e.mmap.Maj, e.mmap.Min, e.mmap.Ino, e.mmap.InoGen}
-		e.first = !b.seen[f]
-		b.seen[f] = true
-		if !e.first && b.files == nil {
+		f := fileOf(&e.mmap)
+		b.mu.Lock()
+		_, known := b.seen[f]
+		b.seen[f] = b.turn
+		b.mu.Unlock()
+		if e.first = !known; known && b.files == nil {
 			return
 		}
 	case abi.RecordFork, abi.RecordExit:
@@ -164,6 +200,10 @@ func (b *BuildIDs) work() {
 				close(e.done)
 				continue
 			}
+			if e.turn {
+				b.files.turnOver()
+				continue
+			}
 			switch e.typ {
 			case abi.RecordFork:
 				b.files.Forked(int(e.task.PID), int(e.task.PPID))
@@ -198,7 +238,7 @@ func (b *BuildIDs) add(m *abi.Mmap) {
 	if id == nil {
 		return
 	}
-	e := perfdata.BuildID{Misc: abi.MiscUser, PID: -1, ID: id, Name: m.File}
+	e := fileBuildID{perfdata.BuildID{Misc: abi.MiscUser, PID: -1, ID: id, Name: m.File}, fileOf(m)}
 	if m.PID == -1 {
 		e.Misc = abi.MiscKernel
 		if strings.HasPrefix(e.Name, kernelName) {
@@ -225,7 +265,10 @@ func (b *BuildIDs) All(ctx context.Context) (list []perfdata.BuildID, err error)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.list), err
+	for i := range b.list {
+		list = append(list, b.list[i].BuildID)
+	}
+	return list, err
 }
 
 // SoFar returns what All does, of a recording that goes on: the build ids of what was
@@ -246,5 +289,8 @@ func (b *BuildIDs) SoFar(ctx context.Context) (list []perfdata.BuildID, err erro
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.list), err
+	for i := range b.list {
+		list = append(list, b.list[i].BuildID)
+	}
+	return list, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -34,11 +35,12 @@ type FileRetainer struct {
 	mu     sync.Mutex
 	files  map[fileID]*retainedFile
 	byPath map[string]*retainedFile // the first of that path
-	others map[mapID]*retainedFile  // maps of a path that are not of the first
+	others map[mapID]otherFile      // maps of a path that are not of the first
 	roots  map[rootID]*retainedRoot
 	rootOf map[int]procRoot
 	exited []int // processes in rootOf that ended, in order
 	open   int   // files
+	turn   int   // see turnOver
 	closed bool
 	limits retainerLimits
 	own    rootID
@@ -71,6 +73,13 @@ type retainedFile struct {
 	err  error    // why it could not be opened
 
 	tried bool // to open it
+	turn  int  // in which it was mapped last
+}
+
+// otherFile is the file of one map.
+type otherFile struct {
+	*retainedFile
+	turn int // in which it was reported last
 }
 
 type retainedRoot struct{ dir *os.File }
@@ -100,7 +109,7 @@ func NewFileRetainer() *FileRetainer {
 	r := &FileRetainer{
 		files:  map[fileID]*retainedFile{},
 		byPath: map[string]*retainedFile{},
-		others: map[mapID]*retainedFile{},
+		others: map[mapID]otherFile{},
 		roots:  map[rootID]*retainedRoot{},
 		rootOf: map[int]procRoot{},
 		limits: defaultRetainerLimits,
@@ -186,8 +195,10 @@ func (r *FileRetainer) Mapped(m Map) {
 		r.byPath[m.Path] = f
 	case first == f:
 		delete(r.others, at)
-	case len(r.others) < r.limits.others:
-		r.others[at] = f
+	default:
+		if _, known := r.others[at]; known || len(r.others) < r.limits.others {
+			r.others[at] = otherFile{f, r.turn}
+		}
 	}
 }
 
@@ -201,7 +212,41 @@ func (r *FileRetainer) known(m *Map) *retainedFile {
 		f = &retainedFile{id: id}
 		r.files[id] = f
 	}
+	if f != nil {
+		f.turn = r.turn
+	}
 	return f
+}
+
+// turnOver lets files go that no process has mapped for some turns: see BuildIDs.Turn.
+func (r *FileRetainer) turnOver() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turn++
+	for id, f := range r.files {
+		if f.turn >= r.turn-keptTurns {
+			continue
+		}
+		delete(r.files, id)
+		if r.byPath[id.path] == f {
+			delete(r.byPath, id.path)
+		}
+		if f.file != nil && !r.closed {
+			f.file.Close()
+			r.open--
+		}
+	}
+	maps.DeleteFunc(r.others, func(_ mapID, f otherFile) bool { return f.turn < r.turn-keptTurns })
+	used := map[*retainedRoot]bool{}
+	for _, p := range r.rootOf {
+		used[p.root] = true
+	}
+	maps.DeleteFunc(r.roots, func(_ rootID, root *retainedRoot) bool {
+		if !used[root] {
+			root.dir.Close() // of a directory
+		}
+		return !used[root]
+	})
 }
 
 func (r *FileRetainer) openMapped(m *Map) (*os.File, error) {
@@ -299,7 +344,7 @@ func openRoot(pid int) (*os.File, rootID, uint32, error) {
 func (r *FileRetainer) Retained(pid int, start uint64, recorded string) (path string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f := r.others[mapID{pid, start, recorded}]
+	f := r.others[mapID{pid, start, recorded}].retainedFile
 	if f == nil {
 		f = r.byPath[recorded]
 	}
