@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ func newBoot() *cobra.Command {
 	var out, f string
 	var minGap time.Duration
 	c := &cobra.Command{
-		Use:   "boot [LOG]",
+		Use:   "boot [LOG…]",
 		Short: "Show what took long while a kernel booted, suspended or resumed",
 		Long: `Boot reads the log of a kernel that was booted with the parameter initcall_debug:
 what dmesg prints, a serial console's log, /dev/kmsg or a journal; - is standard
@@ -30,11 +31,10 @@ It prints what did not return, the time by level (where the kernel tells levels)
 by subsystem and by call, and when nothing was called for a while. Times of calls
 include what they called and waited for; self does not have what they called. With
 -o or -f the calls become a flame graph, a pprof profile, or whatever kprof convert
-writes. Logs are read by all other commands too: kprof diff compares two boots.`,
+writes, of several logs their sum. Logs are read by all other commands too: kprof diff compares two boots.`,
 		Example: `  kprof boot dmesg.txt
   kprof boot dmesg.txt -o boot.svg
   kprof diff before.txt after.txt`,
-		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := chooseOutput(out, f)
 			switch {
@@ -47,19 +47,31 @@ writes. Logs are read by all other commands too: kprof diff compares two boots.`
 			case asJSON && o.format != "":
 				return usagef("--json and -f or the ending of -o exclude each other")
 			}
-			l, name, err := readBoot(args, bootlog.Options{MinGap: minGap})
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				o.format = formatText
-				return writeBoot(o, func(w io.Writer) error { return bootlog.JSON(w, l) })
-			}
-			if o.format == "" || o.format == formatText {
+			if asJSON || o.format == "" || o.format == formatText {
 				o.format = formatText
 				return writeBoot(o, func(w io.Writer) error {
-					return bootlog.Table(w, l, bootlog.TableOptions{Limit: limit, ByStart: byStart})
+					return eachBoot(w, args, asJSON, func(name string) error {
+						l, _, err := readBoot(name, bootlog.Options{MinGap: minGap})
+						switch {
+						case err != nil:
+							return err
+						case asJSON:
+							return bootlog.JSON(w, l)
+						}
+						return bootlog.Table(w, l, bootlog.TableOptions{Limit: limit, ByStart: byStart})
+					})
 				})
+			}
+			if len(args) > 1 {
+				p, err := loadSum(cmd.Context(), args, convert.Options{}, symbolOptions{})
+				if err != nil {
+					return err
+				}
+				return o.write(p)
+			}
+			l, name, err := readBoot(strings.Join(args, ""), bootlog.Options{MinGap: minGap})
+			if err != nil {
+				return err
 			}
 			return o.write(&profile{convert.OfBoot(l, convert.Options{Name: name})})
 		},
@@ -82,9 +94,20 @@ func writeBoot(o output, write func(io.Writer) error) error {
 	return paged(write)
 }
 
+// eachBoot calls write with the name of each log, "" for the running machine's.
+func eachBoot(w io.Writer, names []string, asJSON bool, write func(name string) error) error {
+	switch {
+	case len(names) == 0:
+		return write("")
+	case asJSON:
+		return eachInput(names, func(name, _ string, _ bool) error { return write(name) })
+	}
+	return eachHeaded(w, names, write)
+}
+
 // readBoot reads the log that is named, or the running machine's.
-func readBoot(args []string, o bootlog.Options) (l *bootlog.Log, name string, err error) {
-	if len(args) == 0 {
+func readBoot(input string, o bootlog.Options) (l *bootlog.Log, name string, err error) {
+	if input == "" {
 		name = "the kernel's log"
 		text, err := kernelLog()
 		if err != nil {
@@ -93,12 +116,12 @@ func readBoot(args []string, o bootlog.Options) (l *bootlog.Log, name string, er
 		l, err = bootlog.Read(bytes.NewReader(text), o)
 		return l, name, bootError(name, l, err)
 	}
-	file, err := openInput(args[0])
+	file, err := openInput(input)
 	if err != nil {
-		return nil, args[0], err
+		return nil, input, err
 	}
 	defer file.Close()
-	if name = args[0]; name == "-" {
+	if name = input; name == "-" {
 		name = "standard input"
 	}
 	in, err := convert.Unpack(file)

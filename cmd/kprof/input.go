@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"time"
 
 	"kprof/convert"
+	"kprof/convert/printable"
 )
 
 // defaultInput is what perf record and kprof record write without -o.
@@ -77,3 +80,36 @@ func openInput(name string) (*os.File, error) {
 
 // writerWait is how long a pipe may have no writer.
 const writerWait = 3 * time.Second
+
+// eachInput calls list with the name of each input, perf.data by default, by which it is called
+// where there are several, and whether it is not the first.
+func eachInput(names []string, list func(name, input string, more bool) error) error {
+	if len(names) == 0 {
+		names = []string{defaultInput}
+	}
+	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
+		return usagef("standard input can be read once only")
+	}
+	for i, name := range names {
+		input := ""
+		if len(names) > 1 {
+			input = name
+		}
+		if err := list(name, input, i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachHeaded is eachInput of what writes text: a line with its name is before each of several.
+func eachHeaded(w io.Writer, names []string, write func(name string) error) error {
+	return eachInput(names, func(name, input string, _ bool) error {
+		if input != "" {
+			if _, err := fmt.Fprintf(w, "# %s\n", printable.Text(input)); err != nil {
+				return err
+			}
+		}
+		return write(name)
+	})
+}

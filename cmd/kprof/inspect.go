@@ -30,19 +30,17 @@ func (i *inspection) asked() bool { return i.header || i.full || i.events }
 
 // run writes what was asked for.
 func (i *inspection) run(ctx context.Context, w io.Writer, inputs []string) error {
-	if len(inputs) > 1 {
-		return usagef("one recording at a time has a header to show: %q is another one", inputs[1])
-	}
-	name := inputArg(inputs)
-	f, err := openInput(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := i.write(ctx, w, f); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+	return eachHeaded(w, inputs, func(name string) error {
+		f, err := openInput(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := i.write(ctx, w, f); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 func (i *inspection) write(ctx context.Context, w io.Writer, f *os.File) (err error) {

@@ -120,19 +120,18 @@ source lines of a function apart.`,
 				return err
 			}
 			if stats {
-				if len(args) > 1 {
-					return usagef("--stats is for one recording: its records are counted, %q is another one", args[1])
-				}
 				sym.none = true
-				p, err := loadAny(cmd.Context(), inputArg(args), opts, sym)
-				if p == nil {
-					return err
-				}
-				if err != nil && !sel.any() && len(p.Stats.Records) > 0 {
-					messagef("%v", err)
-					err = nil // the counts are the answer
-				}
-				return errors.Join(p.WriteStats(os.Stdout), err)
+				return eachHeaded(os.Stdout, args, func(name string) error {
+					p, err := loadAny(cmd.Context(), name, opts, sym)
+					if p == nil {
+						return err
+					}
+					if err != nil && !sel.any() && len(p.Stats.Records) > 0 {
+						messagef("%v", err)
+						err = nil // the counts are the answer
+					}
+					return errors.Join(p.WriteStats(os.Stdout), err)
+				})
 			}
 			p, err := loadSum(cmd.Context(), args, opts, sym)
 			if err != nil {

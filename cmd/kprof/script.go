@@ -38,7 +38,7 @@ func (l *listFlags) flags(c *cobra.Command) {
 	f.BoolVar(&l.nanos, "ns", false, "show times to the nanosecond, as json and csv have them")
 	f.BoolVar(&l.reltime, "reltime", false, "show times since the first event shown")
 	f.BoolVar(&l.deltatime, "deltatime", false, "show times since the event shown before")
-	f.Uint64Var(&l.limit, "limit", 0, "end after `N` events")
+	f.Uint64Var(&l.limit, "limit", 0, "end after `N` events, of each input")
 }
 
 // printer checks the flags.
@@ -74,12 +74,13 @@ func newScript() *cobra.Command {
 	var sym symbolOptions
 	var list listFlags
 	c := &cobra.Command{
-		Use:   "script [INPUT]",
+		Use:   "script [INPUT…]",
 		Short: "List the single events of a recording, with their fields",
 		Long: `Script prints the events of a recording one a line, in the order of time over all
 CPUs, as perf script does: who, where, when, and what the kernel says of it. What the
 kernel lost is told in its place. INPUT is perf.data by default, or a trace: trace-cmd's
-trace.dat, or text of the kernel's tracer; - is standard input.
+trace.dat, or text of the kernel's tracer; - is standard input. Several inputs are listed
+one after the other, each with its name before it, or in JSON and CSV in each line.
 
 Columns (-F) are in perf's words and order: trace is the event's payload as the kernel
 prints it, fields the same as name=value. With --where only events are shown that match
@@ -93,7 +94,6 @@ each with when it began, how long it was, who it was of and its labels (kprof he
   kprof script --stacks --limit 5
   kprof script --off-cpu --longest --limit 3 --stacks
   kprof script -f json > events.json`,
-		Args: maxArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opts, err := sel.options()
 			if err != nil {
@@ -107,14 +107,18 @@ each with when it began, how long it was, who it was of and its labels (kprof he
 				return usagef("--tail wants a number, and not beside --limit")
 			}
 			if sel.shape.offCPU || sel.shape.wakers || len(sel.shape.spans) > 0 || list.longest || sel.shape.slower > 0 {
-				return list.spans(cmd.Context(), inputArg(args), opts, sym)
+				return eachInput(args, func(name, input string, _ bool) error { return list.spans(cmd.Context(), name, input, opts, sym) })
 			}
 			if len(sel.shape.labels) > 0 {
 				return usagef("--label is for --span and --off-cpu; of events all fields are listed: see -F")
 			}
 			sym.NamesOnly = true
 			sym.addTo(&opts)
-			return listRecording(cmd.Context(), inputArg(args), listing.Options{Options: opts, Stacks: list.stacks}, po)
+			return eachInput(args, func(name, input string, more bool) error {
+				po := po
+				po.Input, po.More = input, more
+				return listRecording(cmd.Context(), name, listing.Options{Options: opts, Stacks: list.stacks}, po)
+			})
 		},
 	}
 	sel.samplesFlags(c)
@@ -123,13 +127,13 @@ each with when it began, how long it was, who it was of and its labels (kprof he
 	sel.shape.spanFlags(c)
 	c.Flags().StringSliceVar(&sel.shape.labels, "label", nil, "of --span and --off-cpu: show `fields` of their events too, or cpu")
 	c.Flags().BoolVar(&list.longest, "longest", false, "list times between events, the longest first: of --span, --off-cpu, or what the recording was made for")
-	c.Flags().IntVar(&list.tail, "tail", 0, "show only the last `N` events")
+	c.Flags().IntVar(&list.tail, "tail", 0, "show only the last `N` events, of each input")
 	sym.flags(c)
 	return c
 }
 
 // spans lists the times between events of an input.
-func (l *listFlags) spans(ctx context.Context, name string, o convert.Options, sym symbolOptions) error {
+func (l *listFlags) spans(ctx context.Context, name, input string, o convert.Options, sym symbolOptions) error {
 	switch {
 	case l.columns != "" || l.nanos || l.reltime || l.deltatime:
 		return usagef("-F, --ns, --reltime and --deltatime are for events; --span and --off-cpu list when each time began, how long it was, and its labels")
@@ -148,7 +152,7 @@ func (l *listFlags) spans(ctx context.Context, name string, o convert.Options, s
 		return fmt.Errorf("%s: it keeps no rule of times between events: say which with --span or --off-cpu", name)
 	}
 	so := table.SpansOptions{
-		Events: p.Stats.SpanEvents, Longest: l.longest, Limit: l.limit, Tail: l.tail, Stacks: l.stacks, JSON: l.format == "json",
+		Events: p.Stats.SpanEvents, Longest: l.longest, Limit: l.limit, Tail: l.tail, Stacks: l.stacks, JSON: l.format == "json", Input: input,
 	}
 	if err := table.Spans(linesOutput{textOutput(os.Stdout)}, p.Set, so); !errors.Is(err, listing.ErrStop) {
 		return err

@@ -88,6 +88,14 @@ func ParseColumns(list string) (s Selection, err error) {
 	return s, nil
 }
 
+// most is the columns of CSV that are shown of any events.
+func (s Selection) most() Columns {
+	if s.Exact {
+		return s.Add
+	}
+	return (Comm | PID | TID | CPU | Time | Period | EventName | Trace | IP | Sym | DSO | s.Add) &^ s.Drop
+}
+
 // of is the columns that are shown of a Kind, in a format.
 func (s Selection) of(k *Kind, f Format) Columns {
 	if s.Exact {

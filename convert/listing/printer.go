@@ -38,6 +38,12 @@ type PrinterOptions struct {
 	Limit uint64 // events to write; 0: all
 	Tail  int    // only this many of the last events; 0: all
 
+	// Input is told of each event, where events of several inputs are listed one after the
+	// other by a Printer each: as a member or column, and in text in a line before them.
+	// More is for all but the first Printer.
+	Input string
+	More  bool
+
 	// Parallel makes lines in goroutines of their own, and leaves it to them when lines are
 	// written: Settle does not wait. It is for what is read faster than it is printed. Lines
 	// that need names, or are the last, are not made so.
@@ -262,11 +268,24 @@ func (p *Printer) begin(k *Kind) error {
 	if p.o.Parallel && p.o.Tail == 0 {
 		defer p.startWorkers()
 	}
+	if p.o.Format == Text && p.o.Input != "" {
+		from := len("# ")
+		_, err := p.w.Write(append(oneLine(append([]byte("# "), p.o.Input...), from), '\n'))
+		return err
+	}
 	if p.o.Format != CSV {
 		return nil
 	}
-	for _, e := range k.code.lister.taken() {
-		p.header |= p.o.Columns.of(k.code.lister.kind(e), CSV)
+	if p.o.Input != "" { // the columns are those of all inputs
+		p.header = p.o.Columns.most()
+		if p.o.More {
+			return nil
+		}
+		p.text = append(p.text, "input,"...)
+	} else {
+		for _, e := range k.code.lister.taken() {
+			p.header |= p.o.Columns.of(k.code.lister.kind(e), CSV)
+		}
 	}
 	for i, n := range p.header.Names() {
 		if i > 0 {

@@ -21,6 +21,10 @@ func (f *formatter) appendJSON(dst []byte, e *Event, k *shown, at uint64) []byte
 		}
 		dst = append(append(append(dst, '"'), name...), `":`...)
 	}
+	if f.o.Input != "" {
+		key("input")
+		dst = appendJSON(dst, f.o.Input)
+	}
 	if c&Comm != 0 {
 		key("comm")
 		dst = appendJSON(dst, e.Comm)
@@ -173,12 +177,16 @@ func (p *Printer) lostJSON(dst []byte, l samples.Loss) []byte {
 	if l.Time != 0 {
 		dst = appendSeconds(append(dst, `,"at":`...), l.Time, 9, 0)
 	}
+	if p.o.Input != "" {
+		dst = appendJSON(append(dst, `,"input":`...), p.o.Input)
+	}
 	return append(dst, "}\n"...)
 }
 
 // appendCSV appends the fields of an event, up to those that have to wait for names.
 func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte {
 	s := e.Sample
+	dst = f.inputCSV(dst)
 	first := true
 	for c := Comm; c < Sym; c <<= 1 {
 		if f.header&c == 0 {
@@ -229,6 +237,15 @@ func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte 
 	return dst
 }
 
+// inputCSV appends the column that says which input it is, if there is one.
+func (f *formatter) inputCSV(dst []byte) []byte {
+	if f.o.Input == "" {
+		return dst
+	}
+	from := len(dst)
+	return append(appendCSV(append(dst, f.o.Input...), from), ',')
+}
+
 func (p *Printer) endCSV(dst []byte, it item, set *stacks.Set) []byte {
 	for _, c := range []Columns{Sym, DSO} {
 		if p.header&c == 0 {
@@ -272,6 +289,7 @@ func (p *Printer) leaf(it item) uint32 {
 // lostCSV appends a loss, as a row with its CPU and time, if these are shown, and in place
 // of the event how many were lost.
 func (p *Printer) lostCSV(dst []byte, l samples.Loss) []byte {
+	dst = p.inputCSV(dst)
 	first := true
 	for c := Comm; c < lastColumn; c <<= 1 {
 		if p.header&c == 0 {

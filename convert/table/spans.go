@@ -22,10 +22,12 @@ type SpansOptions struct {
 	Tail    int    // only this many of the last; 0 is all
 	Stacks  bool   // with the stack of each
 	JSON    bool   // an object a line
+	Input   string // told of each span in JSON, and in text in a line before them; "" for one input
 }
 
 // jsonSpan is a line of JSON. Times are in ns.
 type jsonSpan struct {
+	Input    string         `json:"input,omitempty"`
 	Event    string         `json:"event"`
 	Time     uint64         `json:"time"` // when it began, by the recording's clock
 	Duration int64          `json:"duration"`
@@ -60,6 +62,9 @@ func Spans(w io.Writer, s *stacks.Set, o SpansOptions) error {
 	l := spanLister{w: b, set: s, o: o, stacks: map[stacks.StackID][]string{}}
 	if o.Stacks {
 		l.names = s.Names()
+	}
+	if o.Input != "" && !o.JSON && len(list) > 0 {
+		fmt.Fprintf(b, "# %s\n", printable.Text(o.Input))
 	}
 	for _, x := range list {
 		var err error
@@ -143,7 +148,7 @@ func (l *spanLister) line(x stacks.TimedSample) error {
 
 func (l *spanLister) json(x stacks.TimedSample) error {
 	row := l.set.Sample(int(x.Sample))
-	out := jsonSpan{Event: l.set.Events[row.Event].Name, Time: x.Time, Duration: x.Value, Labels: map[string]any{}, Stack: l.frames(row.Stack)}
+	out := jsonSpan{Input: strings.ToValidUTF8(l.o.Input, "\uFFFD"), Event: l.set.Events[row.Event].Name, Time: x.Time, Duration: x.Value, Labels: map[string]any{}, Stack: l.frames(row.Stack)}
 	for _, label := range l.set.Labels(row.Labels) {
 		if label.Str != "" {
 			out.Labels[label.Key] = strings.ToValidUTF8(label.Str, "\uFFFD")
