@@ -12,5 +12,5 @@ func OfSet(s *stacks.Set, o Options) (*Profile, error) {
 		}
 		return nil, err
 	}
-	return p, p.AddTagFrames()
+	return p, p.Reshape()
 }

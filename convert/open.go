@@ -23,6 +23,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
 	"kprof/convert/stacktext"
+	"kprof/convert/transform"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
@@ -83,6 +84,8 @@ type Options struct {
 	// TagRoot and TagLeaf are keys of labels whose values become frames: of the first of
 	// TagRoot that at the root, of the last of TagLeaf that at the leaf, as pprof has it.
 	TagRoot, TagLeaf []string
+	// Transforms are done to the stacks, one after the other, once these have names.
+	Transforms []transform.Transform
 
 	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
 	// bytes each. Memory then grows with the number of samples.
@@ -183,7 +186,7 @@ func Read(ctx context.Context, r io.Reader, o Options) (*Profile, error) {
 		return p, err
 	}
 	p.addMerged()
-	if err := p.AddTagFrames(); err != nil {
+	if err := p.Reshape(); err != nil {
 		return nil, err
 	}
 	return p, nil

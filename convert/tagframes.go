@@ -7,6 +7,7 @@ import (
 
 	"kprof/convert/printable"
 	"kprof/convert/stacks"
+	"kprof/convert/transform"
 )
 
 // NoLabelError says that no sample has a label.
@@ -25,11 +26,27 @@ func (e *NoLabelError) Error() string {
 // noTag is the frame of samples without the label.
 const noTag = "(none)"
 
-// AddTagFrames makes frames of the values of labels, as Options.TagRoot and TagLeaf say:
-// functions called as the value, in a file called as the key. It is for profiles of New,
-// once they have names; Read does so itself. A key that no sample has is a *NoLabelError.
-func (p *Profile) AddTagFrames() error {
-	if len(p.opts.TagRoot)+len(p.opts.TagLeaf) == 0 || p.Set.NumSamples() == 0 {
+// Reshape makes frames of the values of labels, as Options.TagRoot and TagLeaf say:
+// functions called as the value, in a file called as the key; then it does Options.Transforms.
+// It is for profiles of New, once they have names; Read does so itself. A key that no sample
+// has is a *NoLabelError, a transform that leaves nothing a *transform.NoneError.
+func (p *Profile) Reshape() error {
+	if p.Set.NumSamples() == 0 {
+		return nil
+	}
+	first := uint32(len(p.Set.Locations))
+	if err := p.addTagFrames(); err != nil {
+		return err
+	}
+	if len(p.opts.Transforms) > 0 {
+		p.Stats.Durations, p.Stats.Calls = nil, nil // of all stacks
+	}
+	end := uint32(len(p.Set.Locations))
+	return transform.Apply(p.Set, p.opts.Transforms, func(loc uint32) bool { return loc >= first && loc < end })
+}
+
+func (p *Profile) addTagFrames() error {
+	if len(p.opts.TagRoot)+len(p.opts.TagLeaf) == 0 {
 		return nil
 	}
 	s := p.Set

@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks"},
 	"convert/browsertest":                {"perfevent/livetest"},
 	"convert/calltree":                   {"convert/stacks"},
@@ -67,6 +67,7 @@ var imports = map[string][]string{
 	"convert/trace/ftracetext":           {},
 	"convert/trace/ringdir":              {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/trace/tracedat":             {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},
+	"convert/transform":                  {"convert/calltree", "convert/stacks"},
 	"convert/viewer":                     {"convert/calltree", "convert/stacks"},
 	"perfevent":                          {"perfevent/abi", "perfevent/internal/errkind"},
 	"perfevent/abi":                      {},
@@ -143,6 +144,7 @@ var withoutKernel = []string{
 	"convert/trace/ftracetext",
 	"convert/trace/ringdir",
 	"convert/trace/tracedat",
+	"convert/transform",
 	"convert/viewer",
 	"perfevent/abi",
 	"perfevent/format",

@@ -48,6 +48,10 @@ With -f and no -o it goes to standard output.`,
 				return err
 			}
 			o.needs(&opts, &sym)
+			o.inputs, o.given = []string{inputArg(args)}, readingFlags(cmd, opts.Transforms)
+			if len(args) > 1 {
+				o.inputs = args
+			}
 			p, err := loadSum(cmd.Context(), args, opts, sym)
 			if err != nil {
 				return err

@@ -3,9 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kprof/convert/diff"
 	"kprof/convert/page"
+	"kprof/convert/transform"
 )
 
 // What outputs say of the command's flags.
@@ -14,15 +19,49 @@ const (
 	namesHint = "--explain-names lists them"
 )
 
-// selectFlags is the command that a page of an input offers for what it selects.
-func selectFlags(input string) page.Select {
-	if input == "" || input == "-" {
+// selectFlags is the command that a page offers for what it selects of inputs, which were
+// read with some flags; none of what cannot be read again.
+func selectFlags(inputs []string, given [][2]string) page.Select {
+	if len(inputs) == 0 || slices.Contains(inputs, "-") || slices.Contains(inputs, "") {
 		return page.Select{}
 	}
-	return page.Select{
-		Command: []string{"kprof", "report", input},
-		Flags:   map[string]string{"comm": "--comm", "pid": "--pid", "tid": "--tid", "cpu": "--cpu", "time": "--time"},
+	s := page.Select{Command: []string{"kprof", "report"}, Given: given, Inputs: inputs, Flags: map[string]string{}}
+	for _, flag := range []string{"comm", "pid", "tid", "cpu", "time", "event", "tagroot"} {
+		s.Flags[flag] = "--" + flag
 	}
+	for _, t := range transformUsages {
+		s.Flags[t.op.String()] = "--" + t.op.String()
+	}
+	return s
+}
+
+// readingFlags are the flags that say what a profile is made of, as they were given, with
+// their values: "" of those that have none.
+func readingFlags(c *cobra.Command, made []transform.Transform) (given [][2]string) {
+	var sel selection
+	var sym symbolOptions
+	var same cobra.Command
+	sel.flags(&same)
+	sym.flags(&same)
+	c.Flags().Visit(func(f *pflag.Flag) {
+		_, order := f.Value.(*transformFlag)
+		list, several := f.Value.(pflag.SliceValue)
+		switch {
+		case order || same.Flags().Lookup(f.Name) == nil:
+		case several:
+			for _, v := range list.GetSlice() {
+				given = append(given, [2]string{"--" + f.Name, v})
+			}
+		case f.Value.Type() == "bool" && f.Value.String() == "true":
+			given = append(given, [2]string{"--" + f.Name})
+		case f.Value.Type() != "bool":
+			given = append(given, [2]string{"--" + f.Name, f.Value.String()})
+		}
+	})
+	for _, t := range made {
+		given = append(given, [2]string{"--" + t.Op.String(), t.Text})
+	}
+	return given
 }
 
 // withFlags adds to what a library refuses which flags help.

@@ -33,6 +33,9 @@ type output struct {
 	svg    flamegraph.Options
 	lines  bool // of functions are told apart, in text
 
+	inputs []string    // what is read, for who reads it again; nil of what is recorded
+	given  [][2]string // with these flags
+
 	keep func(*profile) error // takes what is written, nil for nobody
 
 	place      *outfile.Place           // nil until it is found
@@ -90,7 +93,7 @@ func (o output) write(p *profile) error {
 	}
 	return o.create(func(w io.Writer) error {
 		eo := export.Options{
-			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint, Select: selectFlags(p.Source),
+			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint, Select: selectFlags(o.inputs, o.given),
 		}
 		switch {
 		case o.format == export.HTML && len(p.Set.Events) > 0: // has them all

@@ -102,10 +102,12 @@ func newReport() *cobra.Command {
 in them (self) and in them or what they called (cum). INPUT is perf.data by
 default; - is standard input; several are added up. With --tree it prints which function called which,
 the heaviest first, down to a share of --min percent. With --lines both tell the
-source lines of a function apart.`,
+source lines of a function apart. --focus, --ignore, --show-from, --show-to, --hide,
+--show, --collapse-recursion and --collapse are done in the order in which they are given.`,
 		Example: `  kprof report cpu.pb.gz
   kprof report --by comm perf.data
   kprof report --tree --min 2 perf.data
+  kprof report --show-from '^vfs_read$' --hide '^__' perf.data
   kprof report --stats perf.data
   kprof report --header perf.data`,
 		RunE: func(cmd *cobra.Command, args []string) error {

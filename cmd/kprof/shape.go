@@ -9,6 +9,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/replay"
+	"kprof/convert/transform"
 	"kprof/perfevent/spanrule"
 )
 
@@ -26,6 +27,8 @@ type shaping struct {
 	slower      time.Duration
 
 	tagRoot, tagLeaf []string
+
+	transforms []transform.Transform // in the order of their flags
 }
 
 func (s *shaping) flags(c *cobra.Command) {
@@ -38,6 +41,7 @@ func (s *shaping) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
 	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
 	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
+	s.transformFlags(c)
 }
 
 // spanFlags are the flags that make times of pairs of events.
@@ -55,7 +59,7 @@ func (s *shaping) whereFlag(c *cobra.Command) {
 }
 
 // shapingFlags are the names of the flags.
-var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "off-cpu", "wall-clock", "wakers", "span", "slower-than"}
+var shapingFlags = []string{"where", "value", "unit", "label", "tagroot", "tagleaf", "focus", "ignore", "show-from", "show-to", "hide", "show", "collapse-recursion", "collapse", "off-cpu", "wall-clock", "wakers", "span", "slower-than"}
 
 // units are other words for the units that outputs know.
 var units = map[string]string{
@@ -98,7 +102,7 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 		}
 	}
 	addLabels(o, slices.Concat(s.labels, s.tagRoot, s.tagLeaf))
-	o.TagRoot, o.TagLeaf = s.tagRoot, s.tagLeaf
+	o.TagRoot, o.TagLeaf, o.Transforms = s.tagRoot, s.tagLeaf, s.transforms
 	return nil
 }
 
@@ -145,6 +149,8 @@ func (s *shaping) forData() error {
 		return usagef("--label of fields is for profiles; a perf.data holds all fields: give it when the recording is read (kprof convert --label …)")
 	case len(s.tagRoot)+len(s.tagLeaf) > 0:
 		return usagef("--tagroot and --tagleaf are for profiles: give them when the recording is read (kprof convert --tagroot …)")
+	case len(s.transforms) > 0:
+		return usagef("--%v is for profiles: give it when the recording is read (kprof report --%[1]v …)", s.transforms[0].Op)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ type viewFlags struct {
 	pprof     bool
 	noBrowser bool
 	capture   recordFlags
+	given     [][2]string // of those that say what is read
 }
 
 // defaultAddr is a port of this machine only, any that is free.
@@ -33,7 +34,9 @@ func newView() *cobra.Command {
 		Short: "Look at profiles in the browser; record and look in one step",
 		Long: `View shows profiles in the browser: as flame graph, in the order of time, the
 callers and callees of functions, and as a table, all of them filtered by labels, and
-by the part of the time that is dragged over, for which it offers the command. INPUT
+by the part of the time that is dragged over. A right click, a long press or the key m says
+what can be done with a function: show only stacks with it, hide it, collapse it. For
+all of this the page offers the command of kprof report. INPUT
 is anything that kprof reads, perf.data by default; several are tabs, and one tab has
 their sum. It is the page that kprof convert -o FILE.html writes, kept in memory.
 
@@ -70,6 +73,7 @@ if that is installed.`,
 			if err != nil {
 				return err
 			}
+			f.given = readingFlags(cmd, f.sel.shape.transforms)
 			return f.run(cmd.Context(), inputs, records)
 		},
 	}
@@ -105,7 +109,7 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	if err != nil {
 		return err
 	}
-	shown := &shownPages{onlyPprof: f.pprof || len(f.bases) > 0, sources: dir}
+	shown := &shownPages{onlyPprof: f.pprof || len(f.bases) > 0, sources: dir, given: f.given}
 	shown.needs(&opts, &f.sym)
 	if !records {
 		if err := shown.inputs(ctx, inputs, opts, f.sym); err != nil {

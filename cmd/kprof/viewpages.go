@@ -22,7 +22,8 @@ import (
 // shownPages is what kprof view serves: pages of ours, and behind them those of pprof.
 type shownPages struct {
 	onlyPprof bool
-	sources   *os.Root // for pprof, nil for none
+	sources   *os.Root    // for pprof, nil for none
+	given     [][2]string // flags with which inputs are read
 
 	tabs     *page.Tabs
 	profiles pprofui.Profiles
@@ -61,7 +62,7 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 		if err != nil {
 			return err
 		}
-		return s.keep(p)
+		return s.show(p, inputs)
 	}
 	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
 		return usagef("standard input can be read once only")
@@ -73,7 +74,7 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 		if err != nil {
 			return err
 		}
-		if err := s.writeTab(i+1, p, names(inputs)[i]); err != nil {
+		if err := s.writeTab(i+1, p, names(inputs)[i], inputs[i:i+1]); err != nil {
 			return fmt.Errorf("%s: %w", in, err)
 		}
 		if err := sum.Add(p.Profile); err != nil {
@@ -81,7 +82,7 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 		}
 	}
 	all := &profile{sum.Profile()}
-	if err := s.writeTab(0, all, fmt.Sprintf("%d inputs", len(inputs))); err != nil {
+	if err := s.writeTab(0, all, fmt.Sprintf("%d inputs", len(inputs)), inputs); err != nil {
 		return err
 	}
 	s.later = all
@@ -105,13 +106,16 @@ func names(inputs []string) []string {
 	}
 }
 
-// keep shows one profile.
-func (s *shownPages) keep(p *profile) error {
+// keep shows one profile, of what was recorded.
+func (s *shownPages) keep(p *profile) error { return s.show(p, nil) }
+
+// show shows one profile, of some inputs.
+func (s *shownPages) show(p *profile, inputs []string) error {
 	if s.onlyPprof {
 		return s.encode(p)
 	}
 	s.newTabs([]string{"profile"})
-	if err := s.writeTab(0, p, ""); err != nil {
+	if err := s.writeTab(0, p, "", inputs); err != nil {
 		return err
 	}
 	s.later = p
@@ -123,14 +127,13 @@ func (s *shownPages) newTabs(names []string) {
 }
 
 // writeTab writes the page of a profile, whose title is the name of its input by default.
-func (s *shownPages) writeTab(tab int, p *profile, title string) error {
-	o := page.Options{Title: title, TimesHint: timesHint}
+func (s *shownPages) writeTab(tab int, p *profile, title string, inputs []string) error {
+	o := page.Options{Title: title, TimesHint: timesHint, Select: selectFlags(inputs, s.given)}
 	if len(p.Set.Events) > 0 {
 		o.Event = p.Set.Most()
 		o.Column = p.shownColumn(o.Event)
 	}
 	if p.Source != "-" && p.Source != "" {
-		o.Select = selectFlags(p.Source)
 		o.Title = cmp.Or(title, filepath.Base(p.Source))
 	}
 	return s.tabs.Write(tab, p.Set, o)

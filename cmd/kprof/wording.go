@@ -7,6 +7,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/replay"
+	"kprof/convert/transform"
 	"kprof/symbolize"
 )
 
@@ -117,8 +118,15 @@ func worded(err error) error {
 	var noEvents *replay.NoSpanEventsError
 	var vmlinux *symbolize.VmlinuxError
 	var other *symbolize.BuildIDError
+	var none *transform.NoneError
 	err = exprError(err)
 	switch {
+	case errors.As(err, &none):
+		text := fmt.Sprintf("no stack is left of %d by --%v %s", none.Samples, none.Transform.Op, shellArg(none.Transform.Text))
+		if none.Near {
+			text += "; some names match without regard to case: put (?i) in front"
+		}
+		return errors.New(text)
 	case errors.Is(err, replay.ErrNoSwitches):
 		return fmt.Errorf("--off-cpu: %w: kprof record -e off-cpu records them", err)
 	case errors.Is(err, replay.ErrNoClock):

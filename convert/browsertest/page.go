@@ -194,6 +194,12 @@ func (p *Page) Click(x, y float64) {
 	p.do("click", chromedp.MouseClickXY(x, y))
 }
 
+// RightClick clicks with the second button.
+func (p *Page) RightClick(x, y float64) {
+	p.t.Helper()
+	p.do("right click", chromedp.MouseClickXY(x, y, chromedp.ButtonRight))
+}
+
 // ClickOn clicks in the middle of the first element that the CSS selector
 // chooses.
 func (p *Page) ClickOn(selector string) {

@@ -31,7 +31,7 @@ type Frame struct {
 	Mapping int32       // index into Set.Mappings, or stacks.NoMapping
 	File    string      // source file, "" if unknown
 	// StartLine is where the function begins in File, Line the place in it: 0 if
-	// unknown, and without FrameOptions.Lines.
+	// unknown, and without FrameOptions.Lines; StartLine is there with Starts too.
 	StartLine, Line int64
 }
 
@@ -39,6 +39,8 @@ type Frame struct {
 type FrameOptions struct {
 	// Lines tells them apart by their lines.
 	Lines bool
+	// Starts tells them apart by where functions begin.
+	Starts bool
 	// LineNames makes the line a part of the name, where it is known.
 	LineNames bool
 }
@@ -78,7 +80,7 @@ func NewFrames(s *stacks.Set, o FrameOptions) *Frames {
 				f := Frame{Name: name, Kind: KindOf(loc, p.inlined, t.Names[name]), Code: p.code, Mapping: p.mapping, Line: p.line}
 				if p.function != none {
 					fn := &s.Functions[p.function]
-					if f.File = fn.File; o.Lines {
+					if f.File = fn.File; o.Lines || o.Starts {
 						f.StartLine = fn.StartLine
 					}
 				}

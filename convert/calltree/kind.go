@@ -67,3 +67,13 @@ func KindOf(l *stacks.Location, inlined bool, name string) FrameKind {
 	}
 	return FrameUnknown
 }
+
+// InKernel reports whether a location whose outermost function has that name is code of the
+// kernel, of its modules or of a BPF program.
+func InKernel(l *stacks.Location, name string) bool {
+	switch KindOf(l, false, name) {
+	case FrameKernel, FrameModule, FrameBPF:
+		return true
+	}
+	return false
+}

@@ -174,7 +174,7 @@ func (c *Collector) Profile(ctx context.Context, header *perfdata.Features, lost
 		return nil, err
 	}
 	p.AddLosses()
-	return p, p.AddTagFrames()
+	return p, p.Reshape()
 }
 
 // buildIDs waits for the build ids of what was recorded, but not for ever.

@@ -50,9 +50,10 @@ type pageHead struct {
 
 	Names    []string `json:"names"`
 	Mappings []string `json:"mappings"` // base names
+	BuildIDs []string `json:"buildids"` // of Mappings, "" if unknown or several
 	Files    []string `json:"files"`    // the first is ""
-	// Frames are four numbers each: name, calltree.FrameKind, mapping or -1, file. The most
-	// frequent comes first.
+	// Frames are six numbers each: name, calltree.FrameKind, mapping or -1, file, line in it
+	// where the function begins or 0, and 1 if it is the kernel's. The most frequent comes first.
 	Frames []int64 `json:"frames"`
 
 	Keys   []string   `json:"keys"`   // of labels
@@ -113,7 +114,10 @@ type pageLimits struct{ nodes, moments int }
 var usualLimits = pageLimits{nodes: 4 << 20, moments: 2 << 20}
 
 func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error) {
-	d := &pageData{moments: s.TimedSamples, tree: calltree.NewPaths(s, calltree.NewFrames(s, calltree.FrameOptions{}), calltree.PathOptions{Most: limits.nodes, Weight: stackWeights(s, o)})}
+	frames := calltree.NewFrames(s, calltree.FrameOptions{Starts: true})
+	po := calltree.PathOptions{Most: limits.nodes, Weight: stackWeights(s, o)}
+	po.Names, po.NumNames = places(s, frames)
+	d := &pageData{moments: s.TimedSamples, tree: calltree.NewPaths(s, frames, po)}
 	d.head = pageHead{
 		Title:    o.Title,
 		Comments: append([]string{}, s.Comments...),
@@ -149,6 +153,34 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 		return d, d.addFunctions(s)
 	}
 	return d, nil
+}
+
+// places tells frames apart by name and by what holds them, which a page can show as one:
+// a number of each, and how many there are.
+func places(s *stacks.Set, t *calltree.Frames) (numbers []uint32, n int) {
+	type place struct {
+		name, mapping uint32
+		kernel        bool
+	}
+	known, mappings := map[place]uint32{}, newStringTable("")
+	for i := range t.All {
+		f := &t.All[i]
+		p := place{name: f.Name, kernel: inKernel(t, f)}
+		if f.Mapping != stacks.NoMapping {
+			p.mapping = mappings.id(baseName(s.Mappings[f.Mapping].File))
+		}
+		id, ok := known[p]
+		if !ok {
+			id = uint32(len(known))
+			known[p] = id
+		}
+		numbers = append(numbers, id)
+	}
+	return numbers, len(known)
+}
+
+func inKernel(t *calltree.Frames, f *calltree.Frame) bool {
+	return calltree.InKernel(&stacks.Location{Mapping: f.Mapping, Kind: f.Code}, t.Names[f.Name])
 }
 
 // stackWeights is what part each stack has of the samples, by StackID: of the
@@ -196,7 +228,7 @@ func (d *pageData) addFrames(s *stacks.Set) {
 	}
 
 	d.names, h.Frames = newStringTable(), []int64{}
-	mappings := newStringTable()
+	mappings, buildIDs := newStringTable(), []string{}
 	files := newStringTable("")
 	d.frames = make([]uint32, len(t.All))
 	for i, id := range order {
@@ -204,11 +236,21 @@ func (d *pageData) addFrames(s *stacks.Set) {
 		f := &t.All[id]
 		mapping := int64(-1)
 		if f.Mapping != stacks.NoMapping {
-			mapping = int64(mappings.id(baseName(s.Mappings[f.Mapping].File)))
+			m := &s.Mappings[f.Mapping]
+			mapping = int64(mappings.id(baseName(m.File)))
+			if int(mapping) == len(buildIDs) {
+				buildIDs = append(buildIDs, m.BuildID)
+			} else if buildIDs[mapping] != m.BuildID {
+				buildIDs[mapping] = ""
+			}
 		}
-		h.Frames = append(h.Frames, int64(d.names.id(t.Names[f.Name])), int64(f.Kind), mapping, int64(files.id(f.File)))
+		kernel := int64(0)
+		if inKernel(t, f) {
+			kernel = 1
+		}
+		h.Frames = append(h.Frames, int64(d.names.id(t.Names[f.Name])), int64(f.Kind), mapping, int64(files.id(f.File)), max(f.StartLine, 0), kernel)
 	}
-	h.Names, h.Mappings, h.Files = d.names.all, mappings.all, files.all
+	h.Names, h.Mappings, h.BuildIDs, h.Files = d.names.all, mappings.all, buildIDs, files.all
 }
 
 // addFunctions adds up functions where the tree cannot tell them.

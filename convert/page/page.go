@@ -52,11 +52,14 @@ type CompareRow struct {
 	Cells    []string `json:"cells"`
 }
 
-// Select is a command that shows a profile, and its flags that take a list of values of
-// labels, or as "time" a range of times: START,END in seconds of the recording's clock,
-// both included.
+// Select is a command that shows a profile, and its flags: those of values of labels by
+// their keys, which take a list, and by their names "event", "tagroot", which takes keys of
+// labels, "time", which takes START,END in seconds of the recording's clock, both included,
+// and the operations of kprof's convert/transform.
 type Select struct {
 	Command []string          `json:"command"`
+	Given   [][2]string       `json:"given"` // flags with which the profile was made, and their values
+	Inputs  []string          `json:"inputs"`
 	Flags   map[string]string `json:"flags"`
 }
 
@@ -65,7 +68,8 @@ var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "data", "tree", "layout", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "filters", "state", "app", "input",
+	"format", "data", "tree", "transform", "layout", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "filters", "state", "command",
+	"menu", "app", "pointing", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

@@ -76,7 +76,7 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 	}
 	paths, path := make([]string, nodes), []string{}
 	for i := 1; i < nodes; i++ {
-		path = append(path[:depth[i]-1], names[number(frames[4*next()])].(string))
+		path = append(path[:depth[i]-1], names[number(frames[6*next()])].(string))
 		paths[i] = strings.Join(path, ";")
 	}
 	labels := func(id int) string {
@@ -87,6 +87,8 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		}
 		return strings.Join(text, " ")
 	}
+	var keys []string
+	sums := map[string][]int64{}
 	for _, e := range list(head["events"]) {
 		at := make([]string, number(field(e, "rows")))
 		values := make([][]int64, len(at))
@@ -112,7 +114,15 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 			}
 		}
 		for i := range at {
-			rows = append(rows, at[i]+fmt.Sprint(values[i]))
+			keys = append(keys, at[i])
+			sum := sums[at[i]] // rows that only their mappings tell apart
+			for c, v := range values[i] {
+				if c == len(sum) {
+					sum = append(sum, 0)
+				}
+				sum[c] += v
+			}
+			sums[at[i]] = sum
 		}
 	}
 	if head["cut"].(bool) {
@@ -133,7 +143,11 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		moments[i] = fmt.Sprint(clock) + "|"
 	}
 	for i := range moments {
-		moments[i] += rows[next()]
+		key := keys[next()]
+		moments[i] += key + fmt.Sprint(sums[key])
+	}
+	for key, sum := range sums {
+		rows = append(rows, key+fmt.Sprint(sum))
 	}
 	if in.Len() > 0 {
 		t.Errorf("%d bytes behind the last column", in.Len())

@@ -58,7 +58,7 @@ func anySample(stacks.Sample) bool { return true }
 // views, exactly, with filters too; the address has it.
 func TestTimeSpan(t *testing.T) {
 	for name, s := range map[string]*stacks.Set{"equal values": pageSet(), "different values": weighedSet()} {
-		p := openPage(t, pageOf(t, s, Options{Column: 1, Select: Select{Command: []string{"kprof", "report", "a b.data"}, Flags: map[string]string{"time": "--time", "tid": "--tid"}}}),
+		p := openPage(t, pageOf(t, s, Options{Column: 1, Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"a b.data"}, Flags: map[string]string{"time": "--time", "tid": "--tid", "event": "--event"}}}),
 			browsertest.View{Width: 1200, Height: 800})
 		times := make([]uint64, 0, len(s.TimedSamples))
 		for _, m := range s.TimedSamples {
@@ -92,7 +92,7 @@ func TestTimeSpan(t *testing.T) {
 		first := s.TimedSamples[0].Time
 		clock := func(t uint64) string { return fmt.Sprintf("%d.%09d", (first+t)/1e9, (first+t)%1e9) }
 		equal(t, name+": command", browsertest.Eval[string](p, "document.querySelector('.command').title"),
-			fmt.Sprintf("Copy: kprof report --tid %s --time %s,%s 'a b.data'", tid, clock(from), clock(to)))
+			fmt.Sprintf("Copy: kprof report --event %s --tid %s --time %s,%s 'a b.data'", s.Events[0].Name, tid, clock(from), clock(to)))
 		p.Reload()
 		settle(p)
 		equal(t, name+": after a reload", total(p), sum)

@@ -11,6 +11,8 @@ class App {
     this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
     this.frameOfName = new Int32Array(p.names.length).fill(-1); // the most frequent one
     for (let f = p.frameName.length - 1; f >= 0; f--) this.frameOfName[p.frameName[f]] = f;
+    this.menu = new Menu(byId('menu'));
+    this.tooltip = new Tooltip(byId('tooltip'));
     this.matchOf = null; // of each name, null when nothing is searched for
     const frames = {
       root: 'all',
@@ -22,7 +24,7 @@ class App {
       matches: (f) => this.matchOf ? (this.matchOf[p.nameOf(f)] ? 1 : -1) : 0,
     };
     const chart = (id, label, upward) => new Chart(byId(id), frames, {
-      upward, label, onPick: (c, box, e) => this.pick(c, box, e), onHover: (c, box) => this.describe(c, box),
+      upward, label, onPick: (c, box, e) => this.pick(c, box, e), onHover: (c, box, e) => { this.describe(c, box); this.tell(c, box, e); },
     });
     this.flame = chart('flame', 'Flame graph', !this.state.icicle);
     this.callers = chart('callers', 'Callers', true);
@@ -78,13 +80,19 @@ class App {
   get unit() { return this.event.columns[this.state.column].unit; }
 
   needs() {
-    const { event, column, group, filter, span } = this.state;
-    return [event, column, group, [...filter].map(([k, v]) => [k, ...v]), span];
+    const { event, column, group, filter, span, steps } = this.state;
+    return [event, column, group, [...filter].map(([k, v]) => [k, ...v]), span, steps];
+  }
+
+  // stacks is the profile's tree after the steps.
+  stacks() {
+    const { p, state: { steps } } = this;
+    return steps.length ? this.once('stacks', steps, () => transformTree(p, steps)) : p.tree;
   }
 
   tree() {
-    const { group } = this.state;
-    return this.once('tree', group, () => group < 0 ? this.p.tree : groupTree(this.p, group));
+    const { group, steps } = this.state;
+    return group < 0 ? this.stacks() : this.once('tree', [group, steps], () => groupTree(this.p, this.stacks(), group));
   }
 
   mask() { return this.once('mask', this.needs(), () => labelMask(this.p, this.state.filter)); }
@@ -103,7 +111,7 @@ class App {
   // functions are those of all samples where a tree that is cut cannot tell them.
   functions() {
     const { p, state } = this;
-    if (p.functions && !state.filter.size && !state.span) return p.functions[state.event][state.column];
+    if (p.functions && !state.filter.size && !state.span && !state.steps.length) return p.functions[state.event][state.column];
     return this.once('functions', this.needs(), () => sumFunctions(p, this.sums()));
   }
 
@@ -137,7 +145,7 @@ class App {
     });
     this.showStrip();
     this.chips();
-    if (!byId('filters').hidden) this.filters.show(this.event, this.values(), state.filter, this.unit);
+    if (!byId('filters').hidden) this.filters.show(this.stacks(), this.event, this.values(), state.filter, this.unit);
     if (state.view === 'flame') this.showFlame();
     if (state.view === 'time') this.showTime();
     if (state.view === 'callers') this.showCallers(name);
@@ -153,20 +161,20 @@ class App {
     const { p, state } = this;
     byId('strip').hidden = !p.moments;
     if (!p.moments) return;
-    const { event, column, filter, laneKey } = state;
-    const needs = [event, column, [...filter].map(([k, v]) => [k, ...v]), laneKey, innerWidth < 760];
+    const { event, column, filter, laneKey, steps } = state;
+    const needs = [event, column, [...filter].map(([k, v]) => [k, ...v]), laneKey, innerWidth < 760, steps], tree = this.stacks();
     const lanes = laneKey < 0 ? [] : this.once('strip lanes', needs, () =>
-      timeLanes(p, this.event, this.mask(), laneKey).slice(0, innerWidth < 760 ? fewLanes : mostLanes).map(([value]) =>
+      timeLanes(p, tree, this.event, this.mask(), laneKey).slice(0, innerWidth < 760 ? fewLanes : mostLanes).map(([value]) =>
         [value, `${p.head.keys[laneKey]} ${labelText(p, laneKey, value)}`])).filter((_, i, all) => all.length > 1);
     const duration = Math.max(p.moments.time.at(-1), 1);
-    const kindOf = (row) => this.kinds[p.tree.frame[p.rowNode[row]]];
+    const kindOf = (row) => this.kinds[tree.frame[tree.rowNode[row]]];
     this.strip.show((bins) => this.once('strip', [needs, bins], () =>
-      countTime(p, this.event, column, this.mask(), bins, duration, kindOf, laneKey, lanes)), duration, p.moments.time.length, state.span);
+      countTime(p, tree, this.event, column, this.mask(), bins, duration, kindOf, laneKey, lanes)), duration, p.moments.time.length, state.span);
   }
 
   // sayNothing tells why there is nothing to see.
   sayNothing() {
-    byId('nothing').textContent = this.state.filter.size || this.state.span ? 'No samples pass the filter.' : 'There are no samples.';
+    byId('nothing').textContent = this.state.filter.size || this.state.span || this.state.steps.length ? 'No samples pass the filter.' : 'There are no samples.';
     byId('nothing').hidden = false;
   }
 
@@ -226,7 +234,7 @@ class App {
     const { p, state } = this;
     this.flame.tint = null;
     const lanes = state.laneKey < 0 ? [] : this.once('lanes', [state.laneKey, this.needs()], () =>
-      timeLanes(p, this.event, this.mask(), state.laneKey));
+      timeLanes(p, this.stacks(), this.event, this.mask(), state.laneKey));
     const lane = lanes.some(([value]) => value === state.lane) ? state.lane : lanes[0]?.[0] ?? null;
     this.fillLanes(lanes, lane);
     const range = state.range ?? state.span;
@@ -278,13 +286,18 @@ class App {
     if (!state.query) output.textContent = '';
     else if (!expression) output.textContent = 'not a regular expression';
     else {
-      const sum = this.once('matched', [state.query, this.needs()], () => sumMatching(p, this.sums(), this.matchOf));
+      const sum = this.matched();
       // Of stacks that are cut, what matches may lie in what is left out.
       const { some } = this.functions();
       const found = this.matchOf.subarray(0, p.names.length).reduce((n, hit, i) => n + (hit && some[i] ? 1 : 0), 0);
       output.textContent = `${p.functions ? 'at least ' : ''}${formatShare(sum, this.sums().total[0])} matched`;
       output.title = `${formatValue(sum, this.unit)} in stacks with ${wholeNumber.format(found)} functions that match`;
     }
+  }
+
+  // matched is the sum of the stacks with a name that is searched for.
+  matched() {
+    return this.once('matched', [this.state.query, this.needs()], () => sumMatching(this.p, this.sums(), this.matchOf));
   }
 
   // pick is a click on a box.
@@ -387,7 +400,7 @@ class App {
       time.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
       if (this.state.view === 'time') this.state.view = 'flame';
     }
-    const used = new Set(this.kinds.subarray(0, p.frameName.length));
+    const used = new Set(this.kinds.subarray(0, p.ownFrames));
     byId('legend').append(...frameKinds.flatMap((k, i) => used.has(i) && k.id !== 'group'
       ? [element('li', {}, element('i', { className: `kind ${k.id}`, textContent: k.mark }), k.text)] : []));
   }
@@ -433,7 +446,11 @@ class App {
         onclick: () => this.set({ span: null }, { push: true }),
       }));
     }
-    const command = chips.length ? selectCommand(this.p, this.state.filter, span) : '';
+    this.state.steps.forEach((step, i) => chips.push(element('button', {
+      type: 'button', title: `Undo: ${step.op} ${shown(step.text)}`, textContent: `${stepText(step)} ✕`,
+      onclick: () => this.set({ steps: this.state.steps.filter((_, j) => j !== i), zoom: 0, range: null }, { push: true }),
+    })));
+    const command = chips.length || this.matchOf ? this.command() : '';
     if (command) chips.push(this.commandChip(command));
     byId('chips').replaceChildren(...chips);
     byId('chips').hidden = !chips.length;
@@ -441,16 +458,10 @@ class App {
 
   // commandChip copies the command that selects the same.
   commandChip(command) {
-    const chip = element('button', { type: 'button', className: 'command', title: `Copy: ${command}`, textContent: 'Copy the command' });
-    chip.onclick = async () => {
-      try {
-        await navigator.clipboard.writeText(command);
-        chip.textContent = 'Copied';
-      } catch {
-        prompt('The command that selects the same:', command);
-      }
-    };
-    return chip;
+    return element('button', {
+      type: 'button', className: 'command', title: `Copy: ${command}`, textContent: 'Copy the command',
+      onclick: () => this.copy(command, 'The command that selects the same:'),
+    });
   }
 
   theme() {

@@ -15,7 +15,7 @@ const frameKinds = [
   { id: 'group', text: 'group', mark: '', hue: 215, saturation: 24 },
   { id: 'plain', text: 'kind not told', mark: '', hue: 20, saturation: 70 },
 ];
-const unknownKind = 0, groupKind = 8, plainKind = 9;
+const unknownKind = 0, kernelKind = 2, groupKind = 8, plainKind = 9;
 
 // kindsOfFrames is an index into frameKinds for each frame, those of groups too.
 // Of what has a name but no kind, as in text, all is alike.

@@ -48,16 +48,21 @@ class Varints {
   }
 }
 
+const frameNumbers = 6; // of each frame in head.frames
+
 // decodeProfile returns the profile:
 //
 //   head                     as JSON has it
 //   names                    of frames
 //   nameOf, nameText         number of a frame's name, and its text
-//   frameName …              of each frame: name, kind, mapping, file
-//   tree                     all stacks, see tree.js
+//   frameName …              of each frame: name, kind, mapping, file, line, whether it is the
+//                            kernel's; behind those of the profile, from ownFrames on, one
+//                            for each mapping and one for the kernel, see transform.js
+//   full, tree               all stacks, see tree.js: with frames told apart by what holds
+//                            them, and by name only
 //   events                   [{name, columns, from, to, values}]: rows from to to
 //                            and, for each column, their values
-//   rowNode, rowLabels       of each row
+//   rowLabels                of each row
 //   functions                [event][column]: sums as of sumFunctions, where stacks
 //                            are cut; else undefined
 //   moments                  {time, row, value} of each sample, see time.js; undefined
@@ -67,18 +72,24 @@ function decodeProfile(bytes) {
   const head = JSON.parse(input.text(input.next()));
   const p = { head, names: head.names };
 
-  const frames = head.frames.length / 4;
+  p.ownFrames = head.frames.length / frameNumbers;
+  const frames = p.ownFrames + head.mappings.length + 1;
   p.frameName = new Uint32Array(frames);
   p.frameKind = new Uint8Array(frames);
-  p.frameMapping = new Int32Array(frames);
+  p.frameMapping = new Int32Array(frames).fill(-1);
   p.frameFile = new Uint32Array(frames);
-  for (let i = 0; i < frames; i++) {
-    const f = head.frames, at = 4 * i;
+  p.frameLine = new Float64Array(frames);
+  p.frameKernel = new Uint8Array(frames);
+  for (let i = 0; i < p.ownFrames; i++) {
+    const f = head.frames, at = frameNumbers * i;
     p.frameName[i] = f[at];
     p.frameKind[i] = f[at + 1];
     p.frameMapping[i] = f[at + 2];
     p.frameFile[i] = f[at + 3];
+    p.frameLine[i] = f[at + 4];
+    p.frameKernel[i] = f[at + 5];
   }
+  addCollapsedFrames(p);
 
   const depth = new Uint32Array(head.nodes);
   for (let i = 1; i < depth.length; i++) depth[i] = depth[i - 1] + 1 - input.next();
@@ -87,15 +98,16 @@ function decodeProfile(bytes) {
 
   let rows = 0;
   for (const e of head.events) rows += e.rows;
-  p.rowNode = new Uint32Array(rows);
+  const rowNode = new Uint32Array(rows);
   p.rowLabels = new Uint32Array(rows);
   p.events = [];
   let from = 0;
   for (const e of head.events) {
-    p.events.push(readEvent(input, p, e, from));
+    p.events.push(readEvent(input, p, e, from, rowNode));
     from += e.rows;
   }
-  p.tree = newTree(p, depth, frame, p.rowNode);
+  p.full = newTree(p, depth, frame, rowNode);
+  p.tree = mergeByName(p, p.full);
 
   if (head.cut) p.functions = p.events.map((e) => e.columns.map(() => readFunctions(input, p.names.length)));
   if (head.moments) {
@@ -115,9 +127,9 @@ function decodeProfile(bytes) {
   return p;
 }
 
-function readEvent(input, p, e, from) {
+function readEvent(input, p, e, from, rowNode) {
   const to = from + e.rows;
-  for (let i = from, node = 0; i < to; i++) p.rowNode[i] = node += input.next();
+  for (let i = from, node = 0; i < to; i++) rowNode[i] = node += input.next();
   for (let i = from; i < to; i++) p.rowLabels[i] = input.next();
   const values = [];
   for (const column of e.columns) {

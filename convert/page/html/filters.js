@@ -15,14 +15,14 @@ function labelMask(p, filter, except = -1) {
 }
 
 // weighLabels is the sum of each value of a key, what has none last in place.
-function weighLabels(p, event, values, filter, key) {
+function weighLabels(p, { rowNode }, event, values, filter, key) {
   const mask = labelMask(p, filter, key);
   const of = labelValues(p, key);
   const n = p.head.values[key].length;
   const sums = new Float64Array(n + 1);
   for (let i = event.from; i < event.to; i++) {
     const list = p.rowLabels[i];
-    if (mask[list]) sums[of[list] < 0 ? n : of[list]] += values[i - event.from];
+    if (mask[list] && rowNode[i] !== noNode) sums[of[list] < 0 ? n : of[list]] += values[i - event.from];
   }
   return sums;
 }
@@ -54,8 +54,8 @@ class FilterPanel {
     Object.assign(this, { host, p, onChange, find: new Map(), open: new Set([0]), filter: anyFilter });
   }
 
-  show(event, values, filter, unit) {
-    Object.assign(this, { event, values, filter, unit });
+  show(tree, event, values, filter, unit) {
+    Object.assign(this, { tree, event, values, filter, unit });
     const keys = this.p.head.keys.map((name, key) => this.section(name, key));
     const clear = element('button', {
       type: 'button', className: 'clear', textContent: 'Clear all filters', disabled: !filter.size,
@@ -65,7 +65,7 @@ class FilterPanel {
   }
 
   section(name, key) {
-    const sums = weighLabels(this.p, this.event, this.values, this.filter, key);
+    const sums = weighLabels(this.p, this.tree, this.event, this.values, this.filter, key);
     const total = sums.reduce((a, b) => a + b, 0);
     const chosen = this.filter.get(key) ?? new Set();
     const values = [];

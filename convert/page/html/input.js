@@ -22,6 +22,7 @@ App.prototype.listen = function listen() {
   byId('about').onclick = () => this.about();
   byId('search').oninput = (e) => this.set({ query: e.target.value });
   document.addEventListener('keydown', (e) => this.key(e));
+  this.listenPointing();
   document.addEventListener('pointerdown', (e) => {
     if (!byId('filters').contains(e.target) && e.target !== byId('filter')) this.toggleFilters(false);
   });
@@ -33,7 +34,7 @@ App.prototype.toggleFilters = function toggleFilters(open) {
   if (byId('filters').hidden !== open) return;
   byId('filters').hidden = !open;
   byId('filter').setAttribute('aria-expanded', open);
-  if (open) this.filters.show(this.event, this.values(), this.state.filter, this.unit);
+  if (open) this.filters.show(this.stacks(), this.event, this.values(), this.state.filter, this.unit);
 };
 
 App.prototype.key = function key(e) {
@@ -60,12 +61,17 @@ App.prototype.key = function key(e) {
     chart.walk(walk);
   } else if (e.key === 'Enter' && !onButton && chart.selected) {
     this.pick(chart, chart.selected, e);
-  } else if (e.key === 'c' && chart.selected) {
-    this.toCallers(chart, chart.selected);
+  } else if (e.key === 'u') {
+    this.undoStep();
   } else if (e.key === 'i') {
     this.flip();
   } else if (e.key === '?') {
     this.about();
+  } else if (e.key === 'o') {
+    const command = this.command();
+    if (command) this.copy(command, 'The command that selects the same:');
+  } else if (this.menuKey(e)) {
+    e.preventDefault();
   } else if (e.key >= '1' && e.key <= '4') {
     document.querySelectorAll('[role=tab]')[e.key - 1].click();
   }
@@ -83,6 +89,8 @@ App.prototype.escape = function escape() {
     this.reset();
   } else if (this.state.query) {
     this.set({ query: '' });
+  } else if (this.state.steps.length) {
+    this.undoStep();
   } else if (this.state.span) {
     this.set({ span: null }, { push: true });
   }
@@ -90,7 +98,8 @@ App.prototype.escape = function escape() {
 
 const keysHelp = [
   ['/ or Ctrl-F', 'search'], ['Escape', 'close, clear the search, zoom out'], ['arrows', 'go from box to box'],
-  ['Enter', 'zoom to the box'], ['c', 'callers and callees of the box'], ['i', 'flip'], ['1 2 3 4', 'views'],
+  ['Enter', 'zoom to the box'], ['m', 'what can be done with the box or the row: f v b x h r l c s y t do it'],
+  ['u', 'undo the last of these'], ['o', 'copy the command that selects the same'], ['i', 'flip'], ['1 2 3 4', 'views'],
   ['Ctrl-wheel, drag', 'zoom and move freely'], ['drag over the times', 'count only that part; arrows and Shift there'],
 ];
 

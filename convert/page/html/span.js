@@ -27,7 +27,7 @@ function momentValue(p, event, column) {
 // momentCounts is how many samples with a time each row has.
 function momentCounts(p) {
   if (!p.momentCounts) {
-    p.momentCounts = new Uint32Array(p.rowNode.length);
+    p.momentCounts = new Uint32Array(p.rowLabels.length);
     for (const row of p.moments.row) p.momentCounts[row]++;
   }
   return p.momentCounts;
@@ -54,19 +54,3 @@ function clockText(p, ns) {
   return `${clock / 1000000000n}.${String(clock % 1000000000n).padStart(9, '0')}`;
 }
 
-// selectCommand is the command line that selects what a filter and a span let pass, ''
-// where there is none.
-function selectCommand(p, filter, span) {
-  const { command, flags } = p.head.select;
-  if (!command?.length) return '';
-  const words = [...command];
-  const input = words.pop();
-  for (const [key, values] of filter) {
-    const flag = flags[p.head.keys[key]];
-    const texts = [...values].map((v) => v < 0 ? null : p.head.values[key][v]);
-    if (!flag || texts.some((t) => t === null || /[,"]/.test(t))) return '';
-    words.push(flag, texts.join(','));
-  }
-  if (span && flags.time) words.push(flags.time, span.map((t) => clockText(p, t)).join(','));
-  return [...words, input].map((w) => /^[\w.,:=\/+@%-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`).join(' ');
-}

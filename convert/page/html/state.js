@@ -12,6 +12,7 @@
 //   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
 //   changes           of a comparison only what is more than noise
 //   span              part of the time that is counted, see span.js
+//   steps             what is done to stacks, see transform.js
 //   sort, ascending   of the table
 
 const views = ['flame', 'time', 'callers', 'functions'];
@@ -26,7 +27,7 @@ function firstState(p) {
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,
     query: '', icicle: false, filter: anyFilter, name: '', zoom: 0, range: null,
     laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
-    span: null, changes: false, sort: 'self', ascending: false,
+    span: null, steps: [], changes: false, sort: 'self', ascending: false,
   };
 }
 
@@ -46,6 +47,7 @@ function hashOf(p, s) {
   put('zoom', s.zoom, 0);
   if (s.range) out.append('range', s.range.join('-'));
   if (s.span) out.append('time', s.span.join('-'));
+  for (const { op, text } of s.steps) out.append(op, text);
   put('lane', keys[s.laneKey] ?? '', keys[first.laneKey] ?? '');
   if (s.lane !== null) out.append('at', s.lane < 0 ? '' : values[s.laneKey][s.lane]);
   put('sort', s.sort, first.sort);
@@ -82,6 +84,7 @@ function stateOf(p, hash) {
   s.ascending = given.has('ascending');
   s.filter = new Map();
   for (const [name, text] of given) {
+    if (ops.includes(name) && text && (name === 'collapse' ? hasMapping(p, text) : compileStep(text))) s.steps.push({ op: name, text });
     const key = name.startsWith('only.') ? keys.indexOf(name.slice(5)) : -1;
     if (key < 0) continue;
     const value = valueOf(key, text);
@@ -91,13 +94,14 @@ function stateOf(p, hash) {
   return s;
 }
 
+function hasMapping(p, text) { return text === kernelMapping || p.head.mappings.includes(text); }
+
 // compileSearch returns a regular expression, case-blind unless there are capital
 // letters in it, of which escapes like \W are none; null for nothing to search, and
 // undefined for what is none. Flame graphs (svg/details.js) do the same.
 function compileSearch(query) {
   if (!query) return null;
-  const letters = query.replace(/\\([pP]\{[^}]*\}|.)/g, '');
-  const blind = /\p{Lu}/u.test(letters) ? '' : 'i';
+  const blind = isBlind(query) ? 'i' : '';
   try {
     return new RegExp(query, blind + 'u');
   } catch {
@@ -108,3 +112,5 @@ function compileSearch(query) {
     }
   }
 }
+
+function isBlind(query) { return !/\p{Lu}/u.test(query.replace(/\\([pP]\{[^}]*\}|.)/g, '')); }

@@ -87,6 +87,7 @@ class FunctionTable {
       element('div', { className: 'cell place', textContent: this.placeOf(name) }));
     row.style.top = `${i * tableRowHeight}px`;
     row.setAttribute('role', 'row');
+    row.dataset.name = name;
     if (name === this.picked) row.classList.add('picked');
     return row;
   }

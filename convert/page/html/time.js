@@ -3,11 +3,11 @@
 
 // timeLanes is the values of a label that have samples, with how many, most
 // first; value -1 is samples without the label.
-function timeLanes(p, event, mask, key) {
+function timeLanes(p, { rowNode }, event, mask, key) {
   const of = labelValues(p, key);
   const samples = new Map();
   for (const row of p.moments.row) {
-    if (row < event.from || row >= event.to || !mask[p.rowLabels[row]]) continue;
+    if (row < event.from || row >= event.to || !mask[p.rowLabels[row]] || rowNode[row] === noNode) continue;
     const value = of[p.rowLabels[row]];
     samples.set(value, (samples.get(value) ?? 0) + 1);
   }
@@ -21,7 +21,7 @@ function timeOrder(p, tree, event, mask) {
   const { time, row } = p.moments;
   const picked = [];
   for (let i = 0; i < row.length; i++) {
-    if (row[i] >= event.from && row[i] < event.to && mask[p.rowLabels[row[i]]]) picked.push(i);
+    if (row[i] >= event.from && row[i] < event.to && mask[p.rowLabels[row[i]]] && tree.rowNode[row[i]] !== noNode) picked.push(i);
   }
   const longest = 3 * usualStep(time, picked);
   const walk = (emit) => {

@@ -1,11 +1,13 @@
 // Trees of frames and the sums on them.
 //
 // A tree is columns by node. Node 0 is the root and shows everything; a parent
-// comes before its children, and what is below a node follows it (preorder):
+// comes before its children:
 //
 //   parent, depth, frame
 //   again      1 if a node above has the same name: a recursion, to be counted once
-//   rowNode    the node where each row's stack ends
+//   rowNode    the node where each row's stack ends; noNode of rows that do not count
+
+const noNode = 0xffffffff;
 
 function newTree(p, depth, frame, rowNode) {
   const n = depth.length;
@@ -24,15 +26,65 @@ function newTree(p, depth, frame, rowNode) {
   return { parent, depth, frame, again, rowNode };
 }
 
-// groupTree is the profile's tree under the values of a label: a node for each
+// mergeByName makes one of the children of a node that have the same name.
+function mergeByName(p, t) {
+  const n = t.parent.length;
+  const at = new Uint32Array(n + 2); // of the children of each node
+  for (let i = 1; i < n; i++) at[t.parent[i] + 2]++;
+  for (let i = 1; i < at.length; i++) at[i] += at[i - 1];
+  const children = new Uint32Array(n);
+  for (let i = 1; i < n; i++) children[at[t.parent[i] + 1]++] = i;
+  const stamp = new Uint32Array(p.names.length); // the node that a child of the name was made for, plus 1
+  const made = new Uint32Array(p.names.length); // and which it is
+  let same = false;
+  for (let i = 0; i < n && !same; i++) {
+    for (let c = at[i]; c < at[i + 1] && !same; c++) {
+      const name = p.frameName[t.frame[children[c]]];
+      same = stamp[name] === i + 1;
+      stamp[name] = i + 1;
+    }
+  }
+  if (!same) return t;
+  stamp.fill(0);
+  const out = { parent: new Uint32Array(n), depth: new Uint32Array(n), frame: new Uint32Array(n), again: new Uint8Array(n) };
+  const to = new Uint32Array(n);
+  const first = new Uint32Array(n), last = new Uint32Array(n), next = new Uint32Array(n); // lists of what is made one
+  let count = 1;
+  for (let node = 0; node < count; node++) {
+    for (let one = first[node]; ; one = next[one]) {
+      for (let c = at[one]; c < at[one + 1]; c++) {
+        const child = children[c], name = p.frameName[t.frame[child]];
+        if (stamp[name] === node + 1) {
+          to[child] = made[name];
+          next[last[made[name]]] = child;
+          last[made[name]] = child;
+          continue;
+        }
+        stamp[name] = node + 1;
+        first[count] = last[count] = child;
+        to[child] = made[name] = count;
+        out.parent[count] = node;
+        out.depth[count] = out.depth[node] + 1;
+        out.frame[count] = t.frame[child];
+        out.again[count++] = t.again[child];
+      }
+      if (one === last[node]) break;
+    }
+  }
+  for (const column of Object.keys(out)) out[column] = out[column].slice(0, count);
+  out.rowNode = t.rowNode.map((node) => node === noNode ? noNode : to[node]);
+  return out;
+}
+
+// groupTree is a tree under the values of a label: a node for each
 // value, and below it the stacks of its rows. What has no such label is left as
 // it is.
-function groupTree(p, key) {
-  const t = p.tree, n = t.parent.length;
+function groupTree(p, t, key) {
+  const n = t.parent.length;
   const groups = labelValues(p, key); // of each list of labels, -1 for none
-  const rows = rowsByGroup(p, groups, p.head.values[key].length);
+  const rows = rowsByGroup(p, t, groups, p.head.values[key].length);
   const parent = [0], depth = [0], frame = [0], again = [0];
-  const rowNode = new Uint32Array(p.rowNode.length);
+  const rowNode = new Uint32Array(t.rowNode.length).fill(noNode);
   const made = new Int32Array(n); // the group that a node was last made for, plus 2
   const to = new Uint32Array(n); // and what as
   const missing = [];
@@ -47,7 +99,7 @@ function groupTree(p, key) {
       frame.push(groupFrame(p, key, g));
     }
     for (const row of mine) {
-      let node = p.rowNode[row];
+      let node = t.rowNode[row];
       for (; made[node] !== g + 2; node = t.parent[node]) missing.push(node);
       while (missing.length) {
         const child = missing.pop();
@@ -77,12 +129,10 @@ function labelValues(p, key) {
 
 // rowsByGroup is the rows of each group, and before them those of none, each in
 // the order of their nodes.
-function rowsByGroup(p, groups, n) {
+function rowsByGroup(p, { rowNode }, groups, n) {
   const rows = Array.from({ length: n + 1 }, () => []);
-  for (let i = 0; i < p.rowNode.length; i++) rows[groups[p.rowLabels[i]] + 1].push(i);
-  if (p.events.length > 1) {
-    for (const r of rows) r.sort((a, b) => p.rowNode[a] - p.rowNode[b]);
-  }
+  for (let i = 0; i < rowNode.length; i++) if (rowNode[i] !== noNode) rows[groups[p.rowLabels[i]] + 1].push(i);
+  for (const r of rows) r.sort((a, b) => rowNode[a] - rowNode[b]);
   return rows;
 }
 
@@ -102,9 +152,10 @@ function sumTree(p, tree, event, values, mask) {
   const self = new Float64Array(tree.parent.length);
   let negative = false;
   for (let i = event.from; i < event.to; i++) {
-    if (!mask[p.rowLabels[i]]) continue;
+    const node = tree.rowNode[i];
+    if (!mask[p.rowLabels[i]] || node === noNode) continue;
     const v = values[i - event.from];
-    self[tree.rowNode[i]] += v;
+    self[node] += v;
     negative ||= v < 0;
   }
   const total = addUp(tree, self);

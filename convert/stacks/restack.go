@@ -1,0 +1,34 @@
+package stacks
+
+import "slices"
+
+// Restack gives each row the stack that to makes of its own, leaf first, or drops it where to
+// returns false. The slice that to returns is copied; it has MaxDepth locations at most. Rows get
+// other numbers and stacks too, of which only those that rows have stay.
+func (s *Set) Restack(to func(stack []uint32) ([]uint32, bool)) {
+	old, rows := s.chains, s.rows
+	s.chains, s.rows = chainTable{}, rowTable{}
+	s.chains.init()
+	s.rows.init()
+	const unknown, dropped = ^uint32(0), ^uint32(0) - 1
+	stack := slices.Repeat([]uint32{unknown}, len(old.pos)) // new ones by old
+	row := make([]uint32, rows.n)
+	for i := range row {
+		r := rows.at(i)
+		id := &stack[r.stack]
+		if *id == unknown {
+			*id = dropped
+			if locs, keep := to(old.at(r.stack)); keep {
+				*id = s.chains.intern(locs)
+			}
+		}
+		if row[i] = dropped; *id != dropped {
+			values := rows.valuesAt(r.value, len(s.Events[r.event].Values))
+			row[i] = s.rows.add(r.event, *id, r.labels, values, s.chains.mark(*id))
+		}
+	}
+	s.TimedSamples = slices.DeleteFunc(slices.Clone(s.TimedSamples), func(m TimedSample) bool { return row[m.Sample] == dropped })
+	for i := range s.TimedSamples {
+		s.TimedSamples[i].Sample = row[s.TimedSamples[i].Sample]
+	}
+}
