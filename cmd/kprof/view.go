@@ -33,8 +33,9 @@ func newView() *cobra.Command {
 		Use:   "view [INPUT… | flags of kprof record [-- COMMAND [ARGS…]]]",
 		Short: "Look at profiles in the browser; record and look in one step",
 		Long: `View shows profiles in the browser: as flame graph, in the order of time, the
-callers and callees of functions, and as a table, all of them filtered by labels, and
-by the part of the time that is dragged over. A right click, a long press or the key m says
+callers and callees of functions, as a table, as a tree of calls, as a map of when in
+each second, by the sizes of values, and sample by sample, all of them filtered by labels,
+and by the part of the time that is dragged over. A right click, a long press or the key m says
 what can be done with a function: show only stacks with it, hide it, collapse it. For
 all of this the page offers the command of kprof report. INPUT
 is anything that kprof reads, perf.data by default; several are tabs, and one tab has

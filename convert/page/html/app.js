@@ -38,6 +38,9 @@ class App {
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
     this.strip = new TimeStrip(byId('strip'), (span) => this.set({ span, range: null }, { push: true }));
+    this.callTree = new CallTree(byId('tree'), this);
+    this.sampleList = new SampleList(byId('samples'), this);
+    this.heat = new HeatMap(byId('heat'), (span) => this.set({ span, range: null }, { push: true }));
     this.filters = new FilterPanel(byId('filters'), p, (filter) => this.set({ filter, range: null }, { push: true }));
     this.fillPicks();
     this.fillLinks();
@@ -80,8 +83,8 @@ class App {
   get unit() { return this.event.columns[this.state.column].unit; }
 
   needs() {
-    const { event, column, group, filter, span, steps } = this.state;
-    return [event, column, group, [...filter].map(([k, v]) => [k, ...v]), span, steps];
+    const { event, column, group, filter, span, sizes, steps } = this.state;
+    return [event, column, group, [...filter].map(([k, v]) => [k, ...v]), span, sizes && sizes.map(String), steps];
   }
 
   // stacks is the profile's tree after the steps.
@@ -104,15 +107,21 @@ class App {
 
   // values are those of the event's rows, of the span of time that is counted.
   values() {
-    const { event, column, span } = this.state;
-    return this.once('values', [event, column, span], () => spanValues(this.p, this.event, column, span));
+    const { event, column, span, sizes } = this.state;
+    return this.once('values', [event, column, span, sizes && sizes.map(String)], () => spanValues(this.p, this.event, column, span, sizes));
   }
 
   // functions are those of all samples where a tree that is cut cannot tell them.
   functions() {
     const { p, state } = this;
-    if (p.functions && !state.filter.size && !state.span && !state.steps.length) return p.functions[state.event][state.column];
+    if (p.functions && !state.filter.size && !state.span && !state.sizes && !state.steps.length) return p.functions[state.event][state.column];
     return this.once('functions', this.needs(), () => sumFunctions(p, this.sums()));
+  }
+
+  // times is what functions have by themselves over time, for the table.
+  times() {
+    const { p } = this;
+    return this.once('times', this.needs(), () => sparklines(p, this.stacks(), this.event, this.samples(), this.partOf(), 60, Math.max(p.moments.time.at(-1), 1)));
   }
 
   // name is the number of the function whose callers are shown: the one asked
@@ -128,6 +137,9 @@ class App {
   render() {
     const { state } = this;
     this.search();
+    const { columns } = this.event;
+    if (!this.p.moments && ['time', 'heat', 'samples'].includes(state.view) || state.view === 'values' && !columns.some((c) => c.weighed)) state.view = 'flame';
+    document.querySelector('[data-view=values]').disabled = !columns.some((c) => c.weighed);
     for (const tab of document.querySelectorAll('[role=tab]')) {
       tab.setAttribute('aria-selected', tab.dataset.view === state.view);
     }
@@ -139,9 +151,11 @@ class App {
     byId('lanes').hidden = state.view !== 'time';
     byId('flame').hidden = state.view !== 'flame' && state.view !== 'time';
     for (const id of ['callers', 'callees', 'between', 'function-name']) byId(id).hidden = state.view !== 'callers';
-    const name = state.view === 'callers' ? this.name() : -1;
+    for (const id of ['tree', 'heat', 'values', 'samples']) byId(id).hidden = state.view !== id;
+    const name = state.view === 'callers' ? this.name() : -1, { p } = this;
     this.table.show(this.p, this.functions(), {
       total, unit: this.unit, sort: state.sort, ascending: state.ascending, matches: this.matchOf, picked: name,
+      times: state.view === 'functions' && p.moments ? this.times() : null,
     });
     this.showStrip();
     this.chips();
@@ -149,8 +163,13 @@ class App {
     if (state.view === 'flame') this.showFlame();
     if (state.view === 'time') this.showTime();
     if (state.view === 'callers') this.showCallers(name);
+    this.showOther();
     byId('reset').disabled = !state.zoom && !state.range;
     byId('flip').hidden = state.view !== 'flame';
+    byId('order-pick').hidden = !['flame', 'callers'].includes(state.view);
+    byId('order').value = state.heavy ? 'heavy' : 'name';
+    byId('invert').hidden = !['flame', 'tree'].includes(state.view) || Boolean(p.head.compare);
+    byId('invert').setAttribute('aria-pressed', state.inverted);
     byId('flip').setAttribute('aria-pressed', state.icicle);
     this.describe(null, null);
   }
@@ -161,20 +180,20 @@ class App {
     const { p, state } = this;
     byId('strip').hidden = !p.moments;
     if (!p.moments) return;
-    const { event, column, filter, laneKey, steps } = state;
-    const needs = [event, column, [...filter].map(([k, v]) => [k, ...v]), laneKey, innerWidth < 760, steps], tree = this.stacks();
+    const { event, column, filter, laneKey, steps, sizes } = state;
+    const needs = [event, column, [...filter].map(([k, v]) => [k, ...v]), laneKey, innerWidth < 760, steps, sizes && sizes.map(String)], tree = this.stacks();
     const lanes = laneKey < 0 ? [] : this.once('strip lanes', needs, () =>
       timeLanes(p, tree, this.event, this.mask(), laneKey).slice(0, innerWidth < 760 ? fewLanes : mostLanes).map(([value]) =>
         [value, `${p.head.keys[laneKey]} ${labelText(p, laneKey, value)}`])).filter((_, i, all) => all.length > 1);
     const duration = Math.max(p.moments.time.at(-1), 1);
     const kindOf = (row) => this.kinds[tree.frame[tree.rowNode[row]]];
     this.strip.show((bins) => this.once('strip', [needs, bins], () =>
-      countTime(p, tree, this.event, column, this.mask(), bins, duration, kindOf, laneKey, lanes)), duration, p.moments.time.length, state.span);
+      countTime(p, tree, this.event, column, this.mask(), bins, duration, kindOf, laneKey, lanes, sizeTest(p, this.event, sizes))), duration, p.moments.time.length, state.span);
   }
 
   // sayNothing tells why there is nothing to see.
   sayNothing() {
-    byId('nothing').textContent = this.state.filter.size || this.state.span || this.state.steps.length ? 'No samples pass the filter.' : 'There are no samples.';
+    byId('nothing').textContent = this.state.filter.size || this.state.span || this.state.sizes || this.state.steps.length ? 'No samples pass the filter.' : 'There are no samples.';
     byId('nothing').hidden = false;
   }
 
@@ -201,10 +220,10 @@ class App {
 
   showFlame() {
     const { state } = this;
-    const sums = this.sums();
+    const sums = this.flame.sums = this.flameSums();
     byId('changes').checked = state.changes;
     this.flame.tint = this.tint();
-    const layout = this.once('layout', this.needs(), () => layOut(this.p, sums));
+    const layout = this.once('layout', [this.needs(), state.heavy, state.inverted], () => layOut(this.p, sums, state.heavy));
     if (!layout.max) this.sayNothing();
     const box = state.zoom ? this.boxOf(layout, sums.tree, state.zoom) : null;
     const range = box ? [layout.x0[box.i], layout.x1[box.i]] : state.range;
@@ -241,9 +260,10 @@ class App {
     const layout = this.once('time', [state.laneKey, lane, this.needs()], () => {
       const mask = this.mask().slice();
       if (state.laneKey >= 0) labelValues(p, state.laneKey).forEach((v, i) => { if (v !== lane) mask[i] = 0; });
-      return timeOrder(p, this.tree(), this.event, mask);
+      return timeOrder(p, this.tree(), this.event, mask, sizeTest(p, this.event, state.sizes));
     });
     if (!layout.node.length) this.sayNothing();
+    this.flame.sums = this.sums();
     this.showOrMove(layout, this.tree(), range, -1, formatTime);
   }
 
@@ -260,8 +280,8 @@ class App {
     byId('function-name').replaceChildren(shown(this.p.names[name]), element('small', {
       textContent: `total ${this.amount(total[name], all)} · self ${this.amount(self[name], all)}`,
     }));
-    const [up, down] = this.once('callers', [name, this.needs()], () =>
-      [callers, callees].map((f) => f(this.p, this.sums(), name)).map((sums) => ({ sums, layout: layOut(this.p, sums) })));
+    const [up, down] = this.once('callers', [name, this.needs(), this.state.heavy], () =>
+      [callers, callees].map((f) => f(this.p, this.sums(), name)).map((sums) => ({ sums, layout: layOut(this.p, sums, this.state.heavy) })));
     for (const [chart, { sums, layout }] of [[this.callers, up], [this.callees, down]]) {
       chart.sums = sums;
       if (chart.layout === layout) chart.redraw();
@@ -366,7 +386,7 @@ class App {
       parts.unshift(`${this.amount(before[node], before[0])} → ${this.amount(now[node], now[0])}`,
         `${now[node] >= before[node] ? '+' : '−'}${formatValue(Math.abs(now[node] - before[node]), this.unit)}`);
     } else {
-      const { self, total } = what.chart === this.flame ? this.sums() : what.chart.sums;
+      const { self, total } = what.chart.sums;
       parts.unshift(`${this.amount(total[node], all)}`, `self ${this.amount(self[node], all)}`);
     }
     text.textContent = parts.join(' · ');
@@ -394,11 +414,10 @@ class App {
     byId('group').append(option(-1, 'nothing'), ...p.head.keys.map((k, i) => option(i, shown(k))));
     byId('group-pick').hidden = !p.head.keys.length;
     byId('lane-key').append(option(-1, 'all'), ...p.head.keys.map((k, i) => option(i, shown(k))));
-    const time = document.querySelector('[data-view=time]');
-    if (!p.moments) {
-      time.disabled = true;
-      time.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
-      if (this.state.view === 'time') this.state.view = 'flame';
+    for (const view of p.moments ? [] : ['time', 'heat', 'values', 'samples']) {
+      const tab = document.querySelector(`[data-view=${view}]`);
+      tab.disabled = true;
+      tab.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
     }
     const used = new Set(this.kinds.subarray(0, p.ownFrames));
     byId('legend').append(...frameKinds.flatMap((k, i) => used.has(i) && k.id !== 'group'
@@ -450,6 +469,13 @@ class App {
       type: 'button', title: `Undo: ${step.op} ${shown(step.text)}`, textContent: `${stepText(step)} ✕`,
       onclick: () => this.set({ steps: this.state.steps.filter((_, j) => j !== i), zoom: 0, range: null }, { push: true }),
     })));
+    const { sizes } = this.state, weighed = this.event.columns.find((c) => c.weighed);
+    if (sizes && weighed) {
+      chips.unshift(element('button', {
+        type: 'button', title: 'Count all values', onclick: () => this.set({ sizes: null }, { push: true }),
+        textContent: `values: ${formatValue(sizes[0], weighed.unit)} ${sizes[1] === Infinity ? 'and more' : `to ${formatValue(sizes[1], weighed.unit)}`} ✕`,
+      }));
+    }
     const command = chips.length || this.matchOf ? this.command() : '';
     if (command) chips.push(this.commandChip(command));
     byId('chips').replaceChildren(...chips);
@@ -471,8 +497,10 @@ class App {
         c.colors = palette(dark.matches);
         c.draw();
       }
-      this.strip.colors = palette(dark.matches);
-      this.strip.draw();
+      for (const part of [this.strip, this.heat]) {
+        part.colors = palette(dark.matches);
+        part.draw();
+      }
     };
     dark.addEventListener('change', apply);
     apply();

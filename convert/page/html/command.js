@@ -2,9 +2,9 @@
 
 // selectCommand is the command for a state, '' where there is none: of the event shown, what
 // filters, the span of time and the steps let pass, and of that what is searched for.
-function selectCommand(p, { event, filter, span, steps, query, group }) {
+function selectCommand(p, { event, filter, span, sizes, steps, query, group }) {
   const { command, inputs, given, flags } = p.head.select;
-  if (!command?.length) return '';
+  if (!command?.length || sizes) return '';
   const own = [];
   const put = (flag, text) => own.push([flag, text]);
   if (p.events.length > 1) {

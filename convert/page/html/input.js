@@ -17,6 +17,8 @@ App.prototype.listen = function listen() {
   byId('lane').onchange = (e) => this.set({ lane: Number(e.target.value) }, { push: true });
   byId('filter').onclick = () => this.toggleFilters(byId('filters').hidden);
   byId('changes').onchange = (e) => this.set({ changes: e.target.checked }, { push: true });
+  byId('order').onchange = (e) => this.set({ heavy: e.target.value === 'heavy' }, { push: true });
+  byId('invert').onclick = () => this.set({ inverted: !this.state.inverted, zoom: 0, range: null }, { push: true });
   byId('flip').onclick = () => this.flip();
   byId('reset').onclick = () => this.reset();
   byId('about').onclick = () => this.about();
@@ -56,7 +58,7 @@ App.prototype.key = function key(e) {
   const up = chart.upward ? 'in' : 'out', down = chart.upward ? 'out' : 'in';
   const walk = { ArrowUp: up, ArrowDown: down, ArrowLeft: 'left', ArrowRight: 'right' }[e.key];
   const onButton = e.target instanceof HTMLButtonElement;
-  if (walk && !byId('table').contains(e.target)) {
+  if (walk && !['table', 'tree', 'samples', 'values'].some((id) => byId(id).contains(e.target))) {
     e.preventDefault();
     chart.walk(walk);
   } else if (e.key === 'Enter' && !onButton && chart.selected) {
@@ -72,7 +74,7 @@ App.prototype.key = function key(e) {
     if (command) this.copy(command, 'The command that selects the same:');
   } else if (this.menuKey(e)) {
     e.preventDefault();
-  } else if (e.key >= '1' && e.key <= '4') {
+  } else if (e.key >= '1' && e.key <= '8') {
     document.querySelectorAll('[role=tab]')[e.key - 1].click();
   }
 };
@@ -89,6 +91,8 @@ App.prototype.escape = function escape() {
     this.reset();
   } else if (this.state.query) {
     this.set({ query: '' });
+  } else if (this.state.sizes) {
+    this.set({ sizes: null }, { push: true });
   } else if (this.state.steps.length) {
     this.undoStep();
   } else if (this.state.span) {
@@ -99,7 +103,7 @@ App.prototype.escape = function escape() {
 const keysHelp = [
   ['/ or Ctrl-F', 'search'], ['Escape', 'close, clear the search, zoom out'], ['arrows', 'go from box to box'],
   ['Enter', 'zoom to the box'], ['m', 'what can be done with the box or the row: f v b x h r l c s y t do it'],
-  ['u', 'undo the last of these'], ['o', 'copy the command that selects the same'], ['i', 'flip'], ['1 2 3 4', 'views'],
+  ['u', 'undo the last of these'], ['o', 'copy the command that selects the same'], ['i', 'flip'], ['1 … 8', 'views'],
   ['Ctrl-wheel, drag', 'zoom and move freely'], ['drag over the times', 'count only that part; arrows and Shift there'],
 ];
 

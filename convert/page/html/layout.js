@@ -9,11 +9,11 @@
 
 // layOut lays out a tree by value: the box of a node is as wide as its total, and
 // lies above its parent's; siblings are in the order of their names, as in a flame graph,
-// whatever a filter lets pass, and what the parent spends itself is the free space on
-// the right.
-function layOut(p, { tree, width }) {
+// whatever a filter lets pass, or the heaviest first, and what the parent spends itself is
+// the free space on the right.
+function layOut(p, { tree, width }, heavy = false) {
   const n = width.length;
-  const first = childrenOf(p, tree);
+  const first = childrenOf(p, { tree, width }, heavy);
   const node = new Uint32Array(n), x0 = new Float64Array(n), x1 = new Float64Array(n);
   const start = [0];
   let end = 0;
@@ -40,8 +40,8 @@ function layOut(p, { tree, width }) {
 }
 
 // childrenOf lists the children of each node, from at[node] to at[node + 1], in the
-// order of their names.
-function childrenOf(p, tree) {
+// order of their names, or the heaviest first.
+function childrenOf(p, { tree, width }, heavy) {
   const n = tree.parent.length;
   const rank = nameRanks(p);
   const at = new Uint32Array(n + 1);
@@ -54,7 +54,9 @@ function childrenOf(p, tree) {
     children[next[tree.parent[i]]++] = i;
     order[i] = rank[p.nameOf(tree.frame[i])];
   }
-  const byName = (a, b) => order[a] - order[b] || a - b;
+  const byName = heavy
+    ? (a, b) => width[b] - width[a] || order[a] - order[b] || a - b
+    : (a, b) => order[a] - order[b] || a - b;
   for (let i = 0; i < n; i++) {
     const from = at[i], to = at[i + 1];
     if (to - from > 16) {

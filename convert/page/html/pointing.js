@@ -1,6 +1,7 @@
 // What the page does with what is pointed at: steps, their undoing, texts to copy.
 
-App.prototype.exactly = exactly;
+// For who looks at the page from the browser's console.
+Object.assign(App.prototype, { exactly, formatValue });
 
 App.prototype.addStep = function addStep(step) {
   this.set({ steps: [...this.state.steps, step], zoom: 0, range: null }, { push: true });
@@ -56,7 +57,7 @@ App.prototype.listenPointing = function listenPointing() {
       chart.canvas.addEventListener(type, (e) => { if (type !== 'pointermove' || Math.abs(e.movementX) + Math.abs(e.movementY) > 4) rest(); });
     }
   }
-  byId('table').addEventListener('contextmenu', (e) => {
+  for (const id of ['table', 'tree', 'samples']) byId(id).addEventListener('contextmenu', (e) => {
     const row = e.target.closest('[data-name]');
     if (!row) return;
     e.preventDefault();
@@ -125,7 +126,7 @@ App.prototype.tell = function tell(chart, box, e) {
   const { p } = this, { frame, node } = target;
   const facts = [];
   if (this.state.view !== 'time') {
-    const { self, total } = chart === this.flame ? this.sums() : chart.sums;
+    const { self, total } = chart.sums;
     const all = this.sums().total[0], up = total[chart.tree.parent[node]];
     facts.push(['total', this.amount(total[node], all)], ['self', this.amount(self[node], all)]);
     if (chart.tree.parent[node] !== 0 && node !== 0) facts.push(['of parent', formatShare(total[node], up)]);

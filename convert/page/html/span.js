@@ -1,16 +1,18 @@
 // A span of time as a filter: [from, to], in ns after the first sample, both ends
 // included; null is all time.
 
-// spanValues is the values of an event's rows in a column that are of samples in a span.
-function spanValues(p, event, column, span) {
+// spanValues is the values of an event's rows in a column that are of samples in a span, and
+// in a range of their own values.
+function spanValues(p, event, column, span, sizes) {
   const all = event.values[column];
-  if (!span || !p.moments) return all;
+  if (!span && !sizes || !p.moments) return all;
   const { row } = p.moments;
   const values = new Float64Array(all.length);
   const part = momentValue(p, event, column);
-  const [first, end] = momentsIn(p, span);
+  const inSizes = sizeTest(p, event, sizes);
+  const [first, end] = span ? momentsIn(p, span) : [0, row.length];
   for (let i = first; i < end; i++) {
-    if (row[i] >= event.from && row[i] < event.to) values[row[i] - event.from] += part(i);
+    if (row[i] >= event.from && row[i] < event.to && inSizes(i)) values[row[i] - event.from] += part(i);
   }
   return values;
 }

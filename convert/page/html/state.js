@@ -1,10 +1,12 @@
 // What the reader looks at, and how the URL's hash says it.
 //
-//   view              flame, time, callers or functions
+//   view              one of views
 //   event, column     what is counted
 //   group             number of the label that frames are grouped by, -1 for none
 //   query             regular expression to search for
 //   icicle            the root at the top
+//   heavy             the heaviest of siblings first, else by name
+//   inverted          stacks from their leaves on
 //   filter            see filters.js
 //   name              text of the function whose callers are shown
 //   zoom              node of the flame graph, 0 for all
@@ -12,10 +14,11 @@
 //   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
 //   changes           of a comparison only what is more than noise
 //   span              part of the time that is counted, see span.js
+//   sizes             range of the values of samples that count, its end not included; null for all
 //   steps             what is done to stacks, see transform.js
 //   sort, ascending   of the table
 
-const views = ['flame', 'time', 'callers', 'functions'];
+const views = ['flame', 'time', 'callers', 'functions', 'tree', 'heat', 'values', 'samples'];
 
 const mostGrouped = 2e6; // nodes of a tree that is grouped from the start
 
@@ -25,9 +28,9 @@ function firstState(p) {
   return {
     view: 'flame', event: p.head.event, column: p.head.column,
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,
-    query: '', icicle: false, filter: anyFilter, name: '', zoom: 0, range: null,
+    query: '', icicle: false, heavy: false, inverted: false, filter: anyFilter, name: '', zoom: 0, range: null,
     laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
-    span: null, steps: [], changes: false, sort: 'self', ascending: false,
+    span: null, sizes: null, steps: [], changes: false, sort: 'self', ascending: false,
   };
 }
 
@@ -42,11 +45,14 @@ function hashOf(p, s) {
   put('group', keys[s.group] ?? '', keys[first.group] ?? '');
   put('search', s.query, '');
   put('icicle', s.icicle, false);
+  put('heavy', s.heavy, false);
+  put('inverted', s.inverted, false);
   put('changes', s.changes, false);
   put('function', s.name, '');
   put('zoom', s.zoom, 0);
   if (s.range) out.append('range', s.range.join('-'));
   if (s.span) out.append('time', s.span.join('-'));
+  if (s.sizes) out.append('sizes', s.sizes.join('-'));
   for (const { op, text } of s.steps) out.append(op, text);
   put('lane', keys[s.laneKey] ?? '', keys[first.laneKey] ?? '');
   if (s.lane !== null) out.append('at', s.lane < 0 ? '' : values[s.laneKey][s.lane]);
@@ -71,6 +77,8 @@ function stateOf(p, hash) {
   if (given.has('group')) s.group = keyOf(given.get('group'));
   s.query = given.get('search') ?? '';
   s.icicle = given.has('icicle');
+  s.heavy = given.has('heavy');
+  s.inverted = given.has('inverted') && !p.head.compare;
   s.changes = given.has('changes');
   s.name = given.get('function') ?? '';
   s.zoom = Math.max(parseInt(given.get('zoom'), 10) || 0, 0);
@@ -78,6 +86,8 @@ function stateOf(p, hash) {
   if (range.length === 2 && range[1] > range[0]) s.range = range;
   const span = (given.get('time') ?? '').split('-').map(Number);
   if (p.moments && span.length === 2 && span[0] >= 0 && span[1] >= span[0]) s.span = span;
+  const sizes = (given.get('sizes') ?? '').split('-').map(Number);
+  if (p.moments && sizes.length === 2 && sizes[1] > sizes[0]) s.sizes = sizes;
   if (given.has('lane')) s.laneKey = keyOf(given.get('lane'));
   if (given.has('at') && s.laneKey >= 0) s.lane = valueOf(s.laneKey, given.get('at'));
   if (['self', 'total', 'name'].includes(given.get('sort'))) s.sort = given.get('sort');

@@ -171,7 +171,7 @@ class TimeStrip {
 
 // countTime counts values by time: {bins, kinds, lanes} as TimeStrip.show has it; kindOf
 // is that of a row, lanes are the label values to count apart, with their texts.
-function countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, key, lanes) {
+function countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, key, lanes, inSizes) {
   const n = frameKinds.length;
   const kinds = new Float64Array(bins * n);
   const of = key < 0 ? null : labelValues(p, key);
@@ -181,7 +181,7 @@ function countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, 
   const part = momentValue(p, event, column);
   for (let i = 0; i < row.length; i++) {
     const r = row[i];
-    if (r < event.from || r >= event.to || !mask[p.rowLabels[r]] || rowNode[r] === noNode) continue;
+    if (r < event.from || r >= event.to || !mask[p.rowLabels[r]] || rowNode[r] === noNode || !inSizes(i)) continue;
     const bin = Math.min(Math.floor(time[i] / duration * bins), bins - 1);
     const value = part(i);
     kinds[bin * n + kindOf(r)] += value;

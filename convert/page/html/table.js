@@ -18,7 +18,7 @@ class FunctionTable {
       return this.heads[id];
     };
     const header = element('div', { className: 'tr head' }, head('self', 'Self'), head('total', 'Total'), head('name', 'Function'),
-      element('div', { className: 'cell place', textContent: 'From' }));
+      element('div', { className: 'cell times', textContent: 'Self over time' }), element('div', { className: 'cell place', textContent: 'From' }));
     header.setAttribute('role', 'row');
     this.body = element('div', { className: 'rows' });
     this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
@@ -32,8 +32,8 @@ class FunctionTable {
   }
 
   // show lists the functions that have something, or those that match.
-  show(p, sums, { total, unit, sort, ascending, matches, picked }) {
-    Object.assign(this, { names: p.names, sums, total, unit, picked });
+  show(p, sums, { total, unit, sort, ascending, matches, picked, times }) {
+    Object.assign(this, { names: p.names, sums, total, unit, picked, times });
     const rows = [];
     let all = 0;
     for (let i = 0; i < sums.some.length; i++) {
@@ -84,6 +84,7 @@ class FunctionTable {
     const row = element('button', { type: 'button', className: 'tr', title: text, onclick: () => this.onPick(name) },
       cell('self', sums.self[name]), cell('total', sums.total[name]),
       element('div', { className: 'cell name' }, mark, element('span', { textContent: text })),
+      element('div', { className: 'cell times' }, this.times?.has(name) ? sparkline(this.times.get(name)) : ''),
       element('div', { className: 'cell place', textContent: this.placeOf(name) }));
     row.style.top = `${i * tableRowHeight}px`;
     row.setAttribute('role', 'row');

@@ -17,11 +17,11 @@ function timeLanes(p, { rowNode }, event, mask, key) {
 // timeOrder lays out the samples that a mask lets pass. A sample lasts until the
 // next one, but no longer than a few of the usual steps: what follows is a gap.
 // Neighbours share the boxes of the frames they share.
-function timeOrder(p, tree, event, mask) {
+function timeOrder(p, tree, event, mask, inSizes) {
   const { time, row } = p.moments;
   const picked = [];
   for (let i = 0; i < row.length; i++) {
-    if (row[i] >= event.from && row[i] < event.to && mask[p.rowLabels[row[i]]] && tree.rowNode[row[i]] !== noNode) picked.push(i);
+    if (row[i] >= event.from && row[i] < event.to && mask[p.rowLabels[row[i]]] && tree.rowNode[row[i]] !== noNode && inSizes(i)) picked.push(i);
   }
   const longest = 3 * usualStep(time, picked);
   const walk = (emit) => {

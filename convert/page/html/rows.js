@@ -1,0 +1,211 @@
+// Lists of rows of which only those in view are elements: the call tree, and the samples.
+
+const rowSize = 26;
+
+class RowList {
+  // make(i) makes the element of a row; head is the row of headings.
+  constructor(host, label, role, head, make) {
+    this.make = make;
+    this.count = 0;
+    this.body = element('div', { className: 'rows' });
+    this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
+    this.scroller.setAttribute('aria-label', label);
+    this.body.setAttribute('role', role);
+    this.body.setAttribute('aria-label', label);
+    this.summary = element('div', { className: 'table-summary' });
+    host.append(element('div', { className: 'table' }, head, this.scroller, this.summary));
+    this.scroller.addEventListener('scroll', () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.scroller);
+  }
+
+  show(count, summary) {
+    this.count = count;
+    this.summary.textContent = summary;
+    this.body.style.height = `${count * rowSize}px`;
+    this.from = this.to = -1;
+    this.draw();
+  }
+
+  draw() {
+    const { scrollTop, clientHeight } = this.scroller;
+    const from = Math.max(Math.floor(scrollTop / rowSize) - 8, 0);
+    const to = Math.min(Math.ceil((scrollTop + clientHeight) / rowSize) + 8, this.count);
+    if (from === this.from && to === this.to || !clientHeight) return;
+    this.from = from;
+    this.to = to;
+    const rows = [];
+    for (let i = from; i < to; i++) {
+      const row = this.make(i);
+      row.style.top = `${i * rowSize}px`;
+      row.dataset.row = i;
+      rows.push(row);
+    }
+    this.body.replaceChildren(...rows);
+  }
+
+  // reveal scrolls until a row can be seen, and returns its element.
+  reveal(i) {
+    const { scrollTop, clientHeight } = this.scroller, y = i * rowSize;
+    if (y < scrollTop) this.scroller.scrollTop = y;
+    else if (y + rowSize > scrollTop + clientHeight) this.scroller.scrollTop = y + rowSize - clientHeight;
+    this.draw();
+    return this.body.querySelector(`[data-row="${i}"]`);
+  }
+}
+
+function headings(...texts) {
+  const head = element('div', { className: 'tr head' }, ...texts.map(([id, text]) => element('div', { className: `cell ${id}`, textContent: text })));
+  return head;
+}
+
+// CallTree is a tree of calls to open and close, the costliest first.
+class CallTree {
+  constructor(host, app) {
+    this.app = app;
+    this.open = new Set([0]);
+    this.list = new RowList(host, 'Call tree', 'tree', headings(['total', 'Total'], ['self', 'Self'], ['name', 'Function']), (i) => this.row(i));
+    this.list.scroller.tabIndex = -1;
+    host.addEventListener('keydown', (e) => this.key(e));
+  }
+
+  // show shows sums; those of others are as open as they were where nothing else is shown.
+  show(sums, unit) {
+    if (sums !== this.sums) {
+      this.sums = sums;
+      this.children = childrenOf(this.app.p, sums, true);
+      this.open = new Set([0]);
+      this.openHeaviest(0);
+      this.at = 0;
+    }
+    this.unit = unit;
+    this.fill();
+  }
+
+  // openHeaviest opens what is most of a node, down to where it spreads.
+  openHeaviest(node) {
+    const { at, children } = this.children, { width } = this.sums;
+    for (let step = 0; step < 60 && at[node] < at[node + 1]; step++) {
+      this.open.add(node);
+      const next = children[at[node]];
+      if (width[next] < width[0] / 4) return;
+      node = next;
+    }
+  }
+
+  fill() {
+    const { at, children } = this.children, { width } = this.sums;
+    this.nodes = [];
+    this.levels = [];
+    const stack = [[0, 0]];
+    while (stack.length) {
+      const [node, level] = stack.pop();
+      if (node !== 0 && width[node] === 0) continue;
+      this.nodes.push(node);
+      this.levels.push(level);
+      if (this.open.has(node)) for (let c = at[node + 1] - 1; c >= at[node]; c--) stack.push([children[c], level + 1]);
+    }
+    this.list.show(this.nodes.length, `${wholeNumber.format(this.nodes.length)} rows; right and left open and close, * all below`);
+  }
+
+  leaf(node) {
+    const { at, children } = this.children;
+    return at[node] === at[node + 1] || this.sums.width[children[at[node]]] === 0;
+  }
+
+  row(i) {
+    const { app, sums: { tree, self, total }, unit } = this, node = this.nodes[i];
+    const frame = tree.frame[node], kind = node === 0 ? null : frameKinds[app.kinds[frame]];
+    const text = node === 0 ? 'all' : shown(app.p.nameText(app.p.nameOf(frame)));
+    const cell = (id, value) => element('div', { className: `cell ${id}`, title: formatValue(value, unit) },
+      app.table.bar(value / (total[0] || 1)), element('span', { textContent: formatShare(value, total[0]) }));
+    const name = element('div', { className: 'cell name' });
+    name.style.paddingLeft = `${8 + 14 * Math.min(this.levels[i], 60)}px`;
+    name.append(element('i', { className: 'twist', textContent: this.leaf(node) ? '' : this.open.has(node) ? '▾' : '▸' }),
+      ...kind ? [element('i', { className: `kind ${kind.id}`, textContent: kind.mark, title: kind.text })] : [],
+      element('span', { textContent: text }));
+    const row = element('div', { className: 'tr', title: text, tabIndex: i === this.at ? 0 : -1, onclick: () => this.toggle(i) },
+      cell('total', total[node]), cell('self', self[node]), name);
+    row.setAttribute('role', 'treeitem');
+    row.setAttribute('aria-level', this.levels[i] + 1);
+    row.setAttribute('aria-label', `${text}, total ${formatShare(total[node], total[0])}, self ${formatShare(self[node], total[0])}`);
+    if (!this.leaf(node)) row.setAttribute('aria-expanded', this.open.has(node));
+    if (app.matchOf) row.classList.add(app.matchOf[app.p.nameOf(frame)] && node !== 0 ? 'match' : 'other');
+    if (node !== 0 && frame < app.p.frameName.length) row.dataset.name = app.p.frameName[frame];
+    return row;
+  }
+
+  toggle(i, open = !this.open.has(this.nodes[i])) {
+    const node = this.nodes[i];
+    if (open) {
+      this.openHeaviest(node);
+      this.open.add(node);
+    } else this.open.delete(node);
+    this.at = i;
+    this.fill();
+    this.focus(i);
+  }
+
+  focus(i) {
+    this.at = i;
+    const row = this.list.reveal(i);
+    for (const other of this.list.body.children) other.tabIndex = other === row ? 0 : -1;
+    row?.focus();
+  }
+
+  key(e) {
+    const i = Number(e.target.dataset.row ?? this.at), node = this.nodes[i], last = this.nodes.length - 1;
+    const isOpen = this.open.has(node) && !this.leaf(node);
+    const to = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: last, PageDown: i + 20, PageUp: i - 20 }[e.key];
+    if (to !== undefined) this.focus(Math.min(Math.max(to, 0), last));
+    else if (e.key === 'ArrowRight' && !this.leaf(node)) isOpen ? this.focus(i + 1) : this.toggle(i, true);
+    else if (e.key === 'ArrowLeft' && isOpen) this.toggle(i, false);
+    else if (e.key === 'ArrowLeft') this.focus(Math.max(this.levels.lastIndexOf(this.levels[i] - 1, i), 0));
+    else if (e.key === 'Enter' || e.key === ' ') this.toggle(i);
+    else if (e.key === '*') this.openAll(i);
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  }
+
+  // openAll opens all below a row, as far as it can be read.
+  openAll(i) {
+    const { at, children } = this.children, stack = [this.nodes[i]];
+    for (let n = 0; stack.length && n < 20000; n++) {
+      const node = stack.pop();
+      this.open.add(node);
+      for (let c = at[node]; c < at[node + 1]; c++) if (this.sums.width[children[c]]) stack.push(children[c]);
+    }
+    this.fill();
+    this.focus(i);
+  }
+}
+
+// SampleList is the samples that pass, in the order of time.
+class SampleList {
+  constructor(host, app) {
+    this.app = app;
+    this.list = new RowList(host, 'Samples', 'list', headings(['when', 'Time'], ['size', 'Value'], ['name', 'Function'], ['labels', 'Labels']), (i) => this.row(i));
+  }
+
+  // show shows samples by their numbers.
+  show(samples, tree, part, unit) {
+    Object.assign(this, { samples, tree, part, unit });
+    this.list.show(samples.length, `${wholeNumber.format(samples.length)} samples`);
+  }
+
+  row(i) {
+    const { app, tree, samples } = this, { p } = app, m = samples[i], r = p.moments.row[m];
+    const node = tree.rowNode[r], frame = tree.frame[node];
+    const labels = p.head.labels[p.rowLabels[r]], texts = [];
+    for (let k = 0; k < labels.length; k += 2) texts.push(`${shown(p.head.keys[labels[k]])} ${shown(p.head.values[labels[k]][labels[k + 1]])}`);
+    const name = node === 0 ? '' : shown(p.nameText(p.nameOf(frame)));
+    const row = element('div', { className: 'tr', title: texts.join(', ') },
+      element('div', { className: 'cell when', textContent: formatTime(p.moments.time[m]), title: `clock ${clockText(p, p.moments.time[m])}` }),
+      element('div', { className: 'cell size', textContent: formatValue(this.part(m), this.unit) }),
+      element('div', { className: 'cell name' }, element('span', { textContent: name })),
+      element('div', { className: 'cell labels', textContent: texts.join(', ') }));
+    row.setAttribute('role', 'listitem');
+    if (node !== 0 && frame < p.frameName.length) row.dataset.name = p.frameName[frame];
+    return row;
+  }
+}
