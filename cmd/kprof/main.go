@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,7 @@ func main() {
 const (
 	exitFailed = 1
 	exitUsage  = 2
+	exitUnread = 128 + 13 // as of who dies of SIGPIPE
 )
 
 // usageError is a command line that makes no sense.
@@ -40,12 +42,18 @@ type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
+// readerGone reports whether who reads standard output has seen enough, as head does.
+func readerGone(err error) bool {
+	var at *os.PathError
+	return errors.As(err, &at) && at.Path == os.Stdout.Name() && errors.Is(at, syscall.EPIPE)
+}
+
 // run executes a command line and returns the exit code.
 func run(args []string) int {
 	root := newRoot()
 	defer func() { voice.quiet, voice.verbose = false, false }()
 	root.SetArgs(args)
-	err := root.ExecuteContext(context.Background())
+	cmd, err := root.ExecuteContextC(context.Background())
 	var exit exitError
 	var usage usageError
 	switch {
@@ -58,6 +66,8 @@ func run(args []string) int {
 		showCaret(err)
 		fmt.Fprintln(os.Stderr, "Try 'kprof --help'.")
 		return exitUsage
+	case readerGone(err) && cmd.Name() != "record": // what is recorded is lost
+		return exitUnread
 	}
 	messagef("%v%s", err, remedy(err))
 	showCaret(err)

@@ -133,6 +133,26 @@ func TestLiveSignalMachine(t *testing.T) {
 	}
 }
 
+// TestReaderGone: who reads what is printed has seen enough, as head does. That is no
+// failure to speak of: the exit code is that of a program that dies of SIGPIPE.
+func TestReaderGone(t *testing.T) {
+	for _, args := range [][]string{{"report"}, {"report", "--tree"}, {"script"}, {"convert", "-f", "folded", "-o", "-"}} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		c := kprof(t, append(args, root+"/testdata/demo.data")...)
+		var said bytes.Buffer
+		c.Stdout, c.Stderr = w, &said
+		_ = c.Run()
+		w.Close()
+		if code := c.ProcessState.ExitCode(); code != exitUnread && args[0] != "script" || strings.Contains(said.String(), "pipe") {
+			t.Errorf("kprof %q: exit code %d, %s", args, code, &said)
+		}
+	}
+}
+
 // TestLiveNoReader: who reads the recording goes, before it begins or while it
 // lasts. That is told; a command that runs goes on, and its exit code is passed on.
 func TestLiveNoReader(t *testing.T) {
