@@ -12,20 +12,21 @@ import (
 // The messages, of all kernels since 2.6.28; what stands before them is another
 // program's, or of another line that went to the console at once.
 var (
-	// "calling  acpi_init+0x0/0x4f0 [acpi] @ 1", "calling  3_async_init+0x0/0x20 @ 55"
-	callingForm = regexp.MustCompile(`calling  ((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? @ +(\d+)$`)
+	// "calling  acpi_init+0x0/0x4f0 [acpi] @ 1", "calling  3_async_init+0x0/0x20 @ 55"; where
+	// a log was copied from a page, one blank
+	callingForm = regexp.MustCompile(`calling +((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? @ +(\d+)$`)
 	// "initcall acpi_init+0x0/0x4f0 [acpi] returned -19 after 12 usecs"
 	returnedForm = regexp.MustCompile(`initcall ((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? returned(?: (-?\d+))? after (-?\d+) usecs$`)
 	// "probe of 0000:00:01.1 with driver ata_piix returned 0 after 123 usecs"
 	probeForm = regexp.MustCompile(`probe of (.+?)(?: with driver (\S+))? returned (-?\d+) after (-?\d+) usecs$`)
 	// "pci 0000:00:01.0: calling  quirk_natoma+0x0/0x40 @ 1", "pci 0000:00:01.0: quirk_natoma+0x0/0x40 took 12 usecs"
-	quirkForm     = regexp.MustCompile(`(\S+ [0-9a-f]+:[0-9a-f:.]+): calling  (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ +(\d+)$`)
+	quirkForm     = regexp.MustCompile(`(\S+ [0-9a-f]+:[0-9a-f:.]+): calling +(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ +(\d+)$`)
 	quirkTookForm = regexp.MustCompile(`(\S+ [0-9a-f]+:[0-9a-f:.]+): (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? took (-?\d+) usecs$`)
 	levelForm     = regexp.MustCompile(`entering initcall level: (\S+)$`)
 	// "usb 1-1: PM: calling usb_dev_suspend+0x0/0x20 [usbcore] @ 2113, parent: usb1", and before
 	// Linux 4.11 "calling  1-1+ @ 2113, parent: usb1"
 	pmCallingForm    = regexp.MustCompile(`^(.+?): (?:PM: )?calling (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ (\d+), parent: \S+`)
-	oldPMCallingForm = regexp.MustCompile(`calling  (.+)\+ @ (\d+), parent: \S+`)
+	oldPMCallingForm = regexp.MustCompile(`calling +(.+)\+ @ (\d+), parent: \S+`)
 	// "usb 1-1: PM: usb_dev_suspend+0x0/0x20 [usbcore] returned 0 after 12 usecs", "call 1-1+ returned 0 after 12 usecs"
 	pmReturnedForm    = regexp.MustCompile(`^(.+?): (?:PM: )?(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? returned (-?\d+) after (-?\d+) usecs$`)
 	oldPMReturnedForm = regexp.MustCompile(`call (.+)\+ returned (-?\d+) after (-?\d+) usecs$`)

@@ -139,6 +139,7 @@ func TestForms(t *testing.T) {
 		"suspend, before 4.11":     {"[   10.000001] calling  1-1+ @ 2113, parent: usb1, cb: usb_dev_suspend\n[   10.000124] call 1-1+ returned 0 after 123 usecs\n", "pm 1-1 pm @2113 10.000001s+123µs=0\n"},
 		"quirks":                   {"[    1.0] x\n[    1.500000] pci 0000:00:01.0: calling  quirk_natoma+0x0/0x20 @ 1\n[    1.500009] pci 0000:00:01.0: quirk_natoma+0x0/0x20 took 8 usecs\n", "quirk quirk_natoma @1 1.5s+8µs=0\n"},
 		"two boots, the first cut": {"[    0.000000] Linux version 6.1\n[    2.000000] calling  a+0x0/0x1 @ 1\n[    0.000000] Linux version 6.2\n[    2.500000] calling  a+0x0/0x1 @ 1\n[    2.500005] initcall a+0x0/0x1 returned 0 after 5 usecs\n", "initcall a @1 2s\ninitcall a @1 2.5s+5µs=0\n"},
+		"blanks made one":          {"[ 1.500000][ T1] calling acpi_init+0x0/0x4f0 @ 1 \n[ 1.502000][ T1] initcall acpi_init+0x0/0x4f0 returned 0 after 2000 usecs \n", "initcall acpi_init @1 1.5s+2ms=0\n"},
 		"negative":                 {"[    2.000000] initcall a+0x0/0x1 returned 0 after -5 usecs\n", "initcall a @0 2s+0s=0\n"},
 	} {
 		l, err := Read(strings.NewReader(c.in), Options{})
