@@ -89,13 +89,23 @@ func (s *shaping) addTo(o *convert.Options) (err error) {
 	if s.switches() && o.Value != nil {
 		return usagef("--off-cpu, --wakers, --wall-clock and --value exclude each other: times are what is added up")
 	}
-	if o.Spans, err = parseSpans(s.spans); err != nil {
+	spans := s.spans
+	if len(spans) > 0 && s.value != "" { // bytes that starts take
+		if s.unit != "" && o.Unit != "bytes" {
+			return usagef("--unit %s: what --span holds is in bytes", s.unit)
+		}
+		spans, o.Value, o.Unit = nil, nil, ""
+		for _, text := range s.spans {
+			if !strings.Contains(text, "..") {
+				return usagef("--value is for --span EVENT..EVENT: how many bytes a start takes, which its end gives back")
+			}
+			spans = append(spans, spanrule.Holding(text, s.value))
+		}
+	}
+	if o.Spans, err = parseSpans(spans); err != nil {
 		return err
 	}
 	o.Beside, o.SlowerThan = s.beside, uint64(s.slower)
-	if len(s.spans) > 0 && o.Value != nil {
-		return usagef("--span and --value exclude each other: times are what is added up")
-	}
 	for flag, keys := range map[string][]string{"--label": s.labels, "--tagroot": s.tagRoot, "--tagleaf": s.tagLeaf} {
 		if slices.ContainsFunc(keys, func(k string) bool { return strings.TrimSpace(k) == "" }) {
 			return usagef("%s wants comm, pid, tid, cpu or the name of a field", flag)

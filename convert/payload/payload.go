@@ -30,6 +30,10 @@ type Formats struct {
 	parsed  map[uint64]parsed
 	printk  string
 	strings map[uint64]string
+
+	// PageSize is how many bytes a page of memory has on the machine, 0 where that is not
+	// told.
+	PageSize uint32
 }
 
 type parsed struct {
@@ -44,6 +48,7 @@ func New(t *perfdata.TracingData) *Formats {
 		return f
 	}
 	f.machine, f.printk = format.Machine{Order: t.Order, LongSize: int(t.LongSize)}, t.Printk
+	f.PageSize = t.PageSize
 	for _, tp := range t.Tracepoints {
 		if _, twice := f.texts[tp.ID]; !twice {
 			f.texts[tp.ID] = tp

@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -62,6 +64,9 @@ type ruleSpans struct {
 	errs    []error // by rule: why it has no spans
 	err     error   // of an expression
 
+	pageSize uint32
+	slots    map[int32]slot // by thread: the latest call that puts the address there
+
 	// Behind the batches.
 	events []int // of the Set, by rule
 	pairs  *span.Pairs
@@ -80,9 +85,16 @@ type side struct {
 	place   *expr.Program
 	value   *expr.Program // of a start of what is held
 	held    bool
+	unit    uint64 // bytes of one of value
+	memory  spanrule.Memory
+	slot    *format.Field   // of an entry: where the address goes
+	stack   []*format.Field // of a return: the caller's stack
 	syscall *syscalls.Table // of a rule of system calls
 	isCall  bool
 }
+
+// slot is where a call puts the address of what it gives.
+type slot struct{ place, addr uint64 }
 
 type spanLabels struct {
 	labels stacks.LabelsID
@@ -119,6 +131,7 @@ func (o *ruleSpans) bind() {
 	if formats == nil {
 		formats = payload.New(nil)
 	}
+	o.pageSize = formats.PageSize
 	for i, r := range o.rules {
 		o.errs[i] = nil
 		err := &NoSpanEventsError{Rule: r.Name}
@@ -146,8 +159,11 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 	found := make([][]side, len(o.sides))
 	any := [2]bool{}
 	for end, sides := range [][]spanrule.Side{f.Starts, f.Ends} {
-		kind := []span.Kind{span.Begin, span.End}[end]
 		for i := range sides {
+			kind := []span.Kind{span.Begin, span.End}[end]
+			if sides[i].Loose {
+				kind = span.Release
+			}
 			for _, e := range o.x.r.events.Events {
 				of, err := formats.Of(&e.Attr)
 				o.fail(err)
@@ -159,7 +175,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 					why.Sampled = e.Name
 					return false
 				}
-				any[end] = true
+				any[end] = any[end] || !sides[i].Loose
 				found[e.Index] = append(found[e.Index], o.newSide(rule, kind, varying, &sides[i], e, of))
 			}
 		}
@@ -213,8 +229,23 @@ func (o *ruleSpans) newSide(rule uint32, kind span.Kind, varying string, s *span
 	}
 	b.check = compile(s.Check)
 	if r := o.rules[rule]; r.Value != nil {
-		if b.held = true; kind == span.Begin {
-			b.value = compile(r.Value)
+		if b.held = s.Memory == spanrule.NotMemory; b.held && kind == span.Begin {
+			b.value, b.unit = compile(r.Value), 1
+			if r.Pages {
+				b.unit = uint64(cmp.Or(o.pageSize, 4096))
+			}
+		}
+	}
+	b.memory = s.Memory
+	if s.Bytes != nil {
+		b.value, b.unit = compile(s.Bytes), 1
+	}
+	if of != nil && s.Memory != spanrule.NotMemory {
+		b.slot = of.Field(spanrule.SlotField)
+		for i := range spanrule.StackSlots {
+			if f := of.Field(fmt.Sprint(spanrule.StackFields, i)); f != nil {
+				b.stack = append(b.stack, f)
+			}
 		}
 	}
 	if s.Place != nil && of != nil && of.Field(s.Place.String()) != nil {
@@ -252,16 +283,17 @@ func (o *ruleSpans) take(s *samples.Sample) bool {
 		if !ok {
 			continue
 		}
+		begins := p.Kind == span.Begin || p.Kind == span.Allocated
 		switch {
-		case p.Kind == span.End:
+		case p.Kind == span.End || p.Kind == span.Release:
 			p.Owner = o.x.r.fields.labelsOf(o.x.r, s, s.Counts[0])
-		case p.Kind == span.Begin && p.Match != span.MatchNo:
+		case begins && p.Match != span.MatchNo:
 			if !located {
 				located = true
 				o.x.locate(&at, s)
 			}
 			p.Row, p.task = at.Row, at.task
-		case p.Kind == span.Begin:
+		case begins:
 			o.x.r.census.add(o.x.r, s)
 		}
 		o.x.add(p)
@@ -297,15 +329,18 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 		}
 		p.Key.Values[i] = v.Bits
 	}
-	if b.held && p.Key.Values == [3]uint64{} {
-		return p, false
+	if b.held && (p.Key.Values == [3]uint64{} || p.Key.Values[0] == math.MaxUint64) {
+		return p, false // nothing: there was no memory
 	}
 	if b.value != nil {
 		v, ok := b.value.Value(&f.x)
 		if !ok {
 			return p, false
 		}
-		p.Value = int64(min(v.Bits, math.MaxInt64))
+		p.Value = math.MaxInt64
+		if over, bytes := bits.Mul64(v.Bits, b.unit); over == 0 && bytes < math.MaxInt64 {
+			p.Value = int64(bytes)
+		}
 	}
 	if b.check != nil {
 		if v, ok := b.check.Value(&f.x); ok {
@@ -317,13 +352,16 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 			p.Place = v.Bits
 		}
 	}
+	if b.memory != spanrule.NotMemory {
+		o.memory(b, &p, s)
+	}
 	switch r.fields.matches(r, s) {
 	case expr.Yes:
 		p.Match = span.MatchYes
 	case expr.Unknown:
 		p.Match = span.MatchUnknown
 	}
-	if p.Kind == span.Begin && r.opts.selects() && !r.selected(s) {
+	if (p.Kind == span.Begin || p.Kind == span.Allocated) && r.opts.selects() && !r.selected(s) {
 		p.Match = span.MatchNo
 	}
 	if b.isCall && p.Kind == span.Begin {
@@ -336,6 +374,52 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 	}
 	return p, true
 }
+
+// memory makes a point of a call that allocates or frees: its Task is the thread, its key
+// is of the process.
+func (o *ruleSpans) memory(b *side, p *batchPoint, s *samples.Sample) {
+	p.Key.Task = s.PID
+	switch b.memory {
+	case spanrule.Allocates:
+		p.Kind = span.Allocate
+		if b.slot != nil {
+			addr, _ := b.slot.Uint(s.Raw)
+			if o.slots == nil {
+				o.slots = map[int32]slot{}
+			}
+			if len(o.slots) >= maxSlots {
+				clear(o.slots)
+			}
+			o.slots[s.TID] = slot{p.Place, addr}
+		}
+	case spanrule.Frees:
+		p.Kind = span.Free
+	case spanrule.Allocated:
+		if p.Kind = span.Allocated; len(b.stack) == 0 {
+			return
+		}
+		// What it returns is an error, the address is in a variable of the caller's.
+		ok := p.Key.Values[0] == 0
+		p.Key.Values[0] = 0
+		if !ok {
+			return
+		}
+		p.Key.Values[0], p.Check = ^uint64(0), span.UnknownAddress
+		at, known := o.slots[s.TID]
+		size := uint64(b.stack[0].Size)
+		if !known || at.place != p.Place && at.place+size != p.Place || at.addr < p.Place {
+			return
+		}
+		if i := (at.addr - p.Place) / size; i < uint64(len(b.stack)) {
+			if addr, ok := b.stack[i].Uint(s.Raw); ok && addr != 0 {
+				p.Key.Values[0], p.Check = addr, span.Unchecked
+			}
+		}
+	}
+}
+
+// maxSlots bounds the calls that put an address somewhere and have not returned.
+const maxSlots = 1 << 16
 
 // taskOf is the number of the task that a sample was taken in, as the kernel has it in its
 // own namespace, where the event says so: that of a sample is -1 of a task that has ended.

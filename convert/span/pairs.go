@@ -35,8 +35,8 @@ type Rules struct {
 	Nested bool // spans of one key lie within each other; else a start replaces the one before
 }
 
-// Pairs pairs events by keys. Points come in the order of time; all but Begin, End, Leave,
-// LostFrom and LostTo are ignored. Memory is that of the open spans.
+// Pairs pairs events by keys. Points come in the order of time; all but Begin, End, Leave, Release,
+// Allocate, Allocated, Free, LostFrom and LostTo are ignored. Memory is that of the open spans.
 type Pairs struct {
 	Stats []Stats // by rule
 
@@ -45,6 +45,7 @@ type Pairs struct {
 	open  open[Key, begun]
 	last  uint64
 	span  Span
+	calls allocations
 }
 
 // begun is an open span.
@@ -67,11 +68,18 @@ func (x *Pairs) Take(p *Point) {
 	x.last = max(x.last, p.Time)
 	switch p.Kind {
 	case LostFrom, LostTo:
+		x.calls.lose()
 		x.open.lose(p.Kind == LostFrom)
 	case Begin, Leave:
 		x.begin(p)
 	case End:
 		x.end(p)
+	case Allocate, Allocated, Free:
+		x.calls.take(p, x.Take)
+	case Release:
+		if x.begins(p) {
+			x.end(p)
+		}
 	}
 }
 

@@ -6,16 +6,20 @@ import "encoding/binary"
 type Kind uint8
 
 const (
-	Switch   Kind = iota // Task leaves the CPU and Next comes
-	Wake                 // Task may run from now on
-	Come                 // Task has come to the CPU: what only that task's own records tell
-	LostFrom             // behind this, records of the CPU are missing
-	LostTo               // up to this
-	Begin                // a span of a rule begins
-	End                  // it ends
-	Leave                // what began with this key before is not to end any more
-	Away                 // Task leaves the CPU; who comes is told by a Come
-	Sampled              // nothing to pair: Task was on a CPU, with Row and Owner
+	Switch    Kind = iota // Task leaves the CPU and Next comes
+	Wake                  // Task may run from now on
+	Come                  // Task has come to the CPU: what only that task's own records tell
+	LostFrom              // behind this, records of the CPU are missing
+	LostTo                // up to this
+	Begin                 // a span of a rule begins
+	End                   // it ends
+	Leave                 // what began with this key before is not to end any more
+	Away                  // Task leaves the CPU; who comes is told by a Come
+	Sampled               // nothing to pair: Task was on a CPU, with Row and Owner
+	Release               // ends the span of its key, if there is one
+	Allocate              // Task calls what is to give Value bytes, and takes back Key.Values[0] unless it is 0
+	Allocated             // Task comes back with Key.Values[0], 0 for nothing
+	Free                  // Task calls what takes back Key.Values[0]
 	Nothing
 )
 
@@ -40,7 +44,7 @@ type Point struct {
 	Row   uint32 // the caller's, of a Switch, Begin and End: what belongs to Task; of a Wake: to who wakes, NoRow for nothing
 	Owner uint32 // the caller's, likewise
 
-	// Of a Begin, End and Leave:
+	// Of a Begin, End, Leave and Release:
 	Key   Key
 	Check uint64 // is to be the same at both ends; Unchecked for what does not tell
 	Place uint64 // stack pointer, 0 where it is not known
@@ -70,7 +74,9 @@ const (
 	keySize   = 16 + 3*8 + 3*8 + 1
 )
 
-func (k Kind) hasKey() bool { return k == Begin || k == End || k == Leave }
+func (k Kind) hasKey() bool {
+	return k == Begin || k == End || k == Leave || k == Release || k == Allocate || k == Allocated || k == Free
+}
 
 // AppendBinary appends all of a Point but its time, which who sorts has beside it.
 func (p *Point) AppendBinary(b []byte) ([]byte, error) {

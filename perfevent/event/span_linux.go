@@ -23,6 +23,7 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 	var missing []string
 	for _, f := range rule.Families {
 		var specs []Spec
+		places := map[place]bool{}
 		lacks := ""
 		for i, sides := range [][]spanrule.Side{f.Starts, f.Ends} {
 			n := 0
@@ -30,6 +31,18 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 				s, err := ParseSpec(side.Spec)
 				if err != nil {
 					return nil, err
+				}
+				if s.Kind == KindProbe && s.Probe.User && side.Memory != spanrule.NotMemory {
+					s.Probe.Args = userArguments(s.Probe.Args, runtime.GOARCH)
+					off, err := probeOffset(s.Probe.Path, s.Probe)
+					at := place{off, s.Probe.Return}
+					switch {
+					case side.Optional && (errors.Is(err, os.ErrNotExist) || err == nil && places[at]):
+						continue // or another name of the same function
+					case err != nil:
+						return nil, fmt.Errorf("%s: %w", rule.Text, err)
+					}
+					places[at] = true
 				}
 				switch has, err := r.hasTracepoint(&s); {
 				case err != nil:
@@ -57,6 +70,31 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 		missing = append(missing, lacks)
 	}
 	return nil, errkind.Errorf(os.ErrNotExist, "%s: this kernel has no event %s", rule.Text, strings.Join(missing, ", nor "))
+}
+
+// place is where a probe of a program is.
+type place struct {
+	off  uint64
+	exit bool
+}
+
+// registers are those in which functions get their arguments, by architecture: the System V
+// ABI for AMD64, the procedure call standards for AArch64 and Arm, the RISC-V ELF psABI.
+var registers = map[string][]string{
+	"amd64":   {"%di", "%si", "%dx"},
+	"arm64":   {"%x0", "%x1", "%x2"},
+	"arm":     {"%r0", "%r1", "%r2"},
+	"riscv64": {"%a0", "%a1", "%a2"},
+	"386":     {"$stack1", "$stack2", "$stack3"},
+}
+
+// userArguments puts registers in the place of $arg1, $arg2 and $arg3, which the kernel does
+// not know in programs.
+func userArguments(args, arch string) string {
+	for i, reg := range registers[arch] {
+		args = strings.ReplaceAll(args, fmt.Sprintf("=$arg%d", i+1), "="+reg)
+	}
+	return args
 }
 
 // hasTracepoint reports whether a tracepoint is there. What is no tracepoint says so itself

@@ -8,8 +8,17 @@ import (
 	"kprof/perfevent/format/expr"
 )
 
-// custom reads EVENT..EVENT [by KEY[..KEY], …] [nested]. Without a key it is the task.
+// custom reads EVENT..EVENT [by KEY[..KEY], …] [nested] [holds BYTES]. Without a key it is
+// the task.
 func (r *Rule) custom(body string) error {
+	body, value, held := strings.Cut(body, holds)
+	if held {
+		x, err := expr.Parse(strings.TrimSpace(value))
+		if err != nil {
+			return err
+		}
+		r.Value = x
+	}
 	body, r.Nested = strings.CutSuffix(strings.TrimRight(body, " \t"), " nested")
 	events, by, keyed := strings.Cut(body, " by ")
 	from, to, err := cutEvents(strings.TrimSpace(events))
@@ -46,6 +55,13 @@ func (r *Rule) custom(body string) error {
 	r.Families = []Family{{[]Side{start}, []Side{end}}}
 	return nil
 }
+
+// holds stands between a rule and how many bytes a start takes, which its end gives back.
+const holds = " holds "
+
+// Holding returns the text of a rule of EVENT..EVENT whose starts take as many bytes as the
+// value of an expression, until their ends.
+func Holding(rule, value string) string { return rule + holds + value }
 
 // cutEvents cuts EVENT..EVENT, whose paths may begin with two dots.
 func cutEvents(s string) (from, to string, err error) {

@@ -27,6 +27,8 @@ type Rule struct {
 	// Value is how many bytes a start takes and its end gives back, of rules of what is held;
 	// nil where a span is a time. Keys of 0 are then of nothing.
 	Value *expr.Expr
+	// Pages says that Value is pages instead of bytes.
+	Pages bool
 	// Nested says that spans of one key lie within each other, so that an end is that of
 	// the latest. Else a start takes the place of an earlier one.
 	Nested bool
@@ -50,7 +52,14 @@ type Side struct {
 	Event string
 	// Spec is what records it, in the language of event.ParseSpec.
 	Spec     string
-	Optional bool // not every kernel has it
+	Optional bool // not every kernel, or program, has it
+	// Loose is an end that also ends what is not of the rule: without a start it is nothing.
+	Loose bool
+
+	// Memory is for rules of what a program has allocated: what of a call this is. Of such
+	// Bytes is how many it is to give, of an Allocates.
+	Memory Memory
+	Bytes  *expr.Expr
 
 	// What both sides must have in common: the task that runs, the CPU, and the values
 	// of expressions, in which pid, tid, comm, cpu and time alone are fields of the event
@@ -112,19 +121,26 @@ func Parse(text string) (*Rule, error) {
 	}
 	rule := &Rule{Text: text, Name: text}
 	if strings.Contains(eventsOf(body), "..") {
+		rule.Name, _, _ = strings.Cut(text, holds)
 		if err := rule.custom(body); err != nil {
 			return fail("%v", err)
 		}
 		return rule, nil
 	}
 	name, rest, more := strings.Cut(body, ":")
+	if name == "malloc" && more {
+		if err := rule.malloc(rest); err != nil {
+			return fail("%v", err)
+		}
+		return rule, nil
+	}
 	if e := named(name); e != nil {
 		if more && !e.syscalls {
 			return fail("%s takes nothing behind its name", name)
 		}
 		rule.Families, rule.Between, rule.Nested = e.families(), e.between, e.nested
 		if e.value != "" {
-			rule.Value = mustExpr(e.value)
+			rule.Value, rule.Pages = mustExpr(e.value), e.pages
 		}
 		for _, n := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ':' }) {
 			if !known(n) {

@@ -7,6 +7,7 @@ type entry struct {
 	between    bool
 	nested     bool
 	value      string // see Rule.Value
+	pages      bool
 	families   func() []Family
 }
 
@@ -72,6 +73,22 @@ var table = []entry{
 		node := by("kmem:kmalloc_node", nil, "ptr")
 		node.Optional = true
 		return []Family{{[]Side{by("kmem:kmalloc", nil, "ptr"), node}, []Side{by("kmem:kfree", nil, "ptr")}}}
+	}},
+	// mm/slub.c, mm/slab_common.c: what a cache gave may be taken back by kfree too.
+	// kmem_cache_alloc_node is an event of its own up to Linux 6.0; the name of the cache is in
+	// kmem_cache_alloc since 6.18.
+	{name: "kmem_cache", what: "memory that caches of the kernel gave and have not taken back, in bytes", between: true, value: "bytes_alloc", families: func() []Family {
+		name := []Label{{"cache", "name", Plain}}
+		node := by("kmem:kmem_cache_alloc_node", name, "ptr")
+		node.Optional = true
+		kfree := by("kmem:kfree", nil, "ptr")
+		kfree.Optional, kfree.Loose = true, true
+		return []Family{{[]Side{by("kmem:kmem_cache_alloc", name, "ptr"), node}, []Side{by("kmem:kmem_cache_free", nil, "ptr"), kfree}}}
+	}},
+	// mm/page_alloc.c: __alloc_pages, free_pages_prepare. The page frame is -1 where there
+	// was no memory. Pages that are split are taken to be free with the first of them.
+	{name: "pages", what: "pages that the kernel has allocated and not freed, in bytes", between: true, value: "1 << order", pages: true, families: func() []Family {
+		return []Family{{[]Side{by("kmem:mm_page_alloc", []Label{{"order", "order", Plain}}, "pfn")}, []Side{by("kmem:mm_page_free", nil, "pfn")}}}
 	}},
 	// fs/fs-writeback.c: writeback_sb_inodes and writeback_single_inode have both ends of
 	// __writeback_single_inode.
