@@ -10,10 +10,15 @@ import (
 	"kprof/perfevent/tracefs"
 	"kprof/record"
 	"kprof/record/doctor"
+	"kprof/record/tracer"
 )
 
-// beCommand does not return where this process is a command about to be recorded.
-func beCommand() { record.ShimMain() }
+// beCommand does not return where this process is a command about to be recorded, or another
+// helper of a recording.
+func beCommand() {
+	record.ShimMain()
+	tracer.GuardMain()
+}
 
 // remedy is what makes work what was refused, behind the message that says so.
 func remedy(err error) string {

@@ -22,6 +22,7 @@ import (
 	"kprof/perfevent/spanrule"
 	"kprof/perfevent/spelling"
 	"kprof/record"
+	"kprof/record/tracer"
 )
 
 // recordFlags are the flags of kprof record as given.
@@ -53,6 +54,9 @@ type recordFlags struct {
 	command             []string
 	frequencySet, csSet bool
 
+	depth    int
+	onCPU    bool
+	tracer   *tracer.Options // of functions; nil for a recording by perf events
 	push     recordPush
 	trace    *traceFlags // of kprof trace; nil for a recording
 	recorded uint64      // samples that are kept, once the recording has ended
@@ -143,12 +147,20 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	f.sel.shape.flags(c)
 	f.parts.flags(fl)
 	f.when.flags(fl)
+	fl.IntVar(&f.depth, "depth", 0, "of -e graph:FUNC, record `N` levels of calls: 1 for FUNC alone (default all that it calls)")
+	fl.BoolVar(&f.onCPU, "on-cpu", false, "of -e graph:FUNC, do not count the time that the task is off the CPU")
 	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
 	f.svg.flags(c)
 }
 
 // run records.
 func (f *recordFlags) run(ctx context.Context) error {
+	if f.traces() {
+		return f.runTracer(ctx)
+	}
+	if f.depth != 0 || f.onCPU {
+		return usagef("--depth and --on-cpu are for -e graph:FUNC")
+	}
 	out, err := chooseOutput(f.output, f.format)
 	if err != nil {
 		return err
@@ -257,6 +269,9 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	}
 	if o.Target, err = f.target(); err != nil {
 		return o, err
+	}
+	if f.traces() {
+		return o, f.tracerOptions(&o)
 	}
 	var rules []string
 	for _, e := range f.events {

@@ -30,6 +30,9 @@ import (
 // session opens the events, records until ctx ends, for which stop is to be
 // called, and finishes the output.
 func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Options, out output) (err error) {
+	if f.tracer != nil {
+		return f.tracerSession(ctx, stop, opts, out)
+	}
 	commands, begin, err := f.control(&opts)
 	if err != nil {
 		return err

@@ -1,0 +1,254 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/convert"
+	"kprof/convert/printable"
+	"kprof/perfevent/tracefs"
+	"kprof/record"
+	"kprof/record/tracer"
+)
+
+// formatDat is trace.dat, as which nothing but what the tracer recorded can be written.
+const formatDat format = "dat"
+
+// defaultTrace is what a recording of the tracer is called without -o.
+const defaultTrace = "trace.dat"
+
+// traces reports whether functions are to be traced.
+func (f *recordFlags) traces() bool { return slices.ContainsFunc(f.events, tracer.IsEvent) }
+
+// runTracer records functions.
+func (f *recordFlags) runTracer(ctx context.Context) error {
+	out := output{name: f.output, format: formatDat}
+	if !f.push.outputSet {
+		out.name = defaultTrace
+	}
+	var err error
+	switch {
+	case f.push.to != "" || f.parts.given() || f.open:
+		return usagef("functions that the kernel's tracer records go to one file, once: without --push, --every, --flight and --open")
+	case f.format == string(formatDat), f.format == "" && (out.name == "-" || strings.HasSuffix(out.name, ".dat")):
+	default:
+		if out, err = chooseOutput(out.name, f.format); err != nil {
+			return err
+		}
+	}
+	if out.format == formatData {
+		return usagef("perf.data has no place for what the kernel's tracer records: use -o FILE.dat, which trace-cmd and KernelShark read too, or a profile, -o FILE.svg")
+	}
+	if out.svg, err = f.svg.options(out.format); err != nil {
+		return err
+	}
+	return f.record(ctx, out)
+}
+
+// tracerOptions makes the events options of the tracer.
+func (f *recordFlags) tracerOptions(o *record.Options) error {
+	f.tracer = &tracer.Options{Depth: f.depth, OnCPU: f.onCPU, Everything: f.allFunctions, BufferSize: o.RingSize}
+	for _, e := range f.events {
+		if !tracer.IsEvent(e) {
+			return usagef("%s and %s are recorded in different ways: one at a time", f.events[0], e)
+		}
+		if err := f.tracer.AddEvent(e); err != nil {
+			return usageError{err}
+		}
+	}
+	switch {
+	case f.frequencySet || f.csSet || f.filter != "" || f.cgroup != "":
+		return usagef("each call of a function is recorded: without -F, -c, --filter and --cgroup; choose tasks with -p or -t, CPUs with -C")
+	case f.depth < 0:
+		return usagef("--depth %d: wants a number above 0", f.depth)
+	case len(f.tracer.Functions) > 0 && (f.depth > 0 || f.onCPU):
+		return usagef("--depth and --on-cpu are for -e graph:FUNC, which knows what functions call and how long they take")
+	}
+	f.tracer.CPUs = o.Target.CPUs
+	return nil
+}
+
+// tracerSession is session for functions.
+func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts record.Options, out output) (err error) {
+	fs, err := tracefs.Find(tracefs.Options{Mount: true})
+	if err != nil {
+		return err
+	}
+	o := *f.tracer
+	if o.Tasks, err = tracedTasks(&opts.Target); err != nil {
+		return err
+	}
+	t, err := tracer.Open(fs, o)
+	if errors.Is(err, tracer.ErrEverything) {
+		err = fmt.Errorf("%w: name fewer, or insist with --all-functions", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	keep, err := unnamedFile(out)
+	if err != nil {
+		return err
+	}
+	defer keep.Close()
+	spool := tracer.NewSpool(keep, t.PageSize())
+
+	begun := time.Now()
+	shown := newProgress(voice.quiet, f.duration, out)
+	stats, err := t.Run(ctx, spool, func() error {
+		begun = time.Now()
+		if f.duration > 0 {
+			time.AfterFunc(f.duration, stop)
+		}
+		if opts.Start != nil {
+			return opts.Start()
+		}
+		return nil
+	}, func(pages uint64) {
+		shown.update(record.Progress{Elapsed: time.Since(begun), Bytes: pages * uint64(t.PageSize())})
+	})
+	shown.clear()
+	if err != nil {
+		return err
+	}
+	if stats.Events == 0 {
+		return &convert.EmptyError{Reason: fmt.Sprintf("%s: not called while it was traced", strings.Join(f.events, ", "))}
+	}
+	file, err := t.File(spool, &stats)
+	if err != nil {
+		return err
+	}
+	file.Version = version()
+	if err := t.Close(); err != nil { // nothing is held longer than it is needed
+		return err
+	}
+	if stats.Lost > 0 {
+		messagef("%d events were lost: calls of which they were begin or end are missing; larger rings (-m), fewer functions or --depth lose less", stats.Lost)
+	}
+	f.recorded = stats.Events
+	if f.maxLostSet && stats.Lost > f.maxLost {
+		defer func() {
+			err = errors.Join(err, fmt.Errorf("%d events were lost, --max-lost permits %d", stats.Lost, f.maxLost))
+		}()
+	}
+	if out.format != formatDat {
+		return f.tracedProfile(context.WithoutCancel(ctx), out, file.Write)
+	}
+	file.Compress = true
+	if err := writeDat(out, file.Write); err != nil {
+		return err
+	}
+	size := ""
+	if st, err := os.Stat(out.name); err == nil && out.name != "-" && st.Mode().IsRegular() {
+		size = " (" + printable.Bytes(st.Size()) + ")"
+	}
+	notef("%d events in %s%s", stats.Events, out.name, size)
+	if out.place != nil && out.place.IsFile() {
+		notef("to look at it: kprof report %s", shellArg(out.name))
+	}
+	return nil
+}
+
+// tracedTasks are the threads of a target; nil for all.
+func tracedTasks(t *record.Target) ([]int, error) {
+	if t.EnableOnExec { // whose other threads end with its exec
+		return t.PIDs, nil
+	}
+	tids, err := tracer.Threads(t.PIDs)
+	return append(tids, t.TIDs...), err
+}
+
+// tracedProfile writes a profile of what was recorded.
+func (f *recordFlags) tracedProfile(ctx context.Context, out output, write func(io.WriteSeeker) error) error {
+	opts, err := f.sel.options()
+	if err != nil {
+		return err
+	}
+	out.needs(&opts, &f.sym)
+	f.sym.addTo(&opts)
+	opts.Name = out.name
+	tmp, err := unnamedFile(out)
+	if err != nil {
+		return err
+	}
+	defer tmp.Close()
+	if err := write(tmp); err != nil {
+		return err
+	}
+	if _, err := tmp.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	p, err := convert.Read(ctx, tmp, opts)
+	if err != nil {
+		return worded(err)
+	}
+	say(p.Warnings)
+	if err := out.write(&profile{p}); err != nil {
+		return err
+	}
+	notef("%d calls in %s", sumCounts(p.Set.SampleCounts()), out.name)
+	if next := out.next(); next != "" {
+		notef("%s", next)
+	}
+	return nil
+}
+
+// writeDat writes a file that is to be had whole before it is anywhere else.
+func writeDat(out output, write func(io.WriteSeeker) error) error {
+	through := func(f *os.File) error {
+		tmp, err := unnamedFile(out)
+		if err != nil {
+			return err
+		}
+		defer tmp.Close()
+		if err := write(tmp); err != nil {
+			return err
+		}
+		if _, err := tmp.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err = io.Copy(f, tmp)
+		return err
+	}
+	if out.place == nil {
+		if isTerminal(os.Stdout) {
+			return usagef("a recording is not for a terminal: use -o FILE, or a pipe")
+		}
+		return through(os.Stdout)
+	}
+	return out.place.Write(out.withRights, func(f *os.File, stream bool) error {
+		if stream {
+			return through(f)
+		}
+		return write(f)
+	})
+}
+
+// unnamedFile opens a file beside the output, where its space is, that vanishes when it is
+// closed.
+func unnamedFile(out output) (*os.File, error) {
+	dir := os.TempDir()
+	if out.place != nil && out.place.IsFile() {
+		dir = filepath.Dir(out.name)
+	}
+	const private = 0o600
+	if fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, private); err == nil {
+		return os.NewFile(uintptr(fd), filepath.Join(dir, "what was traced")), nil
+	}
+	f, err := os.CreateTemp(dir, "kprof-*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	return f, os.Remove(f.Name())
+}
