@@ -55,7 +55,7 @@ run_compiled='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullD
 # and to emulate it is what takes longest of all tests.
 declare -A skip_arm64=(
 	[./record]='^Test(Launch|LiveCgroup|LiveExiting)'
-	[./testdata/rig]='^TestGuest(Killed|Refused|Events)$'
+	[./testdata/rig]='^TestGuest(Killed|Refused|Events|Graph|TracerKilled)$'
 	[./cmd/kprof]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Permissions|StatSignal)$'
 )
 # On amd64 two series run. What differs between kernels, and is not about registers and
@@ -63,7 +63,7 @@ declare -A skip_arm64=(
 # runs on the machine itself too, the older one.
 declare -A skip_amd64=(
 	["6.12 ./cmd/kprof"]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|StatSignal)$'
-	["6.12 ./testdata/rig"]='^TestGuest(Killed|Kept)$'
+	["6.12 ./testdata/rig"]='^TestGuest(Killed|Kept|Graph)$'
 	["6.1 ./cmd/kprof"]='^Test(KprobeTopicExamples|LiveStatExact)$'
 	["6.1 ./testdata/rig"]='^TestGuest(Doctor|Examples|Module)$'
 )

@@ -144,7 +144,7 @@ makes_narrow() {
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
-	for program in gcc g++ clang++ ld objcopy perl git dwz xz zstd zsh fish; do
+	for program in gcc g++ clang++ ld objcopy perl git dwz xz zstd zsh fish trace-cmd; do
 		have $program || missing+=($program)
 	done
 	find_browser || missing+=(chromium)
@@ -156,7 +156,7 @@ install_needs() {
 		echo "note: the tests that need ${missing[*]} will be skipped"
 		return
 	fi
-	local packages=(gcc g++ clang libc6-dev binutils perl git dwz xz-utils zstd ca-certificates zsh fish bash-completion)
+	local packages=(gcc g++ clang libc6-dev binutils perl git dwz xz-utils zstd ca-certificates zsh fish bash-completion trace-cmd)
 	apt-get update -q
 	if apt-cache show linux-perf >/dev/null 2>&1; then
 		packages+=(linux-perf)

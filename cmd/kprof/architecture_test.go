@@ -91,6 +91,7 @@ var imports = map[string][]string{
 	"perfevent/spanrule":                 {"perfevent/format/expr", "perfevent/spelling", "perfevent/syscalls"},
 	"perfevent/spelling":                 {},
 	"perfevent/syscalls":                 {},
+	"perfevent/tracecmd":                 {"perfevent/abi"},
 	"perfevent/tracefs":                  {"perfevent/internal/errkind", "perfevent/spelling"},
 	"perfevent/tracetest":                {"perfevent/abi"},
 	"record":                             {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
@@ -101,6 +102,7 @@ var imports = map[string][]string{
 	"record/doctor":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "symbolize/kallsyms"},
 	"record/parts":                       {"perfevent/abi"},
 	"record/symbols":                     {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/process", "symbolize/regular"},
+	"record/tracer":                      {"perfevent", "perfevent/abi", "perfevent/ringpage", "perfevent/spelling", "perfevent/tracecmd", "perfevent/tracefs"},
 	"record/synth":                       {"perfevent", "perfevent/abi", "perfevent/procfs", "symbolize/regular"},
 	"symbolize":                          {"perfevent/procfs", "symbolize/elfsym", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/kallsyms", "symbolize/mapping", "symbolize/process", "symbolize/regular", "symbolize/unwind"},
 	"symbolize/elfsym":                   {"perfevent/procfs", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/regular", "symbolize/unwind"},
@@ -157,6 +159,7 @@ var withoutKernel = []string{
 	"perfevent/ringpage",
 	"perfevent/spanrule",
 	"perfevent/syscalls",
+	"perfevent/tracecmd",
 	"record/control",
 	"record/parts",
 	"symbolize/mapping",
@@ -165,13 +168,13 @@ var withoutKernel = []string{
 // uses lists what only some packages or files may do, and which.
 var uses = map[string][]string{
 	"import unsafe":  {"perfevent"},
-	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "convert/gate/browser.go", "convert/pprofui/handler.go"}, // looks for dot
+	"import os/exec": {"record/launch_linux.go", "record/witness_linux.go", "record/tracer/guard_linux.go", "convert/gate/browser.go", "convert/pprofui/handler.go"}, // looks for dot
 	// The shim is a process of its own: it takes over the standard files and
-	// the environment, and ends by itself. So does the witness.
-	"os.Exit":       {"record/launch_linux.go", "record/witness_linux.go"},
+	// the environment, and ends by itself. So do the witness, and the guard of the tracer.
+	"os.Exit":       {"record/launch_linux.go", "record/witness_linux.go", "record/tracer/guard_linux.go"},
 	"os.Environ":    {"record/launch_linux.go"},
-	"os.Stdin":      {"record/launch_linux.go"},
-	"os.Stdout":     {"record/launch_linux.go"},
+	"os.Stdin":      {"record/launch_linux.go", "record/tracer/guard_linux.go"},
+	"os.Stdout":     {"record/launch_linux.go", "record/tracer/guard_linux.go"},
 	"os.Stderr":     {"record/launch_linux.go"},
 	"os.Getenv":     {},
 	"os.LookupEnv":  {},

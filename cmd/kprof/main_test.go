@@ -23,13 +23,12 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata/perftext"
-	"kprof/record"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts in testdata compare with")
 
 func TestMain(m *testing.M) {
-	record.ShimMain()
+	beCommand()
 	if dir := os.Getenv("KPROF_PREBUILD"); dir != "" {
 		os.Exit(prebuild(dir, os.Getenv("CC")))
 	}

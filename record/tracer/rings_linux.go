@@ -39,14 +39,6 @@ const interval = 20 * time.Millisecond
 // PageSize is the size of the pages, in bytes.
 func (t *Tracer) PageSize() int { return t.size }
 
-// CPUs are those that have a ring.
-func (t *Tracer) CPUs() (cpus []int) {
-	for _, r := range t.rings {
-		cpus = append(cpus, r.cpu)
-	}
-	return cpus
-}
-
 func (t *Tracer) openRings() error {
 	text, err := os.ReadFile(filepath.Join(t.fs.Path(), "events/header_page"))
 	if err != nil {

@@ -63,7 +63,11 @@ func Open(fs *tracefs.FS, o Options) (_ *Tracer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !instance || o.shared() {
+	shares, err := t.shares()
+	if err != nil {
+		return nil, err
+	}
+	if !instance || shares {
 		if err := t.takeLock(); err != nil {
 			return nil, err
 		}
@@ -88,6 +92,16 @@ func Open(fs *tracefs.FS, o Options) (_ *Tracer, err error) {
 		err = t.openRings()
 	}
 	return t, err
+}
+
+// shares reports whether something has to be changed that all tracers of the kernel share:
+// the functions whose calls are wanted, or those that somebody has left there.
+func (t *Tracer) shares() (bool, error) {
+	if t.o.tracer() != "function_graph" || t.o.shared() {
+		return t.o.shared(), nil
+	}
+	list, err := readList(filepath.Join(t.fs.Path(), "set_graph_function"))
+	return len(list) > 0, err
 }
 
 // check looks for what can be known before anything is changed.
@@ -314,28 +328,26 @@ func (t *Tracer) setTasks() error {
 // setFunctions says which functions are traced.
 func (t *Tracer) setFunctions() error {
 	s := &t.settings
+	graphs := filepath.Join(t.fs.Path(), "set_graph_function")
+	if shares, err := t.shares(); err != nil {
+		return err
+	} else if shares {
+		if err := t.nobodyGraphs(); err != nil {
+			return err
+		}
+	}
 	if !t.o.shared() {
 		if t.o.tracer() == "function_graph" {
-			// What these files say is for the instance too.
-			for _, name := range []string{"set_graph_function", "set_graph_notrace"} {
-				list, err := readList(filepath.Join(t.fs.Path(), name))
-				if err == nil && len(list) > 0 {
-					err = &InUseError{filepath.Join(t.fs.Path(), name), shorten(strings.Join(list, " "))}
-				}
-				if err != nil {
-					return err
-				}
+			if err := s.list(graphs); err != nil {
+				return err
 			}
 		}
 		return s.list(t.in("set_ftrace_filter"), t.o.functions()...)
 	}
-	if err := t.nobodyGraphs(); err != nil {
-		return err
-	}
 	if err := s.list(t.in("set_ftrace_filter")); err != nil {
 		return err
 	}
-	if err := s.list(filepath.Join(t.fs.Path(), "set_graph_function"), t.o.Graph...); err != nil {
+	if err := s.list(graphs, t.o.Graph...); err != nil {
 		return err
 	}
 	return s.set(filepath.Join(t.fs.Path(), "max_graph_depth"), strconv.Itoa(t.o.Depth))
