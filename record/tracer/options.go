@@ -72,7 +72,7 @@ func (o *Options) AddEvent(event string) error {
 		*to = append(*to, f)
 	}
 	if len(o.Graph) > 0 && len(o.Functions) > 0 {
-		return fmt.Errorf("event %q: the kernel has one tracer at a time, for graph: or for function:", event)
+		return fmt.Errorf("event %q: one tracer is recorded at a time, that of graph: or that of function: events", event)
 	}
 	return nil
 }
