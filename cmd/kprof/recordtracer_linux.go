@@ -79,11 +79,22 @@ func (f *recordFlags) tracerOptions(o *record.Options) error {
 	return nil
 }
 
+// tracerRefused says what a refusal of the kernel's means.
+func tracerRefused(err error) error {
+	switch {
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w; the kernel's tracer is root's alone", err)
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w; a kernel that is locked down lets nobody choose functions: boot with lockdown=none, or without Secure Boot", err)
+	}
+	return err
+}
+
 // tracerSession is session for functions.
 func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts record.Options, out output) (err error) {
 	fs, err := tracefs.Find(tracefs.Options{Mount: true})
 	if err != nil {
-		return err
+		return tracerRefused(err)
 	}
 	o := *f.tracer
 	if o.Tasks, err = tracedTasks(&opts.Target); err != nil {
@@ -94,7 +105,7 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 		err = fmt.Errorf("%w: name fewer, or insist with --all-functions", err)
 	}
 	if err != nil {
-		return err
+		return tracerRefused(err)
 	}
 	defer func() { err = errors.Join(err, t.Close()) }()
 	keep, err := unnamedFile(out)
