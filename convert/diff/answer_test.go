@@ -356,3 +356,39 @@ func TestDurations(t *testing.T) {
 		}
 	}
 }
+
+// TestInterrupts: what ran in interrupts is not a program's, unless its name says less than
+// that, and unless there is nothing else.
+func TestInterrupts(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		kind    stacks.Kind
+		program bool
+		out     int64
+	}{
+		{"sysvec_apic_timer_interrupt", stacks.KindKernel, true, 300},
+		{"__irq_exit_rcu", stacks.KindKernel, true, 300},
+		{"gic_handle_irq", stacks.KindKernel, true, 300},
+		{"sysvec_apic_timer_interrupt", stacks.KindKernel, false, 0},
+		{"sysvec_apic_timer_interrupt", stacks.KindUser, true, 0},
+		{"do_softirq", stacks.KindKernel, true, 0},
+	} {
+		o := Defaults
+		o.Program = test.program
+		base := labelledRun("base", []labelled{{"", "work", stacks.KindUser, 3000}, {"", test.name, test.kind, 300}}, false)
+		new := labelledRun("new", []labelled{{"", "work", stacks.KindUser, 3010}}, false)
+		r, err := Compare([]Run{base}, []Run{new}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Base.Idle != test.out || (r.Outcome == Changed) != (test.out == 0) {
+			t.Errorf("%+v: %d left out, %v", test, r.Base.Idle, r.Outcome)
+		}
+	}
+	o := Defaults
+	o.Program = true
+	only := labelledRun("only", []labelled{{"", "__irq_exit_rcu", stacks.KindKernel, 300}}, false)
+	if r, err := Compare([]Run{only}, []Run{labelledRun("new", []labelled{{"", "work", stacks.KindUser, 300}}, false)}, o); err != nil || r.Base.Idle != 0 {
+		t.Errorf("only interrupts: %v", err)
+	}
+}

@@ -31,11 +31,26 @@ func isSwapper(comm string) bool {
 	return ok && (rest == "" || rest[0] == '/' && strings.Trim(rest[1:], "0123456789") == "")
 }
 
-// idle tells of the rows of a Set which are of a CPU that has nothing to do.
+// idle tells of the rows of a Set which are left out: those of a CPU that has nothing to
+// do, and those in interrupts.
 type idle struct{ stacks, labels []bool }
 
+// and leaves out some stacks too.
+func (i *idle) and(others []bool) *idle {
+	switch {
+	case others == nil:
+		return i
+	case i == nil:
+		return &idle{stacks: others}
+	}
+	for id, out := range i.stacks {
+		others[id] = others[id] || out
+	}
+	return &idle{others, i.labels}
+}
+
 func (i *idle) has(x *stacks.Sample) bool {
-	return i != nil && (i.stacks[x.Stack] || i.labels[x.Labels])
+	return i != nil && (i.stacks[x.Stack] || i.labels != nil && i.labels[x.Labels])
 }
 
 // idleOf finds the idle rows of a run: those of the idle task, and those in the idle loop

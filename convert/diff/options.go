@@ -34,7 +34,7 @@ type Run struct {
 	// took, and not a number of equal samples.
 	Measured bool
 
-	idle *idle
+	idle *idle // what is left out
 }
 
 // Options say how to compare. Use Defaults for what is usual.
@@ -54,6 +54,9 @@ type Options struct {
 	Force bool
 	// WithIdle keeps the samples of CPUs that have nothing to do.
 	WithIdle bool
+	// Program says that the runs are of programs and not of whole machines. What CPUs did in
+	// interrupts meanwhile, for whomever, is left out: which task that hits is chance.
+	Program bool
 	// Suspects are functions that were suspected before: their differences are corrected
 	// for their own number only, and reported however small they are.
 	Suspects []string

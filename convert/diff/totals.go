@@ -20,30 +20,44 @@ func copied(runs [2][]Run) [2][]Run {
 // leaveIdle finds what is left out of each run since its CPU had nothing to do, and
 // what of a run every occurrence was counted.
 func leaveIdle(runs [2][]Run, o *Options) (notes []string, err error) {
-	var shares [2]float64
+	var shares, interrupted [2]float64
 	for side := range runs {
-		var idle, total int64
+		var idle, inside, total int64
 		for i := range runs[side] {
 			r := &runs[side][i]
 			e := &r.Set.Events[r.Event]
 			if e.Instants && e.Values[r.Column].Unit == "count" && (len(e.Values) == 1 || r.Set.Totals(r.Event)[0] == r.Set.Totals(r.Event)[r.Column]) {
 				r.Exact = true
 			}
-			if o.WithIdle || r.Measured {
+			if r.Measured {
 				continue
 			}
-			r.idle = idleOf(r, &o.Names)
 			all := r.Set.Totals(r.Event)[r.Column]
+			total += all
+			if !o.WithIdle {
+				r.idle = idleOf(r, &o.Names)
+			}
 			rest := r.total(r.Column)
 			if all > 0 && rest == 0 {
 				return nil, &RunError{Run: r.Name, Side: side, Reason: OnlyIdle}
 			}
+			if o.Program {
+				before := r.idle
+				r.idle = before.and(interruptsOf(r))
+				if after := r.total(r.Column); after > 0 {
+					inside += rest - after
+				} else {
+					r.idle = before
+				}
+			}
 			idle += all - rest
-			total += all
 		}
 		if total > 0 {
-			shares[side] = float64(idle) / float64(total)
+			shares[side], interrupted[side] = float64(idle)/float64(total), float64(inside)/float64(total)
 		}
+	}
+	if interrupted[0] > 0 || interrupted[1] > 0 {
+		notes = append(notes, fmt.Sprintf("interrupts are left out, which are no work of a program: %.1f%% of the base, %.1f%% of the new side", 100*interrupted[0], 100*interrupted[1]))
 	}
 	if shares[0] > 0 || shares[1] > 0 {
 		notes = append(notes, fmt.Sprintf("idle CPUs are left out: %.1f%% of the base, %.1f%% of the new side", 100*shares[0], 100*shares[1]))
