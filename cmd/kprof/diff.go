@@ -79,8 +79,10 @@ type diffFlags struct {
 	by                       []string
 	out, format              string
 	json, pValues, withIdle  bool
+	withInterrupts           bool
 	bisect                   bool
 	suspects                 []string
+	asm                      string
 	limit                    int
 	wide                     bool
 }
@@ -104,7 +106,8 @@ too. --bisect has the exit codes of git bisect run instead.
 
 Functions are matched by name. What differs between builds is folded away:
 suffixes of clones, wrappers of system calls, entry stubs (--explain-names lists
-the rules, and what they did). Samples of idle CPUs are left out (--with-idle).
+the rules, and what they did). Samples of idle CPUs are left out (--with-idle), and of
+programs (--comm) what ran in interrupts (--with-interrupts).
 Differences are shares of the total, or per second, operation or run (--per): what
 one run of each side cannot tell, unless it is counts or the log of a boot. Of spans
 and times off the CPU it also compares the number of calls, their mean, and the
@@ -121,6 +124,7 @@ as pprof -diff_base), .txt.`,
 		Example: `  kprof diff old.data new.data
   kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
   kprof diff before/ after/            # directories of runs
+  kprof diff --asm vfs_read --base-vmlinux a/vmlinux --new-vmlinux b/vmlinux old.data new.data
   kprof diff --per run --suspect vfs_read before/ after/
   kprof diff -o diff.md --fail-over 2% old.data new.data     # in CI: exit code 3 if slower
   kprof diff --from http://localhost:4040 --base '{kernel_release="6.1"}' --new '{kernel_release="6.12"}'`,
@@ -155,8 +159,10 @@ as pprof -diff_base), .txt.`,
 	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total, with 4 if that cannot be told")
 	fl.BoolVar(&f.bisect, "bisect", false, "exit codes for git bisect run: 0 not slower, 1 slower, 125 cannot tell, 128 bad usage")
 	fl.StringArrayVar(&f.suspects, "suspect", nil, "test `function` without correcting for all others; may be repeated")
+	fl.StringVar(&f.asm, "asm", "", "show the instructions of `function` in both builds side by side, from the files of --base-vmlinux, --base-elf and so on, or by build id")
 	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
 	fl.StringSliceVar(&f.by, "times-by", nil, "compare the times of spans by `what`: comm, cpu, a field of the event, or another label; several with commas (default that of the rule, or the comm off the CPU)")
+	fl.BoolVar(&f.withInterrupts, "with-interrupts", false, "with --comm, --pid or --tid, compare what ran in interrupts of these too")
 	fl.BoolVar(&f.pValues, "p-values", false, "show the p-value of each difference")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
@@ -228,6 +234,9 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	c, err := f.comparison(profiles, o, perEvent)
 	if err != nil {
 		return err
+	}
+	if f.asm != "" {
+		return f.writeAsm(out, c)
 	}
 	r, err := c.Compare()
 	if err != nil {
@@ -337,6 +346,7 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	o = diff.Defaults
 	o.Force, o.Alpha, o.Names.Exact = f.sym.Force, f.alpha, f.exact
 	o.WithIdle, o.Suspects = f.withIdle, f.suspects
+	o.Program = !f.withInterrupts && (len(f.sel.comms) > 0 || f.sel.pids+f.sel.tids != "")
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return o, "", usagef("--alpha %v: wants a probability between 0 and 1", f.alpha)
 	}

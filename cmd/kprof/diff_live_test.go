@@ -4,7 +4,10 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kprof/perfevent/livetest"
@@ -78,5 +81,93 @@ func TestLiveDiffSlower(t *testing.T) {
 	t.Logf("%.0f and %.0f samples, first: %+v", r.Base.Samples, r.New.Samples, f)
 	if f.Name != "slow" || f.Verdict != "more" || f.Self.Diff < 0.045 || f.Self.Diff > 0.048 {
 		t.Error("slow is not the first, or has not 4.7 % more")
+	}
+}
+
+// addedLoad is diffLoad's kind of work in fewer functions; with ADDED, third calls one more.
+const addedLoad = `
+#include <sys/mman.h>
+#include <unistd.h>
+static volatile char *pages;
+static long size;
+#define N __attribute__((noinline))
+static inline __attribute__((always_inline)) void units(int n) { for (int i = 0; i < n; i++) pages[i * size] = 1; madvise((void *)pages, n * size, MADV_DONTNEED); }
+#ifdef ADDED
+N void added(void) { units(60); __asm__ volatile(""); }
+#endif
+N void first(void) { units(300); __asm__ volatile(""); }
+N void second(void) { units(250); __asm__ volatile(""); }
+N void third(void)
+{
+	units(200);
+#ifdef ADDED
+	added();
+#endif
+	__asm__ volatile("");
+}
+int main(void)
+{
+	size = sysconf(_SC_PAGESIZE);
+	pages = mmap(0, 300 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise((void *)pages, 300 * size, MADV_NOHUGEPAGE);
+	for (int i = 0; i < 50; i++) {
+		first();
+		second();
+		third();
+	}
+	return 0;
+}
+`
+
+// TestLiveDiffAdded builds a program, and again with a function more, which one of its
+// functions calls: the verdict names the one, what is said of the code both, and --asm has
+// the call; linked another way, which moves everything, there is no other change.
+func TestLiveDiffAdded(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	dir := t.TempDir()
+	source := filepath.Join(dir, "load.c")
+	if err := os.WriteFile(source, []byte(addedLoad), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	record := func(name string, flags ...string) (program, data string) {
+		program, data = filepath.Join(dir, name), filepath.Join(dir, name+".data")
+		out, err := exec.Command("gcc", append([]string{"-O1", "-fno-omit-frame-pointer", "-o", program, source}, flags...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		out, err = kprof(t, "record", "-q", "--no-kernel-symbols", "-m", "8M", "-e", "page-faults:u", "-c", "1", "-o", data, "--", program).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return program, data
+	}
+	base, baseData := record("base")
+	for name, flags := range map[string][]string{"added": nil, "aligned": {"-falign-functions=128"}} {
+		new, newData := record(name, append(flags, "-DADDED")...)
+		diff := func(args ...string) string {
+			out, err := kprof(t, append(append([]string{"diff", "-q", "--base-elf", base, "--new-elf", new}, args...), baseData, newData)...).Output()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			return string(out)
+		}
+		text := diff()
+		verdict, _, _ := strings.Cut(text, "\n")
+		_, code, _ := strings.Cut(text, "\nCode differs in ")
+		code, _, _ = strings.Cut(code, "\n")
+		if !strings.HasPrefix(verdict, "Verdict: Changed: added ") || !strings.Contains(verdict, "in third") {
+			t.Errorf("%s: %s", name, verdict)
+		}
+		if !strings.Contains(code, "added (only in new)") || !strings.Contains(code, "third (+") || !strings.Contains(code, "now calls added") ||
+			strings.Contains(code, "first") || strings.Contains(code, "second") || strings.Contains(code, "main") {
+			t.Errorf("%s: code differs in %s\n%s", name, code, text)
+		}
+		asm := diff("--asm", "third")
+		if !strings.HasPrefix(asm, "third: ") || strings.Count(asm, "call added")+strings.Count(asm, "callq added") != 1 {
+			t.Errorf("%s: %s", name, asm)
+		}
+		if same := diff("--asm", "first"); !strings.Contains(same, "the same but for addresses") {
+			t.Errorf("%s: %s", name, same)
+		}
 	}
 }

@@ -45,6 +45,10 @@ func (c *Comparison) Code(r *diff.Result, limit int) (map[string]diffreport.Code
 			code[fn.Name] = diffreport.Code{} // may be there in one build only
 		}
 	}
+	asked := maps.Clone(code)
+	for i := range r.Functions[:min(len(r.Functions), mostCompared)] {
+		code[r.Functions[i].Name] = diffreport.Code{} // the code of which may differ
+	}
 	if len(code) == 0 {
 		return nil, nil
 	}
@@ -68,6 +72,11 @@ func (c *Comparison) Code(r *diff.Result, limit int) (map[string]diffreport.Code
 	if !known {
 		return nil, nil
 	}
+	c.compareCode(w, code)
+	maps.DeleteFunc(code, func(name string, of diffreport.Code) bool {
+		_, is := asked[name]
+		return !is && !of.Differs
+	})
 	return code, nil
 }
 
@@ -216,8 +225,12 @@ func (c *Comparison) codeOf(side int, w *wantedCode) (map[string]diffreport.Code
 			return err
 		}
 		opened[key] = ok
+		if ok {
+			c.files[side][key] = path
+		}
 		return nil
 	}
+	c.files[side] = map[string]string{}
 	of := &c.o.Sides[side]
 	if of.Vmlinux != "" {
 		if err := look(kernelCode, of.Vmlinux, "", true); err != nil {

@@ -60,6 +60,7 @@ type Comparison struct {
 	Times *spandiff.Result
 
 	o       Options
+	files   [2]map[string]string            // the files that have code of what was asked last, by codeKey
 	sizes   [2]map[string]diffreport.CodeOf // of what builds was asked last
 	kernels [2]struct {                     // see kernelFunctions
 		table *kallsyms.Table

@@ -169,8 +169,8 @@ func TestDiffOnlyBuilt(t *testing.T) {
 	changed, noise := text.changed()
 	there, absent := CodeOf{Known: true, Size: 80}, CodeOf{Known: true}
 	code := map[string]Code{
-		"added": {absent, there}, "called": {there, there}, "asm": {CodeOf{}, there},
-		"old": {there, absent}, "rare": {there, there},
+		"added": {Base: absent, New: there}, "called": {Base: there, New: there}, "asm": {New: there},
+		"old": {Base: there, New: absent}, "rare": {Base: there, New: there},
 	}
 	const want = "Not told from noise by samples, but by symbols: only base has `old` -0.08%; only new has `added` +0.60%."
 	if got := text.onlyBuilt(noise, code, codeSpan); got != want || len(changed) > 0 {
@@ -194,12 +194,14 @@ func TestDiffOnlyBuilt(t *testing.T) {
 func TestDiffCode(t *testing.T) {
 	none, listed := CodeOf{Known: true}, CodeOf{Known: true, Padded: true, Size: 96}
 	for want, code := range map[string]Code{
-		"none of its own → up to 96 bytes (added, or inlined before)": {none, listed},
-		"up to 96 bytes → none of its own (removed, or inlined now)":  {listed, none},
-		"up to 96 bytes → 80 bytes":                                   {listed, CodeOf{Known: true, Size: 80}},
-		"96 bytes → 80 bytes (-16)":                                   {CodeOf{Known: true, Size: 96}, CodeOf{Known: true, Size: 80}},
-		"inlined → 80 bytes":                                          {CodeOf{Known: true, Searched: true, Inlined: true}, CodeOf{Known: true, Size: 80}},
-		"not known → up to 96 bytes":                                  {CodeOf{}, listed},
+		"none of its own → up to 96 bytes (added, or inlined before)": {Base: none, New: listed},
+		"up to 96 bytes → none of its own (removed, or inlined now)":  {Base: listed, New: none},
+		"up to 96 bytes → 80 bytes":                                   {Base: listed, New: CodeOf{Known: true, Size: 80}},
+		"96 bytes → 80 bytes (-16)":                                   {Base: CodeOf{Known: true, Size: 96}, New: CodeOf{Known: true, Size: 80}},
+		"inlined → 80 bytes":                                          {Base: CodeOf{Known: true, Searched: true, Inlined: true}, New: CodeOf{Known: true, Size: 80}},
+		"96 bytes → 96 bytes, other instructions":                     {Base: CodeOf{Known: true, Size: 96}, New: CodeOf{Known: true, Size: 96}, Differs: true},
+		"96 bytes → 99 bytes (+3), now calls added":                   {Base: CodeOf{Known: true, Size: 96}, New: CodeOf{Known: true, Size: 99}, Differs: true, Calls: []string{"added"}},
+		"not known → up to 96 bytes":                                  {New: listed},
 	} {
 		if got := code.String(); got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -126,6 +126,9 @@ type path struct {
 type codeSizes struct {
 	Base *codeSize `json:"base,omitempty"`
 	New  *codeSize `json:"new,omitempty"`
+	// Differs tells other instructions, Calls whom only those of the new build call.
+	Differs bool     `json:"differs,omitempty"`
+	Calls   []string `json:"calls,omitempty"`
 }
 
 type codeSize struct {
@@ -195,7 +198,7 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 			x.OtherPaths = &path{Count: n, Base: p.Base, New: p.New, Diff: p.New - p.Base}
 		}
 		if c, ok := o.Code[f.Name]; ok {
-			x.Code = &codeSizes{jsonCode(c.Base), jsonCode(c.New)}
+			x.Code = &codeSizes{jsonCode(c.Base), jsonCode(c.New), c.Differs, c.Calls}
 		}
 		d.Functions = append(d.Functions, x)
 	}

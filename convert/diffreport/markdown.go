@@ -41,7 +41,7 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 	for _, n := range r.Notes {
 		m.linef("- **Note:** %s", markdown(n))
 	}
-	for _, s := range []string{only, m.suspects(codeSpan), m.suspicions(noise, codeSpan)} {
+	for _, s := range []string{only, m.codeChanged(m.o.Code, codeSpan), m.suspects(codeSpan), m.suspicions(noise, codeSpan)} {
 		if s != "" {
 			m.linef("- %s", s)
 		}

@@ -136,3 +136,65 @@ func (t words) onlyBuilt(noise []diff.Function, code map[string]Code, name func(
 	}
 	return "Not told from noise by samples, but by symbols: " + strings.Join(parts, "; ") + "."
 }
+
+// shownCodeChanges is how many functions are named of which the code differs.
+const shownCodeChanges = 5
+
+// codeChanged names the functions with samples of which the builds have other code, those
+// first that say by what they call why, then those whose cost differs most; empty if there
+// are none, or if nobody knows.
+func (t words) codeChanged(code map[string]Code, name func(string) string) string {
+	var fns []*diff.Function
+	for i := range t.r.Functions {
+		f := &t.r.Functions[i]
+		c := code[f.Name]
+		if c.Differs || c.Base.Size > 0 && c.New.Without() && !c.Base.Padded || c.New.Size > 0 && c.Base.Without() && !c.New.Padded {
+			fns = append(fns, f)
+		}
+	}
+	if len(fns) == 0 {
+		return ""
+	}
+	// What calls a function that is only there, or changed, is why that is called.
+	explains := func(f *diff.Function) bool {
+		return slices.ContainsFunc(code[f.Name].Calls, func(callee string) bool { return code[callee].Base.Without() && code[callee].New.Size > 0 })
+	}
+	rank := func(f *diff.Function) int {
+		switch {
+		case f.Verdict == diff.New || f.Verdict == diff.Gone || explains(f):
+			return 0
+		case f.Verdict != diff.Noise:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(fns, func(a, b *diff.Function) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(b.Cum.Diff), math.Abs(a.Cum.Diff)))
+	})
+	var parts []string
+	for _, f := range fns[:min(len(fns), shownCodeChanges)] {
+		short := name(f.Name)
+		c := code[f.Name]
+		switch {
+		case c.Base.Without():
+			short += " (only in new)"
+		case c.New.Without():
+			short += " (only in base)"
+		default:
+			by := "other instructions"
+			if n := int64(c.New.Size) - int64(c.Base.Size); n != 0 {
+				by = fmt.Sprintf("%+d bytes", n)
+			}
+			if len(c.Calls) > 0 {
+				var calls []string
+				for _, callee := range c.Calls[:min(len(c.Calls), shownInSummary)] {
+					calls = append(calls, name(callee))
+				}
+				by += ", now calls " + strings.Join(calls, ", ") + others(len(c.Calls)-len(calls))
+			}
+			short += " (" + by + ")"
+		}
+		parts = append(parts, short)
+	}
+	return fmt.Sprintf("Code differs in %s", strings.Join(parts, ", ")) + others(len(fns)-len(parts)) + "."
+}

@@ -33,7 +33,7 @@ func Text(w io.Writer, r *diff.Result, o Options) error {
 	case t.words.times != nil && t.words.times.Changed():
 		t.text("", "No function's share changed: what did are times, below.")
 	}
-	for _, s := range []string{only, t.suspects(printable.Text), t.suspicions(noise, printable.Text)} {
+	for _, s := range []string{only, t.codeChanged(t.o.Code, printable.Text), t.suspects(printable.Text), t.suspicions(noise, printable.Text)} {
 		if s != "" {
 			t.text("", s)
 		}

@@ -38,7 +38,13 @@ type Options struct {
 }
 
 // Code is the code of a function in both builds.
-type Code struct{ Base, New CodeOf }
+type Code struct {
+	Base, New CodeOf
+	// Differs says that both builds have other instructions, beside what linking decides, and
+	// Calls are the functions that only the new build's call or jump to.
+	Differs bool
+	Calls   []string
+}
 
 // CodeOf is the code of a function in one build.
 type CodeOf struct {
@@ -72,6 +78,17 @@ func (c CodeOf) Without() bool { return c.Known && c.Size == 0 && !c.Inlined }
 
 // String says what became of the code, as far as it is known.
 func (c Code) String() string {
+	text := c.sizes()
+	switch {
+	case len(c.Calls) > 0:
+		text += ", now calls " + strings.Join(c.Calls[:min(len(c.Calls), shownInSummary)], ", ") + others(max(0, len(c.Calls)-shownInSummary))
+	case c.Differs && c.Base.Size == c.New.Size:
+		text += ", other instructions"
+	}
+	return text
+}
+
+func (c Code) sizes() string {
 	text := c.Base.String() + " → " + c.New.String()
 	absent := func(c CodeOf) bool { return c.Searched && c.Size == 0 && !c.Inlined }
 	switch {
@@ -117,6 +134,9 @@ var perUnits = [...]string{
 func (t words) costed() string {
 	text := fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, perWords[t.r.Per])
 	if t.r.Base.Idle > 0 || t.r.New.Idle > 0 {
+		if t.r.Program {
+			return text + ", without interrupts"
+		}
 		text += ", without idle CPUs"
 	}
 	return text
