@@ -275,39 +275,6 @@ func (f *diffFlags) ended(err error) error {
 	return exitError{bisectSkip}
 }
 
-// runs returns the names of the inputs of both sides; none at all is possible
-// with --explain-names.
-func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
-	switch given := len(f.repeats[0]) + len(f.repeats[1]); {
-	case given == 0 && len(args) == 2:
-		names = [2][]string{args[:1], args[1:]}
-	case given == 0 && len(args) == 0 && f.explain:
-		return names, nil
-	case given == 0 && len(args) == 0:
-		return names, usagef("name two profiles to compare: BASE NEW, or --base FILE and --new FILE")
-	case given == 0:
-		return names, usagef("%s is to be compared with what? Name two profiles: BASE NEW", args[0])
-	case len(args) > 0:
-		return names, usagef("%q: with --base and --new, all profiles are given so", args[0])
-	case len(f.repeats[0]) == 0 || len(f.repeats[1]) == 0:
-		return names, usagef("--base and --new go together")
-	default:
-		names = f.repeats
-	}
-	for side := range names {
-		var files []string
-		for _, arg := range names[side] {
-			found, err := compare.Inputs(arg)
-			if err != nil {
-				return names, err
-			}
-			files = append(files, found...)
-		}
-		names[side] = files
-	}
-	return names, nil
-}
-
 // output applies the rules of -o and -f.
 func (f *diffFlags) output() (output, error) {
 	if f.json && f.format != "" && f.format != string(formatJSON) {
