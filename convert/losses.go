@@ -8,6 +8,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/span"
 	"kprof/convert/stacktext"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 )
 
@@ -139,7 +140,7 @@ func appendCounted(l, counted []Warning) []Warning {
 func (p *Profile) addMerged() {
 	merged := map[string][]EventCount{}
 	for _, e := range p.Stats.Samples {
-		if e.Shown != "" && e.Shown != e.Name {
+		if e.Shown != "" && e.Shown != e.Name && e.Name != e.Shown+abi.CopiesSuffix { // as it was asked for
 			merged[e.Shown] = append(merged[e.Shown], EventCount{e.Name, e.Taken})
 		}
 	}

@@ -58,6 +58,9 @@ func (r *run) enable(name string, enabled bool) error {
 			r.s.ledger.start()
 		}
 		e.disabled = !enabled
+		if e.asleep {
+			continue
+		}
 		for _, c := range e.counters {
 			do := c.Enable
 			if !enabled {

@@ -267,6 +267,9 @@ func fdNumber(f *os.File) string { return strconv.Itoa(int(f.Fd())) }
 // PID is the process id of the command, before and after Start.
 func (c *Command) PID() int { return c.cmd.Process.Pid }
 
+// Path is the file that is to become the command.
+func (c *Command) Path() string { return c.cmd.Args[3] }
+
 // Start lets the command go and returns when it has replaced the shim, or the
 // error for which it could not. It may be called once.
 func (c *Command) Start() error {

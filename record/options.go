@@ -28,7 +28,14 @@ type Options struct {
 
 	// UserCallers says what tells the callers of user code, unless NoCallchain.
 	UserCallers perfevent.UserCallers
-	StackSize   int // bytes of a copied stack, a multiple of 8 up to perfevent.MaxStackSize; 0: 16 KiB
+	// CopiesIf, unless nil, has stacks copied of events alone that are sampled at a
+	// frequency, and only while a program is recorded of which it reports that they are to
+	// be, by the number of its process. It is called by another goroutine when a program has
+	// begun. It is for tasks, and UserCallers that copy stacks. Such an event is two, of which
+	// the second has abi.CopiesSuffix behind its name. With CopiesAlways it is not called.
+	CopiesIf     func(pid int) bool
+	CopiesAlways bool
+	StackSize    int // bytes of a copied stack, a multiple of 8 up to perfevent.MaxStackSize; 0: 16 KiB
 
 	// NoRaw leaves the fields of tracepoints out, where nobody is to read them: half of a
 	// sample, or more.
@@ -111,6 +118,7 @@ const (
 	defaultStack     = 16 << 10 // bytes of a copied stack
 	pmuProbeCPUs     = 4        // up to which a probe is made through the PMU
 	defaultInterval  = 50 * time.Millisecond
+	programInterval  = 2 * time.Millisecond // where programs are looked at as they begin
 )
 
 func (o Options) validate() error {
@@ -145,6 +153,9 @@ func (o Options) validate() error {
 	}
 	if o.copiesStacks() && !perfevent.CanCopyStacks() {
 		return fmt.Errorf("copies of stacks are walked on x86 and arm64: %w", perfevent.ErrNotSupported)
+	}
+	if o.CopiesIf != nil && !(o.copiesStacks() && o.Target.tasks()) {
+		return errors.New("stacks are copied of some programs only where tasks are recorded, and stacks copied")
 	}
 	if o.RingSize < 0 || o.RingSize > 1<<30 {
 		return fmt.Errorf("ring of %d bytes: wants at most 1 GiB", o.RingSize)

@@ -20,7 +20,8 @@ type run struct {
 	sink     Sink
 	tally    *tally
 	cpus     *hotplug
-	grow     *grower // nil until everything records
+	grow     *grower  // nil until everything records
+	copies   *copying // nil where all stacks are copied or none
 	start    time.Time
 	rounds   uint64
 	started  bool   // events have been enabled by us
@@ -43,11 +44,23 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	for _, e := range s.Events() {
 		ids = append(ids, e.IDs)
 	}
-	r := &run{s: s, sink: sink, tally: newTally(newIDTable(ids), len(ids), s.opts.Sideband), start: time.Now(), noted: len(s.notes)}
+	sideband := s.opts.Sideband
+	copies := s.watchPrograms()
+	if copies != nil {
+		defer close(copies.end)
+		sideband = func(rec []byte) {
+			copies.take(rec)
+			if s.opts.Sideband != nil {
+				s.opts.Sideband(rec)
+			}
+		}
+	}
+	r := &run{s: s, sink: sink, copies: copies, tally: newTally(newIDTable(ids), len(ids), sideband), start: time.Now(), noted: len(s.notes)}
 	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
 	r.tally.self = uint32(os.Getpid())
 	for i, e := range s.events {
 		r.tally.leaveOut[i] = e.leaveOut
+		r.tally.short.at[i] = placeOfUserChain(&e.Attr)
 		if r.tally.chains[i] = placeOfChain(&e.Attr); r.tally.chains[i].at != 0 && r.tally.trampolines == nil {
 			r.tally.trampolines = s.resolver.ReturnTrampolines()
 		}
@@ -83,6 +96,9 @@ func (r *run) record(ctx context.Context) (err error) {
 		r.started = true
 		s.ledger.start()
 		for _, e := range s.events {
+			if e.asleep {
+				continue
+			}
 			if err := enable(e.counters); err != nil {
 				return err
 			}
@@ -148,6 +164,9 @@ func (r *run) drainUntil(w *waiter) error {
 	if interval <= 0 {
 		interval = defaultInterval
 	}
+	if r.copies != nil {
+		interval = min(interval, programInterval)
+	}
 	var looked time.Time
 	for {
 		over, err := w.wait(interval)
@@ -157,6 +176,11 @@ func (r *run) drainUntil(w *waiter) error {
 		r.answer()
 		if err := r.round(); err != nil {
 			return err
+		}
+		if r.copies != nil {
+			if err := r.copies.step(); err != nil {
+				return err
+			}
 		}
 		if over {
 			return nil
@@ -320,11 +344,12 @@ func (s *Session) forceRecord(r *cpuRing) (reached bool, err error) {
 func (r *run) stats() (Stats, error) {
 	t := r.tally
 	st := Stats{
-		Samples: t.allSamples(),
-		Lost:    t.lost,
-		Records: t.records,
-		Bytes:   t.bytes,
-		Rounds:  r.rounds,
+		Samples:     t.allSamples(),
+		Lost:        t.lost,
+		Records:     t.records,
+		Bytes:       t.bytes,
+		Rounds:      r.rounds,
+		ShortStacks: UserStacks{Seen: t.short.users, Short: t.short.less},
 	}
 	var errs []error
 	r.s.ledger.end()
@@ -354,6 +379,9 @@ func (r *run) stats() (Stats, error) {
 	st.Notes = append(st.Notes, r.s.notes[r.noted:]...)
 	if r.grow != nil {
 		st.Notes = append(st.Notes, r.grow.notes(t.lost)...)
+	}
+	if r.copies != nil && r.copies.changes > 0 {
+		st.Notes = append(st.Notes, "stacks were copied while programs without frame pointers ran")
 	}
 	if r.cpus != nil {
 		st.Notes = append(st.Notes, r.cpus.reports()...)

@@ -48,6 +48,8 @@ type recordedEvent struct {
 	filtered bool   // filter has been decided on
 	disabled bool   // by Options.Disabled, or by Session.Disable
 	leaveOut bool   // our own samples are to be left out as they are read
+	asleep   bool   // its twin is sampled in its place, see copying
+	twin     *recordedEvent
 	function abi.FunctionFields
 }
 
@@ -135,6 +137,9 @@ func (s *Session) resolve() error {
 			sampling.DefaultFrequency = min(copyFrequency, sampling.DefaultFrequency)
 		}
 	}
+	if s.opts.CopiesIf != nil {
+		sampling.UserCallers = perfevent.FramePointers
+	}
 	found := make([][]event.Event, len(s.opts.Specs))
 	for _, i := range returnsFirst(s.opts.Specs) {
 		var err error
@@ -146,8 +151,12 @@ func (s *Session) resolve() error {
 		if e.Source.Trigger && e.Frequency == 0 && e.Period == 0 {
 			e.Period = 1
 		}
+		plain := e
 		e.Configure(sampling)
 		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e), disabled: s.opts.Disabled})
+		if s.opts.CopiesIf != nil {
+			s.copyStacks(plain, sampling)
+		}
 		for _, n := range e.Notes {
 			s.note("%s: %s", e.Name, n)
 		}

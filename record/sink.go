@@ -25,7 +25,16 @@ type Stats struct {
 	Bytes     uint64 // of these records
 	Rounds    uint64
 
+	// ShortStacks is of some of the samples at a frequency, whose callers frame pointers tell.
+	ShortStacks UserStacks
+
 	Notes []string // what the user should know: sentences without a full stop
+}
+
+// UserStacks counts samples with user code.
+type UserStacks struct {
+	Seen  uint64
+	Short uint64 // user stacks of one or two frames
 }
 
 // LostSideband is how many of the lost records were no samples, 0 where the kernel does

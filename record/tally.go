@@ -42,6 +42,8 @@ type tally struct {
 	ours     []uint64 // by event: those that were
 	self     uint32   // our pid
 
+	short shortStacks
+
 	sideband func(rec []byte)  // of Options, or nil
 	whole    []byte            // a side-band record put together
 	count    func([]byte, int) // the method one, made once
@@ -49,6 +51,7 @@ type tally struct {
 
 func newTally(ids idTable, events int, sideband func(rec []byte)) *tally {
 	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events), chains: make([]chainPlace, events), sideband: sideband}
+	t.short.at = make([]int, events)
 	t.leaveOut, t.ours = make([]bool, events), make([]uint64, events)
 	t.count = t.one
 	return t
@@ -91,6 +94,7 @@ func (t *tally) one(b []byte, size int) {
 				return
 			}
 			t.samples[e]++
+			t.short.look(e, b)
 			if t.chains[e].at != 0 {
 				t.entries = append(t.entries, at)
 			}

@@ -107,6 +107,7 @@ var imports = map[string][]string{
 	"symbolize":                          {"perfevent/procfs", "symbolize/elfsym", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/kallsyms", "symbolize/mapping", "symbolize/process", "symbolize/regular", "symbolize/unwind"},
 	"symbolize/elfsym":                   {"perfevent/procfs", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/regular", "symbolize/unwind"},
 	"symbolize/disasm":                   {"symbolize/elfsym", "symbolize/regular"},
+	"symbolize/framepointer":             {"symbolize/elfsym", "symbolize/regular"},
 	"symbolize/internal/span":            {},
 	"symbolize/internal/srcline":         {"symbolize/internal/span"},
 	"symbolize/kallsyms":                 {"perfevent/procfs", "symbolize/internal/span"},

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,10 +12,11 @@ import (
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/record"
+	"kprof/symbolize/framepointer"
 )
 
 // callGraphUsage is the usage of --call-graph.
-const callGraphUsage = "what tells callers: fp for frame pointers, dwarf or dwarf,SIZE for copies of user stacks of that many bytes (default 16384), " +
+const callGraphUsage = "what tells callers: auto for copies of the stacks of those programs of a command or of processes that have no frame pointers, fp for frame pointers, dwarf or dwarf,SIZE for copies of user stacks of that many bytes (default 16384), " +
 	"lbr for what the processor keeps of calls, none for no callchains"
 
 // callers takes --call-graph and -g for a recording.
@@ -22,6 +24,7 @@ func (f *recordFlags) callers(o *record.Options) error {
 	mode, size, sized := strings.Cut(f.callGraphMode, ",")
 	switch {
 	case mode == "fp" && !sized:
+	case mode == "auto" && !sized:
 	case mode == "none" && !sized:
 		o.NoCallchain = true
 	case mode == "lbr" && !sized:
@@ -36,7 +39,7 @@ func (f *recordFlags) callers(o *record.Options) error {
 			o.StackSize = (n + 7) &^ 7
 		}
 	default:
-		return usagef("--call-graph %q: use fp, dwarf, dwarf,SIZE, lbr or none", f.callGraphMode)
+		return usagef("--call-graph %q: use auto, fp, dwarf, dwarf,SIZE, lbr or none", f.callGraphMode)
 	}
 	if !f.callGraph {
 		o.NoCallchain = true
@@ -52,15 +55,55 @@ func (f *recordFlags) forOutput(o *record.Options, out output) {
 	if sel, err := f.sel.options(); err == nil && !sel.UsesFields() {
 		o.NoRaw = true
 	}
-	if o.UserCallers == perfevent.CopiedStacks {
+	f.live = true
+	f.forLive(o)
+}
+
+// forLive does so where a profile is made while recording.
+func (f *recordFlags) forLive(o *record.Options) {
+	if f.live && o.UserCallers == perfevent.CopiedStacks {
 		o.UserCallers = perfevent.CopiedStacksToo // of which nobody makes two stacks, as perf does
 	}
+}
+
+// copyWhereNeeded has stacks copied, if it is left to us, where programs have no frame
+// pointers: of the command at path, or of the processes that are recorded.
+func (f *recordFlags) copyWhereNeeded(o *record.Options, path string) {
+	if f.callGraphMode != "auto" || o.NoCallchain || f.trace != nil || f.offCPU() != "" || o.Target.AllCPUs || o.Target.Cgroup != nil ||
+		!perfevent.CanCopyStacks() {
+		return
+	}
+	var programs framepointer.Programs
+	o.CopiesIf = func(pid int) bool {
+		lacks, err := programs.ProcessLacks(pid)
+		return lacks && err == nil
+	}
+	if path != "" {
+		lacks, err := programs.PathLacks(path)
+		o.CopiesAlways = lacks && err == nil
+	} else {
+		o.CopiesAlways = !slices.ContainsFunc(slices.Concat(o.Target.PIDs, o.Target.TIDs), func(id int) bool { return !o.CopiesIf(id) })
+	}
+	o.UserCallers = perfevent.CopiedStacks
+	f.forLive(o)
+}
+
+// noteShortStacks says what share of the machine's samples has a short user stack, and what
+// whole ones take.
+func (f *recordFlags) noteShortStacks(stats *record.Stats) {
+	const few, tenth = 50, 10
+	s := stats.ShortStacks
+	if f.callGraphMode != "auto" || s.Seen < few || s.Short*tenth < s.Seen {
+		return
+	}
+	notef("%d %% of the samples in user code have a stack of one or two frames there: --call-graph dwarf copies stacks, which are whole then, 16 KiB of each, %s for as many samples",
+		s.Short*100/s.Seen, printable.Bytes(int64(stats.Samples)<<14))
 }
 
 // noteCopies says how much of stacks is copied, and how often.
 func noteCopies(s *record.Session) {
 	for _, e := range s.Events() {
-		if e.Attr.SampleStackUser == 0 {
+		if e.Attr.SampleStackUser == 0 || strings.HasSuffix(e.Name, abi.CopiesSuffix) { // of some programs, perhaps
 			continue
 		}
 		often := "of each sample"

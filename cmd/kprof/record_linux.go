@@ -52,6 +52,7 @@ type recordFlags struct {
 	sym                 symbolOptions
 	svg                 svgFlags
 	command             []string
+	live                bool // a profile is made while recording
 	frequencySet, csSet bool
 
 	depth    int
@@ -219,6 +220,7 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 			case <-ctx.Done():
 			}
 		})
+		f.copyWhereNeeded(&opts, "")
 		err := f.session(ctx, stop, opts, out)
 		stop()
 		ending.Wait() // the next signal is for who comes next
@@ -233,6 +235,7 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 		opts.Target.PIDs, opts.Target.EnableOnExec = []int{cmd.PID()}, true
 	}
 	opts.Start = cmd.Start
+	f.copyWhereNeeded(&opts, cmd.Path())
 	failed := f.session(ctx, stop, opts, out)
 	if out.keep != nil && failed == nil && cmd.Outlasts() {
 		messagef("the recording has ended, and the page opens when %s does; Ctrl-C ends it", f.command[0])

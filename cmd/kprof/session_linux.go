@@ -111,6 +111,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	if !voice.quiet {
 		reportProbes(&stats)
+		if opts.CopiesIf == nil {
+			f.noteShortStacks(&stats)
+		}
 	}
 	if err == nil && !voice.quiet && f.trace == nil {
 		if p, many := sink.(*partsSink); many {

@@ -17,12 +17,21 @@ import (
 //	cycles on two PMUs         cpu_core/cycles/, cpu_atom/cycles/
 //	cpu-clock at two periods   cpu-clock/period=1000/, cpu-clock/freq=99/
 //	otherwise                  cpu-clock, cpu-clock#2
+//
+// An event and its twin that copies stacks (abi.CopiesSuffix) are one.
 func eventNames(events []*perfdata.Event, host *perfdata.Host) []stacks.EventName {
 	names := make([]stacks.EventName, len(events))
 	same := map[string][]int{}
 	for i, e := range events {
 		names[i] = stacks.EventName{Name: e.Name, Plain: e.Name, Family: stacks.Family(e.Name, corePMUs(host))}
 		same[e.Name] = append(same[e.Name], i)
+	}
+	for i, e := range events {
+		// Who recorded copied stacks for a time, in the place of callers.
+		plain, copies := strings.CutSuffix(e.Name, abi.CopiesSuffix)
+		if list := same[plain]; copies && e.Attr.SampleStackUser > 0 && len(list) == 1 && events[list[0]].Attr.SampleStackUser == 0 {
+			names[i].Plain, names[i].Family, names[list[0]].Family = plain, plain, plain
+		}
 	}
 	taken := make(map[string]bool, len(events))
 	for name, list := range same {

@@ -1,5 +1,9 @@
 package abi
 
+// CopiesSuffix is behind the name of an event that is the twin of another, with copies of
+// stacks: of both, one is sampled at a time, see record.Options.CopiesIf.
+const CopiesSuffix = "+stacks"
+
 // Event is one event of a recording: what was asked of the kernel, under which
 // ids its records arrive, and what people call it. It is what a recorder hands
 // to a writer of files or to a collector, and what a reader of files hands out.

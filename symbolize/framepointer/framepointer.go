@@ -1,0 +1,94 @@
+// Package framepointer says which programs do without frame pointers, so that their stacks
+// have to be copied to be walked.
+package framepointer
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"kprof/symbolize/elfsym"
+	"kprof/symbolize/regular"
+)
+
+// Programs remembers what is known of files. The zero value knows nothing. It may be used
+// concurrently.
+type Programs struct {
+	mu    sync.Mutex
+	known map[regular.Identity]bool
+}
+
+// maxKnown bounds the files that are remembered.
+const maxKnown = 1 << 12
+
+// PathLacks reports whether most functions of the program at path do without frame
+// pointers, and can be walked otherwise. Of a script its interpreter counts.
+func (p *Programs) PathLacks(path string) (bool, error) {
+	const maxScripts = 4 // that an interpreter may be in turn, as the kernel has it
+	for range maxScripts {
+		f, info, err := regular.Open("", path)
+		if err != nil {
+			return false, err
+		}
+		interpreter := interpreterOf(f)
+		if interpreter == "" {
+			return p.lacks(f, info, path)
+		}
+		if err := f.Close(); err != nil {
+			return false, err
+		}
+		path = interpreter
+	}
+	return false, fmt.Errorf("%s: interpreters of interpreters", path)
+}
+
+// ProcessLacks does so of the program that a process runs.
+func (p *Programs) ProcessLacks(pid int) (bool, error) {
+	path := fmt.Sprintf("/proc/%d/exe", pid)
+	f, info, err := regular.OpenLink(path)
+	if err != nil {
+		return false, err
+	}
+	return p.lacks(f, info, path)
+}
+
+// interpreterOf returns the path in the first line of a script, "" if f is none.
+func interpreterOf(f io.ReaderAt) string {
+	var head [256]byte // as much as the kernel reads
+	n, _ := f.ReadAt(head[:], 0)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	rest, script := strings.CutPrefix(line, "#!")
+	if fields := strings.Fields(rest); script && len(fields) > 0 {
+		return fields[0]
+	}
+	return ""
+}
+
+// lacks looks at a file, which it closes.
+func (p *Programs) lacks(f *os.File, info fs.FileInfo, path string) (lacks bool, err error) {
+	id, identified := regular.Identify(info)
+	p.mu.Lock()
+	lacks, known := p.known[id]
+	p.mu.Unlock()
+	if known && identified {
+		return lacks, f.Close()
+	}
+	file, err := elfsym.FromFile(f, path, elfsym.Options{})
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	if lacks, err = file.LacksFramePointers(); err != nil || !identified {
+		return lacks, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil || len(p.known) >= maxKnown {
+		p.known = map[regular.Identity]bool{}
+	}
+	p.known[id] = lacks
+	return lacks, nil
+}
