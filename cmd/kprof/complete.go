@@ -26,7 +26,7 @@ type completion = func(cmd *cobra.Command, args []string, word string) ([]string
 func completeFlags(c *cobra.Command) {
 	reads := c.Name() != "record" && c.Name() != "stat" && c.Name() != "trace"
 	for name, complete := range map[string]completion{
-		"call-graph": words("fp\tby frame pointers", "dwarf\tby copies of stacks", "lbr\tby the processor's branch records", "none\tno callchains"),
+		"call-graph": words("auto\tby copies of stacks where programs have no frame pointers", "fp\tby frame pointers", "dwarf\tby copies of stacks", "lbr\tby the processor's branch records", "none\tno callchains"),
 		"color":      words("kind\tof code: kernel, library, program", "hot", "grey"),
 		"sort":       words("self", "cum\tself and what it called"),
 		"by":         lists(words("comm", "pid", "tid", "cpu", "mapping", "event")),
