@@ -347,6 +347,7 @@ func (r *run) stats() (Stats, error) {
 		Samples:     t.allSamples(),
 		Lost:        t.lost,
 		Records:     t.records,
+		Switches:    t.switches,
 		Bytes:       t.bytes,
 		Rounds:      r.rounds,
 		ShortStacks: UserStacks{Seen: t.short.users, Short: t.short.less},

@@ -9,14 +9,15 @@ import (
 // tally counts records by type and samples by event, and passes on the side-band.
 // It reads 24 bytes of a record at most.
 type tally struct {
-	ids     idTable
-	samples []uint64 // by event
-	throttl []uint64 // by event
-	lost    uint64
-	records uint64
-	bytes   uint64
-	unknown uint64 // samples whose id is none of ours
-	broken  bool   // a record with an impossible size was met
+	ids      idTable
+	samples  []uint64 // by event
+	throttl  []uint64 // by event
+	lost     uint64
+	records  uint64
+	switches uint64 // SWITCH records
+	bytes    uint64
+	unknown  uint64 // samples whose id is none of ours
+	broken   bool   // a record with an impossible size was met
 
 	// marked are the places, in what add was last given, of maps that say
 	// they carry a build id. None of ours does; the kernel leaves the mark when
@@ -108,6 +109,9 @@ func (t *tally) one(b []byte, size int) {
 	}
 	if t.layout.Excess(typ, b[abi.HeaderSize:]) > 0 {
 		t.long = append(t.long, at)
+	}
+	if typ == abi.RecordSwitch || typ == abi.RecordSwitchCPUWide {
+		t.switches++
 	}
 	t.tee(b)
 	if size < 24 {

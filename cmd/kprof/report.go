@@ -28,6 +28,7 @@ type topOptions struct {
 	min     float64 // percent
 	json    bool
 	hist    bool
+	delays  bool
 	screen  bool // on standard output, which may be a terminal
 }
 
@@ -40,6 +41,8 @@ func (o *topOptions) check(c *convert.Options) error {
 		return usagef("--tree and --by exclude each other")
 	case o.hist && (o.tree || o.json):
 		return usagef("--histogram is not for --tree, nor for --json, which has the distributions anyway")
+	case o.delays && (o.tree || o.json || o.hist || o.by != ""):
+		return usagef("--delays is a table of its own: without --tree, --json, --histogram and --by")
 	case o.reverse && !o.tree:
 		return usagef("--reverse is for --tree")
 	case o.min < 0 || o.min > 100:
@@ -159,6 +162,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 	f.StringVarP(&out, "output", "o", "-", "`file` to write to, - for standard output")
 	f.BoolVar(&top.json, "json", false, "as JSON: the event, the total, and rows of name, mapping, self and cum; of times their distributions too")
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
+	f.BoolVar(&top.delays, "delays", false, "show of each task how long it waited for a CPU, the longest wait first, and when that was, of times off the CPU")
 	f.BoolVar(&top.hist, "histogram", false, "show how the times of --span and --off-cpu are distributed, of all or of each group of --by, a line for each power of two")
 	info.flags(c)
 	sel.flags(c)
@@ -198,6 +202,16 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 		ro.Sort = table.ByCum
 	}
 	switch {
+	case o.delays:
+		var all []table.Delays
+		for _, d := range p.Stats.Delays {
+			all = append(all, table.Delays(d))
+		}
+		err := table.WriteDelays(w, p.Set, all, o.limit)
+		if errors.Is(err, table.ErrNoDelays) {
+			return fmt.Errorf("--delays is for one recording with times off the CPU (-e off-cpu, --off-cpu) in which tasks waited for one: %w", err)
+		}
+		return err
 	case o.json:
 		return table.JSON(w, p.Set, ro)
 	case o.hist:

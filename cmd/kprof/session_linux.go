@@ -115,6 +115,8 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 			f.noteShortStacks(&stats)
 		}
 	}
+	// Times off the CPU are made of switches too, which are no samples.
+	nothing := stats.Samples == 0 && (f.offCPU() == "" || stats.Switches == 0)
 	if err == nil && !voice.quiet && f.trace == nil {
 		if p, many := sink.(*partsSink); many {
 			out.name = p.last
@@ -122,11 +124,11 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		} else {
 			notef("%d samples in %v", stats.Samples, sink)
 		}
-		if next := out.next(); next != "" && stats.Samples > 0 {
+		if next := out.next(); next != "" && !nothing {
 			notef("%s", next)
 		}
 	}
-	if err == nil && stats.Samples == 0 {
+	if err == nil && nothing {
 		return nothingRecorded(events, "")
 	}
 	if err == nil {

@@ -48,6 +48,7 @@ type offCPU struct {
 	labels map[stateLabels]stacks.LabelsID
 	wakers wakers
 	only   onlySwitches
+	delays map[int32]*Delays
 }
 
 // switchFields are the fields of an event that are needed.
@@ -68,7 +69,7 @@ type stateLabels struct {
 }
 
 func newOffCPU(x *pairing) *offCPU {
-	o := &offCPU{x: x, tasks: map[int32]int32{}, labels: map[stateLabels]stacks.LabelsID{}}
+	o := &offCPU{x: x, tasks: map[int32]int32{}, delays: map[int32]*Delays{}, labels: map[stateLabels]stacks.LabelsID{}}
 	e := stacks.Event{Name: OffCPUEvent, Values: offCPUValues}
 	if x.r.opts.WallClock {
 		e = stacks.Event{Name: WallClockEvent, Values: wallClockValues}
@@ -182,6 +183,7 @@ func (o *offCPU) count(s *span.OffSpan) {
 	if s.Row == noRow || x.leavesOut(total) {
 		return
 	}
+	o.delayed(s)
 	stack := stacks.StackID(s.Row)
 	key := stateLabels{labels: stacks.LabelsID(s.Owner), state: s.State, nearby: o.only.placed && len(x.r.set.Stack(stack)) > 0}
 	if s.Waker != span.NoRow {

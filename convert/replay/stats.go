@@ -46,6 +46,7 @@ type Stats struct {
 	Spans      []SpanStats   // of Options.Spans
 	SpanEvents []int         // of both: the Set's events whose rows are times
 	Durations  []Durations   // of both: the distributions of their times, of what has ended
+	Delays     []Delays      // with OffCPU or WallClock: of each task that waited for a CPU, the longest first
 	Faster     Faster        // times of both that are left out
 	Calls      []Calls       // of events of functions that took a time: the distributions of it
 	LatePoints uint64        // events of both that came too late to be in order

@@ -129,6 +129,9 @@ func TestOffCPU(t *testing.T) {
 			if !slices.Equal(got, want) || st.OffCPU.Dead != 1 || st.OffCPU.Lost != 0 || st.LatePoints != 0 {
 				t.Errorf("%s:\n%q\n%q\n%+v", way, got, want, st.OffCPU)
 			}
+			if d := st.Delays; len(d) != 1 || d[0].Count != 2 || d[0].Sum != 12 || d[0].Max != 7 {
+				t.Errorf("%s: waits for a CPU %+v", way, d)
+			}
 		}
 		for _, f := range []perftext.Form{{Order: o}, {Order: o, Pipe: true}} {
 			whole, err := rec.Assemble(f)
