@@ -3,18 +3,60 @@ package diffreport
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"kprof/convert/diff"
 	"kprof/convert/printable"
 )
 
+// MaxMarkdown is how many bytes Markdown writes at most: comments at GitHub have 65,536
+// characters at most.
+const MaxMarkdown = 65535
+
+// amounts are how much of a comparison Markdown shows, the first that fits: of how many
+// functions, with how many call paths, and how long names, call paths and sentences may be.
+var amounts = []amount{
+	{functions: math.MaxInt, paths: math.MaxInt, noise: true, name: 1000, path: 4000, text: 4000},
+	{functions: math.MaxInt, paths: 10, noise: true, name: 300, path: 800, text: 2000},
+	{functions: 100, paths: 5, name: 200, path: 400, text: 1000},
+	{functions: 40, name: 120, path: 120, text: 500},
+	{functions: 10, name: 60, path: 60, text: 200},
+}
+
+type amount struct {
+	functions, paths int
+	noise            bool
+	name, path, text int // characters
+}
+
 // Markdown writes a comparison as GitHub's Markdown, for a pull request: a
-// heading, a table of what changed, and call paths and noise folded away.
+// heading, a table of what changed, and call paths and noise folded away. It has MaxMarkdown
+// bytes at most, and says so if that cut something.
 func Markdown(w io.Writer, r *diff.Result, o Options) error {
-	m := markdownWriter{words: words{r, o.NamesHint, o.Times}, o: o}
+	var text string
+	for i, a := range amounts {
+		m := markdownWriter{words: words{r, o.NamesHint, o.Times}, o: o, amount: a}
+		m.write()
+		if i > 0 {
+			m.linef("<sub>Cut to what a comment may have; as text or JSON the comparison has all of it.</sub>")
+		}
+		if text = m.b.String(); len(text) <= MaxMarkdown {
+			break
+		}
+	}
+	if len(text) > MaxMarkdown { // of many notes, or lists that nothing else cuts
+		text = text[:strings.LastIndexByte(text[:MaxMarkdown-len(cutMark)], '\n')+1] + cutMark
+	}
+	return writeString(w, "comparison", text)
+}
+
+const cutMark = "\n</details>\n\n… cut\n"
+
+func (m *markdownWriter) write() {
+	r, o := m.r, m.o
 	changed, noise := m.changed()
-	only := m.onlyBuilt(noise, o.Code, codeSpan)
+	only := m.onlyBuilt(noise, o.Code, m.span)
 	heading := m.count(changed)
 	switch {
 	case r.Outcome == diff.Inconclusive:
@@ -24,24 +66,24 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 	}
 	m.linef("### kprof diff: %s", heading)
 	m.linef("")
-	m.linef("**%s.**", m.verdict(changed, codeSpan))
+	m.linef("**%s.**", m.verdict(changed, m.span))
 	if o.Judgement != nil {
-		m.linef("**%s.**", markdown(Judgement(r, o.Judgement)))
+		m.linef("**%s.**", m.text(Judgement(r, o.Judgement)))
 	}
 	m.linef("")
 	if len(changed) > 0 {
-		m.linef("- %s", m.summary(changed, codeSpan))
+		m.linef("- %s", m.summary(changed, m.span))
 	}
-	m.linef("- Event: %s", markdown(m.costed()))
-	m.linef("- Base: %s", markdown(m.side(&r.Base)))
-	m.linef("- New: %s", markdown(m.side(&r.New)))
+	m.linef("- Event: %s", m.text(m.costed()))
+	m.linef("- Base: %s", m.text(m.side(&r.Base)))
+	m.linef("- New: %s", m.text(m.side(&r.New)))
 	if r.Per != diff.PerShare {
 		m.linef("- Total: %s %s", m.change(r.Total.Diff), m.margin(&r.Total))
 	}
 	for _, n := range r.Notes {
-		m.linef("- **Note:** %s", markdown(n))
+		m.linef("- **Note:** %s", m.text(n))
 	}
-	for _, s := range []string{only, m.codeChanged(m.o.Code, codeSpan), m.suspects(codeSpan), m.suspicions(noise, codeSpan)} {
+	for _, s := range []string{only, m.codeChanged(m.o.Code, m.span), m.suspects(m.span), m.suspicions(noise, m.span)} {
 		if s != "" {
 			m.linef("- %s", s)
 		}
@@ -52,6 +94,7 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 		if o.Limit > 0 && len(shown) > o.Limit {
 			shown = shown[:o.Limit]
 		}
+		shown = shown[:min(len(shown), m.amount.functions)]
 		m.table(shown)
 		if n := len(changed) - len(shown); n > 0 {
 			m.linef("… and %d more", n)
@@ -61,19 +104,30 @@ func Markdown(w io.Writer, r *diff.Result, o Options) error {
 	}
 	m.renamed()
 	m.times()
-	m.noise(noise)
+	if m.amount.noise {
+		m.noise(noise)
+	}
 	for _, s := range append(m.rules(), m.merged()) {
 		if s != "" {
-			m.linef("<sub>%s</sub>", markdown(s))
+			m.linef("<sub>%s</sub>", m.text(s))
 		}
 	}
-	return writeString(w, "comparison", m.b.String())
 }
 
 type markdownWriter struct {
 	words
-	o Options
-	b strings.Builder
+	amount amount
+	o      Options
+	b      strings.Builder
+}
+
+// span quotes a name, and text makes a sentence mean nothing to Markdown, both cut.
+func (m *markdownWriter) span(s string) string {
+	return codeSpan(printable.Shorten(s, m.amount.name))
+}
+
+func (m *markdownWriter) text(s string) string {
+	return markdown(printable.Shorten(s, m.amount.text))
 }
 
 func (m *markdownWriter) linef(format string, args ...any) {
@@ -85,7 +139,7 @@ func (m *markdownWriter) table(fns []diff.Function) {
 	m.linef("|:--|:--|--:|--:|--:|--:|--:|--:|--:|")
 	for i := range fns {
 		f := &fns[i]
-		m.linef("| %s | %s | %s | %s | %s | %s %s | %s | %s | %s %s |", codeSpan(f.Name), markdown(verdict(f)), times(ratioOf(f).Ratio()),
+		m.linef("| %s | %s | %s | %s | %s | %s %s | %s | %s | %s %s |", m.span(f.Name), m.text(verdict(f)), times(ratioOf(f).Ratio()),
 			m.cost(f.Self.Base), m.cost(f.Self.New), m.change(f.Self.Diff), m.margin(&f.Self),
 			m.cost(f.Cum.Base), m.cost(f.Cum.New), m.change(f.Cum.Diff), m.margin(&f.Cum))
 	}
@@ -93,6 +147,10 @@ func (m *markdownWriter) table(fns []diff.Function) {
 }
 
 func (m *markdownWriter) paths(fns []diff.Function) {
+	fns = fns[:min(len(fns), m.amount.paths)]
+	if len(fns) == 0 {
+		return
+	}
 	m.linef("<details><summary>Call paths</summary>")
 	m.linef("")
 	for i := range fns {
@@ -101,14 +159,14 @@ func (m *markdownWriter) paths(fns []diff.Function) {
 		if len(f.Paths) == 0 && !known {
 			continue
 		}
-		title := codeSpan(f.Name)
+		title := m.span(f.Name)
 		if known {
-			title += ", code " + code.String()
+			title += ", code " + m.text(code.String())
 		}
 		m.linef("%s", title)
 		m.linef("")
 		for _, p := range f.Paths {
-			m.linef("- %s → %s (%s) %s", m.cost(p.Base), m.cost(p.New), m.change(p.New-p.Base), codeSpan(strings.Join(p.Stack, ";")))
+			m.linef("- %s → %s (%s) %s", m.cost(p.Base), m.cost(p.New), m.change(p.New-p.Base), codeSpan(lastOf(strings.Join(p.Stack, ";"), m.amount.path)))
 		}
 		if n, p := f.NumPaths-len(f.Paths), f.OtherPaths; n > 0 {
 			m.linef("- %s → %s (%s) in %d other paths", m.cost(p.Base), m.cost(p.New), m.change(p.New-p.Base), n)
@@ -129,8 +187,8 @@ func (m *markdownWriter) renamed() {
 	m.linef("")
 	m.linef("%s", renamed)
 	m.linef("")
-	for _, l := range lines {
-		m.linef("- %s", codeSpan(l))
+	for _, l := range lines[:min(len(lines), m.amount.functions)] {
+		m.linef("- %s", m.span(l))
 	}
 	m.linef("")
 	m.linef("</details>")
@@ -163,5 +221,18 @@ func codeSpan(s string) string {
 	if !strings.Contains(s, "`") {
 		return "`" + s + "`"
 	}
-	return "`` " + s + " ``"
+	// What quotes is longer than any in it.
+	fence := "``"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + " " + s + " " + fence
+}
+
+// lastOf cuts a call path, the end of which tells more than its beginning.
+func lastOf(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return "…" + string(r[len(r)-n+1:])
+	}
+	return s
 }

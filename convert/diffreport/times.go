@@ -197,14 +197,14 @@ func (m *markdownWriter) times() {
 		return
 	}
 	rows, rest := m.timesRows()
-	m.linef("%s.", markdown(m.timesTitle()))
+	m.linef("%s.", m.text(m.timesTitle()))
 	m.linef("")
 	m.linef("| group | %s |", strings.Join(timesColumns, " | "))
 	m.linef("|:--|%s:--|", strings.Repeat("--:|", len(timesColumns)-1))
 	for _, r := range rows {
 		name := groupName(r.g)
 		if r.g.Name != "" {
-			name = codeSpan(r.g.Name)
+			name = m.span(r.g.Name)
 		}
 		m.linef("| %s | %s |", name, strings.Join(r.cells, " | "))
 	}
