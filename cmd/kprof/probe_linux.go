@@ -15,6 +15,7 @@ import (
 	"kprof/perfevent/event"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
+	"kprof/record/tracer"
 )
 
 func newProbe() *cobra.Command {
@@ -140,7 +141,8 @@ func newProbeCleanup() *cobra.Command {
 		Use:   "cleanup",
 		Short: "Remove what kprofs that were killed left behind",
 		Long: `Cleanup removes the probes of recordings whose kprof is no more, as the next kprof
-record would. Probes of others, and those made with kprof probe add, stay.`,
+record would, and instances of the tracer that they made. Probes of others, and those made
+with kprof probe add, stay.`,
 		Example: `  kprof probe cleanup`,
 		Args:    maxArgs(0),
 		RunE: func(*cobra.Command, []string) error {
@@ -152,7 +154,11 @@ record would. Probes of others, and those made with kprof probe add, stay.`,
 			for _, p := range removed {
 				fmt.Println(p.Event())
 			}
-			return err
+			instances, ierr := tracer.RemoveStale(fs)
+			for _, name := range instances {
+				fmt.Println("instances/" + name)
+			}
+			return errors.Join(err, ierr)
 		},
 	}
 }

@@ -57,6 +57,7 @@ type recordFlags struct {
 
 	depth    int
 	onCPU    bool
+	instance string
 	tracer   *tracer.Options // of functions; nil for a recording by perf events
 	push     recordPush
 	trace    *traceFlags // of kprof trace; nil for a recording
@@ -149,6 +150,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	f.parts.flags(fl)
 	f.when.flags(fl)
 	fl.IntVar(&f.depth, "depth", 0, "of -e graph:FUNC, record `N` levels of calls: 1 for FUNC alone (default all that it calls)")
+	fl.StringVar(&f.instance, "instance", "", "record what is in the rings of an instance of the tracer, `NAME` in /sys/kernel/tracing/instances, and what is written there meanwhile")
 	fl.BoolVar(&f.onCPU, "on-cpu", false, "of -e graph:FUNC, do not count the time that the task is off the CPU")
 	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
 	f.svg.flags(c)

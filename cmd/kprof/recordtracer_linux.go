@@ -28,8 +28,10 @@ const formatDat format = "dat"
 // defaultTrace is what a recording of the tracer is called without -o.
 const defaultTrace = "trace.dat"
 
-// traces reports whether functions are to be traced.
-func (f *recordFlags) traces() bool { return slices.ContainsFunc(f.events, tracer.IsEvent) }
+// traces reports whether the kernel's tracer is recorded.
+func (f *recordFlags) traces() bool {
+	return f.instance != "" || slices.ContainsFunc(f.events, tracer.IsEvent)
+}
 
 // runTracer records functions.
 func (f *recordFlags) runTracer(ctx context.Context) error {
@@ -59,6 +61,9 @@ func (f *recordFlags) runTracer(ctx context.Context) error {
 // tracerOptions makes the events options of the tracer.
 func (f *recordFlags) tracerOptions(o *record.Options) error {
 	f.tracer = &tracer.Options{Depth: f.depth, OnCPU: f.onCPU, Everything: f.allFunctions, BufferSize: o.RingSize}
+	if f.instance != "" && (len(f.events) > 0 || f.pids != "" || f.tids != "" || f.depth != 0 || f.onCPU || o.RingSize != 0) {
+		return usagef("--instance takes what somebody else traces: without -e, -p, -t, -m, --depth and --on-cpu")
+	}
 	for _, e := range f.events {
 		if !tracer.IsEvent(e) {
 			return usagef("%s and %s are recorded in different ways: one at a time", f.events[0], e)
@@ -96,14 +101,7 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 	if err != nil {
 		return tracerRefused(err)
 	}
-	o := *f.tracer
-	if o.Tasks, err = tracedTasks(&opts.Target); err != nil {
-		return err
-	}
-	t, err := tracer.Open(fs, o)
-	if errors.Is(err, tracer.ErrEverything) {
-		err = fmt.Errorf("%w: name fewer, or insist with --all-functions", err)
-	}
+	t, err := f.openTracer(fs, &opts.Target)
 	if err != nil {
 		return tracerRefused(err)
 	}
@@ -122,6 +120,11 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 		if f.duration > 0 {
 			time.AfterFunc(f.duration, stop)
 		}
+		if on, err := t.Tracing(); err != nil {
+			return err
+		} else if !on && opts.Start == nil {
+			stop() // nothing will come
+		}
 		if opts.Start != nil {
 			return opts.Start()
 		}
@@ -134,6 +137,9 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 		return err
 	}
 	if stats.Events == 0 {
+		if f.instance != "" {
+			return &convert.EmptyError{Reason: fmt.Sprintf("the rings of the instance %s hold nothing", f.instance)}
+		}
 		return &convert.EmptyError{Reason: fmt.Sprintf("%s: not called while it was traced", strings.Join(f.events, ", "))}
 	}
 	file, err := t.File(spool, &stats)
@@ -169,6 +175,21 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 		notef("to look at it: kprof report %s", shellArg(out.name))
 	}
 	return nil
+}
+
+// openTracer opens the tracer, or an instance that is there.
+func (f *recordFlags) openTracer(fs *tracefs.FS, target *record.Target) (t *tracer.Tracer, err error) {
+	if f.instance != "" {
+		return tracer.Attach(fs, f.instance, f.tracer.CPUs)
+	}
+	o := *f.tracer
+	if o.Tasks, err = tracedTasks(target); err != nil {
+		return nil, err
+	}
+	if t, err = tracer.Open(fs, o); errors.Is(err, tracer.ErrEverything) {
+		err = fmt.Errorf("%w: name fewer, or insist with --all-functions", err)
+	}
+	return t, err
 }
 
 // tracedTasks are the threads of a target; nil for all.

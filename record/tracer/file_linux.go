@@ -17,7 +17,7 @@ import (
 // File describes what was recorded, with the pages that s has, as a trace.dat file. It is
 // called after Run and before Close, which makes the kernel forget names of tasks.
 func (t *Tracer) File(s *Spool, stats *Stats) (*tracecmd.File, error) {
-	f := &tracecmd.File{PageSize: t.size, Clock: clock, Stats: stats.Rings, NumCPUs: len(t.rings), Uname: uname()}
+	f := &tracecmd.File{PageSize: t.size, Clock: t.clock, Stats: stats.Rings, NumCPUs: len(t.rings), Uname: uname()}
 	text := func(name string) string {
 		b, err := os.ReadFile(filepath.Join(t.fs.Path(), name))
 		if err != nil {
@@ -36,6 +36,11 @@ func (t *Tracer) File(s *Spool, stats *Stats) (*tracecmd.File, error) {
 			return nil, err
 		}
 		f.Ftrace = append(f.Ftrace, string(b))
+	}
+	if t.attached {
+		if f.Systems, err = t.systems(); err != nil {
+			return nil, err
+		}
 	}
 	if f.Kallsyms, err = os.ReadFile("/proc/kallsyms"); err != nil {
 		return nil, err

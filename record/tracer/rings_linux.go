@@ -85,10 +85,16 @@ type Stats struct {
 	Rings  []string // of each CPU, the text of its statistics
 }
 
-// Run traces from when start has returned nil until ctx ends, and writes what the rings have
+// Run traces, an instance of somebody else as it does anyway, from when start has returned nil until ctx ends, and writes what the rings have
 // then too. progress, which may be nil, is called with the pages so far now and then.
 func (t *Tracer) Run(ctx context.Context, pages Pages, start func() error, progress func(pages uint64)) (Stats, error) {
-	if err := t.settings.set(t.in("tracing_on"), "1"); err != nil {
+	if !t.attached {
+		if err := t.settings.set(t.in("tracing_on"), "1"); err != nil {
+			return Stats{}, err
+		}
+	}
+	before, err := t.stats()
+	if err != nil {
 		return Stats{}, err
 	}
 	var group sync.WaitGroup
@@ -98,12 +104,12 @@ func (t *Tracer) Run(ctx context.Context, pages Pages, start func() error, progr
 	off := make(chan struct{})
 	for _, r := range t.rings {
 		group.Go(func() {
-			if err := r.copy(pages, off, &read); err != nil {
+			if err := r.copy(pages, off, t.mostLeft(r), &read); err != nil {
 				failed(err)
 			}
 		})
 	}
-	err := start()
+	err = start()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for err == nil && ctx.Err() == nil {
@@ -115,31 +121,41 @@ func (t *Tracer) Run(ctx context.Context, pages Pages, start func() error, progr
 			}
 		}
 	}
-	err = errors.Join(err, write(t.in("tracing_on"), false, "0"))
+	if !t.attached {
+		err = errors.Join(err, write(t.in("tracing_on"), false, "0"))
+	}
 	close(off)
 	group.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		err = errors.Join(err, cause)
 	}
 	stats, serr := t.stats()
+	stats.Events, stats.Lost = stats.Events-before.Events, stats.Lost-before.Lost
 	return stats, errors.Join(err, serr)
 }
 
-// copy copies pages until off is closed, and then what is left.
-func (r *ring) copy(pages Pages, off <-chan struct{}, read *atomic.Uint64) error {
+// copy copies pages until off is closed, and then what is left, up to some pages.
+func (r *ring) copy(pages Pages, off <-chan struct{}, left int, read *atomic.Uint64) error {
 	for last := false; ; {
-		for {
-			n, err := unix.Read(r.fd, r.buf)
+		for n := 0; !last || n < left; n++ {
+			size, err := unix.Read(r.fd, r.buf)
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
-			if n <= 0 && (err == nil || errors.Is(err, unix.EAGAIN)) {
+			if !last {
+				select {
+				case <-off:
+					last, n = true, 0
+				default:
+				}
+			}
+			if size <= 0 && (err == nil || errors.Is(err, unix.EAGAIN)) {
 				break
 			}
 			if err != nil {
 				return &os.PathError{Op: "read", Path: r.f.Name(), Err: err}
 			}
-			clear(r.buf[n:])
+			clear(r.buf[size:])
 			if err := pages.WritePage(r.cpu, r.buf); err != nil {
 				return err
 			}

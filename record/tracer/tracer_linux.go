@@ -17,10 +17,12 @@ import (
 
 // Tracer is a tracer of the kernel that is set up. Close it.
 type Tracer struct {
-	fs   *tracefs.FS
-	dir  string // that of the instance, or the top one
-	o    Options
-	lock *os.File // nil where nothing is set that all tracers share
+	fs       *tracefs.FS
+	dir      string // that of the instance, or the top one
+	o        Options
+	attached bool // it is an instance of somebody else
+	clock    string
+	lock     *os.File // nil where nothing is set that all tracers share
 
 	settings settings
 	rings    []*ring
@@ -52,7 +54,7 @@ const (
 // or by what outlives this process. The error is perfevent.ErrNotSupported where the kernel
 // has no such tracer, and *InUseError where it is somebody else's.
 func Open(fs *tracefs.FS, o Options) (_ *Tracer, err error) {
-	t := &Tracer{fs: fs, dir: fs.Path(), o: o}
+	t := &Tracer{fs: fs, dir: fs.Path(), o: o, clock: ownClock}
 	if err := t.check(); err != nil {
 		return nil, err
 	}
@@ -220,7 +222,7 @@ func (t *Tracer) set() error {
 	if err := s.set(t.in("tracing_on"), "0"); err != nil {
 		return err
 	}
-	if err := s.set(t.in("trace_clock"), clock); err != nil {
+	if err := s.set(t.in("trace_clock"), t.clock); err != nil {
 		return err
 	}
 	if err := t.setSize(); err != nil {
@@ -261,8 +263,8 @@ func (t *Tracer) set() error {
 	return nil
 }
 
-// clock is the same on all CPUs, and counts ns.
-const clock = "mono"
+// ownClock is the same on all CPUs, and counts ns.
+const ownClock = "mono"
 
 // setSize gives each CPU its ring.
 func (t *Tracer) setSize() error {

@@ -1,0 +1,111 @@
+package tracer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/convert/trace/tracedat"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/ringpage"
+	"kprof/perfevent/tracefs"
+)
+
+// TestLiveAttach: what is in an instance that somebody has made is read, each event once, with
+// what else is written meanwhile; the instance is left as it is.
+func TestLiveAttach(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	fs, err := tracefs.Find(tracefs.Options{Mount: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(fs.Path(), "instances", fmt.Sprintf("test-attach-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	marker, err := os.OpenFile(filepath.Join(dir, "trace_marker"), os.O_WRONLY, 0)
+	livetest.CloseAtEnd(t, marker, err)
+	const lines = 500
+	note := func(from int) {
+		for i := range lines {
+			if _, err := fmt.Fprintf(marker, "line %d.\n", from+i); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	note(0)
+	tr, err := Attach(fs, filepath.Base(dir), nil)
+	livetest.CloseAtEnd(t, tr, err)
+	if on, err := tr.Tracing(); err != nil || !on {
+		t.Errorf("tracing %v, %v", on, err)
+	}
+	spoolFile, err := os.Create(filepath.Join(t.TempDir(), "spool"))
+	livetest.CloseAtEnd(t, spoolFile, err)
+	spool := NewSpool(spoolFile, tr.PageSize())
+	ctx, cancel := context.WithCancel(context.Background())
+	stats, err := tr.Run(ctx, spool, func() error { note(lines); cancel(); return nil }, nil)
+	if err != nil || stats.Events != 2*lines || stats.Lost != 0 {
+		t.Fatalf("%+v, %v", stats, err)
+	}
+	f, err := tr.File(spool, &stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "trace.dat"))
+	livetest.CloseAtEnd(t, out, err)
+	if err := f.Write(out); err != nil {
+		t.Fatal(err)
+	}
+	st, err := out.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dat, err := tracedat.Open(out, st.Size())
+	livetest.CloseAtEnd(t, dat, err)
+	if len(dat.Formats) < 100 || dat.Options.Clock != "local" || len(dat.Kallsyms) == 0 || !strings.Contains(dat.Cmdlines, fmt.Sprintf("%d ", os.Getpid())) {
+		t.Errorf("%d formats, clock %q", len(dat.Formats), dat.Options.Clock)
+	}
+	seen := map[int]int{}
+	for _, c := range dat.Buffers[0].CPUs {
+		pages := dat.Pages(&dat.Buffers[0], c, 0)
+		for {
+			b, err := pages.Next()
+			if err != nil {
+				break
+			}
+			var page ringpage.Page
+			if err := page.Load(&dat.Buffers[0].Layout, b); err != nil {
+				t.Fatal(err)
+			}
+			for data, ok := page.Next(); ok; data, ok = page.Next() {
+				var n int
+				if i := bytes.Index(data, []byte("line ")); i < 0 {
+					t.Errorf("event %q", data)
+				} else if _, err := fmt.Sscanf(string(data[i:]), "line %d.", &n); err != nil {
+					t.Errorf("event %q: %v", data, err)
+				}
+				seen[n]++
+			}
+		}
+	}
+	for i := range 2 * lines {
+		if seen[i] != 1 {
+			t.Errorf("line %d: %d times", i, seen[i])
+		}
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+	if tr, err := Attach(fs, filepath.Base(dir)+"x", nil); err == nil || !strings.Contains(err.Error(), "did you mean "+filepath.Base(dir)) {
+		t.Errorf("%v, %v", tr, err)
+	}
+}
