@@ -229,7 +229,11 @@ func (f *recordFlags) tracedProfile(ctx context.Context, out output, write func(
 	if err := out.write(&profile{p}); err != nil {
 		return err
 	}
-	notef("%d calls in %s", sumCounts(p.Set.SampleCounts()), out.name)
+	what := "calls"
+	if f.instance != "" {
+		what = "events"
+	}
+	notef("%d %s in %s", sumCounts(p.Set.SampleCounts()), what, out.name)
 	if next := out.next(); next != "" {
 		notef("%s", next)
 	}
