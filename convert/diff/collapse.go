@@ -46,7 +46,7 @@ func (r *Result) collapse() map[string]bool {
 			for loc := range names {
 				names[loc] = named(s, uint32(loc))
 			}
-			for id, v := range stackValues(run) {
+			for id, v := range run.stackValues() {
 				stack := s.Stack(stacks.StackID(id))
 				if v == 0 || len(stack) == 0 {
 					continue

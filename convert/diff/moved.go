@@ -3,8 +3,6 @@ package diff
 import (
 	"maps"
 	"slices"
-
-	"kprof/convert/stacks"
 )
 
 // What makes cost moved: a function that one side does not have at all, or next
@@ -143,28 +141,17 @@ func (f *Function) onlyOn() (side int, ok bool) {
 // on the other side: the nearest that is there. Between them are functions that
 // are not there either.
 func (r *Result) eachHost(suspects map[uint32]int, yield func(fn, host uint32, between []uint32)) {
-	var fns []uint32
-	for side := range r.runs {
-		for i := range r.runs[side] {
-			run, f := &r.runs[side][i], r.names[side][i]
-			for id := range run.Set.NumStacks() {
-				stack := run.Set.Stack(stacks.StackID(id))
-				if len(stack) == 0 || !f.mayBe(stack[0], suspects) {
-					continue
-				}
-				fns = f.appendFunctions(fns[:0], stack)
-				if at, ok := suspects[fns[0]]; !ok || at != side {
-					continue
-				}
-				for n, caller := range fns[1:] {
-					if at, only := r.Functions[caller].onlyOn(); !only || at != side {
-						yield(fns[0], caller, fns[1:n+1])
-						break
-					}
-				}
+	r.eachStack(suspects, func(side int, fns []uint32, _ int64) {
+		if at := suspects[fns[0]]; at != side {
+			return
+		}
+		for n, caller := range fns[1:] {
+			if at, only := r.Functions[caller].onlyOn(); !only || at != side {
+				yield(fns[0], caller, fns[1:n+1])
+				break
 			}
 		}
-	}
+	})
 }
 
 // leaves returns for each function those that it calls, as leaves of stacks, whose
@@ -179,33 +166,12 @@ func (r *Result) leaves(suspects map[uint32]int) map[uint32][]uint32 {
 		}
 	}
 	leaves := make(map[uint32][]uint32)
-	var fns []uint32
-	for side := range r.runs {
-		for i := range r.runs[side] {
-			run, f := &r.runs[side][i], r.names[side][i]
-			for id := range run.Set.NumStacks() {
-				stack := run.Set.Stack(stacks.StackID(id))
-				if len(stack) < 2 || !f.mayBe(stack[0], changed) {
-					continue
-				}
-				fns = f.appendFunctions(fns[:0], stack)
-				if _, ok := changed[fns[0]]; ok && len(fns) > 1 && !slices.Contains(leaves[fns[1]], fns[0]) {
-					leaves[fns[1]] = append(leaves[fns[1]], fns[0])
-				}
-			}
+	r.eachStack(changed, func(_ int, fns []uint32, _ int64) {
+		if len(fns) > 1 && !slices.Contains(leaves[fns[1]], fns[0]) {
+			leaves[fns[1]] = append(leaves[fns[1]], fns[0])
 		}
-	}
+	})
 	return leaves
-}
-
-// mayBe tells whether the leaf of a location is one of some functions.
-func (f *frames) mayBe(loc uint32, fns map[uint32]int) bool {
-	o := f.one[loc]
-	if o >= many {
-		o = f.lists[o&^many][0]
-	}
-	_, ok := fns[f.table.function[o]]
-	return ok
 }
 
 // groups is a union of sets of functions.

@@ -34,7 +34,8 @@ type Run struct {
 	// took, and not a number of equal samples.
 	Measured bool
 
-	idle *idle // what is left out
+	idle   *idle   // what is left out
+	values []int64 // see stackValues
 }
 
 // Options say how to compare. Use Defaults for what is usual.

@@ -54,7 +54,7 @@ func (r *Result) addPaths(wanted map[uint32]*pathTable, side, i int, share float
 		}
 	}
 	slices.Sort(cum)
-	for id, v := range stackValues(run) {
+	for id, v := range run.stackValues() {
 		if v == 0 {
 			continue
 		}

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"kprof/convert/stacks"
 )
 
 // What makes two functions, each of one side only, one that was renamed or rewritten. Of
@@ -127,33 +125,23 @@ type neighbours struct {
 
 // lookAround sums up who calls functions, and whom they call.
 func (r *Result) lookAround(around map[uint32]*neighbours) {
-	var fns []uint32
-	for side := range r.runs {
-		for i := range r.runs[side] {
-			run, f := &r.runs[side][i], r.names[side][i]
-			for id, v := range stackValues(run) {
-				if v == 0 {
-					continue
-				}
-				fns = f.appendFunctions(fns[:0], run.Set.Stack(stacks.StackID(id)))
-				for at, fn := range fns {
-					n := around[fn]
-					if n == nil || slices.Contains(fns[:at], fn) {
-						continue
-					}
-					callee, caller := uint32(many), uint32(many)
-					if at > 0 {
-						callee = fns[at-1]
-					}
-					if at+1 < len(fns) {
-						caller = fns[at+1]
-					}
-					n.callees[callee] += float64(v)
-					n.callers[caller] += float64(v)
-				}
+	r.eachStack(nil, func(_ int, fns []uint32, v int64) {
+		for at, fn := range fns {
+			n := around[fn]
+			if n == nil || slices.Contains(fns[:at], fn) {
+				continue
 			}
+			callee, caller := uint32(many), uint32(many)
+			if at > 0 {
+				callee = fns[at-1]
+			}
+			if at+1 < len(fns) {
+				caller = fns[at+1]
+			}
+			n.callees[callee] += float64(v)
+			n.callers[caller] += float64(v)
 		}
-	}
+	})
 	for _, n := range around {
 		for _, m := range []map[uint32]float64{n.callers, n.callees} {
 			var sum float64

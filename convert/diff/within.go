@@ -3,8 +3,6 @@ package diff
 import (
 	"slices"
 	"strings"
-
-	"kprof/convert/stacks"
 )
 
 // mostCost is the share of a function's cost that its callers must have to speak
@@ -59,30 +57,20 @@ func (r *Result) movedAround() {
 	if len(suspects) == 0 {
 		return
 	}
-	var fns []uint32
-	for side := range r.runs {
-		for i := range r.runs[side] {
-			run, f := &r.runs[side][i], r.names[side][i]
-			for id, v := range stackValues(run) {
-				if v == 0 {
-					continue
-				}
-				fns = f.appendFunctions(fns[:0], run.Set.Stack(stacks.StackID(id)))
-				for at, fn := range fns {
-					below := suspects[fn]
-					if below == nil || slices.Contains(fns[at+1:], fn) {
-						continue
-					}
-					for _, callee := range slices.Backward(fns[:at]) {
-						if _, only := r.Functions[callee].onlyOn(); !only && !strings.HasPrefix(r.Functions[callee].Name, "[") {
-							below[callee] += float64(v)
-							break
-						}
-					}
+	r.eachStack(nil, func(_ int, fns []uint32, v int64) {
+		for at, fn := range fns {
+			below := suspects[fn]
+			if below == nil || slices.Contains(fns[at+1:], fn) {
+				continue
+			}
+			for _, callee := range slices.Backward(fns[:at]) {
+				if _, only := r.Functions[callee].onlyOn(); !only && !strings.HasPrefix(r.Functions[callee].Name, "[") {
+					below[callee] += float64(v)
+					break
 				}
 			}
 		}
-	}
+	})
 	for fn, below := range suspects {
 		f := &r.Functions[fn]
 		all := float64(f.BaseCum + f.NewCum)
@@ -113,24 +101,14 @@ type caller struct {
 // that the other side has too, by their numbers.
 func (r *Result) callers(suspects map[uint32]int) map[uint32]map[uint32]caller {
 	found := make(map[uint32]map[uint32]caller)
-	var fns []uint32
-	for side := range r.runs {
-		for i := range r.runs[side] {
-			run, f := &r.runs[side][i], r.names[side][i]
-			for id, v := range stackValues(run) {
-				if v == 0 {
-					continue
-				}
-				fns = f.appendFunctions(fns[:0], run.Set.Stack(stacks.StackID(id)))
-				r.eachCaller(fns, side, suspects, func(fn, by uint32) {
-					if found[fn] == nil {
-						found[fn] = make(map[uint32]caller)
-					}
-					found[fn][by] = caller{by, found[fn][by].value + v}
-				})
+	r.eachStack(nil, func(side int, fns []uint32, v int64) {
+		r.eachCaller(fns, side, suspects, func(fn, by uint32) {
+			if found[fn] == nil {
+				found[fn] = make(map[uint32]caller)
 			}
-		}
-	}
+			found[fn][by] = caller{by, found[fn][by].value + v}
+		})
+	})
 	return found
 }
 
@@ -148,15 +126,4 @@ func (r *Result) eachCaller(fns []uint32, side int, suspects map[uint32]int, yie
 			yield(fn, by)
 		}
 	}
-}
-
-// stackValues sums the compared values of a run by stack.
-func stackValues(run *Run) []int64 {
-	values := make([]int64, run.Set.NumStacks())
-	for row := range run.Set.NumSamples() {
-		if x := run.Set.Sample(row); run.compares(&x) {
-			values[x.Stack] += x.Values[run.Column]
-		}
-	}
-	return values
 }
