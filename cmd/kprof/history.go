@@ -12,6 +12,7 @@ import (
 	"kprof/convert/compare"
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
+	"kprof/convert/export"
 )
 
 func newHistory() *cobra.Command {
@@ -26,6 +27,7 @@ in the order of the builds. It prints what changed where, and a row for each fun
 that did, with a column for each build. A single run that is off by itself is no change:
 the last build takes two.`,
 		Example: `  kprof history v1.data v2.data v3.data v4.data
+  kprof history -o history.html v1.data v2.data v3.data
   kprof history --json before/ between/ after/     # directories of runs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 3 {
@@ -43,7 +45,7 @@ the last build takes two.`,
 	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
-	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output; .json or text")
+	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output; .json, .html or text")
 	fl.BoolVar(&f.json, "json", false, "as JSON")
 	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` functions, 0 for all")
 	return c
@@ -90,15 +92,21 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	if out.name == "" {
 		out.name = "-"
 	}
-	if f.json || strings.HasSuffix(f.out, ".json") {
+	switch {
+	case f.json || strings.HasSuffix(f.out, ".json"):
 		out.format = formatJSON
+	case strings.HasSuffix(f.out, ".html"):
+		out.format = export.HTML
 	}
 	return out.create(func(w io.Writer) error {
 		b := bufio.NewWriter(w)
-		if out.format == formatJSON {
+		ro := diffreport.Options{Limit: f.limit}
+		switch out.format {
+		case formatJSON:
 			err = diffreport.HistoryJSON(b, h)
-		} else {
-			ro := diffreport.Options{Limit: f.limit}
+		case export.HTML:
+			err = diffreport.HistoryHTML(b, h, ro)
+		default:
 			if out.name == "-" && isTerminal(os.Stdout) {
 				ro.Color = os.Getenv("NO_COLOR") == ""
 			}

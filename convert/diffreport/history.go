@@ -24,18 +24,7 @@ const (
 // less.
 func History(w io.Writer, h *diff.History, o Options) error {
 	t := textWriter{o: o}
-	if len(h.Changes) == 0 {
-		t.text("", fmt.Sprintf("Verdict: Not changed in %d builds, from %s to %s.", len(h.Builds), h.Builds[0], h.Builds[len(h.Builds)-1]))
-	} else {
-		var parts []string
-		for i := range h.Changes {
-			c := &h.Changes[i]
-			in := words{r: c.Result}
-			changed, _ := in.changed()
-			parts = append(parts, fmt.Sprintf("%s: %s", h.Builds[c.Build], uncapitalized(in.answer(changed, printable.Text))))
-		}
-		t.text("", "Verdict: "+strings.Join(parts, "; ")+".")
-	}
+	t.text("", "Verdict: "+historyVerdict(h))
 	for _, n := range h.Notes {
 		t.text(sgrMoved, "Note: "+n+".")
 	}
@@ -43,7 +32,7 @@ func History(w io.Writer, h *diff.History, o Options) error {
 	if len(h.Series) == 0 {
 		return writeString(w, "history", t.b.String())
 	}
-	t.text("", fmt.Sprintf("Costs: %s, of those marked * with what they call; + is where a function costs more than before, - where less.", perWords[h.Per]))
+	t.text("", historyCosts(h))
 	t.line("", "")
 	shown := h.Series
 	if o.Limit > 0 && len(shown) > o.Limit {
@@ -69,6 +58,26 @@ func History(w io.Writer, h *diff.History, o Options) error {
 		t.line("", fmt.Sprintf("… and %d more", n))
 	}
 	return writeString(w, "history", t.b.String())
+}
+
+// historyVerdict says from which builds on what changed.
+func historyVerdict(h *diff.History) string {
+	if len(h.Changes) == 0 {
+		return fmt.Sprintf("Not changed in %d builds, from %s to %s.", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1]))
+	}
+	var parts []string
+	for i := range h.Changes {
+		c := &h.Changes[i]
+		in := words{r: c.Result}
+		changed, _ := in.changed()
+		parts = append(parts, fmt.Sprintf("%s: %s", printable.Text(h.Builds[c.Build]), uncapitalized(in.answer(changed, printable.Text))))
+	}
+	return strings.Join(parts, "; ") + "."
+}
+
+// historyCosts says what the numbers are.
+func historyCosts(h *diff.History) string {
+	return fmt.Sprintf("Costs: %s, of those marked * with what they call; + is where a function costs more than before, - where less.", perWords[h.Per])
 }
 
 // columns writes rows, each with cells of one width a column, and its name behind.
