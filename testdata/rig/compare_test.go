@@ -97,6 +97,12 @@ var renamed = map[string]string{
 	"lru_cache_add":              "folio_add_lru",
 	"add_to_page_cache_lru":      "filemap_add_folio",
 	"scheduler_tick":             "sched_tick",
+	"trigger_load_balance":       "sched_balance_trigger",
+	"find_busiest_queue":         "sched_balance_find_src_rq",
+	"find_idlest_group":          "sched_balance_find_dst_group",
+	"find_idlest_group_cpu":      "sched_balance_find_dst_group_cpu",
+	"find_idlest_cpu":            "sched_balance_find_dst_cpu",
+	"page_add_file_rmap":         "folio_add_file_rmap_ptes",
 }
 
 func compareKernels(t *testing.T, base, new string) {
