@@ -28,6 +28,7 @@ const root = "../.."
 var imports = map[string][]string{
 	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks"},
+	"convert/browse":                     {"convert/calltree", "convert/printable", "convert/stacks", "convert/table", "convert/transform"},
 	"convert/browsertest":                {"perfevent/livetest"},
 	"convert/calltree":                   {"convert/stacks"},
 	"convert/compare":                    {"convert", "convert/bootlog", "convert/diff", "convert/diffreport", "convert/spandiff", "convert/stacks", "perfevent/perfdata", "symbolize/disasm", "symbolize/elfsym", "symbolize/kallsyms"},

@@ -45,6 +45,10 @@ func newTrace() *cobra.Command {
 	return onlyLinux("trace", "List events as they happen, with their fields")
 }
 
+func newTop() *cobra.Command {
+	return onlyLinux("top", "Show the functions that cost most, while they run")
+}
+
 func newStat() *cobra.Command { return onlyLinux("stat", "Count events, without recording them") }
 
 func newList() *cobra.Command { return onlyLinux("list", "List the events of this machine") }

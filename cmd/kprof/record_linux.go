@@ -61,6 +61,7 @@ type recordFlags struct {
 	tracer   *tracer.Options // of functions; nil for a recording by perf events
 	push     recordPush
 	trace    *traceFlags // of kprof trace; nil for a recording
+	top      *topFlags   // of kprof top, likewise
 	recorded uint64      // samples that are kept, once the recording has ended
 	ended    int         // exit code of the command
 }

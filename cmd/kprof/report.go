@@ -96,12 +96,15 @@ func newReport() *cobra.Command {
 	var sym symbolOptions
 	var top topOptions
 	var info inspection
-	var stats bool
+	var stats, stdio bool
 	var out string
 	c := &cobra.Command{
 		Use:   "report [INPUT…]",
 		Short: "Show the functions that cost most, in the terminal",
-		Long: `Report prints the functions of a recording or profile with the samples that were
+		Long: `On a terminal report is a table of functions to look around in: callers, what is called,
+search, other events; ? tells the keys. In a pipe, or with --stdio, it prints text.
+
+Report prints the functions of a recording or profile with the samples that were
 in them (self) and in them or what they called (cum). INPUT is perf.data by
 default; - is standard input; several are added up. With --tree it prints which function called which,
 the heaviest first, down to a share of --min percent. With --lines both tell the
@@ -147,6 +150,12 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			if out != "-" {
 				return output{name: out, format: formatText}.create(write)
 			}
+			text := stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
+			if !text && onScreen() {
+				if looked, err := top.look(p); looked || err != nil {
+					return err
+				}
+			}
 			top.screen = !top.json
 			return paged(write)
 		},
@@ -163,6 +172,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 	f.BoolVar(&top.json, "json", false, "as JSON: the event, the total, and rows of name, mapping, self and cum; of times their distributions too")
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
 	f.BoolVar(&top.delays, "delays", false, "show of each task how long it waited for a CPU, the longest wait first, and when that was, of times off the CPU")
+	f.BoolVar(&stdio, "stdio", false, "print text, though there is a terminal to look around on; -n, --min, --wide, --json, --delays and --histogram do so too")
 	f.BoolVar(&top.hist, "histogram", false, "show how the times of --span and --off-cpu are distributed, of all or of each group of --by, a line for each power of two")
 	info.flags(c)
 	sel.flags(c)

@@ -52,7 +52,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		}
 		return nil
 	}
-	shown := newProgress(voice.quiet || f.trace != nil || f.parts.given(), f.duration, out)
+	shown := newProgress(voice.quiet || f.trace != nil || f.top != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
 	s, err = capture.Open(ctx, opts, capture.Options{
 		NoKernel:      out.format == formatData && f.noKernelSymbols,
@@ -84,6 +84,8 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	var sink sink
 	if f.trace != nil {
 		sink, err = f.trace.newSink(out, events, s.BuildIDs, s.Kernel, stop)
+	} else if f.top != nil {
+		sink, err = f.top.newSink(ctx, s, stop)
 	} else if f.push.to != "" {
 		sink, err = f.push.newSink(ctx, f, out, s)
 	} else {
@@ -117,7 +119,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	// Times off the CPU are made of switches too, which are no samples.
 	nothing := stats.Samples == 0 && (f.offCPU() == "" || stats.Switches == 0)
-	if err == nil && !voice.quiet && f.trace == nil {
+	if err == nil && !voice.quiet && f.trace == nil && f.top == nil {
 		if p, many := sink.(*partsSink); many {
 			out.name = p.last
 			p.report(&stats)

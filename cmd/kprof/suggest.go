@@ -14,7 +14,6 @@ import (
 // elsewhere are commands of other tools, and what people call a thing, with what
 // does it here.
 var elsewhere = map[string]string{
-	"top":          "record -a -d 3s -f text -o -",
 	"flamegraph":   "convert INPUT -o flame.svg",
 	"flame":        "convert INPUT -o flame.svg",
 	"svg":          "convert INPUT -o flame.svg",

@@ -1,0 +1,275 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// screenReader is a terminal with a program on it, as far as what tcell writes for xterm.
+type screenReader struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+
+	mu   sync.Mutex
+	rows [][]rune
+	x, y int
+}
+
+const terminalWidth80, terminalHeight24 = 80, 24
+
+func startOnTerminal(t *testing.T, args ...string) *screenReader {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: terminalHeight24, Col: terminalWidth80}); err != nil {
+		t.Fatal(err)
+	}
+	x := &screenReader{t: t, master: master, cmd: kprof(t, args...)}
+	x.clear()
+	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = tty, tty, tty
+	x.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
+	x.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	if err := x.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		var left []byte
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := master.Read(buf)
+			left = x.write(append(left, buf[:n]...))
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = x.cmd.Process.Kill()
+		_ = x.cmd.Wait()
+		master.Close()
+		<-read
+	})
+	return x
+}
+
+func (x *screenReader) clear() {
+	x.rows = make([][]rune, terminalHeight24)
+	for i := range x.rows {
+		x.rows[i] = []rune(strings.Repeat(" ", terminalWidth80))
+	}
+	x.x, x.y = 0, 0
+}
+
+// write does what text tells the terminal, and returns the end of what is not whole yet.
+func (x *screenReader) write(b []byte) []byte {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for len(b) > 0 {
+		if b[0] == 0x1b {
+			end := 0
+			switch {
+			case len(b) < 2:
+				return b
+			case b[1] == '[':
+				end = bytes.IndexFunc(b[2:], func(r rune) bool { return r >= '@' && r <= '~' })
+				if end < 0 {
+					return b
+				}
+				x.control(string(b[2:2+end]), b[2+end])
+				end += 3
+			case b[1] == ']':
+				if end = bytes.IndexAny(b, "\a"); end < 0 {
+					if end = bytes.Index(b, []byte("\x1b\\")); end < 0 {
+						return b
+					}
+					end++
+				}
+				end++
+			case b[1] == '(' || b[1] == ')':
+				if len(b) < 3 {
+					return b
+				}
+				end = 3
+			default:
+				end = 2
+			}
+			b = b[end:]
+			continue
+		}
+		r := []rune(string(b[:min(len(b), 4)]))[0]
+		size := len(string(r))
+		if r == 0xfffd && len(b) < 4 {
+			return b
+		}
+		b = b[size:]
+		switch {
+		case r == '\r':
+			x.x = 0
+		case r == '\n':
+			x.y = min(x.y+1, terminalHeight24-1)
+		case r >= ' ' && x.x < terminalWidth80:
+			x.rows[x.y][x.x] = r
+			x.x++
+		}
+	}
+	return nil
+}
+
+func (x *screenReader) control(parameters string, what byte) {
+	switch what {
+	case 'H':
+		x.x, x.y = 0, 0
+		var row, column int
+		if n, _ := fmt.Sscanf(parameters, "%d;%d", &row, &column); n == 2 {
+			x.y, x.x = min(max(row-1, 0), terminalHeight24-1), min(max(column-1, 0), terminalWidth80-1)
+		}
+	case 'J':
+		x.clear()
+	case 'K':
+		for i := x.x; i < terminalWidth80; i++ {
+			x.rows[x.y][i] = ' '
+		}
+	}
+}
+
+// frame is what there is to see.
+func (x *screenReader) frame() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var lines []string
+	for _, r := range x.rows {
+		lines = append(lines, strings.TrimRight(string(r), " "))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+}
+
+// wait waits until something is to be seen, and nothing changes any more.
+func (x *screenReader) wait(text string) string {
+	x.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for last := ""; ; {
+		f := x.frame()
+		if strings.Contains(f, text) && f == last {
+			return f
+		}
+		if last = f; time.Now().After(deadline) {
+			x.t.Fatalf("%q is not to be seen:\n%s", text, f)
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
+}
+
+func (x *screenReader) keys(keys string) {
+	x.t.Helper()
+	if _, err := io.WriteString(x.master, keys); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// TestViewTerminal: kprof report on a terminal is a table to look around in, whose frames are
+// those of a golden file, and whose numbers those of the text in a pipe.
+func TestViewTerminal(t *testing.T) {
+	data := filepath.Join(root, "testdata")
+	args := []string{"report", "--kallsyms", filepath.Join(data, "demo.kallsyms"), "--symfs", filepath.Join(data, "symfs"), filepath.Join(data, "demo.data")}
+	text, err := kprof(t, append(args, "-n", "0", "--wide")...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) >= 6 {
+			numbers[f[5]] = f[:4]
+		}
+	}
+	x := startOnTerminal(t, args...)
+	var frames strings.Builder
+	for _, step := range []struct{ keys, until string }{
+		{"", "exc_page_fault"},
+		{"s", "↓cum"},
+		{"s", "↓self"},
+		{"/vfs_\r", "search: vfs_"},
+		{"c", "callers of vfs_read"},
+		{"u", "87 functions"},
+		{"t", "Total: 995ms in calls"},
+		{"jj\x1b[B\x1b[C", "asm_exc"},
+		{"K", "collapse [kernel]"},
+		{"u&^parse$\r", "focus (?i:"},
+		{"b", "groups by comm"},
+		{"?", "another event"},
+	} {
+		x.keys(step.keys)
+		f := x.wait(step.until)
+		fmt.Fprintf(&frames, "-- %q --\n%s", step.keys, f)
+		if step.keys == "" || step.keys == "s" {
+			rows := 0
+			for line := range strings.Lines(f) {
+				if w := strings.Fields(line); len(w) >= 5 && strings.HasSuffix(w[1], "%") && w[1] != "self%" {
+					rows++
+					if d := cmp.Diff(numbers[w[4]], w[:4]); d != "" {
+						t.Errorf("%s: %s", w[4], d)
+					}
+				}
+			}
+			if rows < 15 {
+				t.Errorf("%d rows:\n%s", rows, f)
+			}
+		}
+	}
+	x.keys("qq") // the first leaves the help
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("q does not leave")
+	}
+	golden := filepath.Join("testdata", "frames.txt")
+	got := strings.ReplaceAll(frames.String(), data+"/", "")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("frames, which -update writes: %s", d)
+	}
+}
