@@ -27,7 +27,7 @@ var notOfRules = []string{"comm", "pid", "tid", "cpu", "error", "state", "stack"
 // labelKeys are the labels that rules have made.
 func labelKeys(runs [2][]diff.Run) (keys []string) {
 	first := &runs[0][0]
-	if e := &first.Set.Events[first.Event]; isColumn(e, len(e.Values)-1, offCPU) {
+	if e := &first.Set.Events[first.Event]; e.HasColumn(len(e.Values)-1, offCPU) {
 		return []string{"comm"}
 	}
 	for side := range runs {

@@ -145,19 +145,7 @@ const (
 
 // Is reports whether an event of a Set is of spans that are times.
 func Is(e *stacks.Event) bool {
-	last := len(e.Values) - 1
-	if last < 3 || e.Values[last].Unit != "nanoseconds" || e.Values[0].Unit != "count" {
-		return false
-	}
-	// See replay: the columns of rules, and of times off the CPU.
-	return isColumn(e, 0, "spans") && isColumn(e, 1, "open") || isColumn(e, 1, "blocked") && isColumn(e, last, offCPU)
-}
-
-// isColumn tells a column by its type, before which pprof has the name of the event where
-// there are several.
-func isColumn(e *stacks.Event, i int, name string) bool {
-	t := e.Values[i].Type
-	return t == name || t == e.Name+"."+name
+	return e.IsSpans()
 }
 
 // Compare compares the spans of runs, at least one of each side, whose events are of spans

@@ -17,7 +17,8 @@ import (
 //
 // A sample lasts to the next of its thread, but not longer than twice the usual
 // time between two, since a thread may have slept. Without times samples follow
-// each other as long as they are heavy, the heaviest stacks first.
+// each other as long as they are heavy, the heaviest stacks first. Spans with their times
+// are slices that last as long as they did.
 func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write chrome: %w", err)
@@ -31,6 +32,9 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	c.interval = c.tracks.interval()
 	if c.tracks.timed && s.Events[o.Event].Instants {
 		c.instants = newInstants(s, &o)
+	}
+	if e := &s.Events[o.Event]; c.tracks.timed && e.IsSpans() {
+		c.rows, c.event, c.category = map[uint32]spanText{}, e.Name, jsonText(e.Name)
 	}
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))
@@ -62,6 +66,13 @@ type chrome struct {
 	interval uint64    // between two samples, ns
 	instants *instants // nil where samples last
 
+	// Of spans, which are slices of their own: their texts by row, nil for none; how many
+	// were no slices of their threads.
+	rows     map[uint32]spanText
+	event    string
+	category []byte // the event, as JSON
+	spans    int
+
 	ids  string   // the thread that is written, as fields of an event
 	open []uint32 // functions that have begun, outermost first
 	path []uint32 // scratch
@@ -78,6 +89,10 @@ func (c *chrome) track(k *track, i int) {
 	c.name("thread_name", k)
 	if k.isMain() {
 		c.name("process_name", k)
+	}
+	if c.rows != nil {
+		c.spanSlices(k)
+		return
 	}
 	for i, x := range k.items {
 		begin := x.time
@@ -133,15 +148,7 @@ func (c *chrome) instant(x item) {
 	stack := c.set.Sample(int(x.row)).Stack
 	text, known := in.stacks[stack]
 	if !known {
-		var lines strings.Builder
-		c.path = c.frames.appendFunctions(c.path[:0], stack)
-		for i, id := range slices.Backward(c.path) {
-			lines.WriteString(c.frames.functions[id].name)
-			if i > 0 {
-				lines.WriteByte('\n')
-			}
-		}
-		if text = jsonText(lines.String()); len(in.stacks) < maxInstantStacks {
+		if text = c.stackText(stack); len(in.stacks) < maxInstantStacks {
 			in.stacks[stack] = text
 		}
 	}
@@ -155,6 +162,19 @@ func (c *chrome) instant(x item) {
 	}
 	c.buf = append(b, '}', '}')
 	c.w.Write(c.buf)
+}
+
+// stackText is a stack as JSON, leaf first.
+func (c *chrome) stackText(stack stacks.StackID) []byte {
+	var lines strings.Builder
+	c.path = c.frames.appendFunctions(c.path[:0], stack)
+	for i, id := range slices.Backward(c.path) {
+		lines.WriteString(c.frames.functions[id].name)
+		if i > 0 {
+			lines.WriteByte('\n')
+		}
+	}
+	return jsonText(lines.String())
 }
 
 // name writes what a thread or its process is called.

@@ -1,0 +1,62 @@
+package viewer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"kprof/convert/stacks"
+)
+
+// TestChromeSpans: each span is a slice as long as it took, by the thread that it began in;
+// what is not within another but overlaps it is asynchronous.
+func TestChromeSpans(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "span:syscalls", Values: []stacks.ValueType{
+		{Type: "spans", Unit: "count"}, {Type: "open", Unit: "count"}, {Type: "unended", Unit: "nanoseconds"}, {Type: "span:syscalls", Unit: "nanoseconds"},
+	}})
+	loc := s.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)
+	s.SetLines(loc, stacks.Line{Function: s.AddFunction(stacks.Function{Name: "ma\"in"})})
+	add := func(at, length, tid int64, call string) {
+		labels := s.InternLabels([]stacks.Label{{Key: "comm", Str: "test"}, {Key: "pid", Num: 7}, {Key: "tid", Num: tid}, {Key: "syscall", Str: call}})
+		row := s.Add(0, s.Intern([]uint32{loc}), labels, 1, 0, 0, length)
+		s.AddTimedSample(stacks.TimedSample{Time: uint64(at), Sample: uint32(row), Value: length})
+	}
+	add(1000, 100, 7, "inner")
+	add(1000, 5000, 7, "read")
+	add(3000, 500, 8, "write")
+	add(5500, 2000, 7, "late")
+	add(6000, 1000, 7, "read")
+	s.SortTimedSamples()
+	var b bytes.Buffer
+	if err := Chrome(&b, s, Options{Column: 3}); err != nil {
+		t.Fatal(err)
+	}
+	var trace struct {
+		TraceEvents []struct {
+			Ph, Name, Cat string
+			Tid           int
+			ID            int
+			Ts, Dur       float64
+			Args          map[string]string
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &trace); err != nil {
+		t.Fatalf("%v: %s", err, b.Bytes())
+	}
+	var got []string
+	for _, e := range trace.TraceEvents {
+		if e.Ph == "M" {
+			continue
+		}
+		if e.Ph != "e" && (e.Args["syscall"] != e.Name || e.Args["stack"] != "ma\"in" || e.Cat != "span:syscalls") {
+			t.Errorf("%+v", e)
+		}
+		got = append(got, fmt.Sprintf("%s %d %s %g %g %d", e.Ph, e.Tid, e.Name, e.Ts, e.Dur, e.ID))
+	}
+	want := []string{"X 7 read 0 5 0", "X 7 inner 0 0.1 0", "b 7 late 4.5 0 1", "e 7 late 6.5 0 1", "X 7 read 5 1 0", "X 8 write 2 0.5 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
