@@ -16,6 +16,7 @@ type cursor struct {
 	pages Pages
 	page  ringpage.Page
 
+	last     *kind    // that was looked up last: mostly the next one's too
 	next     rawEvent // read ahead, to see whether it is a stack
 	nextOK   bool
 	damaged  uint64
@@ -62,7 +63,10 @@ func (c *cursor) readNext() {
 			if c.ring.Time != nil {
 				t = c.ring.Time(t)
 			}
-			c.next = rawEvent{c.r.known(id), t, int32(pid), data}
+			if c.last == nil || c.last.id != id {
+				c.last = c.r.known(id)
+			}
+			c.next = rawEvent{c.last, t, int32(pid), data}
 			c.nextOK = true
 			return
 		}
