@@ -4,8 +4,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -201,66 +199,4 @@ func TestPushOld(t *testing.T) {
 	if code != 0 || len(server.Pushes()) != 1 {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
-}
-
-// TestPushKilled: kprof is killed at any time, the store has every error in random order,
-// and every profile whose push ended well arrives; so does, in the end, every other one
-// that was given to it again.
-func TestPushKilled(t *testing.T) {
-	server := storetest.New(t)
-	r := rand.New(rand.NewPCG(3, 4))
-	server.SlowFor = 500 * time.Millisecond
-	server.Fault = func(int) storetest.Fault {
-		return storetest.Fault(max(0, r.IntN(2*int(storetest.NumFaults))-int(storetest.NumFaults))) // half of them go wrong
-	}
-	dir := t.TempDir()
-	want, killed := map[string]bool{}, 0
-	for i := range 8 {
-		host := fmt.Sprint("m", i)
-		want[host] = true
-		file := machineProfile(t, dir, host, int64(i+1))
-		for try := 1; ; try++ {
-			cmd := exec.Command("kprof", "push", "-q", "--spool", "spool", "--retry-for", "300ms", "--timeout", "100ms", "--to", server.URL, file)
-			cmd.Dir = dir
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			timer := time.AfterFunc(time.Duration(rand.IntN(60*try))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-			_ = cmd.Wait()
-			timer.Stop()
-			if cmd.ProcessState.ExitCode() >= 0 { // it ended by itself, with the profile sent or in the spool
-				break
-			}
-			killed++
-		}
-	}
-	t.Logf("killed %d times", killed)
-	for range 100 {
-		if _, _, code := outcome(t, dir, "push", "-q", "--spool", "spool", "--retry-for", "5s", "--timeout", "100ms", "--to", server.URL); code == 0 || len(left(t, dir)) == 0 {
-			break
-		}
-	}
-	got := map[string]bool{}
-	for _, p := range server.Pushes() {
-		got[p.Labels["host"]] = true
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if n := left(t, dir); len(n) != 0 {
-		t.Errorf("left in the spool: %q", n)
-	}
-	if b, err := os.ReadFile(filepath.Join(dir, "spool", "losses")); err == nil {
-		t.Errorf("lost: %s", b)
-	}
-}
-
-// left are the profiles in a spool.
-func left(t *testing.T, dir string) []string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "spool", "*.push"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }

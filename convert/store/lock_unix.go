@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const canLock = true
+
 // lockFile locks a file, until it is closed.
 func lockFile(f *os.File, wait bool) error {
 	how := unix.LOCK_EX

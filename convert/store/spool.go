@@ -105,8 +105,10 @@ const (
 	spoolHead = len(spoolMagic) + 3*8 + 4
 	// maxSpooled bounds what is read of a file.
 	maxSpooled = 64 << 20
-	// staleAfter is when a file that was begun is nobody's.
-	staleAfter = 10 * time.Minute
+	// staleAfter is when a file that was begun is nobody's where files cannot be locked, and
+	// lockedAfter when it is locked by who writes it.
+	staleAfter  = 10 * time.Minute
+	lockedAfter = time.Second
 )
 
 // OpenSpool opens a spool, and makes its directory if there is none.
@@ -215,15 +217,25 @@ func (s *Spool) write(name string, parts ...[]byte) (err error) {
 			err = errors.Join(err, s.root.Remove(tmp))
 		}
 	}()
+	if err := lockFile(f, false); err != nil { // until it is closed: see abandoned
+		return errors.Join(err, f.Close())
+	}
 	for _, p := range parts {
 		if _, err := f.Write(p); err != nil {
 			return errors.Join(err, f.Close())
 		}
 	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
+	err = f.Sync()
+	if !canLock { // nor may there be what is open renamed
+		err = errors.Join(err, f.Close())
 	}
-	if err := s.root.Rename(tmp, name); err != nil {
+	if err == nil {
+		err = s.root.Rename(tmp, name)
+	}
+	if canLock {
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
 		return err
 	}
 	if d, err := s.root.Open("."); err == nil {
@@ -299,7 +311,7 @@ func (s *Spool) makeRoom(size int64) error {
 		if err != nil || !info.Mode().IsRegular() {
 			continue // gone, or not ours
 		}
-		if strings.HasPrefix(e.Name(), tmpPrefix) && s.now().Sub(info.ModTime()) > staleAfter {
+		if strings.HasPrefix(e.Name(), tmpPrefix) && s.abandoned(e.Name(), s.now().Sub(info.ModTime())) {
 			if err := s.root.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -320,6 +332,23 @@ func (s *Spool) makeRoom(size int64) error {
 		}
 	}
 	return nil
+}
+
+// abandoned reports whether who began to write a file, which has not been changed for some
+// time, was killed.
+func (s *Spool) abandoned(name string, unchanged time.Duration) bool {
+	switch {
+	case unchanged > staleAfter:
+		return true
+	case !canLock || unchanged < lockedAfter:
+		return false
+	}
+	f, err := s.root.Open(name)
+	if err != nil {
+		return false // it has its name by now
+	}
+	defer f.Close()
+	return lockFile(f, false) == nil
 }
 
 // drop counts a request as lost, and removes it.

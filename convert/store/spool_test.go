@@ -83,14 +83,14 @@ func TestSpoolIsBounded(t *testing.T) {
 }
 
 // TestSpoolAfterKills: what a process that was killed had begun to write is not sent, and
-// is removed when it is old; what is damaged is counted.
+// is removed when it is old, or when nobody has locked it; what is damaged is counted.
 func TestSpoolAfterKills(t *testing.T) {
 	dir := t.TempDir()
 	s := openSpool(t, dir, SpoolOptions{})
 	if err := s.add(spooled("whole")); err != nil {
 		t.Fatal(err)
 	}
-	for name, age := range map[string]time.Duration{"tmp-old": time.Hour, "tmp-new": 0} {
+	for name, age := range map[string]time.Duration{"tmp-old": time.Hour, "tmp-new": 0, "tmp-killed": time.Minute, "tmp-slow": time.Minute} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
@@ -103,6 +103,14 @@ func TestSpoolAfterKills(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "00000000000000000002-directory.push"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	slow, err := os.Open(filepath.Join(dir, "tmp-slow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if err := lockFile(slow, false); err != nil {
 		t.Fatal(err)
 	}
 	s = openSpool(t, dir, SpoolOptions{})
@@ -131,7 +139,11 @@ func TestSpoolAfterKills(t *testing.T) {
 		t.Errorf("%v", l)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "tmp-*"))
-	if !slices.Equal(left, []string{filepath.Join(dir, "tmp-new")}) {
+	want := []string{filepath.Join(dir, "tmp-new"), filepath.Join(dir, "tmp-slow")}
+	if !canLock {
+		want = slices.Insert(want, 0, filepath.Join(dir, "tmp-killed"))
+	}
+	if !slices.Equal(left, want) {
 		t.Errorf("left %q", left)
 	}
 }
