@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +24,12 @@ import (
 // costs up to a fifth more or less than elsewhere, and the machine does up to a fifth more
 // or less in all. What is added to the first function is in parts of the total.
 func fleetMachine(r *rand.Rand, host, release string, added float64) *stacks.Set {
-	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	return machineWith(r, host, release, added, stacks.ValueType{Type: "samples", Unit: "count"})
+}
+
+// machineWith is fleetMachine with these columns, each of which has the samples as its values.
+func machineWith(r *rand.Rand, host, release string, added float64, columns ...stacks.ValueType) *stacks.Set {
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: columns})
 	s.Comments = []string{"host: " + host, "kernel: " + release + " x86_64"}
 	s.TimeNanos, s.DurationNanos = time.Now().Add(-time.Minute).UnixNano(), 10e9
 	m := s.AddMapping(stacks.Mapping{Start: 0x400000, Limit: 0x800000, File: "/bin/x", BuildID: "1234", Kind: stacks.KindUser})
@@ -38,7 +45,7 @@ func fleetMachine(r *rand.Rand, host, release string, added float64) *stacks.Set
 			share += added
 		}
 		n := int64(total * share)
-		s.Add(0, s.Intern([]uint32{loc}), 0, n)
+		s.Add(0, s.Intern([]uint32{loc}), 0, slices.Repeat([]int64{n}, len(columns))...)
 	}
 	return s
 }
@@ -158,6 +165,74 @@ func TestDiffOfStore(t *testing.T) {
 	} {
 		if out, stderr, code := outcome(t, dir, append([]string{"diff"}, c.args...)...); code != c.code || !strings.Contains(stderr, c.want) {
 			t.Errorf("kprof diff %q: exit code %d: %s%s", c.args, code, out, stderr)
+		}
+	}
+}
+
+// TestPeriodsAsRuns: where a side has few machines, each period of one is a run; where it has
+// more, each machine is, as without.
+func TestPeriodsAsRuns(t *testing.T) {
+	server := storetest.New(t)
+	client, err := store.NewClient(store.ClientOptions{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	sender := store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{Labels: []store.Label{{Name: "service_name", Value: "web"}}, Limits: store.Limits{BytesPerSecond: 1 << 30}}})
+	const periods = 6
+	now := time.Now()
+	push := func(hosts int, service string) {
+		for i := range hosts {
+			for period := range periods {
+				r := rand.New(rand.NewPCG(uint64(i/2), 1)) // what a machine does is the same in all periods
+				set := fleetMachine(r, fmt.Sprint("h", i), []string{"6.1", "6.12"}[i%2], 0.03*float64(i%2)+0.001*float64(period%3))
+				set.TimeNanos = now.Add(time.Duration(period-periods)*8*time.Minute + time.Second).UnixNano()
+				if err := sender.Enqueue(set, store.Label{Name: "service_name", Value: service}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	push(2, "one")
+	push(8, "four")
+	if err := sender.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, c := range []struct {
+		service, every string
+		runs, noted    int
+		code           int
+	}{
+		{"one", "8m", periods, 1, 0},
+		{"one", "16m", periods / 2, 1, 0},
+		{"four", "8m", 4, 0, -1},
+		{"four", "0s", 4, 0, -1},
+	} {
+		out, stderr, code := outcome(t, dir, "diff", "--from", server.URL, "--since", "48m", "--every", c.every, "--json",
+			"--base", fmt.Sprintf(`{kernel_release="6.1", service_name=%q}`, c.service), "--new", fmt.Sprintf(`{kernel_release="6.12", service_name=%q}`, c.service))
+		var told struct{ Base, New struct{ Inputs []any } }
+		if err := json.Unmarshal([]byte(out), &told); err != nil || c.code >= 0 && code != c.code || code != 0 && code != exitUndecided {
+			t.Errorf("%+v: exit code %d, %v: %.500s%s", c, code, err, out, stderr)
+		}
+		if len(told.Base.Inputs) != c.runs || len(told.New.Inputs) != c.runs || strings.Count(stderr, "is a run: a verdict is on these machines") != c.noted {
+			t.Errorf("%+v: %d and %d runs: %.300s%s", c, len(told.Base.Inputs), len(told.New.Inputs), out, stderr)
+		}
+		if c.noted > 0 && (!strings.Contains(out, `"h0 20`) || !strings.Contains(out, "work0")) {
+			t.Errorf("%+v: %.500s", c, out)
+		}
+	}
+	for want, args := range map[string][]string{
+		"wants at least 1s":         {"--every", "1ms"},
+		"has more than 1000 of":     {"--every", "1s"},
+		"the store has no profile ": {"--every", "30m", "--base", `{host="nobody"}`},
+	} {
+		args = append([]string{"diff", "--from", server.URL, "--new", "{}", "--base", "{}"}, args...)
+		if args[len(args)-2] == "--base" { // else both are there
+			args = append(args[:5:5], args[7:]...)
+		}
+		if _, stderr, code := outcome(t, dir, args...); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("kprof %q: exit code %d: %s", args, code, stderr)
 		}
 	}
 }

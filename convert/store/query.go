@@ -85,6 +85,21 @@ func (q Query) With(name, value string) Query {
 	return q
 }
 
+// Periods divides the time of a query into parts of a length, the last of which may be
+// shorter. No profile is in two of them.
+func (q Query) Periods(every time.Duration) []Query {
+	var parts []Query
+	for at := q.Start; at.Before(q.End); at = at.Add(every) {
+		part := q
+		part.Start = at
+		if next := at.Add(every); next.Before(q.End) {
+			part.End = next.Add(-time.Millisecond) // in which stores count
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 // Types returns the types of profiles that a store has in the time of a query, sorted.
 func (c *Client) Types(ctx context.Context, q Query) ([]string, error) {
 	answer, err := c.call(ctx, typesProcedure, typesRequest(q.Start.UnixMilli(), q.End.UnixMilli()), maxPushAnswer)
