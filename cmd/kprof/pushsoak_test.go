@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -98,19 +97,40 @@ func (s *soak) run(limit time.Duration, args ...string) bool {
 	after := time.Duration(s.r.Int64N(int64(limit)))
 	s.mu.Unlock()
 	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+	ended := make(chan struct{})
+	go s.watch(cmd.Process.Pid, ended)
 	_ = cmd.Wait()
 	timer.Stop()
+	close(ended)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		s.maxRSS = max(s.maxRSS, usage.Maxrss)
-	}
 	if cmd.ProcessState.ExitCode() >= 0 {
 		s.ended++
 		return true
 	}
 	s.killed++
 	return false
+}
+
+// watch notes the memory of a process until it has ended. What wait4(2) tells is of this
+// process too, in whose memory a child begins.
+func (s *soak) watch(pid int, ended <-chan struct{}) {
+	for {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err == nil && bytes.HasPrefix(b, []byte("Name:\tkprof\n")) {
+			_, rest, _ := strings.Cut(string(b), "\nVmHWM:")
+			if kb, err := strconv.ParseInt(strings.Fields(rest + " 0")[0], 10, 64); err == nil {
+				s.mu.Lock()
+				s.maxRSS = max(s.maxRSS, kb)
+				s.mu.Unlock()
+			}
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // TestPushSoak: while the store has every error in random order and kprof is killed again
@@ -127,6 +147,7 @@ func TestPushSoak(t *testing.T) {
 		}
 	}
 	s := &soak{t: t, dir: t.TempDir(), server: storetest.New(t), end: time.Now().Add(lasts), phase: min(lasts/4, 1500*time.Millisecond), r: rand.New(rand.NewPCG(3, 4)), faults: map[storetest.Fault]int{}}
+	s.server.Discard = true
 	s.server.SlowFor = 500 * time.Millisecond
 	s.server.Fault = s.fault
 	ctx, stop := context.WithDeadline(t.Context(), s.end)

@@ -78,7 +78,7 @@ func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 		rejected, message = s.Partial(n)
 	}
 	s.mu.Lock()
-	s.pushes = append(s.pushes, pushes[:max(0, len(pushes)-int(rejected))]...)
+	s.keep(pushes[:max(0, len(pushes)-int(rejected))])
 	s.mu.Unlock()
 	var partial []byte
 	if rejected > 0 || message != "" {

@@ -57,6 +57,8 @@ type Server struct {
 	// Partial says how many profiles of the n-th request of OTLP are rejected, and why.
 	Partial func(n int) (rejected int64, message string)
 	SlowFor time.Duration
+	// Discard keeps nothing of profiles but their labels, so that a test may send many.
+	Discard bool
 
 	mu     sync.Mutex
 	n      int
@@ -270,8 +272,18 @@ func (s *Server) take(b []byte) *refusal {
 		}
 		s.tokens -= float64(size)
 	}
-	s.pushes = append(s.pushes, pushes...)
+	s.keep(pushes)
 	return nil
+}
+
+// keep keeps profiles; s.mu is locked.
+func (s *Server) keep(pushes []Push) {
+	for _, p := range pushes {
+		if s.Discard {
+			p.Profile = nil
+		}
+		s.pushes = append(s.pushes, p)
+	}
 }
 
 func checkProfile(p *profile.Profile, raw []byte) *refusal {
