@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -195,11 +196,18 @@ func loadSum(ctx context.Context, inputs []string, opts convert.Options, sym sym
 	return addUp(ctx, inputs, nil, opts, sym, convert.SumOptions{}, false)
 }
 
+// manyInputs is how many are many.
+const manyInputs = 50
+
 // addUp adds up inputs, each with its labels. Those without a sample to show add nothing,
 // unless that is all there are.
 func addUp(ctx context.Context, inputs []string, labels [][]stacks.Label, opts convert.Options, sym symbolOptions, o convert.SumOptions, keepGoing bool) (*profile, error) {
 	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
 		return nil, usagef("standard input can be read once only")
+	}
+	if len(inputs) >= manyInputs && os.Getenv("GOGC") == "" {
+		// Each leaves garbage, and what stays is little: more of it saves a tenth of the time.
+		debug.SetGCPercent(200)
 	}
 	sum := convert.NewSum(o)
 	var left, empty []error
