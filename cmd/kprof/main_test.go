@@ -215,9 +215,10 @@ func asExample(script, store string) string {
 }
 
 // busy has this machine do something of all that examples record, until t ends: programs
-// start, use the CPU, open files, wait for each other.
+// start, use the CPU, open files, wait for each other. That ends with this process too,
+// if it is killed.
 func busy(t *testing.T) {
-	c := exec.Command("sh", "-c", "while :; do ls -lR /etc 2>/dev/null | sort | wc; done >/dev/null")
+	c := exec.Command("sh", "-c", fmt.Sprintf("while kill -0 %d; do ls -lR /etc | sort | wc; done >/dev/null 2>&1", os.Getpid()))
 	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
