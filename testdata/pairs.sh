@@ -28,6 +28,7 @@ record)
 	mkdir -p "$dir"
 	memory=$(mktemp -d -p /dev/shm)
 	work & load=$!
+	trap 'exit 1' INT TERM
 	trap 'kill $load; wait $load || :; rm -rf "$memory"' EXIT
 	sleep 0.3
 	for ((i = 0; i < ${3:?how many}; i++)); do
