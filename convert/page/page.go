@@ -69,7 +69,7 @@ var htmlFiles embed.FS
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
 	"format", "data", "tree", "transform", "layout", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "rows", "heat", "filters", "state", "command",
-	"menu", "app", "views", "pointing", "input",
+	"menu", "app", "views", "pointing", "save", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

@@ -22,6 +22,7 @@ App.prototype.listen = function listen() {
   byId('flip').onclick = () => this.flip();
   byId('reset').onclick = () => this.reset();
   byId('about').onclick = () => this.about();
+  byId('save').onclick = (e) => this.saveMenu(e.currentTarget);
   byId('search').oninput = (e) => this.set({ query: e.target.value });
   document.addEventListener('keydown', (e) => this.key(e));
   this.listenPointing();

@@ -1,0 +1,64 @@
+// Saving what is selected: stacks as folded text, the flame graph as SVG or as it is drawn.
+
+// foldedText is the stacks of sums, a line each: names from the root on, and their value.
+function foldedText(p, { tree, self }) {
+  const paths = [''], lines = [];
+  for (let i = 1; i < self.length; i++) {
+    const name = p.nameText(p.nameOf(tree.frame[i])).replace(/[;\r\n\0]/g, ':'), up = paths[tree.parent[i]];
+    paths[i] = up ? `${up};${name}` : name;
+    if (self[i]) lines.push(`${paths[i]} ${Math.round(self[i])}`);
+  }
+  return lines.sort().concat('').join('\n');
+}
+
+const svgWidth = 1200, svgLeast = 0.3; // pixels
+
+// svgText is a layout as a picture of its own, without boxes too narrow to be seen.
+function svgText(app, { layout, tree, sums }) {
+  const { p } = app, { levels, start, node, x0, x1, max } = layout, k = svgWidth / (max || 1), height = levels * rowHeight + 2;
+  const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd]/g, '\ufffd');
+  const boxes = [];
+  for (let level = 0; level < levels; level++) {
+    const y = app.state.icicle ? level * rowHeight : height - (level + 1) * rowHeight;
+    for (let i = start[level]; i < start[level + 1]; i++) {
+      const width = (x1[i] - x0[i]) * k, frame = tree.frame[node[i]];
+      if (width < svgLeast) continue;
+      const name = level ? shown(p.nameText(p.nameOf(frame))) : 'all', letters = Math.floor((width - 6) / 7);
+      const color = app.flame.colors.fills[(level ? app.kinds[frame] : groupKind) * shades + (level ? app.shades[frame] : middleShade)];
+      const text = letters < 3 ? '' : `<text x="${(x0[i] * k + 3).toFixed(1)}" y="${y + 13}">${escape(name.length > letters ? `${name.slice(0, letters - 1)}…` : name)}</text>`;
+      boxes.push(`<g><title>${escape(`${name}: ${app.amount(sums.total[node[i]], sums.total[0])}`)}</title><rect x="${(x0[i] * k).toFixed(2)}" y="${y}" width="${Math.max(width - 0.5, 0.2).toFixed(2)}" height="${rowHeight - 1}" fill="${cssColor(color)}"/>${text}</g>`);
+    }
+  }
+  const space = ['http:', '', 'www.w3.org', '2000', 'svg'].join('/');
+  return `<svg xmlns="${space}" viewBox="0 0 ${svgWidth} ${height}" width="${svgWidth}" height="${height}" font-family="monospace" font-size="11.5">\n${boxes.join('\n')}\n</svg>\n`;
+}
+
+// saveAs has the browser keep a file.
+function saveAs(name, blob) {
+  const link = element('a', { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// saveMenu offers what can be saved.
+App.prototype.saveMenu = function saveMenu(button) {
+  const name = this.p.head.title.replace(/[^\w.-]+/g, '_'), text = (type, t) => new Blob([t], { type });
+  const actions = [
+    { key: 'f', text: 'Stacks, folded', run: () => saveAs(`${name}.folded`, text('text/plain', foldedText(this.p, this.sums()))) },
+  ];
+  if (this.state.view === 'flame') {
+    actions.push({ key: 's', text: 'Flame graph, SVG', run: () => saveAs(`${name}.svg`, text('image/svg+xml', svgText(this, this.flame))) },
+      { key: 'p', text: 'What is to be seen of it, PNG', run: () => this.flame.canvas.toBlob((blob) => saveAs(`${name}.png`, blob)) });
+  }
+  const command = this.command();
+  if (command) {
+    const convert = command.replace(/^kprof report /, 'kprof convert ');
+    for (const ending of ['pb.gz', 'html']) {
+      actions.push({ key: ending === 'html' ? 'h' : 'b', text: `Copy the command for .${ending}`, run: () => this.copy(`${convert} -o ${shellWord(`${name}.selected.${ending}`)}`, 'The command:') });
+    }
+  }
+  const r = button.getBoundingClientRect();
+  this.menu.show(Object.assign(actions, { title: 'Save what is selected' }), r.x, r.bottom + 4, button);
+};
+
+Object.assign(App.prototype, { foldedText, svgText });
