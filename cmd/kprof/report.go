@@ -113,7 +113,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 		Example: `  kprof report cpu.pb.gz
   kprof report --by comm perf.data
   kprof report --tree --min 2 perf.data
-  kprof report --show-from '^vfs_read$' --hide '^__' perf.data
+  kprof report --hide '^__' --collapse '[kernel]' perf.data
   kprof report --stats perf.data
   kprof report --header perf.data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
