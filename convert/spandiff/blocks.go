@@ -265,7 +265,7 @@ func (g *Group) bootstrap(of [2]*group) {
 	if work := len(of[0].cells) + len(of[1].cells); work > 0 {
 		n = max(100, min(n, int(maxWork)/work))
 	}
-	if of[0].calls+of[1].calls < leastCalls || len(of[0].cells) == 0 || len(of[1].cells) == 0 {
+	if of[0].calls+of[1].calls < leastCalls || !of[0].drawn() || !of[1].drawn() {
 		return
 	}
 	rnd := rand.New(rand.NewPCG(1, 2)) // the same result every time
@@ -297,6 +297,11 @@ func (g *Group) bootstrap(of [2]*group) {
 		c.Of = [2]Interval{middle(draws[i][0]), middle(draws[i][1])}
 		c.Ratio = middle(ratio)
 	}
+}
+
+// drawn reports whether blocks can be drawn of which some have calls.
+func (x *group) drawn() bool {
+	return len(x.cells) > 0 && slices.ContainsFunc(x.blockCalls[:], func(n float64) bool { return n > 0 })
 }
 
 // middle is where 95 % of numbers are, which it sorts.
