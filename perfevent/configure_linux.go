@@ -19,6 +19,9 @@ type Sampling struct {
 	Callchain bool
 	MaxStack  uint16 // frames; 0 is kernel.perf_event_max_stack
 
+	// NoKernelCallers and NoUserCallers leave a part of callchains out.
+	NoKernelCallers, NoUserCallers bool
+
 	// UserCallers says what tells the callers of user code in samples with callchains.
 	UserCallers UserCallers
 	// StackSize is how much of the user's stack CopiedStacks copy, in bytes: a multiple
@@ -71,8 +74,14 @@ func (e *Event) Configure(s Sampling) {
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain
 		a.SampleMaxStack = s.MaxStack
+		if s.NoKernelCallers {
+			a.Flags |= abi.FlagExcludeCallchainKernel
+		}
+		if s.NoUserCallers {
+			a.Flags |= abi.FlagExcludeCallchainUser
+		}
 		e.setUserCallers(s)
-		if e.AtEntry && runtime.GOARCH == "arm64" {
+		if e.AtEntry && !s.NoKernelCallers && runtime.GOARCH == "arm64" {
 			a.SampleType |= abi.SampleRegsIntr
 			a.SampleRegsIntr = linkRegister
 		}

@@ -26,6 +26,8 @@ const (
 	growBy    = 4
 	grownRing = 32 << 20 // up to which a ring grows
 
+	leastSpare = 128 << 20 // of all rings together
+
 	maxGrowing = 64 // rings that are enlarged at a time
 )
 
@@ -52,14 +54,20 @@ type growth struct {
 }
 
 func newGrower(s *Session, w *waiter) *grower {
+	return &grower{s: s, w: w, spare: s.spareForRings(), done: make(chan growth, maxGrowing), enlarged: map[int]bool{}}
+}
+
+// spareForRings is by how many bytes rings may grow, all together. Of hundreds of CPUs, whose
+// rings take more than allRings as they are, a few are busy at a time.
+func (s *Session) spareForRings() int {
+	if s.opts.RingSize != 0 {
+		return 0 // it is what was asked for
+	}
 	spare := allRings
 	for _, r := range s.rings {
 		spare -= r.size
 	}
-	if s.opts.RingSize != 0 {
-		spare = 0 // it is what was asked for
-	}
-	return &grower{s: s, w: w, spare: spare, done: make(chan growth, maxGrowing), enlarged: map[int]bool{}}
+	return max(spare, leastSpare)
 }
 
 // found is told how many bytes were found in a ring.

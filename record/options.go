@@ -24,7 +24,11 @@ type Options struct {
 	DefaultFrequency uint64
 
 	NoCallchain bool
-	MaxStack    int // frames of a callchain; 0: kernel.perf_event_max_stack
+	// NoKernelCallers and NoUserCallers leave the part of the kernel or of the user out of
+	// callchains. One of them at most.
+	NoKernelCallers, NoUserCallers bool
+
+	MaxStack int // frames of a callchain; 0: kernel.perf_event_max_stack
 
 	// UserCallers says what tells the callers of user code, unless NoCallchain.
 	UserCallers perfevent.UserCallers
@@ -48,6 +52,10 @@ type Options struct {
 	// these alone tell the returns; of a whole machine, those that the tracepoint leaves
 	// out: on Linux 6.18 it was seen to be without any switch from one CPU's idle task.
 	Switches bool
+
+	// SwitchRecords has a record for each time a task leaves its CPU or comes back, beside
+	// the events.
+	SwitchRecords bool
 
 	// Disabled has nothing sampled before Session.Enable says so. Names and maps of tasks
 	// are recorded from the start.
@@ -144,6 +152,9 @@ func (o Options) validate() error {
 	}
 	if most := perfevent.MaxSampleRate(); o.Frequency > most {
 		return fmt.Errorf("frequency of %d Hz: kernel.perf_event_max_sample_rate allows %d", o.Frequency, most)
+	}
+	if o.NoKernelCallers && o.NoUserCallers {
+		return errors.New("callchains without the kernel's part and without the user's")
 	}
 	if o.MaxStack < 0 || o.MaxStack > 1<<16-1 {
 		return fmt.Errorf("callchains of %d frames: wants 0 to %d", o.MaxStack, 1<<16-1)

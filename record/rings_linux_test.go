@@ -97,3 +97,21 @@ func TestLiveRingGrows(t *testing.T) {
 		})
 	}
 }
+
+// TestSpareForRings: rings may grow on machines of any size, unless somebody chose theirs.
+func TestSpareForRings(t *testing.T) {
+	for _, x := range []struct{ cpus, given, want int }{
+		{2, 0, allRings - 2*usualRing},
+		{128, 0, allRings - 128*leastRing},
+		{512, 0, leastSpare},
+		{512, 1 << 20, 0},
+	} {
+		s := &Session{opts: Options{RingSize: x.given}}
+		for range x.cpus {
+			s.rings = append(s.rings, &cpuRing{size: max(x.given, ringSize(x.cpus, 0))})
+		}
+		if got := s.spareForRings(); got != x.want {
+			t.Errorf("%d CPUs: rings may grow by %d bytes, want %d", x.cpus, got, x.want)
+		}
+	}
+}

@@ -127,6 +127,8 @@ func (s *Session) resolve() error {
 		Inherit:          s.opts.Target.tasks(),
 		EnableOnExec:     s.opts.Target.EnableOnExec && !s.opts.Disabled,
 		ReadLost:         s.features.ReadLost,
+		NoKernelCallers:  s.opts.NoKernelCallers,
+		NoUserCallers:    s.opts.NoUserCallers,
 		UserCallers:      s.opts.UserCallers,
 		StackSize:        uint32(cmp.Or(s.opts.StackSize, defaultStack)),
 		NoRaw:            s.opts.NoRaw,
@@ -167,7 +169,7 @@ func (s *Session) resolve() error {
 		// perf reads call frame information where it is mapped: not with the code.
 		s.sideband.Attr.Flags |= abi.FlagMmapData
 	}
-	if s.opts.Switches {
+	if s.opts.Switches || s.opts.SwitchRecords {
 		s.sideband.Attr.Flags |= abi.FlagContextSwitch
 	}
 	if !slices.ContainsFunc(s.events, func(e *recordedEvent) bool { return e.Attr.Flags&abi.FlagExcludeKernel == 0 }) {

@@ -35,6 +35,9 @@ for arch in amd64 arm64; do
 		  - src: $root/kprof
 		    dst: /usr/bin/kprof
 		    file_info: {mode: 0755}
+		  - src: testdata/kprof.service
+		    dst: /usr/lib/systemd/system/kprof.service
+		    file_info: {mode: 0644}
 		  - src: .build/share/man
 		    dst: /usr/share/man
 		    type: tree

@@ -56,6 +56,8 @@ chroot "$root" dpkg -i /tmp/kprof.deb
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 bash -euc "$1"; }
 inside 'kprof --version | grep "^kprof "'
 inside 'cd /tmp && kprof record -q -e page-faults -c 1 -- ls / && kprof convert -f folded | grep -q "^ls;" && kprof record -q -a -d 1s -o cpu.pb.gz && kprof report -n 3 cpu.pb.gz'
+# The unit is there and off.
+[ -e "$root/usr/lib/systemd/system/kprof.service" ] && [ -z "$(find "$root/etc/systemd" -name 'kprof.service' 2>/dev/null)" ]
 inside 'man kprof-record | grep -q "kprof record" && man 7 kprof-events | grep -q tracepoint -i'
 inside 'source /usr/share/bash-completion/bash_completion
 	_completion_loader kprof || true

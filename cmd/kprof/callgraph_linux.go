@@ -44,6 +44,12 @@ func (f *recordFlags) callers(o *record.Options) error {
 	if !f.callGraph {
 		o.NoCallchain = true
 	}
+	if o.NoKernelCallers, o.NoUserCallers = f.userChains, f.kernelChains; f.userChains && f.kernelChains {
+		return usagef("--user-callchains and --kernel-callchains exclude each other: callchains have both parts by default")
+	}
+	if (f.userChains || f.kernelChains) && o.NoCallchain {
+		return usagef("--user-callchains and --kernel-callchains are of callchains, and none are recorded")
+	}
 	return nil
 }
 
@@ -69,7 +75,7 @@ func (f *recordFlags) forLive(o *record.Options) {
 // copyWhereNeeded has stacks copied, if it is left to us, where programs have no frame
 // pointers: of the command at path, or of the processes that are recorded.
 func (f *recordFlags) copyWhereNeeded(o *record.Options, path string) {
-	if f.callGraphMode != "auto" || o.NoCallchain || f.trace != nil || f.offCPU() != "" || o.Target.AllCPUs || o.Target.Cgroup != nil ||
+	if f.callGraphMode != "auto" || o.NoCallchain || o.NoUserCallers || f.trace != nil || f.offCPU() != "" || o.Target.AllCPUs || o.Target.Cgroup != nil ||
 		!perfevent.CanCopyStacks() {
 		return
 	}

@@ -40,6 +40,7 @@ type output struct {
 
 	place      *outfile.Place           // nil until it is found
 	withRights func(func() error) error // runs what needs them, nil for where all runs
+	sync       bool                     // what is written is on the disk before it has its name
 }
 
 // inMemory reports whether nothing is written, only kept.
@@ -157,7 +158,10 @@ func (o output) create(write func(io.Writer) error) (err error) {
 		if stream {
 			return o.stream(f, write)
 		}
-		return write(f)
+		if err := write(f); err != nil || !o.sync {
+			return err
+		}
+		return f.Sync()
 	})
 }
 

@@ -39,7 +39,7 @@ type partFlags struct {
 func (f *partFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.switchOutput, "switch-output", "", "begin another file, NAME.TIMESTAMP, at each SIGUSR2 (signal), after a `size` like 100M, or a time like 30s or 10m")
 	fl.Lookup("switch-output").NoOptDefVal = "signal"
-	fl.Var((*duration)(&f.every), "every", "begin another file after each such `time`; with --push send a profile (default 10s)")
+	fl.Var((*duration)(&f.every), "every", "begin another file, perf.data or profile, after each such `time`; with --push send a profile (default 10s)")
 	fl.IntVar(&f.most, "switch-max-files", 0, "of these files keep the last `N`")
 	fl.StringVar(&f.flight, "flight", "", "keep in memory what was recorded last, for a `time` like 30s or of a size like 64M, or both (30s,64M); a file is made of it at each SIGUSR2, --on, and at the end")
 	fl.StringArrayVar(&f.on, "on", nil, "record this `event` too, and begin another file when it happens; 'EVENT if FILTER' for some of it")
@@ -87,16 +87,20 @@ func (f *partFlags) options() (o parts.Options, err error) {
 
 // checkParts refuses what does not go with many files.
 func (f *recordFlags) checkParts(out output) error {
-	if _, err := f.parts.options(); err != nil || !f.parts.given() {
+	o, err := f.parts.options()
+	if err != nil || !f.parts.given() {
 		return err
 	}
 	switch {
 	case f.open:
 		return usagef("--open shows one recording, and --switch-output, --every and --flight make many files")
-	case out.format != formatData:
-		return usagef("--switch-output, --every and --flight write perf.data: use -o NAME.data")
 	case out.name == "-":
 		return usagef("--switch-output, --every and --flight make files: use -o FILE")
+	case out.format == formatData:
+	case o.Every == 0 || len(f.parts.on) > 0:
+		return usagef("--flight, and --switch-output but for a time, write perf.data: use -o NAME.data; profiles are made with --every TIME")
+	case o.Every < leastPeriod:
+		return usagef("--every %v: wants at least %v", o.Every, leastPeriod)
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ type recordFlags struct {
 	frequency, period   uint64
 	callGraph           bool
 	callGraphMode       string
+	userChains          bool
+	kernelChains        bool
+	switchEvents        bool
 	maxStack            int
 	filter              string
 	probeVia            string
@@ -120,6 +123,9 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000; 999 with --call-graph dwarf)")
 	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
 	fl.StringVar(&f.callGraphMode, "call-graph", "fp", callGraphUsage)
+	fl.BoolVar(&f.userChains, "user-callchains", false, "callchains of user code only")
+	fl.BoolVar(&f.kernelChains, "kernel-callchains", false, "callchains of the kernel only")
+	fl.BoolVar(&f.switchEvents, "switch-events", false, "record too when tasks leave their CPU and come back")
 }
 
 // sourceFlags are those that say where events are taken from.
@@ -259,6 +265,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	if err := f.callers(&o); err != nil {
 		return o, err
 	}
+	o.SwitchRecords = f.switchEvents
 	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
 	o.Filter = f.filter
 	via, ok := probeVias[f.probeVia]

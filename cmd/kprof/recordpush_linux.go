@@ -49,8 +49,8 @@ func (f *recordFlags) recordAndPush(ctx context.Context) error {
 		return usagef("--push sends profiles and writes none: without -o, -f and --open")
 	case p.every == 0:
 		p.every = 10 * time.Second
-	case p.every < 100*time.Millisecond:
-		return usagef("--every %v: wants at least 100ms", p.every)
+	case p.every < leastPeriod:
+		return usagef("--every %v: wants at least %v", p.every, leastPeriod)
 	}
 	labels, err := p.labels([]string{""})
 	if err != nil {
@@ -78,27 +78,14 @@ type pushSink struct {
 }
 
 func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (*pushSink, error) {
-	events := c.Events()
-	sel, err := f.liveOptions(out, events)
-	if err != nil {
-		return nil, err
-	}
 	s := &pushSink{f: p, signals: f.sym.signals}
 	sending, stop := context.WithCancel(ctx)
 	s.stop = stop
-	header := liveHeader()
-	s.Periods, err = live.NewPeriods(context.WithoutCancel(ctx), live.PeriodsOptions{
-		Every:    p.every,
-		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
-		Describe: c.Describe,
-		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {
-			return c.Profile(ctx, &header, 0)
-		},
-		Take: func(p *convert.Profile) error { return s.take(sending, p) },
-	})
+	var err error
+	s.Periods, err = f.newPeriods(ctx, out, c, p.every, func(p *convert.Profile) error { return s.take(sending, p) })
 	if err != nil {
 		stop()
-		return nil, worded(err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -89,7 +89,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	} else if f.push.to != "" {
 		sink, err = f.push.newSink(ctx, f, out, s)
 	} else {
-		sink, err = f.newSink(out, s)
+		sink, err = f.newSink(ctx, out, s)
 	}
 	if err != nil {
 		return err
@@ -120,10 +120,14 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	// Times off the CPU are made of switches too, which are no samples.
 	nothing := stats.Samples == 0 && (f.offCPU() == "" || stats.Switches == 0)
 	if err == nil && !voice.quiet && f.trace == nil && f.top == nil {
-		if p, many := sink.(*partsSink); many {
+		switch p := sink.(type) {
+		case *partsSink:
 			out.name = p.last
 			p.report(&stats)
-		} else {
+		case *periodsSink:
+			out.name = p.last
+			notef("%d samples in %v", stats.Samples, sink)
+		default:
 			notef("%d samples in %v", stats.Samples, sink)
 		}
 		if next := out.next(); next != "" && !nothing {
@@ -157,8 +161,11 @@ type sink interface {
 	finish(context.Context, *record.Stats) error
 }
 
-func (f *recordFlags) newSink(out output, s *capture.Capture) (sink, error) {
+func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Capture) (sink, error) {
 	events, builds, kernel := s.Events(), s.BuildIDs, s.Kernel
+	if out.format != formatData && f.parts.given() {
+		return f.newPeriodsSink(ctx, out, s)
+	}
 	if out.format != formatData {
 		sel, err := f.liveOptions(out, events)
 		if err != nil {

@@ -1,0 +1,124 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kprof/convert"
+	"kprof/convert/export"
+	"kprof/convert/live"
+	"kprof/convert/outfile"
+	"kprof/record"
+	"kprof/record/capture"
+)
+
+// leastPeriod is how long a period of profiles is at least.
+const leastPeriod = 100 * time.Millisecond
+
+// newPeriods returns a session's profiles of periods.
+func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Capture, every time.Duration, take func(*convert.Profile) error) (*live.Periods, error) {
+	events := c.Events()
+	sel, err := f.liveOptions(out, events)
+	if err != nil {
+		return nil, err
+	}
+	header := liveHeader()
+	p, err := live.NewPeriods(context.WithoutCancel(ctx), live.PeriodsOptions{
+		Every:    every,
+		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
+		Describe: c.Describe,
+		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {
+			return c.Profile(ctx, &header, 0)
+		},
+		Take: take,
+	})
+	return p, worded(err)
+}
+
+// periodsSink writes a profile of each period to a file of its own.
+type periodsSink struct {
+	*live.Periods
+	out    output
+	series *outfile.Series
+	files  int
+	last   string // file
+}
+
+func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture.Capture) (*periodsSink, error) {
+	if !out.place.IsFile() {
+		return nil, usagef("%s is a pipe or a device, of which there are not many: use -o FILE", out.name)
+	}
+	s := &periodsSink{out: out, series: outfile.NewSeries(out.name, formatEnding(out.name), f.parts.most)}
+	s.out.sync = true
+	o, err := f.parts.options()
+	if err == nil {
+		s.Periods, err = f.newPeriods(ctx, out, c, o.Every, s.take)
+	}
+	return s, err
+}
+
+// formatEnding returns the end of a name that tells its format, "" if there is none.
+func formatEnding(name string) string {
+	for i := len(name) - 1; i >= 0; i-- {
+		if name[i] != '.' {
+			continue
+		}
+		if format, _ := export.Of(name[i:]); format != "" {
+			return name[i:]
+		}
+	}
+	return ""
+}
+
+// take writes the profile of a period.
+func (s *periodsSink) take(p *convert.Profile) error {
+	if voice.verbose {
+		say(p.Warnings)
+	}
+	if p.Set.NumSamples() == 0 {
+		return nil
+	}
+	out := s.out
+	err := out.withRights(func() (err error) {
+		out.place, err = s.series.Find(time.Now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	name := out.place.Name()
+	out.name, p.Source = name, name
+	if err := out.write(&profile{p}); err != nil {
+		return err
+	}
+	s.files++
+	s.last = name
+	return out.withRights(func() error {
+		made, err := outfile.Find(name)
+		if err != nil {
+			return err
+		}
+		defer made.Close()
+		return s.series.Made(made)
+	})
+}
+
+func (s *periodsSink) finish(_ context.Context, stats *record.Stats) error {
+	err := s.Close()
+	reportLosses(stats)
+	if err == nil && s.files == 0 && stats.Samples > 0 {
+		err = errors.New("no period had a sample to write")
+	}
+	return worded(err)
+}
+
+func (s *periodsSink) String() string {
+	if s.files == 1 {
+		return s.last
+	}
+	return fmt.Sprintf("%d files, %s the last", s.files, s.last)
+}

@@ -1,0 +1,59 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/livetest"
+)
+
+// TestLivePeriods: each period is a profile, and each exec is in one of them, of which the
+// last are kept.
+func TestLivePeriods(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	const script = `i=0; while [ $i -lt 100 ]; do /bin/true; sleep 0.01; i=$((i+1)); done`
+	for _, most := range []string{"0", "2"} { // 0 keeps all
+		dir := t.TempDir()
+		c := kprof(t, "record", "-e", "sched:sched_process_exec", "--every", "200ms", "--switch-max-files", most,
+			"-o", filepath.Join(dir, "x.y.folded"), "--", "sh", "-c", script)
+		if said, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		execs := map[string]uint64{}
+		for _, file := range files {
+			if !regexp.MustCompile(`^x\.y\.\d{16}\.folded$`).MatchString(file.Name()) {
+				t.Errorf("there is %s", file.Name())
+			}
+			b, err := os.ReadFile(filepath.Join(dir, file.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, err := readFolded(bytes.NewReader(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for stack, n := range lines {
+				comm, _, _ := strings.Cut(stack, ";")
+				execs[comm] += n
+			}
+		}
+		switch {
+		case most == "2" && len(files) != 2:
+			t.Errorf("there are %d files, not the last 2", len(files))
+		case most == "2" && (execs["true"] == 0 || execs["true"] >= 100):
+			t.Errorf("the last 2 files have %v", execs)
+		case most == "0" && (len(files) < 3 || execs["true"] != 100 || execs["sleep"] != 100 || execs["sh"] != 1):
+			t.Errorf("%d files have %v, want 100 of true and of sleep, and 1 of sh", len(files), execs)
+		}
+	}
+}
