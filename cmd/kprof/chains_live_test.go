@@ -26,7 +26,7 @@ func TestLiveChainParts(t *testing.T) {
 		{"--kernel-callchains", true, false},
 		{"--switch-events", true, true},
 	} {
-		c := kprof(t, "record", "-e", "syscalls:sys_enter_write", x.flag, "-o", file, "--", "sh", "-c", "echo one; sleep 0.01; echo two")
+		c := kprof(t, "record", "-e", "sched:sched_switch", x.flag, "-o", file, "--", "sh", "-c", "echo one; sleep 0.01; echo two")
 		if said, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", x.flag, err, said)
 		}
