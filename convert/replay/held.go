@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"kprof/convert/samples"
 	"kprof/convert/span"
 	"kprof/convert/stacks"
+	"kprof/perfevent/spanrule"
 )
 
 // heldValues are the columns of a rule of what is held, as those of pprof's heap profiles:
@@ -30,3 +32,49 @@ func (o *ruleSpans) countHeld(s *span.Span) {
 		o.x.r.set.AddTimedSample(stacks.TimedSample{Time: s.Start, Sample: uint32(n), Value: values[3]})
 	}
 }
+
+// memory makes a point of a call that allocates or frees: its Task is the thread, its key
+// is of the process.
+func (o *ruleSpans) memory(b *side, p *batchPoint, s *samples.Sample) {
+	p.Key.Task = s.PID
+	switch b.memory {
+	case spanrule.Allocates:
+		p.Kind = span.Allocate
+		if b.slot != nil {
+			addr, _ := b.slot.Uint(s.Raw)
+			if o.slots == nil {
+				o.slots = map[int32]slot{}
+			}
+			if len(o.slots) >= maxSlots {
+				clear(o.slots)
+			}
+			o.slots[s.TID] = slot{p.Place, addr}
+		}
+	case spanrule.Frees:
+		p.Kind = span.Free
+	case spanrule.Allocated:
+		if p.Kind = span.Allocated; len(b.stack) == 0 {
+			return
+		}
+		// What it returns is an error, the address is in a variable of the caller's.
+		ok := p.Key.Values[0] == 0
+		p.Key.Values[0] = 0
+		if !ok {
+			return
+		}
+		p.Key.Values[0], p.Check = ^uint64(0), span.UnknownAddress
+		at, known := o.slots[s.TID]
+		size := uint64(b.stack[0].Size)
+		if !known || at.place != p.Place && at.place+size != p.Place || at.addr < p.Place {
+			return
+		}
+		if i := (at.addr - p.Place) / size; i < uint64(len(b.stack)) {
+			if addr, ok := b.stack[i].Uint(s.Raw); ok && addr != 0 {
+				p.Key.Values[0], p.Check = addr, span.Unchecked
+			}
+		}
+	}
+}
+
+// maxSlots bounds the calls that put an address somewhere and have not returned.
+const maxSlots = 1 << 16

@@ -375,52 +375,6 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 	return p, true
 }
 
-// memory makes a point of a call that allocates or frees: its Task is the thread, its key
-// is of the process.
-func (o *ruleSpans) memory(b *side, p *batchPoint, s *samples.Sample) {
-	p.Key.Task = s.PID
-	switch b.memory {
-	case spanrule.Allocates:
-		p.Kind = span.Allocate
-		if b.slot != nil {
-			addr, _ := b.slot.Uint(s.Raw)
-			if o.slots == nil {
-				o.slots = map[int32]slot{}
-			}
-			if len(o.slots) >= maxSlots {
-				clear(o.slots)
-			}
-			o.slots[s.TID] = slot{p.Place, addr}
-		}
-	case spanrule.Frees:
-		p.Kind = span.Free
-	case spanrule.Allocated:
-		if p.Kind = span.Allocated; len(b.stack) == 0 {
-			return
-		}
-		// What it returns is an error, the address is in a variable of the caller's.
-		ok := p.Key.Values[0] == 0
-		p.Key.Values[0] = 0
-		if !ok {
-			return
-		}
-		p.Key.Values[0], p.Check = ^uint64(0), span.UnknownAddress
-		at, known := o.slots[s.TID]
-		size := uint64(b.stack[0].Size)
-		if !known || at.place != p.Place && at.place+size != p.Place || at.addr < p.Place {
-			return
-		}
-		if i := (at.addr - p.Place) / size; i < uint64(len(b.stack)) {
-			if addr, ok := b.stack[i].Uint(s.Raw); ok && addr != 0 {
-				p.Key.Values[0], p.Check = addr, span.Unchecked
-			}
-		}
-	}
-}
-
-// maxSlots bounds the calls that put an address somewhere and have not returned.
-const maxSlots = 1 << 16
-
 // taskOf is the number of the task that a sample was taken in, as the kernel has it in its
 // own namespace, where the event says so: that of a sample is -1 of a task that has ended.
 func (b *side) taskOf(s *samples.Sample) (int32, bool) {

@@ -490,29 +490,5 @@ class App {
     });
   }
 
-  theme() {
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    const apply = () => {
-      for (const c of this.charts) {
-        c.colors = palette(dark.matches);
-        c.draw();
-      }
-      for (const part of [this.strip, this.heat]) {
-        part.colors = palette(dark.matches);
-        part.draw();
-      }
-    };
-    dark.addEventListener('change', apply);
-    apply();
-  }
-}
-
-function formatTime(ns) {
-  const scale = ns >= 1e9 || ns === 0 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
-  return `${Number((ns / scale[0]).toPrecision(6))}\u202f${scale[1]}`;
-}
-
-function emptySums() {
-  const none = new Float64Array(1);
-  return { tree: { parent: new Uint32Array(1), frame: new Uint32Array(1) }, self: none, total: none, width: none };
+  theme() { followTheme(() => [...this.charts, this.strip, this.heat]); }
 }

@@ -70,3 +70,17 @@ function shadeOf(text) {
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
   return (h >>> 8) % shades;
 }
+
+// followTheme draws parts in the colours that the reader's system asks for, now and whenever
+// that changes.
+function followTheme(parts) {
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const apply = () => {
+    for (const part of parts()) {
+      part.colors = palette(dark.matches);
+      part.draw();
+    }
+  };
+  dark.addEventListener('change', apply);
+  apply();
+}

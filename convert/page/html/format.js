@@ -42,3 +42,9 @@ function element(tag, properties = {}, ...children) {
   e.append(...children);
   return e;
 }
+
+// formatTime writes ns in the unit that suits, with all digits that tell times apart.
+function formatTime(ns) {
+  const scale = ns >= 1e9 || ns === 0 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  return `${Number((ns / scale[0]).toPrecision(6))}\u202f${scale[1]}`;
+}

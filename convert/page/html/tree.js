@@ -302,3 +302,9 @@ function frameOf(p, tree, name) {
   const i = tree.frame.findIndex((f, node) => node > 0 && p.nameOf(f) === name);
   return i < 0 ? 0 : tree.frame[i];
 }
+
+// emptySums are the sums of no samples.
+function emptySums() {
+  const none = new Float64Array(1);
+  return { tree: { parent: new Uint32Array(1), frame: new Uint32Array(1) }, self: none, total: none, width: none };
+}

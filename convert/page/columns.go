@@ -1,0 +1,42 @@
+package page
+
+import (
+	"bufio"
+	"encoding/binary"
+	"strings"
+)
+
+// columnWriter writes varints; Flush of w tells the first error.
+type columnWriter struct {
+	w   *bufio.Writer
+	buf [binary.MaxVarintLen64]byte
+}
+
+func (c *columnWriter) put(v uint64)      { c.w.Write(c.buf[:binary.PutUvarint(c.buf[:], v)]) }
+func (c *columnWriter) putSigned(v int64) { c.w.Write(c.buf[:binary.PutVarint(c.buf[:], v)]) }
+
+// stringTable gives each string a number, in order of appearance. What is not
+// UTF-8 of a string is replaced.
+type stringTable struct {
+	all []string
+	ids map[string]uint32
+}
+
+func newStringTable(first ...string) *stringTable {
+	t := &stringTable{all: []string{}, ids: make(map[string]uint32)}
+	for _, s := range first {
+		t.id(s)
+	}
+	return t
+}
+
+func (t *stringTable) id(s string) uint32 {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	id, ok := t.ids[s]
+	if !ok {
+		id = uint32(len(t.all))
+		t.all = append(t.all, s)
+		t.ids[s] = id
+	}
+	return id
+}
