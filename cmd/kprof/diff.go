@@ -124,7 +124,6 @@ as pprof -diff_base), .txt.`,
 		Example: `  kprof diff old.data new.data
   kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
   kprof diff before/ after/            # directories of runs
-  kprof diff --asm vfs_read --base-vmlinux a/vmlinux --new-vmlinux b/vmlinux old.data new.data
   kprof diff --per run --suspect vfs_read before/ after/
   kprof diff -o diff.md --fail-over 2% old.data new.data     # in CI: exit code 3 if slower
   kprof diff --from http://localhost:4040 --base '{kernel_release="6.1"}' --new '{kernel_release="6.12"}'`,

@@ -271,7 +271,8 @@ func TestLiveFullDisk(t *testing.T) {
 }
 
 // TestLiveMaxLost: a recording that has lost more than it may fails, with what it has;
-// one that lost nothing, or less, does not.
+// one that lost nothing, or less, does not. The command stops the recorder while it makes
+// its calls, so that what the ring does not hold is lost.
 func TestLiveMaxLost(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
 	for _, x := range []struct {
@@ -284,6 +285,7 @@ func TestLiveMaxLost(t *testing.T) {
 	} {
 		name := filepath.Join(t.TempDir(), "calls.data")
 		args := []string{"record", "-e", "syscalls:sys_enter_getppid", "-m", x.ring, "--max-lost", x.allowed, "-o", name, "--"}
+		args = append(args, "sh", "-c", `kill -STOP $PPID; "$@"; kill -CONT $PPID`, "sh")
 		c := kprof(t, append(args, getppids(20, 5000)...)...)
 		out, _ := c.CombinedOutput()
 		if code := c.ProcessState.ExitCode(); code != x.code || strings.Contains(string(out), " were lost, and --max-lost allows "+x.allowed+"\n") != (code == 1) {
