@@ -49,7 +49,7 @@ func TestHistory(t *testing.T) {
 		{"slower in builds 3 to 6", 2, step(3, 7), []int{3, 7}},
 		{"slower in the last", 3, step(9, 10), []int{9}},
 	} {
-		right, n := 0, some(20)
+		right, n := 0, some(10)
 		for seed := range uint64(n) {
 			h, err := NewHistory(history(10, test.runs, 6000, seed, test.change), Defaults)
 			if err != nil {
@@ -66,7 +66,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s: right in %d of %d histories only", test.name, right, n)
 		}
 	}
-	wrong, n := 0, some(60)
+	wrong, n := 0, some(40)
 	for seed := range uint64(n) {
 		h, err := NewHistory(history(10, 1, 3000, 500+seed, step(0, 0)), Defaults)
 		if err != nil {

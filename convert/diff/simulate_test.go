@@ -176,7 +176,7 @@ func flagged(r *Result) (names []string) {
 	return names
 }
 
-// TestEqualProfiles compares loads with themselves: in at most 70 of 1000 pairs
+// TestEqualProfiles compares loads with themselves: in at most 7 of 100 pairs
 // anything at all may be reported at alpha 0.05, with no minimum effect to help.
 func TestEqualProfiles(t *testing.T) {
 	o := Defaults
