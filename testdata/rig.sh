@@ -56,7 +56,7 @@ run_compiled='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullD
 declare -A skip_arm64=(
 	[./record]='^Test(Launch|LiveCgroup|LiveExiting)'
 	[./testdata/rig]='^TestGuest(Killed|Refused|Events|Graph|TracerKilled)$'
-	[./cmd/kprof]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Permissions|StatSignal)$'
+	[./cmd/kprof]='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullDisk|Permissions|StatSignal))$'
 )
 # On amd64 two series run. What differs between kernels, and is not about registers and
 # frames, the newer one shows beside arm64, which has the older; what hardly differs, and
