@@ -13,16 +13,27 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// diffLoad is a program of five functions that do the same kind of work: a unit is
-// a page that they touch anew, which is a page fault. SLOW is the work of one of
-// them, NAME its name as the linker has it; all have 1000 units in the base.
-const diffLoad = `
+// pagesBegin is what programs begin with that work on pages: units(N) touches so many anew,
+// each of which is a page fault, when map() has been called.
+const pagesBegin = `
 #include <sys/mman.h>
 #include <unistd.h>
 static volatile char *pages;
 static long size;
 #define N __attribute__((noinline))
 static inline __attribute__((always_inline)) void units(int n) { for (int i = 0; i < n; i++) pages[i * size] = 1; madvise((void *)pages, n * size, MADV_DONTNEED); }
+static void map(void)
+{
+	size = sysconf(_SC_PAGESIZE);
+	pages = mmap(0, 300 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise((void *)pages, 300 * size, MADV_NOHUGEPAGE);
+}
+`
+
+// diffLoad is a program of five functions that do the same kind of work: a unit is
+// a page that they touch anew, which is a page fault. SLOW is the work of one of
+// them, NAME its name as the linker has it; all have 1000 units in the base.
+const diffLoad = pagesBegin + `
 N void first(void) { units(300); }
 N void second(void) { units(250); }
 N void third(void) { units(200); }
@@ -31,9 +42,7 @@ N void slow(void) __asm__(NAME);
 N void slow(void) { units(SLOW); }
 int main(void)
 {
-	size = sysconf(_SC_PAGESIZE);
-	pages = mmap(0, 300 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	madvise((void *)pages, 300 * size, MADV_NOHUGEPAGE);
+	map();
 	for (int i = 0; i < 50; i++) {
 		first();
 		second();
@@ -85,13 +94,7 @@ func TestLiveDiffSlower(t *testing.T) {
 }
 
 // addedLoad is diffLoad's kind of work in fewer functions; with ADDED, third calls one more.
-const addedLoad = `
-#include <sys/mman.h>
-#include <unistd.h>
-static volatile char *pages;
-static long size;
-#define N __attribute__((noinline))
-static inline __attribute__((always_inline)) void units(int n) { for (int i = 0; i < n; i++) pages[i * size] = 1; madvise((void *)pages, n * size, MADV_DONTNEED); }
+const addedLoad = pagesBegin + `
 #ifdef ADDED
 N void added(void) { units(60); __asm__ volatile(""); }
 #endif
@@ -107,9 +110,7 @@ N void third(void)
 }
 int main(void)
 {
-	size = sysconf(_SC_PAGESIZE);
-	pages = mmap(0, 300 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	madvise((void *)pages, 300 * size, MADV_NOHUGEPAGE);
+	map();
 	for (int i = 0; i < 50; i++) {
 		first();
 		second();

@@ -210,17 +210,11 @@ func (f *recordFlags) tracedProfile(ctx context.Context, out output, write func(
 	out.needs(&opts, &f.sym)
 	f.sym.addTo(&opts)
 	opts.Name = out.name
-	tmp, err := unnamedFile(out)
+	tmp, err := written(out, write)
 	if err != nil {
 		return err
 	}
 	defer tmp.Close()
-	if err := write(tmp); err != nil {
-		return err
-	}
-	if _, err := tmp.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
 	p, err := convert.Read(ctx, tmp, opts)
 	if err != nil {
 		return worded(err)
@@ -243,17 +237,11 @@ func (f *recordFlags) tracedProfile(ctx context.Context, out output, write func(
 // writeDat writes a file that is to be had whole before it is anywhere else.
 func writeDat(out output, write func(io.WriteSeeker) error) error {
 	through := func(f *os.File) error {
-		tmp, err := unnamedFile(out)
+		tmp, err := written(out, write)
 		if err != nil {
 			return err
 		}
 		defer tmp.Close()
-		if err := write(tmp); err != nil {
-			return err
-		}
-		if _, err := tmp.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
 		_, err = io.Copy(f, tmp)
 		return err
 	}
@@ -269,6 +257,21 @@ func writeDat(out output, write func(io.WriteSeeker) error) error {
 		}
 		return write(f)
 	})
+}
+
+// written is an unnamed file with what write has written, to be read from its begin.
+func written(out output, write func(io.WriteSeeker) error) (*os.File, error) {
+	f, err := unnamedFile(out)
+	if err != nil {
+		return nil, err
+	}
+	if err = write(f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // unnamedFile opens a file beside the output, where its space is, that vanishes when it is

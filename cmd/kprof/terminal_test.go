@@ -30,15 +30,13 @@ import (
 // another line, and what is no text at all.
 var evil = []string{"\x1b]0;title\x07", "\x1b[2J\x1b[31mred", "a\rb", "a\nkprof: forged", "\u009b31mred", "\x9b31m", "\u202ecod.exe", "tab\tbell\a", "del\x7f", "nul\x00nul", "\u2028line", "\x1b[1mclone.constprop.0"}
 
-// onTerminal runs kprof with a terminal for its output and errors, and returns what
-// came there.
-func onTerminal(t *testing.T, args ...string) string {
+// openTerminal opens a terminal, and what is on its other side.
+func openTerminal(t *testing.T) (master, tty *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer master.Close()
 	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +44,19 @@ func onTerminal(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return master, tty
+}
+
+// onTerminal runs kprof with a terminal for its output and errors, and returns what
+// came there.
+func onTerminal(t *testing.T, args ...string) string {
+	t.Helper()
+	master, tty := openTerminal(t)
+	defer master.Close()
 	cmd := kprof(t, args...)
 	cmd.Stdout, cmd.Stderr = tty, tty
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm")

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // source has a function that calls another, if SLOW is defined, and data and jumps around
@@ -39,16 +41,13 @@ func build(t testing.TB, flags ...string) string {
 	if strings.HasPrefix(flags[0], "--target") {
 		name = "clang" // it has all targets
 	}
-	cc, err := exec.LookPath(name)
-	if err != nil {
-		t.Skip("no " + name)
-	}
+	livetest.RequirePrograms(t, name)
 	dir := t.TempDir()
 	c, out := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")
 	if err := os.WriteFile(c, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := exec.Command(cc, append([]string{"-O1", "-o", out, c}, flags...)...).CombinedOutput(); err != nil {
+	if b, err := exec.Command(name, append([]string{"-O1", "-o", out, c}, flags...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	return out
@@ -121,13 +120,10 @@ func text(rows []Row) string {
 
 // TestObjdump: each instruction begins where objdump says that one does.
 func TestObjdump(t *testing.T) {
-	objdump, err := exec.LookPath("objdump")
-	if err != nil {
-		t.Skip("no objdump")
-	}
+	livetest.RequirePrograms(t, "objdump")
 	paths := []string{build(t, "-O1"), build(t, "-O2", "-DSLOW", "-g")}
 	for _, path := range paths {
-		out, err := exec.Command(objdump, "-d", "--no-show-raw-insn", path).Output()
+		out, err := exec.Command("objdump", "-d", "--no-show-raw-insn", path).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/framepointer"
 )
 
@@ -20,9 +21,7 @@ int main(int argc, char **argv) { return most(argc) == 0; }
 // TestCompiled: what gcc was told to do is what is found, of programs, of scripts that they
 // interpret, and of processes.
 func TestCompiled(t *testing.T) {
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("there is no gcc")
-	}
+	livetest.RequirePrograms(t, "gcc")
 	dir := t.TempDir()
 	c := filepath.Join(dir, "a.c")
 	if err := os.WriteFile(c, []byte(source), 0o600); err != nil {
