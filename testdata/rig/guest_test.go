@@ -24,11 +24,17 @@ const tracing = "/sys/kernel/tracing/"
 // kernel to have no probes, before and after.
 func guest(t *testing.T) {
 	t.Helper()
+	inGuest(t)
+	wantNoProbes(t)
+	t.Cleanup(func() { wantNoProbes(t) })
+}
+
+// inGuest skips t elsewhere.
+func inGuest(t *testing.T) {
+	t.Helper()
 	if os.Getenv("KPROF_LIVE") != "guest" {
 		t.Skip("runs in the guests of testdata/rig.sh")
 	}
-	wantNoProbes(t)
-	t.Cleanup(func() { wantNoProbes(t) })
 }
 
 func wantNoProbes(t *testing.T) {

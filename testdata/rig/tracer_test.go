@@ -45,7 +45,7 @@ func tracerState(t *testing.T) string {
 // not those of the kernel.
 func restores(t *testing.T) (was string) {
 	t.Helper()
-	guest(t)
+	inGuest(t)
 	for name, values := range map[string][2]string{
 		"set_ftrace_filter": {"vfs_read\nvfs_write", ""}, "set_graph_function": {"vfs_open", ""}, "max_graph_depth": {"7", "0"}, "trace_clock": {"boot", "local"},
 		"set_ftrace_pid": {"1", ""},
