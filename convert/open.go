@@ -78,6 +78,9 @@ type Options struct {
 	SpanFields bool
 
 	Labels replay.Labels // labels besides comm and pid
+	// DropLabels are keys of labels that will not be used, beyond what selects samples:
+	// they need not be read.
+	DropLabels []string
 	// FieldLabels are fields of a recording's events whose values are labels too: names,
 	// or "field.NAME" or "EVENT.NAME" where that is the name of something else.
 	FieldLabels []string
@@ -203,7 +206,7 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 	}
 	switch {
 	case c.kind == sniff.Pprof, c.kind == sniff.Unknown && c.packed:
-		p.Set, err = pprof.Read(c)
+		p.Set, err = pprof.ReadOptions{Drop: p.opts.unusedLabels()}.Read(c)
 	case c.kind == sniff.Folded:
 		p.Set, err = folded.Read(c, folded.ReadOptions{Comm: true})
 	case c.kind == sniff.KernelLog:

@@ -63,6 +63,14 @@ func (p *Profile) selectRows(o *Options) error {
 	return p.emptyReason(o, left)
 }
 
+// unusedLabels are those of DropLabels, if nothing selects samples by labels or shows them.
+func (o *Options) unusedLabels() []string {
+	if o.Where != nil || len(o.Comms)+len(o.CPUs)+len(o.PIDs)+len(o.TIDs)+len(o.FieldLabels)+len(o.TagRoot)+len(o.TagLeaf) > 0 {
+		return nil
+	}
+	return o.DropLabels
+}
+
 // UnknownEventError reports an event that a profile does not have.
 type UnknownEventError struct {
 	Pattern string

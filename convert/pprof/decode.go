@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"kprof/convert/stacks"
 )
@@ -12,13 +13,13 @@ import (
 // decoder puts samples into a Set that has everything else.
 type decoder struct {
 	*reader
-	k     *skeleton
 	width int // number of values of a sample
 
 	one       [binary.MaxVarintLen64]byte
 	values    []int64
 	rawLabels []byte // label fields of a sample, as in the file
 	labelSets map[string]stacks.LabelsID
+	drop      []string // keys of labels that are left out
 
 	// The sample before, and what it came to.
 	last   []byte
@@ -30,8 +31,8 @@ type decoder struct {
 	since  int   // bytes decoded since the memory was last looked at
 }
 
-func newDecoder(r *reader, k *skeleton) *decoder {
-	d := &decoder{reader: r, k: k, labelSets: make(map[string]stacks.LabelsID), tables: r.set.Size()}
+func newDecoder(r *reader, drop []string) *decoder {
+	d := &decoder{reader: r, labelSets: make(map[string]stacks.LabelsID), drop: drop, tables: r.set.Size()}
 	for _, e := range r.set.Events {
 		d.width += len(e.Values)
 	}
@@ -113,10 +114,10 @@ func (d *decoder) decode(n int, msg []byte) error {
 				d.values, err = appendNumbers(d.values, f, body)
 			}
 		case sampleLabel:
-			if f.wire != wireBytes {
-				err = errType
+			var dropped bool
+			if dropped, err = d.dropped(f, body); !dropped {
+				d.rawLabels = append(d.rawLabels, from[:len(from)-len(rest)]...)
 			}
-			d.rawLabels = append(d.rawLabels, from[:len(from)-len(rest)]...)
 		}
 		if err != nil {
 			return fmt.Errorf("sample %d: %w", n, err)
@@ -223,22 +224,57 @@ func (d *decoder) newLabels() error {
 	return nil
 }
 
-// label appends a label, if there is anything in it.
-func (d *decoder) label(l []stacks.Label, msg []byte) ([]stacks.Label, error) {
-	var x [labelUnit + 1]uint64
+// labelFields are the numbers in a label, by their fields.
+type labelFields [labelUnit + 1]uint64
+
+func (x *labelFields) read(msg []byte) error {
 	for len(msg) > 0 {
 		f, _, rest, err := cut(msg)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		msg = rest
 		if f.num < labelKey || f.num > labelUnit {
 			continue
 		}
 		if f.wire != wireVarint {
-			return nil, errType
+			return errType
 		}
 		x[f.num] = f.value
+	}
+	return nil
+}
+
+// dropped reports whether a label is left out, which is well-formed then.
+func (d *decoder) dropped(of field, msg []byte) (bool, error) {
+	if of.wire != wireBytes {
+		return false, errType
+	}
+	if len(d.drop) == 0 {
+		return false, nil
+	}
+	var x labelFields
+	if err := x.read(msg); err != nil {
+		return false, err
+	}
+	var key string
+	for i, n := range []uint64{x[labelKey], x[labelStr], x[labelUnit]} {
+		s, err := d.k.text(n)
+		if err != nil {
+			return false, err
+		}
+		if i == 0 {
+			key = s
+		}
+	}
+	return slices.Contains(d.drop, key), nil
+}
+
+// label appends a label, if there is anything in it.
+func (d *decoder) label(l []stacks.Label, msg []byte) ([]stacks.Label, error) {
+	var x labelFields
+	if err := x.read(msg); err != nil {
+		return nil, err
 	}
 	key, err := d.k.text(x[labelKey])
 	if err != nil {

@@ -62,7 +62,7 @@ func sameRead(t *testing.T, data []byte, strict bool) {
 			t.Fatalf("%v; google/pprof: %v", err, wantErr)
 		}
 	}
-	got, err := read(bytes.NewReader(data), maxSize)
+	got, err := (ReadOptions{}).read(bytes.NewReader(data), maxSize)
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%v; google/pprof: %v", err, wantErr)
 	}

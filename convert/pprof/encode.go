@@ -48,10 +48,11 @@ const (
 	mappingHasLineNumbers  = 9
 	mappingHasInlineFrames = 10
 
-	locationID      = 1
-	locationMapping = 2
-	locationAddress = 3
-	locationLine    = 4
+	locationID       = 1
+	locationMapping  = 2
+	locationAddress  = 3
+	locationLine     = 4
+	locationIsFolded = 5
 
 	lineFunction = 1
 	lineLine     = 2

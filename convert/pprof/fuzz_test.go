@@ -38,7 +38,7 @@ func FuzzRead(f *testing.F) {
 		if !isGzip(data) { // google/pprof knows no bounds
 			sameRead(t, data, false)
 		}
-		s, err := read(bytes.NewReader(data), 1<<20)
+		s, err := (ReadOptions{}).read(bytes.NewReader(data), 1<<20)
 		if err != nil {
 			return
 		}
@@ -61,4 +61,4 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func fromRaw(r io.Reader) (*stacks.Set, error) { return read(r, 1<<24) }
+func fromRaw(r io.Reader) (*stacks.Set, error) { return (ReadOptions{}).read(r, 1<<24) }

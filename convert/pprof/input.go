@@ -17,6 +17,7 @@ import (
 type input struct {
 	data  []byte
 	plain []byte // decompressed, if it is small; else nil
+	opts  ReadOptions
 }
 
 // maxPlain is up to which size, decompressed, a file is decompressed only once.
@@ -83,11 +84,19 @@ func (in input) open() (io.Reader, error) {
 
 // scan calls f for the file, decompressed.
 func (in input) scan(f func(*scanner) error) error {
-	r, err := in.open()
-	if err != nil {
-		return err
+	var s *scanner
+	switch {
+	case in.plain != nil:
+		s = scannerOf(in.plain)
+	case !isGzip(in.data):
+		s = scannerOf(in.data)
+	default:
+		r, err := in.open()
+		if err != nil {
+			return err
+		}
+		s = newScanner(r)
 	}
-	s := newScanner(r)
 	s.fill(2)
 	switch {
 	case s.err != nil && s.err != io.EOF:
@@ -132,11 +141,15 @@ func (in input) readWhole(err error) (*stacks.Set, error) {
 	if int64(len(data)) > limit {
 		return nil, fmt.Errorf("malformed profile: %w", err)
 	}
-	p, err := parseData(data)
-	if err != nil {
+	p, perr := parseData(data)
+	if perr != nil {
+		return nil, perr
+	}
+	var proto bytes.Buffer
+	if err := p.WriteUncompressed(&proto); err != nil {
 		return nil, err
 	}
-	return fromProfile(p)
+	return input{data: proto.Bytes(), opts: in.opts}.read()
 }
 
 // parseData is profile.ParseData, which on 32 bit panics of lengths above 31.

@@ -336,7 +336,7 @@ func TestReadRefuses(t *testing.T) {
 		"twice compressed": {pack(good), "compressed twice"},
 		"large":            {make([]byte, 1<<20+1), "larger than 1 MiB"},
 	} {
-		if _, err := read(bytes.NewReader(c.data), 1<<20); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (ReadOptions{}).read(bytes.NewReader(c.data), 1<<20); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
 	}
@@ -428,5 +428,32 @@ func TestUnnamed(t *testing.T) {
 	}
 	if diff := cmp.Diff(data, encode(t, again)); diff != "" {
 		t.Error("what was read is written otherwise")
+	}
+}
+
+// TestReadDrop reads profiles without some labels: rows that only these told apart are one.
+func TestReadDrop(t *testing.T) {
+	s := stacks.New(oneEvent()...)
+	stack := s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 7, stacks.KindUnknown)})
+	for pid := range int64(3) {
+		labels := s.InternLabels([]stacks.Label{{Key: "comm", Str: "dd"}, {Key: "host", Str: fmt.Sprint(pid)}, {Key: "pid", Num: pid}})
+		s.Add(0, stack, labels, make([]int64, len(s.Events[0].Values))...)
+	}
+	for _, c := range []struct {
+		drop []string
+		rows int
+		keys []string
+	}{
+		{nil, 3, []string{"comm", "host", "pid"}},
+		{[]string{"pid"}, 3, []string{"comm", "host"}},
+		{[]string{"pid", "host", "tid"}, 1, []string{"comm"}},
+	} {
+		got, err := ReadOptions{Drop: c.drop}.Read(bytes.NewReader(encode(t, s)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys := got.LabelKeys(); got.NumSamples() != c.rows || !slices.Equal(keys, c.keys) {
+			t.Errorf("without %q: %d rows with %q, want %d with %q", c.drop, got.NumSamples(), keys, c.rows, c.keys)
+		}
 	}
 }

@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/google/pprof/profile"
-
 	"kprof/convert/stacks"
 )
 
 // skeleton is a profile without its samples, which are nearly all of it.
 type skeleton struct {
-	size    int64  // of the input
-	raw     []byte // the fields, as they are in the file
-	strings []int  // where in raw each string is, its length first
-	known   map[uint64]string
-	samples int   // that were left out
-	kept    int64 // bytes of memory, with what decoding raw will take
+	size    int64    // of the input
+	raw     []byte   // the fields, as they are in the file
+	strings []int    // where in raw each string is, its length first
+	known   []string // those of them that are, or ""
+	samples int      // that were left out
+	// How many there are.
+	mappings, functions, locations int
+	kept                           int64 // bytes of memory, with what decoding raw will take
 }
 
 // What becomes of a message in memory: google/pprof's struct, the Set's, and the
@@ -93,13 +93,16 @@ func (k *skeleton) field(s *scanner, f field) error {
 	case profileSampleType, profilePeriodType:
 		return k.keep(perValueType, 1)
 	case profileMapping:
+		k.mappings++
 		return k.message(b, mappingID, perMapping)
 	case profileLocation:
+		k.locations++
 		if err := k.message(b, locationID, perLocation); err != nil {
 			return err
 		}
 		return k.lines(b)
 	case profileFunction:
+		k.functions++
 		return k.message(b, functionID, perFunction)
 	case profileStringTable:
 		k.strings = append(k.strings, start+1) // after the tag
@@ -159,38 +162,20 @@ func (k *skeleton) lines(b []byte) error {
 	return k.keep(n, perLine)
 }
 
-// decode has google/pprof decode and check the fields. The profile has no samples.
-func (k *skeleton) decode() (*profile.Profile, error) {
-	raw := k.raw
-	if len(raw) == 0 { // but the file was not empty
-		raw = []byte{0, 0}
-	}
-	p, err := profile.ParseUncompressed(raw)
-	if err != nil {
-		return nil, err
-	}
-	if len(p.SampleType) == 0 && k.samples > 0 {
-		return nil, errors.New("missing sample type information")
-	}
-	return p, p.CheckValid()
-}
-
 // text returns a string of the profile's table.
 func (k *skeleton) text(i uint64) (string, error) {
 	if i >= uint64(len(k.strings)) {
 		return "", fmt.Errorf("string %d of %d", i, len(k.strings))
 	}
-	s, ok := k.known[i]
-	if !ok {
+	if k.known == nil {
+		k.known = make([]string, len(k.strings))
+	}
+	if k.known[i] == "" {
 		b := k.raw[k.strings[i]:]
 		size, n := varint(b)
-		s = string(b[n:][:size])
-		if k.known == nil {
-			k.known = make(map[uint64]string)
-		}
-		k.known[i] = s
+		k.known[i] = string(b[n:][:size])
 	}
-	return s, nil
+	return k.known[i], nil
 }
 
 // appendHead appends the head of a field, as short as can be.

@@ -121,12 +121,18 @@ func newScanner(r io.Reader) *scanner {
 	return &scanner{r: r, buf: make([]byte, 0, window)}
 }
 
+// scannerOf returns a scanner over what is in memory already.
+func scannerOf(data []byte) *scanner { return &scanner{buf: data, err: io.EOF} }
+
 // offset is that of the next byte in the stream.
 func (s *scanner) offset() int64 { return s.base + int64(s.pos) }
 
 // fill reads until n bytes are in the window, or the stream has ended. It grows the
 // window if need be.
 func (s *scanner) fill(n int) {
+	if s.err != nil {
+		return
+	}
 	if s.pos > 0 && len(s.buf)-s.pos < n {
 		s.base += int64(s.pos)
 		s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]

@@ -17,11 +17,14 @@ const MaxColumns = valueBlock
 // blockSize is the number of words in a block of the chain arena, a power of 2.
 const blockSize = 1 << 18
 
+// firstBlock is the number of words that the first block has room for when it is made.
+const firstBlock = 1 << 12
+
 // maxBlocks is what a 32-bit word index reaches.
 const maxBlocks = 1 << 32 / blockSize
 
-// chainTable interns slices of uint32. Chains lie in blocks that never move, each
-// behind a head of two words: its length, and a word for the rowTable, which so
+// chainTable interns slices of uint32. Chains lie in blocks that hardly ever move (the
+// first one grows, as most profiles are small), each behind a head of two words: its length, and a word for the rowTable, which so
 // finds it where memory has just been touched. pos[id] is the global word index
 // of the head. Ids are given in order of first appearance, whatever the hash.
 type chainTable struct {
@@ -77,13 +80,20 @@ func (t *chainTable) store(c []uint32) uint32 {
 	}
 	last := len(t.blocks) - 1
 	if last < 0 || blockSize-len(t.blocks[last]) < len(c)+chainHead {
-		t.blocks = append(t.blocks, make([]uint32, 0, blockSize))
+		size := blockSize
+		if last < 0 {
+			size = firstBlock
+		}
+		t.blocks = append(t.blocks, make([]uint32, 0, size))
 		last++
 	}
 	if last >= maxBlocks {
 		panic("stacks: 16 GiB of stacks, no more can be numbered")
 	}
 	b := t.blocks[last]
+	if room := cap(b) - len(b); room < len(c)+chainHead {
+		b = slices.Grow(b, min(max(len(b), len(c)+chainHead), blockSize-len(b)))
+	}
 	p := uint32(last*blockSize + len(b))
 	b = append(b, uint32(len(c)), 0)
 	t.blocks[last] = append(b, c...)
@@ -93,8 +103,8 @@ func (t *chainTable) store(c []uint32) uint32 {
 // Rows and their values lie in blocks that never move: a slice that grows would
 // be copied again and again, and half of it be empty.
 const (
-	rowBlock   = 1 << 13
-	valueBlock = 1 << 14
+	rowBlock   = 1 << 12
+	valueBlock = 1 << 13
 )
 
 // rowTable sums values by (event, stack, labels). The first row of a stack is

@@ -151,6 +151,17 @@ func New(events ...Event) *Set {
 	return s
 }
 
+// Grow makes room for that many more functions, and locations with a line each. Without
+// it the Set grows as they come.
+func (s *Set) Grow(functions, locations int) {
+	if len(s.Functions) == 0 {
+		s.functions = make(map[Function]uint32, functions)
+	}
+	s.Functions = slices.Grow(s.Functions, functions)
+	s.Locations = slices.Grow(s.Locations, locations)
+	s.lines = slices.Grow(s.lines, locations)
+}
+
 // AddEvent appends an event and returns its index.
 func (s *Set) AddEvent(e Event) int {
 	s.Events = append(s.Events, e)

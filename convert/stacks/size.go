@@ -44,7 +44,11 @@ func (s *Set) Size() int64 {
 }
 
 func (t *chainTable) size() int {
-	return 4*(len(t.blocks)*blockSize+cap(t.pos)) + intern.SlotSize*t.index.Slots()
+	words := cap(t.pos)
+	if n := len(t.blocks); n > 0 { // of which only the first one is not whole
+		words += cap(t.blocks[0]) + (n-1)*blockSize
+	}
+	return 4*words + intern.SlotSize*t.index.Slots()
 }
 
 func (t *rowTable) size() int {
