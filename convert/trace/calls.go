@@ -79,14 +79,16 @@ func (w *writer) call(c *cursor, e *event) {
 		g.enter(key, cpu, int(depth), callFrame{fn: fn, begin: c.time})
 		return
 	}
-	began, timed := address(k.calltime, c.raw)
-	ended, ok := address(k.rettime, c.raw)
-	timed = timed && ok && ended >= began
-	took := ended - began
-	if timed && c.ring.Time != nil {
-		took = c.ring.Time(ended) - c.ring.Time(began)
+	began, ok1 := address(k.calltime, c.raw)
+	ended, ok2 := address(k.rettime, c.raw)
+	end := ending{fn: fn, now: c.time}
+	if ok1 && ok2 && ended >= began {
+		if c.ring.Time != nil {
+			began, ended = c.ring.Time(began), c.ring.Time(ended)
+		}
+		end.timed, end.took, end.begin, end.end = true, ended-began, began, ended
 	}
-	call := g.leave(key, cpu, int(depth), fn, c.time, took, timed)
+	call := g.leave(key, cpu, int(depth), end)
 	c.kernel = c.kernel[:0]
 	for i, fn := range call.path {
 		if i > 0 {

@@ -33,7 +33,7 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 		w.free = append(w.free, e)
 		return nil
 	}
-	c := w.graph.leave(key, e.cpu, l.Depth, fn, now, l.Duration, l.Timed)
+	c := w.graph.leave(key, e.cpu, l.Depth, ending{fn: fn, now: now, timed: l.Timed, took: l.Duration})
 	w.setCall(e, &c)
 	e.kind = w.t.kind("function_graph", l.Buffer)
 	if e.kind == nil {

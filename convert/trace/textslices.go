@@ -27,7 +27,7 @@ func (w *textWalk) slice(e *textEvent, l *ftracetext.Line) bool {
 		w.slices.enter(key, e.cpu, depth, callFrame{fn: w.t.address(name), begin: e.time})
 		return true
 	}
-	c := w.slices.leave(key, e.cpu, max(depth-1, 0), 0, e.time, 0, false)
+	c := w.slices.leave(key, e.cpu, max(depth-1, 0), ending{now: e.time})
 	if e.kind = w.t.kind("slice", l.Buffer); e.kind == nil {
 		return true
 	}

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,37 +72,47 @@ func restores(t *testing.T) (was string) {
 // graphLine is a begin or an end of a function in what kprof script lists.
 var graphLine = regexp.MustCompile(`^ *(.+?) +(\d+) \[\d+\] +[\d.]+: +ftrace:funcgraph_(entry|exit): (?:-->|<--) (\S+) \((\d+)\)(?: \(start: ([0-9a-f]+)  end: ([0-9a-f]+)\))?`)
 
-// ownTimes adds up, by function, the times that lines say, without those of what is called.
+// ownTimes adds up, by function, the times that lines say, without those of what ran within
+// them in the same task: by their times alone, since an interrupt may be among the lines of a
+// function that it does not belong to (before the line of its begin, after the time of its end).
 func ownTimes(t *testing.T, lines string) (own map[string]int64, calls map[string]int) {
 	t.Helper()
-	own, calls = map[string]int64{}, map[string]int{}
-	inner := map[string][]int64{} // by task: of each function that it is in, the time in what it called
+	type call struct {
+		fn         string
+		begin, end int64
+	}
+	tasks := map[string][]call{}
 	for line := range strings.Lines(lines) {
 		m := graphLine.FindStringSubmatch(line)
 		if m == nil {
 			t.Errorf("line %q", line)
 			continue
 		}
-		in := inner[m[2]]
 		if m[3] == "entry" {
-			inner[m[2]] = append(in, 0)
 			continue
-		}
-		if len(in) == 0 {
-			continue // it began before
 		}
 		begin, err1 := strconv.ParseInt(m[6], 16, 64)
 		end, err2 := strconv.ParseInt(m[7], 16, 64)
 		if err1 != nil || err2 != nil {
 			t.Fatalf("line %q", line)
 		}
-		own[m[4]] += end - begin - in[len(in)-1]
-		calls[m[4]]++
-		in = in[:len(in)-1]
-		if len(in) > 0 {
-			in[len(in)-1] += end - begin
+		tasks[m[2]] = append(tasks[m[2]], call{m[4], begin, end})
+	}
+	own, calls = map[string]int64{}, map[string]int{}
+	for _, all := range tasks {
+		slices.SortFunc(all, func(a, b call) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(b.end, a.end)) })
+		var in []call
+		for _, c := range all {
+			for len(in) > 0 && in[len(in)-1].end <= c.begin {
+				in = in[:len(in)-1]
+			}
+			if n := len(in); n > 0 {
+				own[in[n-1].fn] -= c.end - c.begin
+			}
+			own[c.fn] += c.end - c.begin
+			calls[c.fn]++
+			in = append(in, c)
 		}
-		inner[m[2]] = in
 	}
 	return own, calls
 }
