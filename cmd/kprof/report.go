@@ -96,6 +96,7 @@ func newReport() *cobra.Command {
 	var sym symbolOptions
 	var top topOptions
 	var info inspection
+	var regs registerOptions
 	var stats, stdio bool
 	var out string
 	c := &cobra.Command{
@@ -141,23 +142,38 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 					return errors.Join(p.WriteStats(os.Stdout), err)
 				})
 			}
+			toOut := func(write func(io.Writer) error) error {
+				if out != "-" {
+					return output{name: out, format: formatText}.create(write)
+				}
+				return paged(write)
+			}
+			if top.asksRegisters(&opts) && len(args) < 2 {
+				r, err := regs.read(cmd.Context(), inputName(args), opts, sym)
+				if err != nil {
+					return err
+				}
+				if r != nil {
+					return toOut(func(w io.Writer) error { return r.write(w, top) })
+				}
+			}
+			if regs.regions != "" {
+				return usagef("--regions is for --by register, of one recording of accesses to registers (rwmmio events)")
+			}
 			p, err := loadSum(cmd.Context(), args, opts, sym)
 			if err != nil {
 				return top.groupError(err)
 			}
 			top.lines = sym.Lines
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
-			if out != "-" {
-				return output{name: out, format: formatText}.create(write)
-			}
-			text := stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
+			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
 			if !text && onScreen() {
 				if looked, err := top.look(p); looked || err != nil {
 					return err
 				}
 			}
-			top.screen = !top.json
-			return paged(write)
+			top.screen = out == "-" && !top.json
+			return toOut(write)
 		},
 	}
 	f := c.Flags()
@@ -174,6 +190,8 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 	f.BoolVar(&top.delays, "delays", false, "show of each task how long it waited for a CPU, the longest wait first, and when that was, of times off the CPU")
 	f.BoolVar(&stdio, "stdio", false, "print text, though there is a terminal to look around on; -n, --min, --wide, --json, --delays and --histogram do so too")
 	f.BoolVar(&top.hist, "histogram", false, "show how the times of --span and --off-cpu are distributed, of all or of each group of --by, a line for each power of two")
+	f.StringVar(&regs.regions, "regions", "", "of --by register: `file` that says whose registers are where, lines START-END : NAME as in /proc/iomem, or /proc/vmallocinfo")
+	f.IntVar(&regs.last, "last", 3, "of --by register: show the last `N` accesses of each CPU")
 	info.flags(c)
 	sel.flags(c)
 	sym.flags(c)

@@ -110,12 +110,13 @@ func (k *Kind) AppendFields(dst, raw []byte) []byte {
 			dst = append(dst, ' ')
 		}
 		dst = append(append(dst, f.Name...), '=')
-		dst = k.appendValue(dst, f, raw)
+		dst = k.AppendValue(dst, f, raw)
 	}
 	return dst
 }
 
-func (k *Kind) appendValue(dst []byte, f *Field, raw []byte) []byte {
+// AppendValue appends the value of one of Fields, as AppendFields does.
+func (k *Kind) AppendValue(dst []byte, f *Field, raw []byte) []byte {
 	if f.Code {
 		if addr, ok := f.Uint(raw); ok {
 			if named, ok := k.code.append(dst, addr); ok {

@@ -115,7 +115,7 @@ func (k *Kind) appendJSON(dst, raw []byte) []byte {
 				dst = strconv.AppendUint(dst, n, 10)
 			}
 		default:
-			dst = appendJSON(dst, k.appendValue(b[:0], f, raw))
+			dst = appendJSON(dst, k.AppendValue(b[:0], f, raw))
 		}
 	}
 	return append(dst, '}')

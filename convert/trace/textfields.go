@@ -110,3 +110,27 @@ func taskState(s string) (n int, ok bool) {
 	}
 	return n, s != ""
 }
+
+// commonFlags are what of common_flags the flags in a line tell: interrupts off, and in which
+// of them it was (kernel/trace/trace_output.c, trace_print_lat_fmt). Columns are not the same
+// in all kernels, but letters are.
+func commonFlags(s string) (flags uint8) {
+	const irqsOff, hard, soft, nmi = 0x01, 0x08, 0x10, 0x40
+	for i := range len(s) {
+		switch s[i] {
+		case 'd', 'D':
+			flags |= irqsOff
+		case 'h':
+			flags |= hard
+		case 's':
+			flags |= soft
+		case 'H':
+			flags |= hard | soft
+		case 'z':
+			flags |= nmi
+		case 'Z':
+			flags |= nmi | hard
+		}
+	}
+	return flags
+}

@@ -78,6 +78,7 @@ func (p *textPart) ofLog(line string) (string, bool) {
 	case !p.inside:
 		return "", false
 	case trimmed == "(ftrace buffer empty)":
+		p.inside = false
 		return "", false
 	case len(trimmed) > 20 && len(trimmed) < 40 && strings.Trim(trimmed, "-") == "": // 33; those of function_graph are 42
 		p.inside, p.ruled = !p.ruled, true

@@ -224,7 +224,7 @@ const maxRaw = (maxPayload-8*maxCallers-256)&^7 - 4
 // appendPayload appends what the format of an event says.
 func (k *textKind) appendPayload(b []byte, e *textEvent) []byte {
 	const o = abi.LittleEndian
-	b = o.AppendUint32(o.AppendUint32(b, uint32(k.id)), uint32(e.tid))
+	b = o.AppendUint32(o.AppendUint32(b, uint32(k.id)|uint32(e.flags)<<16), uint32(e.tid))
 	fixed := k.end + 4
 	for len(b) < fixed {
 		b = append(b, 0)

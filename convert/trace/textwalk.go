@@ -17,6 +17,7 @@ type textEvent struct {
 	task     string
 	tid, pid int32
 	cpu      int32
+	flags    uint8 // as in common_flags
 	time     uint64
 	text     string
 	fields   []ftracetext.Field
@@ -232,7 +233,7 @@ func (w *textWalk) unread() {
 
 // who fills in the task of an event.
 func (w *textWalk) who(e *textEvent, l *ftracetext.Line) {
-	e.cpu, e.tid, e.task, e.pid, e.time = l.CPU, l.TID, l.Task, l.TGID, w.time
+	e.cpu, e.tid, e.task, e.pid, e.time, e.flags = l.CPU, l.TID, l.Task, l.TGID, w.time, commonFlags(l.Flags)
 	if e.tid < 0 && l.Kind != ftracetext.Lost {
 		if t, ok := w.tasks[l.CPU]; ok {
 			e.tid, e.task = t.tid, t.name

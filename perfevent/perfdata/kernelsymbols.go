@@ -31,6 +31,10 @@ import (
 type KernelSymbols struct {
 	Kallsyms []byte // lines of /proc/kallsyms, of functions only
 	Modules  []byte // /proc/modules
+	// IOMem says what registers of devices are where: /proc/iomem, and the lines of
+	// /proc/vmallocinfo of what the kernel has mapped of that. Only what is known at the
+	// start has it.
+	IOMem []byte
 }
 
 var kernelSymbolsMagic = []byte("kprofcap")
@@ -48,6 +52,7 @@ const (
 const (
 	partKallsyms = 1
 	partModules  = 2
+	partIOMem    = 3
 )
 
 // AppendTo appends the kernel symbols to b, whose length is a multiple of eight.
@@ -63,6 +68,7 @@ func (c *KernelSymbols) AppendTo(b []byte, o abi.Order) ([]byte, error) {
 	}
 	part(partKallsyms, c.Kallsyms)
 	part(partModules, c.Modules)
+	part(partIOMem, c.IOMem)
 	if len(body) > maxKernelSymbolsBody {
 		return b, fmt.Errorf("kernel symbols: %d bytes of symbols, at most %d", len(body), maxKernelSymbolsBody)
 	}
@@ -124,6 +130,8 @@ func DecodeKernelSymbols(b []byte, o abi.Order) (*KernelSymbols, error) {
 			c.Kallsyms = data
 		case partModules:
 			c.Modules = data
+		case partIOMem:
+			c.IOMem = data
 		}
 		body = body[8+n:]
 	}
@@ -143,16 +151,26 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	if err != nil {
 		return nil, err
 	}
+	var all *KernelSymbols
 	for _, end := range []int64{r.size, int64(r.data.off) - int64(len(rules))} {
 		b, err := r.kernelSymbolsBefore(end)
 		if err != nil {
 			return nil, err
 		}
-		if b != nil {
-			return DecodeKernelSymbols(b, r.header.order)
+		if b == nil {
+			continue
+		}
+		c, err := DecodeKernelSymbols(b, r.header.order)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = c
+		} else if all.IOMem == nil {
+			all.IOMem = c.IOMem
 		}
 	}
-	return nil, nil
+	return all, nil
 }
 
 // kernelSymbolsBefore returns the bytes of the kernel symbols that end at offset end, or nil

@@ -49,6 +49,12 @@ func TestKernelSymbolsInFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	with := someKernelSymbols
+	with.IOMem = []byte("08000000-0800ffff : gic\n")
+	registers, err := with.AppendTo(nil, abi.LittleEndian)
+	if err != nil {
+		t.Fatal(err)
+	}
 	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
 	for _, tt := range []struct {
 		name           string
@@ -61,6 +67,7 @@ func TestKernelSymbolsInFile(t *testing.T) {
 		{"killed", early, trailer, false, &someKernelSymbols},
 		{"at the end", early, trailer, true, &late},
 		{"only at the end", nil, trailer, true, &late},
+		{"registers at the start", registers, trailer, true, &KernelSymbols{Kallsyms: late.Kallsyms, IOMem: []byte("08000000-0800ffff : gic\n")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tempFile(t)

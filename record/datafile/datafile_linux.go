@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/procfs"
 	"kprof/record"
 	"kprof/record/symbols"
 )
@@ -40,7 +43,7 @@ func Create(name string, create func() (*os.File, error), events []abi.Event, he
 	o := perfdata.WriterOptions{Rules: rules}
 	if kernel != nil {
 		var err error
-		if o.KernelSymbols, err = kernel.StartEncoded(); err != nil {
+		if o.KernelSymbols, err = kernelSymbols(kernel, events); err != nil {
 			return nil, err
 		}
 	}
@@ -53,6 +56,22 @@ func Create(name string, create func() (*os.File, error), events []abi.Event, he
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
 	return &File{w, f, name, builds, kernel}, nil
+}
+
+// kernelSymbols are encoded those of the start, with what says whose registers are where if
+// events are accesses to these.
+func kernelSymbols(kernel *symbols.Kernel, events []abi.Event) ([]byte, error) {
+	if !slices.ContainsFunc(events, func(e abi.Event) bool { return strings.HasPrefix(e.Name, "rwmmio:") }) {
+		return kernel.StartEncoded()
+	}
+	var with perfdata.KernelSymbols
+	if start, err := kernel.Start(); err != nil {
+		return nil, err
+	} else if start != nil {
+		with = *start
+	}
+	with.IOMem = procfs.IOMem()
+	return with.AppendTo(nil, abi.LittleEndian)
 }
 
 // Name is what the file is called.

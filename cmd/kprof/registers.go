@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+	"kprof/convert/registers"
+)
+
+// registerOptions are the flags of the table of accesses to registers.
+type registerOptions struct {
+	regions string // a file
+	last    int
+}
+
+// inputName is the input of a command that takes one.
+func inputName(args []string) string {
+	if len(args) == 0 {
+		return defaultInput
+	}
+	return args[0]
+}
+
+// asksRegisters reports whether the table is that of registers: --by register, without a rule of
+// spans, which has a label of that name too.
+func (o *topOptions) asksRegisters(c *convert.Options) bool {
+	return o.by == "register" && len(c.Spans) == 0 && !c.OffCPU && !o.hist
+}
+
+// recordedRegisters is what an input says of its registers.
+type recordedRegisters struct {
+	table   *registers.Table
+	regions registers.Regions
+}
+
+// read takes the accesses of an input; nil where it is no recording of any.
+func (o *registerOptions) read(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*recordedRegisters, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rec, err := convert.OpenRecording(f)
+	if errors.Is(err, convert.ErrNoRecording) && name != "-" {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, worded(err))
+	}
+	defer rec.Close()
+	has := false
+	for _, e := range rec.Events.Events {
+		has = has || strings.HasPrefix(e.Name, "rwmmio:")
+	}
+	if !has {
+		return nil, nil
+	}
+	sym.NamesOnly = true
+	sym.addTo(&opts)
+	opts.Name, opts.Labels, opts.FieldLabels = name, 0, nil
+	c := registers.Collector{Recent: o.last}
+	res, err := listing.Read(ctx, rec, listing.Options{Options: opts}, &c)
+	if res != nil {
+		say(res.Warnings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, worded(err))
+	}
+	r := &recordedRegisters{table: c.Table()}
+	if o.regions != "" {
+		return r, o.readRegions(&r.regions)
+	}
+	symbols, err := rec.KernelSymbols()
+	if err == nil && symbols != nil && len(symbols.IOMem) > 0 {
+		err = r.regions.Read(strings.NewReader(string(symbols.IOMem)))
+	}
+	if err != nil && !errors.Is(err, registers.ErrNoRegions) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+func (o *registerOptions) readRegions(r *registers.Regions) error {
+	f, err := os.Open(o.regions)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := r.Read(f); err != nil {
+		return fmt.Errorf("--regions %s: %w", o.regions, err)
+	}
+	return nil
+}
+
+// write writes the table of one input.
+func (r *recordedRegisters) write(w io.Writer, o topOptions) error {
+	wo := registers.WriteOptions{Regions: &r.regions, Limit: o.limit}
+	if o.json {
+		return registers.JSON(w, r.table, wo)
+	}
+	return registers.Text(w, r.table, wo)
+}

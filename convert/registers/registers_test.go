@@ -1,0 +1,172 @@
+package registers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+	"kprof/convert/registers"
+)
+
+// tableOf reads what a file says. Those in testdata were made by testdata/mmio of the project.
+func tableOf(t testing.TB, name string, recent int) *registers.Table {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rec, err := convert.OpenRecording(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	c := registers.Collector{Recent: recent}
+	if _, err := listing.Read(context.Background(), rec, listing.Options{}, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Table()
+}
+
+func regions(t testing.TB, name string) *registers.Regions {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r registers.Regions
+	if err := r.Read(f); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// TestTable: numbers of accesses and last values are those that awk finds in the text.
+func TestTable(t *testing.T) {
+	table := tableOf(t, "testdata/registers.txt", 0)
+	r := regions(t, "testdata/regions")
+	got := map[string]string{}
+	for _, x := range table.Registers {
+		kind := "R"
+		if x.Write {
+			kind = "W"
+		}
+		got[kind+" "+r.Name(x.Addr)] += fmt.Sprintf("%d %d %#x", x.Count, x.Duration.Count, x.Last)
+	}
+	want := map[string]string{
+		"R pl011@9000000+0x018": "6 6 0x90", "R 0xffffffc008009000": "6 6 0x74726976",
+		"R of_iomap@8010000+0x00c": "30 30 0x3ff", "W of_iomap@8000000+0xf00": "2 2 0x10001",
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Errorf("%s: %s, want %s", k, got[k], v)
+		}
+	}
+	if len(table.Unended) != 0 || table.Broken != 1 || table.Last != nil {
+		t.Errorf("%+v", table)
+	}
+}
+
+// TestOops: the access of which the kernel died comes first, and is the last of its CPU.
+func TestOops(t *testing.T) {
+	table := tableOf(t, "testdata/oops.log", 2)
+	if len(table.Unended) != 1 || table.Broken != 0 || len(table.Last) != 2 || len(table.Last[0]) != 2 || len(table.Last[1]) != 2 {
+		t.Fatalf("%+v", table)
+	}
+	a := table.Unended[0]
+	if a != table.Last[1][1] || a != table.Unended[0] || a.CPU != 1 || a.Addr != 0xffffffc008009104 || a.Width != 32 || a.Write || a.Ended ||
+		a.Caller != "access_registers+0x6c [access]" || table.Registers[0].Unended != 1 || table.Registers[0].Addr != a.Addr {
+		t.Errorf("%+v", a)
+	}
+}
+
+// text is a line of a trace for each access: CPU, flags, seconds, what it is.
+func text(lines ...string) string {
+	var b strings.Builder
+	for _, l := range lines {
+		w := strings.SplitN(l, " ", 4)
+		fmt.Fprintf(&b, "  cat-9 [%s] %s %s: rwmmio_%s\n", w[0], w[1], w[2], w[3])
+	}
+	return b.String()
+}
+
+// TestPairs: an interrupt's accesses are within another's, and what goes on has ended.
+func TestPairs(t *testing.T) {
+	const a, b = "f+0x1/0x2 -> g+0x1/0x2 width=8 addr=0x1000", "f+0x1/0x2 -> h+0x1/0x2 width=16 addr=0x2000"
+	value := func(s, v string) string { return strings.Replace(s, "addr", "val="+v+" addr", 1) }
+	for name, x := range map[string]struct{ text, want string }{
+		"interrupt":            {text("000 d.... 1.0 read: "+a, "000 d.h.. 1.1 read: "+b, "000 d.h.. 1.2 post_read: "+value(b, "0x5"), "000 d.... 1.3 post_read: "+value(a, "0x6")), "[g 1 1 6 h 1 1 5] 0 0"},
+		"no end":               {text("000 d.h.. 1.0 read: "+a, "000 d.h.. 1.1 read: "+b, "000 d.h.. 1.2 post_read: "+value(b, "0x5")), "[g 1 0 0 h 1 1 5] 0 1"},
+		"same place":           {text("000 ..... 1.0 read: "+a, "000 ..... 1.1 read: "+a, "000 ..... 1.2 post_read: "+value(a, "0x5")), "[g 2 1 5] 0 1"},
+		"hung":                 {text("000 d.... 1.0 read: "+a, "001 d.... 1.1 write: "+value(b, "0x7")), "[g 1 0 0 h 1 0 7] 2 0"},
+		"hung in an interrupt": {text("000 d.... 1.0 read: "+a, "000 d.h.. 1.1 read: "+b), "[g 1 0 0 h 1 0 0] 2 0"},
+		"no begin":             {text("000 d.... 1.0 post_read: "+value(a, "0x1"), "000 d.... 1.1 read: "+b, "000 d.... 1.2 post_read: "+value(b, "0x5")), "[h 1 1 5] 0 1"},
+		"lost":                 {text("000 d.... 1.0 read: "+a) + "CPU:0 [LOST 3 EVENTS]\n" + text("000 d.... 1.2 read: "+b, "000 d.... 1.3 post_read: "+value(b, "0x5")), "[g 1 0 0 h 1 1 5] 0 1"},
+	} {
+		file := t.TempDir() + "/trace.txt"
+		if err := os.WriteFile(file, []byte("# tracer: nop\n"+x.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		table := tableOf(t, file, 1)
+		var rows []string
+		for _, r := range table.Registers {
+			place, _, _ := strings.Cut(r.Caller, "+")
+			rows = append(rows, fmt.Sprint(place, " ", r.Count, " ", r.Duration.Count, " ", r.Last))
+		}
+		if got := fmt.Sprint(rows, " ", len(table.Unended), " ", table.Broken); got != x.want {
+			t.Errorf("%s: %s, want %s", name, got, x.want)
+		}
+	}
+}
+
+func TestRegions(t *testing.T) {
+	var r registers.Regions
+	if err := r.Read(strings.NewReader("hello\n00000000-00000000 : hidden\n")); !errors.Is(err, registers.ErrNoRegions) {
+		t.Error(err)
+	}
+	for _, s := range []string{
+		"08000000-0800ffff : intc\n  08001000-08001fff : fe.dist gic@8001000\n08020000-08020fff : a b c\n",
+		"0xffffffc008020000-0xffffffc008022000    8192 gic_of_setup+0x40/0x120 phys=0x0000000008001000 ioremap\nffff0000-ffff00ff : virtual\n",
+		"0xffffffc008030000-0xffffffc008032000    8192 of_iomap+0x40/0x120 [mod] phys=0x0000000009001000 ioremap\n",
+	} {
+		if err := r.Read(strings.NewReader(s)); err != nil {
+			t.Error(err)
+		}
+	}
+	for addr, want := range map[uint64]string{
+		0x8000004: "intc+0x004", 0x8001000: "gic@8001000+0x000", 0x8002000: "intc+0x2000", 0x8020fff: "a b c+0xfff", 0x8021000: "0x8021000", 5: "0x5",
+		0xffffffc008020010: "gic@8001000+0x010", 0xffffffc008021000: "intc+0x2000", 0xffff0080: "virtual+0x080",
+		0xffffffc008030004: "of_iomap@9001000+0x004", 0xffffffc008032000: "0xffffffc008032000",
+	} {
+		if got := r.Name(addr); got != want {
+			t.Errorf("%#x: %s, want %s", addr, got, want)
+		}
+	}
+}
+
+// FuzzRegions looks for what panics or does not end.
+func FuzzRegions(f *testing.F) {
+	b, err := os.ReadFile("testdata/regions")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r registers.Regions
+		if r.Read(bytes.NewReader(b)) != nil {
+			return
+		}
+		for _, addr := range []uint64{0, 0x8000000, 0xffffffc008020010, 1<<64 - 1} {
+			if r.Name(addr) == "" {
+				t.Fatal("no name")
+			}
+		}
+	})
+}
