@@ -34,7 +34,7 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 		c.instants = newInstants(s, &o)
 	}
 	if e := &s.Events[o.Event]; c.tracks.timed && e.IsSpans() {
-		c.rows, c.event, c.category = map[uint32]spanText{}, e.Name, jsonText(e.Name)
+		c.rows, c.category = map[uint32]spanText{}, jsonText(e.Name)
 	}
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))
@@ -69,7 +69,6 @@ type chrome struct {
 	// Of spans, which are slices of their own: their texts by row, nil for none; how many
 	// were no slices of their threads.
 	rows     map[uint32]spanText
-	event    string
 	category []byte // the event, as JSON
 	spans    int
 

@@ -64,12 +64,27 @@ func (c *chrome) spanSlice(phase byte, x item, at uint64, length int64) {
 // spanText is what the spans of a row are called, and their arguments, as JSON.
 type spanText struct{ name, args []byte }
 
-// spanText makes the text of a row: its name is what the rule tells apart, such as the
-// system call, or the state of a task off the CPU.
+// spanText makes the text of a row.
 func (c *chrome) spanText(row *stacks.Sample) (s spanText) {
-	name := ""
+	name, fields := spanFields(c.set, row)
 	s.args = append(s.args, '{')
-	for _, l := range c.set.Labels(row.Labels) {
+	for _, f := range fields {
+		s.args = append(append(append(s.args, jsonText(f.key)...), ':'), jsonText(f.value)...)
+		s.args = append(s.args, ',')
+	}
+	s.args = append(append(s.args, `"stack":`...), c.stackText(row.Stack)...)
+	s.args = append(s.args, '}')
+	s.name = jsonText(name)
+	return s
+}
+
+// spanField is what a span is labelled with, besides its thread.
+type spanField struct{ key, value string }
+
+// spanFields returns what the spans of a row are called, and their fields: the name is what
+// the rule tells apart, such as the system call, or the state of a task off the CPU.
+func spanFields(set *stacks.Set, row *stacks.Sample) (name string, fields []spanField) {
+	for _, l := range set.Labels(row.Labels) {
 		if slices.Contains(ofThreads, l.Key) {
 			continue
 		}
@@ -77,14 +92,8 @@ func (c *chrome) spanText(row *stacks.Sample) (s spanText) {
 		if value == "" {
 			value = strconv.FormatInt(l.Num, 10)
 		}
-		if name == "" {
-			name = value
-		}
-		s.args = append(append(append(s.args, jsonText(l.Key)...), ':'), jsonText(value)...)
-		s.args = append(s.args, ',')
+		name = cmp.Or(name, value)
+		fields = append(fields, spanField{l.Key, value})
 	}
-	s.args = append(append(s.args, `"stack":`...), c.stackText(row.Stack)...)
-	s.args = append(s.args, '}')
-	s.name = jsonText(cmp.Or(name, c.event))
-	return s
+	return cmp.Or(name, set.Events[row.Event].Name), fields
 }

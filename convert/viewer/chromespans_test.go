@@ -10,9 +10,8 @@ import (
 	"kprof/convert/stacks"
 )
 
-// TestChromeSpans: each span is a slice as long as it took, by the thread that it began in;
-// what is not within another but overlaps it is asynchronous.
-func TestChromeSpans(t *testing.T) {
+// spanSet has system calls of two threads; one ends behind the call in which it begins.
+func spanSet() *stacks.Set {
 	s := stacks.New(stacks.Event{Name: "span:syscalls", Values: []stacks.ValueType{
 		{Type: "spans", Unit: "count"}, {Type: "open", Unit: "count"}, {Type: "unended", Unit: "nanoseconds"}, {Type: "span:syscalls", Unit: "nanoseconds"},
 	}})
@@ -29,6 +28,13 @@ func TestChromeSpans(t *testing.T) {
 	add(5500, 2000, 7, "late")
 	add(6000, 1000, 7, "read")
 	s.SortTimedSamples()
+	return s
+}
+
+// TestChromeSpans: each span is a slice as long as it took, by the thread that it began in;
+// what is not within another but overlaps it is asynchronous.
+func TestChromeSpans(t *testing.T) {
+	s := spanSet()
 	var b bytes.Buffer
 	if err := Chrome(&b, s, Options{Column: 3}); err != nil {
 		t.Fatal(err)
@@ -58,5 +64,42 @@ func TestChromeSpans(t *testing.T) {
 	want := []string{"X 7 read 0 5 0", "X 7 inner 0 0.1 0", "b 7 late 4.5 0 1", "e 7 late 6.5 0 1", "X 7 read 5 1 0", "X 8 write 2 0.5 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestFirefoxSpans: each span is a marker from its begin to its end, with its labels as
+// fields that the schema names, and its stack.
+func TestFirefoxSpans(t *testing.T) {
+	var f struct {
+		Meta struct {
+			MarkerSchema []struct {
+				Name   string
+				Fields []struct{ Key, Format string }
+			}
+		}
+		Threads []struct {
+			Markers struct {
+				StartTime, EndTime []float64
+				Phase              []int
+				Data               []struct{ Type, Syscall string }
+			}
+		}
+	}
+	if err := json.Unmarshal(export(t, Firefox, spanSet(), Options{Column: 3}), &f); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, k := range f.Threads {
+		m := k.Markers
+		for i := range m.Data {
+			found = append(found, fmt.Sprintf("%s %s %g %g %d", m.Data[i].Type, m.Data[i].Syscall, m.StartTime[i], m.EndTime[i], m.Phase[i]))
+		}
+	}
+	want := []string{
+		"kprof-span inner 0 0.0001 1", "kprof-span read 0 0.005 1", "kprof-span late 0.0045 0.0065 1", "kprof-span read 0.005 0.006 1",
+		"kprof-span write 0.002 0.0025 1",
+	}
+	if !slices.Equal(found, want) || fmt.Sprint(f.Meta.MarkerSchema) != "[{kprof-span [{syscall string}]}]" {
+		t.Errorf("%q, want %q; schema %v", found, want, f.Meta.MarkerSchema)
 	}
 }

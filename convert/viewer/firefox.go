@@ -20,7 +20,8 @@ const firefoxVersion = 60
 // (profiler.firefox.com), in its processed profile format: threads with their
 // samples in time, stacks with categories by the kind of code. A sample lasts to the
 // next one there: so after each of an event that has Instants comes one without a
-// stack, and each is a marker of the thread too. Without times samples follow each
+// stack, and each is a marker of the thread too. Spans are markers as long as they were, with
+// their labels as fields and the stack at which they began. Without times samples follow each
 // other as long as they are heavy, the heaviest stacks first.
 //
 // Memory beyond the Set is that of its stacks as a tree, and 24 bytes a sample.
@@ -66,8 +67,9 @@ type firefox struct {
 	threads *tracks
 	unit    string
 
-	instants bool // samples have no length
-	event    int  // index of its name into strings
+	instants bool         // samples have no length
+	event    int          // index of its name into strings
+	spans    []spanMarker // of spans, by row; nil for what is none
 
 	strings  *stringIndex
 	lib      []int // by mapping, index into libs or -1
@@ -119,14 +121,14 @@ func (f *firefox) meta(o *Options) object {
 	if f.instants {
 		m["markerSchema"] = list{object{"name": instantMarker, "display": list{"marker-chart", "marker-table"}, "fields": list{}}}
 	}
+	if f.threads.timed && f.set.Events[o.Event].IsSpans() {
+		m["markerSchema"] = list{f.spanMarkers(o.Event)}
+	}
 	if entries := f.about(m); len(entries) > 0 {
 		m["extra"] = list{object{"label": "Recording", "entries": entries}}
 	}
 	return m
 }
-
-// instantMarker is the type of the markers that instants are.
-const instantMarker = "kprof"
 
 // about makes lines of what the Set's comments say, and puts what the format has
 // a place for there.
@@ -309,26 +311,6 @@ func (f *firefox) thread(k *track) {
 // stack is the stack of an item, as an index into the table.
 func (f *firefox) stack(x item) int64 {
 	return int64(f.tree.leaf[f.set.Sample(int(x.row)).Stack])
-}
-
-// markers writes the instants of a thread, each with its stack.
-func (f *firefox) markers(k *track) {
-	n := len(k.items)
-	if !f.instants {
-		n = 0
-	}
-	f.raw(`,"markers":{"length":` + strconv.Itoa(n))
-	f.column("data", n, func(b []byte, i int) []byte {
-		b = append(b, `{"type":"`+instantMarker+`","cause":{"time":`...)
-		b = append(f.appendTime(b, k.items[i].time), `,"stack":`...)
-		return append(strconv.AppendInt(b, f.stack(k.items[i]), 10), "}}"...)
-	})
-	f.column("name", n, func(b []byte, _ int) []byte { return strconv.AppendInt(b, int64(f.event), 10) })
-	f.column("startTime", n, func(b []byte, i int) []byte { return f.appendTime(b, k.items[i].time) })
-	f.column("endTime", n, same("null"))
-	f.column("phase", n, same("0")) // an instant
-	f.column("category", n, same("0"))
-	f.raw("}")
 }
 
 // appendTime appends a time of an item in ms. Those of rows are weights: an hour
