@@ -6,8 +6,6 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,46 +18,6 @@ import (
 	"kprof/perfevent/livetest"
 	"kprof/record"
 )
-
-// wait is a time off the CPU, µs.
-type wait struct {
-	end, took float64
-	delay     float64 // of it, from the wake-up on
-}
-
-// timehistLine is as perf sched timehist prints a task that leaves its CPU:
-//
-//	time cpu task[tid/pid] wait delay run
-var timehistLine = regexp.MustCompile(`^ *([0-9]+)\.([0-9]+) \[[0-9]+\]  .*\[(-?[0-9]+)(?:/-?[0-9]+)?\] +([0-9.]+) +([0-9.]+) +([0-9.]+) `)
-
-// timehist returns what perf says tasks waited before they ran, by thread.
-func timehist(t *testing.T, file string) map[int64][]wait {
-	t.Helper()
-	out, err := livetest.PerfCommand(t, "sched", "timehist", "-i", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	waits := map[int64][]wait{}
-	number := func(s string) float64 {
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	for line := range strings.Lines(string(out)) {
-		m := timehistLine.FindStringSubmatch(line)
-		if m == nil {
-			continue
-		}
-		tid, _ := strconv.ParseInt(m[3], 10, 64)
-		if took := number(m[4]) * 1000; took > 0 {
-			left := number(m[1])*1e6 + number(m[2])
-			waits[tid] = append(waits[tid], wait{left - number(m[6])*1000, took, number(m[5]) * 1000})
-		}
-	}
-	return waits
-}
 
 // TestLiveOffCPU: each time that perf sched timehist says a task waited is one of ours,
 // to the microsecond that perf prints, and of the same length; and so is the part of it
@@ -84,25 +42,25 @@ func TestLiveOffCPU(t *testing.T) {
 	if n := p.Stats.Lost + p.Stats.LostSamples; n > 0 {
 		t.Fatalf("perf lost %d records in rings of 8 MB", n)
 	}
-	ours := map[int64][]wait{}
+	ours := map[int64][]livetest.Wait{}
 	s := p.Set
 	for _, x := range s.TimedSamples {
 		tid, _ := s.Label(s.Sample(int(x.Sample)).Labels, "tid")
-		ours[tid.Num] = append(ours[tid.Num], wait{float64(x.Time+uint64(x.Value)) / 1000, float64(x.Value) / 1000, 0})
+		ours[tid.Num] = append(ours[tid.Num], livetest.Wait{End: float64(x.Time+uint64(x.Value)) / 1000, Took: float64(x.Value) / 1000})
 	}
 	compared, missing := 0, 0
 	var told []string
 	differs := map[int64]bool{}
-	for tid, theirs := range timehist(t, file) {
+	for tid, theirs := range livetest.Timehist(t, file) {
 		if tid <= 0 {
 			continue
 		}
 		for _, w := range theirs {
 			compared++
-			if !has(ours[tid], w) {
+			if !w.In(ours[tid]) {
 				missing++
 				differs[tid] = true
-				told = append(told, fmt.Sprintf("thread %d back at %.0f µs after %.0f µs", tid, w.end, w.took))
+				told = append(told, fmt.Sprintf("thread %d back at %.0f µs after %.0f µs", tid, w.End, w.Took))
 			}
 		}
 	}
@@ -120,14 +78,14 @@ func TestLiveOffCPU(t *testing.T) {
 	}
 	threads := 0
 	var wrong []string
-	for tid, theirs := range timehist(t, file) {
+	for tid, theirs := range livetest.Timehist(t, file) {
 		if tid <= 0 || differs[tid] || len(theirs) != len(ours[tid]) {
 			continue
 		}
 		threads++
 		sum := 0.
 		for _, w := range theirs {
-			sum += w.delay
+			sum += w.Delay
 		}
 		if math.Abs(sum-runnable[tid]) > 1+float64(len(theirs)) {
 			wrong = append(wrong, fmt.Sprintf("thread %d waited for a CPU for %.0f µs after wake-ups, perf says %.0f µs", tid, runnable[tid], sum))
@@ -140,16 +98,6 @@ func TestLiveOffCPU(t *testing.T) {
 		t.Errorf("only %d threads are compared", threads)
 	}
 	t.Logf("%d threads, %d times, %+v late %d", threads, compared, p.Stats.OffCPU, p.Stats.LatePoints)
-}
-
-// has reports whether one of ours is theirs, which is rounded.
-func has(ours []wait, w wait) bool {
-	for _, o := range ours {
-		if math.Abs(o.end-w.end) <= 3 && math.Abs(o.took-w.took) <= 2 {
-			return true
-		}
-	}
-	return false
 }
 
 // TestLiveOffCPUOfTask: of a command that is recorded by itself the returns are told by its

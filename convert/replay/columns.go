@@ -79,7 +79,7 @@ func (r *rows) reorder() {
 		s := r.set.Sample(i)
 		set.Add(to[s.Event], s.Stack, s.Labels, s.Values...)
 	}
-	set.TimedSamples = r.set.TimedSamples // the rows have kept their numbers
+	set.TimedSamples, set.Wakes = r.set.TimedSamples, r.set.Wakes // the rows have kept their numbers
 	r.set = set
 }
 

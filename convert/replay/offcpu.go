@@ -215,6 +215,9 @@ func (o *offCPU) count(s *span.OffSpan) {
 	n := x.r.set.Add(o.event, stack, id, 1, blocked, runnable, unended, blocked+runnable)
 	if x.r.opts.Times && !s.Open {
 		x.r.set.AddTimedSample(stacks.TimedSample{Time: s.Start, Sample: uint32(n), Value: int64(total)})
+		if s.Waker != span.NoRow {
+			x.r.set.Wakes = append(x.r.set.Wakes, stacks.Wake{Time: s.Start + s.Blocked, By: stacks.LabelsID(s.WakerOwner), Woken: id})
+		}
 	}
 }
 

@@ -187,6 +187,15 @@ func TestWakers(t *testing.T) {
 			if x := s.TimedSamples[0]; x.Time != 10 || s.Sample(int(x.Sample)).Values[4] != 10 {
 				t.Errorf("%s: the first time is of row %v", way, s.Sample(int(x.Sample)))
 			}
+			wakes := ""
+			for _, w := range s.Wakes {
+				by, _ := s.Label(w.By, "comm")
+				of, _ := s.Label(w.Woken, WakerLabel)
+				wakes += fmt.Sprintf("%s %s at %d, ", by.Str, of.Str, w.Time)
+			}
+			if wakes != "eight eight at 15, " {
+				t.Errorf("%s: %s", way, wakes)
+			}
 		}
 		for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.LittleEndian, Pipe: true}} {
 			whole, err := rec.Assemble(f)

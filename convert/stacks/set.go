@@ -134,6 +134,9 @@ type Set struct {
 	// TimedSamples are the single samples behind the rows, in the order of their
 	// times; nil where times were not kept. See AddTimedSample and SortTimedSamples.
 	TimedSamples []TimedSample
+	// Wakes are the wake-ups within the times off the CPU among them, in no order; nil where
+	// who woke was not asked for. What is merged into a Set adds none.
+	Wakes []Wake
 
 	lines     []Line
 	functions map[Function]uint32

@@ -21,6 +21,12 @@ func (s *Set) AddTimedSample(m TimedSample) {
 	s.TimedSamples = append(s.TimedSamples, m)
 }
 
+// Wake is when a task off the CPU was woken, by another.
+type Wake struct {
+	Time      uint64   // ns of the recording's clock
+	By, Woken LabelsID // of a sample of who woke it, and of the time that it was off the CPU
+}
+
 // SortTimedSamples brings TimedSamples into the order of their times, those of one time
 // into the order of their rows.
 func (s *Set) SortTimedSamples() {

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -18,7 +19,8 @@ import (
 // A sample lasts to the next of its thread, but not longer than twice the usual
 // time between two, since a thread may have slept. Without times samples follow
 // each other as long as they are heavy, the heaviest stacks first. Spans with their times
-// are slices that last as long as they did.
+// are slices that last as long as they did; from who woke a task to the time that it was off
+// the CPU goes a flow.
 func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write chrome: %w", err)
@@ -26,7 +28,7 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	frames := newFrameTable(s)
 	c := chrome{
 		jsonWriter: newJSONWriter(w), set: s, frames: frames,
-		tracks: newTracks(s, o.Event, o.Column, func() *stackTree { return newStackTree(s, frames) }),
+		tracks: newTracks(s, o.Event, o.Column, s.Wakes, func() *stackTree { return newStackTree(s, frames) }),
 		time:   appendThousandths, // ns as µs
 	}
 	c.interval = c.tracks.interval()
@@ -47,6 +49,9 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	c.raw(`},"traceEvents":[`)
 	for i := range c.tracks.list {
 		c.track(&c.tracks.list[i], i)
+	}
+	if c.rows != nil {
+		c.wakes()
 	}
 	c.raw("\n]}\n")
 	if err := c.flush(); err != nil {
@@ -80,11 +85,7 @@ type chrome struct {
 
 // track writes the events of a thread, in the order of time.
 func (c *chrome) track(k *track, i int) {
-	tid := k.tid
-	if tid == 0 {
-		tid = int64(i + 1)
-	}
-	c.ids = fmt.Sprintf(`"pid":%d,"tid":%d`, k.pid, tid)
+	c.ids = k.ids(i)
 	c.name("thread_name", k)
 	if k.isMain() {
 		c.name("process_name", k)
@@ -116,6 +117,11 @@ func (c *chrome) track(k *track, i int) {
 			c.end(0, begin+c.interval)
 		}
 	}
+}
+
+// ids is a thread as fields of an event; where its number is not known, by its place.
+func (k *track) ids(i int) string {
+	return fmt.Sprintf(`"pid":%d,"tid":%d`, k.pid, cmp.Or(k.tid, int64(i+1)))
 }
 
 // instants is what all instants of an event have in common, and their stacks as text.

@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -59,6 +60,31 @@ func (c *chrome) spanSlice(phase byte, x item, at uint64, length int64) {
 	}
 	c.buf = append(b, '}')
 	c.w.Write(c.buf)
+}
+
+// wakes writes the flows (s and f) from tasks to those that they woke: from a slice of its own,
+// as whoever wakes is on the CPU, to the time off the CPU that goes on until the task runs.
+// What an interrupt wakes on an idle CPU nobody has woken.
+func (c *chrome) wakes() {
+	first := c.tracks.start
+	for n, w := range c.set.Wakes {
+		from, to := c.tracks.place[c.tracks.of[w.By]], c.tracks.place[c.tracks.of[w.Woken]]
+		if from < 0 || to < 0 || w.Time < first || c.tracks.list[from].pid == 0 {
+			continue
+		}
+		at := int64(w.Time - first)
+		event := func(phase string, track int, more string) {
+			k := &c.tracks.list[track]
+			b := append(append(append(c.buf[:0], ",\n{\"ph\":\""...), phase...), `",`...)
+			b = c.time(append(append(b, k.ids(track)...), `,"ts":`...), at)
+			c.buf = append(append(append(append(b, `,"cat":`...), c.category...), more...), '}')
+			c.w.Write(c.buf)
+		}
+		woken := jsonText("wakes " + c.tracks.list[to].name())
+		event("X", from, `,"dur":0.001,"name":`+string(woken))
+		event("s", from, fmt.Sprintf(`,"id":%d,"name":"wakes"`, n+1))
+		event("f", to, fmt.Sprintf(`,"id":%d,"bp":"e","name":"wakes"`, n+1))
+	}
 }
 
 // spanText is what the spans of a row are called, and their arguments, as JSON.

@@ -103,3 +103,42 @@ func TestFirefoxSpans(t *testing.T) {
 		t.Errorf("%q, want %q; schema %v", found, want, f.Meta.MarkerSchema)
 	}
 }
+
+// TestChromeWakes: flows go from a slice of who woke, which may not have been off the CPU
+// itself, to the time off the CPU of who was woken; an interrupt is nobody.
+func TestChromeWakes(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "off-cpu", Values: []stacks.ValueType{
+		{Type: "samples", Unit: "count"}, {Type: "blocked", Unit: "nanoseconds"}, {Type: "runnable", Unit: "nanoseconds"}, {Type: "unended", Unit: "nanoseconds"}, {Type: "off-cpu", Unit: "nanoseconds"},
+	}})
+	task := func(comm string, id int64, more ...stacks.Label) stacks.LabelsID {
+		return s.InternLabels(append([]stacks.Label{{Key: "comm", Str: comm}, {Key: "pid", Num: id}, {Key: "tid", Num: id}}, more...))
+	}
+	off := task("sleeper", 7, stacks.Label{Key: "state", Str: "interruptible"})
+	row := s.Add(0, s.Intern(nil), off, 1, 4000, 1000, 0, 5000)
+	s.AddTimedSample(stacks.TimedSample{Time: 1000, Sample: uint32(row), Value: 5000})
+	s.Wakes = []stacks.Wake{{Time: 5000, By: task("waker", 9), Woken: off}, {Time: 5500, By: task("swapper", 0), Woken: off}}
+	var b bytes.Buffer
+	if err := Chrome(&b, s, Options{Column: 4}); err != nil {
+		t.Fatal(err)
+	}
+	var trace struct {
+		TraceEvents []struct {
+			Ph, Name, Bp string
+			Tid, ID      int
+			Ts, Dur      float64
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &trace); err != nil {
+		t.Fatalf("%v: %s", err, b.Bytes())
+	}
+	var got []string
+	for _, e := range trace.TraceEvents {
+		if e.Ph != "M" {
+			got = append(got, fmt.Sprintf("%s %d %s %g %g %d%s", e.Ph, e.Tid, e.Name, e.Ts, e.Dur, e.ID, e.Bp))
+		}
+	}
+	want := []string{"X 7 interruptible 0 5 0", "X 9 wakes sleeper 7/7 4 0.001 0", "s 9 wakes 4 0 1", "f 7 wakes 4 0 1e"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -33,7 +33,7 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 	tree := newStackTree(s, frames)
 	f := firefox{
 		jsonWriter: newJSONWriter(w), set: s, frames: frames, tree: tree,
-		threads: newTracks(s, o.Event, o.Column, func() *stackTree { return tree }),
+		threads: newTracks(s, o.Event, o.Column, nil, func() *stackTree { return tree }),
 		unit:    s.Events[o.Event].Values[o.Column].Unit,
 		strings: newStringIndex(),
 	}

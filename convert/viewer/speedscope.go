@@ -41,7 +41,7 @@ func Speedscope(w io.Writer, s *stacks.Set, o Options) error {
 	sp.raw(`},"profiles":[`)
 	sp.all(&o)
 	if s.TimedSamples != nil {
-		threads := newTracks(s, o.Event, o.Column, nil)
+		threads := newTracks(s, o.Event, o.Column, nil, nil)
 		for i := range threads.list {
 			sp.raw(",")
 			sp.profile(threads.list[i].name(), &threads.list[i])

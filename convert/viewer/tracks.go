@@ -18,6 +18,8 @@ type track struct {
 	cpu      string // of an idle thread, "" if unknown
 	weight   int64  // of its samples
 	items    []item // in the order of time
+	wakes    bool   // it has woken another
+	id       uint32 // before they are sorted
 }
 
 // item is a sample at its time. Where times were not kept it is a whole row, and
@@ -33,22 +35,33 @@ type tracks struct {
 	list  []track // the heaviest first
 	timed bool
 	start uint64 // time of the first item, ns of the recording's clock; 0 if not timed
+
+	of    []uint32 // by label list, the id of its track
+	place []int    // by id, the index into list or -1
 }
 
 // newTracks takes the event's samples apart. The order of rows without times is
-// that of tree, which may be nil for a Set with times.
-func newTracks(s *stacks.Set, event, column int, tree func() *stackTree) *tracks {
+// that of tree, which may be nil for a Set with times. Threads that have woken
+// others are kept without samples too.
+func newTracks(s *stacks.Set, event, column int, wakes []stacks.Wake, tree func() *stackTree) *tracks {
 	t := &tracks{timed: s.TimedSamples != nil}
-	of := t.byLabels(s)
+	t.of = t.byLabels(s)
 	if t.timed {
-		t.addMoments(s, event, of)
+		t.addMoments(s, event, t.of)
 	} else {
-		t.addRows(s, event, column, of, tree())
+		t.addRows(s, event, column, t.of, tree())
 	}
-	t.list = slices.DeleteFunc(t.list, func(k track) bool { return len(k.items) == 0 })
+	for _, w := range wakes {
+		t.list[t.of[w.By]].wakes = true
+	}
+	t.place = slices.Repeat([]int{-1}, len(t.list))
+	t.list = slices.DeleteFunc(t.list, func(k track) bool { return len(k.items) == 0 && !k.wakes })
 	slices.SortStableFunc(t.list, func(a, b track) int {
 		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.pid, b.pid), cmp.Compare(a.tid, b.tid), cmp.Compare(a.comm, b.comm), cmp.Compare(a.cpu, b.cpu))
 	})
+	for i := range t.list {
+		t.place[t.list[i].id] = i
+	}
 	return t
 }
 
@@ -88,7 +101,7 @@ func (t *tracks) byLabels(s *stacks.Set) []uint32 {
 		if !ok {
 			id = uint32(len(t.list))
 			ids[k] = id
-			t.list = append(t.list, track{pid: k.pid, tid: k.tid, cpu: k.cpu})
+			t.list = append(t.list, track{pid: k.pid, tid: k.tid, cpu: k.cpu, id: id})
 		}
 		t.list[id].comm = comm // lists are in the order in which they were first seen
 		of[i] = id

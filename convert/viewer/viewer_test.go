@@ -418,7 +418,7 @@ func TestExportIdle(t *testing.T) {
 	s.SortTimedSamples()
 	want := []string{"app 5/5 2", "swapper/1 2", "swapper/0 1"}
 	var got []string
-	tracks := newTracks(s, 0, 0, nil)
+	tracks := newTracks(s, 0, 0, nil, nil)
 	for i := range tracks.list {
 		got = append(got, fmt.Sprint(tracks.list[i].name(), " ", tracks.list[i].weight))
 	}
