@@ -55,7 +55,7 @@ run_compiled='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullD
 # and to emulate it is what takes longest of all tests.
 declare -A skip_arm64=(
 	[./record]='^Test(Launch|LiveCgroup|LiveExiting)'
-	[./testdata/rig]='^TestGuest(Killed|Refused|Events|Graph|TracerKilled)$'
+	[./testdata/rig]='^TestGuest(Killed|Refused|Events|Graph|TracerKilled|Known|Spans|Offline)$'
 	[./cmd/kprof]='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullDisk|Permissions|StatSignal))$'
 )
 # On amd64 two series run. What differs between kernels, and is not about registers and
@@ -63,7 +63,7 @@ declare -A skip_arm64=(
 # runs on the machine itself too, the older one.
 declare -A skip_amd64=(
 	["6.12 ./cmd/kprof"]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|StatSignal)$'
-	["6.12 ./testdata/rig"]='^TestGuest(Killed|Kept|Graph)$'
+	["6.12 ./testdata/rig"]='^TestGuest(Killed|Kept|Graph|Known|Offline)$'
 	["6.1 ./cmd/kprof"]='^Test(KprobeTopicExamples|LiveStatExact)$'
 	["6.1 ./testdata/rig"]='^TestGuest(Doctor|Examples|Module)$'
 )
@@ -183,6 +183,30 @@ busybox() {
 	echo "$dir/busybox"
 }
 
+# known KERNEL prints the path of the module of testdata/rig/known for a kernel, where the
+# packages to compile it run on this machine too: those of bookworm's.
+known() {
+	local release dir file name
+	release=$(basename "$(dirname "$1")") && release=${release#linux-image-}
+	dir=$cache/linux-headers-$release file=$out/known-$release.ko
+	[[ $release = 6.1.0-*-amd64 ]] && command -v gcc make >/dev/null || return 1
+	if [ ! -e "$dir" ]; then
+		lists && rm -rf "$dir.new" || return 1
+		for name in linux-headers-"$release" linux-headers-"${release%%-cloud*}"-common linux-kbuild-6.1; do
+			unpack "$name:amd64" "$dir.part" && mkdir -p "$dir.new" && cp -a "$dir.part/usr" "$dir.new/" || return 1
+		done
+		# Which names what lies beside it by where it would be installed.
+		sed -i 's:/usr/src/:../:' "$dir.new/usr/src/linux-headers-$release/Makefile" &&
+			rm -rf "$dir.part" && mv "$dir.new" "$dir" || return 1
+	fi
+	if [ ! -e "$file" ] || [ -n "$(find testdata/rig/known -newer "$file")" ]; then
+		rm -rf "$out/known" && cp -r testdata/rig/known "$out/" &&
+			make -s -C "$dir/usr/src/linux-headers-$release" M="$out/known" CC=gcc modules >&2 &&
+			mv "$out/known/known.ko" "$file" && rm -r "$out/known" || return 1
+	fi
+	echo "$file"
+}
+
 # initramfs ARCH makes .build/rig/ARCH.cpio: busybox, kprof, the tests with the
 # files they read.
 initramfs() {
@@ -238,9 +262,10 @@ initramfs() {
 
 # modules KERNEL FILE makes an archive of the modules that tests load.
 modules() {
-	local root=$2.root
+	local root=$2.root module
 	mkdir -p "$root/modules" &&
 		find "$(dirname "$1")" -name 'loop.ko*' -exec cp {} "$root/modules/" \; &&
+		{ ! module=$(known "$1") || cp "$module" "$root/modules/known.ko"; } &&
 		(cd "$root" && find modules | cpio -o -H newc --quiet) >"$2" && rm -rf "$root"
 }
 
@@ -300,6 +325,7 @@ recordings() {
 	if [ -n "$only" ]; then
 		tests='^$'
 		[ -z "$(find "$2/testdata/rig" -maxdepth 1 -name '*.data' 2>/dev/null)" ] || tests='^Test(PerfReads|HostSymbols)'
+		[ ! -e "$2/testdata/rig/offcpu" ] || tests="$tests|^TestPerfOffCPU"
 		[ ! -e "$2/testdata/rig/formats.txtar" ] || tests="$tests|^TestPerfEvents"
 		[ -z "$(find "$2/cmd/kprof" -name samples 2>/dev/null)" ] || tests="$tests|^TestPerfCounts"
 	fi
@@ -354,7 +380,7 @@ fi
 declare -A kernels=()
 for g in "${guests[@]}"; do
 	series=${g%-*}
-	image=$(kernel "${series%+pmu}" "${g##*-}") && busybox "${g##*-}" >/dev/null && kernels[$g]=$image ||
+	image=$(kernel "${series%+pmu}" "${g##*-}") && busybox "${g##*-}" >/dev/null && kernels[$g]=$image && { known "$image" >/dev/null || :; } ||
 		[ -n "$install" ] || event skip "$g" "no kernel ${g%-*} for ${g##*-} could be downloaded, and none is kept"
 done
 [ -z "$install" ] && [ ${#kernels[@]} -gt 0 ] || exit 0

@@ -151,7 +151,8 @@ func recorded(t *testing.T, file string, f func(), args ...string) string {
 		if _, err := os.Stat(ready); err == nil {
 			break
 		}
-		if time.Since(begun) > 60*time.Second || unix.Kill(cmd.Process.Pid, 0) != nil {
+		var ended unix.Siginfo
+		if err := unix.Waitid(unix.P_PID, cmd.Process.Pid, &ended, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil || ended.Signo != 0 || time.Since(begun) > 60*time.Second {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			t.Fatalf("kprof does not record: %s", &said)

@@ -1,0 +1,144 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
+)
+
+// TestGuestKnown: what a module does, which knows it: allocations by the functions that made
+// them, and times that it measures itself, by the clock of perf's events.
+func TestGuestKnown(t *testing.T) {
+	guest(t)
+	f, err := os.Open("/modules/known.ko")
+	if os.IsNotExist(err) {
+		t.Skip("the packages to compile testdata/rig/known could not be had")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.FinitModule(int(f.Fd()), "", 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.DeleteModule("known", 0); err != nil {
+			t.Error(err)
+		}
+	})
+	// run has the module do something while kprof records, and returns the times that it says.
+	run := func(t *testing.T, file, what string, args ...string) (took []int64) {
+		t.Helper()
+		const parameter = "/sys/module/known/parameters/run"
+		recorded(t, file, func() {
+			if err := os.WriteFile(parameter, []byte(what), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, args...)
+		said, err := os.ReadFile(parameter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(said)) {
+			var n int64
+			if _, err := fmt.Sscan(line, &n); err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, n)
+		}
+		return took
+	}
+
+	t.Run("allocate", func(t *testing.T) {
+		file, out := filepath.Join(t.TempDir(), "a.data"), filepath.Join(t.TempDir(), "a.pb.gz")
+		run(t, file, "allocate", "-a", "-e", "span:kmalloc")
+		if code, _, said := kprof(t, "convert", "-q", file, "-o", out); code != 0 {
+			t.Fatalf("exit code %d: %s", code, said)
+		}
+		f, err := os.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p, err := profile.Parse(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][4]int64{}
+		for _, s := range p.Sample {
+			for _, l := range s.Location {
+				if len(l.Line) == 0 || !strings.HasPrefix(l.Line[0].Function.Name, "known_") {
+					continue
+				}
+				name := l.Line[0].Function.Name
+				n := got[name]
+				for i := range n {
+					n[i] += s.Value[i]
+				}
+				got[name] = n
+				break
+			}
+		}
+		for name, want := range map[string][4]int64{
+			"known_leak": {10, 10 * 128, 10, 10 * 128},
+			"known_part": {12, 12 * 4096, 4, 4 * 4096},
+			"known_grow": {2, 256 + 8192, 1, 8192},
+			"known_lend": {7, 7 * 64, 2, 2 * 64},
+		} {
+			if got[name] != want {
+				t.Errorf("%s: %d, want %d", name, got[name], want)
+			}
+		}
+		if len(got) != 4 {
+			t.Errorf("%v", got)
+		}
+	})
+
+	t.Run("sleep", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "s.data")
+		took := run(t, file, "sleep", "-a", "-e", "span:known:known_sleep ms=$arg1")
+		got := spans(t, "--span", "known:known_sleep", "--label", "ms,ret", file)
+		if len(got) != 20 || len(took) != 20 {
+			t.Fatalf("%d times, of %d: %v", len(got), len(took), got)
+		}
+		var ours, own []int64
+		sum, total := int64(0), int64(0)
+		for i, l := range got {
+			if want := float64(5 + i); l.Labels["ms"] != want || l.Labels["ret"] != want {
+				t.Errorf("call %d: %v", i, l.Labels)
+			}
+			ours, own = append(ours, l.Duration), append(own, took[i])
+			sum, total = sum+l.Duration, total+took[i]
+		}
+		slices.Sort(ours)
+		slices.Sort(own)
+		// Of 20 the 99th percentile is the longest.
+		if !near(sum, total, 0.02) || !near(ours[19], own[19], 0.02) {
+			t.Errorf("mean %d and longest %d ns, the module has measured %d and %d", sum/20, ours[19], total/20, own[19])
+		}
+		t.Logf("mean %d and longest %d ns, the module has measured %d and %d", sum/20, ours[19], total/20, own[19])
+	})
+
+	t.Run("deep", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "d.data")
+		took := run(t, file, "deep", "-a", "-e", "span:known_deep n=$arg1")
+		got := spans(t, "--span", "known_deep", "--label", "n", file)
+		if len(got) != 10 || len(took) != 10 {
+			t.Fatalf("%d times, of %d: %v", len(got), len(took), got)
+		}
+		for i, l := range got {
+			if l.Labels["n"] != float64(5-i%5) || l.Duration < took[i] || !near(l.Duration, took[i], 0.02) {
+				// A call has the probes of those within it in its time, and its own outside.
+				if l.Duration-took[i] < 0 || l.Duration-took[i] > 300e3 {
+					t.Errorf("call %d, %v: %d ns, the module has measured %d", i, l.Labels, l.Duration, took[i])
+				}
+			}
+		}
+	})
+}
