@@ -114,6 +114,21 @@ func (p pairing) sums(t *testing.T) map[int64]sums {
 // it was woken, and for how long, is what the kernel's own synthetic events come to.
 func TestGuestSpans(t *testing.T) {
 	guest(t)
+	// The two read the clock one after the other, and an emulator may wait in between: what
+	// must be so each time is how many there are.
+	for try := 1; ; try++ {
+		var differ []string
+		if t.Run(fmt.Sprint(try), func(t *testing.T) { differ = spansDiffer(t) }); len(differ) == 0 {
+			return
+		}
+		if try == 3 {
+			t.Fatalf("%q", differ)
+		}
+	}
+}
+
+// spansDiffer compares once, and returns which sums differ by more than one percent.
+func spansDiffer(t *testing.T) (differ []string) {
 	var gate [2]int
 	if err := unix.Pipe(gate[:]); err != nil {
 		t.Fatal(err)
@@ -215,11 +230,11 @@ func TestGuestSpans(t *testing.T) {
 		for key := range got {
 			sum += int64(got[key][1])
 		}
-		// The two read the clock one after the other, between which an emulator may have to wait.
-		if math.Abs(float64(sum-took)) > max(0.01*float64(took), 6e6) {
-			t.Errorf("%s: %d ns, by the kernel %d", c.name, sum, took)
+		if !near(sum, took, 0.01) {
+			differ = append(differ, fmt.Sprintf("%s: %d ns, by the kernel %d", c.name, sum, took))
 		}
 	}
+	return differ
 }
 
 // onCPU0 keeps the goroutine's thread on the first CPU, and has it end with the goroutine.
