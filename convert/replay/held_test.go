@@ -22,7 +22,7 @@ func heldEvents(t *testing.T, rule string, pageSize uint32, names [][2]string, f
 		text = fmt.Sprintf("event %s:%s type=tracepoint config=%d period=1 ids=%d sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all\n", n[0], n[1], i+1, i+1) + text
 		formats.Tracepoints = append(formats.Tracepoints, perfdata.Tracepoint{System: n[0], Name: n[1], ID: uint64(i + 1), Format: fmt.Sprintf("name: %s\nID: %d\nformat:\n"+
 			"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"+
-			"\tfield:unsigned long %s;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:unsigned long %s;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n", n[1], i+1, fields[0], fields[1])})
+			"\tfield:unsigned long %s;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:unsigned long %s;\toffset:16;\tsize:8;\tsigned:0;\n\tfield:long ret;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:unsigned long new_len;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"\"\n", n[1], i+1, fields[0], fields[1])})
 	}
 	for _, h := range hits {
 		o := abi.LittleEndian
@@ -74,6 +74,35 @@ func TestHeldCache(t *testing.T) {
 	})
 	if want := []string{"span:kmem_cache 0xa seven [3 160 1 32]"}; !slices.Equal(rows, want) || (st != span.Stats{Ended: 2}) {
 		t.Errorf("%q, %+v", rows, st)
+	}
+}
+
+// TestHeldMaps: what mmap gave and munmap has not taken back; a call that failed gave nothing,
+// and what mremap moved is as long as it is then.
+func TestHeldMaps(t *testing.T) {
+	var events [][2]string
+	for _, e := range []string{"enter_mmap", "exit_mmap", "enter_mremap", "exit_mremap", "enter_munmap"} {
+		events = append(events, [2]string{"syscalls", "sys_" + e})
+	}
+	failed := ^uint64(11) // -ENOMEM
+	for _, tc := range []struct {
+		hits  [][4]uint64
+		want  string
+		stats span.Stats
+	}{
+		{[][4]uint64{
+			{10, 1, 0, 4096}, {11, 2, 0x7f0000001000, 0}, {12, 1, 0, 8192}, {13, 2, 0x7f0000005000, 0},
+			{14, 1, 0, 1 << 40}, {15, 2, failed, 0}, {20, 5, 0x7f0000001000, 4096}, {21, 5, 0x1000, 4096},
+		}, "[2 12288 1 8192]", span.Stats{Ended: 1, Unbegun: 1}},
+		{[][4]uint64{
+			{10, 1, 0, 4096}, {11, 2, 0x7f0000001000, 0}, {12, 3, 0x7f0000001000, 65536}, {13, 4, 0x7f0000100000, 0},
+			{20, 1, 0, 4096}, {21, 2, 0x7f0000001000, 0}, {22, 5, 0x7f0000001000, 4096},
+		}, "[3 73728 1 65536]", span.Stats{Ended: 2}},
+	} {
+		rows, st := heldEvents(t, "span:mmap", 4096, events, [2]string{"addr", "len"}, tc.hits)
+		if want := []string{"span:mmap 0xa seven " + tc.want}; !slices.Equal(rows, want) || st != tc.stats {
+			t.Errorf("%q, want %q, %+v", rows, want, st)
+		}
 	}
 }
 

@@ -1,5 +1,7 @@
 package spanrule
 
+import "kprof/perfevent/format/expr"
+
 // entry is a rule by name. Sources are the places in the kernel where both events are.
 type entry struct {
 	name, what string
@@ -89,6 +91,27 @@ var table = []entry{
 	// was no memory. Pages that are split are taken to be free with the first of them.
 	{name: "pages", what: "pages that the kernel has allocated and not freed, in bytes", between: true, value: "1 << order", pages: true, families: func() []Family {
 		return []Family{{[]Side{by("kmem:mm_page_alloc", []Label{{"order", "order", Plain}}, "pfn")}, []Side{by("kmem:mm_page_free", nil, "pfn")}}}
+	}},
+	// mm/mmap.c, mm/mremap.c, by the events of system calls. What is unmapped in part counts
+	// as unmapped where that begins at the first page, and not where it does not; what is mapped
+	// over (MAP_FIXED) counts as still there.
+	{name: "mmap", what: "what processes have mapped with mmap or mremap and not unmapped, in bytes", value: "field.len", families: func() []Family {
+		allocates := func(call, bytes string) Side {
+			event := "syscalls:sys_enter_" + call
+			return Side{Event: event, Spec: event, Memory: Allocates, Bytes: mustExpr(bytes)}
+		}
+		// A result from -4095 to -1 is an error.
+		allocated := func(call string) Side {
+			event := "syscalls:sys_exit_" + call
+			return Side{Event: event, Spec: event, Memory: Allocated, Key: []*expr.Expr{mustExpr("field.ret * (field.ret > 0 || field.ret < -4095)")}}
+		}
+		from := mustExpr("field.addr")
+		moves := allocates("mremap", "field.new_len")
+		moves.Key = []*expr.Expr{from}
+		return []Family{{
+			[]Side{allocates("mmap", "field.len"), allocated("mmap"), moves, allocated("mremap")},
+			[]Side{{Event: "syscalls:sys_enter_munmap", Spec: "syscalls:sys_enter_munmap", Memory: Frees, Key: []*expr.Expr{from}}},
+		}}
 	}},
 	// fs/fs-writeback.c: writeback_sb_inodes and writeback_single_inode have both ends of
 	// __writeback_single_inode.

@@ -1,0 +1,101 @@
+package live_test
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"kprof/convert"
+	"kprof/convert/live"
+	"kprof/convert/replay"
+	"kprof/perfevent/event"
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/spanrule"
+	"kprof/record"
+)
+
+// TestLiveSyscallsRestart: a call that a signal interrupts is two, which are as long together
+// as the program has measured; one that exec in another thread ends is as long as that let it
+// be, and exec, which ends in another thread than it began in, is counted and has no time.
+func TestLiveSyscallsRestart(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	livetest.RequirePrograms(t, "gcc")
+	program := filepath.Join(t.TempDir(), "restart")
+	if out, err := exec.Command("gcc", "-O1", "-o", program, "testdata/restart.c", "-lpthread").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	rule := mustRule(t, "span:syscalls")
+	res := event.Resolver{MountTracefs: true}
+	specs, err := res.SpanSpecs(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	cmd.Stdout = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	o := record.Options{Specs: specs, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
+	var begun time.Time
+	var most time.Duration
+	o.Start = func() error {
+		begun = time.Now()
+		_, err := in.Write([]byte("\n"))
+		go func() {
+			err := cmd.Wait()
+			most = time.Since(begun)
+			ended <- err
+			stop()
+		}()
+		return err
+	}
+	p, st, err := live.Record(ctx, o, convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, Labels: replay.LabelTID, FieldLabels: []string{"ret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	took, err := strconv.ParseInt(strings.TrimSpace(said.String()), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.Set
+	var reads []int64
+	var errors []string
+	for _, x := range s.TimedSamples {
+		labels := s.Sample(int(x.Sample)).Labels
+		call, _ := s.Label(labels, "syscall")
+		failed, _ := s.Label(labels, "error")
+		if _, open := s.Label(labels, replay.SpanLabel); open {
+			continue
+		}
+		switch {
+		case call.Str == "pause" && (x.Value < 25e6 || x.Value > int64(most)-took), call.Str == "execve" && x.Value > 20e6:
+			t.Errorf("%s has a time of %d", call.Str, x.Value)
+		case call.Str == "read" && x.Value >= 20e6:
+			reads, errors = append(reads, x.Value), append(errors, failed.Str)
+		}
+	}
+	// The signal comes at 50 ms, and what is read at 150 at the earliest.
+	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 45e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*95/100 {
+		t.Errorf("reads took %d (%q), the program has measured %d", reads, errors, took)
+	}
+	if n := p.Stats.Spans[0]; n.Unended+n.Lost+n.Open == 0 || st.Lost > 0 {
+		t.Errorf("%+v, %d lost", n, st.Lost)
+	}
+	t.Logf("%d, of %d: %+v", reads, took, p.Stats.Spans[0])
+}
