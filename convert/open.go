@@ -94,6 +94,10 @@ type Options struct {
 	// bytes each. Memory then grows with the number of samples.
 	Times bool
 
+	// Blocks keeps the sums of samples over blocks of time (stacks.Set.BlockSums), which
+	// profiles in the format of pprof carry, so that they compare as recordings do.
+	Blocks bool
+
 	// Unnamed leaves recorded addresses without names. Default: they are named.
 	Unnamed bool
 
@@ -143,7 +147,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times,
+		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times, Blocks: o.Blocks,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

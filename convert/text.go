@@ -55,7 +55,7 @@ func (p *Profile) readText(r io.Reader, d stacktext.Dialect) error {
 	set, st, err := stacktext.Read(r, d, stacktext.Options{
 		PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs, From: times.From, To: times.To, Window: times.Window,
 		TID: o.Labels&replay.LabelTID != 0, CPU: o.Labels&replay.LabelCPU != 0,
-		Times: o.Times,
+		Times: o.Times, Blocks: o.Blocks,
 	})
 	if err != nil {
 		return err

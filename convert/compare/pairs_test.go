@@ -34,7 +34,7 @@ func TestRecordedPairs(t *testing.T) {
 		// recorded are as read from the recordings, and written are pprof's of these.
 		var recorded, written []*convert.Profile
 		for _, file := range files {
-			p, err := convert.Open(t.Context(), file, convert.Options{Times: true, Comms: comms})
+			p, err := convert.Open(t.Context(), file, convert.Options{Times: true, Blocks: true, Comms: comms})
 			if err != nil {
 				t.Log(err) // a busy machine may leave the load out
 				continue

@@ -112,6 +112,9 @@ func (d *divided) of(stack int) []moment {
 // its samples, or too few samples.
 func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	s := r.Set
+	if len(s.TimedSamples) == 0 && len(s.BlockSums) > 0 {
+		return divideSums(r, stackOf, c, per)
+	}
 	var count, value int64
 	var first, last uint64
 	for i := range s.TimedSamples {
@@ -129,20 +132,17 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	if value != c.total || count < 2*maxBlocks || last == first {
 		return nil
 	}
-	d := &divided{moments: make([]moment, count), starts: make([]uint32, s.NumStacks()+1)}
+	d := newDivided(s.NumStacks())
 	for i := range s.TimedSamples {
 		if stack := stackOf[s.TimedSamples[i].Sample]; stack != many {
 			d.starts[stack+1]++
 		}
 	}
-	for i := range s.NumStacks() {
-		d.starts[i+1] += d.starts[i]
-	}
+	next := d.begin()
 	c.totalBlocks = make([]int64, maxBlocks)
 	if per == PerEvent {
 		c.perBlocks = make([]int64, maxBlocks)
 	}
-	next := append([]uint32(nil), d.starts...)
 	var n int64
 	for i := range s.TimedSamples {
 		m := &s.TimedSamples[i]

@@ -86,8 +86,10 @@ func (f Format) forViewer() bool { return viewers[f] != nil }
 func (f Format) NamesOnly() bool { return f == Folded || f == SVG || f == Text }
 
 // Needs adds to the options of a conversion what a profile written as f shows besides
-// stacks: threads, and what they did when. byTime is for an SVG in the order of time.
+// stacks: threads, and what they did when, or how much of it in blocks of time. byTime is for
+// an SVG in the order of time.
 func (f Format) Needs(o *convert.Options, byTime bool) {
+	o.Blocks = f == Pprof
 	if f.forViewer() || f == HTML || f == SVG && byTime {
 		o.Times = true
 		o.Labels |= replay.LabelTID | replay.LabelCPU

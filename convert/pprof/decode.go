@@ -29,12 +29,17 @@ type decoder struct {
 	tables int64 // of the Set, before the first sample
 	kept   int64 // by labelSets
 	since  int   // bytes decoded since the memory was last looked at
+
+	blocks *blockReader // nil if there are no sums over blocks of time
 }
 
 func newDecoder(r *reader, drop []string) *decoder {
 	d := &decoder{reader: r, labelSets: make(map[string]stacks.LabelsID), drop: drop, tables: r.set.Size()}
 	for _, e := range r.set.Events {
 		d.width += len(e.Values)
+	}
+	if r.k.blocks != nil {
+		d.blocks = newBlockReader(r.k.blocks, r.set)
 	}
 	return d
 }
@@ -85,7 +90,7 @@ func (d *decoder) sample(n int, s *scanner, size uint64) error {
 		}
 		d.last = append(d.last[:0], b...)
 	}
-	d.add(d.stack, d.lastID, d.values)
+	d.add(d.stack, d.lastID, d.values, d.blocks)
 	return nil
 }
 
@@ -95,6 +100,9 @@ func (d *decoder) tooLarge() error { return &stacks.TooLargeError{Size: d.k.size
 func (d *decoder) decode(n int, msg []byte) error {
 	d.chain, d.values, d.rawLabels = d.chain[:0], d.values[:0], d.rawLabels[:0]
 	depth, width := 0, 0
+	if d.blocks != nil {
+		d.blocks.sums = d.blocks.sums[:0]
+	}
 	for rest := msg; len(rest) > 0; {
 		from := rest
 		f, body, r, err := cut(rest)
@@ -117,6 +125,10 @@ func (d *decoder) decode(n int, msg []byte) error {
 			var dropped bool
 			if dropped, err = d.dropped(f, body); !dropped {
 				d.rawLabels = append(d.rawLabels, from[:len(from)-len(rest)]...)
+			}
+		case sampleBlocks:
+			if d.blocks != nil && (f.wire != wireBytes || !d.blocks.decode(body)) {
+				d.blocks, d.set.BlockSums = nil, nil
 			}
 		}
 		if err != nil {

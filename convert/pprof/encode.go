@@ -126,6 +126,8 @@ type encoder struct {
 	placeIDs map[string]uint32
 	places   []string
 	flush    func(b []byte) (next []byte, ok bool)
+
+	blocks *blockWriter // nil if there are no sums over blocks of time
 }
 
 // bufferSize is how much is encoded before it is handed on.
@@ -220,6 +222,9 @@ func (e *encoder) header() {
 	}
 	e.out.int(profileDefaultType, e.strings.id(s.DefaultType))
 	e.out.int(profileDocURL, e.strings.id(s.DocURL))
+	if e.blocks = newBlockWriter(s); e.blocks != nil {
+		e.out.bytes(profileBlocks, e.blocks.header)
+	}
 }
 
 // samples are nearly all of a profile. What rows share is encoded once: the
@@ -261,7 +266,9 @@ func (e *encoder) samples() bool {
 		if width > 0 {
 			msg.bytes(sampleValue, values)
 		}
-		e.msg = append(msg, labels[x.Labels]...)
+		if e.msg = append(msg, labels[x.Labels]...); e.blocks != nil {
+			e.msg, e.sub = e.blocks.append(e.msg, e.sub, i)
+		}
 		e.emit(profileSample)
 		if !e.room() {
 			return false

@@ -117,7 +117,7 @@ func (r *reference) samples() error {
 			id, _ := r.locations.of(l.ID)
 			r.chain = append(r.chain, id)
 		}
-		(&reader{set: r.set}).add(r.set.Intern(r.chain), r.set.InternLabels(r.labelsOf(x)), x.Value)
+		(&reader{set: r.set}).add(r.set.Intern(r.chain), r.set.InternLabels(r.labelsOf(x)), x.Value, nil)
 	}
 	return nil
 }

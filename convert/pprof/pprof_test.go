@@ -41,8 +41,14 @@ func canon(s *stacks.Set) string {
 			rows[k][c] += v
 		}
 	}
+	sums := map[string][]stacks.BlockSum{}
+	for _, x := range s.BlockSums {
+		k := canonRow(s, s.Sample(int(x.Sample)))
+		x.Sample = 0
+		sums[k] = append(sums[k], x)
+	}
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
-		fmt.Fprintf(&b, "%v %s\n", rows[k], k)
+		fmt.Fprintf(&b, "%v %v %s\n", rows[k], sums[k], k)
 	}
 	return b.String()
 }

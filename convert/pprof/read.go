@@ -76,19 +76,24 @@ func (in input) read() (*stacks.Set, error) {
 	if err := in.scan(d.read); err != nil {
 		return nil, err
 	}
+	r.set.SumBlocks()
 	return r.set, nil
 }
 
 // add gives each event its columns of a sample. A sample is one of all events
-// for which it has a value, and of the first if it has none at all.
-func (r *reader) add(stack stacks.StackID, labels stacks.LabelsID, values []int64) {
+// for which it has a value, and of the first if it has none at all. blocks has its sums, if
+// not nil.
+func (r *reader) add(stack stacks.StackID, labels stacks.LabelsID, values []int64, blocks *blockReader) {
 	all := values
 	zero := true
 	for i, e := range r.set.Events {
 		v := values[:len(e.Values)]
 		values = values[len(v):]
 		if len(r.set.Events) == 1 || slices.ContainsFunc(v, func(x int64) bool { return x != 0 }) {
-			r.set.Add(i, stack, labels, v...)
+			row := r.set.Add(i, stack, labels, v...)
+			if blocks != nil && zero {
+				blocks.addTo(r.set, row, i)
+			}
 			zero = false
 		}
 	}

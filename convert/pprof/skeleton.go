@@ -16,6 +16,7 @@ type skeleton struct {
 	strings []int    // where in raw each string is, its length first
 	known   []string // those of them that are, or ""
 	samples int      // that were left out
+	blocks  []byte   // the message of blocks of time, nil for none
 	// How many there are.
 	mappings, functions, locations int
 	kept                           int64 // bytes of memory, with what decoding raw will take
@@ -75,7 +76,11 @@ func (k *skeleton) field(s *scanner, f field) error {
 	var err error
 	if f.num == 0 || f.num > profileDocURL {
 		// Nobody's field is not kept, but a profile is not made of it either.
-		err = s.skip(size)
+		if f.num == profileBlocks && size <= maxBlocksSize {
+			k.blocks, err = s.appendTo(nil, size)
+		} else {
+			err = s.skip(size)
+		}
 	} else {
 		k.raw = appendHead(k.raw, f)
 		k.raw, err = s.appendTo(k.raw, size)

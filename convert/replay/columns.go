@@ -80,6 +80,8 @@ func (r *rows) reorder() {
 		set.Add(to[s.Event], s.Stack, s.Labels, s.Values...)
 	}
 	set.TimedSamples, set.Wakes = r.set.TimedSamples, r.set.Wakes // the rows have kept their numbers
+	set.BlockSums = r.set.BlockSums
+	set.SetBlockShift(r.set.BlockShift())
 	r.set = set
 }
 

@@ -91,6 +91,7 @@ func finish(r *rows, st *Stats) error {
 	}
 	setPeriod(r)
 	set.SortTimedSamples()
+	set.SumBlocks()
 	return nil
 }
 

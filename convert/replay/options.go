@@ -96,6 +96,10 @@ type Options struct {
 	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
 	// bytes each. Memory then grows with the number of samples.
 	Times bool
+
+	// Blocks keeps the sums of samples over blocks of time (stacks.Set.BlockSums), a few
+	// hundred of a row at most, and not those of times that something took.
+	Blocks bool
 }
 
 // Labels is a set of labels that multiply the distinct samples.

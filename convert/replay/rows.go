@@ -109,8 +109,14 @@ func (b *batch) addTo(r *rows) {
 	for i := range b.rows {
 		x := &b.rows[i]
 		n := r.set.Add(x.event, b.ids[x.stack], r.labels.of(x.task), x.values[:]...)
-		if x.time != 0 {
+		if x.time == 0 {
+			continue
+		}
+		if r.opts.Times {
 			r.set.AddTimedSample(stacks.TimedSample{Time: x.time, Sample: uint32(n), Value: x.weight})
+		}
+		if r.opts.Blocks {
+			r.set.AddBlockSum(stacks.BlockSum{Time: x.time, Sample: uint32(n), Count: 1, Value: x.weight})
 		}
 	}
 	b.addCalls(r)
@@ -168,7 +174,7 @@ func (r *rows) take(s *samples.Sample) {
 			task:   labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, fields: r.fields.labelsOf(r, s, c)},
 			values: [2]int64{1, value},
 		}
-		if r.opts.Times {
+		if r.opts.Times || r.opts.Blocks {
 			x.time, x.weight = s.When(), x.values[r.weightColumn(c.Event)]
 		}
 		r.noteCall(s, c)

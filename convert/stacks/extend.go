@@ -1,7 +1,5 @@
 package stacks
 
-import "slices"
-
 // Extend puts locations before the leaf and behind the root of the stack of each row, by
 // its labels. What is beyond MaxDepth is cut from the root of the stack itself. Rows get
 // other numbers; the stacks that there were stay, even if no row has them any more.
@@ -24,8 +22,5 @@ func (s *Set) Extend(by func(LabelsID) (leaf, root []uint32)) {
 		values := old.valuesAt(r.value, len(s.Events[r.event].Values))
 		row[i] = s.rows.add(r.event, id, r.labels, values, s.chains.mark(id))
 	}
-	s.TimedSamples = slices.Clone(s.TimedSamples)
-	for i := range s.TimedSamples {
-		s.TimedSamples[i].Sample = row[s.TimedSamples[i].Sample]
-	}
+	s.moveTimes(row)
 }

@@ -1,7 +1,5 @@
 package stacks
 
-import "slices"
-
 // Keep drops the rows whose labels are not wanted, with their moments. Rows get other
 // numbers; stacks, locations and functions stay, even if no row has them any more.
 func (s *Set) Keep(want func(LabelsID) bool) {
@@ -26,21 +24,17 @@ func (s *Set) rebuild(events []Event, to func(event int, l LabelsID) int) {
 	for id := range s.NumStacks() {
 		*s.chains.mark(uint32(id)) = 0
 	}
-	const dropped = ^uint32(0)
 	row := make([]uint32, old.n)
 	for i := range row {
 		r := old.at(i)
 		e := to(int(r.event), LabelsID(r.labels))
 		if e < 0 {
-			row[i] = dropped
+			row[i] = droppedRow
 			continue
 		}
 		values := old.valuesAt(r.value, len(events[e].Values))
 		row[i] = s.rows.add(uint32(e), r.stack, r.labels, values, s.chains.mark(r.stack))
 	}
 	s.Events = events
-	s.TimedSamples = slices.DeleteFunc(s.TimedSamples, func(m TimedSample) bool { return row[m.Sample] == dropped })
-	for i := range s.TimedSamples {
-		s.TimedSamples[i].Sample = row[s.TimedSamples[i].Sample]
-	}
+	s.moveTimes(row)
 }

@@ -12,7 +12,7 @@ import (
 // Merge adds the samples of src to s. Events are matched by name and columns,
 // functions and label lists by what they hold, mappings and locations as a [Merger]
 // does; what s does not have is appended. Comments that s lacks are appended, durations
-// added, and the earlier start time is kept. TimedSamples are sorted by time together,
+// added, and the earlier start time is kept. TimedSamples and BlockSums are sorted by time together,
 // whether or not the two were recorded by the same clock. Of what describes a whole profile (period,
 // default type, URL, frames to drop or keep) s's own stays.
 //
@@ -32,6 +32,7 @@ func (s *Set) Merge(src *Set) {
 	}
 	a.add()
 	s.SortTimedSamples()
+	s.SumBlocks()
 	for _, c := range src.Comments {
 		if !slices.Contains(s.Comments, c) {
 			s.Comments = append(s.Comments, c)
@@ -186,6 +187,7 @@ func (m *Merger) Add(src *Set, how Addend) error {
 func (m *Merger) Set() *Set {
 	m.nameColumns()
 	m.set.SortTimedSamples()
+	m.set.SumBlocks()
 	return m.set
 }
 
@@ -305,7 +307,7 @@ func (a *addition) addSamples() {
 	}
 	intern()
 	var row []uint32
-	timed := len(src.TimedSamples) > 0
+	timed := len(src.TimedSamples)+len(src.BlockSums) > 0
 	var values []int64
 	for i := range src.NumSamples() {
 		x := src.Sample(i)
@@ -318,6 +320,10 @@ func (a *addition) addSamples() {
 	}
 	for _, x := range src.TimedSamples {
 		dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], a.scaled(x.Value)})
+	}
+	dst.blockShift = max(dst.blockShift, src.blockShift)
+	for _, x := range src.BlockSums {
+		dst.AddBlockSum(BlockSum{x.Time, row[x.Sample], x.Count, a.scaled(x.Value)})
 	}
 }
 

@@ -10,7 +10,7 @@ func (s *Set) Restack(to func(stack []uint32) ([]uint32, bool)) {
 	s.chains, s.rows = chainTable{}, rowTable{}
 	s.chains.init()
 	s.rows.init()
-	const unknown, dropped = ^uint32(0), ^uint32(0) - 1
+	const unknown, dropped = droppedRow - 1, droppedRow
 	stack := slices.Repeat([]uint32{unknown}, len(old.pos)) // new ones by old
 	row := make([]uint32, rows.n)
 	for i := range row {
@@ -27,8 +27,5 @@ func (s *Set) Restack(to func(stack []uint32) ([]uint32, bool)) {
 			row[i] = s.rows.add(r.event, *id, r.labels, values, s.chains.mark(*id))
 		}
 	}
-	s.TimedSamples = slices.DeleteFunc(slices.Clone(s.TimedSamples), func(m TimedSample) bool { return row[m.Sample] == dropped })
-	for i := range s.TimedSamples {
-		s.TimedSamples[i].Sample = row[s.TimedSamples[i].Sample]
-	}
+	s.moveTimes(row)
 }

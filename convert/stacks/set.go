@@ -138,11 +138,18 @@ type Set struct {
 	// who woke was not asked for. What is merged into a Set adds none.
 	Wakes []Wake
 
+	// BlockSums are sums of these over blocks of time, in the order of blocks; nil where
+	// they were not kept. A Set may have both, or either. See AddBlockSum and SumBlocks.
+	BlockSums []BlockSum
+
 	lines     []Line
 	functions map[Function]uint32
 	labels    labelTable
 	chains    chainTable
 	rows      rowTable
+
+	blockShift uint8 // blocks of time are as many bits of nanoseconds long
+	summed     int   // number of BlockSums after they were last added up
 }
 
 // New returns an empty Set for the given events.

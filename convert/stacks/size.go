@@ -40,7 +40,7 @@ const (
 func (s *Set) Size() int64 {
 	tables := cap(s.Mappings)*mappingSize + cap(s.Locations)*locationSize + cap(s.lines)*lineSize +
 		cap(s.Functions)*functionSize + len(s.functions)*perMapEntry
-	return int64(tables + s.labels.size + s.chains.size() + s.rows.size())
+	return int64(tables + s.labels.size + s.chains.size() + s.rows.size() + cap(s.BlockSums)*24)
 }
 
 func (t *chainTable) size() int {

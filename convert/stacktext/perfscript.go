@@ -98,6 +98,7 @@ func (p *perfScript) read() error {
 		p.set.DurationNanos = int64(p.stats.LastTime - p.stats.FirstTime)
 	}
 	p.set.SortTimedSamples()
+	p.set.SumBlocks()
 	return nil
 }
 
@@ -311,6 +312,9 @@ func (p *perfScript) flush() error {
 	row := p.set.Add(p.event, p.set.Intern(p.chain), p.labelID, 1, int64(p.period))
 	if p.opts.Times && p.hasTime {
 		p.set.AddTimedSample(stacks.TimedSample{Time: max(p.time, 1), Sample: uint32(row), Value: int64(p.period)})
+	}
+	if p.opts.Blocks && p.hasTime {
+		p.set.AddBlockSum(stacks.BlockSum{Time: p.time, Sample: uint32(row), Count: 1, Value: int64(p.period)})
 	}
 	return nil
 }

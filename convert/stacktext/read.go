@@ -31,6 +31,8 @@ type Options struct {
 	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
 	// bytes each. Memory then grows with the number of samples.
 	Times bool
+	// Blocks keeps the sums of samples over blocks of time (stacks.Set.BlockSums).
+	Blocks bool
 }
 
 // Stats is what was seen of a text.

@@ -1,0 +1,80 @@
+package diff
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"kprof/convert/stacks"
+)
+
+// inBlocks is a run with sums over blocks of time in the place of times.
+func inBlocks(r Run) Run {
+	s := *r.Set
+	for _, m := range s.TimedSamples {
+		s.AddBlockSum(stacks.BlockSum{Time: m.Time, Sample: m.Sample, Count: 1, Value: m.Value})
+	}
+	s.SumBlocks()
+	s.TimedSamples = nil
+	r.Set = &s
+	return r
+}
+
+// TestBlockSumsAsTimes compares runs by the times of their samples, and the same by sums over
+// blocks of time, and one of each: the deviations are alike, which those without times are not,
+// as bursts make these three times as large as independent samples have.
+func TestBlockSumsAsTimes(t *testing.T) {
+	l := load{functions: 40, samples: 12000, burst: 20, times: true}
+	base, new := l.run("base", 1), l.run("new", 2)
+	deviations := func(base, new Run) map[string]float64 {
+		r, err := Compare([]Run{base}, []Run{new}, Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.Method, "blocks of time") {
+			t.Fatalf("method: %s", r.Method)
+		}
+		found := map[string]float64{}
+		for _, f := range r.Functions {
+			if f.Self.Base > 0.005 {
+				found[f.Name] = f.Self.High - f.Self.Low
+			}
+		}
+		return found
+	}
+	want := deviations(base, new)
+	if len(want) < 20 {
+		t.Fatalf("%d functions", len(want))
+	}
+	for _, pair := range [][2]Run{{inBlocks(base), inBlocks(new)}, {base, inBlocks(new)}} {
+		got := deviations(pair[0], pair[1])
+		var sum float64
+		for name, w := range want {
+			ratio := got[name] / w
+			sum += ratio
+			if ratio < 0.6 || ratio > 1.6 {
+				t.Errorf("%s: an interval of %.4f, wanted about %.4f", name, got[name], w)
+			}
+		}
+		if mean := sum / float64(len(want)); math.Abs(mean-1) > 0.1 {
+			t.Errorf("intervals are %.2f times as wide", mean)
+		}
+	}
+}
+
+// TestBlockSumsOfAMoment has all that is compared in a few blocks of many, which do not show
+// how it varies.
+func TestBlockSumsOfAMoment(t *testing.T) {
+	run := inBlocks(load{functions: 40, samples: 2000, times: true}.run("run", 1))
+	run.Set.AddBlockSum(stacks.BlockSum{Time: 1e15, Sample: uint32(run.Set.Add(run.Set.AddEvent(stacks.Event{Name: "other",
+		Values: run.Set.Events[0].Values}), 0, 0, 1)), Count: 1, Value: 1})
+	run.Set.SumBlocks()
+	other := inBlocks(load{functions: 40, samples: 2000, times: true}.run("other", 2))
+	r, err := Compare([]Run{run}, []Run{other}, Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.Method, "from the number of samples") {
+		t.Errorf("method: %s", r.Method)
+	}
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# From two kernel trees to a verdict: builds kernels of one source, boots each in QEMU, records
+# a load in it, and compares. One of the kernels has a slow function more than the other, and
+# a third is that one built with another compiler option: the first line of the verdict must name the
+# function, and the code's change it and the function that calls it.
+#
+#	testdata/kernels.sh build      # downloads the source, builds three kernels: half an hour
+#	testdata/kernels.sh record [N] # boots each N times (3), and records
+#	testdata/kernels.sh compare    # compares, and fails where the answer is wrong
+#
+# The same with kernels of your own: one of them is built in each of two trees, and booted
+# with an initramfs whose init records (see record below). What is built and recorded lies in
+# .build/kernels. It needs a C compiler, bc, QEMU and busybox-static; what else a kernel's
+# build wants is downloaded as Debian's packages and not installed. It is no part of make test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$PWD/.build/kernels
+kprof=${KPROF:-$PWD/.build/kprof}
+release=${RELEASE:-6.1} # of Debian's package linux-source
+added=vfs_read_audit caller=vfs_read
+
+# tools makes what a kernel's build wants and this machine lacks.
+tools() {
+	local lib=$dir/tools/usr/lib/x86_64-linux-gnu package
+	if ! command -v flex bison >/dev/null || [ ! -e /usr/include/libelf.h ]; then
+		mkdir -p "$dir/deb"
+		for package in flex bison m4 libfl2 libelf-dev libelf1; do
+			(cd "$dir/deb" && [ -n "$(ls "$package"_* 2>/dev/null)" ] || apt-get download -q "$package" >&2)
+			dpkg -x "$dir/deb/$package"_*.deb "$dir/tools"
+		done
+	fi
+	export PATH=$dir/tools/usr/bin:$PATH M4=$dir/tools/usr/bin/m4 BISON_PKGDATADIR=$dir/tools/usr/share/bison
+	[ -x "$M4" ] || unset M4 BISON_PKGDATADIR
+	export C_INCLUDE_PATH=$dir/tools/usr/include LIBRARY_PATH=$lib LD_LIBRARY_PATH=$lib
+}
+
+# config prints what a kernel needs to run kprof, on allnoconfig: serial line, files, perf,
+# names, and stacks by frame pointers.
+config() {
+	printf 'CONFIG_%s=y\n' 64BIT EXPERT PRINTK TTY SERIAL_8250 SERIAL_8250_CONSOLE BINFMT_ELF BINFMT_SCRIPT \
+		BLK_DEV_INITRD PROC_FS SYSFS TMPFS SHMEM DEVTMPFS PERF_EVENTS KALLSYMS KALLSYMS_ALL UNWINDER_FRAME_POINTER \
+		HIGH_RES_TIMERS FUTEX EPOLL EVENTFD SIGNALFD TIMERFD POSIX_TIMERS MULTIUSER BLOCK PCI BLK_DEV_NVME ACPI \
+		ADVISE_SYSCALLS MEMBARRIER FILE_LOCKING BASE_FULL CC_OPTIMIZE_FOR_PERFORMANCE
+}
+
+# slower adds a function that every read calls.
+slower() {
+	awk '
+		/^ssize_t vfs_read\(/ {
+			print "static noinline void vfs_read_audit(size_t count)\n{"
+			print "\tunsigned long x = count;\n\tint i;\n"
+			print "\tfor (i = 0; i < 400; i++)\n\t\tasm volatile(\"imul $31, %0, %0\" : \"+r\" (x));\n}\n"
+			inside = 1
+		}
+		inside && /^\tret = rw_verify_area\(READ/ { print "\tvfs_read_audit(count);"; inside = 0 }
+		{ print }' fs/read_write.c.orig >fs/read_write.c
+	[ "$(grep -c vfs_read_audit fs/read_write.c)" = 2 ]
+}
+
+# build NAME [MAKE-ARGUMENT...] builds what lies in the source as a kernel of this name.
+build() {
+	local name=$1 start=$SECONDS
+	shift
+	nice -n 19 make -s -j "${JOBS:-$(nproc)}" KBUILD_BUILD_TIMESTAMP=0 LOCALVERSION="-$name" "$@" bzImage
+	mkdir -p "$dir/$name"
+	cp arch/x86/boot/bzImage vmlinux "$dir/$name/"
+	echo "kernels: $name built in $((SECONDS - start)) s"
+}
+
+build_all() {
+	local source=$dir/linux-source-$release
+	tools
+	if [ ! -e "$source/Makefile" ]; then
+		mkdir -p "$dir/deb"
+		[ -n "$(ls "$dir/deb/linux-source-$release"_* 2>/dev/null)" ] || (cd "$dir/deb" && apt-get download -q "linux-source-$release" >&2)
+		dpkg-deb --fsys-tarfile "$dir/deb/linux-source-$release"_*.deb | tar -xO "./usr/src/linux-source-$release.tar.xz" | tar -xJ -C "$dir"
+	fi
+	cd "$source"
+	[ -e fs/read_write.c.orig ] || cp fs/read_write.c fs/read_write.c.orig
+	cp fs/read_write.c.orig fs/read_write.c
+	config >"$dir/config"
+	make -s allnoconfig KCONFIG_ALLCONFIG="$dir/config"
+	build plain
+	slower
+	build slower
+	build other KCFLAGS=-fno-reorder-blocks
+}
+
+case ${1-} in
+build) build_all ;;
+*) sed -n '2,/^set/ s/^# \{0,1\}//p' "$0"; exit 2 ;;
+esac
