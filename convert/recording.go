@@ -30,6 +30,9 @@ type recordingInput struct {
 	p       *Profile
 
 	unreadable bool // it has been warned that the recorded kernel's symbols are
+
+	named     bool // userNames have been looked for
+	userNames *symbolize.Names
 }
 
 // read replays the recording and names what it shows.
@@ -156,7 +159,26 @@ func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
 			so.Kallsyms = bytes.NewReader(recorded.Kallsyms)
 		}
 	}
+	if !in.p.opts.Unnamed {
+		so.Recorded = in.names()
+	}
 	return symbolize.New(so)
+}
+
+// names returns the names of user code that the recording brings along, nil for none.
+func (in *recordingInput) names() *symbolize.Names {
+	if in.named {
+		return in.userNames
+	}
+	in.named = true
+	b, err := in.UserSymbols()
+	if err == nil && b != nil {
+		in.userNames, err = symbolize.DecodeNames(b)
+	}
+	if err != nil {
+		in.p.Warnings = append(in.p.Warnings, Warning{Kind: UserSymbolsUnreadable, Err: err})
+	}
+	return in.userNames
 }
 
 // copiesStacks reports whether samples have copies of stacks.

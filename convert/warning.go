@@ -62,6 +62,7 @@ const (
 	NamesOfOtherBuild                                     // Symbols.Force had File used, which is not what was recorded: Err
 	KernelNotMapped                                       // the recording does not say where its kernel was
 	KernelSymbolsUnreadable                               // those that the recording brings along: Err
+	UserSymbolsUnreadable                                 // the names of user code that the recording brings along: Err
 	MissingBuildIDs                                       // of some files that were mapped while recording: Err
 	MissingModules                                        // symbols of modules that were loaded while recording: Err
 	UnknownRule                                           // a rule that the recording has been made with, and that cannot be read: Err
@@ -161,7 +162,7 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("names may be wrong: %v", w.Err)
 	case KernelNotMapped:
 		return "the recording does not say where its kernel was"
-	case KernelSymbolsUnreadable:
+	case KernelSymbolsUnreadable, UserSymbolsUnreadable:
 		return fmt.Sprintf("%v; names come from elsewhere", w.Err)
 	case MissingBuildIDs:
 		return fmt.Sprintf("build ids of some files are missing: %v", w.Err)

@@ -331,11 +331,16 @@ func (s *Symbolizer) JITCode(pid int, path string) []JITCode {
 		return nil
 	}
 	defer s.leave()
+	if code := s.opts.Recorded.code(pid, path); code != nil {
+		return code
+	}
 	d, _ := s.jitDump(pid, path)
 	if d == nil || d.arch {
 		return nil
 	}
-	return d.placed(context.Background(), &s.supplied)
+	code := d.placed(context.Background(), &s.supplied)
+	s.opts.Keep.keepCode(pid, path, code)
+	return code
 }
 
 // AddJITDump says that process pid writes what code it makes to the file at path.

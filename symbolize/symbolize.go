@@ -113,6 +113,15 @@ type Options struct {
 	// else any more. nil for none. It stays open as long as the Symbolizer.
 	Retained Retainer
 
+	// Recorded is what was found of user code on the recorded machine, and is believed
+	// rather than files unless Root, Inline or Lines ask for what these have. nil for
+	// nothing.
+	Recorded *Names
+
+	// Keep gets all that is found of user code, for Recorded of another Symbolizer. nil
+	// for nobody.
+	Keep *KeptNames
+
 	// SuppliedMemory bounds in bytes what is kept of all perf maps and jitdumps
 	// together; 0 is 64 MB. It is but what names samples that is kept.
 	SuppliedMemory int64
@@ -138,6 +147,8 @@ type Symbolizer struct {
 	servers  debuginfod
 	supplied budget
 
+	demangler *demangler // of Options.Recorded
+
 	mu         sync.Mutex
 	closed     bool
 	active     int                   // calls that use what Close releases
@@ -155,6 +166,8 @@ func New(opts Options) *Symbolizer {
 		builds:   map[string]*fileTable{},
 		servers:  debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
 		supplied: budget{limit: opts.SuppliedMemory},
+
+		demangler: newDemangler(opts.Demangle),
 	}
 }
 
@@ -185,17 +198,31 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 		return frames, &Error{Mapping: m, Err: fs.ErrClosed}
 	}
 	defer s.leave()
+	recorded := func() bool {
+		return s.opts.Recorded.fill(&m, addrs, frames, s.demangler, s.opts.NamesOnly && !s.opts.debug())
+	}
+	if s.believesRecorded() && recorded() {
+		return frames, nil
+	}
+	clear(frames)
 	table, why := s.table(ctx, m, addrs)
 	if err := ctx.Err(); err != nil {
 		return frames, err
 	}
 	if table == nil {
-		return frames, &Error{Mapping: m, Err: why}
+		s.opts.Keep.keep(&m, addrs, frames, why)
+		recorded()
+		return frames, &Error{Mapping: m, Err: s.opts.Recorded.why(&m, why)}
 	}
 
 	unnamed, lineless, err := s.lookup(ctx, table, addrs, frames)
 	if err != nil {
 		return frames, err
+	}
+	s.opts.Keep.keep(&m, addrs, frames, why)
+	if unnamed {
+		recorded()
+		unnamed = slices.ContainsFunc(frames, func(f []Frame) bool { return len(f) == 0 })
 	}
 	if !unnamed {
 		why = nil
@@ -208,6 +235,11 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 		return frames, &Error{Mapping: m, Err: why, Debug: debug}
 	}
 	return frames, nil
+}
+
+// believesRecorded reports whether what the recording brings along is better than files.
+func (s *Symbolizer) believesRecorded() bool {
+	return s.opts.Recorded != nil && s.opts.Root == "" && !s.opts.debug()
 }
 
 // debugTable is a Table that knows lines and inlined functions, if it finds them.

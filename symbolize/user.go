@@ -261,6 +261,21 @@ func (s *Symbolizer) CallFrames(m Mapping) *unwind.Table {
 		return nil
 	}
 	defer s.leave()
+	if s.believesRecorded() {
+		if t := s.opts.Recorded.unwindOf(&m); t != nil {
+			return t
+		}
+	}
+	t := s.foundFrames(m)
+	if t == nil {
+		return s.opts.Recorded.unwindOf(&m)
+	}
+	s.opts.Keep.keepUnwind(&m, t)
+	return t
+}
+
+// foundFrames is CallFrames of what this machine has.
+func (s *Symbolizer) foundFrames(m Mapping) *unwind.Table {
 	switch m.Kind {
 	case Anon:
 		return unwind.FramePointers // code made at run time

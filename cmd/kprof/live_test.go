@@ -258,7 +258,7 @@ func TestLiveFullDisk(t *testing.T) {
 	}
 	defer func() { _ = unix.Unmount(dir, 0) }()
 	name := filepath.Join(dir, "full.data")
-	c := kprof(t, "record", "-e", "raw_syscalls:sys_enter", "-m", "4M", "--no-kernel-symbols", "-o", name, "--",
+	c := kprof(t, "record", "-e", "raw_syscalls:sys_enter", "-m", "4M", "--no-symbols", "-o", name, "--",
 		"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000", "status=none")
 	out, err := c.CombinedOutput()
 	if code := c.ProcessState.ExitCode(); code != 1 || bytes.Count(out, []byte("\n")) != 1 ||

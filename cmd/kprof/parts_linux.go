@@ -177,7 +177,15 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 	}
 	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights, signals: f.sym.signals}
 	p.open = func(at *outfile.Place) (*datafile.File, error) {
-		return datafile.Create(at.Name(), at.Create, events, header, f.rules(), s.BuildIDs, s.Kernel)
+		file, err := datafile.Create(at.Name(), at.Create, events, header, f.rules(), s.BuildIDs, s.Kernel)
+		if err == nil && s.Files != nil {
+			file.Names = func(ctx context.Context, data *os.File) ([]byte, int, error) {
+				ctx, end := context.WithTimeoutCause(context.WithoutCancel(ctx), sampledNamesTime, fmt.Errorf("it took longer than %v", sampledNamesTime))
+				defer end()
+				return sampledNames(ctx, data, s.Files)
+			}
+		}
+		return file, err
 	}
 	o.Open = p.create
 	o.Triggers = s.Triggers()

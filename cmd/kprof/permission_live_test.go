@@ -233,7 +233,7 @@ func (p *asPlainUser) record(args string) (said string, err error) {
 	if err := os.RemoveAll(filepath.Join(p.dir, "perf.data")); err != nil {
 		return "", err
 	}
-	cmd := exec.Command(p.program, "record", "-q", "--no-kernel-symbols", "-m", "128K", "-o", "perf.data")
+	cmd := exec.Command(p.program, "record", "-q", "--no-symbols", "-m", "128K", "-o", "perf.data")
 	for _, arg := range strings.Fields(strings.ReplaceAll(args, "\t", "\x00")) {
 		arg = strings.NewReplacer("TARGET", p.target, "\x00", " ").Replace(arg)
 		cmd.Args = append(cmd.Args, arg)

@@ -25,6 +25,7 @@ import (
 	"kprof/record/datafile"
 	"kprof/record/doctor"
 	"kprof/record/symbols"
+	"kprof/symbolize"
 )
 
 // session opens the events, records until ctx ends, for which stop is to be
@@ -55,9 +56,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	shown := newProgress(voice.quiet || f.trace != nil || f.top != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
 	s, err = capture.Open(ctx, opts, capture.Options{
-		NoKernel:      out.format == formatData && f.noKernelSymbols,
+		NoKernel:      out.format == formatData && (f.noKernelSymbols || f.noSymbols),
 		KernelAtStart: out.format == formatData,
-		Files:         out.format != formatData && f.trace == nil,
+		Files:         out.format == formatData && !f.noSymbols || out.format != formatData && f.trace == nil,
 	})
 	if errors.Is(err, record.ErrEveryFunction) {
 		err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)
@@ -77,7 +78,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	events := s.Events()
 	reportHidden(events)
-	if s.Files != nil {
+	if s.Files != nil && out.format != formatData {
 		f.sym.Retained = s.Files
 	}
 	out.withRights = s.WithRights
@@ -204,7 +205,23 @@ func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Captur
 		}
 		return &streamSink{w, stream}, nil
 	}
-	return newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals)
+	file, err := newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals)
+	if err == nil && s.Files != nil {
+		file.Names = func(ctx context.Context, data *os.File) ([]byte, int, error) {
+			ctx, end := f.sym.signals.limited(context.WithoutCancel(ctx), sampledNamesTime)
+			defer end()
+			return sampledNames(ctx, data, s.Files)
+		}
+	}
+	return file, err
+}
+
+// sampledNamesTime is how long the names that a perf.data takes along are looked for.
+const sampledNamesTime = 30 * time.Second
+
+// sampledNames are those of the user code in a recording, as what it mapped has them.
+func sampledNames(ctx context.Context, data *os.File, files *symbols.FileRetainer) ([]byte, int, error) {
+	return convert.SampledNames(ctx, data, symbolize.Options{BuildIDCache: buildIDCache(), Retained: files})
 }
 
 // liveOptions are those of a profile that is made while recording.
@@ -278,6 +295,12 @@ func (s *fileSink) finish(ctx context.Context, stats *record.Stats) error {
 func reportMissing(m datafile.Missing) {
 	if m.Modules != nil {
 		notef("symbols of modules that were loaded meanwhile are not recorded: %v", m.Modules)
+	}
+	switch {
+	case m.Names != nil:
+		notef("names of programs' functions are not recorded, which only this machine's files have then: %v", m.Names)
+	case m.NamesLeftOut > 0:
+		notef("names of programs' functions at %d addresses are not recorded, as there are too many", m.NamesLeftOut)
 	}
 	if m.BuildIDs != nil {
 		notef("build ids of some files are missing: %v", m.BuildIDs)

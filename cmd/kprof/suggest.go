@@ -31,7 +31,7 @@ var elsewhere = map[string]string{
 	"check":        "doctor",
 	"version":      "--version",
 	"buildid-list": "report --header INPUT",
-	"archive":      "record -o FILE, which keeps the kernel's symbols in FILE",
+	"archive":      "record -o FILE, which keeps all names in FILE",
 }
 
 // unknownFlag adds to an error about a flag which one was meant, or what it wants.

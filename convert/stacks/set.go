@@ -41,6 +41,7 @@ type Event struct {
 type (
 	Kind    = mapping.Kind
 	Mapping = mapping.Mapping
+	FileID  = mapping.ID
 )
 
 const (

@@ -60,6 +60,7 @@ func (tl *Timeline) Mapping(a *Area) stacks.Mapping {
 	return stacks.Mapping{
 		Start: a.Start, Limit: a.End, Offset: a.Offset,
 		File: tl.text(o.file), Symbol: tl.text(o.symbol), BuildID: tl.text(o.buildID), Kind: o.Kind, PID: int(max(a.PID, 0)),
+		ID: stacks.FileID{Major: o.maj, Minor: o.min, Inode: o.ino, Generation: o.gen},
 	}
 }
 

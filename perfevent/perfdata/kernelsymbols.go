@@ -1,33 +1,17 @@
 package perfdata
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-
-	"github.com/klauspost/compress/zstd"
 
 	"kprof/perfevent/abi"
 )
 
 // KernelSymbols is what a recording holds of the symbols of its own kernel, so that it
-// can be named on another machine. It is kprof's own and lies where perf looks
-// at nothing: what is known at the start between the attributes and the data (behind it
-// are only the rules, see Reader.Rules),
-// what is known at the end behind everything else. An unknown feature bit or
-// record would do the same, but perf inject crashes on the one and perf script
-// refuses the other.
+// can be named on another machine: what is known at the start between the attributes and
+// the data (behind it are only the rules, see Reader.Rules), what is known at the end
+// behind everything else (but for UserSymbols).
 //
-// Its form, integers in the byte order of the file:
-//
-//	magic    8 bytes "kprofcap"
-//	version  u32, 1
-//	length   u32 of body
-//	body     zstd: for each part u32 kind, u32 length, bytes
-//	length   u32 of all of this, with padding to a multiple of eight before
-//	zero     u32
-//	magic    8 bytes again: the end is found from data.offset, or from the file's end
+// The payload of its block is zstd of: for each part u32 kind, u32 length, bytes.
 type KernelSymbols struct {
 	Kallsyms []byte // lines of /proc/kallsyms, of functions only
 	Modules  []byte // /proc/modules
@@ -37,16 +21,11 @@ type KernelSymbols struct {
 	IOMem []byte
 }
 
-var kernelSymbolsMagic = []byte("kprofcap")
+var kernelBlock = block{"kprofcap", "kernel symbols", 64 << 20}
 
-const (
-	kernelSymbolsVersion = 1
-	kernelSymbolsTail    = 16
-	// maxKernelSymbols bounds kernel symbols in the file, maxKernelSymbolsBody what they hold. A
-	// distribution's kernel with all its modules has 20 MB of kallsyms.
-	maxKernelSymbols     = 64 << 20
-	maxKernelSymbolsBody = 256 << 20
-)
+// maxKernelSymbols bounds what kernel symbols hold. A distribution's kernel with all its
+// modules has 20 MB of kallsyms.
+const maxKernelSymbols = 256 << 20
 
 // Kinds of parts. Readers skip those that they do not know.
 const (
@@ -69,50 +48,23 @@ func (c *KernelSymbols) AppendTo(b []byte, o abi.Order) ([]byte, error) {
 	part(partKallsyms, c.Kallsyms)
 	part(partModules, c.Modules)
 	part(partIOMem, c.IOMem)
-	if len(body) > maxKernelSymbolsBody {
-		return b, fmt.Errorf("kernel symbols: %d bytes of symbols, at most %d", len(body), maxKernelSymbolsBody)
+	if len(body) > maxKernelSymbols {
+		return b, fmt.Errorf("kernel symbols: %d bytes of symbols, at most %d", len(body), maxKernelSymbols)
 	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	packed, err := pack(body)
 	if err != nil {
 		return b, fmt.Errorf("kernel symbols: %w", err)
 	}
-	packed := enc.EncodeAll(body, nil)
-	if len(packed) > maxKernelSymbols-64 {
-		return b, fmt.Errorf("kernel symbols: %d bytes compressed, at most %d", len(packed), maxKernelSymbols)
-	}
-	start := len(b)
-	b = append(b, kernelSymbolsMagic...)
-	b = o.AppendUint32(b, kernelSymbolsVersion)
-	b = o.AppendUint32(b, uint32(len(packed)))
-	b = append(b, packed...)
-	for (len(b)-start)%8 != 0 {
-		b = append(b, 0)
-	}
-	b = o.AppendUint32(b, uint32(len(b)-start+kernelSymbolsTail))
-	b = o.AppendUint32(b, 0)
-	return append(b, kernelSymbolsMagic...), nil
+	return kernelBlock.append(b, packed, o)
 }
 
 // DecodeKernelSymbols reads the kernel symbols that b is.
 func DecodeKernelSymbols(b []byte, o abi.Order) (*KernelSymbols, error) {
-	if len(b) < 16+kernelSymbolsTail || !bytes.HasPrefix(b, kernelSymbolsMagic) {
-		return nil, errors.New("kernel symbols: no magic at its start")
-	}
-	if v := o.Uint32(b[8:]); v != kernelSymbolsVersion {
-		return nil, fmt.Errorf("kernel symbols: version %d, only %d is known", v, kernelSymbolsVersion)
-	}
-	packed := b[16 : len(b)-kernelSymbolsTail]
-	if n := o.Uint32(b[12:]); uint64(n) <= uint64(len(packed)) {
-		packed = packed[:n]
-	} else {
-		return nil, fmt.Errorf("kernel symbols: body of %d bytes in %d", n, len(packed))
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxKernelSymbolsBody))
+	packed, err := kernelBlock.payload(b, o)
 	if err != nil {
-		return nil, fmt.Errorf("kernel symbols: %w", err)
+		return nil, err
 	}
-	defer dec.Close()
-	body, err := dec.DecodeAll(packed, nil)
+	body, err := unpack(packed, maxKernelSymbols)
 	if err != nil {
 		return nil, fmt.Errorf("kernel symbols: %w", err)
 	}
@@ -152,8 +104,12 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 		return nil, err
 	}
 	var all *KernelSymbols
-	for _, end := range []int64{r.size, int64(r.data.off) - int64(len(rules))} {
-		b, err := r.kernelSymbolsBefore(end)
+	behind, err := r.userBlock()
+	if err != nil {
+		return nil, err
+	}
+	for _, end := range []int64{r.size - int64(len(behind)), int64(r.data.off) - int64(len(rules))} {
+		b, err := r.blockBefore(end, &kernelBlock)
 		if err != nil {
 			return nil, err
 		}
@@ -171,28 +127,4 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 		}
 	}
 	return all, nil
-}
-
-// kernelSymbolsBefore returns the bytes of the kernel symbols that end at offset end, or nil
-// if none does.
-func (r *Reader) kernelSymbolsBefore(end int64) ([]byte, error) {
-	var tail [kernelSymbolsTail]byte
-	if end < fileHeaderSize+kernelSymbolsTail {
-		return nil, nil
-	}
-	if _, err := r.at.ReadAt(tail[:], end-kernelSymbolsTail); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read kernel symbols at offset %d: %w", end-kernelSymbolsTail, err)
-	}
-	if !bytes.Equal(tail[8:], kernelSymbolsMagic) {
-		return nil, nil
-	}
-	n := int64(r.header.order.Uint32(tail[:]))
-	if n > maxKernelSymbols || n > end-fileHeaderSize {
-		return nil, fmt.Errorf("kernel symbols of %d bytes before offset %d", n, end)
-	}
-	b := make([]byte, n)
-	if _, err := r.at.ReadAt(b, end-n); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read kernel symbols at offset %d: %w", end-n, err)
-	}
-	return b, nil
 }

@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range [][]string{{"a\nb"}, {strings.Repeat("x", maxRules+1)}} {
+	for _, bad := range [][]string{{"a\nb"}, {strings.Repeat("x", rulesBlock.most+1)}} {
 		if _, err := NewWriter(tempFile(t), events, Features{}, WriterOptions{Rules: bad}); err == nil {
 			t.Errorf("%.10q is written", bad)
 		}

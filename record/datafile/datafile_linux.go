@@ -29,6 +29,12 @@ func Header(events []abi.Event) (perfdata.Features, error) {
 // File is a perf.data file that is being written, the record.Sink of a session.
 type File struct {
 	*perfdata.Writer
+
+	// Names returns the names of the user code that was sampled in the recording in f, as
+	// perfdata.AppendUserSymbols has them, nil for none; and how many addresses have none as
+	// there are too many. It may be set before Finish; nil leaves them out.
+	Names func(ctx context.Context, f *os.File) (names []byte, leftOut int, err error)
+
 	f      *os.File
 	name   string
 	builds *symbols.BuildIDs
@@ -55,7 +61,7 @@ func Create(name string, create func() (*os.File, error), events []abi.Event, he
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
-	return &File{w, f, name, builds, kernel}, nil
+	return &File{Writer: w, f: f, name: name, builds: builds, kernel: kernel}, nil
 }
 
 // kernelSymbols are encoded those of the start, with what says whose registers are where if
@@ -81,10 +87,13 @@ func (f *File) Name() string { return f.name }
 type Missing struct {
 	BuildIDs error // of some files
 	Modules  error // symbols of modules that were loaded while it was recorded
+
+	Names        error // of user code
+	NamesLeftOut int   // addresses without, as there are too many
 }
 
-// Finish adds what is known at the end, and closes the file. Build ids are waited for
-// until ctx ends.
+// Finish adds what is known at the end, and closes the file. Build ids and names are waited
+// for until ctx ends.
 func (f *File) Finish(ctx context.Context) (m Missing, err error) {
 	return f.finish(ctx, (*symbols.Kernel).End, (*symbols.BuildIDs).All)
 }
@@ -107,8 +116,21 @@ func (f *File) finish(ctx context.Context, modules func(*symbols.Kernel) (*perfd
 	}
 	var ids []perfdata.BuildID
 	ids, m.BuildIDs = builds(f.builds, ctx)
-	if err := errors.Join(f.Writer.Close(perfdata.Features{BuildIDs: ids}), f.f.Close()); err != nil {
+	err = f.Writer.Close(perfdata.Features{BuildIDs: ids})
+	if err == nil && f.Names != nil {
+		m.NamesLeftOut, m.Names = f.addNames(ctx)
+	}
+	if err := errors.Join(err, f.f.Close()); err != nil {
 		return m, fmt.Errorf("%s: %w", f.name, err)
 	}
 	return m, nil
+}
+
+// addNames appends the names of user code. The file is whole without.
+func (f *File) addNames(ctx context.Context) (leftOut int, err error) {
+	names, leftOut, err := f.Names(ctx, f.f)
+	if err != nil || names == nil {
+		return leftOut, err
+	}
+	return leftOut, perfdata.AppendUserSymbols(f.f, names, abi.LittleEndian)
 }

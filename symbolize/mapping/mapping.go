@@ -35,6 +35,12 @@ func (k Kind) String() string {
 // processes map it at different addresses.
 func (k Kind) ByOffset() bool { return k == User || k == VDSO }
 
+// An ID tells files apart as the recorded kernel did.
+type ID struct {
+	Major, Minor      uint32 // of the device
+	Inode, Generation uint64
+}
+
 // A Mapping is a file, or a piece of one, that code was executed from.
 type Mapping struct {
 	Start, Limit uint64 // run-time addresses, of the first process seen to map it; 0 if unknown
@@ -44,6 +50,7 @@ type Mapping struct {
 	BuildID      string // lower-case hex, "" if unknown
 	Kind         Kind
 	PID          int // a process that mapped it, 0 if unknown
+	ID           ID  // of a file that has no BuildID in its mapping record; zero if unknown
 
 	// What the names of its locations hold, once they have some.
 	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool

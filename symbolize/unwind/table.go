@@ -52,8 +52,11 @@ type Table struct {
 	code   []Segment
 	frames []*frames
 
-	mu   sync.Mutex
-	rows map[uint64]*row // by offset in the file; nil for none
+	recorded *recordedRows // all that is known, or nil
+
+	mu     sync.Mutex
+	rows   map[uint64]*row // by offset in the file; nil for none
+	forgot bool            // some of them
 }
 
 // frames is a section with call frame information.
@@ -169,6 +172,9 @@ func (t *frames) address(v uint64) uint64 {
 // row returns how to go from the code at offset off of the file to its caller, nil if
 // nothing says so.
 func (t *Table) row(off uint64) *row {
+	if t.recorded != nil {
+		return t.recorded.row(off)
+	}
 	if len(t.frames) == 0 {
 		return nil
 	}
@@ -178,6 +184,7 @@ func (t *Table) row(off uint64) *row {
 	if !ok {
 		if len(t.rows) >= maxRows {
 			clear(t.rows)
+			t.forgot = true
 		}
 		r = t.makeRow(off)
 		t.rows[off] = r

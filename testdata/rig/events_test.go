@@ -62,7 +62,7 @@ func TestGuestEvents(t *testing.T) {
 	}
 	for i, events := range groups {
 		file := filepath.Join(keep, "events", fmt.Sprintf("%d.data", i))
-		args := append([]string{"record", "-q", "--no-kernel-symbols", "-a", "--call-graph", "none", "-m", "4M", "-o", file}, events...)
+		args := append([]string{"record", "-q", "--no-symbols", "-a", "--call-graph", "none", "-m", "4M", "-o", file}, events...)
 		if code, _, said := kprof(t, append(args, "--", "sh", "-c", eventsLoad)...); code != 0 {
 			t.Errorf("exit code %d: %s", code, said)
 		}

@@ -87,7 +87,7 @@ func record(t *testing.T, name string, wants []want, args ...string) string {
 		dir = t.TempDir()
 	}
 	file := filepath.Join(dir, name+".data")
-	code, _, stderr := kprof(t, append([]string{"record", "--no-kernel-symbols", "-o", file}, args...)...)
+	code, _, stderr := kprof(t, append([]string{"record", "--no-symbols", "-o", file}, args...)...)
 	if code != 0 {
 		t.Fatalf("%q: exit code %d\n%s", args, code, stderr)
 	}
@@ -235,7 +235,7 @@ func TestGuestKilled(t *testing.T) {
 	guest(t)
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGINT, unix.SIGTERM} {
 		file := filepath.Join(t.TempDir(), "perf.data")
-		cmd := exec.Command("kprof", "record", "--no-kernel-symbols", "-a", "-e", "kprobe:write_null size=$arg3", "-o", file)
+		cmd := exec.Command("kprof", "record", "--no-symbols", "-a", "-e", "kprobe:write_null size=$arg3", "-o", file)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
@@ -267,7 +267,7 @@ func TestGuestKilled(t *testing.T) {
 		if _, listed, _ := kprof(t, "probe", "list"); !strings.Contains(listed, "(gone)") {
 			t.Errorf("after a kill: %s", listed)
 		}
-		code, _, said := kprof(t, "record", "--no-kernel-symbols", "-e", "page-faults", "-o", file, "--", "true")
+		code, _, said := kprof(t, "record", "--no-symbols", "-e", "page-faults", "-o", file, "--", "true")
 		if code != 0 || !strings.Contains(said, "left behind: kprof_") {
 			t.Errorf("exit code %d: %s", code, said)
 		}
@@ -309,7 +309,7 @@ func TestGuestTwo(t *testing.T) {
 	for i := range 2 {
 		go func() {
 			file := filepath.Join(t.TempDir(), fmt.Sprintf("%d.data", i))
-			out, err := exec.Command("kprof", append([]string{"record", "--no-kernel-symbols", "-e", "kprobe:write_null size=$arg3", "-o", file, "--"}, dd...)...).CombinedOutput()
+			out, err := exec.Command("kprof", append([]string{"record", "--no-symbols", "-e", "kprobe:write_null size=$arg3", "-o", file, "--"}, dd...)...).CombinedOutput()
 			if err != nil {
 				out = append(out, err.Error()...)
 			}

@@ -140,7 +140,7 @@ func recorded(t *testing.T, file string, f func(), args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	ready, done := filepath.Join(dir, "ready"), filepath.Join(dir, "done")
-	cmd := exec.Command("kprof", append(append([]string{"record", "--no-kernel-symbols", "-o", file}, args...),
+	cmd := exec.Command("kprof", append(append([]string{"record", "--no-symbols", "-o", file}, args...),
 		"--", "sh", "-c", fmt.Sprintf(": >%s; while [ ! -e %s ]; do sleep 0.1; done", ready, done))...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -363,7 +363,7 @@ func TestGuestLeafOnce(t *testing.T) {
 		mmio = true
 		events, command = events+",rwmmio:rwmmio_write", "echo >/dev/console; exec true"
 	}
-	code, _, said := kprof(t, "record", "--no-kernel-symbols", "-e", events, "-o", file, "--", "sh", "-c", command)
+	code, _, said := kprof(t, "record", "--no-symbols", "-e", events, "-o", file, "--", "sh", "-c", command)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
@@ -403,7 +403,7 @@ func TestGuestFprobe(t *testing.T) {
 		}
 		return
 	}
-	code, _, said := kprof(t, append(append([]string{"record", "--no-kernel-symbols", "-o", file}, events...), append([]string{"--"}, dd...)...)...)
+	code, _, said := kprof(t, append(append([]string{"record", "--no-symbols", "-o", file}, events...), append([]string{"--"}, dd...)...)...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}

@@ -1,0 +1,87 @@
+package perfdata
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/abi"
+)
+
+// TestUserSymbols: names are found behind everything else, and what was the last before
+// them is found still, also when they could not be written.
+func TestUserSymbols(t *testing.T) {
+	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		trailer, err := someKernelSymbols.AppendTo(nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, names := range [][]byte{nil, []byte("names"), bytes.Repeat([]byte("x"), MaxUserSymbols)} {
+			f := tempFile(t)
+			w, err := NewWriter(f, events, Features{}, WriterOptions{Order: o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.SetTrailer(trailer)
+			if err := w.Close(Features{}); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(f.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names != nil {
+				if err := AppendUserSymbols(f, names, o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := Open(f.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if got, err := r.UserSymbols(); err != nil || !bytes.Equal(got, names) {
+				t.Errorf("%v: %d bytes, want %d, %v", o, len(got), len(names), err)
+			}
+			got, err := r.KernelSymbols()
+			if d := cmp.Diff(&someKernelSymbols, got); err != nil || d != "" {
+				t.Errorf("%v, kernel symbols: %v -want +got\n%s", o, err, d)
+			}
+			after, err := os.ReadFile(f.Name())
+			if err != nil || !bytes.HasPrefix(after, before) || len(after)%8 != 0 {
+				t.Errorf("%v: what was before is changed, or of %d bytes, %v", o, len(after), err)
+			}
+			if names == nil {
+				continue
+			}
+			// Damage is an error, of names alone.
+			if err := os.WriteFile(f.Name(), append(before, damaged(after[len(before):])...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if r, err = Open(f.Name()); err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if got, err := r.UserSymbols(); err == nil {
+				t.Errorf("%v: %d bytes of damaged names", o, len(got))
+			}
+			if _, err := r.KernelSymbols(); err != nil {
+				t.Errorf("%v: beside damaged names: %v", o, err)
+			}
+		}
+	}
+	f := tempFile(t)
+	if err := AppendUserSymbols(f, make([]byte, MaxUserSymbols+1), abi.LittleEndian); err == nil {
+		t.Error("too many names are written")
+	}
+}
+
+// damaged returns a block whose payload is none.
+func damaged(b []byte) []byte {
+	b = bytes.Clone(b)
+	clear(b[blockHead : len(b)-blockTail])
+	return b
+}

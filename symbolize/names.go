@@ -1,0 +1,145 @@
+package symbolize
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"kprof/symbolize/mapping"
+	"kprof/symbolize/unwind"
+)
+
+// Names are what a Symbolizer has found of user code (see KeptNames): the functions at
+// addresses, how stacks go on there, and the code that processes made. A recording takes
+// them along, so that it is named on a machine that has none of the files. They may be
+// used concurrently.
+type Names struct {
+	files  map[nameKey]*fileNames
+	dumps  map[dumpKey][]JITCode
+	frames []Frame // of all files, each once
+}
+
+// nameKey tells apart what has names of its own. For memory of a process it is the process.
+type nameKey struct {
+	kind    Kind
+	file    string
+	id      mapping.ID
+	buildID string // where there is no id
+	pid     int
+}
+
+type dumpKey struct {
+	pid  int
+	path string
+}
+
+// fileNames is what is known of one file, or of the memory of a process.
+type fileNames struct {
+	addrs   []uint64 // sorted
+	ends    []uint32 // in frames, of each address's; it begins where that of the one before ends
+	frames  []uint32 // in Names.frames; an address has none where a look-up found none
+	missing missing
+	unwind  *unwind.Table
+}
+
+// missing says what is missing of the names in a file, which another machine, or a later
+// look, may find.
+type missing uint8
+
+const (
+	missesNothing missing = iota
+	missesSymbols         // ErrStripped
+	missesSome
+)
+
+func missingBy(err error) missing {
+	switch {
+	case err == nil:
+		return missesNothing
+	case errors.Is(err, ErrStripped):
+		return missesSymbols
+	}
+	return missesSome
+}
+
+// portable reports whether names of a kind are kept. The kernel's symbols are kept otherwise.
+func portable(k Kind) bool { return k == User || k == VDSO || k == Anon }
+
+func keyOfNames(m *Mapping) nameKey {
+	k := nameKey{kind: m.Kind}
+	switch {
+	case m.Kind == Anon:
+		k.pid = m.PID
+	case m.ID != mapping.ID{}:
+		k.file, k.id = m.File, m.ID
+	default:
+		k.file, k.buildID = m.File, trimBuildID(m.BuildID)
+	}
+	return k
+}
+
+// of returns what is known of a mapping, nil for nothing.
+func (n *Names) of(m *Mapping) *fileNames {
+	if n == nil || !portable(m.Kind) {
+		return nil
+	}
+	return n.files[keyOfNames(m)]
+}
+
+// fill fills in frames that are empty from what is known, and reports whether all addresses
+// are known, by look-ups that missed nothing.
+func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, d *demangler, namesOnly bool) (all bool) {
+	f := n.of(m)
+	if f == nil {
+		return false
+	}
+	all = f.missing == missesNothing
+	for i, addr := range addrs {
+		at, ok := slices.BinarySearch(f.addrs, addr)
+		if all = all && ok; !ok || len(frames[i]) > 0 {
+			continue
+		}
+		from := uint32(0)
+		if at > 0 {
+			from = f.ends[at-1]
+		}
+		for _, id := range f.frames[from:f.ends[at]] {
+			fr := n.frames[id]
+			if fr.Name == "" { // it is to be demangled
+				name, plt := strings.CutSuffix(fr.SystemName, "@plt")
+				if fr.Name = d.name(name); plt {
+					fr.Name += "@plt"
+				}
+			}
+			if namesOnly {
+				fr.File, fr.Line, fr.StartLine = "", 0, 0
+			}
+			frames[i] = append(frames[i], fr)
+		}
+	}
+	return all
+}
+
+// why returns why names of a mapping that could not be looked for here are missing.
+func (n *Names) why(m *Mapping, here error) error {
+	if f := n.of(m); f != nil && f.missing == missesSymbols {
+		return ErrStripped
+	}
+	return here
+}
+
+// unwindOf returns how stacks go on in a file, nil if that is not known.
+func (n *Names) unwindOf(m *Mapping) *unwind.Table {
+	if f := n.of(m); f != nil {
+		return f.unwind
+	}
+	return nil
+}
+
+// code returns what a dump said of what was sampled.
+func (n *Names) code(pid int, path string) []JITCode {
+	if n == nil {
+		return nil
+	}
+	return n.dumps[dumpKey{pid, path}]
+}

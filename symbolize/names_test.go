@@ -1,0 +1,201 @@
+package symbolize
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/memtest"
+	"kprof/symbolize/mapping"
+	"kprof/symbolize/unwind"
+)
+
+// kept are names of files of one path, of code that a process made, and of a dump.
+func kept() *KeptNames {
+	n := NewKeptNames()
+	keep := func(m Mapping, err error, addr uint64, frames ...Frame) {
+		n.keep(&m, []uint64{addr}, [][]Frame{frames}, err)
+	}
+	one, other := mapping.ID{Major: 8, Minor: 1, Inode: 5}, mapping.ID{Major: 8, Minor: 1, Inode: 5, Generation: 1}
+	keep(Mapping{Kind: User, File: "/a", ID: one}, nil, 0x10, Frame{Name: "first", SystemName: "first"})
+	keep(Mapping{Kind: User, File: "/a", ID: one}, nil, 0x20)
+	keep(Mapping{Kind: User, File: "/a", ID: other}, nil, 0x10, Frame{Name: "f(int)", SystemName: "_Z1fi"})
+	keep(Mapping{Kind: User, File: "/a", ID: other}, nil, 0x18, Frame{Name: "f(int)@plt", SystemName: "_Z1fi@plt"})
+	keep(Mapping{Kind: User, File: "/go", BuildID: "abcd"}, nil, 0x99, Frame{"main.x", "main.x", "/src/x.go", 12, 10}, Frame{"main.y", "main.y", "/src/x.go", 7, 3})
+	keep(Mapping{Kind: User, File: "/stripped", BuildID: "ef"}, ErrStripped, 0x10, Frame{Name: "exported", SystemName: "exported"})
+	keep(Mapping{Kind: VDSO, File: "[vdso]", BuildID: "12"}, nil, 0x5, Frame{Name: "__vdso_time", SystemName: "__vdso_time"})
+	keep(Mapping{Kind: Anon, File: "//anon", PID: 7, Start: 0x1000}, nil, 0x1010, Frame{Name: "_Z3jiti", SystemName: "_Z3jiti"})
+	keep(Mapping{Kind: Kernel, File: "[kernel.kallsyms]"}, nil, 1<<63, Frame{Name: "vfs_read", SystemName: "vfs_read"})
+	keep(Mapping{Kind: User, File: "/tmp/jit-7.dump"}, nil, 0x110, Frame{Name: "made", SystemName: "made"})
+	n.keepUnwind(&Mapping{Kind: User, File: "/a", ID: one}, unwind.FramePointers)
+	n.keepCode(7, "/tmp/jit-7.dump", []JITCode{{5, 0x4000, 0x4040, 0x100}, {6, 0x5000, 0x5040, 0x200}, {7, 0x6000, 0x6040, 0x100}})
+	return n
+}
+
+// TestNames: what was found is found again where nothing else is, of the same files, and
+// what may be found better is looked for.
+func TestNames(t *testing.T) {
+	b, leftOut := kept().AppendTo(nil, 1<<20)
+	names, err := DecodeNames(b)
+	if err != nil || leftOut > 0 {
+		t.Fatal(leftOut, err)
+	}
+	one, other := mapping.ID{Major: 8, Minor: 1, Inode: 5}, mapping.ID{Major: 8, Minor: 1, Inode: 5, Generation: 1}
+	goFrames := []Frame{{"main.x", "main.x", "/src/x.go", 12, 10}, {"main.y", "main.y", "/src/x.go", 7, 3}}
+	for name, x := range map[string]struct {
+		o    Options
+		m    Mapping
+		addr uint64
+		want []Frame
+		err  bool
+	}{
+		"a file":                {m: Mapping{File: "/a", ID: one}, addr: 0x10, want: []Frame{{Name: "first", SystemName: "first"}}},
+		"with a build id":       {m: Mapping{File: "/a", ID: one, BuildID: "77"}, addr: 0x10, want: []Frame{{Name: "first", SystemName: "first"}}},
+		"no symbol":             {m: Mapping{File: "/a", ID: one}, addr: 0x20},
+		"not sampled":           {m: Mapping{File: "/a", ID: one}, addr: 0x30, err: true},
+		"of the same path":      {m: Mapping{File: "/a", ID: other}, addr: 0x10, want: []Frame{{Name: "f", SystemName: "_Z1fi"}}},
+		"as the linker knows":   {o: Options{Demangle: DemangleNone}, m: Mapping{File: "/a", ID: other}, addr: 0x10, want: []Frame{{Name: "_Z1fi", SystemName: "_Z1fi"}}},
+		"plt":                   {m: Mapping{File: "/a", ID: other}, addr: 0x18, want: []Frame{{Name: "f@plt", SystemName: "_Z1fi@plt"}}},
+		"another file":          {m: Mapping{File: "/a", ID: mapping.ID{Inode: 6}}, addr: 0x10, err: true},
+		"lines":                 {m: Mapping{File: "/go", BuildID: "abcd"}, addr: 0x99, want: goFrames},
+		"padded":                {m: Mapping{File: "/go", BuildID: "ABCD0000"}, addr: 0x99, want: goFrames},
+		"names only":            {o: Options{NamesOnly: true}, m: Mapping{File: "/go", BuildID: "abcd"}, addr: 0x99, want: []Frame{{Name: "main.x", SystemName: "main.x"}, {Name: "main.y", SystemName: "main.y"}}},
+		"lines that are wanted": {o: Options{NamesOnly: true, Lines: true}, m: Mapping{File: "/go", BuildID: "abcd"}, addr: 0x99, want: goFrames, err: true},
+		"root":                  {o: Options{Root: t.TempDir()}, m: Mapping{File: "/go", BuildID: "abcd"}, addr: 0x99, want: goFrames, err: true},
+		"stripped":              {m: Mapping{File: "/stripped", BuildID: "ef"}, addr: 0x10, want: []Frame{{Name: "exported", SystemName: "exported"}}, err: true},
+		"vdso":                  {m: Mapping{Kind: VDSO, File: "[vdso]", BuildID: "12"}, addr: 5, want: []Frame{{Name: "__vdso_time", SystemName: "__vdso_time"}}},
+		"memory":                {m: Mapping{Kind: Anon, File: "[heap]", PID: 7}, addr: 0x1010, want: []Frame{{Name: "_Z3jiti", SystemName: "_Z3jiti"}}},
+		"of another process":    {m: Mapping{Kind: Anon, File: "//anon", PID: 8}, addr: 0x1010, err: true},
+		"the kernel":            {m: Mapping{Kind: Kernel, File: "[kernel.kallsyms]", BuildID: "ff"}, addr: 1 << 63, err: true},
+	} {
+		if x.m.Kind == 0 {
+			x.m.Kind = User
+		}
+		x.o.Foreign, x.o.Recorded = true, names
+		s := New(x.o)
+		got, err := s.Resolve(context.Background(), x.m, []uint64{x.addr})
+		if name == "stripped" && !errors.Is(err, ErrStripped) {
+			t.Errorf("stripped: %v", err)
+		}
+		if d := cmp.Diff(x.want, got[0]); d != "" || (err != nil) != x.err {
+			t.Errorf("%s: %v -want +got\n%s", name, err, d)
+		}
+		s.Close()
+	}
+
+	s := New(Options{Foreign: true, Recorded: names})
+	defer s.Close()
+	if got := s.CallFrames(Mapping{Kind: User, File: "/a", ID: one}); got != unwind.FramePointers {
+		t.Errorf("call frames %v", got)
+	}
+	if got := s.CallFrames(Mapping{Kind: User, File: "/a", ID: other}); got != nil {
+		t.Errorf("call frames of a file without %v", got)
+	}
+	if d := cmp.Diff([]JITCode{{5, 0x4000, 0x4040, 0x100}, {7, 0x6000, 0x6040, 0x100}}, s.JITCode(7, "/tmp/jit-7.dump")); d != "" {
+		t.Errorf("code that was sampled: -want +got\n%s", d)
+	}
+	if got := s.JITCode(8, "/tmp/jit-7.dump"); len(got) > 0 {
+		t.Errorf("of another process: %v", got)
+	}
+}
+
+// TestNamesOfFile: what a Symbolizer keeps while it names a file is what another one finds
+// without the file, and what is in the file now is not asked for.
+func TestNamesOfFile(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := NewKeptNames()
+	m := Mapping{Kind: User, File: self, Start: 0x1000, Limit: 1 << 40}
+	addrs := []uint64{0x1000, 0x2345, 0x8000, 0x10000, 0x20000}
+	s := New(Options{Keep: kept, CallFrames: true})
+	want, err := s.Resolve(context.Background(), m, addrs)
+	if err != nil || s.CallFrames(m) == nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	b, _ := kept.AppendTo(nil, 1<<20)
+	names, err := DecodeNames(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.File = "/gone"
+	for k, f := range names.files {
+		delete(names.files, k)
+		k.file = m.File
+		names.files[k] = f
+	}
+	s = New(Options{Foreign: true, Recorded: names})
+	defer s.Close()
+	got, err := s.Resolve(context.Background(), m, addrs)
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v -want +got\n%s", err, d)
+	}
+	if len(want[4]) == 0 {
+		t.Error("this program has no symbols")
+	}
+}
+
+// TestNamesBounded: what does not fit is left out and counted, and looked for elsewhere.
+func TestNamesBounded(t *testing.T) {
+	n := NewKeptNames()
+	m := Mapping{Kind: User, File: "/a", BuildID: "1"}
+	var addrs []uint64
+	var frames [][]Frame
+	for i := range uint64(1000) {
+		name := strings.Repeat("x", int(i%50)) + string(rune('a'+i%26))
+		addrs, frames = append(addrs, i*16), append(frames, []Frame{{Name: name, SystemName: name}})
+	}
+	n.keep(&m, addrs, frames, nil)
+	n.keepCode(1, "/tmp/jit-1.dump", make([]JITCode, 100))
+	for _, limit := range []int{0, 500, 5000, 50000, 1 << 20} {
+		b, leftOut := n.AppendTo([]byte("before"), limit)
+		if len(b) > limit+100 || (leftOut == 0) != (limit == 1<<20) || !bytes.HasPrefix(b, []byte("before")) {
+			t.Errorf("limit %d: %d bytes, %d left out", limit, len(b), leftOut)
+		}
+		names, err := DecodeNames(b[len("before"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := names.of(&m); len(f.addrs) != len(addrs)-leftOut || (f.missing == missesSome) != (leftOut > 0) {
+			t.Errorf("limit %d: %d addresses, %d left out, missing %v", limit, len(f.addrs), leftOut, f.missing)
+		}
+	}
+	if b, leftOut := NewKeptNames().AppendTo(nil, 0); b != nil || leftOut > 0 {
+		t.Errorf("no names are %q", b)
+	}
+	if _, err := DecodeNames([]byte{99}); err == nil || errors.Is(err, errNames) {
+		t.Errorf("a later version: %v", err)
+	}
+}
+
+// FuzzDecodeNames: names may be anybody's.
+func FuzzDecodeNames(f *testing.F) {
+	fuzztest.Add(f)
+	b, _ := kept().AppendTo(nil, 1<<20)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		defer memtest.Within(t, 1<<20+500*len(b))()
+		names, err := DecodeNames(b)
+		if err != nil {
+			return
+		}
+		s := New(Options{Foreign: true, Recorded: names})
+		defer s.Close()
+		for k, file := range names.files {
+			m := Mapping{Kind: k.kind, File: k.file, ID: k.id, BuildID: k.buildID, PID: k.pid}
+			frames, err := s.Resolve(context.Background(), m, file.addrs)
+			if err == nil && len(frames) != len(file.addrs) {
+				t.Errorf("%d frames of %d addresses", len(frames), len(file.addrs))
+			}
+			s.CallFrames(m)
+		}
+	})
+}
