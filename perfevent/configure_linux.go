@@ -30,6 +30,8 @@ type Sampling struct {
 	// NoRaw leaves the fields of tracepoints out, where nothing needs them: of those of
 	// returns and of ftrace's functions the function is in them.
 	NoRaw bool
+	// Cgroup has samples tell the cgroup of their task (Linux 5.7).
+	Cgroup bool
 
 	Inherit      bool // count in children of the task too
 	EnableOnExec bool // start counting when the task calls exec
@@ -70,6 +72,9 @@ func (e *Event) Configure(s Sampling) {
 	a.SampleType = baseSample | e.extraSample()
 	if s.NoRaw && a.Type == abi.TypeTracepoint && !e.Return && a.Flags&abi.FlagExcludeCallchainUser == 0 {
 		a.SampleType &^= abi.SampleRaw
+	}
+	if s.Cgroup {
+		a.SampleType |= abi.SampleCgroup
 	}
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain

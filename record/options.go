@@ -45,6 +45,9 @@ type Options struct {
 	// sample, or more.
 	NoRaw bool
 
+	// Cgroups has samples tell the cgroup of their task, which takes Linux 5.7.
+	Cgroups bool
+
 	Filter string // what tracepoints and probes must match, in the kernel's language
 
 	// Switches says that all switches of tasks are wanted: the recorder's own too, from which

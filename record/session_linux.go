@@ -132,6 +132,7 @@ func (s *Session) resolve() error {
 		UserCallers:      s.opts.UserCallers,
 		StackSize:        uint32(cmp.Or(s.opts.StackSize, defaultStack)),
 		NoRaw:            s.opts.NoRaw,
+		Cgroup:           s.opts.Cgroups,
 	}
 	if sampling.DefaultFrequency == 0 {
 		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())

@@ -31,6 +31,7 @@ type recordFlags struct {
 	all                 bool
 	pids, tids          string
 	cgroup, cpus        string
+	allCgroups          bool
 	frequency, period   uint64
 	callGraph           bool
 	callGraphMode       string
@@ -136,6 +137,7 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
 	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
 	fl.StringVar(&f.cgroup, "cgroup", "", "the tasks of a cgroup, a `path` below /sys/fs/cgroup")
+	fl.BoolVar(&f.allCgroups, "all-cgroups", false, "record the cgroup of each sample: its path and its container are labels then")
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
 	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
@@ -267,7 +269,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	if err := f.callers(&o); err != nil {
 		return o, err
 	}
-	o.SwitchRecords = f.switchEvents
+	o.SwitchRecords, o.Cgroups = f.switchEvents, f.allCgroups
 	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
 	o.Filter = f.filter
 	via, ok := probeVias[f.probeVia]

@@ -68,6 +68,9 @@ func (o *topOptions) check(c *convert.Options) error {
 // groupError says what there is to group by where that is why an input is refused.
 func (o *topOptions) groupError(err error) error {
 	var label *convert.NoLabelError
+	if errors.As(err, &label) && (label.Key == replay.CgroupLabel || label.Key == replay.ContainerLabel) && !slices.Contains(label.Have, replay.CgroupLabel) {
+		return fmt.Errorf("%w: kprof record --all-cgroups records cgroups", err)
+	}
 	if errors.As(err, &label) {
 		return fmt.Errorf("%w; or group by mapping or event", err)
 	}

@@ -142,6 +142,7 @@ func addLabels(o *convert.Options, keys []string) {
 			o.Labels |= replay.LabelTID
 		case key == "cpu":
 			o.Labels |= replay.LabelCPU
+		case key == replay.CgroupLabel || key == replay.ContainerLabel: // where samples have them
 		case key != "comm" && key != "pid" && !slices.Contains(o.FieldLabels, key):
 			o.FieldLabels = append(o.FieldLabels, key)
 		}
@@ -155,7 +156,7 @@ func (s *shaping) forData() error {
 		return usagef("--where is for profiles; a perf.data holds every sample: give it when the recording is read (kprof report --where …), or have the kernel leave samples out with --filter")
 	case s.value != "", s.unit != "":
 		return usagef("--value is for profiles; a perf.data holds the fields of every sample: give it when the recording is read (kprof report --value …)")
-	case slices.ContainsFunc(s.labels, func(l string) bool { return !slices.Contains([]string{"comm", "pid", "tid", "cpu"}, l) }):
+	case slices.ContainsFunc(s.labels, func(l string) bool { return !slices.Contains([]string{"comm", "pid", "tid", "cpu", replay.CgroupLabel, replay.ContainerLabel}, l) }):
 		return usagef("--label of fields is for profiles; a perf.data holds all fields: give it when the recording is read (kprof convert --label …)")
 	case len(s.tagRoot)+len(s.tagLeaf) > 0:
 		return usagef("--tagroot and --tagleaf are for profiles: give them when the recording is read (kprof convert --tagroot …)")

@@ -1,8 +1,11 @@
 package replay
 
 import (
+	"fmt"
+
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
+	"kprof/perfevent/cgroup"
 )
 
 // labelKey is all that labels of a sample may say.
@@ -10,6 +13,7 @@ type labelKey struct {
 	name          timeline.NameID
 	pid, tid, cpu int32
 	fields        uint32 // number of a list, see fieldLabels
+	cgroup        uint64 // id; 0 for none
 }
 
 // labels makes the labels of samples: comm and pid, and what was asked for.
@@ -84,5 +88,27 @@ func (l *labels) intern(key labelKey) stacks.LabelsID {
 	if l.which&LabelCPU != 0 && key.cpu >= 0 {
 		list = append(list, stacks.Label{Key: "cpu", Num: int64(key.cpu)})
 	}
+	if key.cgroup != 0 {
+		list = append(list, l.cgroup(key.cgroup)...)
+	}
 	return l.set.InternLabels(append(list, l.lists[key.fields]...))
+}
+
+// CgroupLabel and ContainerLabel are the keys of labels that samples have whose event tells
+// their cgroup: its path, and what runs in it (cgroup.Container), where that is known.
+const (
+	CgroupLabel    = "cgroup"
+	ContainerLabel = "container"
+)
+
+func (l *labels) cgroup(id uint64) []stacks.Label {
+	path, ok := l.tl.Cgroup(id)
+	if !ok {
+		return []stacks.Label{{Key: CgroupLabel, Str: fmt.Sprintf("[cgroup %d]", id)}}
+	}
+	list := []stacks.Label{{Key: CgroupLabel, Str: path}}
+	if name := cgroup.Container(path); name != "" {
+		list = append(list, stacks.Label{Key: ContainerLabel, Str: name})
+	}
+	return list
 }

@@ -111,7 +111,7 @@ func (x *pairing) locate(p *batchPoint, s *samples.Sample) {
 // place is locate for what is not counted.
 func (x *pairing) place(p *batchPoint, s *samples.Sample) {
 	p.Row = uint32(x.r.stack(s))
-	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU}
+	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, cgroup: s.Cgroup}
 }
 
 // lost is samples.Order.Lost.

@@ -171,7 +171,7 @@ func (r *rows) take(s *samples.Sample) {
 		r.count(s, c)
 		x := row{
 			stack: stack, event: r.column(c.Event),
-			task:   labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, fields: r.fields.labelsOf(r, s, c)},
+			task:   labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, cgroup: s.Cgroup, fields: r.fields.labelsOf(r, s, c)},
 			values: [2]int64{1, value},
 		}
 		if r.opts.Times || r.opts.Blocks {

@@ -34,7 +34,7 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 	sb.count(h.Type)
 	switch h.Type {
 	case abi.RecordMmap, abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit,
-		abi.RecordKsymbol, abi.RecordLost, abi.RecordLostSamples:
+		abi.RecordKsymbol, abi.RecordCgroup, abi.RecordLost, abi.RecordLostSamples:
 	case abi.RecordCompressed, abi.RecordCompressed2:
 		if len(payload) > 0 { // it was inside another, and nobody writes such
 			sb.bad++

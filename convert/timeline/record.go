@@ -40,6 +40,14 @@ func (tl *Timeline) Add(l *abi.Layout, h abi.Header, payload []byte, t uint64) e
 			return err
 		}
 		tl.ksymbol(k, t)
+	case abi.RecordCgroup:
+		c, err := l.DecodeCgroup(payload)
+		if err != nil {
+			return err
+		}
+		if _, known := tl.cgroups[c.ID]; known || len(tl.cgroups) < maxCgroups {
+			tl.cgroups[c.ID] = c.Path
+		}
 	}
 	return nil
 }

@@ -89,3 +89,13 @@ func (tl *Timeline) spaceFrom(p *task, t uint64) *space {
 func (tl *Timeline) mayChange(s *spaceAt) bool {
 	return tl.forgets && s.forked && s.since > tl.settled
 }
+
+// maxCgroups bounds the cgroups whose paths are remembered.
+const maxCgroups = 1 << 16
+
+// Cgroup returns the path of the cgroup with an id, from the root of its hierarchy on; ok is
+// false where the recording does not say it.
+func (tl *Timeline) Cgroup(id uint64) (path string, ok bool) {
+	path, ok = tl.cgroups[id]
+	return path, ok
+}

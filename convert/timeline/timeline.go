@@ -20,6 +20,7 @@ type Timeline struct {
 	late    []interface{ merge() int }
 	work    int // see Work
 	dumps   []JITDump
+	cgroups map[uint64]string // paths, by id
 	settling
 }
 
@@ -44,6 +45,7 @@ type Options struct {
 func New(opts Options) *Timeline {
 	tl := &Timeline{
 		tasks:    map[int32]*task{},
+		cgroups:  map[uint64]string{},
 		recent:   make([]recentTask, 1<<10),
 		settling: settling{forgets: opts.Forget, limits: defaultLimits},
 	}

@@ -1,4 +1,4 @@
-// Package cgroup finds the directories of cgroups.
+// Package cgroup finds the directories of cgroups, and says by their paths what runs in them.
 package cgroup
 
 import (
