@@ -394,14 +394,18 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		return err
 	}
 	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, PValues: f.pValues, Judgement: j, Times: c.Times}
+	if out.format == export.HTML {
+		po, err := comparedPage(r, c, o)
+		if err != nil {
+			return err
+		}
+		return page.Write(w, r.Both(), po)
+	}
 	var err error
 	if o.Code, err = c.Code(r, f.limit); err != nil {
 		return err
 	}
 	switch out.format {
-	case export.HTML:
-		compared := diffreport.Page(r, o)
-		return page.Write(w, r.Both(), page.Options{Title: strings.Join(r.Base.Runs, " ") + " → " + strings.Join(r.New.Runs, " "), Compare: &compared})
 	case formatJSON:
 		return diffreport.JSON(w, r, o)
 	case formatMarkdown:

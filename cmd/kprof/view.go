@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -50,16 +49,19 @@ It prints its address, opens a browser where there is a display, and ends with
 Ctrl-C. Over ssh it prints the command that makes the page reachable. Only who knows
 the whole address sees the pages.
 
+With --diff-base the first tab is a comparison, as kprof diff makes it: the verdict, what
+changed, and the flame graphs of both sides, in which one points at the same stacks; the
+other tabs are the profiles.
+
 A link on the page leads to the web interface of google/pprof, which --pprof opens
-instead; it also shows source lines, of files below --source only, and with
---diff-base what differs from another profile. Its graph view is drawn by graphviz,
-if that is installed.`,
+instead; it also shows source lines, of files below --source only. Its graph view is drawn
+by graphviz, if that is installed.`,
 		Example: `  kprof view cpu.pb.gz
   kprof view -a -d 5s
   kprof view -- ls -lR /usr/share
   kprof record --open -e page-faults -c 1 -- ls /
   kprof view before.data after.data
-  kprof view --pprof --diff-base before.data after.data
+  kprof view --diff-base before.data after.data
   kprof view --http localhost:8080 --no-browser perf.data
   kprof view --pprof --source ~/src/project perf.data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,7 +81,7 @@ if that is installed.`,
 		},
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.bases, "diff-base", nil, "have pprof's interface show the difference from this `profile`; several are added up")
+	fl.StringArrayVar(&f.bases, "diff-base", nil, "show what differs from this `profile`, or from a directory or pattern of profiles; several are runs of the same")
 	fl.StringVar(&f.addr, "http", defaultAddr, "`host:port` to listen at; port 0 is any that is free")
 	fl.BoolVar(&f.pprof, "pprof", false, "open pprof's web interface")
 	fl.StringVar(&f.source, "source", "", "have pprof's interface show source lines of files below this `directory`")
@@ -110,21 +112,16 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	if err != nil {
 		return err
 	}
-	shown := &shownPages{onlyPprof: f.pprof || len(f.bases) > 0, sources: dir, given: f.given}
+	shown := &shownPages{onlyPprof: f.pprof, sources: dir, given: f.given}
 	shown.needs(&opts, &f.sym)
-	if !records {
-		if err := shown.inputs(ctx, inputs, opts, f.sym); err != nil {
+	if len(f.bases) > 0 {
+		if err := f.takeBases(ctx, shown, opts); err != nil {
 			return err
 		}
 	}
-	if len(f.bases) > 0 {
-		base, err := loadSum(ctx, f.bases, opts, f.sym)
-		if err == nil {
-			base.ShownFirst()
-			err = shown.profiles.Base(base.Set)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(f.bases, ", "), err)
+	if !records {
+		if err := shown.inputs(ctx, inputs, opts, f.sym); err != nil {
+			return err
 		}
 	}
 	// Before anything is recorded: what cannot be shown is not.

@@ -4,17 +4,20 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"kprof/convert/browsertest"
 	"kprof/convert/pprof"
 	"kprof/convert/pprofui"
 	"kprof/convert/stacks"
@@ -193,7 +196,7 @@ func TestViewGraph(t *testing.T) {
 	}
 }
 
-// TestViewMany: inputs of several kinds are added up, and bases taken off.
+// TestViewDifference: inputs of several kinds are added up and bases taken off, or compared.
 func TestViewDifference(t *testing.T) {
 	dir := t.TempDir()
 	folded := func(name, text string) string {
@@ -217,6 +220,34 @@ func TestViewDifference(t *testing.T) {
 	}
 	// The listing of source is made from the profiles anew.
 	v.page("/source?f=gone", http.StatusOK, "        -7         -7 (flat, cum)")
+	v.end(unix.SIGINT)
+
+	// Our page has the comparison that diff writes, and each profile; pprof's has the difference.
+	v = startView(t, dir, "--diff-base", base, a, b)
+	p := browsertest.Open(t, v.addr+"/", browsertest.View{})
+	p.Wait("window.kprof")
+	if got := browsertest.Eval[[]string](p, "[...document.querySelectorAll('#tabs a')].map(a => a.textContent)"); !slices.Equal(got, []string{"difference", "a", "b", "base"}) {
+		t.Errorf("tabs %q", got)
+	}
+	page := filepath.Join(dir, "d.html")
+	if code, said := runInside(t, "diff", "-n", "200", "-o", page, "--base", base, "--new", a, "--new", b); code > 4 || code == 1 {
+		t.Fatal(code, said)
+	}
+	written := browsertest.OpenFile(t, page, browsertest.View{})
+	written.Wait("window.kprof")
+	const compared = "JSON.stringify([kprof.p.head.compare, kprof.p.names, kprof.p.events.map(e => e.values.map(v => [...v]))])"
+	if got, want := browsertest.Eval[string](p, compared), browsertest.Eval[string](written, compared); got != want || !strings.Contains(want, "gone") {
+		t.Errorf("the comparison is\n%s, of diff\n%s", got, want)
+	}
+	for tab, want := range map[int]int64{1: 10, 2: 20, 3: 17} {
+		p.Go(fmt.Sprintf("%s/?tab=%d", v.addr, tab))
+		if got := pageTotals(p)["samples"]; got != want {
+			t.Errorf("tab %d has %d, want %d", tab, got, want)
+		}
+	}
+	if top := v.page("/pprof/top", http.StatusOK); !strings.Contains(top, `"Name":"gone","InlineLabel":"","Flat":-7,"Cum":-7`) {
+		t.Error("pprof's pages have no difference")
+	}
 	v.end(unix.SIGINT)
 }
 

@@ -25,9 +25,12 @@ type shownPages struct {
 	sources   *os.Root    // for pprof, nil for none
 	given     [][2]string // flags with which inputs are read
 
+	bases     *viewBases // to compare with, nil for none
+
 	tabs     *page.Tabs
 	profiles pprofui.Profiles
-	later    *profile // for pprof, which takes it while the page is looked at already
+	// What pprof takes while the page is looked at already, and what is its base.
+	later, laterBase func() (*profile, error)
 }
 
 // empty reports whether there is nothing to show.
@@ -57,6 +60,17 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 		}
 		return s.encode(p)
 	}
+	if s.bases != nil {
+		var all []*profile
+		for _, in := range inputs {
+			p, err := load(ctx, in, opts, sym)
+			if err != nil {
+				return err
+			}
+			all = append(all, p)
+		}
+		return s.difference(all, inputs)
+	}
 	if len(inputs) == 1 {
 		p, err := load(ctx, inputs[0], opts, sym)
 		if err != nil {
@@ -85,7 +99,7 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 	if err := s.writeTab(0, all, fmt.Sprintf("%d inputs", len(inputs)), inputs); err != nil {
 		return err
 	}
-	s.later = all
+	s.later = addedUp([]*profile{all})
 	return nil
 }
 
@@ -114,11 +128,14 @@ func (s *shownPages) show(p *profile, inputs []string) error {
 	if s.onlyPprof {
 		return s.encode(p)
 	}
+	if s.bases != nil {
+		return s.difference([]*profile{p}, inputs)
+	}
 	s.newTabs([]string{"profile"})
 	if err := s.writeTab(0, p, "", inputs); err != nil {
 		return err
 	}
-	s.later = p
+	s.later = addedUp([]*profile{p})
 	return nil
 }
 
@@ -160,8 +177,17 @@ func (s *shownPages) handler() http.Handler {
 		if s.later == nil {
 			return &s.profiles, nil
 		}
-		err := s.encode(s.later)
-		s.later = nil
+		p, err := s.later()
+		if err == nil {
+			err = s.encode(p)
+		}
+		if err == nil && s.laterBase != nil {
+			if p, err = s.laterBase(); err == nil {
+				p.ShownFirst()
+				err = s.profiles.Base(p.Set)
+			}
+		}
+		s.later, s.laterBase = nil, nil
 		debug.FreeOSMemory()
 		return &s.profiles, err
 	})

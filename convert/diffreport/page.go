@@ -23,8 +23,11 @@ func Page(r *diff.Result, o Options) page.Compare {
 		changed = changed[:o.Limit]
 	}
 	for i := range changed {
-		f := &changed[i]
-		p.Rows = append(p.Rows, page.CompareRow{Function: f.Name, Verdict: verdict(f), Cells: []string{
+		f, text := &changed[i], ""
+		if code, known := o.Code[f.Name]; known && (code.Base.Known || code.New.Known) {
+			text = code.String()
+		}
+		p.Rows = append(p.Rows, page.CompareRow{Function: f.Name, Verdict: verdict(f), Code: text, Cells: []string{
 			times(ratioOf(f).Ratio()),
 			t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self),
 			t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum),

@@ -29,7 +29,7 @@ func comparedSet() *stacks.Set {
 func TestCompare(t *testing.T) {
 	c := &Compare{
 		Verdict: "Changed: added <b> +30%.", Columns: []string{"self base", "self new"},
-		Rows: []CompareRow{{"added", "new", []string{"0%", "30%"}}, {"gone", "gone", []string{"20%", "0%"}}},
+		Rows: []CompareRow{{"added", "new", "none → 16 bytes", []string{"0%", "30%"}}, {"gone", "gone", "", []string{"20%", "0%"}}},
 	}
 	p := openPage(t, pageOf(t, comparedSet(), Options{Compare: c}), browsertest.View{Width: 1200, Height: 700})
 	colors := func() map[string][3]float64 {
@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 	p.Keys(browsertest.Escape)
 	equal(t, "verdict", browsertest.Eval[string](p, "document.querySelector('#verdict p').textContent"), c.Verdict)
 	p.Do("document.querySelector('#verdict details').open = true")
-	equal(t, "rows", browsertest.Eval[[]string](p, "[...document.querySelectorAll('#verdict tbody tr')].map(r => r.innerText)"), []string{"added\tnew\t0%\t30%", "gone\tgone\t20%\t0%"})
+	equal(t, "rows", browsertest.Eval[[]string](p, "[...document.querySelectorAll('#verdict tbody tr')].map(r => r.innerText)"), []string{"added\tnew\t0%\t30%\tnone → 16 bytes", "gone\tgone\t20%\t0%\t"})
 	p.Do("document.querySelector('#verdict tbody button').click()")
 	settle(p)
 	equal(t, "after a click", hash(p), "#view=callers&changes=true&function=added")
@@ -75,4 +75,54 @@ func TestCompare(t *testing.T) {
 	equal(t, "scrolls sideways on a phone", browsertest.Eval[bool](p, "document.documentElement.scrollWidth > 390"), false)
 	equal(t, "the switch's label on a phone", browsertest.Eval[bool](p, "document.querySelector('#changes-pick span').offsetWidth > 0"), true)
 	equal(t, "errors", p.Errors(), nil)
+}
+
+// TestCompareSides: both flame graphs are below each other; what is pointed at in one is
+// marked in the other, and what is zoomed to in one is in both.
+func TestCompareSides(t *testing.T) {
+	p := openPage(t, pageOf(t, comparedSet(), Options{Compare: &Compare{}}), browsertest.View{Width: 1200, Height: 700})
+	p.ClickOn("#sides")
+	settle(p)
+	equal(t, "hash", hash(p), "#sides=true")
+	equal(t, "sides", browsertest.Eval[[]string](p, "[...document.querySelectorAll('.side')].map(e => e.innerText)"), []string{"new: 1\u202f000", "base: 800"})
+	widths := func() map[string]float64 {
+		return named[float64](p, `
+			for (const c of [kprof.flame, kprof.other]) for (let i = 0, l = c.layout; i < l.start[l.levels]; i++) {
+				const frame = c.tree.frame[l.node[i]], side = c === kprof.flame ? 'new ' : 'base ';
+				out.push({Name: side + (l.node[i] ? kprof.p.nameText(kprof.p.nameOf(frame)) : 'all'), Value: l.x1[i] - l.x0[i]});
+			}`)
+	}
+	equal(t, "widths", widths(), map[string]float64{
+		"new all": 1000, "new main": 1000, "new same": 500, "new added": 300, "new more": 200,
+		"base all": 800, "base main": 800, "base same": 500, "base gone": 200, "base more": 100,
+	})
+	point := func(chart, name string) {
+		at := browsertest.Eval[browsertest.Box](p, `(() => {
+			const c = kprof.`+chart+`, l = c.layout, i = [...l.node].findIndex((n) => n && kprof.p.nameText(kprof.p.nameOf(c.tree.frame[n])) === `+js(name)+`);
+			const level = l.start.findLastIndex((from) => from <= i), r = c.canvas.getBoundingClientRect();
+			return {X: r.x + (c.x(l.x0[i]) + c.x(l.x1[i])) / 2, Y: r.y + c.y(level) + 5};
+		})()`)
+		p.Hover(at.X, at.Y)
+	}
+	marked := func(chart string) string {
+		return browsertest.Eval[string](p, `(() => {
+			const c = kprof.`+chart+`;
+			return c.hover.hidden ? '' : kprof.p.nameText(kprof.p.nameOf(c.tree.frame[c.layout.node[c.hovered.i]]));
+		})()`)
+	}
+	point("other", "more")
+	equal(t, "marked in the other", marked("flame"), "more")
+	equal(t, "tooltip", browsertest.Eval[string](p, "document.querySelector('#tooltip').innerText.replace(/\\s+/g, ' ')"),
+		"more base → new 100 (12.50%) → 200 (20.00%) difference +100 of parent 12.50% kind user")
+	point("other", "gone")
+	equal(t, "marked though it is gone", marked("flame"), "")
+	point("flame", "same")
+	equal(t, "marked in the other", marked("other"), "same")
+	clickBox(p, "more")
+	settle(p)
+	equal(t, "zoomed", browsertest.Eval[[]float64](p, "[kprof.flame, kprof.other].map(c => c.range[1] - c.range[0])"), []float64{200, 100})
+	p.Screenshot("html-sides")
+	p.Keys(browsertest.Escape)
+	p.ClickOn("[data-view=functions]")
+	equal(t, "sides in another view", browsertest.Eval[bool](p, "document.querySelector('#other').hidden"), true)
 }

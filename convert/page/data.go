@@ -128,7 +128,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 		Event:    o.Event,
 		Column:   o.Column,
 		Select:   o.Select,
-		Compare:  o.Compare,
+		Compare:  o.Compare.filled(),
 		Nodes:    len(d.tree.Frame),
 	}
 	if d.tree.Cut > 0 {

@@ -49,7 +49,16 @@ type Compare struct {
 type CompareRow struct {
 	Function string   `json:"function"`
 	Verdict  string   `json:"verdict"`
+	Code     string   `json:"code"` // what became of its code, "" if that is not known
 	Cells    []string `json:"cells"`
+}
+
+// filled has lists where there are none, as the page wants them.
+func (c *Compare) filled() *Compare {
+	if c == nil {
+		return nil
+	}
+	return &Compare{c.Verdict, append([]string{}, c.Columns...), append([]CompareRow{}, c.Rows...)}
 }
 
 // Select is a command that shows a profile, and its flags: those of values of labels by
@@ -69,7 +78,7 @@ var htmlFiles embed.FS
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
 	"format", "data", "tree", "transform", "layout", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "rows", "heat", "filters", "state", "command",
-	"menu", "app", "views", "pointing", "save", "input",
+	"menu", "app", "sides", "views", "pointing", "save", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

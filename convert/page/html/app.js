@@ -24,12 +24,13 @@ class App {
       matches: (f) => this.matchOf ? (this.matchOf[p.nameOf(f)] ? 1 : -1) : 0,
     };
     const chart = (id, label, upward) => new Chart(byId(id), frames, {
-      upward, label, onPick: (c, box, e) => this.pick(c, box, e), onHover: (c, box, e) => { this.describe(c, box); this.tell(c, box, e); },
+      upward, label, onPick: (c, box, e) => this.pick(c, box, e), onHover: (c, box, e) => { this.describe(c, box); this.tell(c, box, e); this.pointOut(c, box); },
     });
     this.flame = chart('flame', 'Flame graph', !this.state.icicle);
     this.callers = chart('callers', 'Callers', true);
     this.callees = chart('callees', 'Callees', false);
-    this.charts = [this.flame, this.callers, this.callees];
+    this.other = chart('other', 'Flame graph of the other side', !this.state.icicle);
+    this.charts = [this.flame, this.other, this.callers, this.callees];
     this.flame.onRange = () => this.set({ range: this.flame.range, zoom: 0 }, { draw: false });
     this.table = new FunctionTable(byId('table'), {
       kindOf: (name) => this.frameOfName[name] < 0 ? unknownKind : this.kinds[this.frameOfName[name]],
@@ -47,7 +48,7 @@ class App {
     if (p.head.compare) {
       this.changed = new Set(p.head.compare.rows.map((r) => p.names.indexOf(r.function)));
       fillCompare(byId('verdict'), p.head.compare, (name) => this.set({ view: 'callers', name }, { push: true }));
-      byId('changes-pick').hidden = false;
+      byId('changes-pick').hidden = byId('sides-pick').hidden = false;
       byId('legend').replaceChildren(...[['less', -1], ['the same', 0], ['more', 1]].map(([text, difference]) => {
         const mark = element('i', { className: 'kind' });
         mark.style.background = cssColor(divergingColor(difference, false));
@@ -164,6 +165,7 @@ class App {
     if (state.view === 'time') this.showTime();
     if (state.view === 'callers') this.showCallers(name);
     this.showOther();
+    this.showOthers();
     byId('reset').disabled = !state.zoom && !state.range;
     byId('flip').hidden = state.view !== 'flame';
     byId('order-pick').hidden = !['flame', 'callers'].includes(state.view);
@@ -197,27 +199,6 @@ class App {
     byId('nothing').hidden = false;
   }
 
-  // compared is the totals of both sides of a comparison, by node.
-  compared() {
-    return this.once('compared', this.needs(), () => [newColumn, baseColumn].map((column) =>
-      sumTree(this.p, this.tree(), this.event, this.event.values[column], this.mask()).total));
-  }
-
-  // tint is the colour of a node by what differs, null where nothing is compared.
-  tint() {
-    if (!this.p.head.compare || this.state.view !== 'flame') return null;
-    const [now, before] = this.compared();
-    const dark = matchMedia('(prefers-color-scheme: dark)').matches, same = divergingColor(0, dark);
-    const colors = new Map();
-    return (node, frame) => {
-      if (this.state.changes && !this.changed.has(this.p.nameOf(frame))) return same;
-      const most = Math.max(now[node], before[node]);
-      const step = most > 0 ? Math.round(50 * (now[node] - before[node]) / most) : 0;
-      if (!colors.has(step)) colors.set(step, divergingColor(step / 50, dark));
-      return colors.get(step);
-    };
-  }
-
   showFlame() {
     const { state } = this;
     const sums = this.flame.sums = this.flameSums();
@@ -225,15 +206,18 @@ class App {
     this.flame.tint = this.tint();
     const layout = this.once('layout', [this.needs(), state.heavy, state.inverted], () => layOut(this.p, sums, state.heavy));
     if (!layout.max) this.sayNothing();
-    const box = state.zoom ? this.boxOf(layout, sums.tree, state.zoom) : null;
-    const range = box ? [layout.x0[box.i], layout.x1[box.i]] : state.range;
-    this.showOrMove(layout, sums.tree, range, box?.level ?? -1, null);
+    this.showZoomed(this.flame, layout, sums.tree, state.range);
+  }
+
+  // showZoomed shows a flame graph, of which a node may be zoomed to.
+  showZoomed(chart, layout, tree, range) {
+    const box = this.state.zoom ? this.boxOf(layout, tree, this.state.zoom) : null;
+    this.showOrMove(chart, layout, tree, box ? [layout.x0[box.i], layout.x1[box.i]] : range, box?.level ?? -1, null);
   }
 
   // showOrMove moves a chart that shows a layout already.
-  showOrMove(layout, tree, range, faded, axis) {
+  showOrMove(chart, layout, tree, range, faded, axis) {
     const upward = this.state.view === 'flame' && !this.state.icicle;
-    const chart = this.flame;
     if (chart.layout === layout && chart.upward === upward) {
       chart.moveTo(range ?? [layout.min, layout.max], faded);
       return;
@@ -264,7 +248,7 @@ class App {
     });
     if (!layout.node.length) this.sayNothing();
     this.flame.sums = this.sums();
-    this.showOrMove(layout, this.tree(), range, -1, formatTime);
+    this.showOrMove(this.flame, layout, this.tree(), range, -1, formatTime);
   }
 
   showCallers(name) {
@@ -325,9 +309,9 @@ class App {
     const node = chart.layout.node[box.i];
     chart.selected = box;
     const again = e.detail > 1;
-    if (again && box.level > 0 && chart !== this.flame) {
+    if (again && box.level > 0 && !this.ofAll(chart)) {
       this.toCallers(chart, box);
-    } else if (chart !== this.flame) {
+    } else if (!this.ofAll(chart)) {
       chart.moveTo([chart.layout.x0[box.i], chart.layout.x1[box.i]], box.level);
     } else if (this.state.view === 'time') {
       this.set({ range: box.level ? [chart.layout.x0[box.i], chart.layout.x1[box.i]] : null, zoom: 0 }, { push: true });
@@ -375,16 +359,15 @@ class App {
     const { tree, layout } = what.chart;
     const node = layout.node[what.box.i], frame = tree.frame[node];
     button.onclick = () => this.toCallers(what.chart, what.box);
-    title.textContent = what.box.level === 0 && what.chart === this.flame ? 'all' : shown(this.p.nameText(this.p.nameOf(frame)));
-    const parts = what.box.level === 0 && what.chart === this.flame ? [] : this.origin(frame);
+    const everything = what.box.level === 0 && this.ofAll(what.chart);
+    title.textContent = everything ? 'all' : shown(this.p.nameText(this.p.nameOf(frame)));
+    const parts = everything ? [] : this.origin(frame);
     const all = this.sums().total[0];
     if (this.state.view === 'time') {
       parts.unshift(`${formatTime(layout.x1[what.box.i] - layout.x0[what.box.i])} from ${formatTime(layout.x0[what.box.i])}`,
         `clock ${((this.p.head.clock + layout.x0[what.box.i]) / 1e9).toFixed(6)}\u202fs`);
-    } else if (this.p.head.compare && what.chart === this.flame) {
-      const [now, before] = this.compared();
-      parts.unshift(`${this.amount(before[node], before[0])} → ${this.amount(now[node], now[0])}`,
-        `${now[node] >= before[node] ? '+' : '−'}${formatValue(Math.abs(now[node] - before[node]), this.unit)}`);
+    } else if (this.p.head.compare && this.ofAll(what.chart)) {
+      parts.unshift(...this.differenceOf(node));
     } else {
       const { self, total } = what.chart.sums;
       parts.unshift(`${this.amount(total[node], all)}`, `self ${this.amount(self[node], all)}`);

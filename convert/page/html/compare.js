@@ -12,10 +12,12 @@ function divergingColor(difference, dark) {
 
 // fillCompare shows the verdict and, folded, the functions that changed.
 function fillCompare(host, compare, onPick) {
-  const head = element('tr', {}, ...['function', 'verdict', ...compare.columns].map((text) => element('th', { textContent: text })));
-  const rows = compare.rows.map(({ function: name, verdict, cells }) => element('tr', {},
+  const ofCode = compare.rows.some(({ code }) => code);
+  const head = element('tr', {}, ...['function', 'verdict', ...compare.columns, ...ofCode ? ['code'] : []].map((text) => element('th', { textContent: text })));
+  const rows = compare.rows.map(({ function: name, verdict, cells, code }) => element('tr', {},
     element('td', {}, element('button', { type: 'button', textContent: shown(name), onclick: () => onPick(name) })),
-    element('td', { textContent: shown(verdict) }), ...cells.map((text) => element('td', { textContent: text }))));
+    element('td', { textContent: shown(verdict) }), ...cells.map((text) => element('td', { textContent: text })),
+    ...ofCode ? [element('td', { className: 'code', textContent: shown(code) })] : []));
   const parts = [element('p', { textContent: shown(compare.verdict) })];
   if (rows.length) {
     parts.push(element('details', {}, element('summary', { textContent: `What changed: ${rows.length}` }),

@@ -17,6 +17,7 @@ App.prototype.listen = function listen() {
   byId('lane').onchange = (e) => this.set({ lane: Number(e.target.value) }, { push: true });
   byId('filter').onclick = () => this.toggleFilters(byId('filters').hidden);
   byId('changes').onchange = (e) => this.set({ changes: e.target.checked }, { push: true });
+  byId('sides').onchange = (e) => this.set({ sides: e.target.checked }, { push: true });
   byId('order').onchange = (e) => this.set({ heavy: e.target.value === 'heavy' }, { push: true });
   byId('invert').onclick = () => this.set({ inverted: !this.state.inverted, zoom: 0, range: null }, { push: true });
   byId('flip').onclick = () => this.flip();

@@ -128,7 +128,12 @@ App.prototype.tell = function tell(chart, box, e) {
   if (this.state.view !== 'time') {
     const { self, total } = chart.sums;
     const all = this.sums().total[0], up = total[chart.tree.parent[node]];
-    facts.push(['total', this.amount(total[node], all)], ['self', this.amount(self[node], all)]);
+    if (p.head.compare && this.ofAll(chart)) {
+      const [both, difference] = this.differenceOf(node);
+      facts.push(['base → new', both], ['difference', difference]);
+    } else {
+      facts.push(['total', this.amount(total[node], all)], ['self', this.amount(self[node], all)]);
+    }
     if (chart.tree.parent[node] !== 0 && node !== 0) facts.push(['of parent', formatShare(total[node], up)]);
   } else {
     facts.push(['time', `${formatTime(chart.layout.x1[box.i] - chart.layout.x0[box.i])} from ${formatTime(chart.layout.x0[box.i])}`]);

@@ -13,6 +13,7 @@
 //   range             part of the x axis that is shown, null for all of it
 //   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
 //   changes           of a comparison only what is more than noise
+//   sides             of a comparison the flame graphs of both sides
 //   span              part of the time that is counted, see span.js
 //   sizes             range of the values of samples that count, its end not included; null for all
 //   steps             what is done to stacks, see transform.js
@@ -30,7 +31,7 @@ function firstState(p) {
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,
     query: '', icicle: false, heavy: false, inverted: false, filter: anyFilter, name: '', zoom: 0, range: null,
     laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
-    span: null, sizes: null, steps: [], changes: false, sort: 'self', ascending: false,
+    span: null, sizes: null, steps: [], changes: false, sides: false, sort: 'self', ascending: false,
   };
 }
 
@@ -48,6 +49,7 @@ function hashOf(p, s) {
   put('heavy', s.heavy, false);
   put('inverted', s.inverted, false);
   put('changes', s.changes, false);
+  put('sides', s.sides, false);
   put('function', s.name, '');
   put('zoom', s.zoom, 0);
   if (s.range) out.append('range', s.range.join('-'));
@@ -80,6 +82,7 @@ function stateOf(p, hash) {
   s.heavy = given.has('heavy');
   s.inverted = given.has('inverted') && !p.head.compare;
   s.changes = given.has('changes');
+  s.sides = given.has('sides') && Boolean(p.head.compare);
   s.name = given.get('function') ?? '';
   s.zoom = Math.max(parseInt(given.get('zoom'), 10) || 0, 0);
   const range = (given.get('range') ?? '').split('-').map(Number);

@@ -45,8 +45,8 @@ App.prototype.samples = function samples() {
 // partOf is what a sample has of the column shown.
 App.prototype.partOf = function partOf() { return momentValue(this.p, this.event, this.state.column); };
 
-// showOther shows a view that is not made of charts.
-App.prototype.showOther = function showOther() {
+// showOthers shows a view that is not made of charts.
+App.prototype.showOthers = function showOthers() {
   const { p, state } = this;
   if (state.view === 'tree') this.callTree.show(state.inverted ? this.flameSums() : this.sums(), this.unit);
   if (state.view === 'samples') this.sampleList.show(this.samples(), this.stacks(), this.partOf(), this.unit);
