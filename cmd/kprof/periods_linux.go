@@ -19,7 +19,7 @@ import (
 // leastPeriod is how long a period of profiles is at least.
 const leastPeriod = 100 * time.Millisecond
 
-// newPeriods returns a session's profiles of periods.
+// newPeriods returns a session's profiles of periods, which have their names until ctx ends.
 func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Capture, every time.Duration, take func(*convert.Profile) error) (*live.Periods, error) {
 	events := c.Events()
 	sel, err := f.liveOptions(out, events)
@@ -27,7 +27,7 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 		return nil, err
 	}
 	header := liveHeader()
-	p, err := live.NewPeriods(context.WithoutCancel(ctx), live.PeriodsOptions{
+	p, err := live.NewPeriods(ctx, live.PeriodsOptions{
 		Every:    every,
 		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
 		Describe: c.Describe,
@@ -56,7 +56,7 @@ func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture
 	s.out.sync = true
 	o, err := f.parts.options()
 	if err == nil {
-		s.Periods, err = f.newPeriods(ctx, out, c, o.Every, s.take)
+		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, s.take)
 	}
 	return s, err
 }

@@ -67,6 +67,7 @@ type recordFlags struct {
 	push     recordPush
 	trace    *traceFlags // of kprof trace; nil for a recording
 	top      *topFlags   // of kprof top, likewise
+	viewed   *liveView   // of kprof view, likewise
 	recorded uint64      // samples that are kept, once the recording has ended
 	ended    int         // exit code of the command
 }

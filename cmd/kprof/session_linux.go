@@ -89,6 +89,8 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		sink, err = f.top.newSink(ctx, s, stop)
 	} else if f.push.to != "" {
 		sink, err = f.push.newSink(ctx, f, out, s)
+	} else if f.viewed != nil {
+		sink, err = f.viewed.newSink(ctx, f, out, s)
 	} else {
 		sink, err = f.newSink(ctx, out, s)
 	}

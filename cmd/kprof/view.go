@@ -41,7 +41,8 @@ is anything that kprof reads, perf.data by default; several are tabs, and one ta
 their sum. It is the page that kprof convert -o FILE.html writes, kept in memory.
 
 Without INPUT, a COMMAND, -a, -p, -t or another flag of kprof record has it record
-first, until the command ends, the time (-d) is over, or Ctrl-C; then the page opens.
+until the command ends, the time (-d) is over, or Ctrl-C. After two seconds the page opens,
+and shows what there is so far, each two seconds more; then it is the whole recording.
 Nothing is written: kprof record --open does this and keeps perf.data. The exit code
 is the command's. With INPUT, --event, --pid, --tid and --cpu select from it.
 
@@ -133,11 +134,14 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	if !records {
 		return errors.Join(server.serve(shown), server.Close())
 	}
-	err = f.record(ctx, shown)
+	err = f.record(ctx, shown, server)
 	switch ended, ending := f.capture.ending(); {
 	case shown.empty() && err == nil:
 		err = exitError{exitFailed} // why has been said
 	case shown.empty():
+	case ending && server.served != nil:
+		messagef("ended by %s", signalName(ended))
+		err = exitError{128 + int(ended)}
 	case ending:
 		messagef("ended by %s, so no page is opened", signalName(ended))
 		err = exitError{128 + int(ended)}

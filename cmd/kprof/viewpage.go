@@ -17,6 +17,9 @@ type viewServer struct {
 	browser bool      // one is to be opened
 	out     io.Writer // for the address
 	signals *signals  // of what went before, nil for none
+
+	served chan error // how serving ended, nil if it has not begun
+	remove func()     // what opening a browser needed
 }
 
 // listenView takes the address that --http names; the port is known before it
@@ -46,9 +49,19 @@ func (s *viewServer) serve(shown *shownPages) error {
 		<-signals.first
 		s.Close()
 	}()
-	remove := s.announce(shown.onlyPprof)
-	defer func() { remove() }()
-	return s.Serve(shown.handler())
+	s.start(shown)
+	defer func() { s.remove() }()
+	return <-s.served
+}
+
+// start begins to serve, unless that is so already.
+func (s *viewServer) start(shown *shownPages) {
+	if s.served != nil {
+		return
+	}
+	s.served = make(chan error, 1)
+	s.remove = s.announce(shown.onlyPprof)
+	go func() { s.served <- s.Serve(shown.handler()) }()
 }
 
 // announce tells the address, and opens it where that is wanted; remove removes what

@@ -25,12 +25,13 @@ type shownPages struct {
 	sources   *os.Root    // for pprof, nil for none
 	given     [][2]string // flags with which inputs are read
 
-	bases     *viewBases // to compare with, nil for none
+	bases *viewBases // to compare with, nil for none
 
 	tabs     *page.Tabs
 	profiles pprofui.Profiles
 	// What pprof takes while the page is looked at already, and what is its base.
 	later, laterBase func() (*profile, error)
+	recording        chan struct{} // closed when what is shown is whole; nil if it is from the start
 }
 
 // empty reports whether there is nothing to show.
@@ -131,12 +132,24 @@ func (s *shownPages) show(p *profile, inputs []string) error {
 	if s.bases != nil {
 		return s.difference([]*profile{p}, inputs)
 	}
-	s.newTabs([]string{"profile"})
+	if s.tabs == nil { // else they are looked at already
+		s.newTabs([]string{"profile"})
+	}
 	if err := s.writeTab(0, p, "", inputs); err != nil {
 		return err
 	}
 	s.later = addedUp([]*profile{p})
 	return nil
+}
+
+// showLive shows what there is so far of a recording.
+func (s *shownPages) showLive(p *profile) error {
+	if s.tabs == nil {
+		s.newTabs([]string{"profile"})
+	}
+	o := page.Options{TimesHint: timesHint, Event: p.Set.Most()}
+	o.Column, _ = p.ShownColumn(o.Event)
+	return s.tabs.WriteLive(0, p.Set, o)
 }
 
 func (s *shownPages) newTabs(names []string) {
@@ -191,7 +204,12 @@ func (s *shownPages) handler() http.Handler {
 		debug.FreeOSMemory()
 		return &s.profiles, err
 	})
-	go encode()
+	go func() {
+		if s.recording != nil {
+			<-s.recording
+		}
+		encode()
+	}()
 	pprof := pprofui.Handler(encode, pprofui.Options{
 		Sources:    s.sources,
 		Message:    func(text string) { messagef("%s", text) },
@@ -202,9 +220,24 @@ func (s *shownPages) handler() http.Handler {
 		return pprof
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/"+pprofPath, http.StripPrefix("/"+strings.TrimSuffix(pprofPath, "/"), pprof))
+	mux.Handle("/"+pprofPath, s.whole(http.StripPrefix("/"+strings.TrimSuffix(pprofPath, "/"), pprof)))
 	mux.Handle("/", s.tabs)
 	return mux
+}
+
+// whole has pages of what is recorded answer when it is whole.
+func (s *shownPages) whole(pages http.Handler) http.Handler {
+	if s.recording == nil {
+		return pages
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.recording:
+			pages.ServeHTTP(w, r)
+		default:
+			http.Error(w, "pprof's pages are there when the recording has ended", http.StatusServiceUnavailable)
+		}
+	})
 }
 
 // noteStacks says that pprof's pages will be slow, if they will.

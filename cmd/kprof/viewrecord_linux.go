@@ -119,12 +119,26 @@ func (f *viewFlags) selectShared() {
 	f.sel.events, f.sel.pids, f.sel.tids, f.sel.cpu = f.capture.events, f.capture.pids, f.capture.tids, f.capture.cpus
 }
 
-// record records, and keeps the profile for the pages. Nothing is written.
-func (f *viewFlags) record(ctx context.Context, shown *shownPages) error {
+// record records, and keeps the profile for the pages, which show it while it grows.
+// Nothing is written.
+func (f *viewFlags) record(ctx context.Context, shown *shownPages, server *viewServer) error {
 	if st, err := os.Stat(defaultInput); err == nil && st.Mode().IsRegular() && f.capture.pids+f.capture.tids != "" && !voice.quiet {
 		messagef("-p and -t say what to record; to select from %s, name it: kprof view … %[1]s", defaultInput)
 	}
 	f.capture.sym, f.capture.sel.shape = f.sym, f.sel.shape
+	if !shown.onlyPprof && shown.bases == nil {
+		shown.recording = make(chan struct{})
+		defer close(shown.recording)
+		if len(f.capture.command) > 0 {
+			server.out = os.Stderr // standard output is the command's
+		}
+		f.capture.viewed = &liveView{shown: shown, start: func() {
+			if server.served == nil && isTerminal(os.Stderr) && !voice.quiet {
+				fmt.Fprintln(os.Stderr) // below the line of progress
+			}
+			server.start(shown)
+		}}
+	}
 	return f.capture.record(ctx, output{format: shown.format(), keep: shown.keep})
 }
 

@@ -36,7 +36,7 @@ func (f *viewFlags) records(_ *cobra.Command, inputs, command []string) (bool, e
 
 func (f *viewFlags) selectShared() {}
 
-func (f *viewFlags) record(context.Context, *shownPages) error {
+func (f *viewFlags) record(context.Context, *shownPages, *viewServer) error {
 	return errOnlyLinux("recording")
 }
 

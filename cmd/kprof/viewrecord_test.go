@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,11 @@ func (l *looking) end(s unix.Signal) int {
 func top(t *testing.T, addr string) string {
 	t.Helper()
 	r, err := http.Get(addr + "pprof/top")
+	for err == nil && r.StatusCode == http.StatusServiceUnavailable { // it is recording
+		r.Body.Close()
+		time.Sleep(50 * time.Millisecond)
+		r, err = http.Get(addr + "pprof/top")
+	}
 	if err == nil && r.StatusCode == http.StatusNotFound {
 		r.Body.Close()
 		r, err = http.Get(addr + "top")
@@ -150,6 +156,40 @@ func TestLiveViewCommand(t *testing.T) {
 	}
 	if left, err := os.ReadDir(l.dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestLiveViewGrows: the page is there while a command is recorded, grows with the recording,
+// and is the recording when that ends, with all of its samples.
+func TestLiveViewGrows(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	l := startLooking(t, "view", "-e", "syscalls:sys_enter_umask", "-c", "1", "--", "sh", "-c",
+		"n=0; until [ -e stop ]; do umask 022; n=$((n+1)); sleep .01; done; echo $n > n")
+	p := browsertest.Open(t, l.address(), browsertest.View{})
+	p.Wait("window.kprof")
+	const total = "kprof.p.events[0].values[0].reduce((a, b) => a + b, 0)"
+	first := browsertest.Eval[int](p, total)
+	p.Wait(fmt.Sprintf("kprof.p.head.live && %s > %d", total, first))
+	r, err := http.Get(l.address() + "pprof/top")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("pprof's pages of what is being recorded: %s", r.Status)
+	}
+	if err := os.WriteFile(filepath.Join(l.dir, "stop"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait("kprof.p.head.live === 0")
+	whole := browsertest.Eval[int](p, total)
+	if code := l.end(unix.SIGINT); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	text, err := os.ReadFile(filepath.Join(l.dir, "n"))
+	calls, _ := strconv.Atoi(strings.TrimSpace(string(text))) // each of which is some of umask(2)
+	if said := l.errs.String(); err != nil || whole < max(calls, 1) || first >= whole || !strings.Contains(said, fmt.Sprintf("kprof: %d samples in memory only", whole)) {
+		t.Errorf("%d on the page, %d at first, of %d calls (%v)\n%s", whole, first, calls, err, said)
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -85,6 +87,10 @@ func Open(t testing.TB, url string, v View) *Page {
 		listening.Wait()
 	})
 	p.View(v)
+	_, err := chromedp.Call(p.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
+	if err != nil {
+		t.Fatalf("have the browser count its time: %v", err)
+	}
 	p.Go(url)
 	return p
 }
@@ -178,7 +184,8 @@ func (p *Page) Wait(js string) {
 	for range 20 {
 		_, err = chromedp.Run(p.ctx, chromedp.Poll[bool]("!!("+js+")",
 			chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(patience/2)))
-		if err == nil || !strings.Contains(err.Error(), "context") || p.ctx.Err() != nil {
+		left := err != nil && (strings.Contains(err.Error(), "context") || strings.Contains(err.Error(), "navigated"))
+		if !left || p.ctx.Err() != nil {
 			break
 		}
 		time.Sleep(50 * time.Millisecond) // the page was left meanwhile
@@ -262,6 +269,23 @@ func (p *Page) press(key rune, modifier chromedp.Modifier) {
 			p.t.Fatalf("press %q: %v", key, err)
 		}
 	}
+}
+
+// Busy is how long the page's thread has been busy so far, with scripts and all else. It is no
+// more on a machine that does other things too.
+func (p *Page) Busy() time.Duration {
+	p.t.Helper()
+	got, err := chromedp.Call(p.ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		p.t.Fatalf("performance: %v", err)
+	}
+	for _, m := range got.Metrics {
+		if m.Name == "TaskDuration" {
+			return time.Duration(m.Value * float64(time.Second))
+		}
+	}
+	p.t.Fatal("the browser does not tell how long it was busy")
+	return 0
 }
 
 // Back goes back in the tab's history.

@@ -119,7 +119,7 @@ func openHTML(t *testing.T, s *stacks.Set, v browsertest.View) *browsertest.Page
 	return openPage(t, pageOf(t, s, Options{Column: len(s.Events[0].Values) - 1, Title: "a & <b>"}), v)
 }
 
-func openPage(t *testing.T, page string, v browsertest.View) *browsertest.Page {
+func openPage(t testing.TB, page string, v browsertest.View) *browsertest.Page {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {

@@ -40,6 +40,7 @@ type pageHead struct {
 	Tabs     []Link   `json:"tabs"`     // pages beside this one, and this one; none if it is alone
 	Tab      int      `json:"tab"`      // which of them it is
 	Links    []Link   `json:"links"`    // to what else shows the profile
+	Live     int      `json:"live"`     // how often a page was written that will be again, else 0
 	Start    int64    `json:"start"`    // Unix time in ms, 0 if unknown
 	Duration int64    `json:"duration"` // ns, 0 if unknown
 
@@ -123,6 +124,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 		Tabs:     append([]Link{}, o.tabs...),
 		Tab:      o.tab,
 		Links:    append([]Link{}, o.links...),
+		Live:     o.live,
 		Start:    s.TimeNanos / 1e6,
 		Duration: s.DurationNanos,
 		Event:    o.Event,

@@ -2,6 +2,7 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -36,6 +37,7 @@ type Options struct {
 	tabs  []Link
 	tab   int
 	links []Link
+	live  int // of a page that will be written again, how often it was written; else 0
 }
 
 // Compare is what is known of a comparison. Texts are as a reader sees them.
@@ -77,8 +79,8 @@ var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "data", "tree", "transform", "layout", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "rows", "heat", "filters", "state", "command",
-	"menu", "app", "sides", "views", "pointing", "save", "input",
+	"format", "data", "tree", "transform", "layout", "inverted", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "rows", "heat", "filters", "state", "command",
+	"menu", "app", "sides", "views", "pointing", "save", "live", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values
@@ -107,7 +109,7 @@ func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
 	if err != nil {
 		return err
 	}
-	head, tail := htmlPage(o.Title)
+	head, tail := htmlPage(o.Title, o.live > 0)
 	if _, err := io.WriteString(w, head); err != nil {
 		return err
 	}
@@ -126,8 +128,16 @@ func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
 	return err
 }
 
-// htmlPage is the page before and after its data.
-func htmlPage(title string) (head, tail string) {
+// dataOf is the data of a page, compressed.
+func dataOf(page []byte) ([]byte, error) {
+	_, data, _ := bytes.Cut(page, []byte(`id="data">`))
+	data, _, _ = bytes.Cut(data, []byte("<"))
+	return base64.StdEncoding.AppendDecode(nil, data)
+}
+
+// htmlPage is the page before and after its data. One that is live may ask for newer data
+// where it comes from.
+func htmlPage(title string, live bool) (head, tail string) {
 	style := htmlFile("style.css")
 	var script strings.Builder
 	script.WriteString("'use strict';\n(() => {\n")
@@ -137,6 +147,9 @@ func htmlPage(title string) (head, tail string) {
 	script.WriteString("})();\n")
 	policy := fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src %s; style-src %s",
 		sourceHash(script.String()), sourceHash(style))
+	if live {
+		policy += "; connect-src 'self'"
+	}
 	fill := strings.NewReplacer(
 		"{{policy}}", policy,
 		"{{title}}", html.EscapeString(strings.ToValidUTF8(title, "\uFFFD")),

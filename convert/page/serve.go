@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -19,35 +20,69 @@ type Link struct {
 
 // Tabs serves pages from memory, side by side as tabs of one address: an http.Handler
 // of the path "/", and of "/?tab=N" for tab N. A page may be written again while it is
-// served.
+// served. Of "/live?tab=N&after=VERSION" it answers with the data of a page that was written
+// since, for which it waits a while; pages of what still goes on ask for that.
 type Tabs struct {
 	names []string
 	links []Link
 
-	mu    sync.Mutex
-	pages [][]byte // by tab, nil until it is written
+	mu      sync.Mutex
+	pages   []servedPage  // by tab
+	written chan struct{} // closed when a page has been written
+	waiting int           // who ask for what is newer
+}
+
+// servedPage is the page of a tab.
+type servedPage struct {
+	html []byte // nil until it is written
+	data []byte // what the page inflates, of a page that was live
+	// version counts how often it was written; live tells that it will be again.
+	version int
+	live    bool
 }
 
 // NewTabs makes tabs of these names, without pages. Each page has the links too.
 func NewTabs(names []string, links ...Link) *Tabs {
-	return &Tabs{names: names, links: links, pages: make([][]byte, len(names))}
+	return &Tabs{names: names, links: links, pages: make([]servedPage, len(names)), written: make(chan struct{})}
 }
 
 // Write writes the page of a tab. The set is not kept.
-func (t *Tabs) Write(tab int, s *stacks.Set, o Options) error {
+func (t *Tabs) Write(tab int, s *stacks.Set, o Options) error { return t.write(tab, s, o, false) }
+
+// WriteLive is Write of a page that will be written again: who looks at it then sees what
+// was written last, until that is what Write wrote.
+func (t *Tabs) WriteLive(tab int, s *stacks.Set, o Options) error { return t.write(tab, s, o, true) }
+
+func (t *Tabs) write(tab int, s *stacks.Set, o Options, live bool) error {
 	if len(t.names) > 1 {
 		for i, name := range t.names {
 			o.tabs = append(o.tabs, Link{name, fmt.Sprintf("?tab=%d", i)})
 		}
 	}
 	o.tab, o.links = tab, t.links
+	t.mu.Lock()
+	page := servedPage{version: t.pages[tab].version + 1, live: live}
+	followed := live || t.pages[tab].live
+	t.mu.Unlock()
+	if live {
+		o.live = page.version
+	}
 	var b bytes.Buffer
 	if err := Write(&b, s, o); err != nil {
 		return err
 	}
+	page.html = bytes.Clone(b.Bytes()) // without what the buffer has room for
+	if followed {
+		var err error
+		if page.data, err = dataOf(page.html); err != nil {
+			return err
+		}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.pages[tab] = bytes.Clone(b.Bytes()) // without what the buffer has room for
+	t.pages[tab] = page
+	close(t.written)
+	t.written = make(chan struct{})
 	return nil
 }
 
@@ -55,24 +90,18 @@ func (t *Tabs) Write(tab int, s *stacks.Set, o Options) error {
 func (t *Tabs) Empty() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, p := range t.pages {
-		if p != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(t.pages, func(p servedPage) bool { return p.html != nil })
 }
 
-func (t *Tabs) page(tab int) []byte {
+// Waiting is how many wait for a page to be written again.
+func (t *Tabs) Waiting() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if tab < 0 || tab >= len(t.pages) {
-		return nil
-	}
-	return t.pages[tab]
+	return t.waiting
 }
 
-func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// page is the page that a request names, without html if there is none.
+func (t *Tabs) page(r *http.Request) (p servedPage, written <-chan struct{}) {
 	tab := 0
 	if text := r.URL.Query().Get("tab"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -81,8 +110,17 @@ func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		tab = n
 	}
-	page := t.page(tab)
-	if r.URL.Path != "/" || page == nil {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if tab < 0 || tab >= len(t.pages) {
+		return servedPage{}, t.written
+	}
+	return t.pages[tab], t.written
+}
+
+func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	page, _ := t.page(r)
+	if r.URL.Path != "/" && r.URL.Path != "/live" || page.html == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -90,6 +128,48 @@ func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a page is only to be read", http.StatusMethodNotAllowed)
 		return
 	}
+	if r.URL.Path == "/live" {
+		t.serveLive(w, r)
+		return
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(page))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(page.html))
+}
+
+// longestWait is how long an answer waits for what is newer.
+const longestWait = 20 * time.Second
+
+// serveLive answers with what was written since a version, or with nothing.
+func (t *Tabs) serveLive(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.Atoi(r.URL.Query().Get("after"))
+	if err != nil {
+		http.Error(w, "after which version?", http.StatusBadRequest)
+		return
+	}
+	t.wait(1)
+	defer t.wait(-1)
+	late := time.NewTimer(longestWait)
+	defer late.Stop()
+	for {
+		page, written := t.page(r)
+		if page.version > after && page.data != nil {
+			w.Header().Set("Content-Type", "application/octet-stream")
+			w.Write(page.data)
+			return
+		}
+		select {
+		case <-written:
+		case <-late.C:
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (t *Tabs) wait(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting += n
 }

@@ -2,26 +2,23 @@
 
 const byId = (id) => document.getElementById(id);
 
+const mostKept = 3; // values of one kind, so that what is undone is there
+
 class App {
   constructor(p) {
-    this.p = p;
+    this.take(p);
     this.state = stateOf(p, location.hash);
-    this.memory = new Map(); // what was computed last, by what for
-    this.kinds = kindsOfFrames(p);
-    this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
-    this.frameOfName = new Int32Array(p.names.length).fill(-1); // the most frequent one
-    for (let f = p.frameName.length - 1; f >= 0; f--) this.frameOfName[p.frameName[f]] = f;
     this.menu = new Menu(byId('menu'));
     this.tooltip = new Tooltip(byId('tooltip'));
     this.matchOf = null; // of each name, null when nothing is searched for
     const frames = {
       root: 'all',
-      text: (f) => shown(p.nameText(p.nameOf(f))),
+      text: (f) => shown(this.p.nameText(this.p.nameOf(f))),
       mark: (f) => frameKinds[this.kinds[f]].mark,
       kind: (f) => this.kinds[f],
       shade: (f) => this.shades[f],
       searching: () => this.matchOf !== null,
-      matches: (f) => this.matchOf ? (this.matchOf[p.nameOf(f)] ? 1 : -1) : 0,
+      matches: (f) => this.matchOf ? (this.matchOf[this.p.nameOf(f)] ? 1 : -1) : 0,
     };
     const chart = (id, label, upward) => new Chart(byId(id), frames, {
       upward, label, onPick: (c, box, e) => this.pick(c, box, e), onHover: (c, box, e) => { this.describe(c, box); this.tell(c, box, e); this.pointOut(c, box); },
@@ -35,7 +32,7 @@ class App {
     this.table = new FunctionTable(byId('table'), {
       kindOf: (name) => this.frameOfName[name] < 0 ? unknownKind : this.kinds[this.frameOfName[name]],
       placeOf: (name) => this.frameOfName[name] < 0 ? '' : this.place(this.frameOfName[name]).join(' · '),
-      onPick: (name) => this.set({ view: 'callers', name: p.names[name] }, { push: true }),
+      onPick: (name) => this.set({ view: 'callers', name: this.p.names[name] }, { push: true }),
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
     this.strip = new TimeStrip(byId('strip'), (span) => this.set({ span, range: null }, { push: true }));
@@ -58,6 +55,17 @@ class App {
     this.listen();
     this.theme();
     this.render();
+    this.follow();
+  }
+
+  // take takes a profile, of which nothing is computed yet.
+  take(p) {
+    this.p = p;
+    this.memory = new Map(); // what was computed last, by what for
+    this.kinds = kindsOfFrames(p);
+    this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
+    this.frameOfName = new Int32Array(p.names.length).fill(-1); // the most frequent one
+    for (let f = p.frameName.length - 1; f >= 0; f--) this.frameOfName[p.frameName[f]] = f;
   }
 
   // set changes the state, what is shown, and the URL; push makes a step to go
@@ -69,14 +77,15 @@ class App {
     if (draw) this.render();
   }
 
-  // once computes what depends on a part of the state only when that changes.
+  // once computes what depends on a part of the state only when that changes to what it was
+  // not before.
   once(what, needs, compute) {
-    const key = JSON.stringify(needs);
-    const known = this.memory.get(what);
-    if (known?.key === key) return known.value;
-    const value = compute();
-    this.memory.set(what, { key, value });
-    return value;
+    const key = JSON.stringify(needs), all = this.memory.get(what) ?? [];
+    let known = all.find((x) => x.key === key);
+    if (known) all.splice(all.indexOf(known), 1);
+    else known = { key, value: compute() };
+    this.memory.set(what, [known, ...all].slice(0, mostKept));
+    return known.value;
   }
 
   get event() { return this.p.events[this.state.event]; }
@@ -392,18 +401,18 @@ class App {
     const { p } = this;
     const option = (value, text) => element('option', { value, textContent: text });
     const several = p.events.length > 1;
-    byId('value').append(...p.events.flatMap((e, i) => e.columns.map((c, j) =>
+    byId('value').replaceChildren(...p.events.flatMap((e, i) => e.columns.map((c, j) =>
       option(`${i}.${j}`, shown(`${several ? `${e.name}: ` : ''}${c.type}${c.unit && c.unit !== 'count' ? ` (${c.unit})` : ''}`)))));
-    byId('group').append(option(-1, 'nothing'), ...p.head.keys.map((k, i) => option(i, shown(k))));
+    byId('group').replaceChildren(option(-1, 'nothing'), ...p.head.keys.map((k, i) => option(i, shown(k))));
     byId('group-pick').hidden = !p.head.keys.length;
-    byId('lane-key').append(option(-1, 'all'), ...p.head.keys.map((k, i) => option(i, shown(k))));
-    for (const view of p.moments ? [] : ['time', 'heat', 'values', 'samples']) {
+    byId('lane-key').replaceChildren(option(-1, 'all'), ...p.head.keys.map((k, i) => option(i, shown(k))));
+    for (const view of ['time', 'heat', 'values', 'samples']) {
       const tab = document.querySelector(`[data-view=${view}]`);
-      tab.disabled = true;
-      tab.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
+      tab.disabled = !p.moments;
+      if (!p.moments) tab.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
     }
     const used = new Set(this.kinds.subarray(0, p.ownFrames));
-    byId('legend').append(...frameKinds.flatMap((k, i) => used.has(i) && k.id !== 'group'
+    byId('legend').replaceChildren(...frameKinds.flatMap((k, i) => used.has(i) && k.id !== 'group'
       ? [element('li', {}, element('i', { className: `kind ${k.id}`, textContent: k.mark }), k.text)] : []));
   }
 

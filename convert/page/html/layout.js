@@ -12,66 +12,93 @@
 // whatever a filter lets pass, or the heaviest first, and what the parent spends itself is
 // the free space on the right.
 function layOut(p, { tree, width }, heavy = false) {
-  const n = width.length;
-  const first = childrenOf(p, { tree, width }, heavy);
-  const node = new Uint32Array(n), x0 = new Float64Array(n), x1 = new Float64Array(n);
+  if (!(width[0] > 0)) return { levels: 0, start: [0], node: new Uint32Array(0), x0: new Float64Array(0), x1: new Float64Array(0), min: 0, max: width[0] };
+  const order = orderOf(p, { tree, width }, heavy), { depth } = tree, n = order.length;
+  const count = [];
+  let boxes = 0;
+  for (let i = 0; i < n; i++) {
+    if (width[i] === 0) continue;
+    boxes++;
+    count[depth[i]] = (count[depth[i]] ?? 0) + 1;
+  }
   const start = [0];
-  let end = 0;
-  if (width[0] > 0) {
-    x1[0] = width[0];
-    end = 1;
+  for (const k of count) start.push(start.at(-1) + k);
+  const node = new Uint32Array(boxes), x0 = new Float64Array(boxes), x1 = new Float64Array(boxes);
+  const next = Uint32Array.from(start), x = new Float64Array(start.length + 1); // by level: the next box, and where it begins
+  for (let k = 0; k < n; k++) {
+    const i = order[k], wide = width[i];
+    if (wide === 0) continue;
+    const d = depth[i], at = next[d]++;
+    node[at] = i;
+    x0[at] = x[d + 1] = x[d];
+    x1[at] = x[d] += wide;
   }
-  for (let from = 0; from < end;) {
-    start.push(end);
-    const to = end;
-    for (let i = from; i < to; i++) {
-      let x = x0[i];
-      for (let c = first.at[node[i]]; c < first.at[node[i] + 1]; c++) {
-        const child = first.children[c];
-        if (width[child] === 0) continue;
-        node[end] = child;
-        x0[end] = x;
-        x1[end++] = x += width[child];
-      }
-    }
-    from = to;
+  return { levels: count.length, start, node, x0, x1, min: 0, max: width[0] };
+}
+
+// orderOf is all nodes from the root on, each before those below it, and these in the order
+// of their names or weights.
+function orderOf(p, { tree, width }, heavy) {
+  if (!heavy && tree.order) return tree.order;
+  const { at, children } = childrenOf(p, { tree, width }, heavy), n = tree.parent.length;
+  const order = new Uint32Array(n), todo = new Uint32Array(n);
+  tree.depth ??= depthOf(tree);
+  for (let k = 0, left = 1; left > 0; k++) {
+    const i = order[k] = todo[--left];
+    for (let c = at[i + 1] - 1; c >= at[i]; c--) todo[left++] = children[c];
   }
-  return { levels: start.length - 1, start, node, x0, x1, min: 0, max: width[0] };
+  return heavy ? order : tree.order = order;
+}
+
+function depthOf({ parent }) {
+  const depth = new Uint32Array(parent.length);
+  for (let i = 1; i < depth.length; i++) depth[i] = depth[parent[i]] + 1;
+  return depth;
 }
 
 // childrenOf lists the children of each node, from at[node] to at[node + 1], in the
 // order of their names, or the heaviest first.
 function childrenOf(p, { tree, width }, heavy) {
-  const n = tree.parent.length;
-  const rank = nameRanks(p);
+  if (!heavy && tree.byName) return tree.byName; // whatever a filter lets pass
+  const { parent, frame } = tree, n = parent.length;
   const at = new Uint32Array(n + 1);
-  for (let i = 1; i < n; i++) at[tree.parent[i] + 1]++;
+  for (let i = 1; i < n; i++) at[parent[i] + 1]++;
   for (let i = 0; i < n; i++) at[i + 1] += at[i];
   const next = at.slice();
   const children = new Uint32Array(Math.max(n - 1, 0));
-  const order = new Uint32Array(n); // of the names of nodes
-  for (let i = 1; i < n; i++) {
-    children[next[tree.parent[i]]++] = i;
-    order[i] = rank[p.nameOf(tree.frame[i])];
+  for (let i = 1; i < n; i++) children[next[parent[i]]++] = i;
+  if (heavy || !tree.sorted) {
+    const rank = nameRanks(p), rankOf = Uint32Array.from({ length: frameCount(p) }, (_, f) => rank[p.nameOf(f)]);
+    for (let i = 0; i < n; i++) if (at[i + 1] - at[i] > 1) sortChildren(children, at[i], at[i + 1], frame, rankOf, heavy ? width : null);
   }
-  const byName = heavy
-    ? (a, b) => width[b] - width[a] || order[a] - order[b] || a - b
-    : (a, b) => order[a] - order[b] || a - b;
-  for (let i = 0; i < n; i++) {
-    const from = at[i], to = at[i + 1];
-    if (to - from > 16) {
-      children.subarray(from, to).sort(byName);
-      continue;
-    }
-    for (let j = from + 1; j < to; j++) {
-      const c = children[j];
-      let k = j;
-      for (; k > from && byName(children[k - 1], c) > 0; k--) children[k] = children[k - 1];
-      children[k] = c;
-    }
-  }
-  return { at, children };
+  if (heavy) return { at, children };
+  return tree.byName = { at, children };
 }
+
+// sortChildren sorts some of the children, by width if that is given, and by name. Few are
+// moved one by one: most are in order.
+function sortChildren(children, from, to, frame, rankOf, width) {
+  if (to - from > 16) {
+    const order = (a, b) => (width ? width[b] - width[a] : 0) || rankOf[frame[a]] - rankOf[frame[b]] || a - b;
+    let sorted = true;
+    for (let j = from + 1; j < to && sorted; j++) sorted = order(children[j - 1], children[j]) <= 0;
+    if (!sorted) children.subarray(from, to).sort(order);
+    return;
+  }
+  for (let j = from + 1; j < to; j++) {
+    const c = children[j], wide = width ? width[c] : 0, rank = rankOf[frame[c]];
+    let k = j;
+    for (; k > from; k--) {
+      const before = children[k - 1], wider = width ? width[before] : 0;
+      if (wider > wide || wider === wide && rankOf[frame[before]] <= rank) break;
+      children[k] = before;
+    }
+    children[k] = c;
+  }
+}
+
+// frameCount is how many frames there are, with those that groups are shown as.
+function frameCount(p) { return p.frameName.length + p.groupNames.length; }
 
 // nameRanks is the place of each name among all of them when they are sorted.
 function nameRanks(p) {

@@ -28,6 +28,7 @@ function addCollapsedFrames(p) {
     if (!places.has(key)) places.set(key, places.size);
     return places.get(key);
   });
+  p.placesAreNames = places.size === new Set(p.frameName).size; // so that none are to be made one
 }
 
 // exactly is the regular expression of one name. What is not UTF-8 of it reads as one U+FFFD.
@@ -59,7 +60,7 @@ function compileStep(text) {
 function transformTree(p, steps) {
   let t = p.full;
   for (const { op, text } of steps) t = op === 'collapse' ? collapseMapping(p, t, text) : transformByName(p, t, op, compileStep(text));
-  return mergeByName(p, t);
+  return p.tree === p.full && p.placesAreNames ? t : mergeByName(p, t);
 }
 
 function transformByName(p, t, op, expression) {
@@ -79,16 +80,37 @@ function transformByName(p, t, op, expression) {
     for (let i = 1; i < n; i++) to[i] = hit(i) ? i : to[t.parent[i]];
     return { ...t, rowNode: movedRows(t, to) };
   }
+  if (op === 'hide' || op === 'show') return withoutNodes(p, t, (f) => matches[p.frameName[f]] === (op === 'hide' ? 1 : 0));
   const table = new NodeTable(p, n);
   if (op === 'show-from') to[0] = noNode;
   for (let i = 1; i < n; i++) {
     const up = to[t.parent[i]];
     if (op === 'show-from') to[i] = up !== noNode ? table.child(up, t.frame[i]) : hit(i) ? table.child(0, t.frame[i]) : noNode;
-    else if (op === 'hide') to[i] = hit(i) ? up : table.child(up, t.frame[i]);
-    else if (op === 'show') to[i] = hit(i) ? table.child(up, t.frame[i]) : up;
     else to[i] = hit(i) && table.above(up, t.frame[i]) || table.child(up, t.frame[i]);
   }
   return { ...table.tree(), rowNode: movedRows(t, to) };
+}
+
+// withoutNodes takes out the nodes of some frames, all of each name: what is below them comes
+// to be below their parents. Only there can two nodes become one.
+function withoutNodes(p, t, isOut) {
+  const { parent, frame } = t, n = parent.length, to = new Uint32Array(n);
+  const out = Uint8Array.from(p.frameName, (_, f) => isOut(f) ? 1 : 0);
+  const mixed = new Uint8Array(n), under = new Uint8Array(n); // nodes of t with children out; made nodes
+  for (let i = n - 1; i > 0; i--) if (out[frame[i]]) mixed[parent[i]] = 1;
+  const table = new NodeTable(p, n), again = new Uint8Array(n);
+  under[0] = mixed[0];
+  for (let i = 1; i < n; i++) {
+    const up = to[parent[i]];
+    if (out[frame[i]]) {
+      to[i] = up;
+      continue;
+    }
+    const before = table.count, node = to[i] = under[up] ? table.child(up, frame[i]) : table.push(up, frame[i]);
+    if (node === before) again[node] = t.again[i]; // names above are there as before, or not at all
+    if (under[up] || mixed[i]) under[node] = 1;
+  }
+  return { ...table.columns(), again: again.slice(0, table.count), rowNode: movedRows(t, to) };
 }
 
 // collapseMapping makes one node of those below each other that are in a mapping.
@@ -129,13 +151,18 @@ class NodeTable {
       const c = this.slots[i];
       if (c === 0) {
         this.slots[i] = this.count;
-        this.parent[this.count] = node;
-        this.depth[this.count] = this.depth[node] + 1;
-        this.frame[this.count] = frame;
-        return this.count++;
+        return this.push(node, frame);
       }
       if (this.parent[c] === node && this.p.framePlace[this.frame[c]] === place) return c;
     }
+  }
+
+  // push adds a child that no other can be equal to.
+  push(node, frame) {
+    this.parent[this.count] = node;
+    this.depth[this.count] = this.depth[node] + 1;
+    this.frame[this.count] = frame;
+    return this.count++;
   }
 
   // above is the node with that frame's name, from a node up to the root, 0 if there is none.
@@ -148,7 +175,12 @@ class NodeTable {
   tree() {
     const n = this.count, again = new Uint8Array(n);
     for (let i = 1; i < n; i++) again[i] = this.above(this.parent[i], this.frame[i]) ? 1 : 0;
-    return { parent: this.parent.slice(0, n), depth: this.depth.slice(0, n), frame: this.frame.slice(0, n), again };
+    return { ...this.columns(), again };
+  }
+
+  columns() {
+    const n = this.count;
+    return { parent: this.parent.slice(0, n), depth: this.depth.slice(0, n), frame: this.frame.slice(0, n) };
   }
 }
 

@@ -1,26 +1,5 @@
 // The views beside the flame graph: inverted stacks, call tree, heat map, values, samples.
 
-// inverted is the stacks of sums from their leaves on.
-function inverted(p, { tree, self, total, width }) {
-  const negative = width !== total;
-  const out = new GrowingTree(p, 0);
-  for (let i = 0; i < self.length; i++) {
-    if (self[i] === 0) continue;
-    const size = negative ? Math.abs(self[i]) : self[i];
-    out.add(0, 0, self[i], size);
-    let to = 0;
-    for (let up = i; up !== 0; up = tree.parent[up]) {
-      to = out.child(to, tree.frame[up]);
-      out.add(to, 0, self[i], size);
-    }
-    out.self[to] += self[i];
-  }
-  const sums = out.sums();
-  const depth = sums.tree.depth = new Uint32Array(sums.tree.parent.length);
-  for (let i = 1; i < depth.length; i++) depth[i] = depth[sums.tree.parent[i]] + 1;
-  return sums;
-}
-
 // flameSums is what the flame graph shows.
 App.prototype.flameSums = function flameSums() {
   return this.state.inverted ? this.once('inverted', this.needs(), () => inverted(this.p, this.sums())) : this.sums();

@@ -1,0 +1,106 @@
+//go:build !portable
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"kprof/convert"
+	"kprof/convert/live"
+	"kprof/convert/stacks"
+	"kprof/record"
+	"kprof/record/capture"
+)
+
+// livePeriod is how often a page that is looked at while recording shows more.
+const livePeriod = 2 * time.Second
+
+// liveView shows on a page what there is so far of a recording, which goes its own way.
+type liveView struct {
+	shown *shownPages
+	start func() // serves the page, when there is one
+}
+
+// liveViewSink is a sink of which pages show what there is so far.
+type liveViewSink struct {
+	sink
+	view    *liveView
+	sofar   *stacks.Set
+	periods *live.Periods // nil when pages show no more
+	stop    context.CancelFunc
+}
+
+func (v *liveView) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (sink, error) {
+	recorded, err := f.newSink(ctx, out, c)
+	if err != nil {
+		return nil, err
+	}
+	s := &liveViewSink{sink: recorded, view: v}
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if s.periods, err = f.newPeriods(ctx, out, c, livePeriod, s.take); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// take adds a period to what is shown.
+func (s *liveViewSink) take(c *convert.Profile) error {
+	p := &profile{c}
+	if p.Set.NumSamples() == 0 {
+		return nil
+	}
+	if s.sofar == nil {
+		s.sofar = p.Set
+	} else {
+		s.sofar.Merge(p.Set)
+		p.Set = s.sofar
+	}
+	if s.view.shown.tabs != nil && s.view.shown.tabs.Waiting() == 0 {
+		return nil // nobody looks
+	}
+	if err := s.view.shown.showLive(p); err != nil {
+		return err
+	}
+	s.view.start()
+	return nil
+}
+
+func (s *liveViewSink) Write(a, b []byte) error {
+	if err := s.sink.Write(a, b); err != nil {
+		return err
+	}
+	return s.preview(func() error { return s.periods.Write(a, b) })
+}
+
+func (s *liveViewSink) FinishRound() error {
+	if err := s.sink.FinishRound(); err != nil {
+		return err
+	}
+	return s.preview(func() error { return s.periods.FinishRound() })
+}
+
+// preview does what is for the page, whose failure is not the recording's.
+func (s *liveViewSink) preview(do func() error) error {
+	if s.periods == nil {
+		return nil
+	}
+	if err := do(); err != nil {
+		messagef("the page shows no more until the recording has ended: %v", worded(err))
+		s.end()
+	}
+	return nil
+}
+
+func (s *liveViewSink) end() {
+	s.stop()
+	_ = s.periods.Close() // of the last period there is no page
+	s.periods = nil
+}
+
+func (s *liveViewSink) finish(ctx context.Context, stats *record.Stats) error {
+	if s.periods != nil {
+		s.end()
+	}
+	return s.sink.finish(ctx, stats)
+}

@@ -1,0 +1,99 @@
+package page
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"kprof/convert/browsertest"
+	"kprof/convert/stacks"
+)
+
+// growingSet is what there is of a recording after some time: the second part has names,
+// commands and values that the first one does not, before those that it has.
+func growingSet(parts int) *stacks.Set {
+	s := stacks.New(stacks.Event{Name: "cpu", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	add := func(comm string, n int64, names ...string) {
+		stack := make([]uint32, len(names))
+		for i, name := range names {
+			l := s.AddLocation(stacks.NoMapping, 0, stacks.KindUser)
+			s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
+			stack[len(names)-1-i] = l
+		}
+		row := s.Add(0, s.Intern(stack), s.InternLabels([]stacks.Label{{Key: "comm", Str: comm}}), n)
+		s.AddTimedSample(stacks.TimedSample{Time: uint64(1e9 + 1e6*s.NumSamples()), Sample: uint32(row), Value: n})
+	}
+	if parts > 1 {
+		add("before", 50, "a", "first", "work")
+	}
+	add("sh", 10, "main", "work", "loop")
+	add("sh", 5, "main", "rest")
+	return s
+}
+
+// TestLive: a page of what goes on shows what is written again, with what is looked at as it
+// was, until that is whole; and then asks for no more.
+func TestLive(t *testing.T) {
+	tabs := NewTabs([]string{"profile"})
+	asked := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/live" {
+			asked <- r.URL.RawQuery
+		}
+		tabs.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	write := func(how func(int, *stacks.Set, Options) error, parts int) {
+		t.Helper()
+		if err := how(0, growingSet(parts), Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(tabs.WriteLive, 1)
+	p := browsertest.Open(t, server.URL, browsertest.View{})
+	settle(p)
+	equal(t, "asked", <-asked, "tab=0&after=1")
+	p.Do("kprof.set({group: -1, filter: new Map([[0, new Set([0])]])})")
+	clickBox(p, "work")
+	settle(p)
+	const seen = `[kprof.state.zoom && kprof.namesTo(kprof.state.zoom).join(';'), kprof.sums().total[0],
+		[...kprof.state.filter].map(([k, v]) => kprof.p.head.keys[k] + '=' + [...v].map((i) => kprof.p.head.values[k][i])).join(),
+		kprof.flame.range[1] - kprof.flame.range[0], document.querySelector('#live').hidden]`
+	equal(t, "first", browsertest.Eval[[]any](p, seen), []any{"main;work", 15.0, "comm=sh", 10.0, false})
+
+	write(tabs.WriteLive, 2)
+	equal(t, "asked again", <-asked, "tab=0&after=2")
+	p.Wait("kprof.p.head.live === 2")
+	settle(p)
+	equal(t, "second", browsertest.Eval[[]any](p, seen), []any{"main;work", 15.0, "comm=sh", 10.0, false})
+	p.Do("kprof.set({filter: new Map(), zoom: 0})")
+	equal(t, "all", browsertest.Eval[float64](p, "kprof.sums().total[0]"), 65)
+
+	// What is held stays, and goes on when it is not held any more.
+	p.ClickOn("#live")
+	write(tabs.WriteLive, 1)
+	equal(t, "asked while held", <-asked, "tab=0&after=3")
+	equal(t, "held", browsertest.Eval[float64](p, "kprof.sums().total[0]"), 65)
+	p.ClickOn("#live")
+	equal(t, "not held", browsertest.Eval[float64](p, "kprof.sums().total[0]"), 15)
+
+	write(tabs.Write, 2)
+	p.Wait("kprof.p.head.live === 0")
+	equal(t, "whole", browsertest.Eval[[]any](p, seen), []any{0.0, 65.0, "", 65.0, true})
+	equal(t, "errors", p.Errors(), nil)
+	if n := tabs.Waiting(); n != 0 || len(asked) != 0 {
+		t.Errorf("%d wait for more, %d asked", n, len(asked))
+	}
+	p.Reload()
+	settle(p)
+	equal(t, "what is whole is no page that asks", browsertest.Eval[bool](p, "document.querySelector('meta[http-equiv]').content.includes('connect-src')"), false)
+
+	for query, status := range map[string]int{"?after=x": http.StatusBadRequest, "?tab=1&after=0": http.StatusNotFound, "": http.StatusBadRequest} {
+		r, err := http.Get(server.URL + "/live" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		equal(t, "live"+query, r.StatusCode, status)
+	}
+}
