@@ -171,10 +171,11 @@ install_needs() {
 	find_perf
 }
 
-# Viewers of profiles, whose own code reads what kprof writes for them.
+# Viewers of profiles, whose own code reads what kprof writes for them, and what finds in
+# pages what not everybody can use.
 install_viewers() {
 	have npm && npm install --prefix .build/viewers --no-save --no-audit --no-fund --ignore-scripts \
-		--prefer-offline --fetch-retries=0 speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0 ||
+		--prefer-offline --fetch-retries=0 speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0 axe-core@4.10.3 ||
 		echo "note: the tests that need them will be skipped"
 }
 

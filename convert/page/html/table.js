@@ -14,18 +14,20 @@ class FunctionTable {
     const head = (id, text) => {
       const button = element('button', { type: 'button', textContent: text, onclick: () => onSort(id) });
       this.heads[id] = element('div', { className: `cell ${id}` }, button);
-      this.heads[id].setAttribute('role', 'columnheader');
       return this.heads[id];
     };
     const header = element('div', { className: 'tr head' }, head('self', 'Self'), head('total', 'Total'), head('name', 'Function'),
       element('div', { className: 'cell times', textContent: 'Self over time' }), element('div', { className: 'cell place', textContent: 'From' }));
     header.setAttribute('role', 'row');
+    for (const cell of header.children) cell.setAttribute('role', 'columnheader');
     this.body = element('div', { className: 'rows' });
     this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
-    this.scroller.setAttribute('aria-label', 'Functions');
+    this.scroller.setAttribute('role', 'rowgroup');
     this.summary = element('div', { className: 'table-summary' });
     const table = element('div', { className: 'table' }, header, this.scroller, this.summary);
     table.setAttribute('role', 'table');
+    table.setAttribute('aria-label', 'Functions');
+    this.table = table;
     host.append(table);
     this.scroller.addEventListener('scroll', () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroller);
@@ -58,6 +60,7 @@ class FunctionTable {
     this.summary.textContent = matches
       ? `${wholeNumber.format(rows.length)} of ${wholeNumber.format(all)} functions match`
       : `${wholeNumber.format(all)} functions`;
+    this.table.setAttribute('aria-rowcount', rows.length + 1);
     this.body.style.height = `${rows.length * tableRowHeight}px`;
     this.from = this.to = -1;
     this.draw();
@@ -88,6 +91,8 @@ class FunctionTable {
       element('div', { className: 'cell place', textContent: this.placeOf(name) }));
     row.style.top = `${i * tableRowHeight}px`;
     row.setAttribute('role', 'row');
+    row.setAttribute('aria-rowindex', i + 2);
+    for (const cell of row.children) cell.setAttribute('role', 'cell');
     row.dataset.name = name;
     if (name === this.picked) row.classList.add('picked');
     return row;
