@@ -32,11 +32,12 @@ type shownPages struct {
 	// What pprof takes while the page is looked at already, and what is its base.
 	later, laterBase func() (*profile, error)
 	recording        chan struct{} // closed when what is shown is whole; nil if it is from the start
+	recorded         *profile      // to be shown by then
 }
 
 // empty reports whether there is nothing to show.
 func (s *shownPages) empty() bool {
-	return s.profiles.Empty() && (s.tabs == nil || s.tabs.Empty())
+	return s.recorded == nil && s.profiles.Empty() && (s.tabs == nil || s.tabs.Empty())
 }
 
 // needs adds to the options of a conversion what pages show.
@@ -121,8 +122,27 @@ func names(inputs []string) []string {
 	}
 }
 
-// keep shows one profile, of what was recorded.
-func (s *shownPages) keep(p *profile) error { return s.show(p, nil) }
+// keep shows one profile, of what was recorded; while pages show that already, finish does.
+func (s *shownPages) keep(p *profile) error {
+	if s.recording != nil {
+		s.recorded = p
+		return nil
+	}
+	return s.show(p, nil)
+}
+
+// finish shows what was recorded, on pages that have shown what there was so far.
+func (s *shownPages) finish() (err error) {
+	if s.recording == nil {
+		return nil
+	}
+	if s.recorded != nil {
+		err = s.show(s.recorded, nil)
+		s.recorded = nil
+	}
+	close(s.recording)
+	return err
+}
 
 // show shows one profile, of some inputs.
 func (s *shownPages) show(p *profile, inputs []string) error {

@@ -128,7 +128,6 @@ func (f *viewFlags) record(ctx context.Context, shown *shownPages, server *viewS
 	f.capture.sym, f.capture.sel.shape = f.sym, f.sel.shape
 	if !shown.onlyPprof && shown.bases == nil {
 		shown.recording = make(chan struct{})
-		defer close(shown.recording)
 		if len(f.capture.command) > 0 {
 			server.out = os.Stderr // standard output is the command's
 		}
@@ -200,6 +199,9 @@ func (f *recordFlags) thenShow(recorded error, shown *shownPages, server *viewSe
 		messagef("%s ended with exit code %d", f.command[0], f.ended)
 	}
 	f.sym.signals.rearm()
+	if err := shown.finish(); err != nil {
+		return err
+	}
 	server.signals = f.sym.signals
 	if len(f.command) > 0 {
 		server.out = os.Stderr // standard output is the command's
