@@ -2,13 +2,20 @@
 # Usage: fuzz.sh TIME [-json]
 # Runs every fuzz target of the project for TIME.
 # An input that fails is kept: packed into testdata/fuzz/TARGET.txtar of its package,
-# from where fuzztest.Add takes it; with -json, which prints what go test -json would,
-# in the folder testdata/fuzz/TARGET, from where go test takes it.
+# from where fuzztest.Add takes it.
+# -json is for short times: it prints what go test -json would, keeps an input that fails
+# in the folder testdata/fuzz/TARGET, from where go test takes it, and does not look for
+# inputs that reach new code, for which everything would be compiled once more.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 time=$1 json=${2-}
-# Of what is compiled for fuzzing nothing is of use to other tests: without C it is less.
-export CGO_ENABLED=0
+guided=-fuzz=.
+if [ -n "$json" ]; then
+	guided=
+else
+	# Of what is compiled for fuzzing nothing is of use to other tests: without C it is less.
+	export CGO_ENABLED=0
+fi
 failed=0
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -44,7 +51,7 @@ fuzz() {
 # To link a program once for all targets of its package takes a third of what go test
 # does, which links it for each.
 while read -r package; do
-	if ! go test -c -fuzz=. -o "$dir/test" "$package" >"$dir/log" 2>&1; then
+	if ! go test -c $guided -o "$dir/test" "$package" >"$dir/log" 2>&1; then
 		cat "$dir/log"
 		failed=1
 		continue

@@ -19,6 +19,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 logs=.build/test
+# What is compiled in one clone serves in the next.
+export GOFLAGS="${GOFLAGS:-} -trimpath"
 # Programs below testdata, which ./... passes over.
 tools=$(find ./testdata -name '*.go' -exec dirname {} + | sort -u)
 tools_tested='./testdata/tally ./testdata/module ./testdata/platforms'
