@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"strconv"
@@ -32,6 +33,7 @@ type partFlags struct {
 	switchOutput string // what ends a file
 	every        time.Duration
 	most         int    // files that are kept
+	jitter       bool   // of when the first period ends
 	flight       string // how much is kept in memory
 	on           []string
 }
@@ -40,6 +42,7 @@ func (f *partFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.switchOutput, "switch-output", "", "begin another file, NAME.TIMESTAMP, at each SIGUSR2 (signal), after a `size` like 100M, or a time like 30s or 10m")
 	fl.Lookup("switch-output").NoOptDefVal = "signal"
 	fl.Var((*duration)(&f.every), "every", "begin another file, perf.data or profile, after each such `time`; with --push send a profile (default 10s)")
+	fl.BoolVar(&f.jitter, "jitter", false, "end the first of --every's periods early, at random, so that not all machines write at once")
 	fl.IntVar(&f.most, "switch-max-files", 0, "of these files keep the last `N`")
 	fl.StringVar(&f.flight, "flight", "", "keep in memory what was recorded last, for a `time` like 30s or of a size like 64M, or both (30s,64M); a file is made of it at each SIGUSR2, --on, and at the end")
 	fl.StringArrayVar(&f.on, "on", nil, "record this `event` too, and begin another file when it happens; 'EVENT if FILTER' for some of it")
@@ -64,6 +67,12 @@ func (f *partFlags) options() (o parts.Options, err error) {
 		return o, usagef("--every and --switch-output exclude each other")
 	}
 	o.Every = f.every
+	if f.jitter {
+		if f.every == 0 {
+			return o, usagef("--jitter is for --every")
+		}
+		o.First = f.first(f.every)
+	}
 	if s := f.switchOutput; s != "" && s != "signal" {
 		if o.Every, o.Size, err = timeOrSize(s); err != nil {
 			return o, usagef("--switch-output %q: wants signal, a size like 100M or a time like 30s", s)
@@ -83,6 +92,14 @@ func (f *partFlags) options() (o parts.Options, err error) {
 		o.Window = parts.AllTime
 	}
 	return o, nil
+}
+
+// first is how long the first of periods is, 0 for as long as the others.
+func (f *partFlags) first(every time.Duration) time.Duration {
+	if !f.jitter {
+		return 0
+	}
+	return 1 + rand.N(every)
 }
 
 // checkParts refuses what does not go with many files.

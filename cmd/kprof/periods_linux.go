@@ -29,6 +29,7 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 	header := liveHeader()
 	p, err := live.NewPeriods(ctx, live.PeriodsOptions{
 		Every:    every,
+		First:    f.parts.first(every),
 		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
 		Describe: c.Describe,
 		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {

@@ -53,6 +53,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		}
 		return nil
 	}
+	cost := startCost()
 	shown := newProgress(voice.quiet || f.trace != nil || f.top != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
 	s, err = capture.Open(ctx, opts, capture.Options{
@@ -132,6 +133,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 			notef("%d samples in %v", stats.Samples, sink)
 		default:
 			notef("%d samples in %v", stats.Samples, sink)
+		}
+		if f.parts.given() || f.push.to != "" || voice.verbose {
+			notef("%v", cost)
 		}
 		if next := out.next(); next != "" && !nothing {
 			notef("%s", next)

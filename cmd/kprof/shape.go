@@ -156,7 +156,9 @@ func (s *shaping) forData() error {
 		return usagef("--where is for profiles; a perf.data holds every sample: give it when the recording is read (kprof report --where …), or have the kernel leave samples out with --filter")
 	case s.value != "", s.unit != "":
 		return usagef("--value is for profiles; a perf.data holds the fields of every sample: give it when the recording is read (kprof report --value …)")
-	case slices.ContainsFunc(s.labels, func(l string) bool { return !slices.Contains([]string{"comm", "pid", "tid", "cpu", replay.CgroupLabel, replay.ContainerLabel}, l) }):
+	case slices.ContainsFunc(s.labels, func(l string) bool {
+		return !slices.Contains([]string{"comm", "pid", "tid", "cpu", replay.CgroupLabel, replay.ContainerLabel}, l)
+	}):
 		return usagef("--label of fields is for profiles; a perf.data holds all fields: give it when the recording is read (kprof convert --label …)")
 	case len(s.tagRoot)+len(s.tagLeaf) > 0:
 		return usagef("--tagroot and --tagleaf are for profiles: give them when the recording is read (kprof convert --tagroot …)")

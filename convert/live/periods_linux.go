@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 type PeriodsOptions struct {
 	// Every is how long a period is.
 	Every time.Duration
+	// First is how long the first one is; 0 for Every.
+	First time.Duration
 	// New returns the Collector of one more period.
 	New func() (*Collector, error)
 	// Describe writes records of what runs by now, see capture.Capture.
@@ -39,9 +42,10 @@ type PeriodsOptions struct {
 //
 // Times that begin in one period and end in the next are in neither.
 type Periods struct {
-	o    PeriodsOptions
-	lead time.Duration // from prepare to end
-	now  func() time.Time
+	o      PeriodsOptions
+	lead   time.Duration // from prepare to end
+	length time.Duration // of this period
+	now    func() time.Time
 
 	current *Collector
 	next    *Collector
@@ -59,7 +63,7 @@ type Periods struct {
 // NewPeriods begins the first period.
 func NewPeriods(ctx context.Context, o PeriodsOptions) (*Periods, error) {
 	p := &Periods{
-		o: o, lead: min(o.Every/2, time.Second), now: time.Now,
+		o: o, lead: min(o.Every/2, time.Second), length: cmp.Or(o.First, o.Every), now: time.Now,
 		ended: make(chan *Collector), done: make(chan error, 1),
 	}
 	var err error
@@ -145,7 +149,7 @@ func (p *Periods) FinishRound() error {
 		return p.err
 	default:
 	}
-	left := p.o.Every - p.now().Sub(p.current.begun)
+	left := p.length - p.now().Sub(p.current.begun)
 	if p.next == nil {
 		if left > p.lead {
 			return nil
@@ -169,7 +173,7 @@ func (p *Periods) FinishRound() error {
 	select {
 	case p.ended <- p.current:
 		p.next.begun = p.now()
-		p.current, p.next = p.next, nil
+		p.current, p.next, p.length = p.next, nil, p.o.Every
 	default: // the one before is not made yet
 	}
 	return nil

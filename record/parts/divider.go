@@ -31,6 +31,7 @@ type About struct {
 // Options say where parts end.
 type Options struct {
 	Every time.Duration // a part ends after this time; 0 for no such end
+	First time.Duration // the first one after this time; 0 for Every
 	Size  int64         // a part ends when it has so many bytes of records; 0 likewise
 
 	// Window keeps in memory what was recorded last, for as long, in at most so many
@@ -64,6 +65,7 @@ type Divider struct {
 
 	part    *open     // nil in between, and with a window
 	ending  *open     // has the names of one more round to come, see endPart
+	first   bool      // part is the first one
 	round   round     // that is being taken
 	ended   time.Time // the round before
 	window  []round
@@ -107,7 +109,7 @@ type job struct {
 
 // NewDivider returns a Divider of a session with this side-band. It is to be closed.
 func NewDivider(sideband *abi.Event, o Options) *Divider {
-	d := &Divider{o: o, triggers: map[uint64]bool{}, state: NewState(sideband), jobs: make(chan job, maxFinishing), ended: time.Now()}
+	d := &Divider{first: true, o: o, triggers: map[uint64]bool{}, state: NewState(sideband), jobs: make(chan job, maxFinishing), ended: time.Now()}
 	for _, id := range o.Triggers {
 		d.triggers[id] = true
 	}
@@ -223,10 +225,18 @@ func (d *Divider) FinishRound() error {
 	}
 	d.round = round{sideband: d.round.sideband[:0]}
 	p := d.part
-	if p == nil || !asked && (d.o.Every <= 0 || now.Sub(p.begun) < d.o.Every) && (d.o.Size <= 0 || p.bytes < d.o.Size) {
+	if p == nil || !asked && (d.o.Every <= 0 || now.Sub(p.begun) < d.every()) && (d.o.Size <= 0 || p.bytes < d.o.Size) {
 		return nil
 	}
 	return d.next(now)
+}
+
+// every is how long the part takes.
+func (d *Divider) every() time.Duration {
+	if d.first && d.o.First > 0 {
+		return d.o.First
+	}
+	return d.o.Every
 }
 
 // fold takes a round's side-band into the state.
@@ -238,7 +248,7 @@ func (d *Divider) fold(sideband []byte) {
 // next begins a new part, and has the one so far end a round later: names and maps that
 // other CPUs were slower to write belong to its samples.
 func (d *Divider) next(now time.Time) error {
-	d.ending, d.part = d.part, nil
+	d.ending, d.part, d.first = d.part, nil, false
 	if err := d.Begin(); err != nil {
 		return err
 	}

@@ -333,3 +333,22 @@ func TestWhole(t *testing.T) {
 		})
 	}
 }
+
+// TestFirst: the first part ends when that is asked for, the others as ever.
+func TestFirst(t *testing.T) {
+	for first, want := range map[time.Duration]int{0: 1, 1: 2, time.Hour: 1} {
+		made := files{t: t, dir: t.TempDir()}
+		d := parts.NewDivider(&events()[2], parts.Options{Every: time.Hour, First: first, Open: func() (parts.Part, error) { return made.open() }})
+		m := newMaker()
+		err := d.Begin()
+		for i := range 4 {
+			err = errors.Join(err, d.Write(m.sample(sampling, uint64(i), 100, 100, 0x1000), nil), d.FinishRound())
+		}
+		if err := errors.Join(err, d.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if len(made.names) != want {
+			t.Errorf("first after %v: %d parts, want %d", first, len(made.names), want)
+		}
+	}
+}
