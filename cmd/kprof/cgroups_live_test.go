@@ -16,7 +16,7 @@ import (
 // container, has its samples there, as perf has it too.
 func TestLiveAllCgroups(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf, livetest.Cgroup2)
-	id := fmt.Sprintf("%064x", os.Getpid()+1<<60)
+	id := fmt.Sprintf("%012x%052x", os.Getpid(), 1)
 	group := filepath.Join(livetest.CgroupRoot(), "docker-"+id+".scope")
 	if err := os.Mkdir(group, 0o755); err != nil {
 		t.Fatal(err)
