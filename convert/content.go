@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
@@ -146,6 +147,15 @@ var unpackers = map[sniff.Kind]func(io.Reader) (io.Reader, func() error, error){
 	},
 	sniff.Bzip2: func(r io.Reader) (io.Reader, func() error, error) {
 		return bzip2.NewReader(r), func() error { return nil }, nil
+	},
+	sniff.Atrace: func(r io.Reader) (io.Reader, func() error, error) {
+		b := bufio.NewReaderSize(r, sniff.MagicSize)
+		head, _ := b.Peek(sniff.MagicSize) // of what is shorter, all
+		if _, err := b.Discard(max(sniff.AtraceData(head), 0)); err != nil {
+			return nil, nil, err
+		}
+		z, err := zlib.NewReader(b)
+		return z, func() error { return nil }, err
 	},
 	sniff.LZ4: func(r io.Reader) (io.Reader, func() error, error) {
 		return lz4.NewReader(r), func() error { return nil }, nil

@@ -9,6 +9,7 @@ import (
 	"kprof/convert/span"
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/syscalls"
@@ -204,6 +205,7 @@ func (r *rows) complete() {
 func (r *rows) countTask(s *samples.Sample) {
 	switch {
 	case s.State.Name != timeline.NoName || s.TID == 0:
+	case s.Event != nil && s.Event.Attr.SampleType&abi.SampleTID == 0: // nor was it asked for
 	case s.TID == -1:
 		r.stats.exited++
 	default:

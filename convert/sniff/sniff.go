@@ -28,6 +28,7 @@ const (
 	Xz
 	Bzip2
 	LZ4
+	Atrace // what atrace -z prints: a line "TRACE:", and the text of a trace as zlib
 
 	// What may have to do with profiles but is none that kprof reads.
 	TraceDat // of trace-cmd
@@ -126,6 +127,9 @@ func Magic(head []byte) Kind {
 			return m.kind
 		}
 	}
+	if AtraceData(head) >= 0 {
+		return Atrace
+	}
 	if bytes.HasPrefix(head, []byte("\x7fELF")) {
 		return elf(head)
 	}
@@ -134,6 +138,24 @@ func Magic(head []byte) Kind {
 		return Pprof
 	}
 	return Unknown
+}
+
+// AtraceData is where what is compressed begins in what atrace -z prints, -1 where head is none
+// of that. Before it are lines of what atrace does (frameworks/native, cmds/atrace).
+func AtraceData(head []byte) int {
+	head = head[:min(len(head), MagicSize)]
+	i := bytes.Index(head, []byte("TRACE:"))
+	if i < 0 || i > 0 && head[i-1] != '\n' || i > 0 && !bytes.HasPrefix(head, []byte("capturing trace")) {
+		return -1
+	}
+	i += len("TRACE:")
+	for i < len(head) && head[i] == '\r' {
+		i++
+	}
+	if i+2 >= len(head) || head[i] != '\n' || head[i+1] != 0x78 || (uint(head[i+1])<<8|uint(head[i+2]))%31 != 0 { // RFC 1950, 2.2
+		return -1
+	}
+	return i + 1
 }
 
 // elf tells core files from programs, by e_type.

@@ -18,6 +18,8 @@ var kinds = []struct {
 	{"gzip", "\x1f\x8b\x08\x00", Gzip},
 	{"zstd", "\x28\xb5\x2f\xfd\x04", Zstd},
 	{"xz", "\xfd7zXZ\x00\x00", Xz},
+	{"atrace -z", "capturing trace... done\nTRACE:\n\x78\x9c\x00", Atrace},
+	{"atrace", "TRACE:\n# tracer: nop\n", Ftrace},
 	{"bzip2", "BZh91AY&SY", Bzip2},
 	{"lz4", "\x04\x22\x4d\x18\x64", LZ4},
 	{"pprof", "\x0a\x04\x08\x01\x10\x02", Pprof},

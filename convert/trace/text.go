@@ -40,7 +40,7 @@ func OpenText(ctx context.Context, r io.ReaderAt, size int64, o TextOptions) (*p
 		k.id = uint64(i) + 1
 		k.place()
 		data.Tracepoints = append(data.Tracepoints, perfdata.NewTracepoint(k.system, k.text()))
-		events = append(events, k.event(t.timed, t.tasked))
+		events = append(events, k.event(t))
 	}
 	src := &perfdata.Source{
 		Events: events, Tracer: true, Addressless: true, Records: t.records,
@@ -66,6 +66,7 @@ type textTrace struct {
 
 	timed       bool // events have times
 	tasked      bool // and tasks
+	placed      bool // and CPUs
 	ordered     bool // and come in their order
 	first, last uint64
 	gaps        perfdata.Gaps
@@ -212,19 +213,22 @@ func (k *textKind) text() string {
 }
 
 // event is the event of the recording.
-func (k *textKind) event(timed, tasked bool) abi.Event {
+func (k *textKind) event(t *textTrace) abi.Event {
 	name := k.system + ":" + k.name
 	if k.buffer != "" {
 		name += "@" + k.buffer
 	}
 	e := abi.Event{Name: name, IDs: []uint64{k.id}, Attr: abi.Attr{
 		Type: abi.TypeTracepoint, Size: abi.AttrSizeVer8, Config: k.id, SamplePeriod: 1,
-		SampleType: abi.SampleIdentifier | abi.SampleCPU | abi.SampleRaw, Flags: abi.FlagSampleIDAll,
+		SampleType: abi.SampleIdentifier | abi.SampleRaw, Flags: abi.FlagSampleIDAll,
 	}}
-	if tasked {
+	if t.tasked {
 		e.Attr.SampleType |= abi.SampleTID
 	}
-	if timed {
+	if t.placed {
+		e.Attr.SampleType |= abi.SampleCPU
+	}
+	if t.timed {
 		e.Attr.SampleType |= abi.SampleTime
 	}
 	if k.chains {

@@ -27,7 +27,7 @@ func (t *textTrace) survey(ctx context.Context) error {
 		for i := range e.numbers {
 			k.note(e.numbers[i].name, true, false)
 		}
-		t.tasked = t.tasked || e.tid >= 0
+		t.tasked, t.placed = t.tasked || e.tid >= 0, t.placed || e.cpu >= 0
 		if e.time != 0 {
 			t.ordered = t.ordered && e.time >= t.last
 			if !t.timed {
@@ -134,7 +134,9 @@ func (w *textWriter) event(e *textEvent) error {
 	if w.t.timed {
 		b = o.AppendUint64(b, e.time)
 	}
-	b = o.AppendUint32(o.AppendUint32(b, uint32(e.cpu)), 0)
+	if w.t.placed {
+		b = o.AppendUint32(o.AppendUint32(b, uint32(e.cpu)), 0)
+	}
 	if k.graph {
 		b = o.AppendUint64(b, e.self)
 	}
@@ -204,7 +206,9 @@ func (w *textWriter) textTrailer(e *textEvent) {
 	if w.t.timed {
 		w.buf = o.AppendUint64(w.buf, e.time)
 	}
-	w.buf = o.AppendUint32(o.AppendUint32(w.buf, uint32(e.cpu)), 0)
+	if w.t.placed {
+		w.buf = o.AppendUint32(o.AppendUint32(w.buf, uint32(e.cpu)), 0)
+	}
 	w.buf = o.AppendUint64(w.buf, 0)
 }
 

@@ -28,6 +28,7 @@ type textEvent struct {
 	lost     uint64
 	isLoss   bool
 	done     bool // no stack follows
+	more     int  // lines of its message behind the first
 }
 
 // textNumber is a field that is a number.
@@ -50,6 +51,7 @@ type textWalk struct {
 	held    []*textEvent         // and those after them
 	free    []*textEvent
 	stack   *textEvent // whose stack the next lines are; nil for none
+	message *textEvent // of the line before, whose message may go on; nil for none
 	tasks   map[int32]task
 	names   map[int32]string // of tasks, by tid
 }
@@ -63,6 +65,11 @@ type task struct {
 const (
 	maxLine   = 64 << 10 // more than the kernel prints in a line, 8 KiB
 	textChunk = 64 << 10 // what is read at once
+
+	// Of a message in several lines, which is put together line by line: bytes, of which a
+	// program can write a page at once, and lines behind the first.
+	maxMessage   = 4 << 10
+	maxMoreLines = 256
 )
 
 // walk reads the lines. Their text is cut of larger strings, which stay as long as one of
@@ -119,6 +126,7 @@ func (w *textWalk) next(line string, tooLong *bool) error {
 	if line, ok := w.part.of(line); ok {
 		return w.take(line)
 	}
+	w.message = nil
 	return nil
 }
 
@@ -148,8 +156,14 @@ func (w *textWalk) take(s string) error {
 		if l.CPU >= 0 || l.HasTime {
 			return nil // the begin or the end of an interrupt
 		}
+		if m := w.message; m != nil && !strings.HasPrefix(s, "#") && m.more < maxMoreLines && len(m.text)+len(s) < maxMessage {
+			m.more++
+			m.text += "\n" + strings.TrimRight(s, "\r")
+			return nil
+		}
 		return w.other(s)
 	}
+	w.message = nil
 	if l.HasTime {
 		w.time = l.Time
 	}
@@ -193,7 +207,14 @@ func (w *textWalk) take(s string) error {
 	if e.kind == nil && !e.isLoss {
 		return nil
 	}
-	return w.hold(e)
+	if err := w.hold(e); err != nil {
+		return err
+	}
+	// What programs and trace_printk() write may have lines; the name is a function's then.
+	if e.kind != nil && l.Kind == ftracetext.Event && (e.kind.system == "trace" && len(e.fields) == 0 || l.Name == "print" || l.Name == "tracing_mark_write") && w.pending[e.cpu] == e {
+		w.message = e
+	}
+	return nil
 }
 
 // other takes a line that is no event: the head says how many events there were.
@@ -274,6 +295,9 @@ func (w *textWalk) flushHeld(n int) error {
 		if w.stack == e {
 			w.stack = nil
 		}
+		if w.message == e {
+			w.message = nil
+		}
 		if err := w.flush(e); err != nil {
 			return err
 		}
@@ -283,6 +307,9 @@ func (w *textWalk) flushHeld(n int) error {
 }
 
 func (w *textWalk) flush(e *textEvent) error {
+	if e.more > 0 { // blank lines after a message may be before what is next
+		e.text = strings.TrimRight(e.text, "\n")
+	}
 	err := w.emit(e)
 	w.free = append(w.free, e)
 	return err

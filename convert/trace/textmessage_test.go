@@ -1,0 +1,81 @@
+package trace_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"strings"
+	"testing"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+)
+
+// messages has messages of several lines, of the kernel and of a program.
+const messages = `# tracer: nop
+#
+            bash-100     [000] .....   100.000001: my_func: first line
+second line
+third: line
+            bash-100     [000] .....   100.000002: tracing_mark_write: hello
+
+world
+
+            bash-100     [000] .....   100.000003: sched_waking: comm=x pid=3 prio=120 target_cpu=000
+no line of it
+`
+
+const messagesListed = `{"comm":"bash","pid":100,"tid":100,"cpu":0,"time":100.000001000,"event":"trace:my_func","fields":{"text":"first line\u000asecond line\u000athird: line"}}
+{"comm":"bash","pid":100,"tid":100,"cpu":0,"time":100.000002000,"event":"ftrace:tracing_mark_write","fields":{"text":"hello\u000a\u000aworld"}}
+`
+
+// TestMessages: a message may have several lines, and what is behind another event is none.
+func TestMessages(t *testing.T) {
+	name := written(t, messages)
+	got := list(t, name, listing.Options{}, listing.PrinterOptions{Format: listing.JSON})
+	if !strings.HasPrefix(got, messagesListed) || strings.Count(got, "\n") > 3 {
+		t.Errorf("%s\nwant\n%s", got, messagesListed)
+	}
+	if got := warnings(t, name); !strings.Contains(got, "1 line of no known form, the first is line 11") {
+		t.Error(got)
+	}
+	long := "# tracer: nop\n a-1 [000] ..... 1.0: f: x\n" + strings.Repeat("y\n", 1000)
+	if got := warnings(t, written(t, long)); !strings.Contains(got, "744 lines of no known form") {
+		t.Error(got)
+	}
+}
+
+// TestAtraceCompressed: what atrace -z prints is what it prints without.
+func TestAtraceCompressed(t *testing.T) {
+	var z bytes.Buffer
+	w := zlib.NewWriter(&z)
+	_, err := w.Write([]byte(messages))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, head := range []string{"TRACE:\n", "capturing trace... done\nTRACE:\r\n"} {
+		got := list(t, written(t, head+z.String()), listing.Options{}, listing.PrinterOptions{Format: listing.JSON})
+		if !strings.HasPrefix(got, messagesListed) {
+			t.Errorf("%s\nwant\n%s", got, messagesListed)
+		}
+	}
+}
+
+// TestGraphWithoutColumns: calls of a text without CPUs and tasks are of none, which is no
+// task that has gone.
+func TestGraphWithoutColumns(t *testing.T) {
+	const graph = "# tracer: function_graph\n#\n# DURATION                  FUNCTION CALLS\n" +
+		"              |  vfs_read() {\n  0.500 us    |    up_read();\n  4.000 us    |  }\n"
+	name := written(t, graph)
+	if got := warnings(t, name); got != "" {
+		t.Error(got)
+	}
+	if got := list(t, name, listing.Options{}, listing.PrinterOptions{Format: listing.JSON}); strings.Contains(got, `"cpu"`) || !strings.Contains(got, `"duration":4000`) {
+		t.Error(got)
+	}
+	if got := strings.Join(folded(t, name, "ftrace:function_graph", 1, convert.Options{}), " "); got != "vfs_read 3500 vfs_read;up_read 500" {
+		t.Error(got)
+	}
+}
