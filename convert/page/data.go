@@ -74,6 +74,7 @@ type pageEvent struct {
 	Name    string       `json:"name"`
 	Columns []pageColumn `json:"columns"`
 	Rows    int          `json:"rows"`
+	Spans   bool         `json:"spans,omitempty"` // its moments are times between events
 }
 
 type pageColumn struct {
@@ -342,6 +343,7 @@ func (d *pageData) addEvents(s *stacks.Set) {
 	d.head.Events = make([]pageEvent, len(s.Events))
 	for i, e := range s.Events {
 		p := &d.head.Events[i]
+		p.Spans = e.IsSpans()
 		p.Name = e.Name
 		p.Columns = make([]pageColumn, len(e.Values))
 		rows := d.eventRows(uint32(i))

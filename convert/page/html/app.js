@@ -170,6 +170,7 @@ class App {
     this.showStrip();
     this.chips();
     if (!byId('filters').hidden) this.filters.show(this.stacks(), this.event, this.values(), state.filter, this.unit);
+    this.showSpread();
     if (state.view === 'flame') this.showFlame();
     if (state.view === 'time') this.showTime();
     if (state.view === 'callers') this.showCallers(name);

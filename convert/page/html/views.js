@@ -42,12 +42,7 @@ App.prototype.showOthers = function showOthers() {
     this.heat.show(heat, span, this.unit);
   }
   if (state.view === 'values') {
-    const sizes = state.sizes;
-    state.sizes = null; // so that others can be chosen
-    const samples = this.samples();
-    state.sizes = sizes;
-    const column = this.event.columns.findIndex((c) => c.weighed);
-    fillHistogram(byId('values'), histogram(samples, momentValue(p, this.event, column)), sizes, this.event.columns[column].unit,
+    fillHistogram(byId('values'), this.sized(), state.sizes, this.event.columns.find((c) => c.weighed).unit,
       (chosen) => this.set({ sizes: chosen }, { push: true }));
   }
 };
