@@ -246,7 +246,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var j *diff.Judgement
 	if !math.IsInf(limit, 1) {
-		x := r.Judge(limit)
+		x := c.Judge(r, limit)
 		j = &x
 	}
 	if err := f.write(out, r, c, j); err != nil {

@@ -115,6 +115,39 @@ func (c *Comparison) Compare() (*diff.Result, error) {
 	return r, nil
 }
 
+// Judge holds a comparison, of Compare, against a limit: a share of the base's total, and for
+// the times of spans, if that is what is compared, of what a call took.
+func (c *Comparison) Judge(r *diff.Result, limit float64) diff.Judgement {
+	j := r.Judge(limit)
+	if c.Times == nil {
+		return j
+	}
+	for i := range c.Times.Groups {
+		g := &c.Times.Groups[i]
+		for _, x := range []struct {
+			what string
+			*spandiff.Change
+		}{{"mean", &g.Mean}, {"median", &g.Median}, {"99th percentile", &g.P99}} {
+			switch ratio := x.New / x.Base; {
+			case !x.Tested || !(x.Base > 0):
+			case x.Significant && ratio > 1+limit:
+				j.Slower = append(j.Slower, diff.SlowerSpans{Group: g.Name, What: x.what, Ratio: ratio})
+			case x.Change.Ratio.High > max(1+limit, j.MaybeSlower.Ratio):
+				j.MaybeSlower = diff.SlowerSpans{Group: g.Name, What: x.what, Ratio: x.Change.Ratio.High}
+			}
+		}
+	}
+	switch {
+	case len(j.Slower) > 0:
+		j.Outcome, j.Doubts, j.MaybeSlower = diff.Changed, nil, diff.SlowerSpans{}
+	case j.Outcome == diff.Changed:
+		j.MaybeSlower = diff.SlowerSpans{}
+	case j.MaybeSlower.Ratio > 0:
+		j.Outcome, j.Doubts = diff.Inconclusive, append(j.Doubts, diff.MaybeSlower)
+	}
+	return j
+}
+
 // ofSpans reports whether what is compared are times of spans.
 func (c *Comparison) ofSpans() bool {
 	for side := range c.Runs {

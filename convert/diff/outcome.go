@@ -88,10 +88,11 @@ const (
 	MaybeUp                   // a function, or the total, may cost more than the limit
 	TotalUp                   // the total of one run of each side grew by more than is told by it
 	NotKnown                  // one run of each side does not tell how much rates, or durations, differ
+	MaybeSlower               // calls of spans may take longer by over the limit
 )
 
 func (d Doubt) String() string {
-	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell"}[d]
+	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer"}[d]
 }
 
 // Judgement is what a comparison says of a limit.
@@ -105,6 +106,17 @@ type Judgement struct {
 	// the total.
 	Upper   float64
 	UpperOf string
+	// Slower are the times of spans that are longer by over the limit, a share of what they
+	// were, and MaybeSlower the one that may be longest in terms of it, if there are none.
+	Slower      []SlowerSpans
+	MaybeSlower SlowerSpans
+}
+
+// SlowerSpans says how much longer calls of spans take.
+type SlowerSpans struct {
+	Group string  // "" for all
+	What  string  // "mean", "median" or "99th percentile"
+	Ratio float64 // to what it was; of those that may be, the upper bound
 }
 
 // totalUp is a ratio of totals that needs an explanation.

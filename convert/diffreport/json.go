@@ -76,9 +76,17 @@ type limit struct {
 	Text      string   `json:"text"`
 	Functions []string `json:"functions,omitempty"` // over the limit
 	Total     bool     `json:"total"`               // over the limit
+	Slower    []slower `json:"slower,omitempty"`    // times of spans over the limit
 	Reasons   []string `json:"reasons,omitempty"`
 	Upper     float64  `json:"upper"` // the largest upper bound of a difference, relative
 	UpperOf   string   `json:"upper_of,omitempty"`
+}
+
+// slower is a time of spans that is longer.
+type slower struct {
+	Group string  `json:"group"` // "" for all
+	What  string  `json:"what"`
+	Ratio float64 `json:"ratio"` // to what it was
 }
 
 type cost struct {
@@ -253,6 +261,9 @@ func jsonLimit(r *diff.Result, j *diff.Judgement) *limit {
 	}
 	for _, f := range j.Functions {
 		l.Functions = append(l.Functions, f.Name)
+	}
+	for _, s := range j.Slower {
+		l.Slower = append(l.Slower, slower{s.Group, s.What, s.Ratio})
 	}
 	for _, d := range j.Doubts {
 		l.Reasons = append(l.Reasons, d.String())

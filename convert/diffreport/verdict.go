@@ -269,6 +269,14 @@ func duration(s float64) string {
 	return fmt.Sprintf("%.2g s", math.Ceil(s))
 }
 
+// spansOf names the times of a group of spans.
+func spansOf(s *diff.SlowerSpans) string {
+	if s.Group == "" {
+		return "the " + s.What + " of all calls"
+	}
+	return "the " + s.What + " of the calls of " + s.Group
+}
+
 // Judgement says in a sentence what a limit came to.
 func Judgement(r *diff.Result, j *diff.Judgement) string {
 	t := words{r: r}
@@ -277,6 +285,14 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 	case diff.Unchanged:
 		return fmt.Sprintf("Within the limit: nothing costs over %s of the total more (at most %s)", limit, percent2(max(j.Upper, r.Resolution)))
 	case diff.Changed:
+		if len(j.Slower) > 0 {
+			s := &j.Slower[0]
+			text := fmt.Sprintf("Over the limit: %s takes %s more, over %s", spansOf(s), percent2(s.Ratio-1), limit)
+			if n := len(j.Slower) - 1 + len(j.Functions); n > 0 {
+				text += fmt.Sprintf("; so do %d others", n)
+			}
+			return text
+		}
 		if len(j.Functions) == 0 {
 			d := &r.Total
 			if r.PerRun.Significant {
@@ -304,6 +320,8 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 				of = "the total"
 			}
 			why = append(why, fmt.Sprintf("%s may cost up to %s more, over %s", of, percent2(j.Upper), limit))
+		case diff.MaybeSlower:
+			why = append(why, fmt.Sprintf("%s may take up to %s more, over %s", spansOf(&j.MaybeSlower), percent2(j.MaybeSlower.Ratio-1), limit))
 		case diff.TotalUp:
 			why = append(why, fmt.Sprintf("the total of a run is %s, which one run of each side does not tell from chance", times(r.PerRun.Ratio())))
 		}
