@@ -86,7 +86,100 @@ build_all() {
 	build other KCFLAGS=-fno-reorder-blocks
 }
 
+
+# initramfs makes the guest's files: busybox, kprof, and an init that records a load so often
+# as kernels.runs says, and writes the recordings to the disk.
+initramfs() {
+	local root=$dir/root busybox
+	busybox=$(command -v busybox || ls "$PWD"/.build/rig/cache/busybox-amd64/busybox)
+	rm -rf "$root" && mkdir -p "$root"/{bin,proc,sys,dev,tmp,out,etc}
+	cp "$busybox" "$root/bin/busybox"
+	CGO_ENABLED=0 go build -trimpath -o "$root/bin/kprof" ./cmd/kprof
+	echo 'root:x:0:0:root:/:/bin/sh' >"$root/etc/passwd"
+	cat >"$root/init" <<-'END'
+		#!/bin/busybox sh
+		/bin/busybox --install -s /bin
+		export PATH=/bin HOME=/tmp
+		mount -t proc proc /proc
+		mount -t sysfs sysfs /sys
+		mount -t devtmpfs devtmpfs /dev
+		mount -t tmpfs tmpfs /tmp
+		echo 400 >/proc/sys/kernel/perf_event_max_sample_rate
+		echo 0 >/proc/sys/kernel/kptr_restrict
+		runs=3
+		for arg in $(cat /proc/cmdline); do
+			case $arg in kernels.runs=*) runs=${arg#*=} ;; esac
+		done
+		cat >/tmp/load <<-'LOAD'
+			i=0
+			while [ $i -lt 8 ]; do
+				dd if=/dev/zero of=/tmp/file bs=4k count=1500
+				cat /tmp/file /tmp/file | wc -c
+				rm /tmp/file
+				ls -lR /sys/devices | sort >/dev/null
+				i=$((i + 1))
+			done >/dev/null 2>&1
+		LOAD
+		sh /tmp/load
+		run=0
+		while [ $run -lt $runs ]; do
+			kprof record -q -e cpu-clock -F 397 -o /out/$run.data -- sh /tmp/load || echo "kernels: not recorded"
+			run=$((run + 1))
+		done
+		tar -C /out -cf /dev/nvme0n1 . && sync && echo "kernels: recorded"
+		poweroff -f
+	END
+	chmod 755 "$root/init"
+	(cd "$root" && find . | cpio -o -H newc --quiet) >"$dir/initramfs"
+	rm -rf "$root"
+}
+
+# record NAME RUNS boots a kernel, which records. One thread for all CPUs, as in rig.sh.
+record() {
+	local out=$dir/$1
+	rm -rf "$out/runs" && mkdir -p "$out/runs"
+	truncate -s 128M "$out/disk"
+	timeout --foreground 900 qemu-system-x86_64 -cpu max -accel tcg,thread=single -m 1024 -display none \
+		-serial stdio -monitor none -nic none -no-reboot \
+		-drive "file=$out/disk,format=raw,if=none,id=d0,cache=unsafe" -device nvme,drive=d0,serial=kprof \
+		-kernel "$out/bzImage" -initrd "$dir/initramfs" \
+		-append "console=ttyS0 quiet panic=-1 no_timer_check kernels.runs=$2" </dev/null >"$out/console" 2>&1 || :
+	grep -q 'kernels: recorded' "$out/console" || { tail -n 20 "$out/console" >&2; echo "kernels: $1 recorded nothing" >&2; return 1; }
+	tar -C "$out/runs" -xf "$out/disk"
+	rm "$out/disk"
+	echo "kernels: $1: $(ls "$out/runs" | wc -l) recordings"
+}
+
+# verdict OTHER compares the plain kernel with another one.
+verdict() {
+	local said=$dir/$1.txt
+	"$kprof" diff -q --base-vmlinux "$dir/plain/vmlinux" --new-vmlinux "$dir/$1/vmlinux" "$dir/plain/runs" "$dir/$1/runs" >"$said"
+	echo "--- plain and $1:"
+	head -n 1 "$said"
+	grep -nE "^.*($added|$caller)" "$said" | head -n 12 || :
+	head -n 1 "$said" | grep -q "Changed: $added " || { echo "kernels: the verdict does not name $added first"; wrong=1; }
+	awk '/^Code|code/ { code = 1 } code' "$said" | grep -q "$added" && awk '/^Code|code/ { code = 1 } code' "$said" | grep -q "$caller.*$added" ||
+		{ echo "kernels: the code's change does not name $added and $caller"; wrong=1; }
+}
+
 case ${1-} in
 build) build_all ;;
-*) sed -n '2,/^set/ s/^# \{0,1\}//p' "$0"; exit 2 ;;
+record)
+	go build -o "$kprof" ./cmd/kprof
+	initramfs
+	for name in plain slower other; do
+		[ ! -e "$dir/$name/bzImage" ] || record $name "${2:-3}"
+	done
+	;;
+compare)
+	wrong=0
+	for name in slower other; do
+		[ ! -d "$dir/$name/runs" ] || verdict $name
+	done
+	exit $wrong
+	;;
+*)
+	sed -n '2,/^set/ s/^# \{0,1\}//p' "$0"
+	exit 2
+	;;
 esac

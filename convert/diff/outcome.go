@@ -84,11 +84,11 @@ func (f *Function) changed() bool {
 type Doubt uint8
 
 const (
-	Coarse   Doubt = iota + 1 // the limit is below the resolution
-	MaybeUp                   // a function, or the total, may cost more than the limit
-	TotalUp                   // the total of one run of each side grew by more than is told by it
-	NotKnown                  // one run of each side does not tell how much rates, or durations, differ
-	MaybeSlower               // calls of spans may take longer by over the limit
+	Coarse      Doubt = iota + 1 // the limit is below the resolution
+	MaybeUp                      // a function, or the total, may cost more than the limit
+	TotalUp                      // the total of one run of each side grew by more than is told by it
+	NotKnown                     // one run of each side does not tell how much rates, or durations, differ
+	MaybeSlower                  // calls of spans may take longer by over the limit
 )
 
 func (d Doubt) String() string {
