@@ -37,7 +37,7 @@ func decodeARM64(f *File, fn *function) (list []Instruction) {
 // arm64 puts symbols into an instruction.
 func (f *File) arm64(fn *function, inst arm64asm.Inst, x *Instruction, pages map[string]uint64) {
 	if t, ok := f.relocation(fn.off+x.Off, 4); ok {
-		text, key := t.name, t.name
+		text, key := t.name, t.key()
 		if t.addend != 0 {
 			text = fmt.Sprintf("%s%+#x", t.name, t.addend)
 			if !t.whole {

@@ -56,6 +56,15 @@ type target struct {
 	whole  bool // a section: what is at the addend is the linker's choice
 }
 
+// key is what it is called for comparing: labels of the compiler's own, such as .LC3 of a
+// constant, are numbered.
+func (t *target) key() string {
+	if strings.HasPrefix(t.name, ".L") {
+		return "·"
+	}
+	return t.name
+}
+
 // ErrMachine reports code of an architecture that is not decoded.
 var ErrMachine = errors.New("its instructions are not decoded: only those of x86-64, i386 and arm64 are")
 

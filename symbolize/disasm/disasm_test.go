@@ -19,10 +19,10 @@ const source = `
 #define N __attribute__((noinline))
 static volatile long table[64], sum;
 #ifdef SLOW
-N long before(long n) { for (long i = 0; i < n; i++) sum += table[i % 7]; return sum; }
+N long before(long n) { for (long i = 0; i < n; i++) sum += table[i % 7] + "moves"[i % 5]; return sum; }
 N long added(long n) { for (long i = 0; i < n; i++) sum += table[i & 63]; return sum; }
 #endif
-N long same(long n) { if (n < 3) return sum; for (long i = 0; i < n; i++) table[i & 63] += i; sum = n; return table[5]; }
+N long same(long n) { if (n < 3) return sum; for (long i = 0; i < n; i++) table[i & 63] += i; sum = n; return table[5] + "\1\2\3\4"[n & 3]; }
 N long work(long n)
 {
 	long x = same(n);
@@ -77,8 +77,9 @@ func disassemble(t testing.TB, path string) map[string][]Instruction {
 func TestBuilds(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"PIE": {"-fPIE", "-pie"}, "fixed": {"-fno-pie", "-no-pie"}, "object": {"-c"},
-		"arm64":  {"--target=aarch64-linux-gnu", "-c"},
-		"kernel": {"-c", "-mcmodel=kernel", "-fno-pie", "-ffunction-sections"},
+		"arm64":   {"--target=aarch64-linux-gnu", "-c"},
+		"vmlinux": {"-mcmodel=kernel", "-fno-pie", "-no-pie", "-nostdlib", "-static", "-Wl,-Ttext-segment=0xffffffff81000000", "-Wl,-e,main"},
+		"kernel":  {"-c", "-mcmodel=kernel", "-fno-pie", "-ffunction-sections"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, new := disassemble(t, build(t, flags...)), disassemble(t, build(t, append(flags, "-DSLOW")...))

@@ -49,13 +49,13 @@ func (f *File) x86(fn *function, inst x86asm.Inst, at int) (text, key string) {
 	}
 	pc := fn.Start + uint64(at)
 	if t, ok := f.relocation(fn.off+uint64(at), inst.Len); ok {
-		text, key = t.name, t.name
+		text, key = t.name, t.key()
 		// What is relative to the program counter counts from the end of its field, four
 		// bytes on, in most instructions.
 		if n := t.addend + 4; t.whole || n != 0 && t.addend != 0 {
 			text = fmt.Sprintf("%s%+#x", t.name, t.addend)
 			if !t.whole {
-				key = text
+				key = fmt.Sprintf("%s%+#x", t.key(), t.addend)
 			}
 		}
 		as := func(name string) string {
@@ -92,7 +92,11 @@ func (f *File) x86(fn *function, inst x86asm.Inst, at int) (text, key string) {
 			if uint64(v) < leastAddress {
 				continue
 			}
-			if t, k, ok := f.name(fn, uint64(v)); ok {
+			t, k, ok := f.name(fn, uint64(v))
+			if !ok && f.elf.Machine == elf.EM_X86_64 && v == int64(uint32(v)) {
+				t, k, ok = f.name(fn, uint64(int64(int32(v)))) // as a kernel's, which it is extended to
+			}
+			if ok {
 				for _, number := range []string{fmt.Sprintf("%#x", v), fmt.Sprintf("%#x", uint32(v))} {
 					s = replaceNumber(s, number, pick(t, k))
 				}

@@ -1,0 +1,193 @@
+//go:build !portable
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kprof/record/bench"
+)
+
+// benchFlags are the flags of kprof bench.
+type benchFlags struct {
+	runs       int
+	interleave bool
+	sides      [2]string
+	before     string
+	opsFrom    string
+	ops        float64
+	again      int
+	strict     bool
+	dir        string
+	events     []string
+	frequency  uint64
+	all        bool
+	callGraph  string
+}
+
+func newBench() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench [flags] [--] COMMAND [ARGS…]",
+		Short: "Record a command again and again, for kprof diff",
+		Long: `Bench records a COMMAND again and again, as kprof record does, each run into a file of
+its own in a directory that kprof diff and kprof history take as one side. Between runs it looks
+at what disturbs them: other programs, a CPU frequency that changes, CPUs that are throttled,
+other virtual machines. Such a run is made again (--again), and told of if that does not help.
+
+With --interleave it records two commands in turns, those of --base and --new, so that what
+changes slowly on the machine makes no difference between them; their runs are in DIR/base
+and DIR/new. These and --before are for sh.
+
+The number of operations of a run, for kprof diff --per=ops, is what --ops-from finds in its
+output, or --ops.`,
+		Example: `  kprof bench -r 5 -o before/ -- make -C tests check
+  kprof bench -o after/ --ops-from '([0-9]+) requests' -- ./load
+  kprof bench --interleave --base './old' --new './new' -o runs/ && kprof diff runs/base runs/new`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	c.Flags().SetInterspersed(false)
+	fl := c.Flags()
+	fl.IntVarP(&f.runs, "repeat", "r", 5, "record `N` runs, of each side")
+	fl.BoolVar(&f.interleave, "interleave", false, "record the commands of --base and --new in turns")
+	for i, name := range sideNames {
+		fl.StringVar(&f.sides[i], name, "", "with --interleave: `command` of the "+name+" side, for sh")
+	}
+	fl.StringVar(&f.before, "before", "", "`command` to run before each run, for sh; it is not recorded")
+	fl.StringVar(&f.opsFrom, "ops-from", "", "`regexp` that finds the number of operations in the command's output: in its group, or all of it, where it matches last")
+	fl.Float64Var(&f.ops, "ops", 0, "`number` of operations of each run")
+	fl.IntVar(&f.again, "again", 2, "make a run again up to `N` times if something disturbed it")
+	fl.BoolVar(&f.strict, "strict", false, "fail where something disturbed a run all the same")
+	fl.StringVarP(&f.dir, "output", "o", "", "`directory` for the runs, which has none yet")
+	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample, as with kprof record")
+	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz`, as with kprof record")
+	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine while the command runs, and not the command alone")
+	fl.StringVar(&f.callGraph, "call-graph", "", callGraphUsage)
+	return c
+}
+
+func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
+	o, err := f.options(args)
+	if err != nil {
+		return err
+	}
+	noisy := 0
+	err = bench.Record(cmd.Context(), o, func(r bench.Run) {
+		if len(r.Noise) > 0 {
+			noisy++
+		}
+		f.say(&r)
+	})
+	var failed *bench.CommandError
+	switch {
+	case errors.As(err, &failed):
+		return exitError{failed.Code} // the recorder has said why
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("%w: name another directory, or remove it", err)
+	case err != nil:
+		return err
+	}
+	if f.interleave {
+		notef("kprof diff %s %s compares them", o.Sides[0].Dir, o.Sides[1].Dir)
+	} else {
+		notef("kprof diff %s OTHER compares them with those of another build", f.dir)
+	}
+	if noisy > 0 && f.strict {
+		return fmt.Errorf("something disturbed %d of %d runs", noisy, f.runs*len(o.Sides))
+	}
+	return nil
+}
+
+// options checks the flags.
+func (f *benchFlags) options(args []string) (o bench.Options, err error) {
+	o = bench.Options{Runs: f.runs, Again: f.again, Ops: f.ops}
+	switch {
+	case f.runs < 1 || f.again < 0:
+		return o, usagef("-r wants a number above 0, --again one that is not negative")
+	case f.dir == "":
+		return o, usagef("say where the runs shall be: -o DIR")
+	case f.interleave && (f.sides[0] == "" || f.sides[1] == "" || len(args) > 0):
+		return o, usagef("--interleave records two commands: --base COMMAND --new COMMAND, and none behind them")
+	case !f.interleave && f.sides[0]+f.sides[1] != "":
+		return o, usagef("--base and --new are for --interleave")
+	case !f.interleave && len(args) == 0:
+		return o, usagef("name a command to record: kprof bench -o DIR -- COMMAND")
+	case f.ops < 0 || f.ops > 0 && f.opsFrom != "":
+		return o, usagef("--ops wants a number above 0, and excludes --ops-from")
+	}
+	if f.opsFrom != "" {
+		if o.OpsFrom, err = regexp.Compile(f.opsFrom); err != nil {
+			return o, usageError{err}
+		}
+	}
+	if f.before != "" {
+		o.Before = []string{"sh", "-c", f.before}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return o, err
+	}
+	side := func(name, dir string, command []string) {
+		o.Sides = append(o.Sides, bench.Side{Name: name, Dir: dir, Record: func(file string) []string {
+			return append(append([]string{self}, f.recordArgs(file)...), command...)
+		}})
+	}
+	if !f.interleave {
+		side("", f.dir, args)
+		return o, nil
+	}
+	for i, name := range sideNames {
+		side(name, filepath.Join(f.dir, name), []string{"sh", "-c", f.sides[i]})
+	}
+	return o, nil
+}
+
+// recordArgs are those of kprof record, without the command.
+func (f *benchFlags) recordArgs(file string) []string {
+	args := []string{"record", "-q", "-o", file}
+	for _, e := range f.events {
+		args = append(args, "-e", e)
+	}
+	if f.frequency > 0 {
+		args = append(args, "-F", strconv.FormatUint(f.frequency, 10))
+	}
+	if f.callGraph != "" {
+		args = append(args, "--call-graph="+f.callGraph)
+	}
+	if f.all {
+		args = append(args, "-a")
+	}
+	return append(args, "--")
+}
+
+// say tells of a run.
+func (f *benchFlags) say(r *bench.Run) {
+	text := fmt.Sprintf("run %d", r.Number)
+	if r.Side != "" {
+		text += " of " + r.Side
+	}
+	text += fmt.Sprintf(": %.3g s, %.3g s of CPU", r.Seconds, r.CPU)
+	if r.Ops > 0 {
+		text += fmt.Sprintf(", %g operations", r.Ops)
+	}
+	if r.Again > 0 {
+		text += fmt.Sprintf(", attempt %d", r.Again+1)
+	}
+	if len(r.Noise) == 0 {
+		notef("%s", text)
+		return
+	}
+	var noise []string
+	for _, n := range r.Noise {
+		noise = append(noise, n.String())
+	}
+	messagef("%s; disturbed: %s", text, strings.Join(noise, ", "))
+}
