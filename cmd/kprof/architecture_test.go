@@ -96,6 +96,7 @@ var imports = map[string][]string{
 	"perfevent/tracecmd":                 {"perfevent/abi"},
 	"perfevent/tracefs":                  {"perfevent/internal/errkind", "perfevent/spelling"},
 	"perfevent/tracetest":                {"perfevent/abi"},
+	"record/bench":                       {"perfevent/procfs", "record"},
 	"record":                             {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
 	"record/capture":                     {"perfevent/abi", "record", "record/symbols", "record/synth"},
 	"record/control":                     {},

@@ -49,9 +49,8 @@ and DIR/new. These and --before are for sh.
 
 The number of operations of a run, for kprof diff --per=ops, is what --ops-from finds in its
 output, or --ops.`,
-		Example: `  kprof bench -r 5 -o before/ -- make -C tests check
-  kprof bench -o after/ --ops-from '([0-9]+) requests' -- ./load
-  kprof bench --interleave --base './old' --new './new' -o runs/ && kprof diff runs/base runs/new`,
+		Example: `  kprof bench -r 2 --ops-from '^total ([0-9]+)' -o old-runs -- ls -l /usr
+  kprof bench -r 2 --interleave --base 'ls /usr' --new 'ls -l /usr' -o runs`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	c.Flags().SetInterspersed(false)
@@ -108,7 +107,7 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 
 // options checks the flags.
 func (f *benchFlags) options(args []string) (o bench.Options, err error) {
-	o = bench.Options{Runs: f.runs, Again: f.again, Ops: f.ops}
+	o = bench.Options{Runs: f.runs, Again: f.again, Ops: f.ops, Output: os.Stdout}
 	switch {
 	case f.runs < 1 || f.again < 0:
 		return o, usagef("-r wants a number above 0, --again one that is not negative")

@@ -71,6 +71,7 @@ type diffFlags struct {
 	repeats                  [2][]string
 	elf                      [2]string
 	ops                      [2]float64
+	runOps                   [2]map[string]float64 // as kprof bench has noted them
 
 	per, minEffect, failOver string
 	alpha                    float64
@@ -337,7 +338,7 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	}
 	for side, n := range f.ops {
 		switch {
-		case o.Per == diff.PerOps && !(n > 0 && !math.IsInf(n, 1)):
+		case o.Per == diff.PerOps && (n < 0 || math.IsInf(n, 1) || math.IsNaN(n)):
 			return o, "", usagef("--per=ops needs the number of operations of both sides: --base-ops N --new-ops M")
 		case o.Per != diff.PerOps && n != 0:
 			return o, "", usagef("--%s-ops is for --per=ops", sideNames[side])

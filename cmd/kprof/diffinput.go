@@ -5,17 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"kprof/convert"
 	"kprof/convert/compare"
 	"kprof/convert/diff"
+	"kprof/record/bench"
 )
 
 // side are the flags of one side, which come before those of both.
 func (f *diffFlags) side(side int) compare.Side {
 	return compare.Side{
-		Ops: f.ops[side], ELF: f.elf[side],
+		Ops: f.ops[side], RunOps: f.runOps[side], ELF: f.elf[side],
 		Vmlinux:  cmp.Or(f.vmlinux[side], f.sym.Vmlinux),
 		Kallsyms: cmp.Or(f.kallsyms[side], f.sym.KallsymsPath),
 		Root:     cmp.Or(f.symfs[side], f.sym.Root),
@@ -69,8 +72,39 @@ func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 			files = append(files, found...)
 		}
 		names[side] = files
+		if f.per == "ops" && f.ops[side] == 0 {
+			if f.runOps[side], err = benchOps(files); err != nil {
+				return names, err
+			}
+		}
 	}
 	return names, nil
+}
+
+// benchOps are the operations of runs, as kprof bench has noted them beside their files.
+func benchOps(files []string) (map[string]float64, error) {
+	ops := map[string]float64{}
+	lists := map[string]*bench.List{}
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		list, known := lists[dir]
+		if !known {
+			var err error
+			if list, err = bench.Read(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			lists[dir] = list
+		}
+		if list == nil {
+			continue
+		}
+		for _, r := range list.Runs {
+			if r.File == filepath.Base(file) && r.Ops > 0 {
+				ops[file] = r.Ops
+			}
+		}
+	}
+	return ops, nil
 }
 
 // load reads all profiles.

@@ -79,7 +79,7 @@ func withFlags(err error) error {
 	case diff.NoDuration:
 		return fmt.Errorf("%w: compare shares, or use --per=ops", err)
 	case diff.NoOperations:
-		return fmt.Errorf("%w: --base-ops N --new-ops M", err)
+		return fmt.Errorf("%w: --base-ops N --new-ops M, or runs of kprof bench --ops-from", err)
 	case diff.NoNames:
 		return fmt.Errorf("%w: give its symbols (--%s-vmlinux, --%[2]s-kallsyms, --%[2]s-symfs), or --force", err, sideNames[run.Side])
 	}

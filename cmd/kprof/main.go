@@ -105,7 +105,7 @@ Topics of kprof help:
 	voiceFlags(root)
 	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(newRecord(), newStat(), newTrace(), newTop(), newConvert(), newReport(), newScript(), newView(), newDiff(), newHistory(), newMerge(), newPush(), newFetch(), newBoot(), newList(), newProbe(), newDoctor())
+	root.AddCommand(newRecord(), newStat(), newTrace(), newTop(), newConvert(), newReport(), newScript(), newView(), newDiff(), newHistory(), newBench(), newMerge(), newPush(), newFetch(), newBoot(), newList(), newProbe(), newDoctor())
 	completeFlags(root)
 	return root
 }

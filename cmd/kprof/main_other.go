@@ -49,6 +49,10 @@ func newTop() *cobra.Command {
 	return onlyLinux("top", "Show the functions that cost most, while they run")
 }
 
+func newBench() *cobra.Command {
+	return onlyLinux("bench", "Record a command again and again, for kprof diff")
+}
+
 func newStat() *cobra.Command { return onlyLinux("stat", "Count events, without recording them") }
 
 func newList() *cobra.Command { return onlyLinux("list", "List the events of this machine") }

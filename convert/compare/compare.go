@@ -39,11 +39,13 @@ type Options struct {
 
 // Side is what is known of one side besides its profiles. All of it may be empty.
 type Side struct {
-	Ops      float64 // operations that it did, for diff.PerOps
-	ELF      string  // a program or library file, for the sizes of its functions
-	Vmlinux  string  // the kernel's file, likewise
-	Kallsyms string  // a file with the kernel's /proc/kallsyms
-	Root     string  // directory with the file system of its machine; empty is this one's
+	Ops float64 // operations that it did, for diff.PerOps
+	// RunOps are those of runs, by their Profile.Source, in the place of Ops.
+	RunOps   map[string]float64
+	ELF      string // a program or library file, for the sizes of its functions
+	Vmlinux  string // the kernel's file, likewise
+	Kallsyms string // a file with the kernel's /proc/kallsyms
+	Root     string // directory with the file system of its machine; empty is this one's
 }
 
 // Comparison is profiles of two sides and what of them is compared.
@@ -263,6 +265,9 @@ func (c *Comparison) choose() error {
 				Name: p.Source, Set: p.Set, Event: e, Column: p.WeightColumn(e),
 				Ops: c.o.Sides[side].Ops, Machine: machineOf(p), Lost: lostOf(p),
 				EventName: eventName(p, e),
+			}
+			if ops, ok := c.o.Sides[side].RunOps[p.Source]; ok {
+				r.Ops = ops
 			}
 			r.Measured = isBoot(&p.Set.Events[e])
 			r.Exact = p.Set.Events[e].Instants && r.Column == 0 || isCounted(r.EventName) && len(p.Set.Events[e].Values) == 1

@@ -8,9 +8,12 @@ import (
 	"strings"
 )
 
+// benchList is what kprof bench writes beside runs: record/bench.ListName.
+const benchList = "bench.json"
+
 // Inputs returns the files that an argument names: the profiles in a directory, those
 // that a pattern with *, ? or [ matches, or the file itself; or the address of a store, as
-// it is. Hidden files and those that end in .old are left out of directories. Other files
+// it is. Hidden files, those that end in .old and a list of runs are left out of directories. Other files
 // than regular ones are not looked for in directories and by patterns, whose order is that
 // of their names, numbers in them by their value.
 func Inputs(arg string) ([]string, error) {
@@ -26,7 +29,7 @@ func Inputs(arg string) ([]string, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), ".") && !strings.HasSuffix(e.Name(), ".old") {
+			if !strings.HasPrefix(e.Name(), ".") && !strings.HasSuffix(e.Name(), ".old") && e.Name() != benchList {
 				found = append(found, filepath.Join(arg, e.Name()))
 			}
 		}

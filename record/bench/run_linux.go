@@ -22,7 +22,7 @@ type Side struct {
 	Record func(file string) []string
 }
 
-// Options say what to record. Sides is needed.
+// Options say what to record. Sides and Output are needed.
 type Options struct {
 	Sides []Side // their runs take turns
 	Runs  int    // of each side. Default: 5
@@ -33,7 +33,7 @@ type Options struct {
 	Ops     float64        // operations of each run, 0 if not known
 	OpsFrom *regexp.Regexp // finds them in what the command writes to its standard output
 
-	Output *os.File // of the commands. Default: standard output
+	Output *os.File // of the commands; needed
 }
 
 // CommandError says that a command ended with another exit code than 0.
@@ -55,9 +55,6 @@ const keptOutput = 1 << 20
 func Record(ctx context.Context, o Options, each func(Run)) error {
 	if o.Runs <= 0 {
 		o.Runs = 5
-	}
-	if o.Output == nil {
-		o.Output = os.Stdout
 	}
 	for _, s := range o.Sides {
 		if err := os.MkdirAll(s.Dir, 0o700); err != nil {

@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kprof/perfevent/procfs"
+	"kprof/record"
+)
+
+func TestMain(m *testing.M) {
+	record.ShimMain()
+	os.Exit(m.Run())
+}
+
+// TestRecord has a shell in the place of a recorder. Runs of both sides take turns, in
+// one order and then in the other, and each directory gets a list of its own.
+func TestRecord(t *testing.T) {
+	dir := t.TempDir()
+	order := filepath.Join(dir, "order")
+	side := func(name, ops string) Side {
+		return Side{Name: name, Dir: filepath.Join(dir, name), Record: func(file string) []string {
+			return []string{"sh", "-c", "echo " + name + " >>" + order + "; echo x >" + file + "; echo did " + ops}
+		}}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	o := Options{
+		Sides: []Side{side("base", "7"), side("new", "9")}, Runs: 3, Output: null,
+		Before: []string{"sh", "-c", "echo before >>" + order}, OpsFrom: regexp.MustCompile("did ([0-9]+)"),
+	}
+	var told []string
+	if err := Record(context.Background(), o, func(r Run) { told = append(told, r.Side+"/"+r.File) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"base/1.data", "new/1.data", "new/2.data", "base/2.data", "base/3.data", "new/3.data"}; !slices.Equal(told, want) {
+		t.Errorf("told %v", told)
+	}
+	b, err := os.ReadFile(order)
+	if want := "before base before new before new before base before base before new"; err != nil || strings.Join(strings.Fields(string(b)), " ") != want {
+		t.Errorf("order %q, %v", b, err)
+	}
+	for name, ops := range map[string]float64{"base": 7, "new": 9} {
+		l, err := Read(filepath.Join(dir, name))
+		if err != nil || len(l.Runs) != 3 || l.Runs[2].File != "3.data" || l.Runs[2].Ops != ops || l.Runs[2].Seconds <= 0 {
+			t.Errorf("%s: %+v, %v", name, l, err)
+		}
+	}
+	if err := Record(context.Background(), o, nil); !errors.Is(err, os.ErrExist) {
+		t.Errorf("into a directory with runs: %v", err)
+	}
+	o.Sides = []Side{{Dir: filepath.Join(dir, "third"), Record: func(string) []string { return []string{"sh", "-c", "exit 7"} }}}
+	var failed *CommandError
+	if err := Record(context.Background(), o, nil); !errors.As(err, &failed) || failed.Code != 7 {
+		t.Errorf("a command that fails: %v", err)
+	}
+	o.Sides[0].Dir, o.OpsFrom = filepath.Join(dir, "fourth"), regexp.MustCompile("did nothing")
+	o.Sides[0].Record = func(string) []string { return []string{"true"} }
+	if err := Record(context.Background(), o, nil); !errors.Is(err, ErrNoOps) {
+		t.Errorf("no operations: %v", err)
+	}
+}
+
+// TestNoise compares conditions ten seconds apart, of a command that took four of CPU.
+func TestNoise(t *testing.T) {
+	before := conditions{at: time.Unix(100, 0), cpus: procfs.CPUTimes{Busy: 50 * time.Second, Idle: 70 * time.Second, Stolen: time.Second}, kHz: 2e6, throttled: 3}
+	for _, test := range []struct {
+		change func(*conditions)
+		want   []Noise
+	}{
+		{func(*conditions) {}, nil},
+		{func(c *conditions) { c.cpus.Busy += 500 * time.Millisecond }, nil},
+		{func(c *conditions) { c.cpus.Busy += 5 * time.Second }, []Noise{{OtherLoad, 0.5}}},
+		{func(c *conditions) { c.kHz = 3e6 }, []Noise{{Frequency, 1.5}}},
+		{func(c *conditions) { c.kHz = 1.9e6 }, nil},
+		{func(c *conditions) { c.throttled = 5 }, []Noise{{Throttled, 2}}},
+		{func(c *conditions) { c.cpus.Idle -= 2 * time.Second; c.cpus.Stolen += 2 * time.Second }, []Noise{{Stolen, 0.1}}},
+		{func(c *conditions) { c.at = before.at }, nil},
+	} {
+		after := before
+		after.at = after.at.Add(10 * time.Second)
+		after.cpus.Busy += 4 * time.Second
+		after.cpus.Idle += 16 * time.Second
+		test.change(&after)
+		if got := noise(before, after, 4*time.Second); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%v, wanted %v", got, test.want)
+		}
+		for _, n := range test.want {
+			if n.String() == string(n.Kind) {
+				t.Errorf("%s has no words", n.Kind)
+			}
+		}
+	}
+}
