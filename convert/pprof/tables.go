@@ -76,6 +76,10 @@ func (r *reader) header() error {
 			err = number(&s.Period, f)
 		case profileComment:
 			err = r.comments(f, body)
+		case profileStringTable:
+			if f.wire != wireBytes {
+				err = errType
+			}
 		}
 		if err != nil {
 			return err
