@@ -54,6 +54,8 @@ func TestPairs(t *testing.T) {
 	}{
 		{"by key", false, []span.Point{begin(10, 1), begin(11, 2), end(20, 1), end(30, 2)},
 			[]string{"10 10 0", "11 19 0"}, span.Stats{Ended: 2}},
+		{"an interrupt within another", false, []span.Point{begin(10, 1), begin(11, 2), begin(12, 3), end(13, 3), end(15, 2), begin(17, 2), end(18, 2), end(30, 1)},
+			[]string{"10 20 0", "11 4 0", "12 1 0", "17 1 0"}, span.Stats{Ended: 4}},
 		{"a start in the place of another", false, []span.Point{begin(10, 1), begin(15, 1), end(20, 1)},
 			[]string{"10 5 3", "15 5 0"}, span.Stats{Ended: 1, Unended: 1}},
 		{"an end alone", false, []span.Point{end(5, 1), begin(10, 1), end(20, 1), end(30, 1)},
