@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -108,12 +107,8 @@ func TestNames(t *testing.T) {
 // TestNamesOfFile: what a Symbolizer keeps while it names a file is what another one finds
 // without the file, and what is in the file now is not asked for.
 func TestNamesOfFile(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	kept := NewKeptNames()
-	m := Mapping{Kind: User, File: self, Start: 0x1000, Limit: 1 << 40}
+	m := Mapping{Kind: User, File: goProgram(t), Start: 0x1000, Limit: 1 << 40}
 	addrs := []uint64{0x1000, 0x2345, 0x8000, 0x10000, 0x20000}
 	s := New(Options{Keep: kept, CallFrames: true})
 	want, err := s.Resolve(context.Background(), m, addrs)

@@ -15,14 +15,7 @@ import (
 // looked up one byte before as all callers are: the function that ends there is
 // not its caller.
 func TestSignalFrame(t *testing.T) {
-	dir := t.TempDir()
-	exe, src := filepath.Join(dir, "program"), filepath.Join(dir, "main.go")
-	if err := os.WriteFile(src, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("go", "build", "-o", exe, src).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	exe := goProgram(t)
 	f, err := elfsym.Open(exe, elfsym.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,4 +113,18 @@ func pltStub(t *testing.T, path string) (off uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// goProgram builds a program that does nothing. Those that go test builds have no symbols.
+func goProgram(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	exe, src := filepath.Join(dir, "program"), filepath.Join(dir, "main.go")
+	if err := os.WriteFile(src, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", exe, src).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return exe
 }
