@@ -358,7 +358,7 @@ guest() {
 	# The guest repeats this word last of all: nothing else means success.
 	word=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 	boot "$kind" "$2" "$dir" "$word"
-	if ! tr -d '\r' <"$dir/console" | grep -qx "rig: $word" || ! tar -C "$dir/out" -xf "$dir/disk"; then
+	if ! tr -d '\r' <"$dir/console" | grep -qx "rig: $word" || ! tar --warning=no-timestamp -C "$dir/out" -xf "$dir/disk"; then
 		event fail "$1" "it did not come to its end in $((SECONDS - start)) s; $dir/console ends with
 $(tail -n 40 "$dir/console")"
 		return 1

@@ -76,6 +76,11 @@ func (f *diffFlags) runs(args []string) (names [2][]string, err error) {
 			if f.runOps[side], err = benchOps(files); err != nil {
 				return names, err
 			}
+			for _, file := range files {
+				if f.runOps[side][file] == 0 {
+					return names, usagef("--per=ops needs the number of operations of both sides: --base-ops N --new-ops M, or runs of kprof bench --ops-from; %s has none", file)
+				}
+			}
 		}
 	}
 	return names, nil
