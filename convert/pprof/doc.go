@@ -1,8 +1,8 @@
 // Package pprof reads any pprof file into a stacks.Set and streams a Set out as
 // one.
 //
-// Reading is google/pprof's work, and so is judging what is written. Writing is
-// done here, straight from the Set as Go's runtime/pprof does it: a
-// profile.Profile of a diverse recording costs more to build than the recording
-// costs to read.
+// Both are done here: straight into the Set, and straight from it as Go's runtime/pprof
+// does it. A profile.Profile costs more to build than most profiles cost to read.
+// google/pprof reads the legacy formats, says what is wrong with a file, and judges what
+// is written.
 package pprof
