@@ -62,7 +62,7 @@ declare -A skip_arm64=(
 # frames, the newer one shows beside arm64, which has the older; what hardly differs, and
 # runs on the machine itself too, the older one.
 declare -A skip_amd64=(
-	["6.12 ./cmd/kprof"]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|StatSignal)$'
+	["6.12 ./cmd/kprof"]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|Permissions|StatSignal)$'
 	["6.12 ./testdata/rig"]='^TestGuest(Killed|Kept|Graph|Known|Offline)$'
 	["6.1 ./cmd/kprof"]='^Test(KprobeTopicExamples|LiveStatExact)$'
 	["6.1 ./testdata/rig"]='^TestGuest(Doctor|Examples|Module)$'
