@@ -82,6 +82,9 @@ func (in *recordingInput) read(ctx context.Context) error {
 	if o.Unnamed { // nor does anybody want to see callers
 		stats.UnwalkedStacks = 0
 	}
+	if err := lacksTook(o, set); err != nil {
+		return err
+	}
 	in.p.Set, in.p.Stats = set, stats
 	in.p.Events = recordedEvents(in.Reader.Events, &stats)
 	in.p.Header = &in.Features

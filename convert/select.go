@@ -36,6 +36,9 @@ func (p *Profile) selectRows(o *Options) error {
 			return fmt.Errorf("samples have no %s to select by", key)
 		}
 	}
+	if err := lacksTook(o, s); err != nil {
+		return err
+	}
 	for _, key := range o.FieldLabels {
 		if !hasLabel(s, key) {
 			return &NoLabelError{key, s.LabelKeys()}
@@ -61,6 +64,14 @@ func (p *Profile) selectRows(o *Options) error {
 			wanted(s, l, "pid", o.PIDs) && wanted(s, l, "tid", o.TIDs) && wanted(s, l, "cpu", o.CPUs)
 	})
 	return p.emptyReason(o, left)
+}
+
+// lacksTook is an error where times are to be told apart, but samples are no times.
+func lacksTook(o *Options, s *stacks.Set) error {
+	if o.Labels&replay.LabelTook == 0 || s.NumSamples() == 0 || hasLabel(s, replay.TookLabel) {
+		return nil
+	}
+	return &NoLabelError{replay.TookLabel, s.LabelKeys()}
 }
 
 // unusedLabels are those of DropLabels, if nothing selects samples by labels or shows them.

@@ -142,6 +142,8 @@ func addLabels(o *convert.Options, keys []string) {
 			o.Labels |= replay.LabelTID
 		case key == "cpu":
 			o.Labels |= replay.LabelCPU
+		case key == replay.TookLabel:
+			o.Labels |= replay.LabelTook
 		case key == replay.CgroupLabel || key == replay.ContainerLabel: // where samples have them
 		case key != "comm" && key != "pid" && !slices.Contains(o.FieldLabels, key):
 			o.FieldLabels = append(o.FieldLabels, key)

@@ -64,6 +64,7 @@ type stateLabels struct {
 	state  span.State
 	waker  uint32 // WakerOwner
 	nearby bool   // see onlySwitches
+	took   took
 
 	running bool
 }
@@ -185,7 +186,10 @@ func (o *offCPU) count(s *span.OffSpan) {
 	}
 	o.delayed(s)
 	stack := stacks.StackID(s.Row)
-	key := stateLabels{labels: stacks.LabelsID(s.Owner), state: s.State, nearby: o.only.placed && len(x.r.set.Stack(stack)) > 0}
+	key := stateLabels{labels: stacks.LabelsID(s.Owner), state: s.State, nearby: o.only.placed && len(x.r.set.Stack(stack)) > 0, took: noTook}
+	if !x.r.opts.WallClock {
+		key.took = x.r.took(total)
+	}
 	if s.Waker != span.NoRow {
 		key.waker, stack = s.WakerOwner, o.wakers.join(stack, stacks.StackID(s.Waker))
 	}
@@ -199,7 +203,7 @@ func (o *offCPU) count(s *span.OffSpan) {
 		if by, ok := x.r.set.Label(stacks.LabelsID(key.waker), "comm"); ok && s.Waker != span.NoRow {
 			list = append(list, stacks.Label{Key: WakerLabel, Str: by.Str})
 		}
-		id = x.r.set.InternLabels(list)
+		id = x.r.set.InternLabels(key.took.appendTo(list))
 		o.labels[key] = id
 	}
 	if x.r.opts.WallClock {

@@ -108,6 +108,8 @@ type Labels uint8
 const (
 	LabelTID Labels = 1 << iota
 	LabelCPU
+	// LabelTook is how long what Spans and OffCPU tell took: TookLabel.
+	LabelTook
 )
 
 // Unwind walks the stacks of which samples carry copies (perf record --call-graph

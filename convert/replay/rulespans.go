@@ -23,6 +23,10 @@ import (
 // SpanLabel is the label of spans that had not ended with the recording.
 const SpanLabel = "unended"
 
+// TookLabel is the label of times by which they are told apart in any output: the largest
+// power of two, in nanoseconds, that is not above the time, or 0.
+const TookLabel = "took"
+
 // spanValues are the columns of the event of a rule. The last is the time of the spans that
 // ended; the others had not by the end of the recording.
 func spanValues(name string) []stacks.ValueType {
@@ -100,6 +104,27 @@ type spanLabels struct {
 	labels stacks.LabelsID
 	end    uint32 // number of a list of labels of the end
 	open   bool
+	took   took
+}
+
+// took is the number of bits of a time, where it is a label.
+type took uint8
+
+func (r *rows) took(t uint64) took {
+	if r.opts.Labels&LabelTook == 0 {
+		return noTook
+	}
+	return took(bits.Len64(t))
+}
+
+const noTook took = 0xff
+
+// appendTo appends the label.
+func (t took) appendTo(list []stacks.Label) []stacks.Label {
+	if t == noTook {
+		return list
+	}
+	return append(list, stacks.Label{Key: TookLabel, Num: int64(uint64(1) << t >> 1), Unit: nanoseconds})
 }
 
 func newRuleSpans(x *pairing) *ruleSpans {
@@ -398,7 +423,7 @@ func (o *ruleSpans) count(s *span.Span) {
 	if x.leavesOut(s.Time) {
 		return
 	}
-	key := spanLabels{labels: stacks.LabelsID(s.Owner), open: s.Outcome == span.StillOpen}
+	key := spanLabels{labels: stacks.LabelsID(s.Owner), open: s.Outcome == span.StillOpen, took: x.r.took(s.Time)}
 	if !key.open {
 		key.end = s.EndOwner
 	}
@@ -432,7 +457,7 @@ func (o *ruleSpans) intern(key spanLabels) stacks.LabelsID {
 	if key.open {
 		list = append(list, stacks.Label{Key: SpanLabel, Str: "yes"})
 	}
-	return r.set.InternLabels(list)
+	return r.set.InternLabels(key.took.appendTo(list))
 }
 
 // check returns an error where a rule has no events.

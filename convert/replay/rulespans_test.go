@@ -191,6 +191,33 @@ func TestSyscallSpans(t *testing.T) {
 	}
 }
 
+// TestTook labels each time with the power of two that it is in.
+func TestTook(t *testing.T) {
+	for _, labels := range []Labels{0, LabelTook} {
+		opts := Options{Spans: mustRules(t, "span:syscalls"), Labels: labels}
+		allWays(t, syscallRecording(abi.LittleEndian), opts, func(way string, s *stacks.Set, _ Stats, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for i := range s.NumSamples() {
+				x := s.Sample(i)
+				if l, ok := s.Label(x.Labels, TookLabel); ok {
+					all = append(all, fmt.Sprint(x.Values, l.Num, l.Unit))
+				}
+			}
+			slices.Sort(all)
+			var want []string
+			if labels == LabelTook {
+				want = []string{"[0 1 41 0] 32nanoseconds", "[1 0 0 1] 1nanoseconds", "[1 0 0 20] 16nanoseconds", "[1 0 0 3] 2nanoseconds", "[1 0 0 7] 4nanoseconds"}
+			}
+			if !slices.Equal(all, want) {
+				t.Errorf("%s: %q, want %q", way, all, want)
+			}
+		})
+	}
+}
+
 // TestFunctionSpans: a function that calls itself, one return of which is missed, on the
 // stacks of two tasks, beside a clock.
 func TestFunctionSpans(t *testing.T) {
