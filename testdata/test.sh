@@ -298,7 +298,7 @@ run_others() {
 	if [ "$(id -u)" = 0 ] && have dpkg; then
 		step package 900 testdata/package.sh
 	fi
-	tests fuzz 900 testdata/fuzz.sh 500ms -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
+	tests fuzz 900 testdata/fuzz.sh 300ms -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
 }
 
 # finish prints the result: the logs of steps that failed, tally's failures and counts,
