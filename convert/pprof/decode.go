@@ -240,21 +240,13 @@ func (d *decoder) newLabels() error {
 type labelFields [labelUnit + 1]uint64
 
 func (x *labelFields) read(msg []byte) error {
-	for len(msg) > 0 {
-		f, _, rest, err := cut(msg)
-		if err != nil {
-			return err
+	m := message{rest: msg}
+	for m.next() {
+		if m.num >= labelKey && m.num <= labelUnit {
+			number(&m, &x[m.num])
 		}
-		msg = rest
-		if f.num < labelKey || f.num > labelUnit {
-			continue
-		}
-		if f.wire != wireVarint {
-			return errType
-		}
-		x[f.num] = f.value
 	}
-	return nil
+	return m.err
 }
 
 // dropped reports whether a label is left out, which is well-formed then.

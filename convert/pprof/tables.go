@@ -1,7 +1,6 @@
 package pprof
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -44,46 +43,38 @@ func (r *reader) header() error {
 	s := r.set
 	var columns []stacks.ValueType
 	var dropFrames, keepFrames, defaultType, docURL uint64
-	for rest := r.k.raw; len(rest) > 0; {
-		f, body, next, err := cut(rest)
-		if err != nil {
-			return err
-		}
-		rest = next
-		switch f.num {
+	m := message{rest: r.k.raw}
+	for m.next() {
+		switch m.num {
 		case profileSampleType:
-			var t stacks.ValueType
-			t, err = r.valueType(f, body)
-			columns = append(columns, t)
+			columns = append(columns, r.valueType(&m))
 		case profilePeriodType:
-			s.PeriodType, err = r.valueType(f, body)
+			s.PeriodType = r.valueType(&m)
 		case profileDropFrames:
-			err = number(&dropFrames, f)
+			number(&m, &dropFrames)
 		case profileKeepFrames:
-			err = number(&keepFrames, f)
+			number(&m, &keepFrames)
 		case profileDefaultType:
-			err = number(&defaultType, f)
+			number(&m, &defaultType)
 		case profileDocURL:
-			err = number(&docURL, f)
+			number(&m, &docURL)
 		case profileTimeNanos:
 			if s.TimeNanos != 0 {
-				err = errors.New("concatenated profiles")
+				return errors.New("concatenated profiles")
 			}
-			err = cmp.Or(err, number(&s.TimeNanos, f))
+			number(&m, &s.TimeNanos)
 		case profileDurationNanos:
-			err = number(&s.DurationNanos, f)
+			number(&m, &s.DurationNanos)
 		case profilePeriod:
-			err = number(&s.Period, f)
+			number(&m, &s.Period)
 		case profileComment:
-			err = r.comments(f, body)
+			m.err = r.comments(m.field, m.body)
 		case profileStringTable:
-			if f.wire != wireBytes {
-				err = errType
-			}
+			m.within()
 		}
-		if err != nil {
-			return err
-		}
+	}
+	if m.err != nil {
+		return m.err
 	}
 	if err := r.texts(textOf{&s.DropFrames, dropFrames}, textOf{&s.KeepFrames, keepFrames},
 		textOf{&s.DefaultType, defaultType}, textOf{&s.DocURL, docURL}); err != nil {
@@ -106,13 +97,39 @@ func (r *reader) header() error {
 	return nil
 }
 
-// number takes a number that is not repeated.
-func number[T ~int64 | ~uint64](to *T, f field) error {
-	if f.wire != wireVarint {
-		return errType
+// message walks over the fields of one; where one of them is wrong, that is err, and there
+// are no more.
+type message struct {
+	rest []byte
+	field
+	body []byte
+	err  error
+}
+
+// next goes to the next field, if there is one.
+func (m *message) next() bool {
+	if m.err != nil || len(m.rest) == 0 {
+		return false
 	}
-	*to = T(f.value)
-	return nil
+	m.field, m.body, m.rest, m.err = cut(m.rest)
+	return m.err == nil
+}
+
+// number takes a number that is not repeated.
+func number[T ~int64 | ~uint64](m *message, to *T) {
+	if m.wire != wireVarint {
+		m.err = errType
+		return
+	}
+	*to = T(m.value)
+}
+
+// within returns the message that the field is.
+func (m *message) within() message {
+	if m.wire != wireBytes {
+		m.err = errType
+	}
+	return message{rest: m.body, err: m.err}
 }
 
 // texts looks up strings by their numbers: of a field that comes twice, the last counts.
@@ -144,28 +161,21 @@ func (r *reader) comments(f field, body []byte) error {
 	return err
 }
 
-func (r *reader) valueType(of field, msg []byte) (t stacks.ValueType, err error) {
-	if of.wire != wireBytes {
-		return t, errType
-	}
+func (r *reader) valueType(of *message) (t stacks.ValueType) {
 	var typ, unit uint64
-	for len(msg) > 0 {
-		f, _, rest, err := cut(msg)
-		if err != nil {
-			return t, err
-		}
-		msg = rest
-		switch f.num {
+	m := of.within()
+	for m.next() {
+		switch m.num {
 		case valueTypeType:
-			err = number(&typ, f)
+			number(&m, &typ)
 		case valueTypeUnit:
-			err = number(&unit, f)
-		}
-		if err != nil {
-			return t, err
+			number(&m, &unit)
 		}
 	}
-	return t, r.texts(textOf{&t.Type, typ}, textOf{&t.Unit, unit})
+	if of.err = m.err; of.err == nil {
+		of.err = r.texts(textOf{&t.Type, typ}, textOf{&t.Unit, unit})
+	}
+	return t
 }
 
 // tables reads mappings, functions and locations, in this order: each refers to those
@@ -177,25 +187,18 @@ func (r *reader) tables() error {
 	r.set.Grow(k.functions, k.locations)
 	for _, table := range []struct {
 		num  uint64
-		read func(msg []byte) error
+		read func(m message) error
 	}{
 		{profileMapping, r.mapping}, {profileFunction, r.function}, {profileLocation, r.location},
 	} {
-		for rest := k.raw; len(rest) > 0; {
-			f, body, next, err := cut(rest)
-			if err != nil {
-				return err
+		m := message{rest: k.raw}
+		for m.next() {
+			if m.num == table.num {
+				m.err = table.read(m.within())
 			}
-			rest = next
-			if f.num != table.num {
-				continue
-			}
-			if f.wire != wireBytes {
-				return errType
-			}
-			if err := table.read(body); err != nil {
-				return err
-			}
+		}
+		if m.err != nil {
+			return m.err
 		}
 	}
 	return nil
@@ -213,73 +216,63 @@ func once(x *index, what string, id uint64, i uint32) error {
 	return nil
 }
 
-func (r *reader) mapping(msg []byte) error {
+func (r *reader) mapping(m message) error {
 	var id, file, buildID uint64
-	var m stacks.Mapping
-	flags := [...]*bool{&m.HasFunctions, &m.HasFilenames, &m.HasLineNumbers, &m.HasInlineFrames}
-	for len(msg) > 0 {
-		f, _, rest, err := cut(msg)
-		if err != nil {
-			return err
-		}
-		msg = rest
-		switch f.num {
+	var x stacks.Mapping
+	flags := [...]*bool{&x.HasFunctions, &x.HasFilenames, &x.HasLineNumbers, &x.HasInlineFrames}
+	for m.next() {
+		switch m.num {
 		case mappingID:
-			err = number(&id, f)
+			number(&m, &id)
 		case mappingStart:
-			err = number(&m.Start, f)
+			number(&m, &x.Start)
 		case mappingLimit:
-			err = number(&m.Limit, f)
+			number(&m, &x.Limit)
 		case mappingOffset:
-			err = number(&m.Offset, f)
+			number(&m, &x.Offset)
 		case mappingFile:
-			err = number(&file, f)
+			number(&m, &file)
 		case mappingBuildID:
-			err = number(&buildID, f)
+			number(&m, &buildID)
 		case mappingHasFunctions, mappingHasFilenames, mappingHasLineNumbers, mappingHasInlineFrames:
 			var is uint64
-			err = number(&is, f)
-			*flags[f.num-mappingHasFunctions] = is != 0
-		}
-		if err != nil {
-			return err
+			number(&m, &is)
+			*flags[m.num-mappingHasFunctions] = is != 0
 		}
 	}
-	if err := r.texts(textOf{&m.File, file}, textOf{&m.BuildID, buildID}); err != nil {
+	if m.err != nil {
+		return m.err
+	}
+	if err := r.texts(textOf{&x.File, file}, textOf{&x.BuildID, buildID}); err != nil {
 		return err
 	}
-	if r.k.mappings == 1 && m.File == "" && m.BuildID == "" && m.Start == 0 && m.Limit == 0 && m.Offset == 0 {
+	if r.k.mappings == 1 && x.File == "" && x.BuildID == "" && x.Start == 0 && x.Limit == 0 && x.Offset == 0 {
 		r.noMapping = true
 		return once(&r.mappings, "mapping", id, 0)
 	}
-	m.Kind = kind(m.File)
-	return once(&r.mappings, "mapping", id, uint32(r.set.AddMapping(m)))
+	x.Kind = kind(x.File)
+	return once(&r.mappings, "mapping", id, uint32(r.set.AddMapping(x)))
 }
 
-func (r *reader) function(msg []byte) error {
+func (r *reader) function(m message) error {
 	var id, name, systemName, file uint64
 	var x stacks.Function
-	for len(msg) > 0 {
-		f, _, rest, err := cut(msg)
-		if err != nil {
-			return err
-		}
-		msg = rest
-		switch f.num {
+	for m.next() {
+		switch m.num {
 		case functionID:
-			err = number(&id, f)
+			number(&m, &id)
 		case functionName:
-			err = number(&name, f)
+			number(&m, &name)
 		case functionSystemName:
-			err = number(&systemName, f)
+			number(&m, &systemName)
 		case functionFilename:
-			err = number(&file, f)
+			number(&m, &file)
 		case functionStartLine:
-			err = number(&x.StartLine, f)
+			number(&m, &x.StartLine)
 		}
-		if err != nil {
-			return err
-		}
+	}
+	if m.err != nil {
+		return m.err
 	}
 	if err := r.texts(textOf{&x.Name, name}, textOf{&x.SystemName, systemName}, textOf{&x.File, file}); err != nil {
 		return err
@@ -287,31 +280,26 @@ func (r *reader) function(msg []byte) error {
 	return once(&r.functions, "function", id, r.set.AddFunction(x))
 }
 
-func (r *reader) location(msg []byte) error {
+func (r *reader) location(m message) error {
 	var id, in, addr uint64
 	r.lines = r.lines[:0]
-	for len(msg) > 0 {
-		f, body, rest, err := cut(msg)
-		if err != nil {
-			return err
-		}
-		msg = rest
-		switch f.num {
+	for m.next() {
+		switch m.num {
 		case locationID:
-			err = number(&id, f)
+			number(&m, &id)
 		case locationMapping:
-			err = number(&in, f)
+			number(&m, &in)
 		case locationAddress:
-			err = number(&addr, f)
+			number(&m, &addr)
 		case locationLine:
-			err = r.line(f, body)
+			m.err = r.line(m.within())
 		case locationIsFolded:
 			var is uint64
-			err = number(&is, f) // and is not kept
+			number(&m, &is) // and is not kept
 		}
-		if err != nil {
-			return err
-		}
+	}
+	if m.err != nil {
+		return m.err
 	}
 	mapping, kind := int32(stacks.NoMapping), stacks.KindUnknown
 	if i, known := r.mappings.of(in); known && !r.noMapping {
@@ -328,29 +316,21 @@ func (r *reader) location(msg []byte) error {
 }
 
 // line appends one of a location to lines.
-func (r *reader) line(of field, msg []byte) error {
-	if of.wire != wireBytes {
-		return errType
-	}
+func (r *reader) line(m message) error {
 	var function uint64
 	var x stacks.Line
-	for len(msg) > 0 {
-		f, _, rest, err := cut(msg)
-		if err != nil {
-			return err
-		}
-		msg = rest
-		switch f.num {
+	for m.next() {
+		switch m.num {
 		case lineFunction:
-			err = number(&function, f)
+			number(&m, &function)
 		case lineLine:
-			err = number(&x.Line, f)
+			number(&m, &x.Line)
 		case lineColumn:
-			err = number(&x.Column, f)
+			number(&m, &x.Column)
 		}
-		if err != nil {
-			return err
-		}
+	}
+	if m.err != nil {
+		return m.err
 	}
 	var known bool
 	if x.Function, known = r.functions.of(function); !known {

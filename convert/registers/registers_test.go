@@ -14,7 +14,7 @@ import (
 	"kprof/convert/registers"
 )
 
-// tableOf reads what a file says. Those in testdata were made by testdata/mmio of the project.
+// tableOf reads what a file says. Those in testdata were made by testdata/mmio.sh of the project.
 func tableOf(t testing.TB, name string, recent int) *registers.Table {
 	t.Helper()
 	f, err := os.Open(name)
