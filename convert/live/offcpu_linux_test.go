@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"kprof/convert"
-	"kprof/convert/live"
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/perfevent/event"
@@ -163,37 +162,9 @@ func names(s *stacks.Set, id stacks.StackID) []string {
 func TestLiveRecordOffCPU(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	for _, all := range []bool{false, true} {
-		cmd := exec.Command("sh", "-c", "read go; exec sleep 0.3")
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		o := record.Options{Specs: event.OffCPUSpecs(false), Switches: true, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
-		ctx, stop := context.WithCancel(context.Background())
-		if all {
-			o.Target = record.Target{AllCPUs: true}
-		}
-		begun := time.Now()
-		ended := make(chan struct{})
-		o.Start = func() error {
-			_, err := in.Write([]byte("go\n"))
-			go func() {
-				_ = cmd.Wait()
-				close(ended)
-				stop()
-			}()
-			return err
-		}
-		p, _, err := live.Record(ctx, o, convert.Options{OffCPU: true, PIDs: []int32{int32(cmd.Process.Pid)}})
-		stop()
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-ended
-		most := time.Since(begun)
+		o := record.Options{Specs: event.OffCPUSpecs(false), Switches: true, Target: record.Target{AllCPUs: all}}
+		w := recordWaiting(t, exec.Command("sh", "-c", "read go; exec sleep 0.3"), o, convert.Options{OffCPU: true})
+		p, most := w.p, w.most
 		var slept time.Duration
 		for i := range p.Set.NumSamples() {
 			if x := p.Set.Sample(i); strings.Contains(strings.Join(names(p.Set, x.Stack), " "), "nanosleep") {

@@ -1,17 +1,13 @@
 package live_test
 
 import (
-	"bytes"
-	"context"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"kprof/convert"
-	"kprof/convert/live"
 	"kprof/convert/replay"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
@@ -35,45 +31,13 @@ func TestLiveSyscallsRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program)
-	in, err := cmd.StdinPipe()
+	w := recordWaiting(t, exec.Command(program), record.Options{Specs: specs},
+		convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, Labels: replay.LabelTID, FieldLabels: []string{"ret"}})
+	took, err := strconv.ParseInt(strings.TrimSpace(w.said), 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	cmd.Stdout = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	ended := make(chan error, 1)
-	o := record.Options{Specs: specs, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
-	var begun time.Time
-	var most time.Duration
-	o.Start = func() error {
-		begun = time.Now()
-		_, err := in.Write([]byte("\n"))
-		go func() {
-			err := cmd.Wait()
-			most = time.Since(begun)
-			ended <- err
-			stop()
-		}()
-		return err
-	}
-	p, st, err := live.Record(ctx, o, convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, Labels: replay.LabelTID, FieldLabels: []string{"ret"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
-	took, err := strconv.ParseInt(strings.TrimSpace(said.String()), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := p.Set
+	s := w.p.Set
 	var reads []int64
 	var errors []string
 	for _, x := range s.TimedSamples {
@@ -84,7 +48,7 @@ func TestLiveSyscallsRestart(t *testing.T) {
 			continue
 		}
 		switch {
-		case call.Str == "pause" && (x.Value < 25e6 || x.Value > int64(most)-took), call.Str == "execve" && x.Value > 20e6:
+		case call.Str == "pause" && (x.Value < 25e6 || x.Value > int64(w.most)-took), call.Str == "execve" && x.Value > 20e6:
 			t.Errorf("%s has a time of %d", call.Str, x.Value)
 		case call.Str == "read" && x.Value >= 20e6:
 			reads, errors = append(reads, x.Value), append(errors, failed.Str)
@@ -94,8 +58,8 @@ func TestLiveSyscallsRestart(t *testing.T) {
 	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 45e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*95/100 {
 		t.Errorf("reads took %d (%q), the program has measured %d", reads, errors, took)
 	}
-	if n := p.Stats.Spans[0]; n.Unended+n.Lost+n.Open == 0 || st.Lost > 0 {
-		t.Errorf("%+v, %d lost", n, st.Lost)
+	if n := w.p.Stats.Spans[0]; n.Unended+n.Lost+n.Open == 0 || w.st.Lost > 0 {
+		t.Errorf("%+v, %d lost", n, w.st.Lost)
 	}
-	t.Logf("%d, of %d: %+v", reads, took, p.Stats.Spans[0])
+	t.Logf("%d, of %d: %+v", reads, took, w.p.Stats.Spans[0])
 }

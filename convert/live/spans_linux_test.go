@@ -1,7 +1,6 @@
 package live_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os/exec"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"kprof/convert"
-	"kprof/convert/live"
 	"kprof/convert/replay"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
@@ -46,38 +44,12 @@ func TestLiveFunctionSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program)
-	var said bytes.Buffer
-	cmd.Stdout = &said
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	ended := make(chan error, 1)
-	o := record.Options{Specs: specs, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
-	o.Start = func() error {
-		_, err := in.Write([]byte("\n"))
-		go func() {
-			ended <- cmd.Wait()
-			stop()
-		}()
-		return err
-	}
-	p, _, err := live.Record(ctx, o, convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, FieldLabels: []string{"ret"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	w := recordWaiting(t, exec.Command(program), record.Options{Specs: specs},
+		convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, FieldLabels: []string{"ret"}})
+	p := w.p
 	type call struct{ before, first, last, after int64 }
 	var calls []call // in the order of their beginnings
-	for line := range strings.Lines(said.String()) {
+	for line := range strings.Lines(w.said) {
 		var c call
 		if _, err := fmt.Sscan(line, &c.before, &c.first, &c.last, &c.after); err != nil {
 			t.Fatal(err)
@@ -191,29 +163,10 @@ func TestLiveSpansLost(t *testing.T) {
 		specs[i].Filter = "" // read(2) and all others too: what is lost are not only pairs
 	}
 	// A shell that reads a character at a time, from a pipe that is slow at its end.
-	cmd := exec.Command("sh", "-c", "read go; (yes | head -c 300000; sleep 0.5; echo) | while read x; do :; done")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	o := record.Options{Specs: specs, RingSize: 8 << 10, DrainInterval: 200e6, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
-	o.Start = func() error {
-		_, err := in.Write([]byte("\n"))
-		go func() {
-			_ = cmd.Wait()
-			stop()
-		}()
-		return err
-	}
-	p, st, err := live.Record(ctx, o, convert.Options{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}, Times: true, Labels: replay.LabelTID, Unnamed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := recordWaiting(t, exec.Command("sh", "-c", "read go; (yes | head -c 300000; sleep 0.5; echo) | while read x; do :; done"),
+		record.Options{Specs: specs, RingSize: 8 << 10, DrainInterval: 200e6},
+		convert.Options{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}, Times: true, Labels: replay.LabelTID, Unnamed: true})
+	p, st := w.p, w.st
 	if st.Lost == 0 {
 		t.Fatalf("nothing was lost of %d samples", st.Samples)
 	}

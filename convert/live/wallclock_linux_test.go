@@ -1,8 +1,6 @@
 package live_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +8,6 @@ import (
 	"time"
 
 	"kprof/convert"
-	"kprof/convert/live"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
 	"kprof/record"
@@ -30,56 +27,21 @@ func TestLiveWallClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, all := range []bool{false, true} {
-		cmd := exec.Command(program)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var said bytes.Buffer
-		cmd.Stdout = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		o := record.Options{Specs: append(event.OffCPUSpecs(false), clock...), Switches: true, Target: record.Target{PIDs: []int{cmd.Process.Pid}}}
-		if all {
-			o.Target = record.Target{AllCPUs: true}
-		}
-		var begun time.Time
-		var most time.Duration
-		o.Start = func() error {
-			begun = time.Now()
-			_, err := in.Write([]byte("\n"))
-			go func() {
-				err := cmd.Wait()
-				most = time.Since(begun)
-				ended <- err
-				stop()
-			}()
-			return err
-		}
-		p, st, err := live.Record(ctx, o, convert.Options{WallClock: true, PIDs: []int32{int32(cmd.Process.Pid)}})
-		stop()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		o := record.Options{Specs: append(event.OffCPUSpecs(false), clock...), Switches: true, Target: record.Target{AllCPUs: all}}
+		w := recordWaiting(t, exec.Command(program), o, convert.Options{WallClock: true})
 		var life, used time.Duration
-		if _, err := fmt.Sscan(said.String(), (*int64)(&life), (*int64)(&used)); err != nil {
+		if _, err := fmt.Sscan(w.said, (*int64)(&life), (*int64)(&used)); err != nil {
 			t.Fatal(err)
 		}
-		total := p.Set.Totals(0)
+		total := w.p.Set.Totals(0)
 		running, sum := time.Duration(total[1]), time.Duration(total[4])
 		// The program does not see its own end, whoever waits sees that too late.
-		if slack := life / 100; sum < life-slack || sum > most+slack || running < used-5*slack || running > used+5*slack || total[1]+total[2]+total[3] != total[4] {
-			t.Errorf("all %v: %v running of %v (%v), the program has measured %v of %v, at most %v: %+v", all, running, sum, total, used, life, most, p.Stats.OffCPU)
+		if slack := life / 100; sum < life-slack || sum > w.most+slack || running < used-5*slack || running > used+5*slack || total[1]+total[2]+total[3] != total[4] {
+			t.Errorf("all %v: %v running of %v (%v), the program has measured %v of %v, at most %v: %+v", all, running, sum, total, used, life, w.most, w.p.Stats.OffCPU)
 		}
-		t.Logf("running %v of %v, the program has measured %v of %v to %v", running, sum, used, life, most)
-		if st.Lost > 0 || time.Duration(total[3]) < 400*time.Millisecond {
-			t.Errorf("all %v: %d lost, blocked for %v", all, st.Lost, time.Duration(total[3]))
+		t.Logf("running %v of %v, the program has measured %v of %v to %v", running, sum, used, life, w.most)
+		if w.st.Lost > 0 || time.Duration(total[3]) < 400*time.Millisecond {
+			t.Errorf("all %v: %d lost, blocked for %v", all, w.st.Lost, time.Duration(total[3]))
 		}
 	}
 }
