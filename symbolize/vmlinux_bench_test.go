@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -22,13 +21,7 @@ import (
 // after a start at another address, and n addresses in its functions.
 func debugKernel(t testing.TB, n int) (path string, m Mapping, addrs []uint64) {
 	t.Helper()
-	path = os.Getenv("KPROF_DEBUG_KERNEL")
-	if path == "" {
-		t.Skip("needs a vmlinux with debug information, named by KPROF_DEBUG_KERNEL")
-	}
-	if found, _ := filepath.Glob(filepath.Join(path, "vmlinux-*")); len(found) > 0 {
-		path = found[0]
-	}
+	path = livetest.DebugKernel(t)
 	file, err := elfsym.Open(path, elfsym.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -391,14 +391,8 @@ func command(t *testing.T, stdin io.Reader, name string, args ...string) []byte 
 // STACKCOLLAPSE names, or which is in PATH, on a recording of this machine or,
 // with RECORDING, on that one.
 func TestScriptFold(t *testing.T) {
-	script := os.Getenv("STACKCOLLAPSE")
-	if script == "" {
-		script, _ = exec.LookPath("stackcollapse-perf.pl")
-	}
-	if script == "" {
-		t.Skip("needs FlameGraph's stackcollapse-perf.pl in PATH or STACKCOLLAPSE")
-	}
-	livetest.Require(t, livetest.Root, livetest.Perf, livetest.Program("perl"))
+	script := livetest.StackCollapse(t)
+	livetest.Require(t, livetest.Root, livetest.Perf)
 	data := os.Getenv("RECORDING")
 	if data == "" {
 		data = filepath.Join(t.TempDir(), "perf.data")

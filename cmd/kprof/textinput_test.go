@@ -157,10 +157,7 @@ func foldedByScript(t *testing.T, text []byte) map[string]uint64 {
 // TestScriptTextCost compares the CPU time that FlameGraph's script takes for text
 // with kprof's, which is to be a tenth.
 func TestScriptTextCost(t *testing.T) {
-	script := os.Getenv("STACKCOLLAPSE_PERF")
-	if script == "" {
-		t.Skip("needs FlameGraph's stackcollapse-perf.pl in STACKCOLLAPSE_PERF")
-	}
+	script := livetest.StackCollapse(t)
 	name := filepath.Join(t.TempDir(), "perf.txt")
 	if err := os.WriteFile(name, manySamples(60000), 0o600); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,18 +15,7 @@ import (
 
 // TestAgainstAwk compares counts and sums of real boots with those that awk finds.
 func TestAgainstAwk(t *testing.T) {
-	logs, err := filepath.Glob("../../../shared/corpus/traces/initcall-dmesg-*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if dir := os.Getenv("KPROF_TRACES"); dir != "" {
-		if logs, err = filepath.Glob(dir + "/initcall-dmesg-*.txt"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(logs) == 0 {
-		t.Skip("needs the logs in ../shared/corpus/traces, or in KPROF_TRACES")
-	}
+	logs := livetest.Traces(t, "initcall-dmesg-*.txt")
 	livetest.RequirePrograms(t, "awk")
 	for _, name := range logs {
 		f, err := os.Open(name)

@@ -16,6 +16,7 @@ import (
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
 	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/memtest"
 )
 
@@ -117,21 +118,14 @@ func TestFoldedAgainstNaive(t *testing.T) {
 // TestFoldedAgainstScript runs stackcollapse-perf.pl where it is installed, or
 // named by STACKCOLLAPSE_PERF, on the text that perf script would print.
 func TestFoldedAgainstScript(t *testing.T) {
-	pl := os.Getenv("STACKCOLLAPSE_PERF")
-	if pl == "" {
-		pl, _ = exec.LookPath("stackcollapse-perf.pl")
-	}
-	perl, err := exec.LookPath("perl")
-	if pl == "" || err != nil {
-		t.Skip("needs perl, and stackcollapse-perf.pl in PATH or STACKCOLLAPSE_PERF")
-	}
+	pl := livetest.StackCollapse(t)
 	for seed := range uint64(20) {
 		rows := stackstest.OddRows(seed+1000, 1000)
 		in := filepath.Join(t.TempDir(), "script")
 		if err := os.WriteFile(in, []byte(script(rows)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(perl, pl, in)
+		cmd := exec.Command("perl", pl, in)
 		cmd.Env = append(os.Environ(), "LC_ALL=C")
 		want, err := cmd.Output()
 		if err != nil {

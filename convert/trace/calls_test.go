@@ -3,7 +3,6 @@ package trace_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/listing"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/tracetest"
 )
 
@@ -86,16 +86,8 @@ func TestCallsLost(t *testing.T) {
 
 // TestCallsOfReports: calls of real files are those of what trace-cmd report -N says of them.
 func TestCallsOfReports(t *testing.T) {
-	dir := "../../../shared/corpus/traces"
-	if d := os.Getenv("KPROF_TRACES"); d != "" {
-		dir = d
-	}
-	names, err := filepath.Glob(dir + "/*.dat")
-	if err != nil {
-		t.Fatal(err)
-	}
 	compared := 0
-	for _, name := range names {
+	for _, name := range livetest.Traces(t, "*.dat") {
 		report := strings.TrimSuffix(name, ".dat") + ".report.txt"
 		text, err := os.ReadFile(report)
 		if err != nil || !strings.Contains(string(text), "funcgraph_exit:") {

@@ -15,27 +15,13 @@ import (
 
 	"kprof/convert/listing"
 	"kprof/convert/listing/listingtest"
+	"kprof/perfevent/livetest"
 )
 
 // TestReport compares each event of real files with what trace-cmd report says of it: task,
 // CPU, time, name and fields. Where a report is not beside a file, trace-cmd makes one.
 func TestReport(t *testing.T) {
-	dir := "../../../shared/corpus/traces"
-	if d := os.Getenv("KPROF_TRACES"); d != "" {
-		dir = d
-	}
-	var names []string
-	for _, pattern := range []string{"*.dat", "*.dat.xz"} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, found...)
-	}
-	if len(names) == 0 {
-		t.Skip("needs files in ../shared/corpus/traces, or in KPROF_TRACES")
-	}
-	for _, name := range names {
+	for _, name := range livetest.Traces(t, "*.dat", "*.dat.xz") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			file := unpacked(t, name)
 			report, err := os.ReadFile(strings.TrimSuffix(strings.TrimSuffix(name, ".xz"), ".dat") + ".report.txt")

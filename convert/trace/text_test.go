@@ -18,6 +18,7 @@ import (
 	"kprof/convert/listing"
 	"kprof/convert/listing/listingtest"
 	"kprof/convert/trace"
+	"kprof/perfevent/livetest"
 )
 
 // written writes an input to a file, and returns its name.
@@ -274,17 +275,7 @@ var (
 // TestRealTexts compares the calls in real texts, by their path, with what is found here by
 // looking back from each end to its begin; and the number of their lines.
 func TestRealTexts(t *testing.T) {
-	dir := "../../../shared/corpus/traces"
-	if d := os.Getenv("KPROF_TRACES"); d != "" {
-		dir = d
-	}
-	names, err := filepath.Glob(dir + "/ftrace-text-*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(names) == 0 {
-		t.Skip("needs the texts in ../shared/corpus/traces, or in KPROF_TRACES")
-	}
+	names := livetest.Traces(t, "ftrace-text-*.txtar")
 	type step struct {
 		task, name string
 		depth      int

@@ -167,19 +167,6 @@ func compareAddr2line(t *testing.T, path string, n int) (disputed int) {
 	return len(asked)
 }
 
-// debugKernel returns a vmlinux with debug information.
-func debugKernel(t testing.TB) string {
-	t.Helper()
-	path := os.Getenv("KPROF_DEBUG_KERNEL")
-	if path == "" {
-		t.Skip("needs a vmlinux with debug information, named by KPROF_DEBUG_KERNEL")
-	}
-	if m, _ := filepath.Glob(filepath.Join(path, "vmlinux-*")); len(m) > 0 {
-		path = m[0]
-	}
-	return path
-}
-
 // compile compiles a program of testdata with debug information.
 func compile(t testing.TB, compiler, source string, flags ...string) string {
 	t.Helper()
@@ -415,7 +402,7 @@ func TestNamesAloneLoadNoDebugInfo(t *testing.T) {
 }
 
 func TestKernelAgainstAddr2line(t *testing.T) {
-	if n := compareAddr2line(t, debugKernel(t), 10000); n > 100 {
+	if n := compareAddr2line(t, livetest.DebugKernel(t), 10000); n > 100 {
 		t.Errorf("%d addresses differ from what addr2line says", n)
 	}
 }
@@ -423,7 +410,7 @@ func TestKernelAgainstAddr2line(t *testing.T) {
 // BenchmarkKernel names 10,000 addresses of a kernel with their inlined frames,
 // beside the tools that do that. Memory is what the process takes at most.
 func BenchmarkKernel(b *testing.B) {
-	path := debugKernel(b)
+	path := livetest.DebugKernel(b)
 	addrs := spread(b, open(b, path, Options{}), 10000)
 	b.Run("kprof", func(b *testing.B) {
 		for b.Loop() {

@@ -3,6 +3,7 @@ package elfsym
 import (
 	"debug/elf"
 	"encoding/binary"
+	"kprof/perfevent/livetest"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func embeddedKallsyms(t *testing.T, f *File) []KernelSymbol {
 // TestKernelSymbolsAgainstKallsyms compares with the list that the kernel itself
 // carries, in the order in which it prints it.
 func TestKernelSymbolsAgainstKallsyms(t *testing.T) {
-	f := open(t, debugKernel(t), Options{})
+	f := open(t, livetest.DebugKernel(t), Options{})
 	want := embeddedKallsyms(t, f)
 	got, err := f.KernelSymbols()
 	if err != nil {

@@ -39,10 +39,7 @@ func TestGuestCompare(t *testing.T) {
 // generic_file_write_iter (e88e0d366f9c), and 6.10 put what allocates into wrappers:
 // __alloc_pages is __alloc_pages_noprof (b951aaff5035).
 func TestHostCompare(t *testing.T) {
-	dir := os.Getenv("KPROF_GUESTS")
-	if dir == "" {
-		t.Skip("testdata/rig.sh says where the recordings are")
-	}
+	dir := ofGuests(t, "KPROF_GUESTS")
 	// What could not be had is skipped by rig.sh.
 	with := func(base, new string, f func(t *testing.T, base, new string)) {
 		t.Run(base+" and "+new, func(t *testing.T) {

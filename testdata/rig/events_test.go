@@ -72,10 +72,7 @@ func TestGuestEvents(t *testing.T) {
 // TestPerfEvents compares kprof script with perf script on what TestGuestEvents recorded,
 // and on made-up samples of every event of the guest.
 func TestPerfEvents(t *testing.T) {
-	dir := os.Getenv("KPROF_RECORDINGS")
-	if dir == "" {
-		t.Skip("testdata/rig.sh says where the recordings are")
-	}
+	dir := ofGuests(t, "KPROF_RECORDINGS")
 	livetest.Require(t, livetest.Perf)
 	archive, err := txtar.ParseFile(filepath.Join(dir, "formats.txtar"))
 	if err != nil {

@@ -11,13 +11,21 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// TestPerfReads has perf script print the recordings that a guest made, in the
-// directory KPROF_RECORDINGS, and looks for what they should hold.
-func TestPerfReads(t *testing.T) {
-	dir := os.Getenv("KPROF_RECORDINGS")
+// ofGuests is the folder of what guests recorded, which testdata/rig.sh names in a variable.
+// The test is skipped without.
+func ofGuests(t *testing.T, variable string) string {
+	t.Helper()
+	dir := os.Getenv(variable)
 	if dir == "" {
 		t.Skip("testdata/rig.sh says where the recordings are")
 	}
+	return dir
+}
+
+// TestPerfReads has perf script print the recordings that a guest made, in the
+// directory KPROF_RECORDINGS, and looks for what they should hold.
+func TestPerfReads(t *testing.T) {
+	dir := ofGuests(t, "KPROF_RECORDINGS")
 	livetest.Require(t, livetest.Perf)
 	files, err := filepath.Glob(filepath.Join(dir, "*.data"))
 	if err != nil || len(files) == 0 {
@@ -56,10 +64,7 @@ func TestPerfReads(t *testing.T) {
 // kept in a guest, in folders of KPROF_COUNTED: as many as the guest's kprof read
 // there, and no word of warning.
 func TestPerfCounts(t *testing.T) {
-	dir := os.Getenv("KPROF_COUNTED")
-	if dir == "" {
-		t.Skip("testdata/rig.sh says where the recordings are")
-	}
+	dir := ofGuests(t, "KPROF_COUNTED")
 	livetest.Require(t, livetest.Perf)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "samples"))
 	if err != nil || len(files) == 0 {

@@ -347,11 +347,8 @@ func TestGuestOffline(t *testing.T) {
 // TestPerfOffCPU: while CPUs went and came, tasks were off the CPU when perf says so of the
 // same recording, and as long.
 func TestPerfOffCPU(t *testing.T) {
-	dir := filepath.Join(os.Getenv("KPROF_RECORDINGS"), "offcpu")
+	dir := filepath.Join(ofGuests(t, "KPROF_RECORDINGS"), "offcpu")
 	text, err := os.ReadFile(filepath.Join(dir, "offline.json"))
-	if os.Getenv("KPROF_RECORDINGS") == "" || os.IsNotExist(err) {
-		t.Skip("testdata/rig.sh says where the recordings are")
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

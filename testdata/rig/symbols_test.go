@@ -127,10 +127,7 @@ func TestGuestSymbols(t *testing.T) {
 // kernel in the directory KPROF_DEBUG_KERNEL. The kernel's functions are those
 // that the guest's kallsyms gave.
 func TestHostSymbols(t *testing.T) {
-	dir := os.Getenv("KPROF_RECORDINGS")
-	if dir == "" {
-		t.Skip("testdata/rig.sh says where the recordings are")
-	}
+	dir := ofGuests(t, "KPROF_RECORDINGS")
 	base := filepath.Join(dir, symbolsDir, "module")
 	f, err := os.Open(base + ".pb.gz")
 	if errors.Is(err, os.ErrNotExist) {
