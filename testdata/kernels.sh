@@ -22,7 +22,7 @@ added=vfs_read_audit caller=vfs_read
 # tools makes what a kernel's build wants and this machine lacks.
 tools() {
 	local lib=$dir/tools/usr/lib/x86_64-linux-gnu package
-	if ! command -v flex bison >/dev/null || [ ! -e /usr/include/libelf.h ]; then
+	if ! command -v flex >/dev/null || ! command -v bison >/dev/null || [ ! -e /usr/include/libelf.h ]; then
 		mkdir -p "$dir/deb"
 		for package in flex bison m4 libfl2 libelf-dev libelf1; do
 			(cd "$dir/deb" && [ -n "$(ls "$package"_* 2>/dev/null)" ] || apt-get download -q "$package" >&2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Usage: rig.sh [-json] [-only TESTS] [GUEST...]
+# Usage: rig.sh [-json] [-share | -only TESTS] [GUEST...]
 #        rig.sh -install [GUEST...]
 #
 # Boots kernels that have kprobes in QEMU, two at a time, runs this project's
@@ -11,6 +11,9 @@
 # package is called PACKAGE@GUEST and "testdata/rig@GUEST Boot" is the guest
 # itself: skipped when it could not be had, as it is offline.
 #
+# Of tests for which one kernel is enough a guest runs its share where all of them run, or
+# with -share, and all where it is named.
+#
 # -install only gets what it needs: programs with apt-get, as root, and kernels.
 # These are the newest of their series; they are kept in .build/rig/cache, and
 # looked for again after a day. Logs, recordings and results lie in
@@ -21,20 +24,20 @@ exec </dev/null
 export PATH=$PATH:/usr/local/go/bin:/usr/lib/go/bin
 out=$PWD/.build/rig
 cache=$out/cache
-json= only= install=
+json= only= install= share=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-json) json=1 ;;
 	-install) install=1 ;;
 	-only) only=$2 && shift ;;
+	-share) share=1 ;;
 	*) break ;;
 	esac
 	shift
 done
 guests=("$@")
 # The slowest one first.
-all_guests=
-[ $# -gt 0 ] || all_guests=1 guests=(6.12-amd64 6.1-amd64 6.1-arm64 6.1+pmu-arm64)
+[ $# -gt 0 ] || share=1 guests=(6.12-amd64 6.1-amd64 6.1-arm64 6.1+pmu-arm64)
 
 # What runs in a guest: packages, and which of their tests. Others need programs
 # that a guest does not have, or are about the load that a machine can take.
@@ -189,7 +192,7 @@ known() {
 	local release dir file name
 	release=$(basename "$(dirname "$1")") && release=${release#linux-image-}
 	dir=$cache/linux-headers-$release file=$out/known-$release.ko
-	[[ $release = 6.1.0-*-amd64 ]] && command -v gcc make >/dev/null || return 1
+	[[ $release = 6.1.0-*-amd64 ]] && command -v gcc >/dev/null && command -v make >/dev/null || return 1
 	if [ ! -e "$dir" ]; then
 		lists && rm -rf "$dir.new" || return 1
 		for name in linux-headers-"$release" linux-headers-"${release%%-cloud*}"-common linux-kbuild-6.1; do
@@ -230,7 +233,7 @@ initramfs() {
 		[ -z "$only" ] || tests=$only skip=
 		{
 			echo "skip='$skip'"
-			if [ "$arch" = amd64 ] && [ -n "$all_guests" ] && [ -z "$only" ]; then
+			if [ "$arch" = amd64 ] && [ -n "$share" ] && [ -z "$only" ]; then
 				for series in 6.1 6.12; do
 					echo "case \$(uname -r) in $series.*) skip='${skip_amd64["$series $pkg"]-}' ;; esac"
 				done
@@ -320,7 +323,7 @@ results() {
 recordings() {
 	local tests='^Test(Perf|HostSymbols)'
 	# Of these nothing else is kept.
-	[[ $1 != 6.12-amd64 || -z $all_guests ]] || tests='^Test(PerfReads|PerfEvents|HostSymbols)'
+	[[ $1 != 6.12-amd64 || -z $share ]] || tests='^Test(PerfReads|PerfEvents|HostSymbols)'
 	[[ $1 != *-arm64 ]] || tests='^Test(PerfReads|HostSymbols)'
 	if [ -n "$only" ]; then
 		tests='^$'

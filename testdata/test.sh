@@ -234,7 +234,7 @@ run_live() {
 		guests=$(.build/tally -failed "$logs/guests.json" | sed -nE 's/^[^ ]*@([^ ]*) .*/\1/p' | sort -u)
 		if [ -n "$guests" ]; then
 			echo "     again:" $guests
-			limited 1200 testdata/rig.sh -json $guests >"$logs/guests.again.json" 2>&1
+			limited 1200 testdata/rig.sh -json -share $guests >"$logs/guests.again.json" 2>&1
 		else
 			failed guests
 		fi

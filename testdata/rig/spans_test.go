@@ -3,11 +3,11 @@ package rig
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +73,7 @@ func (p pairing) set(t *testing.T) {
 	event := func(name string) string { return "events/" + strings.Replace(name, ":", "/", 1) + "/trigger" }
 	for _, l := range []struct{ file, text, undo string }{
 		{"synthetic_events", p.name + " u64 took; " + p.byType + " by", "!" + p.name},
-		{event("synthetic:" + p.name), "hist:keys=by:vals=took", ""},
+		{event("synthetic:" + p.name), "hist:keys=by,took", ""},
 		{event(p.from), "hist:keys=" + p.fromKey + ":" + p.name + "_began=common_timestamp:clock=perf if " + p.fromIf, ""},
 		{event(p.to), fmt.Sprintf("hist:keys=%s:%[2]s=common_timestamp-$%[2]s_began:onmatch(%[3]s).%[2]s($%[2]s,%[4]s):clock=perf if %[5]s",
 			p.toKey, p.name, strings.Replace(p.from, ":", ".", 1), p.by, p.toIf), ""},
@@ -92,19 +92,19 @@ func (p pairing) set(t *testing.T) {
 	}
 }
 
-// sums are what the kernel has added up.
-func (p pairing) sums(t *testing.T) map[int64]sums {
+// times are the kernel's, ns, by the key.
+func (p pairing) times(t *testing.T) map[int64][]int64 {
 	t.Helper()
 	b, err := os.ReadFile(tracing + "events/synthetic/" + p.name + "/hist")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[int64]sums{}
+	found := map[int64][]int64{}
 	for line := range strings.Lines(string(b)) {
-		var key int64
-		var s sums
-		if _, err := fmt.Sscanf(strings.Join(strings.Fields(line), " "), "{ by: %d } hitcount: %d took: %d", &key, &s[0], &s[1]); err == nil {
-			found[key] = s
+		var key, took int64
+		var hits int
+		if _, err := fmt.Sscanf(strings.Join(strings.Fields(line), " "), "{ by: %d, took: %d } hitcount: %d", &key, &took, &hits); err == nil {
+			found[key] = append(found[key], slices.Repeat([]int64{took}, hits)...)
 		}
 	}
 	return found
@@ -114,7 +114,6 @@ func (p pairing) sums(t *testing.T) map[int64]sums {
 // it was woken, and for how long, is what the kernel's own synthetic events come to.
 func TestGuestSpans(t *testing.T) {
 	guest(t)
-	// The two read the clock one after the other, and an emulator may wait in between.
 	for try := 1; ; try++ {
 		var differ []string
 		ticks := false
@@ -133,7 +132,9 @@ func TestGuestSpans(t *testing.T) {
 
 // spansDiffer compares once, and returns which numbers differ, or sums by more than one
 // percent, and whether the kernel has gone over to a clock of ticks, as it does where it takes
-// the processor's for unstable: what happens in one tick is in no order then.
+// the processor's for unstable: what happens in one tick is in no order then. The kernel's
+// pairing and kprof's read the clock one after the other, and an emulator may wait in between:
+// one time in twenty, and one more, may differ by as much as it likes.
 func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 	var gate [2]int
 	if err := unix.Pipe(gate[:]); err != nil {
@@ -144,7 +145,7 @@ func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 		onCPU0(t)
 		thread <- unix.Gettid()
 		_, _ = unix.Read(gate[0], make([]byte, 1))
-		paced()
+		paced(t)
 		thread <- 0
 		_, _ = unix.Read(gate[0], make([]byte, 1))
 		thread <- 0
@@ -174,7 +175,7 @@ func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 	waits := pairing{"kprof_waits", "sched:sched_switch", "sched:sched_switch", "prev_pid", "next_pid", is("prev_pid"), is("next_pid"), "next_pid", "pid_t"}
 	delays := pairing{"kprof_delays", "sched:sched_waking", "sched:sched_switch", "pid", "next_pid", is("pid"), is("next_pid"), "next_pid", "pid_t"}
 	file := filepath.Join(t.TempDir(), "spans.data")
-	pairings, kernel := []pairing{calls, waits, delays}, []map[int64]sums{}
+	pairings, kernel := []pairing{calls, waits, delays}, []map[int64][]int64{}
 	const rule = "span:sched:sched_waking..sched:sched_switch by pid..next_pid"
 	recorded(t, file, func() {
 		for _, p := range pairings {
@@ -183,7 +184,7 @@ func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 		open()
 		atGate()
 		for _, p := range pairings {
-			kernel = append(kernel, p.sums(t))
+			kernel = append(kernel, p.times(t))
 		}
 	}, "-a", "-e", "span:syscalls", "-e", rule)
 	open()
@@ -195,9 +196,9 @@ func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 	}{
 		{calls, []string{"--span", "syscalls", "--label", "id"}, 70, 200e6},
 		{waits, []string{"--off-cpu"}, 30, 200e6},
-		{delays, []string{"--span", rule, "--label", "next_pid"}, 30, 50e6},
+		{delays, []string{"--span", rule, "--label", "next_pid"}, 30, 200e6},
 	} {
-		want, got := kernel[i], map[int64]sums{}
+		want, got := kernel[i], map[int64][]int64{}
 		for _, l := range spans(t, append(c.args, file)...) {
 			key, ok := l.Labels[map[string]string{"id": "id", "next_pid": "tid"}[c.by]].(float64)
 			if c.name == delays.name {
@@ -206,41 +207,41 @@ func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 			if whose, _ := l.Labels["tid"].(float64); !ok || c.by == "id" && int(whose) != tid || c.by != "id" && int(key) != tid {
 				continue
 			}
-			s := got[int64(key)]
-			s[0]++
-			s[1] += int(l.Duration)
-			got[int64(key)] = s
-		}
-		n, took := 0, int64(0)
-		for key := range want {
-			n, took = n+want[key][0], took+int64(want[key][1])
-		}
-		t.Logf("%s: %v, by the kernel %v", c.name, got, want)
-		if n < c.least || took < c.longer {
-			t.Errorf("%s: the kernel has %d, of %d ns", c.name, n, took)
-		}
-		counts := func(all map[int64]sums) map[int64]int {
-			n := map[int64]int{}
-			for key, s := range all {
-				n[key] = s[0]
-			}
-			return n
+			got[int64(key)] = append(got[int64(key)], l.Duration)
 		}
 		if c.name == calls.name {
 			delete(got, unix.SYS_RT_SIGRETURN) // which has no number at its end
 		}
-		if !maps.Equal(counts(got), counts(want)) {
-			differ = append(differ, fmt.Sprintf("%s: as many as %v, by the kernel %v", c.name, got, want))
+		n, outliers, took, sum := 0, 0, int64(0), int64(0)
+		for key, theirs := range want {
+			ours := got[key]
+			slices.Sort(theirs)
+			slices.Sort(ours)
+			n += len(theirs)
+			if len(ours) != len(theirs) {
+				differ = append(differ, fmt.Sprintf("%s of %d: %d, by the kernel %d", c.name, key, len(ours), len(theirs)))
+				continue
+			}
+			for i := range ours {
+				if !near(ours[i], theirs[i], 0.01) && max(ours[i]-theirs[i], theirs[i]-ours[i]) > 1e6 {
+					outliers++
+					continue
+				}
+				took, sum = took+theirs[i], sum+ours[i]
+			}
 		}
-		sum := int64(0)
-		for key := range got {
-			sum += int64(got[key][1])
+		t.Logf("%s: %d, of %d ns, by the kernel %d ns, and %d outliers", c.name, n, sum, took, outliers)
+		if n < c.least || took < c.longer {
+			t.Errorf("%s: the kernel has %d, of %d ns", c.name, n, took)
 		}
-		if !near(sum, took, 0.01) {
-			differ = append(differ, fmt.Sprintf("%s: %d ns, by the kernel %d", c.name, sum, took))
+		if len(got) != len(want) {
+			differ = append(differ, fmt.Sprintf("%s: %d keys, by the kernel %d", c.name, len(got), len(want)))
+		}
+		if outliers > 1+n/20 || !near(sum, took, 0.01) {
+			differ = append(differ, fmt.Sprintf("%s: %d ns, by the kernel %d, but for %d of %d", c.name, sum, took, outliers, n))
 		}
 	}
-	return differ, kernel[0][unix.SYS_GETPPID][1] == 0
+	return differ, !slices.ContainsFunc(kernel[0][unix.SYS_GETPPID], func(took int64) bool { return took != 0 })
 }
 
 // onCPU0 keeps the goroutine's thread on the first CPU, and has it end with the goroutine.
@@ -254,7 +255,7 @@ func onCPU0(t *testing.T) {
 }
 
 // paced sleeps, calls the kernel, and waits for a CPU that a thread has which goes first.
-func paced() {
+func paced(t *testing.T) {
 	sleep := func(d time.Duration) {
 		ts := unix.NsecToTimespec(int64(d))
 		_ = unix.Nanosleep(&ts, nil)
@@ -269,11 +270,11 @@ func paced() {
 	stop, stopped := make(chan bool), make(chan bool)
 	go func() {
 		defer close(stopped)
-		onCPU0(nil)
+		onCPU0(t)
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 2}
 		_ = unix.SchedSetAttr(0, &attr, 0)
 		for {
-			for begun := time.Now(); time.Since(begun) < 20*time.Millisecond; {
+			for begun := time.Now(); time.Since(begun) < 60*time.Millisecond; {
 			}
 			select {
 			case <-stop:
