@@ -107,6 +107,9 @@ func nameInterrupted(ctx context.Context, set *stacks.Set, sym *symbolize.Symbol
 	known := len(set.Locations)
 	exact := map[uint32]uint32{} // by location of the caller
 	set.Rewrite(func(stack []uint32) bool {
+		if len(stack) == 0 { // an event without one
+			return false
+		}
 		changed := false
 		above := role[stack[0]]
 		for i := 1; i < len(stack) && above != userRole; i++ {

@@ -99,7 +99,8 @@ func stacksOf(t *testing.T, rec *perftext.Recording) *stacks.Set {
 	return set
 }
 
-// TestInterruptedExact: where callers are exact already, they stay where they are.
+// TestInterruptedExact: where callers are exact already, they stay where they are. One stack
+// is empty, as that of a trace's event without one.
 func TestInterruptedExact(t *testing.T) {
 	const base uint64 = 0xffffffff81000000
 	for _, exact := range []bool{false, true} {
@@ -107,6 +108,7 @@ func TestInterruptedExact(t *testing.T) {
 		set.CallersExact = exact
 		m := set.AddMapping(stacks.Mapping{Start: base, Limit: base + 0x1000, File: "[kernel.kallsyms]", Offset: base, Symbol: "_text", Kind: stacks.KindKernel})
 		entry, below := set.AddLocation(m, base+0x10, stacks.KindKernel), set.AddLocation(m, base+0x1ff, stacks.KindKernel)
+		set.Intern(nil)
 		id := set.Intern([]uint32{entry, below})
 		sym := symbolize.New(symbolize.Options{Kallsyms: strings.NewReader(fmt.Sprintf("%x T el1h_64_irq\n%x T before\n%x T behind\n%x T _etext\n", base, base+0x100, base+0x200, base+0x1000))})
 		if _, err := Name(t.Context(), set, sym); err != nil {
