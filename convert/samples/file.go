@@ -3,6 +3,7 @@ package samples
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
@@ -62,8 +63,15 @@ func Scan(ctx context.Context, r *perfdata.Reader, opts Options) (*File, error) 
 	if r.TraceOffCPU() {
 		f.offCPU = &offCPUTimes{}
 	}
+	records := r.Records()
+	if sideband, n := r.Sideband(); sideband != nil && !opts.SampleTimes && f.offCPU == nil {
+		records, f.Samples = sideband, slices.Clone(n)
+		for _, n := range f.Samples {
+			f.sideband.counts[abi.RecordSample] += n
+		}
+	}
 	var place uint64
-	for rec, err := range r.Records() {
+	for rec, err := range records {
 		if err != nil {
 			var t *perfdata.TruncatedError
 			if !errors.As(err, &t) {
@@ -174,11 +182,10 @@ func (f *File) Each(ctx context.Context, emit func(*Sample)) error {
 	defer f.sampler.releaseAll()
 	var place uint64
 	for rec, err := range f.reader.Records() {
-		var t *perfdata.TruncatedError
-		if errors.As(err, &t) {
-			return nil // Scan has told
-		}
 		if err != nil {
+			if t := (*perfdata.TruncatedError)(nil); errors.As(err, &t) {
+				return nil // Scan has told
+			}
 			return err
 		}
 		f.sampler.take(rec.Header, rec.Payload, place)

@@ -50,8 +50,11 @@ type ordering struct {
 	last    uint64 // key of the record before, for those without a time
 	err     error  // of Emit
 
-	known int  // events, when alike was found out
-	alike bool // the times of samples of all events lie at one place
+	passing bool   // records arrive in the order of time
+	late    uint64 // those that did not, though
+	passed  uint64 // the time up to which they have
+	known   int    // events, when alike was found out
+	alike   bool   // the times of samples of all events lie at one place
 }
 
 func newOrdering(events *perfdata.EventSet, x *sampler, to Ordered) *ordering {
@@ -91,6 +94,13 @@ func (o *ordering) add(h abi.Header, payload []byte, place uint64) error {
 	} else {
 		o.last = key
 	}
+	if o.passing {
+		if key < o.passed {
+			o.late++
+		}
+		o.passed = max(o.passed, key)
+		return o.take(h, payload, place)
+	}
 	o.head = h.AppendTo(o.head[:0], o.events.Order)
 	return o.sorter.Add(key, place, o.head, payload)
 }
@@ -114,12 +124,14 @@ func (o *ordering) timeOffset(payload []byte) int {
 
 // pass makes what it is of a record whose turn has come.
 func (o *ordering) pass(r timeorder.Record) error {
-	h := abi.DecodeHeader(r.Bytes, o.events.Order)
-	payload := r.Bytes[abi.HeaderSize:]
+	return o.take(abi.DecodeHeader(r.Bytes, o.events.Order), r.Bytes[abi.HeaderSize:], r.Place)
+}
+
+func (o *ordering) take(h abi.Header, payload []byte, place uint64) error {
 	if h.Type == abi.RecordLost || h.Type == abi.RecordLostSamples {
 		return o.lost(h, payload)
 	}
-	o.sampler.take(h, payload, r.Place)
+	o.sampler.take(h, payload, place)
 	return o.err
 }
 
@@ -151,6 +163,12 @@ func (o *ordering) lost(h abi.Header, payload []byte) error {
 	return o.to.Lost(loss)
 }
 
+func (o *ordering) stats() timeorder.Stats {
+	st := o.sorter.Stats()
+	st.Late += o.late
+	return st
+}
+
 func (o *ordering) settle() error {
 	if o.to.Settle == nil || o.err != nil {
 		return o.err
@@ -172,6 +190,7 @@ func (o *ordering) finish() error {
 // called once, and not beside Each.
 func (f *File) EachOrdered(ctx context.Context, to Ordered) (st timeorder.Stats, err error) {
 	o := newOrdering(f.reader.Events, f.sampler, to)
+	o.passing = f.reader.Ordered()
 	defer func() { err = errors.Join(err, o.sorter.Close()) }()
 	var place uint64
 	for rec, err := range f.reader.Records() {
@@ -179,7 +198,7 @@ func (f *File) EachOrdered(ctx context.Context, to Ordered) (st timeorder.Stats,
 			if t := (*perfdata.TruncatedError)(nil); errors.As(err, &t) {
 				break // Scan has told
 			}
-			return o.sorter.Stats(), err
+			return o.stats(), err
 		}
 		if rec.Type == abi.RecordFinishedRound {
 			if _, err = o.sorter.FinishRound(); err == nil {
@@ -192,11 +211,11 @@ func (f *File) EachOrdered(ctx context.Context, to Ordered) (st timeorder.Stats,
 			err = ctx.Err()
 		}
 		if err != nil {
-			return o.sorter.Stats(), err
+			return o.stats(), err
 		}
 	}
 	err = o.finish()
-	return o.sorter.Stats(), err
+	return o.stats(), err
 }
 
 // OrderedStream gives samples of records that arrive only once, live or through a pipe, in
@@ -212,6 +231,7 @@ type OrderedStream struct {
 	joined   []byte // records that lie in two pieces
 	place    uint64 // ordinal number of the next record
 	arrived  int    // bytes of records of this round
+	changed  bool   // the Timeline, since Apply, perhaps
 }
 
 // NewOrderedStream returns an OrderedStream of a recording with the given events. Close it.
@@ -251,6 +271,11 @@ func (s *OrderedStream) takeRecord(h abi.Header, payload []byte) error {
 		s.sideband.counts[abi.RecordSample]++
 	} else {
 		s.sideband.take(h, payload, s.place)
+		s.changed = true
+	}
+	if s.order.passing && s.changed {
+		s.Timeline.Apply()
+		s.changed = false
 	}
 	err := s.order.add(h, payload, s.place)
 	s.place++
@@ -285,12 +310,13 @@ func (s *OrderedStream) Close() error { return s.order.sorter.Close() }
 
 // Stats is what was seen; complete after Finish.
 func (s *OrderedStream) Stats() (Stats, timeorder.Stats) {
-	return statsOf(s.sideband, s.sampler), s.order.sorter.Stats()
+	return statsOf(s.sideband, s.sampler), s.order.stats()
 }
 
 // Read takes all records of a recording that can be read only once, and finishes. Where
 // it ends early, or with garbage, truncated says so.
 func (s *OrderedStream) Read(ctx context.Context, r *perfdata.Reader) (truncated, err error) {
+	s.order.passing = r.Ordered()
 	truncated, err = readOnce(ctx, r, s.setOrder, func(rec *perfdata.Record) error {
 		if s.arrived > maxHeld { // without the end of a round
 			s.Timeline.Apply()

@@ -128,7 +128,7 @@ const callEvent = "ftrace:function_graph"
 func (r *recording) callKind() *kind {
 	k := r.kinds[callID]
 	if k == nil {
-		k = &kind{id: callID, name: callEvent, isCall: true}
+		k = &kind{id: callID, index: len(r.kinds), name: callEvent, isCall: true}
 		r.kinds[callID] = k
 	}
 	return k

@@ -16,8 +16,8 @@ type cursor struct {
 	pages Pages
 	page  ringpage.Page
 
-	last     *kind    // that was looked up last: mostly the next one's too
-	next     rawEvent // read ahead, to see whether it is a stack
+	recent   [64]*kind // that were looked up, by the low bits of their ids
+	next     rawEvent  // read ahead, to see whether it is a stack
 	nextOK   bool
 	damaged  uint64
 	failed   error
@@ -37,7 +37,8 @@ type cursor struct {
 
 // rawEvent is an event as it lies in its page.
 type rawEvent struct {
-	kind *kind
+	id   uint64
+	kind *kind // nil where its id is not known yet
 	time uint64
 	tid  int32
 	data []byte
@@ -54,19 +55,21 @@ func (c *cursor) readNext() {
 	for {
 		data, ok := c.page.Next()
 		if ok {
-			id, ok := c.r.typ.Uint(data)
-			pid, ok2 := c.r.pid.Uint(data)
-			if !ok || !ok2 {
+			id, pid, ok := c.r.common(data)
+			if !ok {
 				continue // not even the fields that all have
 			}
 			t := c.page.Time
 			if c.ring.Time != nil {
 				t = c.ring.Time(t)
 			}
-			if c.last == nil || c.last.id != id {
-				c.last = c.r.known(id)
+			k := c.recent[id%uint64(len(c.recent))]
+			if k == nil || k.id != id {
+				k = c.r.kinds[id] // those without a format were made by the survey
+				c.recent[id%uint64(len(c.recent))] = k
 			}
-			c.next = rawEvent{c.last, t, int32(pid), data}
+			e := &c.next
+			e.id, e.kind, e.time, e.tid, e.data = id, k, t, pid, data
 			c.nextOK = true
 			return
 		}
@@ -91,8 +94,15 @@ func (c *cursor) readNext() {
 	}
 }
 
-// known returns the kind of a number. Those without a format were made by the survey.
-func (r *recording) known(id uint64) *kind { return r.kinds[id] }
+// common reads the fields that all events have; false where they are not there.
+func (r *recording) common(data []byte) (id uint64, pid int32, ok bool) {
+	if r.usual && len(data) >= 8 {
+		return uint64(r.order.Uint16(data)), int32(r.order.Uint32(data[4:])), true
+	}
+	id, ok = r.typ.Uint(data)
+	p, ok2 := r.pid.Uint(data)
+	return id, int32(p), ok && ok2
+}
 
 // advance makes the next event the one at hand; false at the end.
 func (c *cursor) advance() bool {
@@ -151,21 +161,34 @@ func (c *cursor) takeStack(e *rawEvent) {
 	} else if n, ok := address(k.tgid, e.data); ok {
 		c.pid = int32(n)
 	}
-	for i := range max(most, 0) {
-		at := e.data[off+i*long:]
-		addr := uint64(c.r.order.Uint32(at))
-		end := addr == 0 || addr == 1<<32-1
-		if long == 8 {
-			addr = c.r.order.Uint64(at)
-			end = addr == 0 || addr >= abi.ContextMax
+	if most <= 0 {
+		return
+	}
+	to := &c.user
+	if k.stack == kernelStack {
+		to = &c.kernel
+	}
+	*to = appendAddresses(*to, e.data[off:off+most*long], c.r.order, long)
+}
+
+// appendAddresses appends addresses of 4 or 8 bytes, up to the one that ends a stack.
+func appendAddresses(to []uint64, b []byte, order abi.Order, long int) []uint64 {
+	if long == 8 {
+		for ; len(b) >= 8; b = b[8:] {
+			addr := order.Uint64(b)
+			if addr == 0 || addr >= abi.ContextMax {
+				break
+			}
+			to = append(to, addr)
 		}
-		if end {
+		return to
+	}
+	for ; len(b) >= 4; b = b[4:] {
+		addr := order.Uint32(b)
+		if addr == 0 || addr == 1<<32-1 {
 			break
 		}
-		if k.stack == kernelStack {
-			c.kernel = append(c.kernel, addr)
-		} else {
-			c.user = append(c.user, addr)
-		}
+		to = append(to, uint64(addr))
 	}
+	return to
 }

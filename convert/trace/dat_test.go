@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -77,11 +78,46 @@ test:tick@inst 7/7 [0] 2043 count=9 <none>
 // records are the records of a reader as text.
 func records(t testing.TB, r *perfdata.Reader) (string, error) {
 	t.Helper()
+	all, samples, err := text(t, r, r.Records())
+	checkSideband(t, r, all, samples)
+	return all, err
+}
+
+// checkSideband: the records that are no samples, and how many these are, are known without
+// making any.
+func checkSideband(t testing.TB, r *perfdata.Reader, all string, samples []uint64) {
+	t.Helper()
+	walk, known := r.Sideband()
+	if walk == nil {
+		return
+	}
+	if !slices.Equal(known, samples) {
+		t.Errorf("samples %d, without making them %d", samples, known)
+	}
+	got, _, _ := text(t, r, walk)
+	lines := func(s string) (found []string) {
+		for line := range strings.Lines(s) {
+			if word, _, _ := strings.Cut(line, " "); word == "mmap" || word == "comm" || word == "lost" {
+				found = append(found, line)
+			}
+		}
+		slices.Sort(found) // losses are told ring by ring
+		return found
+	}
+	if a, b := lines(all), lines(got); !slices.Equal(a, b) {
+		t.Errorf("the records that are no samples: %q, want %q", b, a)
+	}
+}
+
+// text are records as text, and how many are samples of each event.
+func text(t testing.TB, r *perfdata.Reader, walk iter.Seq2[*perfdata.Record, error]) (_ string, samples []uint64, _ error) {
+	t.Helper()
 	var b strings.Builder
 	var s abi.Sample
-	for rec, err := range r.Records() {
+	samples = make([]uint64, len(r.Events.Events))
+	for rec, err := range walk {
 		if err != nil {
-			return b.String(), err
+			return b.String(), samples, err
 		}
 		o := r.Order()
 		switch rec.Type {
@@ -100,6 +136,7 @@ func records(t testing.TB, r *perfdata.Reader) (string, error) {
 			fmt.Fprintf(&b, "lost %d [%d] %d\n", o.Uint64(rec.Payload[8:]), f.CPU, f.Time)
 		case abi.RecordSample:
 			e := r.Events.OfSample(rec.Payload)
+			samples[e.Index]++
 			if err := e.Layout.DecodeSample(&s, rec.Misc, rec.Payload); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +162,7 @@ func records(t testing.TB, r *perfdata.Reader) (string, error) {
 			fmt.Fprintf(&b, " %v\n", words)
 		}
 	}
-	return b.String(), nil
+	return b.String(), samples, nil
 }
 
 func cstring(b []byte) string {

@@ -44,6 +44,24 @@ func (r *recording) records() iter.Seq2[*perfdata.Record, error] {
 	}
 }
 
+// sideband walks the records that are no samples.
+func (r *recording) sideband() iter.Seq2[*perfdata.Record, error] {
+	return func(yield func(*perfdata.Record, error) bool) {
+		w := writer{r: r, yield: yield}
+		if len(r.events) > 0 {
+			w.state()
+		}
+		for _, g := range r.rings {
+			for _, l := range g.losses {
+				w.lost(l, g.CPU)
+			}
+		}
+		if err := r.incomplete(); err != nil && !w.stopped {
+			yield(nil, err)
+		}
+	}
+}
+
 // merged is a heap of cursors by time; of equal times the one of the first ring is first.
 type merged []*cursor
 
@@ -132,21 +150,26 @@ func (w *writer) trailer(pid, tid int32, t uint64, cpu int32) {
 	w.buf = o.AppendUint64(w.buf, 0) // the first event's
 }
 
+// lost writes a loss in the ring of a CPU.
+func (w *writer) lost(l loss, cpu int32) {
+	o := w.r.order
+	w.buf = o.AppendUint64(w.buf[:0], 0)
+	w.buf = o.AppendUint64(w.buf, uint64(l.count))
+	w.trailer(-1, -1, l.time, cpu)
+	w.emit(abi.RecordLost, 0)
+}
+
 // event writes the event at hand of a cursor, and the loss before it.
 func (w *writer) event(c *cursor) {
-	o := w.r.order
 	if c.lost > 0 {
-		w.buf = o.AppendUint64(w.buf[:0], 0)
-		w.buf = o.AppendUint64(w.buf, uint64(c.lost))
-		w.trailer(-1, -1, c.time, c.ring.CPU)
-		w.emit(abi.RecordLost, 0)
+		w.lost(loss{c.time, c.lost}, c.ring.CPU)
 		if !w.r.lines {
 			w.calls(c.ring.Buffer).lose(c.ring.CPU)
 		}
 	}
 	var e *event
-	if c.kind != nil {
-		e = c.ring.events[c.kind.id]
+	if c.kind != nil && c.kind.index < len(c.ring.events) {
+		e = c.ring.events[c.kind.index]
 	}
 	if e == nil {
 		return // the file has changed since it was surveyed

@@ -38,7 +38,7 @@ func (r *recording) survey(ctx context.Context) error {
 	}
 	for i := range results {
 		s := &results[i]
-		r.rings[i].seen = s.seen
+		r.rings[i].seen, r.rings[i].losses = s.seen, s.losses
 		r.damaged += s.damaged
 		if r.failed == nil {
 			r.failed = s.failed
@@ -57,6 +57,7 @@ func (r *recording) survey(ctx context.Context) error {
 // ringSurvey is what is in a ring.
 type ringSurvey struct {
 	seen        map[uint64]*seen
+	losses      []loss
 	any         bool
 	first, last uint64
 	damaged     uint64
@@ -68,7 +69,10 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 	c := cursor{r: r, ring: g, pages: g.Open(surveyReadahead)}
 	defer func() { s.damaged, s.failed = c.damaged, c.failed }()
 	var before *seen
-	var beforeID uint64
+	var recent [64]struct {
+		id   uint64
+		seen *seen
+	}
 	var tid int32
 	had := noStack
 	for n := 0; ; n++ {
@@ -84,21 +88,25 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 			s.any, s.first = true, e.time
 		}
 		s.first, s.last = min(s.first, e.time), max(s.last, e.time)
-		id, _ := r.typ.Uint(e.data)
 		if k := e.kind; k != nil && k.stack > had && before != nil && e.tid == tid && c.nextLost == 0 {
 			before.chains, had = true, k.stack
 			continue
 		}
-		c.nextLost = 0
-		if id != beforeID || before == nil {
-			before = s.seen[id]
-			if before == nil {
+		if c.nextLost > 0 {
+			s.losses = append(s.losses, loss{e.time, c.nextLost})
+			c.nextLost = 0
+		}
+		if x := &recent[e.id%uint64(len(recent))]; x.seen == nil || x.id != e.id {
+			if before = s.seen[e.id]; before == nil {
 				before = &seen{}
-				s.seen[id] = before
+				s.seen[e.id] = before
 			}
+			x.id, x.seen = e.id, before
+		} else {
+			before = x.seen
 		}
 		before.count++
-		beforeID, tid, had = id, e.tid, noStack
+		tid, had = e.tid, noStack
 		if e.kind != nil && e.kind.stack != noStack {
 			had = userStack // no stack has one
 		}

@@ -85,14 +85,29 @@ func (t *Trace) Reader(ctx context.Context, lines bool) (*perfdata.Reader, error
 	for i, e := range r.events {
 		events[i] = e.event
 	}
-	return perfdata.NewSourceReader(&perfdata.Source{
+	source := &perfdata.Source{
 		Order: t.Order, Events: events, Kernel: t.Kernel, Tracer: true, Close: t.Close, Records: r.records,
 		Gaps: r.gaps, Duration: func(e *perfdata.Event) bool { return r.events[e.Index].kind.isCall },
 		Features: perfdata.Features{
 			Host: t.Host, Version: t.Version, Events: events, TracingData: used.AppendTo(nil),
 			SampleTime: perfdata.SampleTime{First: r.first, Last: r.last},
 		},
-	}), nil
+	}
+	if r.kinds[callID] == nil { // of each event a sample is made, where it lies
+		source.Ordered, source.Sideband, source.Samples = true, r.sideband, r.samples()
+	}
+	return perfdata.NewSourceReader(source), nil
+}
+
+// samples is how many samples each event has.
+func (r *recording) samples() []uint64 {
+	n := make([]uint64, len(r.events))
+	for _, g := range r.rings {
+		for id, s := range g.seen {
+			n[g.events[r.kinds[id].index].event.IDs[0]-1] += s.count
+		}
+	}
+	return n
 }
 
 // recording is a Trace on its way to be records.
@@ -100,9 +115,10 @@ type recording struct {
 	trace       *Trace
 	order       abi.Order
 	lines       bool
-	callGaps    perfdata.Gaps // of the last walk
-	typ, pid    *format.Field // common fields
-	kinds       map[uint64]*kind
+	callGaps    perfdata.Gaps    // of the last walk
+	typ, pid    *format.Field    // common fields
+	usual       bool             // they lie where they always have
+	kinds       map[uint64]*kind // by id
 	events      []*event
 	rings       []*ring
 	first, last uint64
@@ -113,6 +129,7 @@ type recording struct {
 // kind is an event of the kernel, by the number in its records.
 type kind struct {
 	id     uint64
+	index  int // among all kinds
 	name   string
 	format *format.Format // nil where the trace does not have it
 	stack  stackKind
@@ -145,7 +162,14 @@ type event struct {
 type ring struct {
 	*Ring
 	seen   map[uint64]*seen // by number of the kind
-	events map[uint64]*event
+	losses []loss
+	events []*event // by index of the kind; nil for none
+}
+
+// loss is how many events were lost before the one at a time.
+type loss struct {
+	time  uint64
+	count int64
 }
 
 // seen is what was seen of a kind in a ring.
@@ -167,7 +191,7 @@ func (r *recording) parse() error {
 		if r.kinds[tp.ID] != nil {
 			continue
 		}
-		r.kinds[tp.ID] = &kind{id: tp.ID, name: tp.System + ":" + tp.Name}
+		r.kinds[tp.ID] = &kind{id: tp.ID, index: len(r.kinds), name: tp.System + ":" + tp.Name}
 		if common == nil {
 			if f, err := format.Parse(tp.Format, machine); err == nil && f.Field("common_pid") != nil {
 				common = f
@@ -184,6 +208,7 @@ func (r *recording) parse() error {
 	if r.typ == nil || r.pid == nil {
 		return errors.New("events without common_type and common_pid")
 	}
+	r.usual = r.typ.Offset == 0 && r.typ.Size == 2 && !r.typ.Signed && !r.typ.Array && r.pid.Offset == 4 && r.pid.Size == 4 && !r.pid.Array
 	for _, tp := range r.trace.Tracing.Tracepoints {
 		if tp.System == "ftrace" && r.kinds[tp.ID].format == nil {
 			r.kinds[tp.ID].describe(tp, machine)
@@ -224,7 +249,7 @@ func (k *kind) describe(tp perfdata.Tracepoint, machine format.Machine) {
 func (r *recording) kind(id uint64) *kind {
 	k := r.kinds[id]
 	if k == nil {
-		k = &kind{id: id, name: "unknown:" + strconv.FormatUint(id, 10)}
+		k = &kind{id: id, index: len(r.kinds), name: "unknown:" + strconv.FormatUint(id, 10)}
 		r.kinds[id] = k
 	}
 	return k
@@ -283,13 +308,13 @@ func (r *recording) makeEvents() {
 		}
 	}
 	for _, g := range r.rings {
-		g.events = map[uint64]*event{}
+		g.events = make([]*event, len(r.kinds))
 		for id := range g.seen {
 			e := all[key{g.Buffer, id}]
 			if e == nil {
 				e = all[key{g.Buffer, callID}]
 			}
-			g.events[id] = e
+			g.events[r.kinds[id].index] = e
 		}
 	}
 }

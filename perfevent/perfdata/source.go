@@ -23,6 +23,16 @@ type Source struct {
 	// Tracer says that the kernel's tracer recorded it, by whose habits it is shown.
 	Tracer bool
 
+	// Ordered says that records are in the order of time, and so that nothing need be put
+	// into that order.
+	Ordered bool
+
+	// Sideband walks the records that are no samples, as Records does, for those who would
+	// walk all of them for these; nil where Records is the only way. Samples is then how many
+	// samples each event has, by its index.
+	Sideband func() iter.Seq2[*Record, error]
+	Samples  []uint64
+
 	// Gaps says what is not in the records, once they have been walked; nil for nothing.
 	Gaps func() Gaps
 
@@ -62,6 +72,18 @@ func (r *Reader) Addressless() bool { return r.source != nil && r.source.Address
 // Duration reports whether the periods of an event's samples are ns that something took.
 func (r *Reader) Duration(e *Event) bool {
 	return r.source != nil && r.source.Duration != nil && r.source.Duration(e)
+}
+
+// Ordered reports whether the records are known to be in the order of time.
+func (r *Reader) Ordered() bool { return r.source != nil && r.source.Ordered }
+
+// Sideband walks the records that are no samples, as Records does, and says how many samples
+// each event has, by its index; both are nil where only Records can tell.
+func (r *Reader) Sideband() (records iter.Seq2[*Record, error], samples []uint64) {
+	if r.source == nil || r.source.Sideband == nil {
+		return nil, nil
+	}
+	return r.source.Sideband(), r.source.Samples
 }
 
 // Gaps says what could not be made records of, once the records have been walked.
