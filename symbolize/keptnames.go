@@ -20,7 +20,7 @@ type KeptNames struct {
 
 // keptFile is what was found of one file, or of the memory of a process.
 type keptFile struct {
-	frames  map[uint64][]Frame // by address; none where a look-up found none
+	frames  map[uint64][]Frame // by address, the outermost maxFrames; none where a look-up found none
 	missing missing
 	unwind  *unwind.Table // nil for none
 }
@@ -52,7 +52,7 @@ func (n *KeptNames) keep(m *Mapping, addrs []uint64, frames [][]Frame, err error
 	f := n.of(m)
 	f.missing = max(f.missing, missingBy(err))
 	for i, addr := range addrs {
-		f.frames[addr] = frames[i]
+		f.frames[addr] = frames[i][max(0, len(frames[i])-maxFrames):]
 	}
 }
 

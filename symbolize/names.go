@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"kprof/symbolize/mapping"
 	"kprof/symbolize/unwind"
@@ -62,6 +63,10 @@ func missingBy(err error) missing {
 	return missesSome
 }
 
+// maxFrames is how many functions an address has at most, inlined ones included: each stack
+// with it is as much longer. Compilers stop far below.
+const maxFrames = 256
+
 // portable reports whether names of a kind are kept. The kernel's symbols are kept otherwise.
 func portable(k Kind) bool { return k == User || k == VDSO || k == Anon }
 
@@ -88,7 +93,7 @@ func (n *Names) of(m *Mapping) *fileNames {
 
 // fill fills in frames that are empty from what is known, and reports whether all addresses
 // are known, by look-ups that missed nothing.
-func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, d *demangler, namesOnly bool) (all bool) {
+func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, readable *readableNames, namesOnly bool) (all bool) {
 	f := n.of(m)
 	if f == nil {
 		return false
@@ -103,13 +108,12 @@ func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, d *demangler,
 		if at > 0 {
 			from = f.ends[at-1]
 		}
-		for _, id := range f.frames[from:f.ends[at]] {
+		ids := f.frames[from:f.ends[at]]
+		frames[i] = slices.Grow(frames[i], len(ids))
+		for _, id := range ids {
 			fr := n.frames[id]
 			if fr.Name == "" { // it is to be demangled
-				name, plt := strings.CutSuffix(fr.SystemName, "@plt")
-				if fr.Name = d.name(name); plt {
-					fr.Name += "@plt"
-				}
+				fr.Name = readable.of(id, fr.SystemName)
 			}
 			if namesOnly {
 				fr.File, fr.Line, fr.StartLine = "", 0, 0
@@ -118,6 +122,30 @@ func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, d *demangler,
 		}
 	}
 	return all
+}
+
+// readableNames are the demangled names of frames of Names, by their numbers. Each is made
+// once, since a recording may mention a long one as often as it likes. They may be used
+// concurrently.
+type readableNames struct {
+	mode  Demangle
+	mu    sync.Mutex
+	names map[uint32]string
+}
+
+// of returns the readable form of the name of a frame.
+func (r *readableNames) of(id uint32, linker string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name, ok := r.names[id]
+	if !ok {
+		target, plt := strings.CutSuffix(linker, "@plt")
+		if name = r.mode.Readable(target); plt {
+			name += "@plt"
+		}
+		r.names[id] = name
+	}
+	return name
 }
 
 // why returns why names of a mapping that could not be looked for here are missing.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -171,11 +172,72 @@ func TestNamesBounded(t *testing.T) {
 	}
 }
 
+// repeated are names of n addresses, each of which has one frame with a long name so often.
+func repeated(n, often int) []byte {
+	name := "_Z8000" + strings.Repeat("b", 8000) + "@plt"
+	e := namesEncoder{b: []byte{namesVersion}, texts: map[string]uint64{}, frames: map[Frame]uint64{}}
+	e.uint(1)
+	e.uint(uint64(User))
+	e.uint(0)
+	e.text("/a")
+	e.text("ab")
+	for range 5 {
+		e.uint(0)
+	}
+	e.uint(uint64(n))
+	for range n {
+		e.uint(16)
+		e.uint(uint64(often))
+		for range often {
+			e.frame(Frame{Name: "demangled", SystemName: name})
+		}
+	}
+	e.uint(0)
+	e.uint(0)
+	return e.b
+}
+
+// TestNamesRepeated: a few bytes may mention a long name often. It is made readable once;
+// and an address that makes every stack long is refused.
+func TestNamesRepeated(t *testing.T) {
+	if _, err := DecodeNames(repeated(1, maxFrames+1)); !errors.Is(err, errNames) {
+		t.Errorf("an address with %d frames: %v", maxFrames+1, err)
+	}
+	names, err := DecodeNames(repeated(100, maxFrames))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Foreign: true, Recorded: names})
+	defer s.Close()
+	m := Mapping{Kind: User, File: "/a", BuildID: "ab"}
+	addrs := names.of(&m).addrs
+	within := memtest.Within(t, 4<<20) // 2.5 MB of frames
+	frames, err := s.Resolve(context.Background(), m, addrs)
+	within()
+	if err != nil || len(frames[99]) != maxFrames || !strings.HasSuffix(frames[99][0].Name, "b@plt") {
+		t.Errorf("%v: %d frames", err, len(frames[99]))
+	}
+	// What is found elsewhere may be more: the function itself is kept.
+	kept := NewKeptNames()
+	long := slices.Repeat([]Frame{{Name: "inlined", SystemName: "inlined"}}, maxFrames+5)
+	long = append(long, Frame{Name: "function", SystemName: "function"})
+	kept.keep(&m, []uint64{1}, [][]Frame{long}, nil)
+	b, _ := kept.AppendTo(nil, 1<<20)
+	if names, err = DecodeNames(b); err != nil {
+		t.Fatal(err)
+	}
+	if f := names.of(&m); len(f.frames) != maxFrames || names.frames[f.frames[maxFrames-1]].Name != "function" {
+		t.Errorf("%d frames are kept", len(f.frames))
+	}
+}
+
 // FuzzDecodeNames: names may be anybody's.
 func FuzzDecodeNames(f *testing.F) {
 	fuzztest.Add(f)
 	b, _ := kept().AppendTo(nil, 1<<20)
 	f.Add(b)
+	f.Add(repeated(1, maxFrames))
+	f.Add(repeated(100, maxFrames))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer memtest.Within(t, 1<<20+500*len(b))()
 		names, err := DecodeNames(b)

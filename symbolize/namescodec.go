@@ -14,7 +14,7 @@ import (
 //	version   1
 //	files     number; of each
 //	            kind, what is missing, text file, text build id, process, device (2), inode, generation
-//	            places  number; of each: difference to the address before, frames: number, each
+//	            places  number; of each: difference to the address before, frames: number, at most maxFrames, each
 //	            unwind  as unwind.Table.AppendTo has it, or 0
 //	dumps     number; of each
 //	            process, text path
@@ -57,7 +57,9 @@ func DecodeNames(b []byte) (*Names, error) {
 			next := addr + d.uint()
 			d.bad = d.bad || next < addr
 			addr = next
-			for range d.count(1) {
+			frames := d.count(1)
+			d.bad = d.bad || frames > maxFrames
+			for range min(frames, maxFrames) {
 				f.frames = append(f.frames, d.frame())
 			}
 			f.addrs[i], f.ends[i] = addr, uint32(len(f.frames))

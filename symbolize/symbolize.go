@@ -147,7 +147,7 @@ type Symbolizer struct {
 	servers  debuginfod
 	supplied budget
 
-	demangler *demangler // of Options.Recorded
+	readable readableNames // of Options.Recorded
 
 	mu         sync.Mutex
 	closed     bool
@@ -167,7 +167,7 @@ func New(opts Options) *Symbolizer {
 		servers:  debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
 		supplied: budget{limit: opts.SuppliedMemory},
 
-		demangler: newDemangler(opts.Demangle),
+		readable: readableNames{mode: opts.Demangle, names: map[uint32]string{}},
 	}
 }
 
@@ -199,7 +199,7 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 	}
 	defer s.leave()
 	recorded := func() bool {
-		return s.opts.Recorded.fill(&m, addrs, frames, s.demangler, s.opts.NamesOnly && !s.opts.debug())
+		return s.opts.Recorded.fill(&m, addrs, frames, &s.readable, s.opts.NamesOnly && !s.opts.debug())
 	}
 	if s.believesRecorded() && recorded() {
 		return frames, nil
