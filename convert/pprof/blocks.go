@@ -156,7 +156,7 @@ func newBlockReader(msg []byte, s *stacks.Set) *blockReader {
 
 func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
-// decode decodes the sums of a sample; false if they are not well-formed. Their values are
+// decode decodes the sums of a sample, no two of one block; false if they are not well-formed. Their values are
 // counts of usual ones where Sample is 0, and values where it is 1.
 func (r *blockReader) decode(msg []byte) bool {
 	r.sums = r.sums[:0]
@@ -164,7 +164,8 @@ func (r *blockReader) decode(msg []byte) bool {
 	for len(msg) > 0 {
 		u, n := varint(msg)
 		msg = msg[max(n, 0):]
-		if block += u / 4; n == 0 || block >= uint64(len(r.times)) {
+		again := u/4 == 0 && len(r.sums) > 0
+		if block += u / 4; n == 0 || again || block >= uint64(len(r.times)) {
 			return false
 		}
 		b := stacks.BlockSum{Time: r.times[block], Count: 1}

@@ -9,12 +9,14 @@ import (
 	"github.com/google/pprof/profile"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/memtest"
 )
 
-// timed is a Set of samples at times, most of them of the usual value, with sums over blocks.
+// timed is a Set of samples of two events at times, most of them of the usual value, with sums over blocks.
 func timed(seed uint64, n int) *stacks.Set {
 	r := rand.New(rand.NewPCG(seed, 1))
-	s := stacks.New(stacks.Event{Name: "cpu", Values: []stacks.ValueType{samplesCount, cpuNanos}})
+	s := stacks.New(stacks.Event{Name: "cpu", Values: []stacks.ValueType{{Type: "cpu.samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}},
+		stacks.Event{Name: "faults", Values: []stacks.ValueType{{Type: "faults.samples", Unit: "count"}, {Type: "faults", Unit: "count"}}})
 	for i := range 8 {
 		s.SetLines(s.AddLocation(stacks.NoMapping, uint64(16+i), stacks.KindUser),
 			stacks.Line{Function: s.AddFunction(stacks.Function{Name: string(rune('a' + i))})})
@@ -22,11 +24,14 @@ func timed(seed uint64, n int) *stacks.Set {
 	at := uint64(5e9)
 	for range n {
 		at += uint64(r.ExpFloat64() * 1e6)
-		value := int64(250000)
+		event, value := 0, int64(250000)
+		if r.IntN(4) == 0 {
+			event, value = 1, 1
+		}
 		if r.IntN(10) == 0 {
 			value = r.Int64N(1000) - 500
 		}
-		row := s.Add(0, s.Intern([]uint32{uint32(r.IntN(4)), uint32(r.IntN(8))}), 0, 1, value)
+		row := s.Add(event, s.Intern([]uint32{uint32(r.IntN(4)), uint32(r.IntN(8))}), 0, 1, value)
 		s.AddBlockSum(stacks.BlockSum{Time: at, Sample: uint32(row), Count: 1, Value: value})
 	}
 	s.SumBlocks()
@@ -49,7 +54,7 @@ func TestBlocksRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(again.BlockSums) < 1000 || again.BlockShift() != s.BlockShift() {
+	if len(again.BlockSums) < 1000 || len(again.Events) != 2 || again.BlockShift() != s.BlockShift() {
 		t.Errorf("%d sums of blocks of %d bits, wanted those of %d bits", len(again.BlockSums), again.BlockShift(), s.BlockShift())
 	}
 	if diff := cmp.Diff(canon(s), canon(again)); diff != "" {
@@ -84,6 +89,8 @@ func TestBlocksDamaged(t *testing.T) {
 		{"no such block", []byte{4, 1, 7, 2}, []byte{4}},
 		{"too many blocks", append([]byte{4, 0x81, 0x02}, make([]byte, 300)...), []byte{0}},
 		{"a block twice", []byte{4, 2, 7, 0, 2}, []byte{0}},
+		{"a block twice in a sample", []byte{4, 2, 7, 1, 2}, []byte{4, 0}},
+		{"very often", []byte{4, 1, 7, 2}, make([]byte, 1<<20)},
 		{"a cut number", []byte{4, 1, 7, 2}, []byte{0x80}},
 		{"a cut count", []byte{4, 1, 7, 2}, []byte{1}},
 		{"an unknown kind", []byte{4, 1, 7, 2}, []byte{3, 1}},
@@ -93,20 +100,24 @@ func TestBlocksDamaged(t *testing.T) {
 		var raw buf
 		raw.bytes(profileSampleType, []byte{valueTypeType << 3, 1, valueTypeUnit << 3, 2})
 		raw.bytes(profileBlocks, tc.blocks)
-		var sample buf
-		sample.bytes(sampleValue, []byte{3})
-		sample.bytes(sampleBlocks, tc.sums)
-		raw.bytes(profileSample, sample)
+		for _, sums := range [][]byte{{0}, tc.sums} { // the first is well-formed, if the blocks are
+			var sample buf
+			sample.bytes(sampleValue, []byte{3})
+			sample.bytes(sampleBlocks, sums)
+			raw.bytes(profileSample, sample)
+		}
 		for _, text := range []string{"", "samples", "count"} {
 			raw.bytes(profileStringTable, []byte(text))
 		}
+		within := memtest.Within(t, 16<<20) // 1 MB is read
 		s, err := fromRaw(bytes.NewReader(raw))
+		within()
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
 		}
-		if s.BlockSums != nil || s.NumSamples() != 1 || s.Sample(0).Values[0] != 3 {
-			t.Errorf("%s: %d samples, sums %v", tc.name, s.NumSamples(), s.BlockSums)
+		if len(s.BlockSums) > 0 || s.BlockShift() != 0 || s.NumSamples() != 1 || s.Sample(0).Values[0] != 6 {
+			t.Errorf("%s: %d rows, sums %v, blocks of %d bits", tc.name, s.NumSamples(), s.BlockSums, s.BlockShift())
 		}
 	}
 }

@@ -129,6 +129,7 @@ func (d *decoder) decode(n int, msg []byte) error {
 		case sampleBlocks:
 			if d.blocks != nil && (f.wire != wireBytes || !d.blocks.decode(body)) {
 				d.blocks, d.set.BlockSums = nil, nil
+				d.set.SetBlockShift(0)
 			}
 		}
 		if err != nil {
