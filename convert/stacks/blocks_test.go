@@ -84,3 +84,26 @@ func TestBlockSums(t *testing.T) {
 		t.Errorf("%d in %d sums after half of the rows were dropped, wanted %d", sum, len(all.BlockSums), left)
 	}
 }
+
+// TestBlocksOfNothing: a Set without sums does not make the blocks of others longer.
+func TestBlocksOfNothing(t *testing.T) {
+	sums := func(shift uint8, times ...uint64) *Set {
+		s := New(Event{Name: "e", Values: []ValueType{{"samples", "count"}}})
+		s.SetBlockShift(shift)
+		row := s.Add(0, s.Intern([]uint32{s.AddLocation(NoMapping, 1, KindUser)}), 0, 1)
+		for _, at := range times {
+			s.AddBlockSum(BlockSum{Time: at, Sample: uint32(row), Count: 1, Value: 1})
+		}
+		s.SumBlocks()
+		return s
+	}
+	m := NewMerger(MergeOptions{})
+	for _, s := range []*Set{sums(63), sums(4, 16, 32), sums(63)} {
+		if err := m.Add(s, Addend{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := m.Set(); s.BlockShift() != 4 || len(s.BlockSums) != 2 {
+		t.Errorf("%d sums of blocks of %d bits, wanted 2 of 4", len(s.BlockSums), s.BlockShift())
+	}
+}

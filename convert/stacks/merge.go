@@ -321,7 +321,9 @@ func (a *addition) addSamples() {
 	for _, x := range src.TimedSamples {
 		dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], a.scaled(x.Value)})
 	}
-	dst.blockShift = max(dst.blockShift, src.blockShift)
+	if len(src.BlockSums) > 0 {
+		dst.blockShift = max(dst.blockShift, src.blockShift)
+	}
 	for _, x := range src.BlockSums {
 		dst.AddBlockSum(BlockSum{x.Time, row[x.Sample], x.Count, a.scaled(x.Value)})
 	}
