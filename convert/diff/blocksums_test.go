@@ -66,15 +66,43 @@ func TestBlockSumsAsTimes(t *testing.T) {
 // how it varies.
 func TestBlockSumsOfAMoment(t *testing.T) {
 	run := inBlocks(load{functions: 40, samples: 2000, times: true}.run("run", 1))
-	run.Set.AddBlockSum(stacks.BlockSum{Time: 1e15, Sample: uint32(run.Set.Add(run.Set.AddEvent(stacks.Event{Name: "other",
-		Values: run.Set.Events[0].Values}), 0, 0, 1)), Count: 1, Value: 1})
+	other := run.Set.AddEvent(stacks.Event{Name: "other", Values: run.Set.Events[0].Values})
+	for i := range uint64(2 * stacks.MaxBlocks) {
+		row := run.Set.Add(other, 0, 0, 1)
+		run.Set.AddBlockSum(stacks.BlockSum{Time: i * 1e15, Sample: uint32(row), Count: 1, Value: 1})
+	}
 	run.Set.SumBlocks()
-	other := inBlocks(load{functions: 40, samples: 2000, times: true}.run("other", 2))
-	r, err := Compare([]Run{run}, []Run{other}, Defaults)
+	long := inBlocks(load{functions: 40, samples: 2000, times: true}.run("other", 2))
+	r, err := Compare([]Run{run}, []Run{long}, Defaults)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(r.Method, "from the number of samples") {
+		t.Errorf("method: %s", r.Method)
+	}
+}
+
+// TestBlockSumsOfTwoClocks compares sums of what two machines recorded, one of which runs for
+// a year: they have blocks as fine as either alone.
+func TestBlockSumsOfTwoClocks(t *testing.T) {
+	merged := func(name string, seed uint64) Run {
+		m := stacks.NewMerger(stacks.MergeOptions{})
+		for i := range uint64(2) {
+			one := load{functions: 40, samples: 4000, times: true}.run(name, 2*seed+i)
+			for j := range one.Set.TimedSamples {
+				one.Set.TimedSamples[j].Time += i * 365 * 86400e9
+			}
+			if err := m.Add(inBlocks(one).Set, stacks.Addend{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return Run{Name: name, Set: m.Set()}
+	}
+	r, err := Compare([]Run{merged("base", 1)}, []Run{merged("new", 2)}, Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.Method, "blocks of time") {
 		t.Errorf("method: %s", r.Method)
 	}
 }

@@ -1,8 +1,7 @@
 package stacks
 
 import (
-	"cmp"
-	"math/bits"
+	"maps"
 	"slices"
 )
 
@@ -17,19 +16,15 @@ type BlockSum struct {
 // MaxBlocks is how many blocks of time a Set has at most.
 const MaxBlocks = 256
 
-// blockSpan is how far apart, in blocks, the samples may be of which the blocks are chosen
-// as fine as MaxBlocks allow: what was recorded at long intervals has empty ones between.
-const blockSpan = 1 << 16
-
 // fewSums is how many sums are kept without adding up those of one block and row.
 const fewSums = 1 << 15
 
 // AddBlockSum adds samples to the sums over blocks of time. SumBlocks is to be called after
 // the last. Memory grows with the number of rows and of blocks, not of samples.
 func (s *Set) AddBlockSum(b BlockSum) {
-	if len(s.BlockSums) >= max(fewSums, 2*s.summed) {
-		s.sumBlocks()
-		s.summed = len(s.BlockSums)
+	// Adding up takes time by the number of rows too.
+	if len(s.BlockSums) >= max(fewSums, 2*s.summed, s.rows.n) {
+		s.SumBlocks()
 	}
 	s.BlockSums = append(s.BlockSums, b)
 }
@@ -37,98 +32,97 @@ func (s *Set) AddBlockSum(b BlockSum) {
 // SumBlocks adds up what is of one block and row, and brings the sums into the order of
 // blocks, those of one block into the order of their rows. Blocks are as long as they must
 // be for MaxBlocks of them to have all samples: all the same power of two nanoseconds, and
-// begin at multiples of it, so that those of two Sets are added up as they are.
+// begin at multiples of it, so that those of two Sets are added up as they are. How much
+// time is between them makes no difference: the clocks of two machines may be years apart.
 func (s *Set) SumBlocks() {
-	s.sumBlocks()
-	slices.SortStableFunc(s.BlockSums, func(a, b BlockSum) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sample, b.Sample))
-	})
-	s.summed = len(s.BlockSums)
-}
-
-func (s *Set) sumBlocks() {
 	if len(s.BlockSums) == 0 {
 		return
 	}
-	first, last := s.BlockSums[0].Time, s.BlockSums[0].Time
-	for i := range s.BlockSums {
-		first, last = min(first, s.BlockSums[i].Time), max(last, s.BlockSums[i].Time)
-	}
-	shift := s.blockShift
-	for last>>shift-first>>shift >= blockSpan {
-		shift++
-	}
-	// Those that are occupied, in finer blocks and then in coarser ones.
-	occupied := make([]uint64, blockSpan/64)
-	for i := range s.BlockSums {
-		at := s.BlockSums[i].Time>>shift - first>>shift
-		occupied[at/64] |= 1 << (at % 64)
-	}
-	for population(occupied) > MaxBlocks {
-		odd := first>>shift&1 != 0 // whether the first one is the second half of a coarser one
-		shift++
-		occupied = coarser(occupied, odd)
-	}
+	shift, number := s.chooseBlocks()
 	s.blockShift = shift
 
-	number := make([]uint32, blockSpan) // of each block among those that are occupied
-	n := uint32(0)
-	for at := range number {
-		number[at] = n
-		n += uint32(occupied[at/64] >> (at % 64) & 1)
-	}
-	starts := make([]int, n+1)
+	// Sorted by row and then by block, counting how many there are of each.
+	byRow, byBlock := make([]uint32, s.rows.n+1), make([]uint32, len(number)+1)
 	for i := range s.BlockSums {
-		starts[number[s.BlockSums[i].Time>>shift-first>>shift]+1]++
+		byRow[s.BlockSums[i].Sample+1]++
 	}
-	for i := range n {
-		starts[i+1] += starts[i]
-	}
+	beginnings(byRow)
 	ordered := make([]BlockSum, len(s.BlockSums))
-	next := slices.Clone(starts)
+	block := runs{number: number}
 	for _, b := range s.BlockSums {
-		b.Time = b.Time >> shift << shift
-		to := &next[number[b.Time>>shift-first>>shift]]
+		to := &byRow[b.Sample]
 		ordered[*to] = b
 		*to++
+		byBlock[block.of(b.Time>>shift)+1]++
 	}
-	sums := s.BlockSums[:0]
-	seen := make([]int, s.rows.n) // where the sum of each row is, of this block
-	for i := range n {
-		from := len(sums)
-		for _, b := range ordered[starts[i]:starts[i+1]] {
-			if at := seen[b.Sample]; at < len(sums) && at >= from && sums[at].Sample == b.Sample {
-				sums[at].Value += b.Value
-				sums[at].Count += b.Count
-				continue
-			}
-			seen[b.Sample] = len(sums)
-			sums = append(sums, b)
+	beginnings(byBlock)
+	for _, b := range ordered {
+		to := &byBlock[block.of(b.Time>>shift)]
+		b.Time = b.Time >> shift << shift
+		s.BlockSums[*to] = b
+		*to++
+	}
+	sums := s.BlockSums[:1]
+	for _, b := range s.BlockSums[1:] {
+		if last := &sums[len(sums)-1]; last.Time == b.Time && last.Sample == b.Sample {
+			last.Value += b.Value
+			last.Count += b.Count
+			continue
 		}
+		sums = append(sums, b)
 	}
-	s.BlockSums = sums
+	s.BlockSums, s.summed = sums, len(sums)
 }
 
-func population(set []uint64) (n int) {
-	for _, w := range set {
-		n += bits.OnesCount64(w)
+// beginnings makes of how many there are of each kind, at the place of the next one, where
+// each begins.
+func beginnings(counts []uint32) {
+	for i := range len(counts) - 1 {
+		counts[i+1] += counts[i]
 	}
-	return n
 }
 
-// coarser returns the blocks of twice the length in which some of these are.
-func coarser(set []uint64, odd bool) []uint64 {
-	twice := make([]uint64, len(set))
-	for at := range len(set) * 64 {
-		if set[at/64]>>(at%64)&1 != 0 {
-			to := at / 2
-			if odd {
-				to = (at + 1) / 2
+// chooseBlocks returns the length of blocks, none shorter than before, and the numbers of
+// those in which samples are, in the order of time.
+func (s *Set) chooseBlocks() (shift uint8, number map[uint64]uint32) {
+	shift = s.blockShift
+	number = make(map[uint64]uint32, MaxBlocks+1)
+	last := s.BlockSums[0].Time >> shift
+	number[last] = 0
+	for i := range s.BlockSums {
+		at := s.BlockSums[i].Time >> shift
+		if at == last {
+			continue
+		}
+		number[at], last = 0, at
+		for len(number) > MaxBlocks {
+			coarser := make(map[uint64]uint32, MaxBlocks+1)
+			for at := range number {
+				coarser[at>>1] = 0
 			}
-			twice[to/64] |= 1 << (to % 64)
+			number, last = coarser, last>>1
+			shift++
 		}
 	}
-	return twice
+	for i, at := range slices.Sorted(maps.Keys(number)) {
+		number[at] = uint32(i)
+	}
+	return shift, number
+}
+
+// runs finds the numbers of blocks, many times the same after another.
+type runs struct {
+	number map[uint64]uint32
+	last   uint64
+	is     uint32
+	found  bool
+}
+
+func (r *runs) of(block uint64) uint32 {
+	if block != r.last || !r.found {
+		r.last, r.is, r.found = block, r.number[block], true
+	}
+	return r.is
 }
 
 // moveTimes gives what has times the new numbers of rows, without those of rows that were

@@ -3,6 +3,8 @@ package stacks
 import (
 	"math/rand/v2"
 	"testing"
+
+	"kprof/perfevent/memtest"
 )
 
 // TestBlockSums adds samples in no order of time, many more than blocks, and compares what
@@ -105,5 +107,21 @@ func TestBlocksOfNothing(t *testing.T) {
 	}
 	if s := m.Set(); s.BlockShift() != 4 || len(s.BlockSums) != 2 {
 		t.Errorf("%d sums of blocks of %d bits, wanted 2 of 4", len(s.BlockSums), s.BlockShift())
+	}
+}
+
+// TestBlocksOfManyRows: to add samples of few among many rows takes memory, and so time, by
+// how many samples these are.
+func TestBlocksOfManyRows(t *testing.T) {
+	s := New(Event{Name: "e", Values: []ValueType{{"samples", "count"}}})
+	s.rows.n = 1 << 20 // which are not looked at
+	within := memtest.Within(t, 200<<20)
+	for i := range 1 << 21 {
+		s.AddBlockSum(BlockSum{Time: 1, Sample: uint32(i % 2), Count: 1, Value: 1})
+	}
+	s.SumBlocks()
+	within()
+	if len(s.BlockSums) != 2 || s.BlockSums[1].Count != 1<<20 {
+		t.Errorf("sums %v", s.BlockSums)
 	}
 }
