@@ -12,7 +12,7 @@ import (
 const MaxDepth = blockSize - chainHead
 
 // MaxColumns is the largest number of value columns an event may have.
-const MaxColumns = valueBlock
+const MaxColumns = 1 << 14
 
 // blockSize is the number of words in a block of the chain arena, a power of 2.
 const blockSize = 1 << 18
@@ -114,6 +114,7 @@ type rowTable struct {
 	n      int
 	rows   [][]row
 	values [][]int64
+	room   int          // of values, whether or not any are there
 	index  intern.Index // of rows that are not the first of their stack
 	seed   uint64
 }
@@ -188,7 +189,9 @@ func (t *rowTable) store(values []int64) uint32 {
 	}
 	last := len(t.values) - 1
 	if last < 0 || valueBlock-len(t.values[last]) < len(values) {
-		t.values = append(t.values, make([]int64, 0, valueBlock))
+		size := max(valueBlock, len(values)) // of more than a block, one row alone
+		t.values = append(t.values, make([]int64, 0, size))
+		t.room += size
 		last++
 	}
 	p := uint32(last*valueBlock + len(t.values[last]))

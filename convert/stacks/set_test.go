@@ -254,3 +254,38 @@ func fill(n, depth int) (*Set, [][]uint32) {
 	}
 	return s, chains
 }
+
+// TestManyColumns: rows of as many columns as there may be, which are more than a block of
+// values holds, stand beside others.
+func TestManyColumns(t *testing.T) {
+	narrow, wide := Event{Name: "narrow", Values: make([]ValueType, 3)}, Event{Name: "wide", Values: make([]ValueType, 1<<14)}
+	s := New(narrow, wide)
+	const rows, times = 5, 2
+	var ids []StackID
+	for r := range rows {
+		ids = append(ids, s.Intern([]uint32{s.AddLocation(NoMapping, uint64(r), KindUser)}))
+	}
+	values := make([]int64, MaxColumns)
+	for range times {
+		for r := range rows {
+			for c := range values {
+				values[c] = int64(r*MaxColumns + c)
+			}
+			s.Add(0, ids[r], 0, values[:3]...)
+			s.Add(1, ids[r], 0, values...)
+		}
+	}
+	s.Fetch(ids)
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		r := int(s.Locations[s.Stack(x.Stack)[0]].Addr)
+		for c, v := range x.Values {
+			if want := int64(times * (r*MaxColumns + c)); v != want {
+				t.Fatalf("row %d of %q, column %d: %d, wanted %d", r, s.Events[x.Event].Name, c, v, want)
+			}
+		}
+	}
+	if s.NumSamples() != 2*rows || s.rows.size() < rows*(MaxColumns+valueBlock)*8 {
+		t.Errorf("%d rows in %d bytes", s.NumSamples(), s.rows.size())
+	}
+}

@@ -52,5 +52,5 @@ func (t *chainTable) size() int {
 }
 
 func (t *rowTable) size() int {
-	return len(t.rows)*rowBlock*16 + len(t.values)*valueBlock*8 + intern.SlotSize*t.index.Slots()
+	return len(t.rows)*rowBlock*16 + t.room*8 + intern.SlotSize*t.index.Slots()
 }
