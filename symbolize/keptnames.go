@@ -79,7 +79,7 @@ func (n *KeptNames) keepCode(pid int, path string, code []JITCode) {
 // sampledCode returns of a dump's code what has names, which is what was sampled. The caller
 // holds mu.
 func (n *KeptNames) sampledCode(k dumpKey) []JITCode {
-	f := n.files[keyOfNames(&Mapping{Kind: User, File: k.path})]
+	f := n.files[k.names()]
 	if f == nil {
 		return nil
 	}
@@ -88,6 +88,11 @@ func (n *KeptNames) sampledCode(k dumpKey) []JITCode {
 		i, _ := slices.BinarySearch(offsets, c.Offset)
 		return i == len(offsets) || offsets[i]-c.Offset >= c.Limit-c.Start
 	})
+}
+
+// names is the key of the names of a dump's code.
+func (k dumpKey) names() nameKey {
+	return keyOfNames(&Mapping{Kind: User, File: k.path, PID: k.pid})
 }
 
 // sortedKeys returns the keys of files in an order of their own.

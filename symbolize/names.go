@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"kprof/symbolize/mapping"
+	"kprof/symbolize/process"
 	"kprof/symbolize/unwind"
 )
 
@@ -20,7 +21,8 @@ type Names struct {
 	frames []Frame // of all files, each once
 }
 
-// nameKey tells apart what has names of its own. For memory of a process it is the process.
+// nameKey tells apart what has names of its own. For memory of a process it is the process,
+// and for the dump of one its path beside: processes of two containers may have the same.
 type nameKey struct {
 	kind    Kind
 	file    string
@@ -79,6 +81,9 @@ func keyOfNames(m *Mapping) nameKey {
 		k.file, k.id = m.File, m.ID
 	default:
 		k.file, k.buildID = m.File, trimBuildID(m.BuildID)
+		if k.buildID == "" && process.IsDumpName(m.File) {
+			k.pid = m.PID
+		}
 	}
 	return k
 }

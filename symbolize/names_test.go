@@ -32,9 +32,10 @@ func kept() *KeptNames {
 	keep(Mapping{Kind: VDSO, File: "[vdso]", BuildID: "12"}, nil, 0x5, Frame{Name: "__vdso_time", SystemName: "__vdso_time"})
 	keep(Mapping{Kind: Anon, File: "//anon", PID: 7, Start: 0x1000}, nil, 0x1010, Frame{Name: "_Z3jiti", SystemName: "_Z3jiti"})
 	keep(Mapping{Kind: Kernel, File: "[kernel.kallsyms]"}, nil, 1<<63, Frame{Name: "vfs_read", SystemName: "vfs_read"})
-	keep(Mapping{Kind: User, File: "/tmp/jit-7.dump"}, nil, 0x110, Frame{Name: "made", SystemName: "made"})
+	keep(Mapping{Kind: User, File: "/tmp/jit-1.dump", PID: 7}, nil, 0x110, Frame{Name: "made", SystemName: "made"})
+	keep(Mapping{Kind: User, File: "/tmp/jit-1.dump", PID: 9}, nil, 0x110, Frame{Name: "in another container", SystemName: "in another container"})
 	n.keepUnwind(&Mapping{Kind: User, File: "/a", ID: one}, unwind.FramePointers)
-	n.keepCode(7, "/tmp/jit-7.dump", []JITCode{{5, 0x4000, 0x4040, 0x100}, {6, 0x5000, 0x5040, 0x200}, {7, 0x6000, 0x6040, 0x100}})
+	n.keepCode(7, "/tmp/jit-1.dump", []JITCode{{5, 0x4000, 0x4040, 0x100}, {6, 0x5000, 0x5040, 0x200}, {7, 0x6000, 0x6040, 0x100}})
 	return n
 }
 
@@ -73,6 +74,9 @@ func TestNames(t *testing.T) {
 		"memory":                {m: Mapping{Kind: Anon, File: "[heap]", PID: 7}, addr: 0x1010, want: []Frame{{Name: "_Z3jiti", SystemName: "_Z3jiti"}}},
 		"of another process":    {m: Mapping{Kind: Anon, File: "//anon", PID: 8}, addr: 0x1010, err: true},
 		"the kernel":            {m: Mapping{Kind: Kernel, File: "[kernel.kallsyms]", BuildID: "ff"}, addr: 1 << 63, err: true},
+		"made at run time":      {m: Mapping{File: "/tmp/jit-1.dump", PID: 7}, addr: 0x110, want: []Frame{{Name: "made", SystemName: "made"}}},
+		"and by another":        {m: Mapping{File: "/tmp/jit-1.dump", PID: 9}, addr: 0x110, want: []Frame{{Name: "in another container", SystemName: "in another container"}}},
+		"and by a third":        {m: Mapping{File: "/tmp/jit-1.dump", PID: 8}, addr: 0x110, err: true},
 	} {
 		if x.m.Kind == 0 {
 			x.m.Kind = User
@@ -97,10 +101,10 @@ func TestNames(t *testing.T) {
 	if got := s.CallFrames(Mapping{Kind: User, File: "/a", ID: other}); got != nil {
 		t.Errorf("call frames of a file without %v", got)
 	}
-	if d := cmp.Diff([]JITCode{{5, 0x4000, 0x4040, 0x100}, {7, 0x6000, 0x6040, 0x100}}, s.JITCode(7, "/tmp/jit-7.dump")); d != "" {
+	if d := cmp.Diff([]JITCode{{5, 0x4000, 0x4040, 0x100}, {7, 0x6000, 0x6040, 0x100}}, s.JITCode(7, "/tmp/jit-1.dump")); d != "" {
 		t.Errorf("code that was sampled: -want +got\n%s", d)
 	}
-	if got := s.JITCode(8, "/tmp/jit-7.dump"); len(got) > 0 {
+	if got := s.JITCode(9, "/tmp/jit-1.dump"); len(got) > 0 {
 		t.Errorf("of another process: %v", got)
 	}
 }

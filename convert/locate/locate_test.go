@@ -45,3 +45,25 @@ func TestTooManyMappings(t *testing.T) {
 		t.Errorf("file 5 became %+v", loc)
 	}
 }
+
+// TestDumpsOfOnePath: code that two processes made, each as its dump has it, is apart though
+// both dumps have the same path, as they do in containers.
+func TestDumpsOfOnePath(t *testing.T) {
+	tl, set := timeline.New(timeline.Options{}), stacks.New()
+	l := New(tl, set, Options{})
+	for _, pid := range []int{7, 9} {
+		tl.AddJITCode(timeline.JITDump{PID: pid, Path: "/tmp/jit-1.dump"}, []timeline.JITCode{{Time: 1, Start: 0x4000, Limit: 0x4040, Offset: 0x100}})
+	}
+	tl.Freeze()
+	for _, pid := range []int32{7, 9, 7} {
+		st := tl.At(pid, pid, 2)
+		v := tl.View(&st, timeline.User)
+		loc := set.Locations[l.at(&v, 0x4010)]
+		if loc.Mapping < 0 || set.Mappings[loc.Mapping].PID != int(pid) {
+			t.Errorf("process %d: %+v of %+v", pid, loc, set.Mappings)
+		}
+	}
+	if len(set.Locations) != 2 || len(set.Mappings) != 2 {
+		t.Errorf("%d locations, %d mappings", len(set.Locations), len(set.Mappings))
+	}
+}

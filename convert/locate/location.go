@@ -42,7 +42,11 @@ func (l *Locator) key(o origin) locationKey {
 	key := locationKey{timeline.NoObject, o.kind, o.addr}
 	if o.area != nil {
 		key.obj = o.area.Object
-		key.kind = l.tl.Object(key.obj).Kind
+		obj := l.tl.Object(key.obj)
+		key.kind = obj.Kind
+		if obj.Size > 0 { // a dump: another process may have one of the same path
+			key.obj = l.privateTo(o.area.PID, key.obj)
+		}
 		switch {
 		case key.kind.ByOffset():
 			key.addr = o.addr - o.area.Start + o.area.Offset
