@@ -95,12 +95,13 @@ func (k dumpKey) names() nameKey {
 	return keyOfNames(&Mapping{Kind: User, File: k.path, PID: k.pid})
 }
 
-// sortedKeys returns the keys of files in an order of their own.
-func (n *KeptNames) sortedKeys() []nameKey {
-	return slices.SortedFunc(maps.Keys(n.files), func(a, b nameKey) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.file, b.file), cmp.Compare(a.buildID, b.buildID), cmp.Compare(a.pid, b.pid),
-			cmp.Compare(a.id.Major, b.id.Major), cmp.Compare(a.id.Minor, b.id.Minor), cmp.Compare(a.id.Inode, b.id.Inode), cmp.Compare(a.id.Generation, b.id.Generation))
-	})
+func (k dumpKey) compare(o dumpKey) int {
+	return cmp.Or(cmp.Compare(k.pid, o.pid), cmp.Compare(k.path, o.path))
+}
+
+func (k nameKey) compare(o nameKey) int {
+	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.file, o.file), cmp.Compare(k.buildID, o.buildID), cmp.Compare(k.pid, o.pid),
+		cmp.Compare(k.id.Major, o.id.Major), cmp.Compare(k.id.Minor, o.id.Minor), cmp.Compare(k.id.Inode, o.id.Inode), cmp.Compare(k.id.Generation, o.id.Generation))
 }
 
 // namesEncoder appends KeptNames, as far as a bound allows.
@@ -110,6 +111,22 @@ type namesEncoder struct {
 	frames map[Frame]uint64
 }
 
+// Bounds of what is written, in bytes.
+const (
+	numberCost = binary.MaxVarintLen64
+	codeCost   = 4 * numberCost // an element of JITCode
+	headCost   = 3 * numberCost // the version, how many files, how many dumps
+	refCost    = binary.MaxVarintLen32
+)
+
+func textCost(s string) int { return 1 + binary.MaxVarintLen32 + len(s) }
+
+// cost is what is written of a file beside its addresses.
+func (k nameKey) cost() int { return 9*numberCost + textCost(k.file) + textCost(k.buildID) }
+
+// frameCost is what is written of a frame at its first mention.
+func frameCost(f Frame) int { return 2 + textCost(f.SystemName) + textCost(f.File) + 2*numberCost }
+
 // AppendTo appends the names to b in a form that DecodeNames reads, at most limit bytes of
 // them, and nothing where there are none. leftOut is how many addresses have none therefore.
 func (n *KeptNames) AppendTo(b []byte, limit int) (_ []byte, leftOut int) {
@@ -118,24 +135,28 @@ func (n *KeptNames) AppendTo(b []byte, limit int) (_ []byte, leftOut int) {
 	if len(n.files) == 0 {
 		return b, 0
 	}
-	e := namesEncoder{append(b, namesVersion), map[string]uint64{}, map[Frame]uint64{}}
-	limit += len(b)
-	keys := n.sortedKeys()
-	e.uint(uint64(len(keys)))
-	for _, k := range keys {
-		leftOut += e.file(k, n.files[k], limit)
+	dumps, files, reserved := n.fitting(limit)
+	for k, f := range n.files {
+		if _, ok := slices.BinarySearchFunc(files, k, nameKey.compare); !ok {
+			leftOut += len(f.frames)
+		}
 	}
-	dumps := slices.SortedFunc(maps.Keys(n.dumps), func(a, b dumpKey) int { return cmp.Or(cmp.Compare(a.pid, b.pid), cmp.Compare(a.path, b.path)) })
+	if reserved > limit {
+		return b, leftOut
+	}
+	limit += len(b)
+	e := namesEncoder{append(b, namesVersion), map[string]uint64{}, map[Frame]uint64{}}
+	e.uint(uint64(len(files)))
+	for _, k := range files {
+		reserved -= k.cost()
+		leftOut += e.file(k, n.files[k], limit-reserved)
+	}
 	e.uint(uint64(len(dumps)))
 	for _, d := range dumps {
-		e.uint(uint64(d.pid))
-		e.text(d.path)
-		code := n.sampledCode(d)
-		if len(e.b)+len(code)*codeCost > limit {
-			code = nil
-		}
-		e.uint(uint64(len(code)))
-		for _, c := range code {
+		e.uint(uint64(d.key.pid))
+		e.text(d.key.path)
+		e.uint(uint64(len(d.code)))
+		for _, c := range d.code {
 			e.uint(c.Time)
 			e.uint(c.Start)
 			e.uint(c.Limit - c.Start)
@@ -145,20 +166,56 @@ func (n *KeptNames) AppendTo(b []byte, limit int) (_ []byte, leftOut int) {
 	return e.b, leftOut
 }
 
-// codeCost is what an element of JITCode takes at most.
-const codeCost = 4 * binary.MaxVarintLen64
+// sampledDump is a dump with what was sampled of its code.
+type sampledDump struct {
+	key  dumpKey
+	code []JITCode
+}
+
+// fitting returns the dumps and files of which something can be written within a limit, each in
+// their order, and what these take at most but for the files' addresses. Dumps, without which
+// the names of their code are none, have a quarter of it, and what all files take at least
+// another. The caller holds mu.
+func (n *KeptNames) fitting(limit int) (dumps []sampledDump, files []nameKey, reserved int) {
+	reserved = headCost
+	lost := map[nameKey]bool{}
+	for _, k := range slices.SortedFunc(maps.Keys(n.dumps), dumpKey.compare) {
+		d := sampledDump{k, n.sampledCode(k)}
+		if len(d.code) == 0 {
+			continue
+		}
+		cost := 2*numberCost + textCost(k.path) + len(d.code)*codeCost
+		if reserved+cost > limit/4 {
+			lost[k.names()] = true
+			continue
+		}
+		reserved += cost
+		dumps = append(dumps, d)
+	}
+	most := reserved + limit/4
+	for _, k := range slices.SortedFunc(maps.Keys(n.files), nameKey.compare) {
+		if cost := k.cost(); !lost[k] && reserved+cost <= most {
+			reserved += cost
+			files = append(files, k)
+		}
+	}
+	return dumps, files, reserved
+}
 
 // file appends a file, and returns how many of its addresses are left out.
 func (e *namesEncoder) file(k nameKey, f *keptFile, limit int) (leftOut int) {
-	const perFrame = 64 // bytes, beside its texts
 	addrs := slices.Sorted(maps.Keys(f.frames))
-	size := len(e.b)
+	size := len(e.b) + k.cost()
+	mentioned := map[Frame]bool{}
 	for i, addr := range addrs {
-		size += binary.MaxVarintLen64
+		size += 2 * numberCost
 		for _, fr := range f.frames[addr] {
-			if _, known := e.frames[fr]; !known {
-				size += perFrame + len(fr.SystemName) + len(fr.File)
+			if _, known := e.frames[fr]; known || mentioned[fr] {
+				size += refCost
+				continue
 			}
+			mentioned[fr] = true
+			size += frameCost(fr)
 		}
 		if size > limit {
 			leftOut = len(addrs) - i

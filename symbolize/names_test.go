@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -143,29 +144,57 @@ func TestNamesOfFile(t *testing.T) {
 	}
 }
 
-// TestNamesBounded: what does not fit is left out and counted, and looked for elsewhere.
+// TestNamesBounded: what does not fit is left out and counted, and looked for elsewhere,
+// whether it is of one file, of many with few names each, or code of dumps.
 func TestNamesBounded(t *testing.T) {
-	n := NewKeptNames()
-	m := Mapping{Kind: User, File: "/a", BuildID: "1"}
-	var addrs []uint64
-	var frames [][]Frame
-	for i := range uint64(1000) {
-		name := strings.Repeat("x", int(i%50)) + string(rune('a'+i%26))
-		addrs, frames = append(addrs, i*16), append(frames, []Frame{{Name: name, SystemName: name}})
+	mapping := func(file int) *Mapping {
+		return &Mapping{Kind: User, File: fmt.Sprintf("/usr/lib/lib%d.so", file), BuildID: fmt.Sprintf("%016x", file+1)}
 	}
-	n.keep(&m, addrs, frames, nil)
-	n.keepCode(1, "/tmp/jit-1.dump", make([]JITCode, 100))
-	for _, limit := range []int{0, 500, 5000, 50000, 1 << 20} {
-		b, leftOut := n.AppendTo([]byte("before"), limit)
-		if len(b) > limit+100 || (leftOut == 0) != (limit == 1<<20) || !bytes.HasPrefix(b, []byte("before")) {
-			t.Errorf("limit %d: %d bytes, %d left out", limit, len(b), leftOut)
+	for files, perFile := range map[int]int{1: 1000, 20: 50, 1000: 1} {
+		n := NewKeptNames()
+		for file := range files {
+			for i := range perFile {
+				name := strings.Repeat("x", i%50) + string(rune('a'+i%26))
+				n.keep(mapping(file), []uint64{uint64(i) * 16}, [][]Frame{{{Name: name, SystemName: name}}}, nil)
+			}
+			n.keepUnwind(mapping(file), unwind.FramePointers)
 		}
-		names, err := DecodeNames(b[len("before"):])
-		if err != nil {
-			t.Fatal(err)
+		dump := dumpKey{1, "/tmp/jit-1.dump"}
+		var code []JITCode
+		for i := range uint64(100) {
+			code = append(code, JITCode{Time: i, Start: 1 << 40, Limit: 1<<40 + 16, Offset: i * 16})
+			n.keep(&Mapping{Kind: User, File: dump.path, PID: 1}, []uint64{i * 16}, [][]Frame{{{Name: "made", SystemName: "made"}}}, nil)
 		}
-		if f := names.of(&m); len(f.addrs) != len(addrs)-leftOut || (f.missing == missesSome) != (leftOut > 0) {
-			t.Errorf("limit %d: %d addresses, %d left out, missing %v", limit, len(f.addrs), leftOut, f.missing)
+		n.keepCode(dump.pid, dump.path, code)
+		all := files*perFile + len(code)
+		for _, limit := range []int{0, 20, 200, 1000, 5000, 10000, 50000, 1 << 20} {
+			b, leftOut := n.AppendTo([]byte("before"), limit)
+			if len(b)-len("before") > limit || limit <= 5000 && leftOut == 0 || limit == 1<<20 && leftOut > 0 || !bytes.HasPrefix(b, []byte("before")) {
+				t.Errorf("%d files, limit %d: %d bytes, %d left out", files, limit, len(b), leftOut)
+			}
+			if len(b) == len("before") {
+				if leftOut != all || limit > 20 {
+					t.Errorf("%d files, limit %d: nothing is written", files, limit)
+				}
+				continue
+			}
+			names, err := DecodeNames(b[len("before"):])
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := 0
+			for k, f := range names.files {
+				kept += len(f.addrs)
+				if whole := len(f.addrs) == len(n.files[k].frames); whole != (f.missing == missesNothing) {
+					t.Errorf("%d files, limit %d: of %d addresses of %q %d are kept, missing %v", files, limit, len(n.files[k].frames), k.file, len(f.addrs), f.missing)
+				}
+			}
+			if kept != all-leftOut || limit >= 1000 && kept == 0 {
+				t.Errorf("%d files, limit %d: %d addresses, %d left out of %d", files, limit, kept, leftOut, all)
+			}
+			if has := names.of(&Mapping{Kind: User, File: dump.path, PID: 1}) != nil; has != (len(names.code(1, dump.path)) == len(code)) {
+				t.Errorf("%d files, limit %d: names of a dump %v, and %d of its functions", files, limit, has, len(names.code(1, dump.path)))
+			}
 		}
 	}
 	if b, leftOut := NewKeptNames().AppendTo(nil, 0); b != nil || leftOut > 0 {
