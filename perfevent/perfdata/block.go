@@ -70,23 +70,32 @@ func (k *block) payload(b []byte, o abi.Order) ([]byte, error) {
 
 // blockBefore returns the bytes of the block that ends at offset end, nil if none does.
 func (r *Reader) blockBefore(end int64, k *block) ([]byte, error) {
-	var tail [blockTail]byte
-	if end < fileHeaderSize+blockTail || end > r.size {
-		return nil, nil
-	}
-	if _, err := r.at.ReadAt(tail[:], end-blockTail); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read %s at offset %d: %w", k.what, end-blockTail, err)
-	}
-	if string(tail[8:]) != k.magic {
-		return nil, nil
-	}
-	n := int64(r.header.order.Uint32(tail[:]))
-	if n > int64(k.most)+blockHead+blockTail+8 || n > end-fileHeaderSize {
-		return nil, fmt.Errorf("%s of %d bytes before offset %d", k.what, n, end)
+	n, err := r.blockSize(end, k)
+	if err != nil || n == 0 {
+		return nil, err
 	}
 	b := make([]byte, n)
 	if _, err := r.at.ReadAt(b, end-n); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read %s at offset %d: %w", k.what, end-n, err)
 	}
 	return b, nil
+}
+
+// blockSize returns how many bytes the block has that ends at offset end, 0 if none does.
+func (r *Reader) blockSize(end int64, k *block) (int64, error) {
+	var tail [blockTail]byte
+	if r.header.pipe || r.at == nil || end < fileHeaderSize+blockTail || end > r.size {
+		return 0, nil
+	}
+	if _, err := r.at.ReadAt(tail[:], end-blockTail); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read %s at offset %d: %w", k.what, end-blockTail, err)
+	}
+	if string(tail[8:]) != k.magic {
+		return 0, nil
+	}
+	n := int64(r.header.order.Uint32(tail[:]))
+	if n < blockHead+blockTail || n > int64(k.most)+blockHead+blockTail+8 || n > end-fileHeaderSize {
+		return 0, fmt.Errorf("%s of %d bytes before offset %d", k.what, n, end)
+	}
+	return n, nil
 }

@@ -1,6 +1,7 @@
 package perfdata
 
 import (
+	"errors"
 	"fmt"
 
 	"kprof/perfevent/abi"
@@ -99,16 +100,12 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	if r.header.pipe || r.at == nil {
 		return nil, nil
 	}
-	rules, err := r.rulesBlock()
-	if err != nil {
-		return nil, err
-	}
+	// Where the block behind is damaged, that at the end is not found, but the other one is.
+	rules, err := r.blockSize(int64(r.data.off), &rulesBlock)
+	names, err2 := r.blockSize(r.size, &userBlock)
+	damaged := errors.Join(err, err2)
 	var all *KernelSymbols
-	behind, err := r.userBlock()
-	if err != nil {
-		return nil, err
-	}
-	for _, end := range []int64{r.size - int64(len(behind)), int64(r.data.off) - int64(len(rules))} {
+	for _, end := range []int64{r.size - names, int64(r.data.off) - rules} {
 		b, err := r.blockBefore(end, &kernelBlock)
 		if err != nil {
 			return nil, err
@@ -125,6 +122,9 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 		} else if all.IOMem == nil {
 			all.IOMem = c.IOMem
 		}
+	}
+	if all == nil {
+		return nil, damaged
 	}
 	return all, nil
 }

@@ -27,7 +27,7 @@ func appendRules(b []byte, rules []string, o abi.Order) ([]byte, error) {
 // Rules returns the rules by which the recording is to be read, none where it has none, as
 // one from a pipe.
 func (r *Reader) Rules() ([]string, error) {
-	b, err := r.rulesBlock()
+	b, err := r.blockBefore(int64(r.data.off), &rulesBlock)
 	if err != nil || b == nil {
 		return nil, err
 	}
@@ -36,12 +36,4 @@ func (r *Reader) Rules() ([]string, error) {
 		return nil, err
 	}
 	return strings.Split(string(text), "\n"), nil
-}
-
-// rulesBlock returns the bytes of the block of rules, nil if there is none.
-func (r *Reader) rulesBlock() ([]byte, error) {
-	if r.header.pipe || r.at == nil {
-		return nil, nil
-	}
-	return r.blockBefore(int64(r.data.off), &rulesBlock)
 }

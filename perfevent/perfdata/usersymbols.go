@@ -45,7 +45,7 @@ func AppendUserSymbols(f *os.File, names []byte, o abi.Order) error {
 // UserSymbols returns the names of user code that the recording holds, nil if it has none,
 // as one from a pipe.
 func (r *Reader) UserSymbols() ([]byte, error) {
-	b, err := r.userBlock()
+	b, err := r.blockBefore(r.size, &userBlock)
 	if err != nil || b == nil {
 		return nil, err
 	}
@@ -58,14 +58,6 @@ func (r *Reader) UserSymbols() ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", userBlock.what, err)
 	}
 	return names, nil
-}
-
-// userBlock returns the bytes of the block of names, nil if there is none.
-func (r *Reader) userBlock() ([]byte, error) {
-	if r.header.pipe || r.at == nil {
-		return nil, nil
-	}
-	return r.blockBefore(r.size, &userBlock)
 }
 
 // pack compresses b.

@@ -10,6 +10,65 @@ import (
 	"kprof/perfevent/abi"
 )
 
+// TestDamagedNames: where it is not known where the names begin, the kernel's symbols at the end
+// are not found, and those that were known at the start are. Likewise with the rules.
+func TestDamagedNames(t *testing.T) {
+	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+	o := abi.LittleEndian
+	atStart, err := someKernelSymbols.AppendTo(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := KernelSymbols{Kallsyms: []byte("ffffffff81000000 T later\n")}
+	atEnd, err := later.AppendTo(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name           string
+		atStart        []byte
+		damage         string // the magic of the block whose length is wrong
+		want           *KernelSymbols
+		names, symbols bool // are errors
+	}{
+		{"names", atStart, userBlock.magic, &someKernelSymbols, true, false},
+		{"names alone", nil, userBlock.magic, nil, true, true},
+		{"rules", atStart, rulesBlock.magic, &later, false, false},
+	} {
+		f := tempFile(t)
+		w, err := NewWriter(f, events, Features{}, WriterOptions{Order: o, KernelSymbols: tc.atStart, Rules: []string{"rule"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.SetTrailer(atEnd)
+		if err := w.Close(Features{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := AppendUserSymbols(f, []byte("names"), o); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(b[bytes.LastIndex(b, []byte(tc.damage))-8:], []byte{0xff, 0xff, 0xff, 0xff})
+		r, err := NewReaderAt(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.UserSymbols(); (err != nil) != tc.names {
+			t.Errorf("%s: names %q, %v", tc.name, got, err)
+		}
+		got, err := r.KernelSymbols()
+		if got != nil && tc.want == &later {
+			got.IOMem = nil // which is from the start
+		}
+		if d := cmp.Diff(tc.want, got); d != "" || (err != nil) != tc.symbols {
+			t.Errorf("%s: %v -want +got\n%s", tc.name, err, d)
+		}
+	}
+}
+
 // TestUserSymbols: names are found behind everything else, and what was the last before
 // them is found still, also when they could not be written.
 func TestUserSymbols(t *testing.T) {
