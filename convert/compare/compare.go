@@ -124,14 +124,23 @@ func (c *Comparison) Judge(r *diff.Result, limit float64) diff.Judgement {
 	if c.Times == nil {
 		return j
 	}
+	var all float64 // time of all calls of a run
+	for i := range c.Times.Groups {
+		all = max(all, c.Times.Groups[i].Time())
+	}
 	for i := range c.Times.Groups {
 		g := &c.Times.Groups[i]
+		matters := g.Time() >= leastUntested*all
 		for _, x := range []struct {
 			what string
 			*spandiff.Change
 		}{{"mean", &g.Mean}, {"median", &g.Median}, {"99th percentile", &g.P99}} {
 			switch ratio := x.New / x.Base; {
-			case !x.Tested || !(x.Base > 0):
+			case !(x.Base > 0):
+			case !x.Tested:
+				if matters && ratio > max(1+limit, j.Untested.Ratio) {
+					j.Untested = diff.SlowerSpans{Group: g.Name, What: x.what, Ratio: ratio}
+				}
 			case x.Significant && ratio > 1+limit:
 				j.Slower = append(j.Slower, diff.SlowerSpans{Group: g.Name, What: x.what, Ratio: ratio})
 			case x.Change.Ratio.High > max(1+limit, j.MaybeSlower.Ratio):
@@ -141,14 +150,24 @@ func (c *Comparison) Judge(r *diff.Result, limit float64) diff.Judgement {
 	}
 	switch {
 	case len(j.Slower) > 0:
-		j.Outcome, j.Doubts, j.MaybeSlower = diff.Changed, nil, diff.SlowerSpans{}
+		j.Outcome, j.Doubts = diff.Changed, nil
+		fallthrough
 	case j.Outcome == diff.Changed:
-		j.MaybeSlower = diff.SlowerSpans{}
-	case j.MaybeSlower.Ratio > 0:
+		j.MaybeSlower, j.Untested = diff.SlowerSpans{}, diff.SlowerSpans{}
+		return j
+	}
+	if j.MaybeSlower.Ratio > 0 {
 		j.Outcome, j.Doubts = diff.Inconclusive, append(j.Doubts, diff.MaybeSlower)
+	}
+	if j.Untested.Ratio > 0 {
+		j.Outcome, j.Doubts = diff.Inconclusive, append(j.Doubts, diff.SlowerUntested)
 	}
 	return j
 }
+
+// leastUntested is the share of all calls' time that those of a group take at least for what
+// too few of them show to count: each recording has calls that it saw once or twice.
+const leastUntested = 0.01
 
 // ofSpans reports whether what is compared are times of spans.
 func (c *Comparison) ofSpans() bool {

@@ -78,3 +78,37 @@ func TestJudgeSpans(t *testing.T) {
 		t.Errorf("1%% more, a limit of 0.01%%: %v %v", j.Outcome, j.Doubts)
 	}
 }
+
+// TestJudgeUntested: a group of too few calls to judge by, which take three times as long, is not
+// within the limit; calls that take next to nothing of the time do not matter.
+func TestJudgeUntested(t *testing.T) {
+	for _, test := range []struct {
+		ns, limit float64
+		want      bool
+	}{{3e5, 1, true}, {3e5, 2.5, false}, {1e4, 1, false}} {
+		var profiles [2][]*convert.Profile
+		for side, name := range []string{"base", "newer"} {
+			p := calls(name, 1)
+			rare := p.Set.InternLabels([]stacks.Label{{Key: "syscall", Str: "fsync"}})
+			for i := range int64(8) {
+				ns := int64(test.ns) * int64(1+2*side)
+				row := p.Set.Add(0, p.Set.Intern(nil), rare, 1, 0, 0, ns)
+				p.Set.AddTimedSample(stacks.TimedSample{Time: uint64(400_000_000 + i), Sample: uint32(row), Value: ns})
+			}
+			profiles[side] = []*convert.Profile{p}
+		}
+		c, err := New(profiles, Options{Diff: diff.Defaults})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.Compare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := c.Judge(r, test.limit)
+		text := diffreport.Judgement(r, &j)
+		if got := slices.Contains(j.Doubts, diff.SlowerUntested); got != test.want || got && (j.Outcome != diff.Inconclusive || !strings.Contains(text, "of the calls of fsync is 200% more, over 100%")) {
+			t.Errorf("%.0f ns, a limit of %.0f%%: %v, %v: %s", test.ns, 100*test.limit, j.Outcome, j.Doubts, text)
+		}
+	}
+}

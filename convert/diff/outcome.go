@@ -89,10 +89,13 @@ const (
 	TotalUp                      // the total of one run of each side grew by more than is told by it
 	NotKnown                     // one run of each side does not tell how much rates, or durations, differ
 	MaybeSlower                  // calls of spans may take longer by over the limit
+	// SlowerUntested: calls took longer by over the limit, and they are too few, or their times
+	// are not known one by one, so that it may be chance.
+	SlowerUntested
 )
 
 func (d Doubt) String() string {
-	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer"}[d]
+	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer", "calls took longer, too little to judge by"}[d]
 }
 
 // Judgement is what a comparison says of a limit.
@@ -107,9 +110,11 @@ type Judgement struct {
 	Upper   float64
 	UpperOf string
 	// Slower are the times of spans that are longer by over the limit, a share of what they
-	// were, and MaybeSlower the one that may be longest in terms of it, if there are none.
+	// were, MaybeSlower the one that may be longest in terms of it, and Untested the one that
+	// was and is not known well enough to judge, if there are none.
 	Slower      []SlowerSpans
 	MaybeSlower SlowerSpans
+	Untested    SlowerSpans
 }
 
 // SlowerSpans says how much longer calls of spans take.

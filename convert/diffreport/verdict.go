@@ -322,6 +322,8 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 			why = append(why, fmt.Sprintf("%s may cost up to %s more, over %s", of, percent2(j.Upper), limit))
 		case diff.MaybeSlower:
 			why = append(why, fmt.Sprintf("%s may take up to %s more, over %s", spansOf(&j.MaybeSlower), percent2(j.MaybeSlower.Ratio-1), limit))
+		case diff.SlowerUntested:
+			why = append(why, fmt.Sprintf("%s is %s more, over %s, which what was recorded of these does not tell from chance", spansOf(&j.Untested), percent2(j.Untested.Ratio-1), limit))
 		case diff.TotalUp:
 			why = append(why, fmt.Sprintf("the total of a run is %s, which one run of each side does not tell from chance", times(r.PerRun.Ratio())))
 		}

@@ -97,6 +97,11 @@ func (g *Group) Verdict() Verdict {
 	return Noise
 }
 
+// Time is what the calls of a run take together, in ns, on the side where that is more.
+func (g *Group) Time() float64 {
+	return max(g.Calls.Base*g.Mean.Base, g.Calls.New*g.Mean.New)
+}
+
 // Tested reports whether anything of the group was judged.
 func (g *Group) Tested() bool {
 	return slices.ContainsFunc(g.judged(), func(c *Change) bool { return c.Tested })
