@@ -41,7 +41,7 @@ func (f *File) arm64(fn *function, inst arm64asm.Inst, x *Instruction, pages map
 		if t.addend != 0 {
 			text = fmt.Sprintf("%s%+#x", t.name, t.addend)
 			if !t.whole {
-				key = text
+				key = fmt.Sprintf("%s%+#x", t.key(), t.addend)
 			}
 		}
 		plain := immediate.ReplaceAllString(x.Text, "#·$2")

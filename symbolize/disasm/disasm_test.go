@@ -1,6 +1,7 @@
 package disasm
 
 import (
+	"debug/elf"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"kprof/perfevent/livetest"
+	"kprof/symbolize/elfsym"
 )
 
 // source has a function that calls another, if SLOW is defined, and data and jumps around
@@ -102,6 +104,35 @@ func TestBuilds(t *testing.T) {
 				t.Errorf("work:\n%s", text(rows))
 			}
 		})
+	}
+}
+
+// TestNumberedLabels: labels that the compiler numbers (.LC3) are equal whatever their numbers,
+// with and without an addend, what is behind names is not.
+func TestNumberedLabels(t *testing.T) {
+	for name, arch := range map[string]struct {
+		code   string
+		decode func(*File, *function) []Instruction
+	}{
+		"arm64":  {"\x00\x00\x00\x90", decodeARM64},           // adrp x0, .
+		"x86-64": {"\x48\x8d\x3d\x00\x00\x00\x00", decodeX86}, // lea 0(%rip), %rdi
+	} {
+		key := func(symbol string, addend int64) string {
+			f := &File{elf: &elf.File{FileHeader: elf.FileHeader{Machine: elf.EM_X86_64}}, relocs: map[uint64]target{}}
+			for off := range uint64(len(arch.code)) {
+				f.relocs[off] = target{name: symbol, addend: addend}
+			}
+			return arch.decode(f, &function{Symbol: elfsym.Symbol{Start: 0x1000, End: 0x1100}, code: []byte(arch.code)})[0].Key
+		}
+		if a, b := key(".LC3", 8), key(".LC14", 8); a != b {
+			t.Errorf("%s: %q is not %q", name, a, b)
+		}
+		if a, b := key(".LC3", 0), key(".LC14", 0); a != b {
+			t.Errorf("%s: %q is not %q", name, a, b)
+		}
+		if a, b, c := key("one", 8), key("two", 8), key("one", 16); a == b || a == c {
+			t.Errorf("%s: %q, %q, %q", name, a, b, c)
+		}
 	}
 }
 
