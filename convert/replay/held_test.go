@@ -78,10 +78,11 @@ func TestHeldCache(t *testing.T) {
 }
 
 // TestHeldMaps: what mmap gave and munmap has not taken back; a call that failed gave nothing,
-// and what mremap moved is as long as it is then.
+// and what mremap moved is as long as it is then. One that fails takes back nonetheless, and
+// the addresses of 32 bits are those that munmap gets. A process that ends has not unmapped.
 func TestHeldMaps(t *testing.T) {
 	var events [][2]string
-	for _, e := range []string{"enter_mmap", "exit_mmap", "enter_mremap", "exit_mremap", "enter_munmap"} {
+	for _, e := range []string{"enter_mmap", "exit_mmap", "enter_mremap", "exit_mremap", "enter_munmap", "enter_mmap_pgoff", "exit_mmap_pgoff"} {
 		events = append(events, [2]string{"syscalls", "sys_" + e})
 	}
 	failed := ^uint64(11) // -ENOMEM
@@ -98,6 +99,14 @@ func TestHeldMaps(t *testing.T) {
 			{10, 1, 0, 4096}, {11, 2, 0x7f0000001000, 0}, {12, 3, 0x7f0000001000, 65536}, {13, 4, 0x7f0000100000, 0},
 			{20, 1, 0, 4096}, {21, 2, 0x7f0000001000, 0}, {22, 5, 0x7f0000001000, 4096},
 		}, "[3 73728 1 65536]", span.Stats{Ended: 2}},
+		{[][4]uint64{
+			{10, 1, 0, 4096}, {11, 2, 0x7f0000001000, 0}, {12, 3, 0x7f0000001000, 65536}, {13, 4, failed, 0},
+			{20, 1, 0, 8192}, {21, 2, 0x7f0000002000, 0},
+		}, "[2 12288 1 8192]", span.Stats{Ended: 1}},
+		{[][4]uint64{
+			{10, 6, 0, 4096}, {11, 7, 0xffffffffb7f00000, 0}, {12, 6, 0, 8192}, {13, 7, 0x08100000, 0}, {14, 6, 0, 1 << 30}, {15, 7, failed, 0},
+			{20, 5, 0xb7f00000, 4096}, {21, 3, 0x08100000, 16384}, {22, 4, 0xffffffffb6000000, 0}, {23, 5, 0xb6000000, 16384},
+		}, "[3 28672 0 0]", span.Stats{Ended: 3}},
 	} {
 		rows, st := heldEvents(t, "span:mmap", 4096, events, [2]string{"addr", "len"}, tc.hits)
 		if want := []string{"span:mmap 0xa seven " + tc.want}; !slices.Equal(rows, want) || st != tc.stats {

@@ -94,22 +94,29 @@ var table = []entry{
 	}},
 	// mm/mmap.c, mm/mremap.c, by the events of system calls. What is unmapped in part counts
 	// as unmapped where that begins at the first page, and not where it does not; what is mapped
-	// over (MAP_FIXED) counts as still there.
+	// over (MAP_FIXED) counts as still there. A munmap or mremap takes back whether it fails or
+	// not: when it returns another thread may have got the address.
 	{name: "mmap", what: "what processes have mapped with mmap or mremap and not unmapped, in bytes", value: "field.len", families: func() []Family {
 		allocates := func(call, bytes string) Side {
 			event := "syscalls:sys_enter_" + call
 			return Side{Event: event, Spec: event, Memory: Allocates, Bytes: mustExpr(bytes)}
 		}
-		// A result from -4095 to -1 is an error.
+		// A result from -4095 to -1 is an error. Other negative ones are addresses of 32 bits,
+		// of which the arguments of system calls are not extended by their sign.
+		address := mustExpr("field.ret > 0 ? field.ret : field.ret < -4095 ? field.ret & 0xffffffff : 0")
 		allocated := func(call string) Side {
 			event := "syscalls:sys_exit_" + call
-			return Side{Event: event, Spec: event, Memory: Allocated, Key: []*expr.Expr{mustExpr("field.ret * (field.ret > 0 || field.ret < -4095)")}}
+			return Side{Event: event, Spec: event, Memory: Allocated, Key: []*expr.Expr{address}}
 		}
 		from := mustExpr("field.addr")
 		moves := allocates("mremap", "field.new_len")
 		moves.Key = []*expr.Expr{from}
+		starts := []Side{allocates("mmap", "field.len"), allocated("mmap"), allocates("mmap_pgoff", "field.len"), allocated("mmap_pgoff"), moves, allocated("mremap")}
+		for i := range starts[:4] {
+			starts[i].Optional = true // mmap_pgoff is what kernels of 32 bits have
+		}
 		return []Family{{
-			[]Side{allocates("mmap", "field.len"), allocated("mmap"), moves, allocated("mremap")},
+			starts,
 			[]Side{{Event: "syscalls:sys_enter_munmap", Spec: "syscalls:sys_enter_munmap", Memory: Frees, Key: []*expr.Expr{from}}},
 		}}
 	}},
