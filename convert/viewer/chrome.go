@@ -26,17 +26,22 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 		return fmt.Errorf("write chrome: %w", err)
 	}
 	frames := newFrameTable(s)
+	spans := s.TimedSamples != nil && s.Events[o.Event].IsSpans()
+	var wakes []stacks.Wake
+	if spans {
+		wakes = s.Wakes
+	}
 	c := chrome{
 		jsonWriter: newJSONWriter(w), set: s, frames: frames,
-		tracks: newTracks(s, o.Event, o.Column, s.Wakes, func() *stackTree { return newStackTree(s, frames) }),
+		tracks: newTracks(s, o.Event, o.Column, wakes, func() *stackTree { return newStackTree(s, frames) }),
 		time:   appendThousandths, // ns as µs
 	}
 	c.interval = c.tracks.interval()
 	if c.tracks.timed && s.Events[o.Event].Instants {
 		c.instants = newInstants(s, &o)
 	}
-	if e := &s.Events[o.Event]; c.tracks.timed && e.IsSpans() {
-		c.rows, c.category = map[uint32]spanText{}, jsonText(e.Name)
+	if spans {
+		c.rows, c.category = map[uint32]spanText{}, jsonText(s.Events[o.Event].Name)
 	}
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))

@@ -64,15 +64,10 @@ func (c *chrome) spanSlice(phase byte, x item, at uint64, length int64) {
 
 // wakes writes the flows (s and f) from tasks to those that they woke: from a slice of its own,
 // as whoever wakes is on the CPU, to the time off the CPU that goes on until the task runs.
-// What an interrupt wakes on an idle CPU nobody has woken.
 func (c *chrome) wakes() {
-	first := c.tracks.start
-	for n, w := range c.set.Wakes {
+	for n, w := range c.tracks.wakes {
 		from, to := c.tracks.place[c.tracks.of[w.By]], c.tracks.place[c.tracks.of[w.Woken]]
-		if from < 0 || to < 0 || w.Time < first || c.tracks.list[from].pid == 0 {
-			continue
-		}
-		at := int64(w.Time - first)
+		at := int64(w.Time - c.tracks.start)
 		event := func(phase string, track int, more string) {
 			k := &c.tracks.list[track]
 			b := append(append(append(c.buf[:0], ",\n{\"ph\":\""...), phase...), `",`...)

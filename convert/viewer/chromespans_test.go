@@ -105,7 +105,8 @@ func TestFirefoxSpans(t *testing.T) {
 }
 
 // TestChromeWakes: flows go from a slice of who woke, which may not have been off the CPU
-// itself, to the time off the CPU of who was woken; an interrupt is nobody.
+// itself, to the time off the CPU of who was woken; an interrupt is nobody. A task that only
+// woke who is not shown, or before the first sample, is not shown either.
 func TestChromeWakes(t *testing.T) {
 	s := stacks.New(stacks.Event{Name: "off-cpu", Values: []stacks.ValueType{
 		{Type: "samples", Unit: "count"}, {Type: "blocked", Unit: "nanoseconds"}, {Type: "runnable", Unit: "nanoseconds"}, {Type: "unended", Unit: "nanoseconds"}, {Type: "off-cpu", Unit: "nanoseconds"},
@@ -116,7 +117,8 @@ func TestChromeWakes(t *testing.T) {
 	off := task("sleeper", 7, stacks.Label{Key: "state", Str: "interruptible"})
 	row := s.Add(0, s.Intern(nil), off, 1, 4000, 1000, 0, 5000)
 	s.AddTimedSample(stacks.TimedSample{Time: 1000, Sample: uint32(row), Value: 5000})
-	s.Wakes = []stacks.Wake{{Time: 5000, By: task("waker", 9), Woken: off}, {Time: 5500, By: task("swapper", 0), Woken: off}}
+	s.Wakes = []stacks.Wake{{Time: 5000, By: task("waker", 9), Woken: off}, {Time: 5500, By: task("swapper", 0), Woken: off},
+		{Time: 500, By: task("early", 10), Woken: off}, {Time: 5600, By: task("idler", 11), Woken: task("waker", 9)}}
 	var b bytes.Buffer
 	if err := Chrome(&b, s, Options{Column: 4}); err != nil {
 		t.Fatal(err)
@@ -133,7 +135,7 @@ func TestChromeWakes(t *testing.T) {
 	}
 	var got []string
 	for _, e := range trace.TraceEvents {
-		if e.Ph != "M" {
+		if e.Ph != "M" || e.Tid > 9 {
 			got = append(got, fmt.Sprintf("%s %d %s %g %g %d%s", e.Ph, e.Tid, e.Name, e.Ts, e.Dur, e.ID, e.Bp))
 		}
 	}

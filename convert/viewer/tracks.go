@@ -36,13 +36,15 @@ type tracks struct {
 	timed bool
 	start uint64 // time of the first item, ns of the recording's clock; 0 if not timed
 
+	wakes []stacks.Wake // those of which both threads are here
+
 	of    []uint32 // by label list, the id of its track
 	place []int    // by id, the index into list or -1
 }
 
 // newTracks takes the event's samples apart. The order of rows without times is
 // that of tree, which may be nil for a Set with times. Threads that have woken
-// others are kept without samples too.
+// others are kept without samples too, if the others have any.
 func newTracks(s *stacks.Set, event, column int, wakes []stacks.Wake, tree func() *stackTree) *tracks {
 	t := &tracks{timed: s.TimedSamples != nil}
 	t.of = t.byLabels(s)
@@ -52,7 +54,10 @@ func newTracks(s *stacks.Set, event, column int, wakes []stacks.Wake, tree func(
 		t.addRows(s, event, column, t.of, tree())
 	}
 	for _, w := range wakes {
-		t.list[t.of[w.By]].wakes = true
+		if t.flows(&w) {
+			t.list[t.of[w.By]].wakes = true
+			t.wakes = append(t.wakes, w)
+		}
 	}
 	t.place = slices.Repeat([]int{-1}, len(t.list))
 	t.list = slices.DeleteFunc(t.list, func(k track) bool { return len(k.items) == 0 && !k.wakes })
@@ -63,6 +68,14 @@ func newTracks(s *stacks.Set, event, column int, wakes []stacks.Wake, tree func(
 		t.place[t.list[i].id] = i
 	}
 	return t
+}
+
+// flows reports whether a wake is one of a task that there is, at a time that is shown. What an
+// interrupt wakes on an idle CPU nobody has woken. It is for when samples, and not yet places,
+// are known.
+func (t *tracks) flows(w *stacks.Wake) bool {
+	by, woken := &t.list[t.of[w.By]], &t.list[t.of[w.Woken]]
+	return t.timed && by.pid != 0 && len(woken.items) > 0 && w.Time >= t.start
 }
 
 // byLabels makes a track of each thread and returns which one label lists belong
