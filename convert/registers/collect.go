@@ -47,7 +47,7 @@ type Register struct {
 type Table struct {
 	Registers []Register // those without an end first, then the most frequent
 	// Unended are the accesses that had not ended with the recording, the latest first. Where
-	// one interrupted another on its CPU both are here.
+	// one interrupted another on its CPU both are here. Those whose ends may be lost are not.
 	Unended []Access
 	Last    [][]Access // of each CPU by its number, the last accesses in their order
 	Broken  uint64     // begins or ends whose other side is not in the recording
@@ -64,6 +64,7 @@ type Collector struct {
 	kinds map[*listing.Kind]*kind
 	rows  map[key]*Register
 	cpus  map[int32]*cpu
+	tasks map[int32]int32 // the CPU on which a task's last access began, by its TID
 	table Table
 	text  []byte
 }
@@ -97,7 +98,22 @@ type open struct {
 	row *Register
 	at  uint64 // number of the access on its CPU
 
-	level int
+	level    int
+	doubtful bool // its end may be lost
+}
+
+// over reports whether an access cannot go on where an event of a level and a task is: it is of
+// the same kind of interrupt or one that this would have had to interrupt, or of the same task.
+// Tasks preempt each other.
+func (o *open) over(level int, tid int32) bool {
+	return o.level > level || o.level == level && (level > 0 || o.TID == tid)
+}
+
+// drop removes accesses that are over, whose ends are not in the recording, from the i-th on.
+func (c *Collector) drop(p *cpu, i int, over func(*open) bool) {
+	kept := slices.DeleteFunc(p.open[i:], func(o open) bool { return over(&o) })
+	c.table.Broken += uint64(len(p.open) - i - len(kept))
+	p.open = p.open[:i+len(kept)]
 }
 
 // Bounds: accesses at once on a CPU, in interrupts in each other; CPUs.
@@ -112,7 +128,7 @@ func (c *Collector) kind(k *listing.Kind) *kind {
 		return x
 	}
 	if c.kinds == nil {
-		c.kinds, c.rows, c.cpus = map[*listing.Kind]*kind{}, map[key]*Register{}, map[int32]*cpu{}
+		c.kinds, c.rows, c.cpus, c.tasks = map[*listing.Kind]*kind{}, map[key]*Register{}, map[int32]*cpu{}, map[int32]int32{}
 	}
 	x := &kind{}
 	c.kinds[k] = x
@@ -173,7 +189,7 @@ func (c *Collector) Event(e *listing.Event) error {
 		}
 	}
 	if k.post {
-		c.end(p, &a)
+		c.end(p, &a, level)
 		return nil
 	}
 	a.Comm = e.Comm
@@ -200,9 +216,8 @@ func levelOf(flags uint64) int {
 	return 0
 }
 
-// begin takes the event before an access, whose caller is in c.text. What began before in the
-// same kind of interrupt, or one that this would have had to interrupt, has ended; where the
-// recording does not tell interrupts, what began at the same place.
+// begin takes the event before an access, whose caller is in c.text. What cannot go on meanwhile
+// has ended; where the recording does not tell interrupts, what began at the same place.
 func (c *Collector) begin(p *cpu, a Access, level int) {
 	row := c.rows[key{a.Addr, string(c.text), a.Width, a.Write}] // which allocates nothing
 	if row == nil {
@@ -211,12 +226,13 @@ func (c *Collector) begin(p *cpu, a Access, level int) {
 	}
 	a.Caller = row.Caller
 	row.Count++
-	for i := range p.open {
-		if o := &p.open[i]; c.leveled && o.level >= level || !c.leveled && o.row == row {
-			c.table.Broken += uint64(len(p.open) - i)
-			p.open = p.open[:i]
-			break
-		}
+	if c.leveled {
+		c.drop(p, 0, func(o *open) bool { return o.over(level, a.TID) })
+	} else if i := slices.IndexFunc(p.open, func(o open) bool { return o.row == row }); i >= 0 {
+		c.drop(p, i, func(*open) bool { return true })
+	}
+	if level == 0 && a.TID > 0 { // the idle task is one on each CPU
+		c.tasks[a.TID] = a.CPU
 	}
 	if a.Write && a.HasValue {
 		row.Last, row.HasLast = a.Value, true
@@ -226,7 +242,7 @@ func (c *Collector) begin(p *cpu, a Access, level int) {
 		p.open = append(p.open[:0], p.open[1:]...)
 	}
 	p.seen++
-	p.open = append(p.open, open{a, row, p.seen, level})
+	p.open = append(p.open, open{a, row, p.seen, level, false})
 	if c.Recent <= 0 {
 		return
 	}
@@ -237,17 +253,28 @@ func (c *Collector) begin(p *cpu, a Access, level int) {
 }
 
 // end takes the event after an access: the latest like it has ended, and what began after
-// that has no end in the recording.
-func (c *Collector) end(p *cpu, a *Access) {
-	i := len(p.open) - 1
-	for i >= 0 && (p.open[i].Addr != a.Addr || p.open[i].Write != a.Write || p.open[i].Width != a.Width) {
-		i--
+// that and cannot go on has no end in the recording. A task may have been preempted within an
+// access, and go on on another CPU.
+func (c *Collector) end(p *cpu, a *Access, level int) {
+	i := c.begun(p, a, level)
+	if from, ok := c.tasks[a.TID]; i < 0 && ok && level == 0 && from != a.CPU {
+		p = c.cpus[from]
+		i = c.begun(p, a, level)
 	}
 	if i < 0 {
 		c.table.Broken++
 		return
 	}
-	c.table.Broken += uint64(len(p.open) - i - 1)
+	if c.leveled {
+		c.drop(p, i+1, func(o *open) bool { return o.CPU == a.CPU && o.over(level, a.TID) })
+	} else {
+		c.drop(p, i+1, func(*open) bool { return true })
+	}
+	if p.open[i].doubtful {
+		c.table.Broken++
+		p.open = slices.Delete(p.open, i, i+1)
+		return
+	}
 	b := &p.open[i]
 	took := a.Time - min(b.Time, a.Time)
 	b.row.Duration.Add(took)
@@ -261,16 +288,30 @@ func (c *Collector) end(p *cpu, a *Access) {
 			r.Value, r.HasValue = a.Value, true
 		}
 	}
-	p.open = p.open[:i]
+	p.open = slices.Delete(p.open, i, i+1)
 }
 
-// Lost notes a loss: the ends of what is open may be among it.
+// begun returns which of the open accesses of a CPU an end is of, -1 for none: the latest of its
+// register, of the task if it is one of a task.
+func (c *Collector) begun(p *cpu, a *Access, level int) int {
+	for i := len(p.open) - 1; i >= 0; i-- {
+		o := &p.open[i]
+		if o.Addr == a.Addr && o.Write == a.Write && o.Width == a.Width && (!c.leveled || o.level == level && (level > 0 || o.TID == a.TID)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Lost notes a loss: the ends of what is open may be among it, and the events after it may be of
+// others like them.
 func (c *Collector) Lost(l samples.Loss) error {
 	c.table.Lost += l.Count
 	for n, p := range c.cpus {
 		if l.CPU < 0 || l.CPU == n {
-			c.table.Broken += uint64(len(p.open))
-			p.open = p.open[:0]
+			for i := range p.open {
+				p.open[i].doubtful = true
+			}
 		}
 	}
 	return nil
@@ -284,9 +325,16 @@ var _ listing.Consumer = (*Collector)(nil)
 // Table returns what was collected, when all events were taken.
 func (c *Collector) Table() *Table {
 	t := c.table
+	for _, r := range c.rows {
+		r.Unended = 0
+	}
 	for _, n := range slices.Sorted(maps.Keys(c.cpus)) {
 		p := c.cpus[n]
 		for i := range p.open {
+			if p.open[i].doubtful {
+				t.Broken++
+				continue
+			}
 			p.open[i].row.Unended++
 			t.Unended = append(t.Unended, p.open[i].Access)
 		}
@@ -300,14 +348,7 @@ func (c *Collector) Table() *Table {
 	}
 	slices.SortFunc(t.Registers, func(a, b Register) int {
 		return cmp.Or(cmp.Compare(b.Unended, a.Unended), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Addr, b.Addr),
-			strings.Compare(a.Caller, b.Caller), cmp.Compare(a.Width, b.Width), b2i(a.Write)-b2i(b.Write))
+			strings.Compare(a.Caller, b.Caller), cmp.Compare(a.Width, b.Width), strings.Compare(kindOf(a.Write, 0), kindOf(b.Write, 0)))
 	})
 	return &t
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -28,10 +29,20 @@ func tableOf(t testing.TB, name string, recent int) *registers.Table {
 	}
 	defer rec.Close()
 	c := registers.Collector{Recent: recent}
-	if _, err := listing.Read(context.Background(), rec, listing.Options{}, &c); err != nil {
+	res, err := listing.Read(context.Background(), rec, listing.Options{}, &c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Table()
+	for _, w := range res.Warnings {
+		if w.Kind != convert.LostRecords {
+			t.Errorf("%s: %v", name, w)
+		}
+	}
+	table := c.Table()
+	if again := c.Table(); !reflect.DeepEqual(table, again) {
+		t.Errorf("%s: %+v, and then %+v", name, table, again)
+	}
+	return table
 }
 
 func regions(t testing.TB, name string) *registers.Regions {
@@ -63,11 +74,15 @@ func TestTable(t *testing.T) {
 	want := map[string]string{
 		"R pl011@9000000+0x018": "6 6 0x90", "R 0xffffffc008009000": "6 6 0x74726976",
 		"R of_iomap@8010000+0x00c": "30 30 0x3ff", "W of_iomap@8000000+0xf00": "2 2 0x10001",
+		"W of_iomap@8010000+0x010": "15 15 0x1b", "W pl011@9000000+0x000": "6 6 0x64",
 	}
 	for k, v := range want {
 		if got[k] != v {
 			t.Errorf("%s: %s, want %s", k, got[k], v)
 		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%q, want %d", got, len(want))
 	}
 	if len(table.Unended) != 0 || table.Broken != 1 || table.Last != nil {
 		t.Errorf("%+v", table)
@@ -81,23 +96,30 @@ func TestOops(t *testing.T) {
 		t.Fatalf("%+v", table)
 	}
 	a := table.Unended[0]
-	if a != table.Last[1][1] || a != table.Unended[0] || a.CPU != 1 || a.Addr != 0xffffffc008009104 || a.Width != 32 || a.Write || a.Ended ||
+	if a != table.Last[1][1] || a.CPU != 1 || a.Addr != 0xffffffc008009104 || a.Width != 32 || a.Write || a.Ended ||
 		a.Caller != "access_registers+0x6c [access]" || table.Registers[0].Unended != 1 || table.Registers[0].Addr != a.Addr {
 		t.Errorf("%+v", a)
 	}
 }
 
-// text is a line of a trace for each access: CPU, flags, seconds, what it is.
+// text is a line of a trace for each access: CPU and task, 9 if it is not said, flags, seconds,
+// what it is.
 func text(lines ...string) string {
 	var b strings.Builder
 	for _, l := range lines {
 		w := strings.SplitN(l, " ", 4)
-		fmt.Fprintf(&b, "  cat-9 [%s] %s %s: rwmmio_%s\n", w[0], w[1], w[2], w[3])
+		cpu, tid, ok := strings.Cut(w[0], "/")
+		if !ok {
+			tid = "9"
+		}
+		fmt.Fprintf(&b, "  cat-%s [%s] %s %s: rwmmio_%s\n", tid, cpu, w[1], w[2], w[3])
 	}
 	return b.String()
 }
 
-// TestPairs: an interrupt's accesses are within another's, and what goes on has ended.
+// TestPairs: an interrupt's accesses are within another's, and what goes on has ended. Tasks
+// preempt each other, and go on elsewhere. What had not ended when events were lost is counted
+// once, whether its end comes or not.
 func TestPairs(t *testing.T) {
 	const a, b = "f+0x1/0x2 -> g+0x1/0x2 width=8 addr=0x1000", "f+0x1/0x2 -> h+0x1/0x2 width=16 addr=0x2000"
 	value := func(s, v string) string { return strings.Replace(s, "addr", "val="+v+" addr", 1) }
@@ -109,6 +131,13 @@ func TestPairs(t *testing.T) {
 		"hung in an interrupt": {text("000 d.... 1.0 read: "+a, "000 d.h.. 1.1 read: "+b), "[g 1 0 0 h 1 0 0] 2 0"},
 		"no begin":             {text("000 d.... 1.0 post_read: "+value(a, "0x1"), "000 d.... 1.1 read: "+b, "000 d.... 1.2 post_read: "+value(b, "0x5")), "[h 1 1 5] 0 1"},
 		"lost":                 {text("000 d.... 1.0 read: "+a) + "CPU:0 [LOST 3 EVENTS]\n" + text("000 d.... 1.2 read: "+b, "000 d.... 1.3 post_read: "+value(b, "0x5")), "[g 1 0 0 h 1 1 5] 0 1"},
+		"lost, then ended":     {text("000 d.... 1.0 read: "+a) + "CPU:0 [LOST 3 EVENTS]\n" + text("000 d.... 1.2 post_read: "+value(a, "0x5"), "000 d.... 1.3 read: "+a, "000 d.... 1.4 post_read: "+value(a, "0x6")), "[g 2 1 6] 0 1"},
+		"lost at the end":      {text("000 d.... 1.0 read: "+a) + "CPU:0 [LOST 3 EVENTS]\n" + text("000 d.h.. 1.2 read: "+b), "[h 1 0 0 g 1 0 0] 1 1"},
+		"preempted":            {text("000/9 d..1. 1.0 read: "+a, "000/8 d..1. 1.1 read: "+a, "000/8 d..1. 1.2 post_read: "+value(a, "0x5"), "000/9 d..1. 1.3 post_read: "+value(a, "0x6")), "[g 2 2 6] 0 0"},
+		"preempted in turns":   {text("000/9 d..1. 1.0 read: "+a, "000/8 d..1. 1.1 read: "+b, "000/9 d..1. 1.2 post_read: "+value(a, "0x5"), "000/8 d..1. 1.3 post_read: "+value(b, "0x6")), "[g 1 1 5 h 1 1 6] 0 0"},
+		"preempted, no end":    {text("000/9 d..1. 1.0 read: "+a, "000/8 d..1. 1.1 read: "+b, "000/9 d..1. 1.2 read: "+a, "000/8 d..1. 1.3 post_read: "+value(b, "0x6"), "000/9 d..1. 1.4 post_read: "+value(a, "0x5")), "[g 2 1 5 h 1 1 6] 0 1"},
+		"migrated":             {text("000/9 d..1. 1.0 read: "+a, "000/8 d..1. 1.1 read: "+b, "001/9 d..1. 1.2 post_read: "+value(a, "0x5"), "000/8 d..1. 1.3 post_read: "+value(b, "0x6")), "[g 1 1 5 h 1 1 6] 0 0"},
+		"idle of another CPU":  {text("000/0 d..1. 1.0 read: "+a, "001/0 d..1. 1.1 post_read: "+value(a, "0x5")), "[g 1 0 0] 1 1"},
 	} {
 		file := t.TempDir() + "/trace.txt"
 		if err := os.WriteFile(file, []byte("# tracer: nop\n"+x.text), 0o600); err != nil {
