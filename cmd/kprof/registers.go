@@ -19,14 +19,6 @@ type registerOptions struct {
 	last    int
 }
 
-// inputName is the input of a command that takes one.
-func inputName(args []string) string {
-	if len(args) == 0 {
-		return defaultInput
-	}
-	return args[0]
-}
-
 // asksRegisters reports whether the table is that of registers: --by register, without a rule of
 // spans, which has a label of that name too.
 func (o *topOptions) asksRegisters(c *convert.Options) bool {
@@ -39,16 +31,29 @@ type recordedRegisters struct {
 	regions registers.Regions
 }
 
-// read takes the accesses of an input; nil where it is no recording of any.
+// read takes the accesses of an input; nil where it is no recording of any, and can be read again
+// as what it is.
 func (o *registerOptions) read(ctx context.Context, name string, opts convert.Options, sym symbolOptions) (*recordedRegisters, error) {
+	if isStore(name) {
+		return nil, nil
+	}
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rec, err := convert.OpenRecording(f)
-	if errors.Is(err, convert.ErrNoRecording) && name != "-" {
+	if name == "-" {
+		name = "standard input"
+	}
+	none := func() (*recordedRegisters, error) {
+		if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: --by register is of a recording with accesses to registers (rwmmio events), which this is not; for a label of that name write it to a file first", name)
+		}
 		return nil, nil
+	}
+	rec, err := convert.OpenRecording(f)
+	if errors.Is(err, convert.ErrNoRecording) {
+		return none()
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, worded(err))
 	}
@@ -58,7 +63,7 @@ func (o *registerOptions) read(ctx context.Context, name string, opts convert.Op
 		has = has || strings.HasPrefix(e.Name, "rwmmio:")
 	}
 	if !has {
-		return nil, nil
+		return none()
 	}
 	sym.NamesOnly = true
 	sym.addTo(&opts)
@@ -78,6 +83,10 @@ func (o *registerOptions) read(ctx context.Context, name string, opts convert.Op
 	symbols, err := rec.KernelSymbols()
 	if err == nil && symbols != nil && len(symbols.IOMem) > 0 {
 		err = r.regions.Read(strings.NewReader(string(symbols.IOMem)))
+	}
+	if long := (*registers.LongLinesError)(nil); errors.As(err, &long) {
+		messagef("%s: %v", name, err)
+		err = nil
 	}
 	if err != nil && !errors.Is(err, registers.ErrNoRegions) {
 		return nil, fmt.Errorf("%s: %w", name, err)

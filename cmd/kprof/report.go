@@ -152,7 +152,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 				return paged(write)
 			}
 			if top.asksRegisters(&opts) && len(args) < 2 {
-				r, err := regs.read(cmd.Context(), inputName(args), opts, sym)
+				r, err := regs.read(cmd.Context(), inputArg(args), opts, sym)
 				if err != nil {
 					return err
 				}

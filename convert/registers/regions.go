@@ -30,32 +30,56 @@ type mapping struct {
 	by               string // the function that did
 }
 
-// Bounds of what is read.
+// Bounds of what is read, and of ranges within each other that are looked at: what lies deeper
+// in a file that somebody made up has no name.
 const (
 	maxRegions    = 1 << 16
 	maxRegionLine = 1 << 12
+	maxNesting    = 64
 )
 
 // ErrNoRegions says that no line of a file names a range of addresses.
 var ErrNoRegions = errors.New("no line of it is START-END : NAME, as in /proc/iomem, or of /proc/vmallocinfo with phys=")
 
+// LongLinesError counts lines that are longer than those of regions are, and were left out.
+type LongLinesError struct{ Lines int }
+
+func (e *LongLinesError) Error() string {
+	return fmt.Sprintf("regions: left out %d lines longer than %d bytes", e.Lines, maxRegionLine)
+}
+
 // Read adds what a file says: lines "START-END : NAME" with hexadecimal addresses, both
 // within the range, as /proc/iomem has them, physical or virtual; and lines of
 // /proc/vmallocinfo, of what ioremap has mapped. Other lines are left out; the error is
-// ErrNoRegions where there are no others.
+// ErrNoRegions where there are no others, and a *LongLinesError, after all others are read,
+// where some were too long to be looked at.
 func (r *Regions) Read(in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxRegionLine)
+	lines := bufio.NewReaderSize(in, maxRegionLine)
 	before := len(r.named) + len(r.mapped)
-	for lines.Scan() && len(r.named)+len(r.mapped) < maxRegions {
-		line := strings.TrimSpace(lines.Text())
+	var err error
+	long, within := 0, false // a line that is too long
+	for err == nil && len(r.named)+len(r.mapped) < maxRegions {
+		var text []byte
+		text, err = lines.ReadSlice('\n')
+		more := err == bufio.ErrBufferFull
+		if more {
+			err = nil
+			if !within {
+				long++
+			}
+		}
+		if within || more {
+			within = more
+			continue
+		}
+		line := strings.TrimSpace(string(text))
 		if reg, ok := parseRegion(line); ok {
 			r.named = append(r.named, reg)
 		} else if m, ok := parseMapping(line); ok {
 			r.mapped = append(r.mapped, m)
 		}
 	}
-	if err := lines.Err(); err != nil {
+	if err != nil && err != io.EOF {
 		return fmt.Errorf("regions: %w", err)
 	}
 	if len(r.named)+len(r.mapped) == before {
@@ -70,6 +94,9 @@ func (r *Regions) Read(in io.Reader) error {
 		}
 		r.named[i].outer = outer
 		outer = i
+	}
+	if long > 0 {
+		return &LongLinesError{long}
 	}
 	return nil
 }
@@ -86,7 +113,7 @@ func parseRegion(line string) (r region, ok bool) {
 	start, ok3 := hex(strings.TrimSpace(from))
 	last, ok4 := hex(strings.TrimSpace(to))
 	words := strings.Fields(name)
-	if !ok || !ok2 || !ok3 || !ok4 || last <= start || len(words) == 0 { // to others than root all are 0
+	if !ok || !ok2 || !ok3 || !ok4 || last < start || last == 0 || len(words) == 0 { // to others than root all are 0
 		return r, false
 	}
 	// Of the device, and of its resource: "9000000.pl011 pl011@9000000".
@@ -149,7 +176,7 @@ func (r *Regions) find(addr uint64) (string, bool) {
 	for i+1 < len(r.named) && r.named[i+1].start == addr {
 		i++
 	}
-	for ; i >= 0; i = r.named[i].outer {
+	for n := 0; i >= 0 && n < maxNesting; i, n = r.named[i].outer, n+1 {
 		if x := &r.named[i]; addr <= x.last {
 			return fmt.Sprintf("%s+0x%03x", x.name, addr-x.start), true
 		}

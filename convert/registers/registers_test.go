@@ -180,6 +180,37 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// TestRegionsHostile: lines of any length are counted and skipped, one byte is a range, and ranges
+// within each other are looked at as deep as there are in machines.
+func TestRegionsHostile(t *testing.T) {
+	var r registers.Regions
+	err := r.Read(strings.NewReader("60-60 : keyboard\n" + strings.Repeat("x", 4096) + "\n70-71 : rtc\n" + strings.Repeat("80-81 : y", 10000) + "\n90-9f : last"))
+	var long *registers.LongLinesError
+	if !errors.As(err, &long) || long.Lines != 2 {
+		t.Errorf("%v", err)
+	}
+	for addr, want := range map[uint64]string{0x60: "keyboard+0x000", 0x61: "0x61", 0x71: "rtc+0x001", 0x81: "0x81", 0x9f: "last+0x00f"} {
+		if got := r.Name(addr); got != want {
+			t.Errorf("%#x: %s, want %s", addr, got, want)
+		}
+	}
+	var b strings.Builder
+	const n = 60_000
+	for i := range n {
+		fmt.Fprintf(&b, "%x-%x : r%d\n", 0x1000+i, 0x1000+2*n-i, i)
+	}
+	var nested registers.Regions
+	if err := nested.Read(strings.NewReader(b.String())); err != nil {
+		t.Fatal(err)
+	}
+	if got := nested.Name(0x1000 + 20); got != "r20+0x000" {
+		t.Error(got)
+	}
+	if got := nested.Name(0x1000 + 2*n); got != fmt.Sprintf("%#x", 0x1000+2*n) { // within the outermost alone
+		t.Error(got)
+	}
+}
+
 // FuzzRegions looks for what panics or does not end.
 func FuzzRegions(f *testing.F) {
 	b, err := os.ReadFile("testdata/regions")
@@ -189,7 +220,7 @@ func FuzzRegions(f *testing.F) {
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r registers.Regions
-		if r.Read(bytes.NewReader(b)) != nil {
+		if errors.Is(r.Read(bytes.NewReader(b)), registers.ErrNoRegions) {
 			return
 		}
 		for _, addr := range []uint64{0, 0x8000000, 0xffffffc008020010, 1<<64 - 1} {
