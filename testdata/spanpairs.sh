@@ -25,4 +25,5 @@ for ((i = 1; i <= pairs; i++)); do
 	esac
 	[ $((i % 20)) != 0 ] || echo "$wrong of $i pairs of equal recordings are said to differ"
 done
-[ $((200 * wrong)) -le $((17 * pairs + 400)) ]
+over=$((20 * wrong - pairs))
+[ $over -le 0 ] || [ $((over * over)) -le $((98 * pairs)) ] # 2.3 standard deviations

@@ -40,12 +40,19 @@ func TestLiveSyscallsRestart(t *testing.T) {
 	s := w.p.Set
 	var reads []int64
 	var errors []string
+	pauses, execs := 0, 0
 	for _, x := range s.TimedSamples {
 		labels := s.Sample(int(x.Sample)).Labels
 		call, _ := s.Label(labels, "syscall")
 		failed, _ := s.Label(labels, "error")
 		if _, open := s.Label(labels, replay.SpanLabel); open {
+			if call.Str == "execve" {
+				execs++
+			}
 			continue
+		}
+		if call.Str == "pause" {
+			pauses++
 		}
 		switch {
 		case call.Str == "pause" && (x.Value < 25e6 || x.Value > int64(w.most)-took), call.Str == "execve" && x.Value > 20e6:
@@ -57,6 +64,9 @@ func TestLiveSyscallsRestart(t *testing.T) {
 	// The signal comes at 50 ms, and what is read at 150 at the earliest.
 	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 45e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*95/100 {
 		t.Errorf("reads took %d (%q), the program has measured %d", reads, errors, took)
+	}
+	if pauses != 1 || execs != 1 {
+		t.Errorf("%d calls of pause that ended, %d of execve that did not", pauses, execs)
 	}
 	if n := w.p.Stats.Spans[0]; n.Unended+n.Lost+n.Open == 0 || w.st.Lost > 0 {
 		t.Errorf("%+v, %d lost", n, w.st.Lost)
