@@ -2,7 +2,6 @@
 package page
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -92,20 +91,25 @@ var htmlScripts = []string{
 // Of a profile that would make a page too large to open, the lightest stacks keep
 // their outer frames only, as far as they lead to heavy ones, and end in "…".
 func Write(w io.Writer, s *stacks.Set, o Options) error {
-	if err := write(w, s, o, usualLimits); err != nil {
+	return write(w, nil, s, o, usualLimits)
+}
+
+// write writes a page, and to data, unless that is nil, what the page inflates.
+func write(w, data io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
+	if err := writePage(w, data, s, o, limits); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
 }
 
-func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
+func writePage(w, data io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return err
 	}
 	if o.Title == "" {
 		o.Title = "kprof"
 	}
-	data, err := newPageData(s, o, limits)
+	d, err := newPageData(s, o, limits)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,10 @@ func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
 	}
 	text := base64.NewEncoder(base64.StdEncoding, w)
 	z := gzip.NewWriter(text)
-	if err := data.write(z); err != nil {
+	if data != nil {
+		z = gzip.NewWriter(io.MultiWriter(text, data))
+	}
+	if err := d.write(z); err != nil {
 		return err
 	}
 	if err := z.Close(); err != nil {
@@ -126,13 +133,6 @@ func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
 	}
 	_, err = io.WriteString(w, tail)
 	return err
-}
-
-// dataOf is the data of a page, compressed.
-func dataOf(page []byte) ([]byte, error) {
-	_, data, _ := bytes.Cut(page, []byte(`id="data">`))
-	data, _, _ = bytes.Cut(data, []byte("<"))
-	return base64.StdEncoding.AppendDecode(nil, data)
 }
 
 // htmlPage is the page before and after its data. One that is live may ask for newer data

@@ -284,7 +284,7 @@ func TestHTMLCut(t *testing.T) {
 	}
 	var b strings.Builder
 	const most = 5000
-	if err := write(&b, s, Options{}, pageLimits{most, 8}); err != nil {
+	if err := write(&b, nil, s, Options{}, pageLimits{most, 8}); err != nil {
 		t.Fatal(err)
 	}
 	head, rows, moments := pageRows(t, b.String())

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -67,17 +68,16 @@ func (t *Tabs) write(tab int, s *stacks.Set, o Options, live bool) error {
 	if live {
 		o.live = page.version
 	}
-	var b bytes.Buffer
-	if err := Write(&b, s, o); err != nil {
+	var html, data bytes.Buffer
+	var inflated io.Writer
+	if followed {
+		inflated = &data
+	}
+	if err := write(&html, inflated, s, o, usualLimits); err != nil {
 		return err
 	}
-	page.html = bytes.Clone(b.Bytes()) // without what the buffer has room for
-	if followed {
-		var err error
-		if page.data, err = dataOf(page.html); err != nil {
-			return err
-		}
-	}
+	// Without what the buffers have room for.
+	page.html, page.data = bytes.Clone(html.Bytes()), bytes.Clone(data.Bytes())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pages[tab] = page
