@@ -131,7 +131,8 @@ func (s *shownPages) keep(p *profile) error {
 	return s.show(p, nil)
 }
 
-// finish shows what was recorded, on pages that have shown what there was so far.
+// finish shows what was recorded, on pages that have shown what there was so far. If nothing was
+// kept of it, they say that it has ended.
 func (s *shownPages) finish() (err error) {
 	if s.recording == nil {
 		return nil
@@ -139,6 +140,9 @@ func (s *shownPages) finish() (err error) {
 	if s.recorded != nil {
 		err = s.show(s.recorded, nil)
 		s.recorded = nil
+	}
+	if s.tabs != nil {
+		s.tabs.End()
 	}
 	close(s.recording)
 	return err

@@ -1,9 +1,12 @@
 package page
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"kprof/convert/browsertest"
 	"kprof/convert/stacks"
@@ -88,12 +91,58 @@ func TestLive(t *testing.T) {
 	settle(p)
 	equal(t, "what is whole is no page that asks", browsertest.Eval[bool](p, "document.querySelector('meta[http-equiv]').content.includes('connect-src')"), false)
 
-	for query, status := range map[string]int{"?after=x": http.StatusBadRequest, "?tab=1&after=0": http.StatusNotFound, "": http.StatusBadRequest} {
+	for query, status := range map[string]int{"?after=4": http.StatusGone, "?after=x": http.StatusBadRequest, "?tab=1&after=0": http.StatusNotFound, "": http.StatusBadRequest} {
 		r, err := http.Get(server.URL + "/live" + query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Body.Close()
 		equal(t, "live"+query, r.StatusCode, status)
+	}
+}
+
+// TestLiveEnds: a page of what has ended without being whole says so, whether it is looked at
+// by then or opened later.
+func TestLiveEnds(t *testing.T) {
+	tabs := NewTabs([]string{"profile"})
+	server := httptest.NewServer(tabs)
+	defer server.Close()
+	if err := tabs.WriteLive(0, growingSet(1), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p := browsertest.Open(t, server.URL, browsertest.View{})
+	settle(p)
+	equal(t, "live", browsertest.Eval[bool](p, "document.querySelector('#live').hidden"), false)
+	for deadline := time.Now().Add(time.Minute); tabs.Waiting() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	tabs.End()
+	for _, when := range []string{"while it is looked at", "later"} {
+		p.Wait("window.kprof && document.querySelector('#live').hidden && document.querySelector('#note').textContent.includes('has ended')")
+		equal(t, when, total(p), int64(15))
+		if errs := p.Errors(); len(errs) > 1 || len(errs) == 1 && !strings.Contains(errs[0], "410") {
+			t.Errorf("errors: %q", errs)
+		}
+		if when != "later" {
+			p.Reload()
+		}
+	}
+}
+
+// TestLiveNode: what is zoomed to is found again in one pass over the tree, however deep it is.
+func TestLiveNode(t *testing.T) {
+	p := openHTML(t, growingSet(1), browsertest.View{})
+	const depth = 3000
+	got := browsertest.Eval[[]int](p, fmt.Sprintf(`(() => {
+		const n = %d, names = Array.from({length: n}, (_, i) => 'f' + i);
+		let reads = 0;
+		const parent = new Proxy(Array.from({length: n + 1}, (_, i) => i - 1), {get: (all, i) => { reads++; return Reflect.get(all, i); }});
+		const app = {flameSums: () => ({tree: {parent, frame: parent.map((_, i) => i)}}), p: {nameOf: (f) => f - 1, nameText: (i) => names[i]}};
+		reads = 0;
+		const node = kprof.nodeOf.call(app, [...names, 'not there']);
+		return [node, reads];
+	})()`, depth))
+	if got[0] != depth || got[1] > 10*depth {
+		t.Errorf("node %d after %d reads of %d parents", got[0], got[1], depth+1)
 	}
 }

@@ -22,7 +22,8 @@ type Link struct {
 // Tabs serves pages from memory, side by side as tabs of one address: an http.Handler
 // of the path "/", and of "/?tab=N" for tab N. A page may be written again while it is
 // served. Of "/live?tab=N&after=VERSION" it answers with the data of a page that was written
-// since, for which it waits a while; pages of what still goes on ask for that.
+// since, for which it waits a while; pages of what still goes on ask for that, until nothing
+// will come.
 type Tabs struct {
 	names []string
 	links []Link
@@ -86,6 +87,18 @@ func (t *Tabs) write(tab int, s *stacks.Set, o Options, live bool) error {
 	return nil
 }
 
+// End says that no page will be written again. Who looks at one that was live learns that
+// what it shows may not be all.
+func (t *Tabs) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.pages {
+		t.pages[i].live = false
+	}
+	close(t.written)
+	t.written = make(chan struct{})
+}
+
 // Empty reports whether no page has been written.
 func (t *Tabs) Empty() bool {
 	t.mu.Lock()
@@ -139,7 +152,8 @@ func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // longestWait is how long an answer waits for what is newer.
 const longestWait = 20 * time.Second
 
-// serveLive answers with what was written since a version, or with nothing.
+// serveLive answers with what was written since a version, with nothing where it has waited for
+// long, or that nothing will be written.
 func (t *Tabs) serveLive(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.Atoi(r.URL.Query().Get("after"))
 	if err != nil {
@@ -155,6 +169,10 @@ func (t *Tabs) serveLive(w http.ResponseWriter, r *http.Request) {
 		if page.version > after && page.data != nil {
 			w.Header().Set("Content-Type", "application/octet-stream")
 			w.Write(page.data)
+			return
+		}
+		if !page.live {
+			http.Error(w, "the page is not written again", http.StatusGone)
 			return
 		}
 		select {

@@ -75,10 +75,10 @@ App.prototype.namesTo = function namesTo(node) {
 App.prototype.nodeOf = function nodeOf(names) {
   const { tree } = this.flameSums();
   let node = 0;
-  for (const name of names) {
-    const next = tree.parent.findIndex((up, i) => i > 0 && up === node && this.p.nameText(this.p.nameOf(tree.frame[i])) === name);
-    if (next < 0) break;
-    node = next;
+  for (let i = 1, depth = 0; i < tree.parent.length && depth < names.length; i++) { // parents come first
+    if (tree.parent[i] !== node || this.p.nameText(this.p.nameOf(tree.frame[i])) !== names[depth]) continue;
+    node = i;
+    depth++;
   }
   return node;
 };
