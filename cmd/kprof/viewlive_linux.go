@@ -27,6 +27,7 @@ type liveViewSink struct {
 	sink
 	view    *liveView
 	sofar   *stacks.Set
+	unseen  bool          // some of it is on no page yet
 	periods *live.Periods // nil when pages show no more
 	stop    context.CancelFunc
 }
@@ -39,29 +40,35 @@ func (v *liveView) newSink(ctx context.Context, f *recordFlags, out output, c *c
 	s := &liveViewSink{sink: recorded, view: v}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if s.periods, err = f.newPeriods(ctx, out, c, livePeriod, s.take); err != nil {
-		return nil, err
+		s.stop()
+		noMorePages(err)
 	}
 	return s, nil
+}
+
+func noMorePages(why error) {
+	messagef("the page shows no more until the recording has ended: %v", worded(why))
 }
 
 // take adds a period to what is shown.
 func (s *liveViewSink) take(c *convert.Profile) error {
 	p := &profile{c}
-	if p.Set.NumSamples() == 0 {
-		return nil
+	if p.Set.NumSamples() > 0 {
+		s.unseen = true
+		if s.sofar == nil {
+			s.sofar = p.Set
+		} else {
+			s.sofar.Merge(p.Set)
+		}
 	}
-	if s.sofar == nil {
-		s.sofar = p.Set
-	} else {
-		s.sofar.Merge(p.Set)
-		p.Set = s.sofar
+	if !s.unseen || s.view.shown.tabs != nil && s.view.shown.tabs.Waiting() == 0 {
+		return nil // nothing is new, or nobody looks
 	}
-	if s.view.shown.tabs != nil && s.view.shown.tabs.Waiting() == 0 {
-		return nil // nobody looks
-	}
+	p.Set = s.sofar
 	if err := s.view.shown.showLive(p); err != nil {
 		return err
 	}
+	s.unseen = false
 	s.view.start()
 	return nil
 }
@@ -86,7 +93,7 @@ func (s *liveViewSink) preview(do func() error) error {
 		return nil
 	}
 	if err := do(); err != nil {
-		messagef("the page shows no more until the recording has ended: %v", worded(err))
+		noMorePages(err)
 		s.end()
 	}
 	return nil
