@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kprof/convert"
@@ -114,6 +115,9 @@ func benchOps(files []string) (map[string]float64, error) {
 
 // load reads all profiles.
 func (f *diffFlags) load(ctx context.Context, names [2][]string, opts convert.Options) (profiles [2][]*convert.Profile, err error) {
+	if err := stdinOnce(slices.Concat(names[0], names[1])); err != nil {
+		return profiles, err
+	}
 	for side := range names {
 		sym, of := f.sym, f.side(side)
 		sym.Vmlinux, sym.KallsymsPath, sym.Root = of.Vmlinux, of.Kallsyms, of.Root

@@ -78,6 +78,14 @@ func openInput(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
+// stdinOnce refuses inputs of which two are standard input.
+func stdinOnce(inputs []string) error {
+	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
+		return usagef("standard input can be read once only")
+	}
+	return nil
+}
+
 // writerWait is how long a pipe may have no writer.
 const writerWait = 3 * time.Second
 
@@ -87,8 +95,8 @@ func eachInput(names []string, list func(name, input string, more bool) error) e
 	if len(names) == 0 {
 		names = []string{defaultInput}
 	}
-	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
-		return usagef("standard input can be read once only")
+	if err := stdinOnce(names); err != nil {
+		return err
 	}
 	for i, name := range names {
 		input := ""

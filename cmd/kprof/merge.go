@@ -215,8 +215,8 @@ func collectSeldom() {
 // addUp adds up inputs, each with its labels. Those without a sample to show add nothing,
 // unless that is all there are.
 func addUp(ctx context.Context, inputs []string, labels [][]stacks.Label, opts convert.Options, sym symbolOptions, o convert.SumOptions, keepGoing bool) (*profile, error) {
-	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
-		return nil, usagef("standard input can be read once only")
+	if err := stdinOnce(inputs); err != nil {
+		return nil, err
 	}
 	many := len(inputs) >= manyInputs && os.Getenv("GOGC") == ""
 	opts.DropLabels = o.Drop

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -108,6 +109,12 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	}
 	if !records {
 		f.selectShared()
+		err = stdinOnce(slices.Concat(inputs, f.bases))
+	} else {
+		err = stdinOnce(f.bases)
+	}
+	if err != nil {
+		return err
 	}
 	opts, err := f.sel.options()
 	if err != nil {

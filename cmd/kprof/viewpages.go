@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 
@@ -79,9 +78,6 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 			return err
 		}
 		return s.show(p, inputs)
-	}
-	if i := slices.Index(inputs, "-"); i >= 0 && slices.Contains(inputs[i+1:], "-") {
-		return usagef("standard input can be read once only")
 	}
 	s.newTabs(append([]string{"all"}, names(inputs)...))
 	sum := convert.NewSum(convert.SumOptions{})
