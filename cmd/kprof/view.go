@@ -37,7 +37,8 @@ callers and callees of functions, as a table, as a tree of calls, as a map of wh
 each second, by the sizes of values, and sample by sample, all of them filtered by labels,
 and by the part of the time that is dragged over. A right click, a long press or the key m says
 what can be done with a function: show only stacks with it, hide it, collapse it. For
-all of this the page offers the command of kprof report, and saves it. INPUT
+all of this the page offers the command of kprof report, and saves it: as folded stacks, for
+pprof (without addresses), as SVG or PNG, and as a page of its own. INPUT
 is anything that kprof reads, perf.data by default; several are tabs, and one tab has
 their sum. It is the page that kprof convert -o FILE.html writes, kept in memory.
 

@@ -60,11 +60,11 @@ type pageHead struct {
 	Values [][]string `json:"values"` // of each key
 	Labels [][]uint32 `json:"labels"` // lists of labels: key, value, key, value, …
 
-	Nodes        int    `json:"nodes"`   // with the root
-	Cut          bool   `json:"cut"`     // some stacks do not have all of their frames
-	TimedSamples int    `json:"moments"` // samples whose time is known
-	Clock        uint64 `json:"clock"`   // time of the first, ns of the recording's clock
-	Weighed      bool   `json:"weighed"` // their values are written: they are no equal parts of those of rows
+	Nodes        int    `json:"nodes"`        // with the root
+	Cut          bool   `json:"cut"`          // some stacks do not have all of their frames
+	TimedSamples int    `json:"moments"`      // samples whose time is known
+	Clock        uint64 `json:"clock,string"` // time of the first, ns of the recording's clock
+	Weighed      bool   `json:"weighed"`      // their values are written: they are no equal parts of those of rows
 	Select       Select `json:"select"`
 
 	Compare *Compare `json:"compare"` // null if it is no comparison

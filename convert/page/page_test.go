@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -137,7 +138,10 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		}
 	}
 	moments = make([]string, number(head["moments"]))
-	clock := int64(head["clock"].(float64))
+	clock, err := strconv.ParseInt(head["clock"].(string), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range moments {
 		clock += int64(next())
 		moments[i] = fmt.Sprint(clock) + "|"

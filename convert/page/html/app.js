@@ -5,7 +5,8 @@ const byId = (id) => document.getElementById(id);
 const mostKept = 3; // values of one kind, so that what is undone is there
 
 class App {
-  constructor(p) {
+  constructor(p, blank) {
+    this.blank = blank; // see blankPage
     this.take(p);
     this.state = stateOf(p, location.hash);
     this.menu = new Menu(byId('menu'));
@@ -375,7 +376,7 @@ class App {
     const all = this.sums().total[0];
     if (this.state.view === 'time') {
       parts.unshift(`${formatTime(layout.x1[what.box.i] - layout.x0[what.box.i])} from ${formatTime(layout.x0[what.box.i])}`,
-        `clock ${((this.p.head.clock + layout.x0[what.box.i]) / 1e9).toFixed(6)}\u202fs`);
+        `clock ${((Number(this.p.head.clock) + layout.x0[what.box.i]) / 1e9).toFixed(6)}\u202fs`);
     } else if (this.p.head.compare && this.ofAll(what.chart)) {
       parts.unshift(...this.differenceOf(node));
     } else {

@@ -131,13 +131,13 @@ App.prototype.about = function about() {
 };
 
 async function start() {
-  const data = byId('data');
+  const blank = blankPage(), data = byId('data');
   try {
     if (typeof DecompressionStream === 'undefined') throw new Error('this browser is too old: it has no DecompressionStream');
     const bytes = await inflate(data.textContent);
     data.remove();
     // For whoever wants to look at the numbers from the browser's console.
-    window.kprof = new App(decodeProfile(bytes));
+    window.kprof = new App(decodeProfile(bytes), blank);
     byId('loading').remove();
     if (window.kprof.p.head.comments.some((c) => c.startsWith('warning: '))) byId('about').classList.add('warning');
   } catch (e) {

@@ -1,4 +1,5 @@
-// Saving what is selected: stacks as folded text, the flame graph as SVG or as it is drawn.
+// Saving what is selected: stacks as folded text or for pprof, the flame graph as SVG or as it is
+// drawn, or all of it as a page.
 
 // foldedText is the stacks of sums, a line each: names from the root on, and their value.
 function foldedText(p, { tree, self }) {
@@ -42,10 +43,15 @@ function saveAs(name, blob) {
 
 // saveMenu offers what can be saved.
 App.prototype.saveMenu = function saveMenu(button) {
-  const name = this.p.head.title.replace(/[^\w.-]+/g, '_'), text = (type, t) => new Blob([t], { type });
+  const { title, compare } = this.p.head;
+  const name = title.replace(/[^\w.-]+/g, '_'), text = (type, t) => new Blob([t], { type });
   const actions = [
     { key: 'f', text: 'Stacks, folded', run: () => saveAs(`${name}.folded`, text('text/plain', foldedText(this.p, this.sums()))) },
   ];
+  if (!compare) {
+    actions.push({ key: 'b', text: 'Profile for pprof and speedscope', run: async () => saveAs(`${name}.pb.gz`, new Blob([await compress(pprofBytes(this))], { type: 'application/octet-stream' })) },
+      { key: 'h', text: 'This page, with that alone', run: async () => saveAs(`${name}.selected.html`, await this.selectedPage()) });
+  }
   if (this.state.view === 'flame') {
     actions.push({ key: 's', text: 'Flame graph, SVG', run: () => saveAs(`${name}.svg`, text('image/svg+xml', svgText(this, this.flame))) },
       { key: 'p', text: 'What is to be seen of it, PNG', run: () => this.flame.canvas.toBlob((blob) => saveAs(`${name}.png`, blob)) });
@@ -53,12 +59,19 @@ App.prototype.saveMenu = function saveMenu(button) {
   const command = this.command();
   if (command) {
     const convert = command.replace(/^kprof report /, 'kprof convert ');
-    for (const ending of ['pb.gz', 'html']) {
-      actions.push({ key: ending === 'html' ? 'h' : 'b', text: `Copy the command for .${ending}`, run: () => this.copy(`${convert} -o ${shellWord(`${name}.selected.${ending}`)}`, 'The command:') });
+    for (const [key, ending, words] of [['o', 'pb.gz', 'pprof, with addresses'], ['x', 'firefox.json', 'the Firefox Profiler']]) {
+      actions.push({ key, text: `Copy the command for ${words}`, run: () => this.copy(`${convert} -o ${shellWord(`${name}.${ending}`)}`, 'The command:') });
     }
   }
   const r = button.getBoundingClientRect();
   this.menu.show(Object.assign(actions, { title: 'Save what is selected' }), r.x, r.bottom + 4, button);
 };
 
-Object.assign(App.prototype, { foldedText, svgText });
+// selectedPage is a page of what is selected, a Blob.
+App.prototype.selectedPage = function selectedPage() {
+  const title = `${this.p.head.title} (selected)`;
+  return pageOf(this.blank, title, selectedData(this, title));
+};
+
+// For the browser's console, and tests.
+Object.assign(App.prototype, { foldedText, svgText, compress, pprofBytes });

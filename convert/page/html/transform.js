@@ -56,10 +56,14 @@ function compileStep(text) {
   return null;
 }
 
-// transformTree does the steps to the profile's tree.
+// stepsDone does the steps to the profile's tree in which frames are told apart by what holds
+// them; transformTree to the one that is shown.
+function stepsDone(p, steps) {
+  return steps.reduce((t, { op, text }) => op === 'collapse' ? collapseMapping(p, t, text) : transformByName(p, t, op, compileStep(text)), p.full);
+}
+
 function transformTree(p, steps) {
-  let t = p.full;
-  for (const { op, text } of steps) t = op === 'collapse' ? collapseMapping(p, t, text) : transformByName(p, t, op, compileStep(text));
+  const t = stepsDone(p, steps);
   return p.tree === p.full && p.placesAreNames ? t : mergeByName(p, t);
 }
 

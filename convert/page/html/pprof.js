@@ -1,0 +1,97 @@
+// What is selected as a pprof profile: proto/profile.proto of github.com/google/pprof.
+// A location has no address, as a page has none: it is one function of one mapping.
+
+// Message writes fields of a protocol buffer; those that are 0 are left out.
+class Message extends ByteWriter {
+  number(field, v) {
+    if (v) {
+      this.varint(field * 8);
+      this.varint(v);
+    }
+    return this;
+  }
+
+  block(field, bytes) {
+    this.varint(field * 8 + 2);
+    this.varint(bytes.length);
+    this.append(bytes);
+    return this;
+  }
+
+  message(field, m) { return this.block(field, m.written()); }
+
+  packed(field, numbers) {
+    const list = new ByteWriter();
+    for (const v of numbers) list.varint(v);
+    return this.message(field, list);
+  }
+}
+
+// pprofBytes is the profile, not compressed. A sample has zeros in the columns of other events.
+function pprofBytes(app) {
+  const { p, state } = app, out = new Message(), { tree, events } = selectRows(app);
+  const strings = new Numbering(), frames = new Numbering(), mappings = new Numbering();
+  strings.id('');
+  const columns = p.events.flatMap((e) => e.columns);
+  for (const { type, unit } of columns) out.message(1, new Message().number(1, strings.id(type)).number(2, strings.id(unit)));
+
+  const labels = labelWriter(p, strings), values = new Array(columns.length).fill(0);
+  let first = 0; // column of the event
+  p.events.forEach((event, e) => {
+    for (const row of events[e].rows) {
+      const stack = [];
+      for (let node = tree.rowNode[row]; node !== 0; node = tree.parent[node]) stack.push(frames.id(tree.frame[node]) + 1);
+      events[e].values.forEach((v, c) => { values[first + c] = v[row - event.from]; });
+      const sample = new Message().packed(1, stack).packed(2, values);
+      sample.append(labels(p.rowLabels[row]));
+      out.message(2, sample);
+    }
+    values.fill(0);
+    first += event.columns.length;
+  });
+
+  const locations = new Message(), functions = new Message();
+  frames.all.forEach((frame, i) => {
+    const mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
+    locations.message(4, new Message().number(1, i + 1).number(2, mapping).message(4, new Message().number(1, i + 1)));
+    const name = strings.id(p.names[p.frameName[frame]]);
+    functions.message(5, new Message().number(1, i + 1).number(2, name).number(3, name)
+      .number(4, strings.id(p.head.files[p.frameFile[frame]])).number(5, p.frameLine[frame]));
+  });
+  mappings.all.forEach((mapping, i) => out.message(3, new Message().number(1, i + 1)
+    .number(5, strings.id(p.head.mappings[mapping])).number(6, strings.id(p.head.buildids[mapping])).number(7, 1)));
+  out.append(locations.written());
+  out.append(functions.written());
+  const comments = selectedComments(app).map((text) => strings.id(text));
+  const shownType = strings.id(p.events[state.event].columns[state.column].type);
+  const encoder = new TextEncoder();
+  for (const text of strings.all) out.block(6, encoder.encode(text));
+  const { start, duration } = selectedTime(app);
+  out.number(9, start).number(10, duration);
+  if (comments.length) out.packed(13, comments);
+  return out.number(14, shownType).written();
+}
+
+// labelWriter returns the fields of a list of labels. Values of a key that all are whole numbers
+// with one unit are written as such, with the key as the unit where there is none: readers take a
+// 0 without a unit for no label.
+function labelWriter(p, strings) {
+  const { keys, values, labels } = p.head, known = new Map();
+  const whole = values.map((texts) => {
+    const all = texts.map((text) => /^(0|-?[1-9]\d{0,14})(?: (\S+))?$/.exec(text));
+    return all.every((m) => m && m[2] === all[0][2]) ? all : null;
+  });
+  return (list) => {
+    if (!known.has(list)) {
+      const fields = new Message(), all = labels[list];
+      for (let i = 0; i < all.length; i += 2) {
+        const [key, value] = [all[i], all[i + 1]], label = new Message().number(1, strings.id(keys[key]));
+        if (whole[key]) label.number(3, Number(whole[key][value][1])).number(4, strings.id(whole[key][value][2] ?? keys[key]));
+        else label.number(2, strings.id(values[key][value]));
+        fields.message(3, label);
+      }
+      known.set(list, fields.written());
+    }
+    return known.get(list);
+  };
+}
