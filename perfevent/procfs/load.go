@@ -1,7 +1,6 @@
 package procfs
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -66,7 +65,8 @@ func ReadThrottled(sysfs fs.FS) (times uint64, err error) {
 	return times, err
 }
 
-// sumOf adds up the numbers in all files that match a pattern. A CPU may go while it is read.
+// sumOf adds up the numbers in all files that match a pattern and can be read. Those of a CPU
+// that is offline are gone, or fail: with EBUSY in cpufreq (drivers/cpufreq/cpufreq.c, show).
 func sumOf(fsys fs.FS, pattern string) (sum uint64, n int, err error) {
 	files, err := fs.Glob(fsys, pattern)
 	if err != nil {
@@ -74,11 +74,8 @@ func sumOf(fsys fs.FS, pattern string) (sum uint64, n int, err error) {
 	}
 	for _, name := range files {
 		b, err := fs.ReadFile(fsys, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
-			return 0, 0, err
+			continue
 		}
 		x, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 53)
 		if err != nil {

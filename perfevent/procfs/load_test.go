@@ -1,6 +1,9 @@
 package procfs
 
 import (
+	"io/fs"
+	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -40,5 +43,28 @@ func TestReadFrequency(t *testing.T) {
 	}
 	if kHz, err := ReadFrequency(fstest.MapFS{}); err != nil || kHz != 0 {
 		t.Errorf("%v kHz of a virtual machine, %v", kHz, err)
+	}
+}
+
+// offline has files of which some fail as those of a CPU that is offline do.
+type offline struct {
+	fs.FS
+	cpu string
+}
+
+func (o offline) Open(name string) (fs.File, error) {
+	if strings.Contains(name, o.cpu+"/cpufreq/scaling") {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: syscall.EBUSY}
+	}
+	return o.FS.Open(name)
+}
+
+func TestReadFrequencyOffline(t *testing.T) {
+	sysfs := offline{fstest.MapFS{
+		"devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": {Data: []byte("2000000\n")},
+		"devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": {},
+	}, "cpu1"}
+	if kHz, err := ReadFrequency(sysfs); err != nil || kHz != 2e6 {
+		t.Errorf("%v kHz, %v", kHz, err)
 	}
 }
