@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -78,17 +80,36 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	noisy := 0
-	err = bench.Record(cmd.Context(), o, func(r bench.Run) {
+	ctx, end := context.WithCancel(cmd.Context())
+	defer end()
+	signals := watchSignals()
+	go func() {
+		select {
+		case <-signals.first:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	noisy, made := 0, 0
+	err = bench.Record(ctx, o, func(r bench.Run) {
+		made++
 		if len(r.Noise) > 0 {
 			noisy++
 		}
 		f.say(&r)
 	})
 	var failed *bench.CommandError
-	switch {
+	switch s := signals.asked(); {
+	case err != nil && s != nil:
+		messagef("%v: %d of %d runs are made", s, made, o.Runs*len(o.Sides))
+		return exitError{128 + int(s.(syscall.Signal))}
 	case errors.As(err, &failed):
-		return exitError{failed.Code} // the recorder has said why
+		what := "its command or its recorder"
+		if failed.Before {
+			what = "--before"
+		}
+		messagef("%s: %s ended with exit code %d; no more runs are made", runName(failed.Side, failed.Number), what, failed.Code)
+		return exitError{failed.Code}
 	case errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%w: name another directory, or remove it", err)
 	case err != nil:
@@ -167,13 +188,17 @@ func (f *benchFlags) recordArgs(file string) []string {
 	return append(args, "--")
 }
 
+// runName is what a run is called.
+func runName(side string, number int) string {
+	if side == "" {
+		return fmt.Sprintf("run %d", number)
+	}
+	return fmt.Sprintf("run %d of %s", number, side)
+}
+
 // say tells of a run.
 func (f *benchFlags) say(r *bench.Run) {
-	text := fmt.Sprintf("run %d", r.Number)
-	if r.Side != "" {
-		text += " of " + r.Side
-	}
-	text += fmt.Sprintf(": %.3g s, %.3g s of CPU", r.Seconds, r.CPU)
+	text := fmt.Sprintf("%s: %.3g s, %.3g s of CPU", runName(r.Side, r.Number), r.Seconds, r.CPU)
 	if r.Ops > 0 {
 		text += fmt.Sprintf(", %g operations", r.Ops)
 	}

@@ -28,7 +28,7 @@ const Schema = "kprof.bench"
 type Run struct {
 	File    string  `json:"file"`            // base name of the recording
 	Ops     float64 `json:"ops,omitempty"`   // operations that it did, 0 if not known
-	Seconds float64 `json:"seconds"`         // from its start to its end
+	Seconds float64 `json:"seconds"`         // from the start of its recorder to the end of that, which outlasts it
 	CPU     float64 `json:"cpu_seconds"`     // that it and its recorder took
 	Noise   []Noise `json:"noise,omitempty"` // what disturbed it
 	Side    string  `json:"-"`               // Side.Name
@@ -69,8 +69,9 @@ func (n Noise) String() string {
 
 // What is too much of it.
 const (
-	muchLoad      = 0.1 // CPUs
-	muchFrequency = 0.1 // change of the ratio
+	muchLoad      = 0.05 // of the CPUs there are
+	leastLoad     = 0.1  // CPUs
+	muchFrequency = 0.1  // change of the ratio
 	muchStolen    = 0.01
 )
 

@@ -36,12 +36,14 @@ func noise(before, after conditions, cpu time.Duration) (n []Noise) {
 	if wall <= 0 {
 		return nil
 	}
-	other := after.cpus.Busy - before.cpus.Busy - cpu
-	if load := other.Seconds() / wall.Seconds(); load > muchLoad && other > coarse {
-		n = append(n, Noise{OtherLoad, load})
-	}
 	stolen := after.cpus.Stolen - before.cpus.Stolen
 	all := stolen + after.cpus.Busy - before.cpus.Busy + after.cpus.Idle - before.cpus.Idle
+	other := after.cpus.Busy - before.cpus.Busy - cpu
+	// What is always going on, daemons and the kernel's own work, grows with the machine.
+	much := max(leastLoad, muchLoad*all.Seconds()/wall.Seconds())
+	if load := other.Seconds() / wall.Seconds(); load > much && other > coarse {
+		n = append(n, Noise{OtherLoad, load})
+	}
 	if all > 0 && float64(stolen)/float64(all) > muchStolen && stolen > coarse {
 		n = append(n, Noise{Stolen, float64(stolen) / float64(all)})
 	}

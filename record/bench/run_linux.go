@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kprof/record"
 )
@@ -40,6 +43,10 @@ type Options struct {
 type CommandError struct {
 	Command string
 	Code    int
+	Before  bool // it was Options.Before's, and not a recorder's
+
+	Side   string // Side.Name of the run that it was for
+	Number int    // of that run
 }
 
 func (e *CommandError) Error() string { return fmt.Sprintf("%s: exit code %d", e.Command, e.Code) }
@@ -52,6 +59,9 @@ const keptOutput = 1 << 20
 //
 // With several sides their runs take turns, in one order and then in the other, so that what
 // changes slowly makes no difference between them.
+//
+// When ctx ends, the command that runs is sent SIGTERM, and the error is the cause. A run that
+// was not recorded to its end, or failed, leaves no file.
 func Record(ctx context.Context, o Options, each func(Run)) error {
 	if o.Runs <= 0 {
 		o.Runs = 5
@@ -95,21 +105,35 @@ func (o *Options) run(ctx context.Context, s *Side, number int) (r Run, err erro
 		if err := ctx.Err(); err != nil {
 			return r, context.Cause(ctx)
 		}
-		r, err = o.once(s.Record(filepath.Join(s.Dir, name)))
-		r.File, r.Side, r.Number, r.Again = name, s.Name, number, again
-		if err != nil || len(r.Noise) == 0 || again >= o.Again {
-			return r, err
+		r, err = o.once(ctx, s.Record(filepath.Join(s.Dir, name)))
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // whatever the recorder made of it: there would have been more
 		}
-		if err := os.Remove(filepath.Join(s.Dir, name)); err != nil {
-			return r, err
+		var failed *CommandError
+		if errors.As(err, &failed) {
+			failed.Side, failed.Number = s.Name, number
+		}
+		r.File, r.Side, r.Number, r.Again = name, s.Name, number, again
+		if err == nil && (len(r.Noise) == 0 || again >= o.Again) {
+			return r, nil
+		}
+		if gone := os.Remove(filepath.Join(s.Dir, name)); err != nil {
+			return r, err // it may have made none
+		} else if gone != nil {
+			return r, gone
 		}
 	}
 }
 
 // once records a run.
-func (o *Options) once(argv []string) (r Run, err error) {
+func (o *Options) once(ctx context.Context, argv []string) (r Run, err error) {
 	if len(o.Before) > 0 {
-		if _, err := execute(o.Before, o.Output); err != nil {
+		_, err := execute(ctx, o.Before, o.Output)
+		var failed *CommandError
+		if errors.As(err, &failed) {
+			failed.Before = true
+		}
+		if err != nil {
 			return r, err
 		}
 	}
@@ -122,13 +146,10 @@ func (o *Options) once(argv []string) (r Run, err error) {
 	if err != nil {
 		return r, err
 	}
-	cpu, err := execute(argv, out)
-	written := ends()
-	if err != nil {
-		return r, err
-	}
-	after, err := conditionsOf(proc, sysfs, time.Now())
-	if err != nil {
+	cpu, err := execute(ctx, argv, out)
+	after, unknown := conditionsOf(proc, sysfs, time.Now())
+	written, unwritten := ends()
+	if err = cmp.Or(err, unwritten, unknown); err != nil {
 		return r, err
 	}
 	r.Seconds, r.CPU = after.at.Sub(before.at).Seconds(), cpu.Seconds()
@@ -140,8 +161,8 @@ func (o *Options) once(argv []string) (r Run, err error) {
 	return r, err
 }
 
-// execute runs a command to its end.
-func execute(argv []string, out *os.File) (cpu time.Duration, err error) {
+// execute runs a command to its end, and asks it to end when ctx does.
+func execute(ctx context.Context, argv []string, out *os.File) (cpu time.Duration, err error) {
 	c, err := record.Launch(argv, record.LaunchOptions{Stdout: out})
 	if err != nil {
 		return 0, err
@@ -150,47 +171,57 @@ func execute(argv []string, out *os.File) (cpu time.Duration, err error) {
 	if err := c.Start(); err != nil {
 		return 0, err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = c.Signal(unix.SIGTERM) }) // or it has ended
+	defer stop()
 	code, err := c.Wait()
 	if err != nil {
 		return 0, err
 	}
 	user, system := c.Times()
 	if code != 0 {
-		return 0, &CommandError{argv[0], code}
+		return 0, &CommandError{Command: argv[0], Code: code}
 	}
 	return user + system, nil
 }
 
 // output is where a command writes: the output itself or, if operations are looked for in it,
-// a pipe to it. ends returns what has come through, once the command has ended; what it
-// leaves behind may write on, and is not waited for.
-func (o *Options) output() (out *os.File, ends func() []byte, err error) {
+// a pipe to it. ends returns what has come through, once the command has ended, and why not all
+// of it could be written; what the command leaves behind may write on, and is not waited for.
+func (o *Options) output() (out *os.File, ends func() ([]byte, error), err error) {
 	if o.OpsFrom == nil {
-		return o.Output, func() []byte { return nil }, nil
+		return o.Output, func() ([]byte, error) { return nil, nil }, nil
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := make(chan []byte)
+	t := tail{to: o.Output}
+	done := make(chan struct{})
 	go func() {
-		t := tail{}
-		_, _ = io.Copy(io.MultiWriter(o.Output, &t), r) // ends with the pipe, or by the deadline
-		kept <- t.kept
+		defer close(done)
+		_, _ = io.Copy(&t, r) // ends with the pipe, or by the deadline
 	}()
-	return w, func() []byte {
+	return w, func() ([]byte, error) {
 		_ = w.Close() // a pipe's, to which nothing was written here
 		_ = r.SetReadDeadline(time.Now().Add(time.Second))
-		b := <-kept
+		<-done
 		_ = r.Close()
-		return b
+		return t.kept, t.err
 	}, nil
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
+// tail passes on what is written to it, and keeps its end. Where that fails, it takes the rest
+// all the same, or a command would wait for ever that somebody reads it.
+type tail struct {
+	to   io.Writer
+	err  error // of to
+	kept []byte
+}
 
 func (t *tail) Write(p []byte) (int, error) {
+	if t.err == nil {
+		_, t.err = t.to.Write(p)
+	}
 	t.kept = append(t.kept, p...)
 	if len(t.kept) > 2*keptOutput {
 		t.kept = append([]byte(nil), t.kept[len(t.kept)-keptOutput:]...)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,13 +63,58 @@ func TestRecord(t *testing.T) {
 	}
 	o.Sides = []Side{{Dir: filepath.Join(dir, "third"), Record: func(string) []string { return []string{"sh", "-c", "exit 7"} }}}
 	var failed *CommandError
-	if err := Record(context.Background(), o, nil); !errors.As(err, &failed) || failed.Code != 7 {
+	if err := Record(context.Background(), o, nil); !errors.As(err, &failed) || failed.Code != 7 || failed.Before || failed.Number != 1 {
 		t.Errorf("a command that fails: %v", err)
 	}
 	o.Sides[0].Dir, o.OpsFrom = filepath.Join(dir, "fourth"), regexp.MustCompile("did nothing")
 	o.Sides[0].Record = func(string) []string { return []string{"true"} }
 	if err := Record(context.Background(), o, nil); !errors.Is(err, ErrNoOps) {
 		t.Errorf("no operations: %v", err)
+	}
+	o.Sides[0].Name, o.Sides[0].Dir, o.Before = "base", filepath.Join(dir, "fifth"), []string{"sh", "-c", "exit 3"}
+	if err := Record(context.Background(), o, nil); !errors.As(err, &failed) || failed.Code != 3 || !failed.Before || failed.Side != "base" {
+		t.Errorf("a command before that fails: %v", err)
+	}
+}
+
+// TestInterrupted: a recorder that is asked to end makes a file of what it has, and is content.
+// That is no run.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	reason := errors.New("enough")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	go func() {
+		_, _ = r.Read(make([]byte, 1))
+		cancel(reason)
+	}()
+	dir := filepath.Join(t.TempDir(), "runs")
+	o := Options{Output: w, Runs: 1, Sides: []Side{{Dir: dir, Record: func(file string) []string {
+		return []string{"sh", "-c", "trap 'echo part >" + file + "; exit 0' TERM; echo recording; while :; do sleep 0.01; done"}
+	}}}}
+	err = Record(ctx, o, func(r Run) { t.Errorf("a run: %+v", r) })
+	if left, _ := os.ReadDir(dir); err != reason || len(left) > 0 {
+		t.Errorf("%v, left are %v", err, left)
+	}
+}
+
+// TestOutputGone: nobody reads what a command writes, in which its operations are looked for.
+func TestOutputGone(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	o := Options{Output: w, Runs: 1, OpsFrom: regexp.MustCompile("x"), Sides: []Side{{Dir: t.TempDir(), Record: func(file string) []string {
+		return []string{"sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x; echo >" + file}
+	}}}}
+	if err := Record(context.Background(), o, nil); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -82,6 +128,7 @@ func TestNoise(t *testing.T) {
 		{func(*conditions) {}, nil},
 		{func(c *conditions) { c.cpus.Busy += 500 * time.Millisecond }, nil},
 		{func(c *conditions) { c.cpus.Busy += 5 * time.Second }, []Noise{{OtherLoad, 0.5}}},
+		{func(c *conditions) { c.cpus.Busy += 5 * time.Second; c.cpus.Idle += 600 * time.Second }, nil}, // 64 CPUs
 		{func(c *conditions) { c.kHz = 3e6 }, []Noise{{Frequency, 1.5}}},
 		{func(c *conditions) { c.kHz = 1.9e6 }, nil},
 		{func(c *conditions) { c.throttled = 5 }, []Noise{{Throttled, 2}}},
