@@ -78,7 +78,7 @@ func stalls() (most func() time.Duration) {
 // wait, so much older.
 func TestLiveKilledLate(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
-	kills, atOnce := 100, 10
+	kills, atOnce := 50, 10
 	if testing.Short() {
 		kills = 20
 	}

@@ -121,7 +121,7 @@ static void *swap(void *unused)
 		kind = kinds[i % 3];
 		make();
 		rename(other, path);
-		usleep(100);
+		usleep(200);
 	}
 	return unused;
 }
@@ -214,6 +214,6 @@ int main(int argc, char **argv)
 		char c;
 		if (read(0, &c, 1) == 0)
 			return 0; // who started it is gone
-		usleep(100000); // there are many tenants
+		usleep(300000); // there are many tenants
 	}
 }
