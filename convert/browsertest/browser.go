@@ -1,4 +1,4 @@
-// Package browsertest opens pages in a headless Chromium, for tests of what
+// Package browsertest opens pages in a headless browser, Chromium or Firefox, for tests of what
 // people see.
 //
 // A package that uses it runs its tests through Run, in TestMain. The browser is

@@ -320,12 +320,17 @@ func (p *Page) Screenshot(name string) {
 	if err != nil {
 		p.t.Fatalf("screenshot %s: %v", name, err)
 	}
-	dir := filepath.Join(top(p.t), ".build", "screenshots")
+	keepPicture(p.t, name, png)
+}
+
+func keepPicture(t testing.TB, name string, png []byte) {
+	t.Helper()
+	dir := filepath.Join(top(t), ".build", "screenshots")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o666); err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 

@@ -91,6 +91,21 @@ func TestLive(t *testing.T) {
 	settle(p)
 	equal(t, "what is whole is no page that asks", browsertest.Eval[bool](p, "document.querySelector('meta[http-equiv]').content.includes('connect-src')"), false)
 
+	// What is zoomed to is found again in one pass over the tree, however deep it is.
+	const depth = 3000
+	node := browsertest.Eval[[]int](p, fmt.Sprintf(`(() => {
+		const n = %d, names = Array.from({length: n}, (_, i) => 'f' + i);
+		let reads = 0;
+		const parent = new Proxy(Array.from({length: n + 1}, (_, i) => i - 1), {get: (all, i) => { reads++; return Reflect.get(all, i); }});
+		const app = {flameSums: () => ({tree: {parent, frame: parent.map((_, i) => i)}}), p: {nameOf: (f) => f - 1, nameText: (i) => names[i]}};
+		reads = 0;
+		const node = kprof.nodeOf.call(app, [...names, 'not there']);
+		return [node, reads];
+	})()`, depth))
+	if node[0] != depth || node[1] > 10*depth {
+		t.Errorf("node %d after %d reads of %d parents", node[0], node[1], depth+1)
+	}
+
 	for query, status := range map[string]int{"?after=4": http.StatusGone, "?after=x": http.StatusBadRequest, "?tab=1&after=0": http.StatusNotFound, "": http.StatusBadRequest} {
 		r, err := http.Get(server.URL + "/live" + query)
 		if err != nil {
@@ -126,23 +141,5 @@ func TestLiveEnds(t *testing.T) {
 		if when != "later" {
 			p.Reload()
 		}
-	}
-}
-
-// TestLiveNode: what is zoomed to is found again in one pass over the tree, however deep it is.
-func TestLiveNode(t *testing.T) {
-	p := openHTML(t, growingSet(1), browsertest.View{})
-	const depth = 3000
-	got := browsertest.Eval[[]int](p, fmt.Sprintf(`(() => {
-		const n = %d, names = Array.from({length: n}, (_, i) => 'f' + i);
-		let reads = 0;
-		const parent = new Proxy(Array.from({length: n + 1}, (_, i) => i - 1), {get: (all, i) => { reads++; return Reflect.get(all, i); }});
-		const app = {flameSums: () => ({tree: {parent, frame: parent.map((_, i) => i)}}), p: {nameOf: (f) => f - 1, nameText: (i) => names[i]}};
-		reads = 0;
-		const node = kprof.nodeOf.call(app, [...names, 'not there']);
-		return [node, reads];
-	})()`, depth))
-	if got[0] != depth || got[1] > 10*depth {
-		t.Errorf("node %d after %d reads of %d parents", got[0], got[1], depth+1)
 	}
 }

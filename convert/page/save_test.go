@@ -53,6 +53,8 @@ func TestSave(t *testing.T) {
 	equal(t, "choices", browsertest.Eval[int](p, "document.querySelectorAll('#menu button').length"), 5)
 	p.Keys("f")
 	equal(t, "errors", p.Errors(), nil)
+	t.Run("profile", testSaveProfile)
+	t.Run("page", testSavePage)
 }
 
 // saved is a file that the page makes, from an expression of its bytes.
@@ -71,9 +73,9 @@ func saved(t *testing.T, p *browsertest.Page, js string) []byte {
 	return b
 }
 
-// TestSaveProfile: a profile for pprof that the page makes has what is selected: the stacks,
+// testSaveProfile: a profile for pprof that the page makes has what is selected: the stacks,
 // with their labels and values of all events, and no others.
-func TestSaveProfile(t *testing.T) {
+func testSaveProfile(t *testing.T) {
 	s := pageSet()
 	s.TimeNanos, s.DurationNanos = 1_700_000_000_000_000_000, 3e9
 	p := openHTML(t, s, browsertest.View{})
@@ -147,29 +149,27 @@ func TestSaveProfile(t *testing.T) {
 	}
 }
 
-// TestSavePage: a page of what is selected has the same sums, functions and times of samples,
+// testSavePage: a page of what is selected has the same sums, functions and times of samples,
 // and names nothing else.
-func TestSavePage(t *testing.T) {
+func testSavePage(t *testing.T) {
 	s := pageSet()
 	for i := range s.TimedSamples { // a clock that floating point does not hold
 		s.TimedSamples[i].Time += 1_700_000_000_123_456_789
 	}
 	p := openHTML(t, s, browsertest.View{})
-	const seen = `(() => {
+	const seen = `[[0, 1], [1, 0]].flatMap(([event, column]) => {
+		kprof.set({event, column, group: -1});
 		const functions = kprof.functions(), out = [];
 		functions.some.forEach((some, i) => { if (some) out.push(kprof.p.names[i] + ' ' + functions.self[i] + ' ' + functions.total[i]); });
 		return ['total ' + kprof.sums().total[0], 'samples ' + kprof.samples().length, ...out.sort()];
-	})()`
+	})`
 	for _, state := range []string{
-		"{group: -1, steps: [{op: 'focus', text: 'e'}, {op: 'hide', text: '^serve$'}, {op: 'collapse', text: 'libc.so.6'}]}",
-		"{group: -1, span: [2e7, 25e7], filter: new Map([[0, new Set([1])]])}",
-		"{group: -1, steps: [{op: 'show', text: '^(main|serve)$'}, {op: 'collapse-recursion', text: 'main'}]}",
-		"{group: -1, event: 1, column: 0, filter: new Map([[2, new Set([0, 3, 5])]])}",
+		"{span: [2e7, 25e7], filter: new Map([[0, new Set([1])]]), steps: [{op: 'focus', text: 'e'}, {op: 'hide', text: '^serve$'}, {op: 'collapse', text: 'libc.so.6'}]}",
+		"{steps: [{op: 'show', text: '^(main|serve)$'}, {op: 'collapse-recursion', text: 'main'}]}",
 	} {
-		p.Do("kprof.set({...{steps: [], span: null, filter: new Map(), event: 0, column: 1}, ..." + state + "})")
+		p.Do("kprof.set({...{span: null, filter: new Map()}, ..." + state + "})")
 		want := browsertest.Eval[[]string](p, seen)
 		again := openPage(t, string(saved(t, p, "new Uint8Array(await (await kprof.selectedPage()).arrayBuffer())")), browsertest.View{})
-		again.Do("kprof.set({group: -1})")
 		if got := browsertest.Eval[[]string](again, seen); !slices.Equal(got, want) {
 			t.Errorf("%s: %.3000q\nwant %.3000q", state, got, want)
 		}
