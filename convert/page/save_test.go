@@ -23,7 +23,8 @@ import (
 // well-formed and has a box for each that can be seen.
 func TestSave(t *testing.T) {
 	s := pageSet()
-	p := openHTML(t, s, browsertest.View{})
+	p := openPage(t, pageOf(t, s, Options{Column: 1, Title: "a & <b>", Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"x.data"},
+		Flags: map[string]string{"event": "--event", "focus": "--focus"}}}), browsertest.View{})
 	p.Do("kprof.set({group: -1, steps: [{op: 'focus', text: '^do_syscall_64$'}]})")
 	settle(p)
 	want := sumOf(s, 0, 1, func(_ stacks.Sample, path []string) bool { return slices.Contains(path, "do_syscall_64") })
@@ -49,9 +50,25 @@ func TestSave(t *testing.T) {
 	if boxes < 50 {
 		t.Errorf("%d boxes", boxes)
 	}
-	p.ClickOn("#save")
-	equal(t, "choices", browsertest.Eval[int](p, "document.querySelectorAll('#menu button').length"), 5)
-	p.Keys("f")
+	// What is searched for selects nothing, and neither do the commands that save the same.
+	p.Do(`kprof.set({query: 'vfs'});
+		window.chosen = [];
+		kprof.copy = (text) => chosen.push(text);
+		HTMLAnchorElement.prototype.click = function () { chosen.push(this.download); }`)
+	for _, choice := range []struct{ key, want string }{
+		{"f", "a_b_.folded"},
+		{"b", "a_b_.pb.gz"},
+		{"h", "a_b_.selected.html"},
+		{"s", "a_b_.svg"},
+		{"p", "a_b_.png"},
+		{"o", "kprof convert --event cpu-clock --focus '^do_syscall_64$' x.data -o a_b_.pb.gz"},
+		{"x", "kprof convert --event cpu-clock --focus '^do_syscall_64$' x.data -o a_b_.firefox.json"},
+	} {
+		p.ClickOn("#save")
+		p.Keys(choice.key)
+		p.Wait("chosen.length")
+		equal(t, choice.key, browsertest.Eval[string](p, "chosen.pop()"), choice.want)
+	}
 	equal(t, "errors", p.Errors(), nil)
 	t.Run("profile", testSaveProfile)
 	t.Run("page", testSavePage)

@@ -56,7 +56,7 @@ App.prototype.saveMenu = function saveMenu(button) {
     actions.push({ key: 's', text: 'Flame graph, SVG', run: () => saveAs(`${name}.svg`, text('image/svg+xml', svgText(this, this.flame))) },
       { key: 'p', text: 'What is to be seen of it, PNG', run: () => this.flame.canvas.toBlob((blob) => saveAs(`${name}.png`, blob)) });
   }
-  const command = this.command();
+  const command = selectCommand(this.p, { ...this.state, query: '' }); // as what is saved, which has all stacks
   if (command) {
     const convert = command.replace(/^kprof report /, 'kprof convert ');
     for (const [key, ending, words] of [['o', 'pb.gz', 'pprof, with addresses'], ['x', 'firefox.json', 'the Firefox Profiler']]) {

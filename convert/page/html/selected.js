@@ -27,7 +27,7 @@ function selectedTime({ p: { head, moments }, state: { span } }) {
 
 // selectedComments are those of the profile, and which part of it is selected.
 function selectedComments(app) {
-  const command = app.command(), hash = hashOf(app.p, app.state);
+  const state = { ...app.state, query: '' }, command = selectCommand(app.p, state), hash = hashOf(app.p, state);
   return [...app.p.head.comments, command ? `selected: ${command}` : hash ? `selected: ${hash}` : ''].filter(Boolean);
 }
 
