@@ -36,13 +36,16 @@ type kernel struct {
 func (k *kernel) load(opts Options) {
 	k.once.Do(func() {
 		r := opts.Kallsyms
-		name := "kallsyms"
+		name, parse := "kallsyms", kallsyms.Parse
 		if r == nil {
 			name = opts.KallsymsPath
 			if name == "" {
 				k.own, name = true, ownKallsyms
 				r = opts.RunningKallsyms
 			}
+		}
+		if r != nil && opts.ParseKallsyms != nil {
+			parse = opts.ParseKallsyms
 		}
 		if r == nil {
 			f, _, err := regular.OpenWith(name, regular.Options{Kernel: true})
@@ -53,7 +56,7 @@ func (k *kernel) load(opts Options) {
 			defer f.Close()
 			r = f
 		}
-		k.table, k.err = kallsyms.Parse(r)
+		k.table, k.err = parse(r)
 		if k.err != nil {
 			k.err = fmt.Errorf("%s: %w", name, k.err)
 		}

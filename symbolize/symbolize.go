@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/kallsyms"
 	"kprof/symbolize/mapping"
 	"kprof/symbolize/unwind"
 )
@@ -67,6 +68,10 @@ type Options struct {
 	// see addresses in it. nil opens it at the first need.
 	RunningKallsyms io.Reader
 
+	// ParseKallsyms parses what Kallsyms or RunningKallsyms read, in the place of
+	// kallsyms.Parse: it may know the Table already. It may be called concurrently.
+	ParseKallsyms func(io.Reader) (*kallsyms.Table, error)
+
 	// Root is a directory with the file system of the recorded machine, under
 	// which alone its files are looked up (perf's --symfs). Empty is this
 	// machine's, or rather that of the process itself while it lives.
@@ -121,6 +126,10 @@ type Options struct {
 	// Keep gets all that is found of user code, for Recorded of another Symbolizer. nil
 	// for nobody.
 	Keep *KeptNames
+
+	// Files has what earlier Symbolizers have read of files, and gets what this one reads.
+	// nil reads each file anew.
+	Files *FileCache
 
 	// SuppliedMemory bounds in bytes what is kept of all perf maps and jitdumps
 	// together; 0 is 64 MB. It is but what names samples that is kept.

@@ -172,9 +172,15 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 		}
 	}
 	loaded := false
-	t, err := s.files.get(keyOf(info, m.Path()), func() (*fileTable, error) {
+	key := keyOf(info, m.Path())
+	t, err := s.files.get(key, func() (*fileTable, error) {
+		if t := s.opts.Files.get(key, &s.opts); t != nil {
+			return t, nil
+		}
 		loaded = true
-		return s.load(f, m.Path())
+		t, err := s.load(f, m.Path())
+		s.opts.Files.put(key, &s.opts, t)
+		return t, err
 	})
 	if !loaded {
 		f.Close() // known before

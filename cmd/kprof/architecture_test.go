@@ -104,7 +104,7 @@ var imports = map[string][]string{
 	"record/marker":                      {"perfevent", "perfevent/abi", "perfevent/format", "perfevent/ringpage", "perfevent/tracefs"},
 	"record/doctor":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "symbolize/kallsyms"},
 	"record/parts":                       {"perfevent/abi"},
-	"record/symbols":                     {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/process", "symbolize/regular"},
+	"record/symbols":                     {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/kallsyms", "symbolize/process", "symbolize/regular"},
 	"record/tracer":                      {"perfevent", "perfevent/abi", "perfevent/ringpage", "perfevent/spelling", "perfevent/tracecmd", "perfevent/tracefs"},
 	"record/synth":                       {"perfevent", "perfevent/abi", "perfevent/procfs", "symbolize/regular"},
 	"symbolize":                          {"perfevent/procfs", "symbolize/elfsym", "symbolize/internal/span", "symbolize/internal/srcline", "symbolize/kallsyms", "symbolize/mapping", "symbolize/process", "symbolize/regular", "symbolize/unwind"},

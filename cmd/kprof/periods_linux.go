@@ -14,6 +14,7 @@ import (
 	"kprof/convert/outfile"
 	"kprof/record"
 	"kprof/record/capture"
+	"kprof/symbolize"
 )
 
 // leastPeriod is how long a period of profiles is at least.
@@ -28,9 +29,12 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 	}
 	header := liveHeader()
 	p, err := live.NewPeriods(ctx, live.PeriodsOptions{
-		Every:    every,
-		First:    f.parts.first(every),
-		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
+		Every: every,
+		First: f.parts.first(every),
+		New: func(files *symbolize.FileCache) (*live.Collector, error) {
+			sel.Symbols.Files = files
+			return f.newCollector(events, c.BuildIDs, c.Kernel, sel)
+		},
 		Describe: c.Describe,
 		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {
 			return c.Profile(ctx, &header, 0)

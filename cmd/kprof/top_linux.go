@@ -88,25 +88,11 @@ type topSink struct {
 }
 
 func (f *topFlags) newSink(ctx context.Context, c *capture.Capture, stop func()) (*topSink, error) {
-	events := c.Events()
-	sel, err := f.liveOptions(output{name: "kprof top", format: formatText}, events)
+	s := &topSink{f: f, stop: stop, updates: make(chan browse.Update), left: make(chan struct{})}
+	var err error
+	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), output{name: "kprof top", format: formatText}, c, f.every, s.take)
 	if err != nil {
 		return nil, err
-	}
-	sel.Name = "kprof top"
-	s := &topSink{f: f, stop: stop, updates: make(chan browse.Update), left: make(chan struct{})}
-	header := liveHeader()
-	s.Periods, err = live.NewPeriods(context.WithoutCancel(ctx), live.PeriodsOptions{
-		Every:    f.every,
-		New:      func() (*live.Collector, error) { return f.newCollector(events, c.BuildIDs, c.Kernel, sel) },
-		Describe: c.Describe,
-		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {
-			return c.Profile(ctx, &header, 0)
-		},
-		Take: s.take,
-	})
-	if err != nil {
-		return nil, worded(err)
 	}
 	if !f.stdio && onScreen() {
 		if screen, end, err := openScreen(); err == nil {

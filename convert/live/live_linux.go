@@ -86,6 +86,7 @@ type Collector struct {
 // A Time in percent is refused, when the profile is made: no last sample was known.
 func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
 	ro := o.Replay()
+	o.Symbols.ParseKallsyms = kernel.Parse
 	ro.KernelCode = func(m stacks.Mapping) symbolize.FindCode {
 		so := o.Symbols
 		so.RunningKallsyms = kernel.Running()
@@ -94,9 +95,14 @@ func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.Bu
 	}
 	c := &Collector{events: events, kernel: kernel, builds: builds, opts: o, begun: time.Now()}
 	if slices.ContainsFunc(events, func(e abi.Event) bool { return e.Attr.SampleStackUser > 0 }) {
-		so := o.Symbols
+		so := &c.opts.Symbols
 		so.CallFrames = true
-		c.files = symbolize.New(so)
+		if so.Files == nil {
+			so.Files = symbolize.NewFileCache() // names are looked for in the same files
+		}
+		walk := *so
+		walk.Inline, walk.Lines = false, false
+		c.files = symbolize.New(walk)
 		ro.Unwind = &replay.Unwind{Frames: c.files.CallFrames}
 	}
 	c.Collector = replay.NewCollector(abi.LittleEndian, events, ro)

@@ -10,6 +10,7 @@ import (
 
 	"kprof/convert"
 	"kprof/perfevent/abi"
+	"kprof/symbolize"
 )
 
 // PeriodsOptions say how a session becomes profiles.
@@ -18,8 +19,9 @@ type PeriodsOptions struct {
 	Every time.Duration
 	// First is how long the first one is; 0 for Every.
 	First time.Duration
-	// New returns the Collector of one more period.
-	New func() (*Collector, error)
+	// New returns the Collector of one more period, whose Symbols.Files are to be those
+	// given: what one period reads of programs the next need not.
+	New func(*symbolize.FileCache) (*Collector, error)
 	// Describe writes records of what runs by now, see capture.Capture.
 	Describe func(write func(rec []byte) error) error
 	// Profile makes the profile of a Collector.
@@ -52,6 +54,8 @@ type Periods struct {
 	joined  []byte
 	only    []byte // records of what tasks do
 
+	files *symbolize.FileCache
+
 	mu        sync.Mutex // of next, while it is described
 	described chan error
 
@@ -64,7 +68,7 @@ type Periods struct {
 func NewPeriods(ctx context.Context, o PeriodsOptions) (*Periods, error) {
 	p := &Periods{
 		o: o, lead: min(o.Every/2, time.Second), length: cmp.Or(o.First, o.Every), now: time.Now,
-		ended: make(chan *Collector), done: make(chan error, 1),
+		files: symbolize.NewFileCache(), ended: make(chan *Collector), done: make(chan error, 1),
 	}
 	var err error
 	if p.current, err = p.begin(); err != nil {
@@ -75,7 +79,7 @@ func NewPeriods(ctx context.Context, o PeriodsOptions) (*Periods, error) {
 }
 
 func (p *Periods) begin() (*Collector, error) {
-	c, err := p.o.New()
+	c, err := p.o.New(p.files)
 	if err == nil {
 		c.going = true
 	}
@@ -90,6 +94,7 @@ func (p *Periods) take(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		p.files.Turn()
 		profile.Set.DurationNanos = int64(ended.Sub(c.begun))
 		if err := p.o.Take(profile); err != nil {
 			return err

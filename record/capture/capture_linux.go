@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"kprof/perfevent/abi"
 	"kprof/record"
@@ -31,7 +32,9 @@ type Capture struct {
 	Files    *symbols.FileRetainer // nil where not asked for
 
 	target record.Target
-	kernel []byte // the records that describe the kernel
+
+	mu     sync.Mutex
+	kernel kernelRecords
 }
 
 // Open opens the session that ro asks for; Sideband and Synthesize of it are set here.
@@ -45,7 +48,7 @@ func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err er
 	if !o.NoKernel {
 		c.Kernel = symbols.WatchKernel(o.KernelAtStart)
 	}
-	ro.Sideband = func(rec []byte) { c.BuildIDs.Take(rec) }
+	ro.Sideband = c.take
 	ro.Synthesize = c.describe
 	if c.Session, err = record.Open(ctx, ro); err != nil {
 		return nil, err
@@ -53,8 +56,32 @@ func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err er
 	if o.Files {
 		c.Files = symbols.NewFileRetainer()
 	}
-	c.BuildIDs = symbols.NewBuildIDs(&c.sideband().Attr, c.Files)
+	sideband := &c.sideband().Attr
+	c.BuildIDs = symbols.NewBuildIDs(sideband, c.Files)
+	c.kernel.layout = abi.NewLayout(sideband, abi.LittleEndian)
+	// Others load code into the kernel on any CPU, in tasks of their own.
+	t := &ro.Target
+	if c.Kernel != nil && sideband.Flags&abi.FlagKsymbol != 0 && t.AllCPUs && len(t.CPUs) == 0 && t.Cgroup == nil {
+		c.Kernel.Follow()
+	}
 	return c, nil
+}
+
+// take looks at a record of the side-band.
+func (c *Capture) take(rec []byte) {
+	c.BuildIDs.Take(rec)
+	switch h := abi.DecodeHeader(rec, abi.LittleEndian); h.Type {
+	case abi.RecordKsymbol:
+		c.mu.Lock()
+		c.kernel.add(rec)
+		c.mu.Unlock()
+	case abi.RecordLost: // what it was
+	default:
+		return
+	}
+	if c.Kernel != nil {
+		c.Kernel.Changed()
+	}
 }
 
 // sideband is the event that reports what processes do: the last of a session.
@@ -82,28 +109,29 @@ func (c *Capture) describe(write func([]byte) error) error {
 	}
 	return synth.Describe(o, func(rec []byte) error {
 		if !done {
-			c.kernel = append(c.kernel, rec...)
+			c.mu.Lock()
+			c.kernel.add(rec)
+			c.mu.Unlock()
 		}
 		return write(rec)
 	})
 }
 
 // Describe writes records of what runs by now, while the Session does: of all processes,
-// since a target has started others. Those of the kernel are as they were at its start,
-// when there was the right to read them. What nobody has mapped for some such calls is
-// forgotten (symbols.BuildIDs.Turn): it is for recordings of which only the last is needed.
+// since a target has started others. The kernel is described as it was at the start, when there
+// was the right to see its addresses, with what the side-band has told since. What nobody has
+// mapped for some such calls is forgotten (symbols.BuildIDs.Turn): it is for recordings of which
+// only the last is needed.
 func (c *Capture) Describe(write func(rec []byte) error) error {
-	done := false
 	sideband := c.sideband()
 	c.BuildIDs.Turn()
-	kernelDone := func() error {
-		done = true
-		return write(c.kernel)
+	c.mu.Lock()
+	kernel := c.kernel.appendTo(nil)
+	c.mu.Unlock()
+	if err := write(kernel); err != nil {
+		return err
 	}
-	return synth.Describe(synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelDone: kernelDone}, func(rec []byte) error {
-		if !done {
-			return nil
-		}
+	return synth.Describe(synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], NoKernel: true}, func(rec []byte) error {
 		c.BuildIDs.Take(rec)
 		return write(rec)
 	})

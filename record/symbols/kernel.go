@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/procfs"
+	"kprof/symbolize/kallsyms"
 )
 
 // A Kernel reads the kernel's symbols while a recording starts, and again whenever
@@ -35,6 +37,10 @@ type Kernel struct {
 	mu      sync.Mutex
 	history symbolHistory
 	late    error // of a later reading
+
+	follows bool          // see Follow
+	changes atomic.Uint64 // see Changed
+	parsed  parsedSymbols // see Parse
 
 	encode  sync.Once
 	encoded []byte // first, see StartEncoded
@@ -158,6 +164,44 @@ func (k *Kernel) SoFar() (*perfdata.KernelSymbols, error) {
 		return nil, k.late
 	}
 	return &perfdata.KernelSymbols{Kallsyms: k.history.kallsyms(), Modules: k.history.now.Modules}, nil
+}
+
+// Follow says that Changed will be called whenever code other than that of modules has come to
+// the kernel or left it: BPF programs, say. It is called before what is seen can be asked for.
+func (k *Kernel) Follow() { k.follows = true }
+
+// Changed says that what Running reads may be different from now on.
+func (k *Kernel) Changed() { k.changes.Add(1) }
+
+// parsedSymbols are what Parse returned.
+type parsedSymbols struct {
+	mu    sync.Mutex
+	table *kallsyms.Table
+	err   error
+	of    symbolsState
+}
+
+// symbolsState tells apart what the kernel's symbols were at times.
+type symbolsState struct {
+	readings int
+	changes  uint64
+}
+
+// Parse parses what Running reads, or what SoFar and End have of Kallsyms. Where it is told
+// what changes (Follow), it returns the same table again as long as nothing has: text
+// of some hundred thousand lines, which takes the kernel longer to make than Parse to read.
+func (k *Kernel) Parse(r io.Reader) (*kallsyms.Table, error) {
+	k.mu.Lock()
+	now := symbolsState{k.history.readings, k.changes.Load()}
+	k.mu.Unlock()
+	p := &k.parsed
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.table == nil || !k.follows || p.of != now {
+		p.of = now
+		p.table, p.err = kallsyms.Parse(r)
+	}
+	return p.table, p.err
 }
 
 const procModules = "/proc/modules"

@@ -112,6 +112,7 @@ func TestDescribeMachine(t *testing.T) {
 	}{
 		{"all", Options{}, slices.Concat(kernel, seven, eight)},
 		{"the kernel", Options{KernelOnly: true}, kernel},
+		{"all but the kernel", Options{NoKernel: true}, slices.Concat(seven, eight)},
 		{"the process of a thread", Options{PIDs: []int{9, 7, 100}}, slices.Concat(kernel, seven)},
 	} {
 		tt.opts.Attr, tt.opts.ID, tt.opts.Root = attr, 3, root

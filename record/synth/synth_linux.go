@@ -28,6 +28,7 @@ type Options struct {
 	PIDs []int
 
 	KernelOnly bool // describe no process
+	NoKernel   bool // nor the kernel, its modules and BPF programs, which it takes most of the time to find
 
 	// Root is the directory in which proc, sys and lib/modules are looked for;
 	// empty for those of the running machine.
@@ -78,8 +79,10 @@ func Describe(opts Options, write func(rec []byte) error) error {
 		buildIDs: map[fileID][]byte{},
 		file:     make([]byte, 64<<10),
 	}
-	if err := s.kernel(); err != nil {
-		return fmt.Errorf("synthesize kernel: %w", err)
+	if !opts.NoKernel {
+		if err := s.kernel(); err != nil {
+			return fmt.Errorf("synthesize kernel: %w", err)
+		}
 	}
 	if opts.KernelDone != nil {
 		if err := opts.KernelDone(); err != nil {

@@ -1,0 +1,73 @@
+package symbolize
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"kprof/symbolize/kallsyms"
+)
+
+// TestFileCache: what one Symbolizer has read another need not, which is seen by what is in the
+// file meanwhile. One that looks for lines reads for itself, and so does everybody once nobody
+// has asked for some turns.
+func TestFileCache(t *testing.T) {
+	path, off, _ := program(t, "int f(int x) { return x + 1; } int main(void) { return f(1); }")
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Mapping{Kind: User, File: path}
+	cache := NewFileCache()
+	named := func(o Options) string {
+		t.Helper()
+		s := New(o)
+		defer s.Close()
+		got, _ := names(t, s, m, off)
+		return got[0]
+	}
+	if got := named(Options{Files: cache}); got != "f" {
+		t.Fatalf("f is called %q", got)
+	}
+	write(t, path, strings.Repeat("x", int(before.Size())))
+	if err := os.Chtimes(path, before.ModTime(), before.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	for range cachedTurns + 2 {
+		if got := named(Options{Files: cache}); got != "f" {
+			t.Errorf("f is called %q by the cache", got)
+		}
+		cache.Turn()
+	}
+	for _, o := range []Options{{}, {Files: cache, Lines: true}, {Files: cache, CallFrames: true}} {
+		if got := named(o); got != "" {
+			t.Errorf("%+v: f is called %q, by a file that is none", o, got)
+		}
+	}
+	for range cachedTurns + 1 {
+		cache.Turn()
+	}
+	if got := named(Options{Files: cache}); got != "" || len(cache.files) != 0 {
+		t.Errorf("nobody asked for long, and f is called %q, %d files are kept", got, len(cache.files))
+	}
+}
+
+// TestParseKallsyms: who knows the symbols of the kernel has them not read again.
+func TestParseKallsyms(t *testing.T) {
+	table, err := kallsyms.Parse(strings.NewReader("ffffffff81000000 T _text\nffffffff81000040 T known\nffffffff81000080 T _etext\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unread := strings.NewReader("ffffffff81000000 T _text\nffffffff81000040 T read\nffffffff81000080 T _etext\n")
+	s := New(Options{Kallsyms: unread, ParseKallsyms: func(r io.Reader) (*kallsyms.Table, error) {
+		if r != unread {
+			t.Errorf("asked to read %v", r)
+		}
+		return table, nil
+	}})
+	defer s.Close()
+	if got, err := names(t, s, Mapping{Kind: Kernel}, 0xffffffff81000041); got[0] != "known" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
