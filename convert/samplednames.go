@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
 )
@@ -27,6 +29,9 @@ func SampledNames(ctx context.Context, f *os.File, o symbolize.Options) (names [
 	if err != nil {
 		return nil, 0, err
 	}
+	if !slices.ContainsFunc(r.Events.Events, samplesUserCode) {
+		return nil, 0, nil
+	}
 	kept := symbolize.NewKeptNames()
 	o.Keep, o.DebuginfodURLs, o.NamesOnly, o.Inline, o.Lines = kept, nil, false, false, false
 	in := recordingInput{Reader: r}
@@ -46,6 +51,22 @@ func SampledNames(ctx context.Context, f *os.File, o symbolize.Options) (names [
 	}
 	names, leftOut = kept.AppendTo(nil, perfdata.MaxUserSymbols)
 	return names, leftOut, nil
+}
+
+// samplesUserCode reports whether samples of an event have addresses of user code. Leaving out
+// what user code does (cycles:k) leaves its callers in: exclude_callchain_user is for these
+// (get_perf_callchain, kernel/events/callchain.c).
+func samplesUserCode(e *perfdata.Event) bool {
+	a := &e.Attr
+	switch t := a.SampleType; {
+	case a.Type == abi.TypeSoftware && a.Config == abi.SWDummy: // it has no samples
+		return false
+	case t&(abi.SampleStackUser|abi.SampleBranchStack|abi.SampleAux) != 0:
+		return true
+	case t&abi.SampleCallchain != 0 && a.Flags&abi.FlagExcludeCallchainUser == 0:
+		return true
+	}
+	return a.SampleType&abi.SampleIP != 0 && a.Flags&abi.FlagExcludeUser == 0
 }
 
 // findNames has sym look for the names of all user code.

@@ -193,14 +193,11 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 		return nil, err
 	}
 	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights, signals: f.sym.signals}
+	names := namesOf(s, limitTime)
 	p.open = func(at *outfile.Place) (*datafile.File, error) {
 		file, err := datafile.Create(at.Name(), at.Create, events, header, f.rules(), s.BuildIDs, s.Kernel)
-		if err == nil && s.Files != nil {
-			file.Names = func(ctx context.Context, data *os.File) ([]byte, int, error) {
-				ctx, end := context.WithTimeoutCause(context.WithoutCancel(ctx), sampledNamesTime, fmt.Errorf("it took longer than %v", sampledNamesTime))
-				defer end()
-				return sampledNames(ctx, data, s.Files)
-			}
+		if err == nil {
+			file.Names = names
 		}
 		return file, err
 	}
@@ -246,7 +243,7 @@ func (p *partsSink) create() (parts.Part, error) {
 // Finish ends a file.
 func (d *dataPart) Finish(about parts.About) error {
 	defer d.place.Close()
-	ctx, end := context.WithTimeoutCause(context.Background(), live.BuildIDTime, fmt.Errorf("it took longer than %v", live.BuildIDTime))
+	ctx, end := limitTime(context.Background(), live.BuildIDTime)
 	defer end()
 	finish := d.File.FinishPart
 	if about.Last {

@@ -212,12 +212,8 @@ func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Captur
 		return &streamSink{w, stream}, nil
 	}
 	file, err := newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals)
-	if err == nil && s.Files != nil {
-		file.Names = func(ctx context.Context, data *os.File) ([]byte, int, error) {
-			ctx, end := f.sym.signals.limited(context.WithoutCancel(ctx), sampledNamesTime)
-			defer end()
-			return sampledNames(ctx, data, s.Files)
-		}
+	if err == nil {
+		file.Names = namesOf(s, f.sym.signals.limited)
 	}
 	return file, err
 }
@@ -225,9 +221,24 @@ func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Captur
 // sampledNamesTime is how long the names that a perf.data takes along are looked for.
 const sampledNamesTime = 30 * time.Second
 
-// sampledNames are those of the user code in a recording, as what it mapped has them.
-func sampledNames(ctx context.Context, data *os.File, files *symbols.FileRetainer) ([]byte, int, error) {
-	return convert.SampledNames(ctx, data, symbolize.Options{BuildIDCache: buildIDCache(), Retained: files})
+// limitTime returns a context that ends after a time.
+func limitTime(ctx context.Context, limit time.Duration) (context.Context, func()) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %v", limit))
+}
+
+// namesOf finds the names of user code for files of a recording, as what it mapped has them.
+// What one file takes to be read is not read again for the next; nil for no names.
+func namesOf(s *capture.Capture, limited func(context.Context, time.Duration) (context.Context, func())) datafile.Namer {
+	if s.Files == nil {
+		return nil
+	}
+	files := symbolize.NewFileCache()
+	return func(ctx context.Context, data *os.File) ([]byte, int, error) {
+		ctx, end := limited(context.WithoutCancel(ctx), sampledNamesTime)
+		defer end()
+		defer files.Turn()
+		return convert.SampledNames(ctx, data, symbolize.Options{BuildIDCache: buildIDCache(), Retained: s.Files, Files: files})
+	}
 }
 
 // liveOptions are those of a profile that is made while recording.

@@ -26,14 +26,17 @@ func Header(events []abi.Event) (perfdata.Features, error) {
 	return f, err
 }
 
+// Namer returns the names of the user code that was sampled in the recording in f, as
+// perfdata.AppendUserSymbols has them, nil for none; and how many addresses have none as there
+// are too many.
+type Namer func(ctx context.Context, f *os.File) (names []byte, leftOut int, err error)
+
 // File is a perf.data file that is being written, the record.Sink of a session.
 type File struct {
 	*perfdata.Writer
 
-	// Names returns the names of the user code that was sampled in the recording in f, as
-	// perfdata.AppendUserSymbols has them, nil for none; and how many addresses have none as
-	// there are too many. It may be set before Finish; nil leaves them out.
-	Names func(ctx context.Context, f *os.File) (names []byte, leftOut int, err error)
+	// Names may be set before Finish; nil leaves names of user code out.
+	Names Namer
 
 	f      *os.File
 	name   string
