@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"kprof/convert/printable"
 	"kprof/perfevent"
@@ -63,6 +64,11 @@ func (f *recordFlags) forOutput(o *record.Options, out output) {
 	}
 	f.live = true
 	f.forLive(o)
+	if every := max(f.parts.every, f.push.every); every >= 5*time.Second {
+		// Nobody waits for a profile, and each look into the rings costs as much as
+		// dozens of samples. They wake us before they are full.
+		o.DrainInterval = 250 * time.Millisecond
+	}
 }
 
 // forLive does so where a profile is made while recording.
