@@ -11,6 +11,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
+	"kprof/symbolize"
 )
 
 // TestPeriods: of a simulated clock, the first period is as long as First says, all others as
@@ -22,7 +23,7 @@ func TestPeriods(t *testing.T) {
 		ready := make(chan time.Duration, 1)
 		p, err := NewPeriods(context.Background(), PeriodsOptions{
 			Every: minute, First: first,
-			New: func() (*Collector, error) {
+			New: func(*symbolize.FileCache) (*Collector, error) {
 				return &Collector{Collector: replay.NewCollector(abi.LittleEndian, nil, replay.Options{}), begun: clock}, nil
 			},
 			Describe: func(func([]byte) error) error { return nil },
