@@ -100,6 +100,11 @@ func (c *Capture) describe(write func([]byte) error) error {
 	if !t.AllCPUs && t.Cgroup == nil {
 		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
 	}
+	if c.Kernel != nil {
+		if k := c.Kernel.Unchanged(); k != nil {
+			o.Kallsyms = k.Kallsyms
+		}
+	}
 	o.KernelDone = func() error {
 		done = true
 		if err := c.DropRights(); !errors.Is(err, errors.ErrUnsupported) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,9 @@ type Kernel struct {
 	hidden bool // the kernel shows no addresses to us
 	err    error
 
+	programs      []uint32 // BPF, loaded before first was read
+	programsError error
+
 	mu      sync.Mutex
 	history symbolHistory
 	late    error // of a later reading
@@ -60,6 +64,7 @@ func WatchKernel(atStart bool) *Kernel {
 	k.modules, _ = os.Open(procModules) // a kernel without modules has no such file
 	k.wg.Go(func() {
 		if atStart || len(k.readModules()) > 0 {
+			k.programs, k.programsError = bpfPrograms()
 			k.first, k.err = k.functionsOfKernel()
 			k.hidden = len(k.first.Kallsyms) == 0
 		}
@@ -121,6 +126,24 @@ func (k *Kernel) Start() (*perfdata.KernelSymbols, error) {
 		return nil, k.err
 	}
 	return &k.first, nil
+}
+
+// Unchanged returns what Start does where the kernel has the same code still, and one may
+// know: the same modules, and the same BPF programs. Else it is nil.
+func (k *Kernel) Unchanged() *perfdata.KernelSymbols {
+	first, err := k.Start()
+	if err != nil || first == nil || k.programsError != nil {
+		return nil
+	}
+	if now, err := bpfPrograms(); err != nil || !slices.Equal(now, k.programs) {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.history.readings > 1 || k.modules != nil && k.history.changedBy(k.readModules()) {
+		return nil
+	}
+	return first
 }
 
 // StartEncoded is what Start returns as KernelSymbols.AppendTo encodes it, nil if there is
@@ -230,16 +253,21 @@ func functionLine(line []byte) (addr []byte, ok bool) {
 	return addr, ok && sym.Function()
 }
 
+// kallsymsSize is more than /proc/kallsyms mostly has, so that it is read into one piece.
+const kallsymsSize = 16 << 20
+
 // functionsOfKernel reads /proc/kallsyms, the functions of it, and /proc/modules.
 func (k *Kernel) functionsOfKernel() (c perfdata.KernelSymbols, err error) {
 	if k.unopened != nil {
 		return c, fmt.Errorf("symbols of the kernel: %w", k.unopened)
 	}
-	all, err := io.ReadAll(readAgain(k.kallsyms))
-	if err != nil {
+	text := bytes.NewBuffer(make([]byte, 0, kallsymsSize))
+	if _, err := text.ReadFrom(readAgain(k.kallsyms)); err != nil {
 		return c, fmt.Errorf("symbols of the kernel: %w", err)
 	}
 	c.Modules = k.readModules()
+	all := text.Bytes()
+	c.Kallsyms = all[:0] // functions move to the front
 	hidden := true
 	for line := range bytes.Lines(all) {
 		addr, ok := functionLine(line)

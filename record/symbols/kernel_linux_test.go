@@ -1,8 +1,14 @@
 package symbols
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestParse: the same table again as long as nothing has changed, where somebody says so.
@@ -35,5 +41,42 @@ func TestParse(t *testing.T) {
 	}
 	if table, err := k.Parse(strings.NewReader(text)); table == nil || err != nil {
 		t.Errorf("after a failure: %v", err)
+	}
+}
+
+// TestUnchanged: what was read at the start is the kernel's as long as no BPF program is
+// loaded or unloaded, and no module.
+func TestUnchanged(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	livetest.UseMachine(t)
+	if KernelHidden() {
+		t.Skip("this kernel shows no addresses")
+	}
+	k := WatchKernel(true)
+	defer k.Close()
+	start, err := k.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.programsError != nil {
+		t.Skip("needs bpf(2): ", k.programsError)
+	}
+	if ids, err := bpfPrograms(); err != nil || slices.Equal(ids, k.programs) && k.Unchanged() != start {
+		t.Errorf("%d programs, %v: the kernel is as it was", len(ids), err)
+	}
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "MIT", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	if k.Unchanged() != nil {
+		t.Error("a BPF program has come")
+	}
+	if k.programs, err = bpfPrograms(); err != nil {
+		t.Fatal(err)
+	}
+	k.history.readings++ // for modules
+	if k.Unchanged() != nil {
+		t.Error("a module has come or gone")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -22,7 +23,7 @@ import (
 // so when it reports.
 func (s *synth) kernel() error {
 	now := s.clock.Now()
-	k, err := readKallsyms(s.opts.Root + "/proc/kallsyms")
+	k, err := s.kallsyms()
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,11 @@ type kernelSymbol struct {
 	name string
 }
 
-func readKallsyms(name string) (k kallsyms, err error) {
+func (s *synth) kallsyms() (k kallsyms, err error) {
+	name := s.opts.Root + "/proc/kallsyms"
+	if s.opts.Kallsyms != nil {
+		return readKallsyms(bytes.NewReader(s.opts.Kallsyms), name)
+	}
 	f, err := os.Open(name)
 	if os.IsNotExist(err) {
 		return k, nil // CONFIG_KALLSYMS is off
@@ -83,9 +88,13 @@ func readKallsyms(name string) (k kallsyms, err error) {
 	if err != nil {
 		return k, err
 	}
-	defer f.Close()
+	defer f.Close() // only read
+	return readKallsyms(f, name)
+}
+
+func readKallsyms(r io.Reader, name string) (k kallsyms, err error) {
 	var text, stext, etext uint64
-	err = procfs.ReadSymbols(f, func(s *procfs.Symbol) bool {
+	err = procfs.ReadSymbols(r, func(s *procfs.Symbol) bool {
 		switch {
 		case s.Module != nil:
 			if string(s.Module) == "bpf" && s.Addr != 0 {

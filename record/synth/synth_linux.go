@@ -30,6 +30,10 @@ type Options struct {
 	KernelOnly bool // describe no process
 	NoKernel   bool // nor the kernel, its modules and BPF programs, which it takes most of the time to find
 
+	// Kallsyms is what /proc/kallsyms has of functions now, which takes long to read; nil
+	// for nobody who knows.
+	Kallsyms []byte
+
 	// Root is the directory in which proc, sys and lib/modules are looked for;
 	// empty for those of the running machine.
 	Root string

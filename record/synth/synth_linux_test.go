@@ -294,13 +294,9 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestReadKallsyms(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "kallsyms")
 	const text = "ffffffff81000000 T _stext\nffffffff81000010 T _text\nffffffff82000000 T _etext\n" +
 		"ffffffffc0002000 t bpf_prog_b\t[bpf]\nffffffffc0001000 t bpf_prog_a\t[bpf]\nffffffffc0003000 t _text\t[mod]\n"
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	k, err := readKallsyms(name)
+	k, err := readKallsyms(strings.NewReader(text), "kallsyms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,11 +323,7 @@ func BenchmarkDescribe(b *testing.B) {
 }
 
 func TestReadKallsymsOdd(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "kallsyms")
-	if err := os.WriteFile(name, []byte(procfstest.Kallsyms), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	k, err := readKallsyms(name)
+	k, err := readKallsyms(strings.NewReader(procfstest.Kallsyms), "kallsyms")
 	if err != nil {
 		t.Fatal(err)
 	}
