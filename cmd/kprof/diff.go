@@ -108,7 +108,7 @@ too. --bisect has the exit codes of git bisect run instead.
 Functions are matched by name. What differs between builds is folded away:
 suffixes of clones, wrappers of system calls, entry stubs (--explain-names lists
 the rules, and what they did). Samples of idle CPUs are left out (--with-idle), and of
-programs (--comm) what ran in interrupts (--with-interrupts).
+programs (--comm), or of one run of each side, what ran in interrupts (--with-interrupts).
 Differences are shares of the total, or per second, operation or run (--per): what
 one run of each side cannot tell, unless it is counts or the log of a boot. Of spans
 and times off the CPU it also compares the number of calls, their mean, and the
@@ -162,7 +162,7 @@ as pprof -diff_base), .txt.`,
 	fl.StringVar(&f.asm, "asm", "", "show the instructions of `function` in both builds side by side, from the files of --base-vmlinux, --base-elf and so on, or by build id")
 	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
 	fl.StringSliceVar(&f.by, "times-by", nil, "compare the times of spans by `what`: comm, cpu, a field of the event, or another label; several with commas (default that of the rule, or the comm off the CPU)")
-	fl.BoolVar(&f.withInterrupts, "with-interrupts", false, "with --comm, --pid or --tid, compare what ran in interrupts of these too")
+	fl.BoolVar(&f.withInterrupts, "with-interrupts", false, "compare what ran in interrupts too: of programs (--comm, --pid, --tid), and of one run of each side")
 	fl.BoolVar(&f.pValues, "p-values", false, "show the p-value of each difference")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
@@ -312,7 +312,7 @@ func (f *diffFlags) output() (output, error) {
 func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	o = diff.Defaults
 	o.Force, o.Alpha, o.Names.Exact = f.sym.Force, f.alpha, f.exact
-	o.WithIdle, o.Suspects = f.withIdle, f.suspects
+	o.WithIdle, o.WithInterrupts, o.Suspects = f.withIdle, f.withInterrupts, f.suspects
 	o.Program = !f.withInterrupts && (len(f.sel.comms) > 0 || f.sel.pids+f.sel.tids != "")
 	if !(o.Alpha > 0 && o.Alpha < 1) {
 		return o, "", usagef("--alpha %v: wants a probability between 0 and 1", f.alpha)
@@ -394,7 +394,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		}
 		return err
 	}
-	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, PValues: f.pValues, Judgement: j, Times: c.Times}
+	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, ProgramsHint: "--comm NAME compares one program", PValues: f.pValues, Judgement: j, Times: c.Times}
 	if out.format == export.HTML {
 		po, err := comparedPage(r, c, o)
 		if err != nil {

@@ -29,8 +29,10 @@ func blocksOf(blocks []int64, fn uint32) []int64 {
 }
 
 // costs sums up a run. The moments must be those of all samples of the event to
-// be of use: else there are no blocks.
-func costs(r *Run, f *frames, per Per) *cost {
+// be of use: else there are no blocks. With only, which is how many
+// locations of each stack count, from the leaf on, functions have the values of these alone;
+// totals have all.
+func costs(r *Run, f *frames, per Per, only []uint32) *cost {
 	s, n := r.Set, len(f.table.functions)
 	c := &cost{self: make([]int64, n), cum: make([]int64, n)}
 	values := make([]int64, s.NumStacks())
@@ -58,11 +60,17 @@ func costs(r *Run, f *frames, per Per) *cost {
 	seen := make([]uint32, n) // the last stack a function was counted for, plus 1
 	var fns []uint32
 	for id, v := range values {
+		stack := s.Stack(stacks.StackID(id))
+		if only != nil {
+			if stack = stack[:only[id]]; len(stack) == 0 {
+				continue
+			}
+		}
 		moments := m.of(id)
 		if v == 0 && len(moments) == 0 {
 			continue
 		}
-		fns = f.appendFunctions(fns[:0], s.Stack(stacks.StackID(id)))
+		fns = f.appendFunctions(fns[:0], stack)
 		c.self[fns[0]] += v
 		if moments != nil {
 			addMoments(blocksOf(c.selfBlocks, fns[0]), moments)

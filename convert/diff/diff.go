@@ -47,10 +47,13 @@ const (
 	// Renamed: it costs what a function of the base does that is called alike, and does
 	// not exist on the new side; see Function.Pair.
 	Renamed
+	// Unclear: it differs by more than chance, and what explains it is not known to be the build:
+	// that programs ran more or less (Result.Programs), or interrupts (Result.Interrupts).
+	Unclear
 )
 
 func (v Verdict) String() string {
-	return [...]string{"noise", "more", "less", "new", "gone", "moved", "share only", "renamed"}[v]
+	return [...]string{"noise", "more", "less", "new", "gone", "moved", "share only", "renamed", "unclear"}[v]
 }
 
 // Difference is a cost on both sides: shares, or values per second, operation or
@@ -139,6 +142,11 @@ type Result struct {
 	// Resolution is the smallest difference that would have been told for every function,
 	// as a share of the base's total; +Inf if none is.
 	Resolution float64
+	// Interrupts is what of interrupts was left out of one run of each side; nil for nothing.
+	Interrupts *Interrupts
+	// Programs are those that ran, the one first of which the share changed most, if that explains
+	// what changed: see Unclear. Else there are none.
+	Programs []Program
 	// CommonFactor is by what most shares changed alike, for PerShare.
 	CommonFactor float64
 	Merged       []Merged // by name
@@ -148,6 +156,8 @@ type Result struct {
 
 	table *nameTable
 	runs  [2][]Run
+	whole [2][]Run    // with what of Interrupts was left out
+	left  [2][]uint32 // which that is, see interruptsOf
 	names [2][]*frames
 	pairs []pair
 }
@@ -189,6 +199,11 @@ func prepare(base, new []Run, o Options) (r *Result, c [2][]*cost, err error) {
 		return nil, c, err
 	}
 	r.Notes = append(r.Notes, notes...)
+	r.whole = copied(runs)
+	if r.Interrupts, r.left = leaveInterrupts(runs, &r.Options); r.Interrupts != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("what ran in interrupts, and in threads that go on with their work, is left out, since one run of each side does not tell how much that differs from run to run: %.1f%% of the base, %.1f%% of the new side",
+			100*r.Interrupts.Base, 100*r.Interrupts.New))
+	}
 	var onlyInline int
 	r.table, r.names, onlyInline = align(runs, &o.Names, r.collapse())
 	if onlyInline >= 0 {
@@ -208,7 +223,7 @@ func (r *Result) costs() (c [2][]*cost, err error) {
 		c[side] = make([]*cost, len(r.runs[side]))
 		wg.Go(func() {
 			for i := range r.runs[side] {
-				c[side][i] = costs(&r.runs[side][i], r.names[side][i], r.Per)
+				c[side][i] = costs(&r.runs[side][i], r.names[side][i], r.Per, nil)
 			}
 		})
 	}
@@ -307,7 +322,9 @@ func (r *Result) compare(c [2][]*cost) {
 	r.movedWithin()
 	r.movedAround()
 	r.shareOnly()
+	r.otherPrograms()
 	r.order()
+	r.interrupts(r.whole, r.left)
 	r.Outcome = r.outcome()
 	r.paths(d)
 }
@@ -396,13 +413,13 @@ func (r *Result) sides(d *data) {
 
 // class is the group in which a function stands: those whose self cost grew, those
 // whose self cost shrank, the same for those of which only what they call changed,
-// those that only one build has, those whose cost moved or was renamed, those of which only the share changed, and
-// noise, of which the least likely comes first.
+// those that only one build has, those whose cost moved or was renamed, those of which only the share changed or
+// that are unclear, and noise, of which the least likely comes first.
 func (f *Function) class() int {
 	switch {
 	case f.Verdict == Moved || f.Verdict == Renamed:
 		return 5
-	case f.Verdict == ShareOnly:
+	case f.Verdict == ShareOnly || f.Verdict == Unclear:
 		return 6
 	case f.Verdict == Noise:
 		return noiseClass

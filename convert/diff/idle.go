@@ -35,18 +35,20 @@ func isSwapper(comm string) bool {
 // do, and those in interrupts.
 type idle struct{ stacks, labels []bool }
 
-// and leaves out some stacks too.
-func (i *idle) and(others []bool) *idle {
-	switch {
-	case others == nil:
+// and leaves out some stacks too, those of interruptsOf.
+func (i *idle) and(others []uint32) *idle {
+	if others == nil {
 		return i
-	case i == nil:
-		return &idle{stacks: others}
 	}
-	for id, out := range i.stacks {
-		others[id] = others[id] || out
+	both := &idle{stacks: make([]bool, len(others))}
+	if i != nil {
+		copy(both.stacks, i.stacks)
+		both.labels = i.labels
 	}
-	return &idle{others, i.labels}
+	for id, n := range others {
+		both.stacks[id] = both.stacks[id] || n > 0
+	}
+	return both
 }
 
 func (i *idle) has(x *stacks.Sample) bool {

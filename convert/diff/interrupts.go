@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"kprof/convert/stacks"
@@ -33,8 +35,17 @@ func isInterrupt(name string) bool {
 	return false
 }
 
-// interruptsOf tells which stacks of a run are of interrupts; nil if none is.
-func interruptsOf(r *Run) (in []bool) {
+// interruptThreads are functions of the kernel's threads that go on with the work of interrupts:
+// kernel/softirq.c, kernel/irq/manage.c, kernel/rcu, kernel/smpboot.c.
+var interruptThreads = set(
+	"run_ksoftirqd", "irq_thread", "smpboot_thread_fn",
+	"rcu_gp_kthread", "rcu_cpu_kthread", "rcu_boost_kthread", "rcu_nocb_gp_kthread", "rcu_nocb_cb_kthread",
+	"rcu_tasks_kthread", "rcu_tasks_one_gp", "srcu_invoke_callbacks", "process_srcu",
+)
+
+// interruptsOf tells of each stack of a run how many locations, from the leaf on, are in interrupts
+// or, with threads, in those that go on with their work: 0 for none. It is nil where no stack is.
+func interruptsOf(r *Run, threads bool) (in []uint32) {
 	s := r.Set
 	if s.Events[r.Event].Instants || r.Exact {
 		return nil
@@ -46,7 +57,7 @@ func interruptsOf(r *Run) (in []bool) {
 			continue
 		}
 		for _, l := range s.Lines(uint32(loc)) {
-			if isInterrupt(withoutSuffixes(unmarked(s.Functions[l.Function].Name))) {
+			if name := withoutSuffixes(unmarked(s.Functions[l.Function].Name)); isInterrupt(name) || threads && interruptThreads[name] {
 				at[loc], some = true, true
 			}
 		}
@@ -54,14 +65,132 @@ func interruptsOf(r *Run) (in []bool) {
 	if !some {
 		return nil
 	}
-	in = make([]bool, s.NumStacks())
+	in = make([]uint32, s.NumStacks())
 	for id := range in {
-		for _, loc := range s.Stack(stacks.StackID(id)) {
+		for i, loc := range slices.Backward(s.Stack(stacks.StackID(id))) {
 			if at[loc] {
-				in[id] = true
+				in[id] = uint32(i) + 1
 				break
 			}
 		}
 	}
 	return in
+}
+
+// Interrupts is what ran in interrupts, and in the threads that go on with their work, where one
+// run of each side is compared: it differs from run to run by more than shows within a run, and
+// so is left out of what is compared, and shown by itself.
+type Interrupts struct {
+	Base, New float64 // share of the total, idle left out
+	// Functions are those that differ by more than the blocks of both runs explain, those first
+	// that do so themselves, then the largest difference; in shares of the total that has
+	// interrupts in it. Whether that is a change is not known.
+	Functions []Function
+
+	upper   float64 // the largest upper bound of those that do not
+	upperOf string
+}
+
+// mostInterrupts is the share of a side from which on interrupts are what it does, and are
+// compared as anything else.
+const mostInterrupts = 0.5
+
+// leaveInterrupts leaves interrupts out of runs, one of each side, of which idle is left out, if
+// there are any, and returns what of each is left out then.
+func leaveInterrupts(runs [2][]Run, o *Options) (in *Interrupts, left [2][]uint32) {
+	if len(runs[0]) != 1 || len(runs[1]) != 1 || o.WithInterrupts || o.Program || o.Per != PerShare && o.Per != PerEvent {
+		return nil, left
+	}
+	in = &Interrupts{}
+	for side, share := range []*float64{&in.Base, &in.New} {
+		r := &runs[side][0]
+		if r.Measured {
+			return nil, left
+		}
+		if left[side] = interruptsOf(r, true); left[side] == nil {
+			continue
+		}
+		all, before := r.total(r.Column), r.idle
+		r.idle = before.and(left[side])
+		if all > 0 {
+			*share = 1 - float64(r.total(r.Column))/float64(all)
+		}
+		r.idle = before
+	}
+	if most := max(in.Base, in.New); most == 0 || most > mostInterrupts {
+		return nil, left
+	}
+	for side := range runs {
+		if r := &runs[side][0]; left[side] != nil {
+			r.idle = r.idle.and(left[side])
+		}
+	}
+	return in, left
+}
+
+// interrupts compares what functions cost in interrupts, of runs as they were before these were
+// left out.
+func (r *Result) interrupts(runs [2][]Run, left [2][]uint32) {
+	in := r.Interrupts
+	if in == nil || in.Base+in.New < r.MinEffect {
+		return // less than could be reported
+	}
+	var c [2][]*cost
+	for side := range runs {
+		only := left[side]
+		if only == nil {
+			only = make([]uint32, runs[side][0].Set.NumStacks())
+		}
+		c[side] = []*cost{costs(&runs[side][0], r.names[side][0], r.Per, only)}
+	}
+	d := newData(runs, c, r.Per)
+	m := newModel(d, r)
+	scale := float64(c[0][0].total) / d.denominators[0][0]
+	var tests []test
+	var found []*Function
+	for fn := range uint32(len(r.table.functions)) {
+		base, new := c[0][0], c[1][0]
+		if base.cum[fn] == 0 && new.cum[fn] == 0 {
+			continue
+		}
+		f := &Function{
+			Name: r.table.functions[fn], Verdict: Unclear, BaseSelf: base.self[fn], NewSelf: new.self[fn], BaseCum: base.cum[fn], NewCum: new.cum[fn],
+		}
+		f.Self, f.Cum = m.difference(d.function(fn, false)), m.difference(d.function(fn, true))
+		for _, x := range []*Difference{&f.Self, &f.Cum} {
+			if x.middle() >= r.MinEffect/2*scale {
+				x.tested = true
+				tests = append(tests, test{x})
+			}
+		}
+		found = append(found, f)
+	}
+	holm(tests)
+	alpha := r.Alpha / float64(max(len(tests), 1))
+	for _, f := range found {
+		for _, x := range []*Difference{&f.Self, &f.Cum} {
+			if !x.tested {
+				continue
+			}
+			x.Significant = x.Adjusted <= r.Alpha && abs(x.Diff) >= r.MinEffect*scale
+			if x.Upper = x.Diff; x.deviation > 0 {
+				x.Upper += quantile(alpha, x.freedom) * x.deviation
+			}
+			if !x.Significant && x.Upper > in.upper {
+				in.upper, in.upperOf = x.Upper, f.Name
+			}
+		}
+		if f.Self.Significant || f.Cum.Significant {
+			in.Functions = append(in.Functions, *f)
+		}
+	}
+	only := func(f *Function) int { // what changed with what it calls alone
+		if f.Self.Significant {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(in.Functions, func(a, b Function) int {
+		return cmp.Or(cmp.Compare(only(&a), only(&b)), cmp.Compare(abs(b.Changed().Diff), abs(a.Changed().Diff)), strings.Compare(a.Name, b.Name))
+	})
 }

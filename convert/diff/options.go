@@ -58,6 +58,9 @@ type Options struct {
 	// Program says that the runs are of programs and not of whole machines. What CPUs did in
 	// interrupts meanwhile, for whomever, is left out: which task that hits is chance.
 	Program bool
+	// WithInterrupts compares what ran in interrupts as anything else where one run of each side
+	// is compared, too: see Interrupts.
+	WithInterrupts bool
 	// Suspects are functions that were suspected before: their differences are corrected
 	// for their own number only, and reported however small they are.
 	Suspects []string

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"math"
+	"slices"
 )
 
 // Outcome is the answer of a comparison.
@@ -55,6 +56,9 @@ func (u *uncertain) unseen(alpha float64) float64 {
 	return -math.Log(alpha) / u.least
 }
 
+// TooCoarse reports whether nothing can be said, for the Resolution.
+func (r *Result) TooCoarse() bool { return r.Resolution > coarse || math.IsNaN(r.Resolution) }
+
 // outcome is the answer without a limit.
 func (r *Result) outcome() Outcome {
 	for i := range r.Functions {
@@ -65,7 +69,13 @@ func (r *Result) outcome() Outcome {
 	if r.Total.Significant || r.PerRun.Significant {
 		return Changed
 	}
-	if r.Resolution > coarse || math.IsNaN(r.Resolution) {
+	if len(r.Programs) > 0 {
+		return Inconclusive
+	}
+	if r.TooCoarse() {
+		return Inconclusive
+	}
+	if in := r.Interrupts; in != nil && slices.ContainsFunc(in.Functions, func(f Function) bool { return abs(f.Changed().Diff) > coarse }) {
 		return Inconclusive
 	}
 	return Unchanged
@@ -92,10 +102,14 @@ const (
 	// SlowerUntested: calls took longer by over the limit, and they are too few, or their times
 	// are not known one by one, so that it may be chance.
 	SlowerUntested
+	// ProgramsUp: what costs more by over the limit does so as programs ran more, which may be the
+	// machine's doing.
+	ProgramsUp
+	InterruptsUp // interrupts cost more by over the limit, which one run of each side does not tell from chance
 )
 
 func (d Doubt) String() string {
-	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer", "calls took longer, too little to judge by"}[d]
+	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer", "calls took longer, too little to judge by", "other programs ran", "interrupts differ from run to run"}[d]
 }
 
 // Judgement is what a comparison says of a limit.
@@ -115,6 +129,10 @@ type Judgement struct {
 	Slower      []SlowerSpans
 	MaybeSlower SlowerSpans
 	Untested    SlowerSpans
+	Unclear     []*Function // that cost more by over the limit, which other programs explain
+	// Interrupts are the functions that cost more by over the limit in interrupts, which may be
+	// chance: see Result.Interrupts.
+	Interrupts []*Function
 }
 
 // SlowerSpans says how much longer calls of spans take.
@@ -143,6 +161,11 @@ func (r *Result) Judge(limit float64) Judgement {
 		switch f.Verdict {
 		case Moved, ShareOnly, Less, Gone, Renamed:
 			continue
+		case Unclear:
+			if max(f.Self.Diff, f.Cum.Diff) > limit*scale {
+				j.Unclear = append(j.Unclear, f)
+			}
+			continue
 		}
 		if !f.Built && (over(&f.Self) || over(&f.Cum)) {
 			j.Functions = append(j.Functions, f)
@@ -154,8 +177,18 @@ func (r *Result) Judge(limit float64) Judgement {
 	if r.Per != PerShare {
 		upper(&r.Total, "")
 	}
+	if in := r.Interrupts; in != nil {
+		if x := in.upper / scale; x > j.Upper {
+			j.Upper, j.UpperOf = x, in.upperOf
+		}
+		for i := range in.Functions {
+			if f := &in.Functions[i]; max(f.Self.Diff, f.Cum.Diff) > limit*scale {
+				j.Interrupts = append(j.Interrupts, f)
+			}
+		}
+	}
 	if j.Total || len(j.Functions) > 0 {
-		j.Outcome = Changed
+		j.Outcome, j.Unclear, j.Interrupts = Changed, nil, nil
 		return j
 	}
 	doubt := func(d Doubt) { j.Outcome, j.Doubts = Inconclusive, append(j.Doubts, d) }
@@ -166,6 +199,12 @@ func (r *Result) Judge(limit float64) Judgement {
 		doubt(Coarse)
 	case j.Upper > limit:
 		doubt(MaybeUp)
+	}
+	if len(j.Unclear) > 0 {
+		doubt(ProgramsUp)
+	}
+	if len(j.Interrupts) > 0 {
+		doubt(InterruptsUp)
 	}
 	if (r.Per == PerShare || r.Measured()) && r.PerRunKnown && !r.PerRun.tested && r.PerRun.New > r.PerRun.Base*max(totalUp, 1+limit) {
 		doubt(TotalUp)

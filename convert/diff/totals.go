@@ -43,7 +43,7 @@ func leaveIdle(runs [2][]Run, o *Options) (notes []string, err error) {
 			}
 			if o.Program {
 				before := r.idle
-				r.idle = before.and(interruptsOf(r))
+				r.idle = before.and(interruptsOf(r, false))
 				if after := r.total(r.Column); after > 0 {
 					inside += rest - after
 				} else {

@@ -47,6 +47,24 @@ type document struct {
 	Merged    []merged   `json:"merged"`
 
 	Times *timesDocument `json:"times,omitempty"` // of spans
+
+	// Interrupts were left out of one run of each side, and Programs ran on a machine if that
+	// is why it cannot be told what changed.
+	Interrupts *interrupts `json:"interrupts,omitempty"`
+	Programs   []program   `json:"programs,omitempty"`
+}
+
+type interrupts struct {
+	Base      float64    `json:"base"` // share of the total, idle left out
+	New       float64    `json:"new"`
+	Outcome   string     `json:"outcome"` // inconclusive, if functions differ by more than chance within a run
+	Functions []function `json:"functions"`
+}
+
+type program struct {
+	Comm string  `json:"comm"`
+	Base float64 `json:"base"` // share of the total
+	New  float64 `json:"new"`
 }
 
 type side struct {
@@ -163,7 +181,7 @@ var perNames = [...]string{"share", "second", "ops", "event", "run"}
 
 // JSON writes a comparison, noise included, as one JSON object.
 func JSON(w io.Writer, r *diff.Result, o Options) error {
-	t := words{r: r, times: o.Times}
+	t := wordsOf(r, o)
 	changed, _ := t.changed()
 	d := document{
 		Schema: Schema, Version: Version, Outcome: r.Outcome.String(), Verdict: t.verdict(changed, printable.Text),
@@ -192,13 +210,19 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 	if j := o.Judgement; j != nil {
 		d.Limit = jsonLimit(r, j)
 	}
+	if in := r.Interrupts; in != nil {
+		d.Interrupts = &interrupts{Base: in.Base, New: in.New, Outcome: diff.Unchanged.String(), Functions: []function{}}
+		for i := range in.Functions {
+			d.Interrupts.Outcome = diff.Inconclusive.String()
+			d.Interrupts.Functions = append(d.Interrupts.Functions, jsonFunction(r, &in.Functions[i]))
+		}
+	}
+	for _, p := range r.Programs {
+		d.Programs = append(d.Programs, program{p.Comm, p.Base, p.New})
+	}
 	for i := range r.Functions {
 		f := &r.Functions[i]
-		x := function{
-			Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within, Around: f.Around, Pair: f.Pair, Rewritten: f.Rewritten, Suspect: f.Suspect, Built: f.Built && (f.Verdict == diff.New || f.Verdict == diff.Gone),
-			Self: jsonCost(r, &f.Self, f.BaseSelf, f.NewSelf),
-			Cum:  jsonCost(r, &f.Cum, f.BaseCum, f.NewCum),
-		}
+		x := jsonFunction(r, f)
 		for _, p := range f.Paths {
 			x.Paths = append(x.Paths, path{Stack: p.Stack, Base: p.Base, New: p.New, Diff: p.New - p.Base})
 		}
@@ -228,6 +252,14 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 		return fmt.Errorf("write comparison: %w", err)
 	}
 	return nil
+}
+
+func jsonFunction(r *diff.Result, f *diff.Function) function {
+	return function{
+		Name: f.Name, Verdict: f.Verdict.String(), With: f.With, Within: f.Within, Around: f.Around, Pair: f.Pair, Rewritten: f.Rewritten, Suspect: f.Suspect, Built: f.Built && (f.Verdict == diff.New || f.Verdict == diff.Gone),
+		Self: jsonCost(r, &f.Self, f.BaseSelf, f.NewSelf),
+		Cum:  jsonCost(r, &f.Cum, f.BaseCum, f.NewCum),
+	}
 }
 
 func jsonCost(r *diff.Result, d *diff.Difference, base, new int64) cost {

@@ -36,7 +36,7 @@ type amount struct {
 func Markdown(w io.Writer, r *diff.Result, o Options) error {
 	var text string
 	for i, a := range amounts {
-		m := markdownWriter{words: words{r, o.NamesHint, o.Times}, o: o, amount: a}
+		m := markdownWriter{words: wordsOf(r, o), o: o, amount: a}
 		m.write()
 		if i > 0 {
 			m.linef("<sub>Cut to what a comment may have; as text or JSON the comparison has all of it.</sub>")
@@ -61,6 +61,9 @@ func (m *markdownWriter) write() {
 	switch {
 	case r.Outcome == diff.Inconclusive:
 		heading = r.Outcome.String()
+		if len(r.Programs) > 0 {
+			heading = "cannot tell, other programs ran"
+		}
 	case len(changed) == 0 && only != "":
 		heading = "by samples " + heading
 	}
@@ -104,6 +107,17 @@ func (m *markdownWriter) write() {
 	}
 	m.renamed()
 	m.times()
+	if in := r.Interrupts; in != nil && len(in.Functions) > 0 {
+		m.linef("<details><summary>%s</summary>", interruptsHeading)
+		m.linef("")
+		shown := in.Functions[:min(len(in.Functions), m.amount.functions)]
+		if o.Limit > 0 && len(shown) > o.Limit {
+			shown = shown[:o.Limit]
+		}
+		m.table(shown)
+		m.linef("</details>")
+		m.linef("")
+	}
 	if m.amount.noise {
 		m.noise(noise)
 	}

@@ -9,7 +9,7 @@ import (
 // Page is what a page shows of a comparison beside its pictures: the verdict, and the
 // functions that changed with their intervals.
 func Page(r *diff.Result, o Options) page.Compare {
-	t := words{r: r, times: o.Times}
+	t := wordsOf(r, o)
 	changed, _ := t.changed()
 	p := page.Compare{
 		Verdict: t.verdict(changed, printable.Text) + ".",

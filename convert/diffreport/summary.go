@@ -23,6 +23,7 @@ var summaryWords = []struct {
 	{diff.Moved, "moved"},
 	{diff.Renamed, "renamed"},
 	{diff.ShareOnly, "share only"},
+	{diff.Unclear, "unclear"},
 }
 
 // shownInSummary is how many functions of a verdict are named.
@@ -59,13 +60,15 @@ func (t words) summary(changed []diff.Function, name func(string) string) string
 
 // count says how many functions changed.
 func (t words) count(changed []diff.Function) string {
-	n, share, elsewhere, built := 0, 0, 0, 0
+	n, share, elsewhere, built, unclear := 0, 0, 0, 0, 0
 	for i := range changed {
 		switch {
 		case isChange(&changed[i]):
 			n++
 		case changed[i].Verdict == diff.ShareOnly:
 			share++
+		case changed[i].Verdict == diff.Unclear:
+			unclear++
 		case changed[i].Built:
 			built++
 		default:
@@ -84,6 +87,9 @@ func (t words) count(changed []diff.Function) string {
 	}
 	if built > 0 {
 		text += fmt.Sprintf(", %d in one build only that cost no more than chance explains", built)
+	}
+	if unclear > 0 {
+		text += fmt.Sprintf(", %d are unclear, since other programs ran, or ran more or less", unclear)
 	}
 	if share > 0 {
 		text += fmt.Sprintf(", %d of which only the share changed, since others cost more or less", share)

@@ -14,7 +14,7 @@ import (
 // Text writes a comparison for a terminal: what is compared, the functions
 // that changed, their call paths, and last the noise, grey where there is colour.
 func Text(w io.Writer, r *diff.Result, o Options) error {
-	t := textWriter{words: words{r, o.NamesHint, o.Times}, o: o}
+	t := textWriter{words: wordsOf(r, o), o: o}
 	changed, noise := t.changed()
 	t.text("", "Verdict: "+t.verdict(changed, printable.Text)+".")
 	if o.Judgement != nil {
@@ -45,6 +45,10 @@ func Text(w io.Writer, r *diff.Result, o Options) error {
 	}
 	t.renamed()
 	t.times()
+	if in := r.Interrupts; in != nil && len(in.Functions) > 0 {
+		t.text(sgrMoved, interruptsHeading+":")
+		t.functions(in.Functions, o.Limit)
+	}
 	t.noise(noise)
 	return writeString(w, "comparison", t.b.String())
 }
@@ -67,7 +71,7 @@ func colorOf(f *diff.Function) string {
 	switch {
 	case f.Verdict == diff.Noise:
 		return sgrNoise
-	case f.Verdict == diff.Moved || f.Verdict == diff.ShareOnly || f.Verdict == diff.Renamed:
+	case f.Verdict == diff.Moved || f.Verdict == diff.ShareOnly || f.Verdict == diff.Renamed || f.Verdict == diff.Unclear:
 		return sgrMoved
 	case f.Verdict == diff.More || f.Verdict == diff.New:
 		return sgrWorse

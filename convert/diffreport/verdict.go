@@ -14,7 +14,7 @@ import (
 // callers, and what could have been told.
 func (t words) verdict(changed []diff.Function, name func(string) string) string {
 	parts := []string{t.answer(changed, name)}
-	for _, s := range []string{t.builds(), t.totals(), t.resolution()} {
+	for _, s := range []string{t.interrupts(name), t.builds(), t.totals(), t.resolution()} {
 		if s != "" {
 			parts = append(parts, s)
 		}
@@ -29,8 +29,14 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 		if math.IsInf(t.r.Resolution, 1) {
 			return text + ": " + t.untold()
 		}
+		if len(t.r.Programs) > 0 {
+			return t.programs(name)
+		}
 		if t.r.Measured() {
 			return text + ": how long calls took differs too much from run to run"
+		}
+		if !t.r.TooCoarse() {
+			return text + ": interrupts differ too much"
 		}
 		return text + ": too few samples"
 	}
@@ -62,6 +68,43 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 	}
 	return text
 }
+
+// shownPrograms is how many programs are named.
+const shownPrograms = 3
+
+// programs says that others ran.
+func (t words) programs(name func(string) string) string {
+	var parts []string
+	for _, p := range t.r.Programs[:min(len(t.r.Programs), shownPrograms)] {
+		parts = append(parts, fmt.Sprintf("%s %s → %s of the total", name(p.Comm), percent2(p.Base), percent2(p.New)))
+	}
+	text := "Cannot tell: other programs ran, or ran more or less (" + strings.Join(parts, ", ") + "), which explains what differs"
+	if t.programsHint != "" {
+		return text + "; " + t.programsHint
+	}
+	return text + "; compare one program alone"
+}
+
+// interrupts names what differs of interrupts, if anything does.
+func (t words) interrupts(name func(string) string) string {
+	in := t.r.Interrupts
+	if in == nil || len(in.Functions) == 0 {
+		return ""
+	}
+	var parts []string
+	for i := range in.Functions[:min(len(in.Functions), shownInSummary)] {
+		f := &in.Functions[i]
+		d := f.Changed()
+		parts = append(parts, fmt.Sprintf("%s %s (%s)", name(f.Name), t.change(d.Diff), times(d.Ratio())))
+	}
+	return "inconclusive in interrupts: " + strings.Join(parts, ", ") + others(len(in.Functions)-len(parts)) + interruptsDiffer
+}
+
+// interruptsHeading is that of a table of functions.
+const interruptsHeading = "In interrupts, and in threads that go on with their work (unclear: more than the blocks of each run explain, and one run of each side does not tell how much runs differ)"
+
+// interruptsDiffer is what is to be done about it.
+var interruptsDiffer = fmt.Sprintf(", which differ from run to run; record %d runs of each side", leastRuns)
 
 // untold says what one run of each side cannot tell.
 func (t words) untold() string {
@@ -324,6 +367,10 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 			why = append(why, fmt.Sprintf("%s may take up to %s more, over %s", spansOf(&j.MaybeSlower), percent2(j.MaybeSlower.Ratio-1), limit))
 		case diff.SlowerUntested:
 			why = append(why, fmt.Sprintf("%s is %s more, over %s, which what was recorded of these does not tell from chance", spansOf(&j.Untested), percent2(j.Untested.Ratio-1), limit))
+		case diff.ProgramsUp:
+			why = append(why, fmt.Sprintf("%s costs %s more, over %s, as other programs ran, or ran more or less", j.Unclear[0].Name, percent2(j.Unclear[0].Changed().Diff/r.Base.Total), limit))
+		case diff.InterruptsUp:
+			why = append(why, fmt.Sprintf("%s costs %s more in interrupts, over %s%s", j.Interrupts[0].Name, percent2(j.Interrupts[0].Changed().Diff/r.Base.Total), limit, ", which differ from run to run"))
 		case diff.TotalUp:
 			why = append(why, fmt.Sprintf("the total of a run is %s, which one run of each side does not tell from chance", times(r.PerRun.Ratio())))
 		}

@@ -26,6 +26,8 @@ type Options struct {
 	// NamesHint is a clause on where the functions are listed that were matched by
 	// another name than their own. Default: none.
 	NamesHint string
+	// ProgramsHint is a clause on how to compare one program alone. Default: none.
+	ProgramsHint string
 	// PValues shows the p-value of each difference.
 	PValues bool
 	// Judgement is what came of a limit that a comparison was held against, and is told of; nil for none.
@@ -111,7 +113,12 @@ type words struct {
 	r    *diff.Result
 	hint string // Options.NamesHint
 
-	times *spandiff.Result // Options.Times
+	times        *spandiff.Result // Options.Times
+	programsHint string           // Options.ProgramsHint
+}
+
+func wordsOf(r *diff.Result, o Options) words {
+	return words{r, o.NamesHint, o.Times, o.ProgramsHint}
 }
 
 var perWords = [...]string{
