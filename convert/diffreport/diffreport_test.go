@@ -190,6 +190,29 @@ func TestDiffOnlyBuilt(t *testing.T) {
 	}
 }
 
+// TestDiffCaller: who calls a function that sets up no frame is not in the callchain, but in the
+// code; what the callchain has is right where the code says so too, or where several may have.
+func TestDiffCaller(t *testing.T) {
+	r := compareFolded(t, "main;work 3000\nmain;rest 7000\n", "main;work 3000\nmain;rest 7000\nmain;added 1000\n")
+	calls := Code{Differs: true, Calls: []string{"added"}}
+	for _, test := range []struct {
+		code map[string]Code
+		want string
+	}{
+		{nil, "(only in new) in main;"},
+		{map[string]Code{"work": calls, "added": {}}, "(only in new) in work of main;"},
+		{map[string]Code{"work": calls, "main": calls}, "(only in new) in main;"},
+		{map[string]Code{"work": calls, "rest": calls}, "(only in new) in main;"},
+		{map[string]Code{"added": calls}, "(only in new) in main;"},
+	} {
+		text := wordsOf(r, Options{Code: test.code})
+		changed, _ := text.changed()
+		if got := text.verdict(changed, codeSpan); !strings.Contains(strings.ReplaceAll(got, "`", ""), test.want) {
+			t.Errorf("%v: %s, want %s", test.code, got, test.want)
+		}
+	}
+}
+
 // TestDiffCode is worded as what is known of it.
 func TestDiffCode(t *testing.T) {
 	none, listed := CodeOf{Known: true}, CodeOf{Known: true, Padded: true, Size: 96}

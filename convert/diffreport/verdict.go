@@ -155,8 +155,12 @@ func (t words) cause(f *diff.Function, name func(string) string) string {
 	}
 	if len(f.Paths) > 0 {
 		stack := f.Paths[0].Stack
+		above := stack[:max(len(stack)-1, 0)]
 		var callers []string
-		for _, c := range slices.Backward(stack[:max(len(stack)-1, 0)]) {
+		if by, ok := t.calledBy(f.Name, above); ok {
+			callers = append(callers, name(by))
+		}
+		for _, c := range slices.Backward(above) {
 			if len(callers) < shownCallers {
 				callers = append(callers, name(c))
 			}
@@ -166,6 +170,25 @@ func (t words) cause(f *diff.Function, name func(string) string) string {
 		}
 	}
 	return text
+}
+
+// calledBy is the function that calls another by its code, if it is not in the stack above that:
+// the caller of a leaf that sets up no frame of its own is missing in a callchain by frame pointers,
+// which goes on with the caller's.
+func (t words) calledBy(callee string, above []string) (caller string, ok bool) {
+	calls := func(name string) bool { return slices.Contains(t.code[name].Calls, callee) }
+	if len(above) == 0 || calls(above[len(above)-1]) {
+		return "", false
+	}
+	for name := range t.code {
+		if calls(name) {
+			if ok {
+				return "", false // of several, any may have
+			}
+			caller, ok = name, true
+		}
+	}
+	return caller, ok && caller != callee
 }
 
 // times writes a ratio.

@@ -115,10 +115,11 @@ type words struct {
 
 	times        *spandiff.Result // Options.Times
 	programsHint string           // Options.ProgramsHint
+	code         map[string]Code  // Options.Code
 }
 
 func wordsOf(r *diff.Result, o Options) words {
-	return words{r, o.NamesHint, o.Times, o.ProgramsHint}
+	return words{r, o.NamesHint, o.Times, o.ProgramsHint, o.Code}
 }
 
 var perWords = [...]string{
