@@ -98,7 +98,7 @@ var imports = map[string][]string{
 	"perfevent/tracetest":                {"perfevent/abi"},
 	"record/bench":                       {"perfevent/procfs", "record"},
 	"record":                             {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
-	"record/capture":                     {"perfevent/abi", "record", "record/symbols", "record/synth"},
+	"record/capture":                     {"perfevent", "perfevent/abi", "record", "record/symbols", "record/synth"},
 	"record/control":                     {},
 	"record/datafile":                    {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record", "record/symbols"},
 	"record/marker":                      {"perfevent", "perfevent/abi", "perfevent/format", "perfevent/ringpage", "perfevent/tracefs"},

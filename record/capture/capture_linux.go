@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/record"
 	"kprof/record/symbols"
@@ -46,7 +47,7 @@ func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err er
 		}
 	}()
 	if !o.NoKernel {
-		c.Kernel = symbols.WatchKernel(o.KernelAtStart)
+		c.Kernel = symbols.WatchKernel(o.KernelAtStart, perfevent.BPFPrograms)
 	}
 	ro.Sideband = c.take
 	ro.Synthesize = c.describe

@@ -35,7 +35,8 @@ type Kernel struct {
 	hidden bool // the kernel shows no addresses to us
 	err    error
 
-	programs      []uint32 // BPF, loaded before first was read
+	loaded        func() ([]uint32, error) // ids of BPF programs
+	programs      []uint32                 // those before first was read
 	programsError error
 
 	mu      sync.Mutex
@@ -56,15 +57,16 @@ type Kernel struct {
 const watchInterval = 500 * time.Millisecond
 
 // WatchKernel begins to read. Where nothing is wanted at the start, there is nothing
-// to read as long as no module can go. Close ends it.
-func WatchKernel(atStart bool) *Kernel {
+// to read as long as no module can go. BPF programs are known by their ids, in order, if
+// at all. Close ends it.
+func WatchKernel(atStart bool, programs func() (ids []uint32, err error)) *Kernel {
 	ctx, stop := context.WithCancel(context.Background())
-	k := &Kernel{ready: make(chan struct{}), stop: stop}
+	k := &Kernel{ready: make(chan struct{}), stop: stop, loaded: programs}
 	k.kallsyms, k.unopened = os.Open("/proc/kallsyms")
 	k.modules, _ = os.Open(procModules) // a kernel without modules has no such file
 	k.wg.Go(func() {
 		if atStart || len(k.readModules()) > 0 {
-			k.programs, k.programsError = bpfPrograms()
+			k.programs, k.programsError = k.loaded()
 			k.first, k.err = k.functionsOfKernel()
 			k.hidden = len(k.first.Kallsyms) == 0
 		}
@@ -135,7 +137,7 @@ func (k *Kernel) Unchanged() *perfdata.KernelSymbols {
 	if err != nil || first == nil || k.programsError != nil {
 		return nil
 	}
-	if now, err := bpfPrograms(); err != nil || !slices.Equal(now, k.programs) {
+	if now, err := k.loaded(); err != nil || !slices.Equal(now, k.programs) {
 		return nil
 	}
 	k.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
+	"kprof/perfevent"
 	"kprof/perfevent/livetest"
 )
 
@@ -52,7 +53,7 @@ func TestUnchanged(t *testing.T) {
 	if KernelHidden() {
 		t.Skip("this kernel shows no addresses")
 	}
-	k := WatchKernel(true)
+	k := WatchKernel(true, perfevent.BPFPrograms)
 	defer k.Close()
 	start, err := k.Start()
 	if err != nil {
@@ -61,7 +62,7 @@ func TestUnchanged(t *testing.T) {
 	if k.programsError != nil {
 		t.Skip("needs bpf(2): ", k.programsError)
 	}
-	if ids, err := bpfPrograms(); err != nil || slices.Equal(ids, k.programs) && k.Unchanged() != start {
+	if ids, err := perfevent.BPFPrograms(); err != nil || slices.Equal(ids, k.programs) && k.Unchanged() != start {
 		t.Errorf("%d programs, %v: the kernel is as it was", len(ids), err)
 	}
 	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "MIT", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}})
@@ -72,7 +73,7 @@ func TestUnchanged(t *testing.T) {
 	if k.Unchanged() != nil {
 		t.Error("a BPF program has come")
 	}
-	if k.programs, err = bpfPrograms(); err != nil {
+	if k.programs, err = perfevent.BPFPrograms(); err != nil {
 		t.Fatal(err)
 	}
 	k.history.readings++ // for modules

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 )
@@ -25,7 +26,7 @@ func TestKernel(t *testing.T) {
 	if KernelHidden() {
 		t.Skip("this kernel shows no addresses")
 	}
-	k := WatchKernel(true)
+	k := WatchKernel(true, perfevent.BPFPrograms)
 	defer k.Close()
 	start, err := k.Start()
 	if err != nil || start == nil {

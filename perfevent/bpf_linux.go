@@ -1,4 +1,4 @@
-package symbols
+package perfevent
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 // nextProgram is bpf(2)'s command BPF_PROG_GET_NEXT_ID (include/uapi/linux/bpf.h).
 const nextProgram = 11
 
-// bpfPrograms returns the ids of the BPF programs that are loaded, in order. Those who may
+// BPFPrograms returns the ids of the BPF programs that are loaded, in order. Those who may
 // not know get an error: it takes CAP_SYS_ADMIN (bpf_obj_get_next_id, kernel/bpf/syscall.c).
-func bpfPrograms() (ids []uint32, err error) {
+func BPFPrograms() (ids []uint32, err error) {
 	var attr struct{ id, next, flags uint32 }
 	for {
 		_, _, errno := unix.Syscall(unix.SYS_BPF, nextProgram, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
