@@ -131,9 +131,9 @@ func (c *controlled) Stop() error { c.end(); return nil }
 
 // Snapshot begins another file.
 func (c *controlled) Snapshot() error {
-	p, ok := c.sink.(*partsSink)
+	p, ok := c.sink.(interface{ Switch() })
 	if !ok {
-		return errors.New("a snapshot is for --flight and --switch-output")
+		return errors.New("a snapshot is for --flight, --switch-output and --every")
 	}
 	p.Switch()
 	return nil

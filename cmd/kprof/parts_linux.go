@@ -170,8 +170,7 @@ type partsSink struct {
 	series  *outfile.Series
 	open    func(*outfile.Place) (*datafile.File, error)
 	rights  func(func() error) error
-	signals *signals
-	usr2    chan os.Signal
+	unasked func() // by signals
 	files   int
 	samples uint64
 	last    string // file
@@ -192,7 +191,7 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 	if err != nil {
 		return nil, err
 	}
-	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights, signals: f.sym.signals}
+	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights}
 	names := namesOf(s, limitTime)
 	p.open = func(at *outfile.Place) (*datafile.File, error) {
 		file, err := datafile.Create(at.Name(), at.Create, events, header, f.rules(), s.BuildIDs, s.Kernel)
@@ -214,14 +213,31 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	p.usr2 = make(chan os.Signal, 1)
-	signal.Notify(p.usr2, unix.SIGUSR2)
+	p.unasked = f.askForFiles(p.Switch)
+	return p, nil
+}
+
+// askForFiles has another file begun by SIGUSR2, and by SIGHUP where there is no terminal, which
+// is how services are asked to, and no command that it may be for. It returns what ends that.
+func (f *recordFlags) askForFiles(another func()) (end func()) {
+	s := f.sym.signals
+	usr2 := make(chan os.Signal, 1)
+	signal.Notify(usr2, unix.SIGUSR2)
 	go func() {
-		for range p.usr2 {
-			p.Switch()
+		for range usr2 {
+			another()
 		}
 	}()
-	return p, nil
+	if tty, err := os.Open("/dev/tty"); err == nil {
+		tty.Close()
+	} else if len(f.command) == 0 {
+		s.onHangup(another)
+	}
+	return func() {
+		s.onHangup(nil)
+		signal.Stop(usr2)
+		close(usr2)
+	}
 }
 
 // create begins a file.
@@ -273,8 +289,7 @@ func (d *dataPart) Finish(about parts.About) error {
 }
 
 func (p *partsSink) finish(_ context.Context, stats *record.Stats) error {
-	signal.Stop(p.usr2)
-	close(p.usr2)
+	p.unasked()
 	err := p.Close()
 	reportLosses(stats)
 	return err

@@ -47,10 +47,11 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 // periodsSink writes a profile of each period to a file of its own.
 type periodsSink struct {
 	*live.Periods
-	out    output
-	series *outfile.Series
-	files  int
-	last   string // file
+	out     output
+	series  *outfile.Series
+	unasked func() // by signals
+	files   int
+	last    string // file
 }
 
 func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture.Capture) (*periodsSink, error) {
@@ -63,7 +64,11 @@ func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture
 	if err == nil {
 		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, s.take)
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	s.unasked = f.askForFiles(s.Switch)
+	return s, nil
 }
 
 // formatEnding returns the end of a name that tells its format, "" if there is none.
@@ -113,6 +118,7 @@ func (s *periodsSink) take(p *convert.Profile) error {
 }
 
 func (s *periodsSink) finish(_ context.Context, stats *record.Stats) error {
+	s.unasked()
 	err := s.Close()
 	reportLosses(stats)
 	if err == nil && s.files == 0 && stats.Samples > 0 {

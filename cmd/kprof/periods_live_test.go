@@ -4,10 +4,13 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kprof/perfevent/livetest"
@@ -55,5 +58,51 @@ func TestLivePeriods(t *testing.T) {
 		case most == "0" && (len(files) < 3 || execs["true"] != 100 || execs["sleep"] != 100 || execs["sh"] != 1):
 			t.Errorf("%d files have %v, want 100 of true and of sleep, and 1 of sh", len(files), execs)
 		}
+	}
+}
+
+// TestLivePeriodsAsked: a period ends when a signal asks for that, of which SIGHUP is one where
+// there is no terminal.
+func TestLivePeriodsAsked(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	dir := t.TempDir()
+	c := kprof(t, "record", "-a", "-e", "sched:sched_process_exec", "--every", "1h", "-o", filepath.Join(dir, "x.folded"))
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var said bytes.Buffer
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	files := func() int {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	waitFor(t, "events", func() bool { // from then on a signal that comes early ends nothing
+		open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", c.Process.Pid))
+		return err == nil && slices.ContainsFunc(open, func(fd string) bool {
+			to, _ := os.Readlink(fd)
+			return to == "anon_inode:[perf_event]"
+		})
+	})
+	for i, sig := range []syscall.Signal{syscall.SIGUSR2, syscall.SIGHUP} {
+		waitFor(t, sig.String(), func() bool {
+			command(t, nil, "/bin/true") // or there is nothing to write
+			if err := c.Process.Signal(sig); err != nil {
+				t.Fatalf("%v\n%s", err, &said)
+			}
+			return files() > i
+		})
+	}
+	before := files()
+	command(t, nil, "/bin/true")
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil || files() < before {
+		t.Errorf("%d files, and %d at the end: %v\n%s", before, files(), err, &said)
 	}
 }

@@ -73,6 +73,7 @@ type pushSink struct {
 	f       *recordPush
 	signals *signals
 	stop    context.CancelFunc // of sending between periods
+	unasked func()             // by signals
 
 	failing bool // the store took nothing the last time
 }
@@ -87,6 +88,7 @@ func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c 
 		stop()
 		return nil, err
 	}
+	s.unasked = f.askForFiles(s.Switch)
 	return s, nil
 }
 
@@ -129,6 +131,7 @@ func (s *pushSink) take(ctx context.Context, p *convert.Profile) error {
 // finish sends what is left.
 func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
 	s.stop()
+	s.unasked()
 	err := s.Close()
 	reportLosses(stats)
 	if err != nil {

@@ -21,6 +21,7 @@ type signals struct {
 
 	mu     sync.Mutex
 	naming func(os.Signal) // takes the next one
+	hangup func()          // takes SIGHUP, see onHangup
 	came   bool            // one that counts, since the last rearm
 	last   os.Signal       // that counted, nil for none
 }
@@ -45,6 +46,8 @@ func (s *signals) watch() {
 	var at time.Time // of the last that counted
 	for sig := range s.in {
 		switch {
+		case sig == syscall.SIGHUP && s.hangsUp():
+			continue
 		case !at.IsZero() && time.Since(at) <= signalGrace:
 			continue
 		case s.endNaming(sig):
@@ -82,6 +85,24 @@ func (s *signals) rearm() {
 	case <-s.first:
 	default:
 	}
+}
+
+// onHangup has take called by SIGHUP, in the place of what other signals do: it asks a service
+// to begin anew, where it means the end to what somebody began at a terminal. nil ends that.
+func (s *signals) onHangup(take func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangup = take
+}
+
+func (s *signals) hangsUp() bool {
+	s.mu.Lock()
+	take := s.hangup
+	s.mu.Unlock()
+	if take != nil {
+		take()
+	}
+	return take != nil
 }
 
 // asked is the signal that came last, nil for none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kprof/convert"
@@ -55,6 +56,8 @@ type Periods struct {
 	only    []byte // records of what tasks do
 
 	files *symbolize.FileCache
+
+	asked atomic.Bool // see Switch
 
 	mu        sync.Mutex // of next, while it is described
 	described chan error
@@ -143,6 +146,10 @@ func ofTasks(t abi.RecordType) bool {
 	return false
 }
 
+// Switch ends the period as soon as what runs by now has been described. It may be called by
+// any goroutine.
+func (p *Periods) Switch() { p.asked.Store(true) }
+
 // FinishRound says that every ring has been drained once since the last call. It is where
 // a period ends.
 func (p *Periods) FinishRound() error {
@@ -155,6 +162,9 @@ func (p *Periods) FinishRound() error {
 	default:
 	}
 	left := p.length - p.now().Sub(p.current.begun)
+	if p.asked.Load() {
+		left = 0
+	}
 	if p.next == nil {
 		if left > p.lead {
 			return nil
@@ -177,6 +187,7 @@ func (p *Periods) FinishRound() error {
 	}
 	select {
 	case p.ended <- p.current:
+		p.asked.Store(false)
 		p.next.begun = p.now()
 		p.current, p.next, p.length = p.next, nil, p.o.Every
 	default: // the one before is not made yet
