@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+
+	"kprof/perfevent/event"
 )
 
 // request asks the goroutine that drains the rings to enable or disable events.
@@ -13,7 +16,8 @@ type request struct {
 	done   chan error // gets the answer
 }
 
-// Enable has an event sampled from now on, or with "" all; Disable ends that. They may be
+// Enable has an event sampled from now on, or with "" all but those that are triggers of that
+// themselves (event.TriggerEnable); Disable ends that. They may be
 // called by any goroutine while Run runs, which has been done when they return, and fail
 // when it has ended, or there is no such event.
 func (s *Session) Enable(name string) error { return s.request(name, true) }
@@ -50,7 +54,7 @@ func (r *run) enable(name string, enabled bool) error {
 			continue
 		}
 		found = true
-		if e.disabled == !enabled {
+		if e.disabled == !enabled || name == "" && e.Source.Trigger.Switches() {
 			continue
 		}
 		if enabled && !r.started {
@@ -73,6 +77,39 @@ func (r *run) enable(name string, enabled bool) error {
 	}
 	if !found {
 		return fmt.Errorf("no event %q is recorded: %w", name, os.ErrNotExist)
+	}
+	return nil
+}
+
+// pull enables or disables events if a trigger of that was sampled in this round; of both, the
+// state that the events are not in.
+func (r *run) pull() error {
+	var enable, disable bool
+	for i, e := range r.s.events {
+		if !e.Source.Trigger.Switches() || r.tally.samples[i] == e.pulled {
+			continue
+		}
+		e.pulled = r.tally.samples[i]
+		enable = enable || e.Source.Trigger == event.TriggerEnable
+		disable = disable || e.Source.Trigger == event.TriggerDisable
+	}
+	if enable && disable {
+		enable = slices.ContainsFunc(r.s.events, func(e *recordedEvent) bool { return e.disabled })
+	}
+	if enable || disable {
+		return r.enable("", enable)
+	}
+	return nil
+}
+
+// enableTriggers enables those that wait for something to enable the others.
+func (r *run) enableTriggers() error {
+	for _, e := range r.s.events {
+		if e.Source.Trigger.Switches() {
+			if err := enable(e.counters); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

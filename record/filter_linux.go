@@ -34,7 +34,7 @@ func (s *Session) planFilters() error {
 		}
 		takers++
 		e.asked = joinFilters(s.opts.Filter, e.Source.Filter)
-		if e.Source.Trigger {
+		if e.Source.Trigger != event.NoTrigger {
 			e.asked = e.Source.Filter
 		}
 		e.filter = e.asked

@@ -60,8 +60,9 @@ type Options struct {
 	// the events.
 	SwitchRecords bool
 
-	// Disabled has nothing sampled before Session.Enable says so. Names and maps of tasks
-	// are recorded from the start.
+	// Disabled has nothing sampled before Session.Enable says so, as is the case where one
+	// of Specs is an event.TriggerEnable. Names and maps of tasks are recorded from the
+	// start.
 	Disabled bool
 
 	// Self says that tracepoints and probes are recorded also where the recorder hits them,

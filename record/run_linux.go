@@ -103,6 +103,10 @@ func (r *run) record(ctx context.Context) (err error) {
 				return err
 			}
 		}
+	} else if s.opts.Disabled {
+		if err := r.enableTriggers(); err != nil {
+			return err
+		}
 	}
 	r.start = time.Now()
 	if s.opts.Start != nil {
@@ -175,6 +179,9 @@ func (r *run) drainUntil(w *waiter) error {
 		}
 		r.answer()
 		if err := r.round(); err != nil {
+			return err
+		}
+		if err := r.pull(); err != nil {
 			return err
 		}
 		if r.copies != nil {

@@ -46,10 +46,11 @@ type recordedEvent struct {
 	asked    string // of filter, what is not the recorder's own wish
 	filter   string // set on each counter
 	filtered bool   // filter has been decided on
-	disabled bool   // by Options.Disabled, or by Session.Disable
+	disabled bool   // by Options.Disabled, by Session.Disable, or until a trigger enables it
 	leaveOut bool   // our own samples are to be left out as they are read
 	asleep   bool   // its twin is sampled in its place, see copying
 	twin     *recordedEvent
+	pulled   uint64 // samples of a trigger that have been answered, see pull
 	function abi.FunctionFields
 }
 
@@ -82,6 +83,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
+	opts.Disabled = opts.Disabled || slices.ContainsFunc(opts.Specs, func(s event.Spec) bool { return s.Trigger == event.TriggerEnable })
 	s := &Session{opts: opts, requests: make(chan request), over: make(chan struct{})}
 	s.resolver.MountTracefs, s.resolver.MaxProbes = opts.MountTracefs, opts.MaxProbes
 	defer func() {
@@ -151,12 +153,12 @@ func (s *Session) resolve() error {
 		}
 	}
 	for _, e := range slices.Concat(found...) {
-		if e.Source.Trigger && e.Frequency == 0 && e.Period == 0 {
+		if e.Source.Trigger != event.NoTrigger && e.Frequency == 0 && e.Period == 0 {
 			e.Period = 1
 		}
 		plain := e
 		e.Configure(sampling)
-		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e), disabled: s.opts.Disabled})
+		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e), disabled: s.opts.Disabled && !e.Source.Trigger.Switches()})
 		if s.opts.CopiesIf != nil {
 			s.copyStacks(plain, sampling)
 		}
@@ -236,10 +238,10 @@ func (s *Session) Events() []abi.Event {
 	return all
 }
 
-// Triggers are the ids of counters of events that are asked for as triggers.
+// Triggers are the ids of counters of events at which another part begins, event.TriggerPart.
 func (s *Session) Triggers() (ids []uint64) {
 	for _, e := range s.events {
-		if e.Source.Trigger {
+		if e.Source.Trigger == event.TriggerPart {
 			for _, c := range e.counters {
 				ids = append(ids, c.ID())
 			}

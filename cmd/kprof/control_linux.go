@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert/outfile"
+	"kprof/perfevent/event"
 	"kprof/record"
 	"kprof/record/capture"
 	"kprof/record/control"
@@ -25,17 +26,33 @@ import (
 type controlFlags struct {
 	delay string
 	where string
+	on    []string // events that have others enabled
+	off   []string // and disabled
 }
 
 func (f *controlFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.delay, "delay", "D", "", "begin to sample after so many `ms`, or a time like 2s; -1 for when --control says so")
 	fl.StringVar(&f.where, "control", "", "take commands (enable, disable, snapshot, stop, ping, evlist) from `fifo:CTL[,ACK]` or fd:CTL[,ACK], as perf does")
+	fl.StringArrayVar(&f.on, "enable-on", nil, "begin to sample when this `event` happens, which is recorded too; 'EVENT if FILTER' for some of it")
+	fl.StringArrayVar(&f.off, "disable-on", nil, "sample no more when this `event` happens, until --enable-on's or --control's enable")
+}
+
+// addTriggers adds the events at which something is to be done.
+func (f *recordFlags) addTriggers(o *record.Options) error {
+	return errors.Join(
+		addTriggers(o, f.parts.on, event.TriggerPart),
+		addTriggers(o, f.when.on, event.TriggerEnable),
+		addTriggers(o, f.when.off, event.TriggerDisable),
+	)
 }
 
 // wait is how long nothing is sampled at first, below 0 for until somebody says so.
 func (f *controlFlags) wait() (time.Duration, error) {
 	if f.delay == "" {
 		return 0, nil
+	}
+	if len(f.on) > 0 {
+		return 0, usagef("-D and --enable-on both say when sampling begins: give one of them")
 	}
 	if ms, err := strconv.Atoi(f.delay); err == nil && ms >= -1 && ms <= math.MaxInt32 {
 		if ms == -1 && f.where == "" {

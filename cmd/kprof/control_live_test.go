@@ -46,6 +46,46 @@ runs 60; say ping`
 	}
 }
 
+// TestLiveEnableOn: events are sampled between those that have them enabled and disabled, by when
+// two more commands are acknowledged: between these the rings have been looked into.
+func TestLiveEnableOn(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, pipe := range []string{"ctl", "ack"} {
+		if err := unix.Mkfifo(at(pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const script = `exec 8<>ack 9>ctl
+runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
+say() { echo 'disable sched:sched_process_fork' >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }
+cp /bin/true begin; cp /bin/true end
+runs 20; ./begin; say; say
+runs 30; ./end; say; say
+runs 40; ./begin; say; say
+runs 5; ./end; say; say
+runs 60`
+	c := kprof(t, "record", "-e", "sched:sched_process_exec", "-e", "sched:sched_process_fork", "--control", "fifo:ctl,ack", "-o", "x.data",
+		"--enable-on", `sched:sched_process_exit if comm == "begin"`, "--disable-on", `sched:sched_process_exit if comm == "end"`, "--", "sh", "-c", script)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(command(t, nil, c.Path, "script", at("x.data")))) {
+		fields := strings.Fields(line)
+		for _, f := range fields {
+			if event, ok := strings.CutSuffix(f, ":"); ok && strings.HasPrefix(event, "sched:") {
+				counts[fields[0]+" "+event]++
+			}
+		}
+	}
+	if counts["true sched:sched_process_exec"] != 35 || counts["begin sched:sched_process_exit"] != 2 || counts["end sched:sched_process_exit"] != 2 {
+		t.Errorf("%v, want 35 of true, and two each of what enables and disables", counts)
+	}
+}
+
 // TestLiveControlStop: descriptors do as well as pipes with a name; what is kept is
 // written when it is asked for, and the recording ends when it is told to.
 func TestLiveControlStop(t *testing.T) {

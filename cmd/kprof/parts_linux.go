@@ -147,16 +147,16 @@ func timeOrSize(s string) (t time.Duration, size int64, err error) {
 	return time.Duration(d), 0, nil
 }
 
-// triggers adds the events at which another file begins, each of them a sample.
-func (f *partFlags) triggers(o *record.Options) error {
-	for _, text := range f.on {
+// addTriggers adds events that are each to trigger something: 'EVENT' or 'EVENT if FILTER'.
+func addTriggers(o *record.Options, texts []string, what event.Trigger) error {
+	for _, text := range texts {
 		e, filter, _ := strings.Cut(text, " if ")
 		specs, err := event.ParseSpecs(strings.TrimSpace(e))
 		if err != nil {
 			return usageError{err}
 		}
 		for _, s := range specs {
-			s.Filter, s.Trigger = strings.TrimSpace(filter), true
+			s.Filter, s.Trigger = strings.TrimSpace(filter), what
 			o.Specs = append(o.Specs, s)
 		}
 	}

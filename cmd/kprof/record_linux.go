@@ -341,7 +341,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		}
 		o.Specs = []event.Spec{spec}
 	}
-	return o, f.parts.triggers(&o)
+	return o, f.addTriggers(&o)
 }
 
 func (f *recordFlags) target() (t record.Target, err error) {

@@ -43,10 +43,25 @@ type Spec struct {
 
 	Filter string // what its hits must match, in the kernel's language: tracepoints and probes
 
-	// Trigger says that something is to be done when it happens, see
-	// record.Session.Triggers: all of it is sampled, and no other filter applies.
-	Trigger bool
+	// Trigger says what is to be done when it happens. Of a trigger, all is sampled, and no
+	// other filter applies.
+	Trigger Trigger
 }
+
+// Trigger is what happens of its own when an event does.
+type Trigger uint8
+
+// Kinds of Trigger.
+const (
+	NoTrigger      Trigger = iota
+	TriggerPart            // another part of the recording begins, see record.Session.Triggers
+	TriggerEnable          // all other events are sampled from then on, and none before
+	TriggerDisable         // none of the other events is
+)
+
+// Switches reports whether a trigger has others enabled or disabled. It is enabled itself as long
+// as the recording goes on.
+func (t Trigger) Switches() bool { return t == TriggerEnable || t == TriggerDisable }
 
 // Term is one KEY=VALUE of pmu/…/. A key alone has value 1, or is the name of
 // one of the PMU's events.
