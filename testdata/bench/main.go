@@ -1,6 +1,6 @@
 // Bench compares kprof with perf, and with FlameGraph's stackcollapse-perf.pl
 // where it is found in PATH or named by STACKCOLLAPSE, on this machine and on
-// the same recording, and prints ratios.
+// the same recording, and with trace-cmd on the same trace, and prints ratios.
 //
 //	bench [-seconds N] [-recording FILE] KPROF DIRECTORY
 package main
@@ -65,7 +65,16 @@ func main() {
 	seconds := flag.Int("seconds", 100/runtime.NumCPU()+1, "how long to record for")
 	data := flag.String("recording", "", "convert this `file` of perf record instead of recording one")
 	distinct := flag.String("distinct", "", "print the number of samples in a pprof `file`, and do nothing else")
+	trace := flag.String("trace", "", "record a trace in a `file`, and do nothing else")
+	stacks := flag.Bool("stacks", false, "with stacks in it")
 	flag.Parse()
+	if *trace != "" {
+		if err := recordTrace(*trace, *stacks); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *distinct != "" {
 		n, err := distinctStacks(*distinct)
 		if err != nil {
@@ -96,7 +105,7 @@ func (b *bench) all(seconds int) error {
 			return err
 		}
 	}
-	return errors.Join(b.convert(), b.recorder())
+	return errors.Join(b.convert(), b.recorder(), b.traces())
 }
 
 // record makes a recording of a mixed load.
