@@ -1,6 +1,9 @@
 package record
 
 import (
+	"math"
+	"time"
+
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
@@ -43,6 +46,7 @@ type copying struct {
 	needed  map[uint32]bool // processes that run programs whose stacks are to be copied
 	copies  bool
 	changes int
+	began   time.Time // of the last program
 
 	asked   chan uint32
 	answers chan answer
@@ -108,6 +112,7 @@ func (c *copying) take(rec []byte) {
 	switch abi.RecordType(o.Uint32(rec)) {
 	case abi.RecordComm: // pid, tid
 		if abi.Misc(o.Uint16(rec[4:]))&abi.MiscCommExec != 0 {
+			c.began = time.Now()
 			select {
 			case c.asked <- pid:
 			default: // it stays what it was
@@ -122,6 +127,26 @@ func (c *copying) take(rec []byte) {
 			delete(c.needed, pid)
 		}
 	}
+}
+
+// Programs that begin are looked at at once where others began a moment ago: by the time that a
+// short one is known, it has ended.
+const (
+	programInterval = 2 * time.Millisecond
+	quietInterval   = 10 * time.Millisecond
+	moment          = 200 * time.Millisecond
+)
+
+// interval is how long rings may go without being looked into, as nothing but their contents
+// says that a program has begun.
+func (c *copying) interval() time.Duration {
+	switch {
+	case c == nil:
+		return math.MaxInt64
+	case time.Since(c.began) < moment:
+		return programInterval
+	}
+	return quietInterval
 }
 
 // step does what has come out meanwhile.

@@ -62,3 +62,22 @@ func TestCopying(t *testing.T) {
 		t.Errorf("%d changes", c.changes)
 	}
 }
+
+// TestCopyingInterval: rings are looked into often while programs begin.
+func TestCopyingInterval(t *testing.T) {
+	var none *copying
+	c := &copying{asked: make(chan uint32, 1)}
+	if none.interval() < time.Hour || c.interval() != quietInterval {
+		t.Errorf("%v, %v", none.interval(), c.interval())
+	}
+	const o = abi.LittleEndian
+	rec := o.AppendUint32(nil, uint32(abi.RecordComm))
+	rec = o.AppendUint16(rec, uint16(abi.MiscCommExec))
+	c.take(append(rec, make([]byte, 26)...))
+	if c.interval() != programInterval {
+		t.Errorf("a program has begun: %v", c.interval())
+	}
+	if c.began = c.began.Add(-moment); c.interval() != quietInterval {
+		t.Errorf("it was a while ago: %v", c.interval())
+	}
+}

@@ -130,7 +130,6 @@ const (
 	defaultStack     = 16 << 10 // bytes of a copied stack
 	pmuProbeCPUs     = 4        // up to which a probe is made through the PMU
 	defaultInterval  = 50 * time.Millisecond
-	programInterval  = 2 * time.Millisecond // where programs are looked at as they begin
 )
 
 func (o Options) validate() error {

@@ -168,12 +168,9 @@ func (r *run) drainUntil(w *waiter) error {
 	if interval <= 0 {
 		interval = defaultInterval
 	}
-	if r.copies != nil {
-		interval = min(interval, programInterval)
-	}
 	var looked time.Time
 	for {
-		over, err := w.wait(interval)
+		over, err := w.wait(min(interval, r.copies.interval()))
 		if err != nil {
 			return err
 		}
