@@ -196,7 +196,7 @@ func spansDiffer(t *testing.T) (differ []string, ticks bool) {
 	}{
 		{calls, []string{"--span", "syscalls", "--label", "id"}, 70, 200e6},
 		{waits, []string{"--off-cpu"}, 30, 200e6},
-		{delays, []string{"--span", rule, "--label", "next_pid"}, 30, 200e6},
+		{delays, []string{"--span", rule, "--label", "next_pid"}, 30, 80e6},
 	} {
 		want, got := kernel[i], map[int64][]int64{}
 		for _, l := range spans(t, append(c.args, file)...) {
