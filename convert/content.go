@@ -95,18 +95,30 @@ func openContent(r io.Reader) (*content, error) {
 	return c, nil
 }
 
-// insideGzip says what is compressed in an input that begins with head.
+// insideGzip says what is compressed in an input that begins with head. Of most kinds the
+// first bytes tell, and no more are unpacked.
 func insideGzip(head []byte) sniff.Kind {
-	z, err := gzip.NewReader(bytes.NewReader(head))
-	if err != nil {
-		return sniff.Unknown
-	}
 	inside := make([]byte, sniff.HeadSize)
-	n, _ := io.ReadFull(z, inside) // it may be cut, or damaged behind that
+	n := gunzip(inside[:sniff.MagicSize], head[:min(len(head), 4*sniff.MagicSize)])
+	if k := sniff.Magic(inside[:n]); k != sniff.Unknown {
+		return k
+	}
+	n = gunzip(inside, head)
 	if n == 0 {
 		return sniff.Unknown
 	}
 	return sniff.Of(inside[:n], false)
+}
+
+// gunzip decompresses what fits into to of the beginning of a file, which may be cut, or damaged
+// behind that, and returns how much this is.
+func gunzip(to, head []byte) int {
+	z, err := gzip.NewReader(bytes.NewReader(head))
+	if err != nil {
+		return 0
+	}
+	n, _ := io.ReadFull(z, to)
+	return n
 }
 
 // peek looks at the beginning of what cannot be read twice. A recording may arrive

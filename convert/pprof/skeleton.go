@@ -1,6 +1,7 @@
 package pprof
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,28 +10,58 @@ import (
 	"kprof/convert/stacks"
 )
 
-// skeleton is a profile without its samples, which are nearly all of it.
+// skeleton is a profile without its samples, which are nearly all of it. What is in its
+// tables is decoded, but refers to other things by their ids and by numbers of strings, which
+// may come behind.
 type skeleton struct {
-	size    int64    // of the input
-	raw     []byte   // the fields, as they are in the file
-	strings []int    // where in raw each string is, its length first
-	known   []string // those of them that are, or ""
-	samples int      // that were left out
-	blocks  []byte   // the message of blocks of time, nil for none
-	// How many there are.
-	mappings, functions, locations int
-	kept                           int64 // bytes of memory, with what decoding raw will take
+	size      int64  // of the input
+	head      []byte // the fields of neither samples nor tables, as they are in the file
+	mappings  []rawMapping
+	functions []rawFunction
+	locations []rawLocation
+	lines     []rawLine
+	raw       []byte   // has the strings: the whole file, if it is in memory
+	strings   []span   // in raw
+	known     []string // those of them that were asked for, or ""
+	samples   int      // that were left out
+	blocks    []byte   // the message of blocks of time, nil for none
+	scratch   []byte
+	kept      int64 // bytes of memory, with what the tables will take
+}
+
+// span is a part of what is in memory.
+type span struct{ at, size int }
+
+// rawMapping is a message of this type.
+type rawMapping struct {
+	stacks.Mapping    // but for its texts and kind
+	id, file, buildID uint64
+}
+
+type rawFunction struct {
+	id, name, systemName, file uint64
+	startLine                  int64
+}
+
+type rawLocation struct {
+	id, mapping, addr uint64
+	line, lines       int // in skeleton.lines
+}
+
+type rawLine struct {
+	function     uint64
+	line, column int64
 }
 
 // What becomes of a message in memory: google/pprof's struct, the Set's, and the
 // places of both in slices that append has doubled and in maps.
 const (
 	perValueType = 256
-	perMapping   = 640
-	perLocation  = 320
-	perLine      = 160
-	perFunction  = 640
-	perString    = 72
+	perMapping   = 1040
+	perLocation  = 400
+	perLine      = 210
+	perFunction  = 720
+	perString    = 104
 	perComment   = 64
 )
 
@@ -64,7 +95,7 @@ func (k *skeleton) field(s *scanner, f field) error {
 		return s.skip(f.value)
 	}
 	if f.wire != wireBytes {
-		k.raw = appendHead(k.raw, f)
+		k.head = appendHead(k.head, f)
 		if f.num == profileComment {
 			return k.keep(perComment, 1)
 		}
@@ -72,18 +103,25 @@ func (k *skeleton) field(s *scanner, f field) error {
 	}
 	// A length may be damage: nothing is taken for it before that much has come.
 	size := min(f.value, k.room()/2)
-	start := len(k.raw)
+	var body []byte
 	var err error
-	if f.num == 0 || f.num > profileDocURL {
-		// Nobody's field is not kept, but a profile is not made of it either.
-		if f.num == profileBlocks && size <= maxBlocksSize {
-			k.blocks, err = s.appendTo(nil, size)
-		} else {
+	switch f.num {
+	case profileMapping, profileFunction, profileLocation:
+		body, err = k.message(s, size)
+	case profileStringTable:
+		err = k.string(s, size)
+	case profileSampleType, profilePeriodType, profileComment, profileDropFrames, profileKeepFrames,
+		profileTimeNanos, profileDurationNanos, profilePeriod, profileDefaultType, profileDocURL:
+		k.head = appendHead(k.head, f)
+		k.head, err = s.appendTo(k.head, size)
+	case profileBlocks:
+		if size > maxBlocksSize {
 			err = s.skip(size)
+			break
 		}
-	} else {
-		k.raw = appendHead(k.raw, f)
-		k.raw, err = s.appendTo(k.raw, size)
+		k.blocks, err = s.appendTo(nil, size)
+	default: // what nobody knows is not kept, but a profile is not made of it either
+		err = s.skip(size)
 	}
 	if err != nil {
 		return err
@@ -91,31 +129,42 @@ func (k *skeleton) field(s *scanner, f field) error {
 	if err := k.keep(2, f.value+maxHead); err != nil {
 		return err
 	}
-	if len(k.raw) == start {
-		return nil
-	}
-	switch b := k.raw[len(k.raw)-int(size):]; f.num {
+	switch f.num {
 	case profileSampleType, profilePeriodType:
 		return k.keep(perValueType, 1)
 	case profileMapping:
-		k.mappings++
-		return k.message(b, mappingID, perMapping)
-	case profileLocation:
-		k.locations++
-		if err := k.message(b, locationID, perLocation); err != nil {
-			return err
-		}
-		return k.lines(b)
+		return k.mapping(message{rest: body})
 	case profileFunction:
-		k.functions++
-		return k.message(b, functionID, perFunction)
+		return k.function(message{rest: body})
+	case profileLocation:
+		return k.location(message{rest: body})
 	case profileStringTable:
-		k.strings = append(k.strings, start+1) // after the tag
 		return k.keep(1, f.value+perString)
 	case profileComment:
 		return k.keep(perComment, f.value)
 	}
 	return nil
+}
+
+// message returns the size bytes that follow, which are valid until the next call.
+func (k *skeleton) message(s *scanner, size uint64) (body []byte, err error) {
+	if size <= window {
+		return s.body(int(size))
+	}
+	k.scratch, err = s.appendTo(k.scratch[:0], size)
+	return k.scratch, err
+}
+
+// string notes one of size bytes.
+func (k *skeleton) string(s *scanner, size uint64) (err error) {
+	if s.inMemory() {
+		k.raw = s.buf
+		k.strings = append(k.strings, span{s.pos, int(size)})
+		return s.skip(size)
+	}
+	k.strings = append(k.strings, span{len(k.raw), int(size)})
+	k.raw, err = s.appendTo(k.raw, size)
+	return err
 }
 
 // room is how much more may be kept.
@@ -131,40 +180,100 @@ func (k *skeleton) keep(n int64, size uint64) error {
 	return nil
 }
 
-// message counts one with an id. Those without are refused here already, as there
-// is none that is smaller in a file.
-func (k *skeleton) message(b []byte, idField, size uint64) error {
-	var id uint64
-	for len(b) > 0 {
-		f, _, rest, err := cut(b)
-		if err != nil {
-			return err
+var errZeroID = errors.New("found an id of 0, which is reserved")
+
+func (k *skeleton) mapping(m message) error {
+	var x rawMapping
+	flags := [...]*bool{&x.HasFunctions, &x.HasFilenames, &x.HasLineNumbers, &x.HasInlineFrames}
+	for m.next() {
+		switch m.num {
+		case mappingID:
+			number(&m, &x.id)
+		case mappingStart:
+			number(&m, &x.Start)
+		case mappingLimit:
+			number(&m, &x.Limit)
+		case mappingOffset:
+			number(&m, &x.Offset)
+		case mappingFile:
+			number(&m, &x.file)
+		case mappingBuildID:
+			number(&m, &x.buildID)
+		case mappingHasFunctions, mappingHasFilenames, mappingHasLineNumbers, mappingHasInlineFrames:
+			var is uint64
+			number(&m, &is)
+			*flags[m.num-mappingHasFunctions] = is != 0
 		}
-		if f.num == idField {
-			id = f.value
-		}
-		b = rest
 	}
-	if id == 0 {
-		return errors.New("found an id of 0, which is reserved")
+	if m.err == nil && x.id == 0 {
+		m.err = errZeroID
 	}
-	return k.keep(1, size)
+	k.mappings = append(k.mappings, x)
+	return cmp.Or(m.err, k.keep(1, perMapping))
 }
 
-// lines counts those of a location that message has found well-formed.
-func (k *skeleton) lines(b []byte) error {
-	n := int64(0)
-	for len(b) > 0 {
-		f, _, rest, err := cut(b)
-		if err != nil {
-			return err
+func (k *skeleton) function(m message) error {
+	var x rawFunction
+	for m.next() {
+		switch m.num {
+		case functionID:
+			number(&m, &x.id)
+		case functionName:
+			number(&m, &x.name)
+		case functionSystemName:
+			number(&m, &x.systemName)
+		case functionFilename:
+			number(&m, &x.file)
+		case functionStartLine:
+			number(&m, &x.startLine)
 		}
-		if f.num == locationLine {
-			n++
-		}
-		b = rest
 	}
-	return k.keep(n, perLine)
+	if m.err == nil && x.id == 0 {
+		m.err = errZeroID
+	}
+	k.functions = append(k.functions, x)
+	return cmp.Or(m.err, k.keep(1, perFunction))
+}
+
+func (k *skeleton) location(m message) error {
+	x := rawLocation{line: len(k.lines)}
+	for m.next() {
+		switch m.num {
+		case locationID:
+			number(&m, &x.id)
+		case locationMapping:
+			number(&m, &x.mapping)
+		case locationAddress:
+			number(&m, &x.addr)
+		case locationLine:
+			m.err = k.line(m.within())
+		case locationIsFolded:
+			var is uint64
+			number(&m, &is) // and is not kept
+		}
+	}
+	if m.err == nil && x.id == 0 {
+		m.err = errZeroID
+	}
+	x.lines = len(k.lines) - x.line
+	k.locations = append(k.locations, x)
+	return cmp.Or(m.err, k.keep(1, perLocation))
+}
+
+func (k *skeleton) line(m message) error {
+	var x rawLine
+	for m.next() {
+		switch m.num {
+		case lineFunction:
+			number(&m, &x.function)
+		case lineLine:
+			number(&m, &x.line)
+		case lineColumn:
+			number(&m, &x.column)
+		}
+	}
+	k.lines = append(k.lines, x)
+	return cmp.Or(m.err, k.keep(1, perLine))
 }
 
 // text returns a string of the profile's table.
@@ -176,9 +285,8 @@ func (k *skeleton) text(i uint64) (string, error) {
 		k.known = make([]string, len(k.strings))
 	}
 	if k.known[i] == "" {
-		b := k.raw[k.strings[i]:]
-		size, n := varint(b)
-		k.known[i] = string(b[n:][:size])
+		at := k.strings[i]
+		k.known[i] = string(k.raw[at.at:][:at.size])
 	}
 	return k.known[i], nil
 }

@@ -3,6 +3,7 @@ package pprof
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"kprof/convert/stacks"
 )
@@ -43,7 +44,7 @@ func (r *reader) header() error {
 	s := r.set
 	var columns []stacks.ValueType
 	var dropFrames, keepFrames, defaultType, docURL uint64
-	m := message{rest: r.k.raw}
+	m := message{rest: r.k.head}
 	for m.next() {
 		switch m.num {
 		case profileSampleType:
@@ -69,8 +70,8 @@ func (r *reader) header() error {
 			number(&m, &s.Period)
 		case profileComment:
 			m.err = r.comments(m.field, m.body)
-		case profileStringTable:
-			m.within()
+		case profileMapping, profileLocation, profileFunction, profileStringTable:
+			m.err = errType // of the right one they are in tables
 		}
 	}
 	if m.err != nil {
@@ -95,41 +96,6 @@ func (r *reader) header() error {
 		s.Events[0].Name = s.PeriodType.Type
 	}
 	return nil
-}
-
-// message walks over the fields of one; where one of them is wrong, that is err, and there
-// are no more.
-type message struct {
-	rest []byte
-	field
-	body []byte
-	err  error
-}
-
-// next goes to the next field, if there is one.
-func (m *message) next() bool {
-	if m.err != nil || len(m.rest) == 0 {
-		return false
-	}
-	m.field, m.body, m.rest, m.err = cut(m.rest)
-	return m.err == nil
-}
-
-// number takes a number that is not repeated.
-func number[T ~int64 | ~uint64](m *message, to *T) {
-	if m.wire != wireVarint {
-		m.err = errType
-		return
-	}
-	*to = T(m.value)
-}
-
-// within returns the message that the field is.
-func (m *message) within() message {
-	if m.wire != wireBytes {
-		m.err = errType
-	}
-	return message{rest: m.body, err: m.err}
 }
 
 // texts looks up strings by their numbers: of a field that comes twice, the last counts.
@@ -178,29 +144,29 @@ func (r *reader) valueType(of *message) (t stacks.ValueType) {
 	return t
 }
 
-// tables reads mappings, functions and locations, in this order: each refers to those
-// before, wherever they stand in the file. A mapping that says nothing is what
-// google/pprof writes for none where there is no other.
+// tables makes the Set's of those of the skeleton: each refers to those before, wherever they
+// stand in the file. A mapping that says nothing is what google/pprof writes for none where
+// there is no other.
 func (r *reader) tables() error {
 	k := r.k
-	r.mappings, r.functions, r.locations = newIndex(k.mappings), newIndex(k.functions), newIndex(k.locations)
-	r.set.Grow(k.functions, k.locations)
-	for _, table := range []struct {
-		num  uint64
-		read func(m message) error
-	}{
-		{profileMapping, r.mapping}, {profileFunction, r.function}, {profileLocation, r.location},
-	} {
-		m := message{rest: k.raw}
-		for m.next() {
-			if m.num == table.num {
-				m.err = table.read(m.within())
-			}
-		}
-		if m.err != nil {
-			return m.err
+	r.mappings, r.functions, r.locations = newIndex(len(k.mappings)), newIndex(len(k.functions)), newIndex(len(k.locations))
+	r.set.Grow(len(k.functions), len(k.locations))
+	for i := range k.mappings {
+		if err := r.mapping(&k.mappings[i]); err != nil {
+			return err
 		}
 	}
+	for i := range k.functions {
+		if err := r.function(&k.functions[i]); err != nil {
+			return err
+		}
+	}
+	for i := range k.locations {
+		if err := r.location(&k.locations[i]); err != nil {
+			return err
+		}
+	}
+	k.mappings, k.functions, k.locations, k.lines = nil, nil, nil, nil
 	return nil
 }
 
@@ -216,126 +182,53 @@ func once(x *index, what string, id uint64, i uint32) error {
 	return nil
 }
 
-func (r *reader) mapping(m message) error {
-	var id, file, buildID uint64
-	var x stacks.Mapping
-	flags := [...]*bool{&x.HasFunctions, &x.HasFilenames, &x.HasLineNumbers, &x.HasInlineFrames}
-	for m.next() {
-		switch m.num {
-		case mappingID:
-			number(&m, &id)
-		case mappingStart:
-			number(&m, &x.Start)
-		case mappingLimit:
-			number(&m, &x.Limit)
-		case mappingOffset:
-			number(&m, &x.Offset)
-		case mappingFile:
-			number(&m, &file)
-		case mappingBuildID:
-			number(&m, &buildID)
-		case mappingHasFunctions, mappingHasFilenames, mappingHasLineNumbers, mappingHasInlineFrames:
-			var is uint64
-			number(&m, &is)
-			*flags[m.num-mappingHasFunctions] = is != 0
-		}
-	}
-	if m.err != nil {
-		return m.err
-	}
-	if err := r.texts(textOf{&x.File, file}, textOf{&x.BuildID, buildID}); err != nil {
+func (r *reader) mapping(from *rawMapping) error {
+	x := from.Mapping
+	if err := r.texts(textOf{&x.File, from.file}, textOf{&x.BuildID, from.buildID}); err != nil {
 		return err
 	}
-	if r.k.mappings == 1 && x.File == "" && x.BuildID == "" && x.Start == 0 && x.Limit == 0 && x.Offset == 0 {
+	if len(r.k.mappings) == 1 && x.File == "" && x.BuildID == "" && x.Start == 0 && x.Limit == 0 && x.Offset == 0 {
 		r.noMapping = true
-		return once(&r.mappings, "mapping", id, 0)
+		return once(&r.mappings, "mapping", from.id, 0)
 	}
 	x.Kind = kind(x.File)
-	return once(&r.mappings, "mapping", id, uint32(r.set.AddMapping(x)))
+	return once(&r.mappings, "mapping", from.id, uint32(r.set.AddMapping(x)))
 }
 
-func (r *reader) function(m message) error {
-	var id, name, systemName, file uint64
-	var x stacks.Function
-	for m.next() {
-		switch m.num {
-		case functionID:
-			number(&m, &id)
-		case functionName:
-			number(&m, &name)
-		case functionSystemName:
-			number(&m, &systemName)
-		case functionFilename:
-			number(&m, &file)
-		case functionStartLine:
-			number(&m, &x.StartLine)
-		}
-	}
-	if m.err != nil {
-		return m.err
-	}
-	if err := r.texts(textOf{&x.Name, name}, textOf{&x.SystemName, systemName}, textOf{&x.File, file}); err != nil {
+func (r *reader) function(from *rawFunction) error {
+	x := stacks.Function{StartLine: from.startLine}
+	if err := r.texts(textOf{&x.Name, from.name}, textOf{&x.SystemName, from.systemName}, textOf{&x.File, from.file}); err != nil {
 		return err
 	}
-	return once(&r.functions, "function", id, r.set.AddFunction(x))
+	return once(&r.functions, "function", from.id, r.set.AddFunction(x))
 }
 
-func (r *reader) location(m message) error {
-	var id, in, addr uint64
-	r.lines = r.lines[:0]
-	for m.next() {
-		switch m.num {
-		case locationID:
-			number(&m, &id)
-		case locationMapping:
-			number(&m, &in)
-		case locationAddress:
-			number(&m, &addr)
-		case locationLine:
-			m.err = r.line(m.within())
-		case locationIsFolded:
-			var is uint64
-			number(&m, &is) // and is not kept
-		}
-	}
-	if m.err != nil {
-		return m.err
-	}
+func (r *reader) location(from *rawLocation) error {
 	mapping, kind := int32(stacks.NoMapping), stacks.KindUnknown
-	if i, known := r.mappings.of(in); known && !r.noMapping {
+	if i, known := r.mappings.of(from.mapping); known && !r.noMapping {
 		mapping, kind = int32(i), r.set.Mappings[i].Kind
 	}
-	loc := r.set.AddLocation(mapping, addr, kind)
-	// What only says where it is, as Write does, has no function.
-	lines := r.lines
-	if len(lines) != 1 || lines[0].Line != 0 || lines[0].Column != 0 ||
-		!isPlace(r.set.Functions[lines[0].Function]) || r.set.Functions[lines[0].Function].Name != r.set.PlaceName(loc) {
-		r.set.SetLines(loc, lines...)
+	loc := r.set.AddLocation(mapping, from.addr, kind)
+	r.lines = r.lines[:0]
+	for _, x := range r.k.lines[from.line:][:from.lines] {
+		function, known := r.functions.of(x.function)
+		if !known {
+			return fmt.Errorf("no function has id %d", x.function)
+		}
+		r.lines = append(r.lines, stacks.Line{Function: function, Line: x.line, Column: x.column})
 	}
-	return once(&r.locations, "location", id, loc)
+	if !r.standsForPlace(loc) {
+		r.set.SetLines(loc, r.lines...)
+	}
+	return once(&r.locations, "location", from.id, loc)
 }
 
-// line appends one of a location to lines.
-func (r *reader) line(m message) error {
-	var function uint64
-	var x stacks.Line
-	for m.next() {
-		switch m.num {
-		case lineFunction:
-			number(&m, &function)
-		case lineLine:
-			number(&m, &x.Line)
-		case lineColumn:
-			number(&m, &x.Column)
-		}
+// standsForPlace reports whether the lines of a location only say where it is, as Write does
+// for those without a function.
+func (r *reader) standsForPlace(loc uint32) bool {
+	if len(r.lines) != 1 || r.lines[0].Line != 0 || r.lines[0].Column != 0 {
+		return false
 	}
-	if m.err != nil {
-		return m.err
-	}
-	var known bool
-	if x.Function, known = r.functions.of(function); !known {
-		return fmt.Errorf("no function has id %d", function)
-	}
-	r.lines = append(r.lines, x)
-	return nil
+	f := &r.set.Functions[r.lines[0].Function]
+	return strings.HasPrefix(f.Name, "[") && isPlace(*f) && f.Name == r.set.PlaceName(loc)
 }

@@ -105,6 +105,46 @@ func cut(msg []byte) (f field, body, rest []byte, err error) {
 	return f, body, rest, nil
 }
 
+// message walks over the fields of one; where one of them is wrong, that is err, and there
+// are no more.
+type message struct {
+	rest []byte
+	field
+	body []byte // of a field of wireBytes
+	err  error
+}
+
+// next goes to the next field, if there is one.
+func (m *message) next() bool {
+	if m.err != nil || len(m.rest) == 0 {
+		return false
+	}
+	if b := m.rest; len(b) >= 2 && b[0] < 0x80 && b[0]&7 == wireVarint && b[1] < 0x80 { // as most are
+		m.field = field{uint64(b[0] >> 3), wireVarint, uint64(b[1])}
+		m.rest = b[2:]
+		return true
+	}
+	m.field, m.body, m.rest, m.err = cut(m.rest)
+	return m.err == nil
+}
+
+// number takes a number that is not repeated.
+func number[T ~int64 | ~uint64](m *message, to *T) {
+	if m.wire != wireVarint {
+		m.err = errType
+		return
+	}
+	*to = T(m.value)
+}
+
+// within returns the message that the field is.
+func (m *message) within() message {
+	if m.wire != wireBytes {
+		m.err = errType
+	}
+	return message{rest: m.body, err: m.err}
+}
+
 // scanner walks over the fields of a message that arrives as a stream.
 type scanner struct {
 	r    io.Reader
@@ -123,6 +163,9 @@ func newScanner(r io.Reader) *scanner {
 
 // scannerOf returns a scanner over what is in memory already.
 func scannerOf(data []byte) *scanner { return &scanner{buf: data, err: io.EOF} }
+
+// inMemory reports whether all of the stream is in buf, and stays there.
+func (s *scanner) inMemory() bool { return s.r == nil }
 
 // offset is that of the next byte in the stream.
 func (s *scanner) offset() int64 { return s.base + int64(s.pos) }
