@@ -45,6 +45,15 @@ const SlotSize = 8
 // it begins with.
 func NewIndex(slots int) Index { return Index{slots: make([]slot, slots)} }
 
+// NewIndexFor returns an Index with room for n numbers.
+func NewIndexFor(n int) Index {
+	slots := 1 << 8
+	for slots*3 < n*4 {
+		slots *= 2
+	}
+	return NewIndex(slots)
+}
+
 // Len is how many numbers there are.
 func (x *Index) Len() int { return x.n }
 

@@ -3,6 +3,7 @@ package stacks
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"slices"
 
 	"kprof/convert/intern"
@@ -197,6 +198,28 @@ func (t *rowTable) store(values []int64) uint32 {
 	p := uint32(last*valueBlock + len(t.values[last]))
 	t.values[last] = append(t.values[last], values...)
 	return p
+}
+
+// functionTable finds functions by what they are.
+type functionTable struct {
+	index intern.Index
+	seed  maphash.Seed
+}
+
+// init makes room for n functions.
+func (t *functionTable) init(n int) {
+	t.index, t.seed = intern.NewIndexFor(n), maphash.MakeSeed()
+}
+
+func (t *functionTable) hash(f *Function) uint64 {
+	h := maphash.String(t.seed, f.Name)
+	if f.SystemName != f.Name {
+		h = intern.Pair(h, maphash.String(t.seed, f.SystemName), 1)
+	}
+	if f.File != "" {
+		h = intern.Pair(h, maphash.String(t.seed, f.File), 2)
+	}
+	return intern.Pair(h, uint64(f.StartLine), 3)
 }
 
 // labelTable interns lists of labels.

@@ -1,12 +1,13 @@
 package stacks
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
+
+	"kprof/convert/intern"
 )
 
 // Merge adds the samples of src to s. Events are matched by name and columns,
@@ -72,7 +73,8 @@ type Merger struct {
 	set      *Set
 	o        MergeOptions
 	mapping  map[mappingKey]int32
-	location map[string]uint32
+	location intern.Index // of the sum's locations
+	seed     uint64
 	merged   []mergedEvent
 	comments map[string]bool
 	sets     int
@@ -85,18 +87,16 @@ func newMerger(s *Set, o MergeOptions) *Merger {
 	m := &Merger{
 		set: s, o: o, comments: map[string]bool{},
 		mapping:  make(map[mappingKey]int32, len(s.Mappings)),
-		location: make(map[string]uint32, len(s.Locations)),
+		location: intern.NewIndexFor(len(s.Locations)), seed: intern.Seed(),
 	}
 	for i := range s.Mappings {
 		if k := keyOf(&s.Mappings[i]); !m.hasMapping(k) {
 			m.mapping[k] = int32(i)
 		}
 	}
-	var key []byte
 	for i := range s.Locations {
-		key = m.locationKey(key[:0], s.Locations[i], s.Lines(uint32(i)))
-		if _, ok := m.location[string(key)]; !ok {
-			m.location[string(key)] = uint32(i)
+		if p, _, known := m.findLocation(&s.Locations[i], s.Lines(uint32(i))); !known {
+			m.location.Put(p, uint32(i))
 		}
 	}
 	return m
@@ -236,7 +236,6 @@ func (a *addition) addMappings() {
 }
 
 func (a *addition) addLocations() {
-	var key []byte
 	var lines []Line
 	functions := make([]uint32, len(a.src.Functions)) // 0, or one more than that of the sum
 	a.location = make([]uint32, 0, len(a.src.Locations))
@@ -256,30 +255,35 @@ func (a *addition) addLocations() {
 			x.Function = *f - 1
 			lines = append(lines, x)
 		}
-		key = a.locationKey(key[:0], l, lines)
-		id, ok := a.Merger.location[string(key)]
+		p, id, ok := a.findLocation(&l, lines)
 		if !ok {
 			id = a.set.AddLocation(l.Mapping, l.Addr, l.Kind)
 			a.set.SetLines(id, lines...)
-			a.Merger.location[string(key)] = id
+			a.Merger.location.Put(p, id)
 		}
 		a.location = append(a.location, id)
 	}
 }
 
-// locationKey appends what tells two locations of the sum apart.
-func (m *Merger) locationKey(b []byte, l Location, lines []Line) []byte {
-	b = append(b, byte(l.Kind))
-	b = binary.AppendVarint(b, int64(l.Mapping))
-	if !m.o.Functions || len(lines) == 0 {
-		b = binary.AppendUvarint(b, l.Addr)
+// findLocation finds the location of the sum that is equal to l with these lines, whose mapping and
+// functions are the sum's; p is where it belongs if there is none.
+func (m *Merger) findLocation(l *Location, lines []Line) (p intern.Probe, id uint32, known bool) {
+	anywhere := m.o.Functions && len(lines) > 0
+	h := intern.Pair(m.seed, uint64(uint32(l.Mapping)), uint64(l.Kind))
+	if !anywhere {
+		h = intern.Pair(h, l.Addr, 1)
 	}
-	for _, x := range lines {
-		b = binary.AppendUvarint(b, uint64(x.Function))
-		b = binary.AppendVarint(b, x.Line)
-		b = binary.AppendVarint(b, x.Column)
+	for i := range lines {
+		x := &lines[i]
+		h = intern.Pair(intern.Pair(intern.Pair(h, uint64(x.Function), 2), uint64(x.Line), 3), uint64(x.Column), 4)
 	}
-	return b
+	p = m.location.Probe(h)
+	for id, ok := p.Next(); ok; id, ok = p.Next() {
+		if o := &m.set.Locations[id]; o.Kind == l.Kind && o.Mapping == l.Mapping && (anywhere || o.Addr == l.Addr) && slices.Equal(m.set.Lines(id), lines) {
+			return p, id, true
+		}
+	}
+	return p, 0, false
 }
 
 func (a *addition) addSamples() {

@@ -144,7 +144,7 @@ type Set struct {
 	BlockSums []BlockSum
 
 	lines     []Line
-	functions map[Function]uint32
+	functions functionTable
 	labels    labelTable
 	chains    chainTable
 	rows      rowTable
@@ -155,7 +155,8 @@ type Set struct {
 
 // New returns an empty Set for the given events.
 func New(events ...Event) *Set {
-	s := &Set{Events: events, functions: map[Function]uint32{}}
+	s := &Set{Events: events}
+	s.functions.init(0)
 	s.labels.init()
 	s.chains.init()
 	s.rows.init()
@@ -166,7 +167,7 @@ func New(events ...Event) *Set {
 // it the Set grows as they come.
 func (s *Set) Grow(functions, locations int) {
 	if len(s.Functions) == 0 {
-		s.functions = make(map[Function]uint32, functions)
+		s.functions.init(functions)
 	}
 	s.Functions = slices.Grow(s.Functions, functions)
 	s.Locations = slices.Grow(s.Locations, locations)
@@ -194,12 +195,15 @@ func (s *Set) AddLocation(mapping int32, addr uint64, kind Kind) uint32 {
 
 // AddFunction returns the index of f, which it appends if it is new.
 func (s *Set) AddFunction(f Function) uint32 {
-	if id, ok := s.functions[f]; ok {
-		return id
+	p := s.functions.index.Probe(s.functions.hash(&f))
+	for id, ok := p.Next(); ok; id, ok = p.Next() {
+		if s.Functions[id] == f {
+			return id
+		}
 	}
 	id := uint32(len(s.Functions))
 	s.Functions = append(s.Functions, f)
-	s.functions[f] = id
+	s.functions.index.Put(p, id)
 	return id
 }
 

@@ -31,7 +31,6 @@ const (
 	lineSize      = 24
 	functionSize  = 56
 	labelSize     = 56
-	perMapEntry   = 2 * (functionSize + 8)
 	perLabelEntry = 2 * (24 + 16 + 8)
 )
 
@@ -39,7 +38,7 @@ const (
 // mappings and functions. It is quick.
 func (s *Set) Size() int64 {
 	tables := cap(s.Mappings)*mappingSize + cap(s.Locations)*locationSize + cap(s.lines)*lineSize +
-		cap(s.Functions)*functionSize + len(s.functions)*perMapEntry
+		cap(s.Functions)*functionSize + intern.SlotSize*s.functions.index.Slots()
 	return int64(tables + s.labels.size + s.chains.size() + s.rows.size() + cap(s.BlockSums)*24)
 }
 
