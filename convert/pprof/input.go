@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/google/pprof/profile"
 	"github.com/klauspost/compress/gzip"
@@ -23,6 +24,9 @@ type input struct {
 // maxPlain is up to which size, decompressed, a file is decompressed only once.
 const maxPlain = 4 << 20
 
+// unpackers are there again for the next file of many.
+var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // unpack fills plain of a small file. What is wrong with a file is found as it is read.
 func (in *input) unpack() {
 	if !isGzip(in.data) || len(in.data) < 18 {
@@ -34,8 +38,9 @@ func (in *input) unpack() {
 	if size == 0 || size > maxPlain || size > 1032*int64(len(in.data)) {
 		return
 	}
-	z, err := gzip.NewReader(bytes.NewReader(in.data))
-	if err != nil {
+	z := unpackers.Get().(*gzip.Reader)
+	defer unpackers.Put(z)
+	if err := z.Reset(bytes.NewReader(in.data)); err != nil {
 		return
 	}
 	plain := make([]byte, size)

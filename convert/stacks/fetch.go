@@ -37,6 +37,32 @@ func (t *chainTable) internAll(ids []StackID, locs []uint32, ends []int) []Stack
 	return ids
 }
 
+// addFunctions is AddFunction of some of from, whose numbers are which: to gets, at these
+// numbers, those that they have in the Set.
+func (s *Set) addFunctions(to []uint32, from []Function, which []uint32) {
+	var (
+		hashes [intern.Group]uint64
+		heads  [intern.Group]uint32
+	)
+	for group := range slices.Chunk(which, intern.Group) {
+		for i, n := range group {
+			hashes[i] = s.functions.hash(&from[n])
+		}
+		known := s.functions.index.Candidates(heads[:0], hashes[:len(group)])
+		for _, id := range known {
+			s.chains.fetched += uint32(s.Functions[id].StartLine)
+		}
+		for _, id := range known {
+			if name := s.Functions[id].Name; name != "" {
+				s.chains.fetched += uint32(name[0])
+			}
+		}
+		for i, n := range group {
+			to[n] = s.addFunction(&from[n], hashes[i])
+		}
+	}
+}
+
 // fetch loads the first rows of some stacks and their values.
 func (t *rowTable) fetch(c *chainTable, ids []StackID) {
 	var rows [intern.Group]uint32

@@ -95,7 +95,8 @@ func newMerger(s *Set, o MergeOptions) *Merger {
 		}
 	}
 	for i := range s.Locations {
-		if p, _, known := m.findLocation(&s.Locations[i], s.Lines(uint32(i))); !known {
+		l, lines := &s.Locations[i], s.Lines(uint32(i))
+		if p, _, known := m.findLocation(l, lines, m.hashLocation(l, lines)); !known {
 			m.location.Put(p, uint32(i))
 		}
 	}
@@ -194,12 +195,13 @@ func (m *Merger) Set() *Set {
 // addition is one Set that is added; it holds, for each index of src, the one of the sum.
 type addition struct {
 	*Merger
-	src      *Set
-	how      Addend
-	sorted   bool // labels, by their keys
-	events   []target
-	mappings []int32
-	location []uint32
+	src       *Set
+	how       Addend
+	sorted    bool // labels, by their keys
+	events    []target
+	mappings  []int32
+	functions []uint32 // of those that locations have
+	location  []uint32
 }
 
 // target is what becomes of an event.
@@ -210,6 +212,7 @@ type target struct {
 
 func (a *addition) add() {
 	a.addMappings()
+	a.addFunctions()
 	a.addLocations()
 	a.addSamples()
 }
@@ -235,51 +238,94 @@ func (a *addition) addMappings() {
 	}
 }
 
-func (a *addition) addLocations() {
-	var lines []Line
-	functions := make([]uint32, len(a.src.Functions)) // 0, or one more than that of the sum
-	a.location = make([]uint32, 0, len(a.src.Locations))
+// addFunctions adds those that locations have, in their order.
+func (a *addition) addFunctions() {
+	a.functions = make([]uint32, len(a.src.Functions))
+	seen := make([]bool, len(a.src.Functions))
+	var order []uint32
 	for i := range a.src.Locations {
-		l := a.src.Locations[i]
-		if l.Mapping >= 0 {
-			from := a.src.Mappings[l.Mapping].Start
-			l.Mapping = a.mappings[l.Mapping]
-			l.Addr += a.set.Mappings[l.Mapping].Start - from
-		}
-		lines = lines[:0]
 		for _, x := range a.src.Lines(uint32(i)) {
-			f := &functions[x.Function]
-			if *f == 0 {
-				*f = a.set.AddFunction(a.src.Functions[x.Function]) + 1
+			if !seen[x.Function] {
+				seen[x.Function] = true
+				order = append(order, x.Function)
 			}
-			x.Function = *f - 1
-			lines = append(lines, x)
 		}
-		p, id, ok := a.findLocation(&l, lines)
-		if !ok {
-			id = a.set.AddLocation(l.Mapping, l.Addr, l.Kind)
-			a.set.SetLines(id, lines...)
-			a.Merger.location.Put(p, id)
+	}
+	a.set.addFunctions(a.functions, a.src.Functions, order)
+}
+
+// addLocations adds locations in groups of look-ups that wait for memory together.
+func (a *addition) addLocations() {
+	a.location = make([]uint32, 0, len(a.src.Locations))
+	var (
+		locs   [intern.Group]Location
+		hashes [intern.Group]uint64
+		heads  [intern.Group]uint32
+		lines  []Line
+	)
+	s := a.set
+	for from := 0; from < len(a.src.Locations); from += intern.Group {
+		group := a.src.Locations[from:min(from+intern.Group, len(a.src.Locations))]
+		lines = lines[:0]
+		for i, l := range group {
+			if l.Mapping >= 0 {
+				start := a.src.Mappings[l.Mapping].Start
+				l.Mapping = a.mappings[l.Mapping]
+				l.Addr += s.Mappings[l.Mapping].Start - start
+			}
+			first := len(lines)
+			for _, x := range a.src.Lines(uint32(from + i)) {
+				x.Function = a.functions[x.Function]
+				lines = append(lines, x)
+			}
+			l.line, l.lines = uint32(first), uint32(len(lines)-first) // in lines
+			locs[i], hashes[i] = l, a.hashLocation(&l, lines[first:])
 		}
-		a.location = append(a.location, id)
+		known := a.Merger.location.Candidates(heads[:0], hashes[:len(group)])
+		for i, id := range known {
+			known[i] = s.Locations[id].line
+		}
+		for _, at := range known {
+			if int(at) < len(s.lines) {
+				s.chains.fetched += s.lines[at].Function
+			}
+		}
+		for i := range group {
+			l := &locs[i]
+			own := lines[l.line:][:l.lines]
+			p, id, ok := a.findLocation(l, own, hashes[i])
+			if !ok {
+				id = s.AddLocation(l.Mapping, l.Addr, l.Kind)
+				s.SetLines(id, own...)
+				a.Merger.location.Put(p, id)
+			}
+			a.location = append(a.location, id)
+		}
 	}
 }
 
-// findLocation finds the location of the sum that is equal to l with these lines, whose mapping and
-// functions are the sum's; p is where it belongs if there is none.
-func (m *Merger) findLocation(l *Location, lines []Line) (p intern.Probe, id uint32, known bool) {
-	anywhere := m.o.Functions && len(lines) > 0
+// hashLocation hashes what tells two locations of the sum apart.
+func (m *Merger) hashLocation(l *Location, lines []Line) uint64 {
 	h := intern.Pair(m.seed, uint64(uint32(l.Mapping)), uint64(l.Kind))
-	if !anywhere {
+	if !m.anywhere(lines) {
 		h = intern.Pair(h, l.Addr, 1)
 	}
 	for i := range lines {
 		x := &lines[i]
 		h = intern.Pair(intern.Pair(intern.Pair(h, uint64(x.Function), 2), uint64(x.Line), 3), uint64(x.Column), 4)
 	}
-	p = m.location.Probe(h)
+	return h
+}
+
+// anywhere reports whether locations with these lines are equal at any address.
+func (m *Merger) anywhere(lines []Line) bool { return m.o.Functions && len(lines) > 0 }
+
+// findLocation finds the location of the sum that is equal to l with these lines, whose mapping and
+// functions are the sum's; p is where it belongs if there is none.
+func (m *Merger) findLocation(l *Location, lines []Line, hash uint64) (p intern.Probe, id uint32, known bool) {
+	p = m.location.Probe(hash)
 	for id, ok := p.Next(); ok; id, ok = p.Next() {
-		if o := &m.set.Locations[id]; o.Kind == l.Kind && o.Mapping == l.Mapping && (anywhere || o.Addr == l.Addr) && slices.Equal(m.set.Lines(id), lines) {
+		if o := &m.set.Locations[id]; o.Kind == l.Kind && o.Mapping == l.Mapping && (o.Addr == l.Addr || m.anywhere(lines)) && slices.Equal(m.set.Lines(id), lines) {
 			return p, id, true
 		}
 	}
@@ -297,7 +343,7 @@ func (a *addition) addSamples() {
 	stack := make([]StackID, 0, src.NumStacks())
 	var locs []uint32
 	var ends []int
-	intern := func() {
+	internStacks := func() {
 		stack = dst.InternAll(stack, locs, ends)
 		locs, ends = locs[:0], ends[:0]
 	}
@@ -306,14 +352,22 @@ func (a *addition) addSamples() {
 			locs = append(locs, a.location[l])
 		}
 		if ends = append(ends, len(locs)); len(ends) == 256 {
-			intern()
+			internStacks()
 		}
 	}
-	intern()
+	internStacks()
 	var row []uint32
 	timed := len(src.TimedSamples)+len(src.BlockSums) > 0
 	var values []int64
+	var next [intern.Group]StackID
 	for i := range src.NumSamples() {
+		if i%intern.Group == 0 {
+			ids := next[:min(intern.Group, src.NumSamples()-i)]
+			for j := range ids {
+				ids[j] = stack[src.rows.at(i+j).stack]
+			}
+			dst.Fetch(ids)
+		}
 		x := src.Sample(i)
 		to := &a.events[x.Event]
 		values = a.valuesOf(values[:0], to, x.Values)

@@ -195,14 +195,18 @@ func (s *Set) AddLocation(mapping int32, addr uint64, kind Kind) uint32 {
 
 // AddFunction returns the index of f, which it appends if it is new.
 func (s *Set) AddFunction(f Function) uint32 {
-	p := s.functions.index.Probe(s.functions.hash(&f))
+	return s.addFunction(&f, s.functions.hash(&f))
+}
+
+func (s *Set) addFunction(f *Function, hash uint64) uint32 {
+	p := s.functions.index.Probe(hash)
 	for id, ok := p.Next(); ok; id, ok = p.Next() {
-		if s.Functions[id] == f {
+		if s.Functions[id] == *f {
 			return id
 		}
 	}
 	id := uint32(len(s.Functions))
-	s.Functions = append(s.Functions, f)
+	s.Functions = append(s.Functions, *f)
 	s.functions.index.Put(p, id)
 	return id
 }
