@@ -271,6 +271,9 @@ func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, fail
 	if err != nil {
 		return errors.Join(sending, err)
 	}
+	if c.Behind > 0 && waiting > 0 {
+		messagef("%d profiles wait behind the others: %v, which it did again and again while it took others", c.Behind, c.LastFailure)
+	}
 	var other *store.ProtocolError
 	if errors.As(sending, &other) {
 		sending = fmt.Errorf("%w; --protocol %v and its address send them", sending, other.Protocol)

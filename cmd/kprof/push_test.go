@@ -4,7 +4,9 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -198,5 +200,37 @@ func TestPushOld(t *testing.T) {
 	_, stderr, code = outcome(t, dir, "push", "--to", server.URL, "--spool-age", "10s", "--now", name)
 	if code != 0 || len(server.Pushes()) != 1 {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestPushFailingAtOne: of what is in a spool, one profile at which the store fails does not
+// hold the others, and stays.
+func TestPushFailingAtOne(t *testing.T) {
+	server := storetest.New(t)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte("bad")) {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		server.Config.Handler.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	dir := t.TempDir()
+	push := []string{"push", "--spool", "spool", "--retry-for", "1s"}
+	_, stderr, code := outcome(t, dir, append(push, "--to", "http://127.0.0.1:1",
+		machineProfile(t, dir, "bad", 1), machineProfile(t, dir, "web1", 1), machineProfile(t, dir, "web2", 1))...)
+	if code == 0 || !strings.Contains(stderr, "3 profiles stay in spool") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	_, stderr, code = outcome(t, dir, append(push, "--to", front.URL)...)
+	for _, want := range []string{"sent 2 profiles", "1 profiles wait behind the others: the store answers 500", "1 profiles stay in spool"} {
+		if code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("exit code %d, wanted %q: %s", code, want, stderr)
+		}
+	}
+	if _, stderr, code = outcome(t, dir, append(push, "--to", server.URL)...); code != 0 || len(server.Pushes()) != 3 {
+		t.Errorf("exit code %d, %d profiles: %s", code, len(server.Pushes()), stderr)
 	}
 }

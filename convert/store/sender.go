@@ -42,6 +42,12 @@ type Counts struct {
 	Samples int64  // in these
 	Bytes   int64  // that these requests had
 	Lost    Losses
+	// Behind is how many pieces were put behind the others, since the store failed at each
+	// of them again and again, and took others. They are still waiting, unless they were
+	// sent or lost since.
+	Behind uint64
+	// LastFailure is what the store answered to the last of these.
+	LastFailure error
 	// LastRejection is why the store refused the last of Lost[Rejected], or a part of it.
 	LastRejection error
 	// LastRemark is what the store had to say of the last that it took with a remark.
@@ -55,10 +61,14 @@ type Sender struct {
 	memory []*request
 	held   int      // bytes in memory
 	queue  []string // of the spool, oldest first
-	counts Counts
-	free   time.Time // when the rate allows the next request
-	now    func() time.Time
-	sleep  func(context.Context, time.Duration) error
+	behind []*later // oldest first
+
+	failing  *request // that was tried last, also by a Drain that ended
+	failures int      // of the store, at this one
+	counts   Counts
+	free     time.Time // when the rate allows the next request
+	now      func() time.Time
+	sleep    func(context.Context, time.Duration) error
 }
 
 // request is a piece on its way.
@@ -166,10 +176,11 @@ func (e *ProtocolError) Error() string {
 
 // Drain sends what is waiting, oldest first, until nothing is, the context ends, or the
 // store has taken nothing for SenderOptions.TryFor; a request that is under way then goes on
-// for some seconds. What the store refuses for good is
-// lost, counted, and does not hold up the rest; what it did not take is still waiting, and
-// the error says why. Where another process is sending from the Spool, it returns
-// ErrSending.
+// for some seconds. What the store refuses for good is lost, counted, and does not hold up the
+// rest. Nor does one at which it fails again and again (a server error): that one waits behind
+// the others, and is counted, if the store takes any of these. What it did not take is
+// still waiting, and the error says why. Where another process is sending from the Spool, it
+// returns ErrSending.
 func (s *Sender) Drain(ctx context.Context) error {
 	if s.o.Spool != nil {
 		unlock, err := s.o.Spool.lock(sendLock, false)
@@ -178,6 +189,8 @@ func (s *Sender) Drain(ctx context.Context) error {
 		}
 		defer unlock()
 	}
+	defer s.forgive()
+	try := s.newTry()
 	for {
 		r, err := s.next()
 		if r == nil || err != nil {
@@ -192,9 +205,10 @@ func (s *Sender) Drain(ctx context.Context) error {
 		if r.protocol != s.o.Pieces.Protocol {
 			return &ProtocolError{r.protocol}
 		}
-		err = s.push(ctx, r)
+		err = s.push(ctx, r, try)
 		var answer *Error
 		var partial *PartialError
+		var failing *failingError
 		if errors.As(err, &partial) && partial.Rejected == 0 {
 			s.counts.LastRemark, err = err, nil
 		}
@@ -203,11 +217,16 @@ func (s *Sender) Drain(ctx context.Context) error {
 			s.counts.Sent++
 			s.counts.Samples += r.samples
 			s.counts.Bytes += int64(len(r.message))
+			s.blame()
+			try = s.newTry()
 			if err := s.done(r); err != nil {
 				return err
 			}
+		case errors.As(err, &failing):
+			s.putBehind(r, failing.err)
 		case partial != nil, errors.As(err, &answer) && refused(answer):
 			s.counts.LastRejection = err
+			try = s.newTry()
 			if err := s.lose(r, Rejected); err != nil {
 				return err
 			}
@@ -229,27 +248,38 @@ func refused(e *Error) bool {
 	return e.Status == 400 || e.Status == 413 || e.Status == 422
 }
 
-// next returns the oldest request, nil for none.
+// next returns the oldest request, or if only those are left that wait behind, the first of
+// these; nil for none.
 func (s *Sender) next() (*request, error) {
 	if s.o.Spool == nil {
-		if len(s.memory) == 0 {
-			return nil, nil
+		for _, r := range s.memory {
+			if s.indexBehind(r) < 0 {
+				return r, nil
+			}
 		}
-		return s.memory[0], nil
+		if len(s.behind) > 0 {
+			return s.behind[0].request, nil
+		}
+		return nil, nil
 	}
 	for looked := false; ; {
-		if len(s.queue) == 0 {
-			if looked {
-				return nil, nil
-			}
+		var name string
+		switch {
+		case len(s.queue) > 0:
+			name = s.queue[0]
+		case !looked:
 			looked = true
-			var err error
-			if s.queue, err = s.o.Spool.names(); err != nil {
+			names, err := s.o.Spool.names()
+			if err != nil {
 				return nil, err
 			}
+			s.queue = slices.DeleteFunc(names, func(name string) bool { return s.indexBehind(&request{name: name}) >= 0 })
 			continue
+		case len(s.behind) > 0:
+			name = s.behind[0].request.name
+		default:
+			return nil, nil
 		}
-		name := s.queue[0]
 		r, err := s.o.Spool.read(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // evicted, or another process sent it
@@ -263,42 +293,77 @@ func (s *Sender) next() (*request, error) {
 			r.name = name
 			return r, nil
 		}
+		s.forget(&request{name: name})
+	}
+}
+
+// forget removes a request from those that are to be sent.
+func (s *Sender) forget(r *request) {
+	if i := s.indexBehind(r); i >= 0 {
+		s.behind = slices.Delete(s.behind, i, i+1)
+	} else if s.o.Spool != nil {
 		s.queue = s.queue[1:]
+	}
+	if i := slices.Index(s.memory, r); i >= 0 {
+		s.memory = slices.Delete(s.memory, i, i+1)
+		s.held -= len(r.message)
 	}
 }
 
 // done forgets a request.
 func (s *Sender) done(r *request) error {
+	s.forget(r)
 	if s.o.Spool != nil {
-		s.queue = s.queue[1:]
 		return s.o.Spool.remove(r.name)
 	}
-	s.memory = s.memory[1:]
-	s.held -= len(r.message)
 	return nil
 }
 
 func (s *Sender) lose(r *request, why Reason) error {
+	s.forget(r)
 	if s.o.Spool != nil {
-		s.queue = s.queue[1:]
 		return s.o.Spool.drop(r.name, why)
 	}
 	s.counts.Lost[why]++
-	return s.done(r)
+	return nil
 }
 
-// push sends a request, again and again while the error may pass.
-func (s *Sender) push(ctx context.Context, r *request) error {
+// try is how long the store has taken nothing, over all requests.
+type try struct {
+	since time.Time
+	wait  *waits
+}
+
+func (s *Sender) newTry() *try {
+	b := &backoff.ExponentialBackOff{
+		// Full jitter: from nothing to twice the interval.
+		InitialInterval: min(250*time.Millisecond, s.o.MaxWait/2, s.o.TryFor/16), RandomizationFactor: 1,
+		Multiplier: 2, MaxInterval: s.o.MaxWait / 2,
+	}
+	b.Reset()
+	return &try{s.now(), &waits{BackOff: b}}
+}
+
+// left is how long it may still take nothing, more than 0.
+func (s *Sender) left(t *try) time.Duration {
+	return max(time.Nanosecond, s.o.TryFor-s.now().Sub(t.since))
+}
+
+// push sends a request, again and again while the error may pass, or until it is a
+// *failingError.
+func (s *Sender) push(ctx context.Context, r *request, try *try) error {
 	if wait := s.free.Sub(s.now()); wait > 0 {
 		if err := s.sleep(ctx, wait); err != nil {
 			return err
 		}
+		try.since = try.since.Add(wait)
 	}
-	wait := &waits{BackOff: &backoff.ExponentialBackOff{
-		// Full jitter: from nothing to twice the interval.
-		InitialInterval: min(250*time.Millisecond, s.o.MaxWait/2), RandomizationFactor: 1,
-		Multiplier: 2, MaxInterval: s.o.MaxWait / 2,
-	}}
+	if s.failing == nil || !s.same(s.failing, r) {
+		s.failing, s.failures = &request{name: r.name}, 0
+		if s.o.Spool == nil {
+			s.failing = r
+		}
+	}
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		request, end := withGrace(ctx)
 		defer end()
@@ -308,13 +373,17 @@ func (s *Sender) push(ctx context.Context, r *request) error {
 			err = backoff.Permanent(context.Cause(ctx))
 		case err != nil && !temporary(err):
 			err = backoff.Permanent(err)
+		case err != nil && mayBeTheRequest(err):
+			if s.failures++; s.failures >= triesOfOne && s.others(r) {
+				err = backoff.Permanent(&failingError{err})
+			}
 		}
-		wait.least = 0
+		try.wait.least = 0
 		if answer := (*Error)(nil); errors.As(err, &answer) {
-			wait.least = min(answer.RetryAfter, s.o.MaxWait)
+			try.wait.least = min(answer.RetryAfter, s.o.MaxWait)
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(s.o.TryFor), backoff.WithNotify(func(err error, d time.Duration) {
+	}, backoff.WithBackOff(try.wait), backoff.WithMaxElapsedTime(s.left(try)), backoff.WithNotify(func(err error, d time.Duration) {
 		if s.o.Retrying != nil {
 			s.o.Retrying(err, d)
 		}
@@ -340,11 +409,15 @@ func withGrace(ctx context.Context) (_ context.Context, end func()) {
 	}
 }
 
-// waits are those of a BackOff, and at least as long as the store asks for.
+// waits are those of a BackOff, and at least as long as the store asks for. They do not begin
+// anew with each request.
 type waits struct {
 	backoff.BackOff
 	least time.Duration
 }
+
+// Reset implements backoff.BackOff.
+func (w *waits) Reset() {}
 
 // NextBackOff implements backoff.BackOff.
 func (w *waits) NextBackOff() time.Duration {
