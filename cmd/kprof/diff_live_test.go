@@ -14,14 +14,15 @@ import (
 )
 
 // pagesBegin is what programs begin with that work on pages: units(N) touches so many anew,
-// each of which is a page fault, when map() has been called.
+// each of which is a page fault, when map() has been called; touch(N) leaves them there.
 const pagesBegin = `
 #include <sys/mman.h>
 #include <unistd.h>
 static volatile char *pages;
 static long size;
 #define N __attribute__((noinline))
-static inline __attribute__((always_inline)) void units(int n) { for (int i = 0; i < n; i++) pages[i * size] = 1; madvise((void *)pages, n * size, MADV_DONTNEED); }
+static inline __attribute__((always_inline)) void touch(int n) { for (int i = 0; i < n; i++) pages[i * size] = 1; }
+static inline __attribute__((always_inline)) void units(int n) { touch(n); madvise((void *)pages, n * size, MADV_DONTNEED); }
 static void map(void)
 {
 	size = sysconf(_SC_PAGESIZE);
@@ -96,7 +97,7 @@ func TestLiveDiffSlower(t *testing.T) {
 // addedLoad is diffLoad's kind of work in fewer functions; with ADDED, third calls one more.
 const addedLoad = pagesBegin + `
 #ifdef ADDED
-N void added(void) { units(60); __asm__ volatile(""); }
+N void added(void) { touch(60); __asm__ volatile(""); }
 #endif
 N void first(void) { units(300); __asm__ volatile(""); }
 N void second(void) { units(250); __asm__ volatile(""); }
@@ -115,6 +116,7 @@ int main(void)
 		first();
 		second();
 		third();
+		madvise((void *)pages, 300 * size, MADV_DONTNEED);
 	}
 	return 0;
 }
