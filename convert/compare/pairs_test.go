@@ -51,7 +51,7 @@ func TestRecordedPairs(t *testing.T) {
 			{"perf.data and pprof", recorded, written},
 		} {
 			for _, repeat := range []int{1, 3} {
-				pairs, wrong := 0, 0
+				pairs, wrong, unclear := 0, 0, 0 // unclear: other programs ran, or interrupts differ
 				first := map[string]int{}
 				for i := 0; i+2*repeat <= len(recorded); i += 2 * repeat {
 					c, err := New([2][]*convert.Profile{every(kind.base[i:i+2*repeat], 0), every(kind.new[i:i+2*repeat], 1)},
@@ -65,6 +65,9 @@ func TestRecordedPairs(t *testing.T) {
 						t.Fatal(err)
 					}
 					pairs++
+					if len(r.Programs) > 0 || r.Interrupts != nil && len(r.Interrupts.Functions) > 0 {
+						unclear++
+					}
 					if r.Outcome == diff.Changed {
 						wrong++
 						for _, f := range r.Functions[:min(3, len(r.Functions))] {
@@ -74,7 +77,7 @@ func TestRecordedPairs(t *testing.T) {
 						}
 					}
 				}
-				t.Logf("%-14s %-20s %d a side: %3d of %3d pairs %v", name, kind.name, repeat, wrong, pairs, first)
+				t.Logf("%-14s %-20s %d a side: %3d of %3d pairs, %d unclear %v", name, kind.name, repeat, wrong, pairs, unclear, first)
 				// Chance has its part in fewer.
 				if comm != "" && 200*wrong > 17*pairs+400 {
 					t.Errorf("%s, %s: %d of %d equal pairs are said to differ", name, kind.name, wrong, pairs)

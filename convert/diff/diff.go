@@ -158,8 +158,10 @@ type Result struct {
 	runs  [2][]Run
 	whole [2][]Run    // with what of Interrupts was left out
 	left  [2][]uint32 // which that is, see interruptsOf
-	names [2][]*frames
-	pairs []pair
+	// inside is what functions cost in interrupts, nil for nothing.
+	inside [2][]*cost
+	names  [2][]*frames
+	pairs  []pair
 }
 
 // Compare compares runs of a base with runs of something new.
@@ -168,6 +170,7 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.inside = r.interruptCosts()
 	r.pairUp(r.renamed(c), c)
 	r.compare(c)
 	r.merged()
@@ -324,7 +327,7 @@ func (r *Result) compare(c [2][]*cost) {
 	r.shareOnly()
 	r.otherPrograms()
 	r.order()
-	r.interrupts(r.whole, r.left)
+	r.interrupts()
 	r.Outcome = r.outcome()
 	r.paths(d)
 }

@@ -128,22 +128,49 @@ func leaveInterrupts(runs [2][]Run, o *Options) (in *Interrupts, left [2][]uint3
 	return in, left
 }
 
-// interrupts compares what functions cost in interrupts, of runs as they were before these were
-// left out.
-func (r *Result) interrupts(runs [2][]Run, left [2][]uint32) {
+// interruptCosts sums up what functions cost in interrupts, nil where that is less than could be
+// reported.
+func (r *Result) interruptCosts() (c [2][]*cost) {
 	in := r.Interrupts
 	if in == nil || in.Base+in.New < r.MinEffect {
-		return // less than could be reported
+		return c
 	}
-	var c [2][]*cost
-	for side := range runs {
-		only := left[side]
+	for side := range r.whole {
+		only := r.left[side]
 		if only == nil {
-			only = make([]uint32, runs[side][0].Set.NumStacks())
+			only = make([]uint32, r.whole[side][0].Set.NumStacks())
 		}
-		c[side] = []*cost{costs(&runs[side][0], r.names[side][0], r.Per, only)}
+		c[side] = []*cost{costs(&r.whole[side][0], r.names[side][0], r.Per, only)}
 	}
-	d := newData(runs, c, r.Per)
+	return c
+}
+
+// eachInterrupt calls yield as eachStack does with the part of stacks that is in interrupts, where
+// these were left out.
+func (r *Result) eachInterrupt(yield func(side int, fns []uint32, value int64)) {
+	if r.inside[0] == nil {
+		return
+	}
+	var fns []uint32
+	for side := range r.whole {
+		run := &r.whole[side][0]
+		values := run.stackValues()
+		for id, n := range r.left[side] {
+			if n > 0 && values[id] != 0 {
+				fns = r.names[side][0].appendFunctions(fns[:0], run.Set.Stack(stacks.StackID(id))[:n])
+				yield(side, fns, values[id])
+			}
+		}
+	}
+}
+
+// interrupts compares what functions cost in interrupts.
+func (r *Result) interrupts() {
+	in, c := r.Interrupts, r.inside
+	if c[0] == nil {
+		return
+	}
+	d := newData(r.whole, c, r.Per)
 	m := newModel(d, r)
 	scale := float64(c[0][0].total) / d.denominators[0][0]
 	var tests []test

@@ -43,9 +43,15 @@ const (
 
 	// leastExpected is how many samples the other side would have of a function if it
 	// cost the same there, where nobody knows whether that build has it; leastSeen how
-	// many there are in any case: fewer have no callers to go by.
+	// many there are in any case: fewer have no callers to go by. Where it is known that each
+	// has one of the two, seldom are enough for names of which leastSameName is the same; and
+	// nearly the same names, of leastNearly, need to have less in common, since what calls a
+	// function is often inlined otherwise, or rewritten.
 	leastExpected = 8
 	leastSeen     = 3
+	seldom        = 1
+	leastNearly   = 0.85
+	leastNamed    = 0.4
 )
 
 // pair is a function that only the base has, and one that only the new side has, which
@@ -66,9 +72,11 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 	var cum [2][]float64
 	for side := range c {
 		cum[side] = make([]float64, len(r.table.functions))
-		for _, x := range c[side] {
-			totals[side] += float64(x.total)
-			samples[side] += float64(x.total) / x.weight
+		for _, x := range slices.Concat(c[side], r.inside[side]) {
+			if r.inside[side] == nil || x == r.inside[side][0] { // which has the total of all
+				totals[side] += float64(x.total)
+				samples[side] += float64(x.total) / x.weight
+			}
 			for fn, v := range x.cum {
 				cum[side][fn] += float64(v)
 			}
@@ -79,12 +87,16 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 	}
 	var only [2][]uint32
 	var asked []string
+	enough := float64(leastSeen)
+	if r.Builds != nil {
+		enough = seldom - 0.01 // of sums
+	}
 	for fn, name := range r.table.functions {
 		side := 0
 		if cum[0][fn] == 0 {
 			side = 1
 		}
-		if cum[1-side][fn] == 0 && cum[side][fn]*samples[side] >= leastSeen && !strings.HasPrefix(name, "[") {
+		if cum[1-side][fn] == 0 && cum[side][fn]*samples[side] >= enough && !strings.HasPrefix(name, "[") {
 			only[side] = append(only[side], uint32(fn))
 			asked = append(asked, name)
 		}
@@ -100,13 +112,18 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 	for side := range only {
 		only[side] = slices.DeleteFunc(only[side], func(fn uint32) bool {
 			p := builds[r.table.functions[fn]]
+			seen := cum[side][fn] * samples[side]
 			if p.Known[1-side] {
-				return p.In[1-side]
+				return p.In[1-side] || seen < leastSeen && !p.Known[side]
 			}
-			return cum[side][fn]*samples[1-side] < leastExpected
+			return seen < leastSeen || cum[side][fn]*samples[1-side] < leastExpected
 		})
 		for _, fn := range only[side] {
-			around[fn] = &neighbours{callers: map[uint32]float64{}, callees: map[uint32]float64{}, cum: cum[side][fn]}
+			p := builds[r.table.functions[fn]]
+			around[fn] = &neighbours{
+				callers: map[uint32]float64{}, callees: map[uint32]float64{}, cum: cum[side][fn],
+				known: p.Known[0] && p.Known[1], seldom: cum[side][fn]*samples[side] < leastSeen,
+			}
 		}
 	}
 	if len(only[0])*len(only[1]) > mostPairs {
@@ -121,11 +138,13 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 type neighbours struct {
 	callers, callees map[uint32]float64
 	cum              float64 // share of the side's total
+	known            bool    // that only this build has it
+	seldom           bool    // it has less than leastSeen samples
 }
 
 // lookAround sums up who calls functions, and whom they call.
 func (r *Result) lookAround(around map[uint32]*neighbours) {
-	r.eachStack(nil, func(_ int, fns []uint32, v int64) {
+	look := func(_ int, fns []uint32, v int64) {
 		for at, fn := range fns {
 			n := around[fn]
 			if n == nil || slices.Contains(fns[:at], fn) {
@@ -141,7 +160,9 @@ func (r *Result) lookAround(around map[uint32]*neighbours) {
 			n.callees[callee] += float64(v)
 			n.callers[caller] += float64(v)
 		}
-	})
+	}
+	r.eachStack(nil, look)
+	r.eachInterrupt(look)
 	for _, n := range around {
 		for _, m := range []map[uint32]float64{n.callers, n.callees} {
 			var sum float64
@@ -197,6 +218,9 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names *names, same map[uint32]uint32) (pair, bool) {
 	a, b := around[base], around[new]
 	name := names.similar(r.table.functions[base], r.table.functions[new])
+	if (a.seldom || b.seldom) && name < leastSameName {
+		return pair{}, false
+	}
 	callers := common(a.callers, b.callers, same)
 	if callers < leastCallers && name < leastSameName {
 		return pair{}, false
@@ -214,6 +238,9 @@ func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names *n
 			score = (score + weightCode*code) / (1 + weightCode)
 			spoken = spoken || code >= leastCode
 		}
+	}
+	if a.known && b.known && name >= leastNearly {
+		return pair{base, new, score, false}, score >= leastNamed
 	}
 	return pair{base, new, score, name < leastName}, spoken && score >= leastAlike
 }
@@ -233,15 +260,17 @@ func common(base, new map[uint32]float64, same map[uint32]uint32) (sum float64) 
 type names struct {
 	all    int
 	having map[string]int // how many names have a word
+	words  map[string][]string
 }
 
 // fewNames are too few to tell from them how rare a word is.
 const fewNames = 1000
 
 func newNames(functions []string) *names {
-	n := &names{all: max(len(functions), fewNames), having: make(map[string]int)}
+	n := &names{all: max(len(functions), fewNames), having: make(map[string]int), words: make(map[string][]string, len(functions))}
 	for _, name := range functions {
-		for _, word := range words(name) {
+		n.words[name] = words(name)
+		for _, word := range n.words[name] {
 			n.having[word]++
 		}
 	}
@@ -256,7 +285,7 @@ func (n *names) weight(word string) float64 {
 // similar is how like two names are, from 0 to 1: how much of them is in words that both
 // have, in whatever order.
 func (n *names) similar(a, b string) float64 {
-	x, y := words(a), words(b)
+	x, y := n.words[a], n.words[b]
 	var all, shared float64
 	taken := make([]bool, len(y))
 	for _, word := range y {
@@ -309,7 +338,7 @@ func (r *Result) pairUp(pairs []pair, c [2][]*cost) {
 	to := make(map[uint32]uint32)
 	for _, p := range pairs {
 		to[p.base] = p.new
-		for _, x := range c[0] {
+		for _, x := range slices.Concat(c[0], r.inside[0]) {
 			x.move(p.base, p.new)
 		}
 	}
