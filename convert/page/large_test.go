@@ -115,6 +115,7 @@ func look(b *testing.B, file string, timed bool) {
 		acts = append(acts, [2]string{"span", "kprof.set({span: [1e12, 2e12]})"}, [2]string{"span2", "kprof.set({span: [1e12, 1.5e12]})"},
 			[2]string{"time", "kprof.set({span: null, view: 'time'})"}, [2]string{"heat", "kprof.set({view: 'heat'})"}, [2]string{"samples", "kprof.set({view: 'samples'})"})
 	}
+	acts = append(acts, [2]string{"save-pprof", "await kprof.compress(kprof.pprofBytes(kprof))"}, [2]string{"save-page", "await kprof.selectedPage()"})
 	for _, act := range acts {
 		before = p.Busy()
 		p.Do(act[1])

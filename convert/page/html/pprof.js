@@ -20,30 +20,42 @@ class Message extends ByteWriter {
 
   message(field, m) { return this.block(field, m.written()); }
 
+  // clear makes it an empty message.
+  clear() {
+    this.length = 0;
+    return this;
+  }
+
   packed(field, numbers) {
-    const list = new ByteWriter();
-    for (const v of numbers) list.varint(v);
-    return this.message(field, list);
+    packedList.length = 0;
+    for (let i = 0; i < numbers.length; i++) packedList.varint(numbers[i]);
+    return this.message(field, packedList);
   }
 }
+
+const packedList = new ByteWriter(); // of Message.packed
 
 // pprofBytes is the profile, not compressed. A sample has zeros in the columns of other events.
 function pprofBytes(app) {
   const { p, state } = app, out = new Message(), { tree, events } = selectRows(app);
-  const strings = new Numbering(), frames = new Numbering(), mappings = new Numbering();
+  const strings = new Numbering(), frames = [], mappings = new Numbering();
+  const locationOf = new Uint32Array(p.frameName.length); // number of the location of each frame, 0 for none yet
   strings.id('');
   const columns = p.events.flatMap((e) => e.columns);
   for (const { type, unit } of columns) out.message(1, new Message().number(1, strings.id(type)).number(2, strings.id(unit)));
 
   const labels = labelWriter(p, strings), values = new Array(columns.length).fill(0);
+  const sample = new Message(), stack = [];
   let first = 0; // column of the event
   p.events.forEach((event, e) => {
     for (const row of events[e].rows) {
-      const stack = [];
-      for (let node = tree.rowNode[row]; node !== 0; node = tree.parent[node]) stack.push(frames.id(tree.frame[node]) + 1);
+      stack.length = 0;
+      for (let node = tree.rowNode[row]; node !== 0; node = tree.parent[node]) {
+        const frame = tree.frame[node];
+        stack.push(locationOf[frame] ||= frames.push(frame));
+      }
       events[e].values.forEach((v, c) => { values[first + c] = v[row - event.from]; });
-      const sample = new Message().packed(1, stack).packed(2, values);
-      sample.append(labels(p.rowLabels[row]));
+      sample.clear().packed(1, stack).packed(2, values).append(labels(p.rowLabels[row]));
       out.message(2, sample);
     }
     values.fill(0);
@@ -51,7 +63,7 @@ function pprofBytes(app) {
   });
 
   const locations = new Message(), functions = new Message();
-  frames.all.forEach((frame, i) => {
+  frames.forEach((frame, i) => {
     const mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
     locations.message(4, new Message().number(1, i + 1).number(2, mapping).message(4, new Message().number(1, i + 1)));
     const name = strings.id(p.names[p.frameName[frame]]);
