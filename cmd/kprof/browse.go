@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/gdamore/tcell/v2"
 
 	"kprof/convert/browse"
 	"kprof/convert/table"
+	"kprof/convert/transform"
 )
 
 // onScreen reports whether a table can be looked around in: on a terminal that is no file,
@@ -44,10 +50,13 @@ func openScreen() (screen tcell.Screen, end func(), err error) {
 	return screen, screen.Fini, nil
 }
 
-// look has a profile looked around in on the terminal. Where there is no such terminal, it
-// returns false.
-func (o *topOptions) look(p *profile) (looked bool, err error) {
-	b, err := browse.New(p.Set, o.browse(p))
+// look has a profile looked around in on the terminal, and then page called if the reader
+// wants to see it there, with what is done to stacks. Where there is no such terminal, it returns
+// false.
+func (o *topOptions) look(p *profile, page func([]transform.Transform, *signals) error) (looked bool, err error) {
+	bo := o.browse(p)
+	bo.Page = true
+	b, err := browse.New(p.Set, bo)
 	if err != nil {
 		return false, err
 	}
@@ -55,10 +64,8 @@ func (o *topOptions) look(p *profile) (looked bool, err error) {
 	if err != nil {
 		return false, nil // what TERM says is not known
 	}
-	defer end()
 	signals := watchSignals()
 	left := make(chan struct{})
-	defer close(left)
 	go func() {
 		select {
 		case <-signals.first:
@@ -67,5 +74,47 @@ func (o *topOptions) look(p *profile) (looked bool, err error) {
 		}
 	}()
 	b.Run(screen, nil)
-	return true, nil
+	close(left)
+	end()
+	if steps, wanted := b.Page(); wanted {
+		err = page(steps, signals)
+	}
+	return true, err
+}
+
+// servePage shows on a page what inputs are, or p where these cannot be read again, with what is
+// done to stacks on the page, until a signal.
+func servePage(ctx context.Context, inputs []string, p *profile, sel *selection, sym symbolOptions, given [][2]string, steps []transform.Transform, signals *signals) error {
+	shown := &shownPages{given: given}
+	opts, err := sel.options()
+	if err != nil {
+		return err
+	}
+	shown.needs(&opts, &sym)
+	if len(inputs) == 0 {
+		inputs = []string{defaultInput}
+	}
+	if slices.Contains(inputs, "-") {
+		err = shown.show(p, nil)
+	} else {
+		err = shown.inputs(ctx, inputs, opts, sym)
+	}
+	if err != nil {
+		return err
+	}
+	server, err := listenView(defaultAddr)
+	if err != nil {
+		return err
+	}
+	var selected []string
+	for _, t := range steps {
+		selected = append(selected, t.Op.String()+"="+url.QueryEscape(t.Text))
+	}
+	if len(selected) > 0 {
+		server.hash = "#" + strings.Join(selected, "&")
+	}
+	signals.rearm()
+	server.browser, server.signals = haveDisplay(), signals
+	messagef("the page is there until Ctrl-C")
+	return errors.Join(server.serve(shown), server.Close())
 }

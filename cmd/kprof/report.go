@@ -13,6 +13,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/replay"
 	"kprof/convert/table"
+	"kprof/convert/transform"
 	"kprof/perfevent/spelling"
 )
 
@@ -106,7 +107,8 @@ func newReport() *cobra.Command {
 		Use:   "report [INPUT…]",
 		Short: "Show the functions that cost most, in the terminal",
 		Long: `On a terminal report is a table of functions to look around in: callers, what is called,
-search, other events; ? tells the keys. In a pipe, or with --stdio, it prints text.
+search, other events, the same in the browser; ? tells the keys. In a pipe, or with --stdio, it
+prints text.
 
 Report prints the functions of a recording or profile with the samples that were
 in them (self) and in them or what they called (cum). INPUT is perf.data by
@@ -171,7 +173,10 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
 			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
 			if !text && onScreen() {
-				if looked, err := top.look(p); looked || err != nil {
+				page := func(steps []transform.Transform, signals *signals) error {
+					return servePage(cmd.Context(), args, p, &sel, sym, readingFlags(cmd, sel.shape.transforms), steps, signals)
+				}
+				if looked, err := top.look(p, page); looked || err != nil {
 					return err
 				}
 			}

@@ -15,6 +15,7 @@ import (
 type viewServer struct {
 	*gate.Server
 	browser bool      // one is to be opened
+	hash    string    // what the page shows first, "" or "#" and more
 	out     io.Writer // for the address
 	signals *signals  // of what went before, nil for none
 
@@ -67,7 +68,7 @@ func (s *viewServer) start(shown *shownPages) {
 // announce tells the address, and opens it where that is wanted; remove removes what
 // is needed for that.
 func (s *viewServer) announce(pprof bool) (remove func()) {
-	fmt.Fprintln(s.out, s.URL())
+	fmt.Fprintln(s.out, s.URL()+s.hash)
 	if !s.Local() {
 		messagef("whoever can reach this machine and knows this address sees the profile, and the connection is not encrypted")
 	}
@@ -80,7 +81,7 @@ func (s *viewServer) announce(pprof bool) (remove func()) {
 	if !s.browser {
 		return func() {}
 	}
-	remove, err := gate.OpenBrowser(s.URL(), os.Getenv("BROWSER"), os.Stderr)
+	remove, err := gate.OpenBrowser(s.URL()+s.hash, os.Getenv("BROWSER"), os.Stderr)
 	if err != nil {
 		messagef("no browser was opened: %v, and BROWSER names none", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/convert/browsertest"
 )
 
 // screenReader is a terminal with a program on it, as far as what tcell writes for xterm.
@@ -43,7 +46,7 @@ func startOnTerminal(t *testing.T, args ...string) *screenReader {
 	x := &screenReader{t: t, master: master, cmd: kprof(t, args...)}
 	x.clear()
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = tty, tty, tty
-	x.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
+	x.cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=1", "DISPLAY=", "WAYLAND_DISPLAY=", "SSH_CONNECTION=", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
 	x.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
 	if err := x.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -257,5 +260,37 @@ func TestViewTerminal(t *testing.T) {
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
 		t.Errorf("frames, which -update writes: %s", d)
+	}
+}
+
+// TestViewTerminalPage: a key has what is looked at on the terminal served as a page, with the
+// functions that are selected.
+func TestViewTerminalPage(t *testing.T) {
+	data := filepath.Join(root, "testdata")
+	x := startOnTerminal(t, "report", "--kallsyms", filepath.Join(data, "demo.kallsyms"), "--symfs", filepath.Join(data, "symfs"), filepath.Join(data, "demo.data"))
+	x.wait("exc_page_fault")
+	x.keys("f") // only stacks with mix, which is the first
+	x.wait("; focus ^mix$")
+	x.keys("w")
+	f := x.wait("http://")
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+/#focus=%5Emix%24`).FindString(f)
+	if address == "" {
+		t.Fatalf("no address with what is selected:\n%s", f)
+	}
+	p := browsertest.Open(t, address, browsertest.View{})
+	p.Wait("window.kprof")
+	if total := browsertest.Eval[int64](p, "kprof.sums().total[0]"); total != 395e6 {
+		t.Errorf("the page has %d ns, the table 395ms", total)
+	}
+	x.keys("\x03")
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("Ctrl-C does not end it")
 	}
 }

@@ -34,6 +34,8 @@ type Options struct {
 	Title string
 	// Notes are lines below the title, such as how many records were lost.
 	Notes []string
+	// Page has the key w leave, for a page to look at instead: see Browser.Page.
+	Page bool
 }
 
 // Browser is what is looked at: a profile, and where in it. Its methods are for one
@@ -49,7 +51,7 @@ type Browser struct {
 	total int64
 	at    int // index into rows
 	top   int // the first row on the screen
-	page  int // rows that there is room for
+	room  int // rows that there is room for
 	tree  treeState
 
 	search  *regexp.Regexp
@@ -58,6 +60,7 @@ type Browser struct {
 	message string
 	help    bool
 	paused  bool
+	page    bool // is wanted
 }
 
 // place is what to go back to.
@@ -81,7 +84,7 @@ func New(s *stacks.Set, o Options) (*Browser, error) {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return nil, err
 	}
-	b := &Browser{o: o, set: s, shown: s, page: 20}
+	b := &Browser{o: o, set: s, shown: s, room: 20}
 	return b, b.fill()
 }
 
@@ -281,6 +284,9 @@ func (b *Browser) Run(screen tcell.Screen, updates <-chan Update) {
 		}
 	}
 }
+
+// Page reports whether the reader has left for a page, and the steps that it is to show.
+func (b *Browser) Page() (steps []transform.Transform, wanted bool) { return b.steps, b.page }
 
 // Update is what a profile that goes on has become.
 type Update struct {

@@ -46,14 +46,14 @@ func (b *Browser) Draw(s tcell.Screen) {
 		line(dim, note)
 	}
 	if b.help {
-		for _, h := range helpLines {
+		for _, h := range b.helpLines() {
 			line(plain, fmt.Sprintf("  %-28s %s", h[0], h[1]))
 		}
 	} else {
 		line(bold, b.heading())
-		b.page = max(height-1-y, 1)
-		b.top = max(min(b.top, b.at), b.at-b.page+1)
-		for i := b.top; i < min(b.top+b.page, len(b.rows)); i++ {
+		b.room = max(height-1-y, 1)
+		b.top = max(min(b.top, b.at), b.at-b.room+1)
+		for i := b.top; i < min(b.top+b.room, len(b.rows)); i++ {
 			b.row(s, y, width, i, v.Unit)
 			y++
 		}

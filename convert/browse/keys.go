@@ -1,6 +1,8 @@
 package browse
 
 import (
+	"slices"
+
 	"github.com/gdamore/tcell/v2"
 
 	"kprof/convert/table"
@@ -31,6 +33,13 @@ var helpLines = [][2]string{
 	{"q", "leave"},
 }
 
+func (b *Browser) helpLines() [][2]string {
+	if !b.o.Page {
+		return helpLines
+	}
+	return slices.Insert(slices.Clone(helpLines), len(helpLines)-1, [2]string{"w", "look at the same in the browser"})
+}
+
 // Handle does what a key means, and reports whether the reader has enough: at an interrupt
 // too.
 func (b *Browser) Handle(e tcell.Event) (quit bool) {
@@ -59,9 +68,9 @@ func (b *Browser) Handle(e tcell.Event) (quit bool) {
 	case tcell.KeyDown:
 		b.move(b.at + 1)
 	case tcell.KeyPgUp:
-		b.move(b.at - b.page)
+		b.move(b.at - b.room)
 	case tcell.KeyPgDn:
-		b.move(b.at + b.page)
+		b.move(b.at + b.room)
 	case tcell.KeyHome:
 		b.move(0)
 	case tcell.KeyEnd:
@@ -104,6 +113,9 @@ func (b *Browser) letter(r rune) (quit bool) {
 	switch r {
 	case 'q':
 		return true
+	case 'w':
+		b.page = b.o.Page
+		return b.page
 	case 'j':
 		b.move(b.at + 1)
 	case 'k':
