@@ -6,8 +6,9 @@
 #	testdata/pairs.sh record DIR N    # adds N recordings of a second and a half to DIR
 #	testdata/pairs.sh compare DIR     # prints a table of all recordings in DIR
 #
-# What else runs on the machine meanwhile is no equal load: only the pairs of one program
-# (--comm) are judged by then. It is no part of make test.
+# Those of which it is said that nothing can be told, since other programs ran, or interrupts
+# differ, are counted apart, as unclear. What else runs on the machine meanwhile is no equal
+# load: only the pairs of one program (--comm) are judged by then. It is no part of make test.
 set -eu
 export LC_ALL=C
 kprof=${KPROF:-.build/kprof}
