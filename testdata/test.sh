@@ -150,6 +150,7 @@ install_needs() {
 		have $program || missing+=($program)
 	done
 	find_browser || missing+=(chromium)
+	have firefox || missing+=(firefox-esr)
 	makes_narrow || missing+=(gcc-multilib)
 	have musl-gcc || missing+=(musl-gcc)
 	[ -e /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
@@ -167,6 +168,7 @@ install_needs() {
 	fi
 	# Ubuntu has it as a snap only.
 	find_browser || ! apt-cache show chromium >/dev/null 2>&1 || packages+=(chromium)
+	have firefox || ! apt-cache show firefox-esr >/dev/null 2>&1 || packages+=(firefox-esr)
 	makes_narrow || packages+=(gcc-multilib)
 	have musl-gcc || packages+=(musl-tools)
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
