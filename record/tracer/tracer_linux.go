@@ -61,10 +61,23 @@ func Open(fs *tracefs.FS, o Options) (_ *Tracer, err error) {
 	if _, err := RemoveStale(fs); err != nil {
 		return nil, err
 	}
-	instance, err := t.makesInstance()
-	if err != nil {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if t.o.tracer() == "function_graph" || t.o.shared() {
+		if err := t.openLock(); err != nil {
+			return nil, err
+		}
+	}
+	if t.settings.guard, err = startGuard(t.lock); err != nil {
 		return nil, err
 	}
+	if err := t.makeInstance(); err != nil {
+		return nil, err
+	}
+	instance := t.dir != fs.Path()
 	shares, err := t.shares()
 	if err != nil {
 		return nil, err
@@ -74,26 +87,15 @@ func Open(fs *tracefs.FS, o Options) (_ *Tracer, err error) {
 			return nil, err
 		}
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.Close())
+	if !instance {
+		if err := t.unused(); err != nil {
+			return nil, err
 		}
-	}()
-	if t.settings.guard, err = startGuard(t.lock); err != nil {
+	}
+	if err := t.set(); err != nil {
 		return nil, err
 	}
-	if instance {
-		err = t.makeInstance()
-	} else {
-		err = t.unused()
-	}
-	if err == nil {
-		err = t.set()
-	}
-	if err == nil {
-		err = t.openRings()
-	}
-	return t, err
+	return t, t.openRings()
 }
 
 // shares reports whether something has to be changed that all tracers of the kernel share:
@@ -118,57 +120,48 @@ func (t *Tracer) check() error {
 	return checkFunctions(t.fs, t.o.functions(), t.o.Everything)
 }
 
-// makesInstance reports whether an instance can have the tracer, which an instance alone
-// tells.
-func (t *Tracer) makesInstance() (bool, error) {
-	if t.o.tracer() == "function" {
-		return true, nil
-	}
-	self, err := tracefs.Self()
-	if err != nil {
-		return false, err
-	}
-	dir := filepath.Join(t.fs.Path(), "instances", self.Group())
-	if err := unix.Mkdir(dir, 0o700); err != nil {
-		return false, &os.PathError{Op: "mkdir", Path: dir, Err: err}
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "available_tracers"))
-	remove := undo{Path: dir, Remove: true}
-	return slices.Contains(strings.Fields(string(text)), t.o.tracer()), errors.Join(err, remove.do())
-}
-
-// makeInstance makes an instance, by whose name the next kprof knows whose it was.
+// makeInstance makes an instance, by whose name the next kprof knows whose it was, and takes it
+// if it can have the tracer, which an instance alone tells.
 func (t *Tracer) makeInstance() error {
 	self, err := tracefs.Self()
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(t.fs.Path(), "instances", self.Group())
-	if err := t.settings.note(undo{Path: dir, Remove: true}); err != nil {
+	remove := undo{Path: dir, Remove: true}
+	if err := t.settings.note(remove); err != nil {
 		return err
 	}
 	if err := unix.Mkdir(dir, 0o700); err != nil {
 		return &os.PathError{Op: "mkdir", Path: dir, Err: err}
 	}
+	text, err := os.ReadFile(filepath.Join(dir, "available_tracers"))
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(strings.Fields(string(text)), t.o.tracer()) {
+		return remove.do()
+	}
 	t.dir = dir
 	return nil
+}
+
+// openLock opens what takeLock locks, for what outlives this process to keep it locked.
+func (t *Tracer) openLock() (err error) {
+	t.lock, err = os.Open(filepath.Join(t.fs.Path(), "set_graph_function"))
+	return err
 }
 
 // takeLock keeps other processes of this program from what all tracers share, until it has
 // been put back.
 func (t *Tracer) takeLock() error {
-	f, err := os.Open(filepath.Join(t.fs.Path(), "set_graph_function"))
+	err := unix.Flock(int(t.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return &InUseError{Path: t.lock.Name()}
+	}
 	if err != nil {
-		return err
+		return &os.PathError{Op: "lock", Path: t.lock.Name(), Err: err}
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return &InUseError{Path: f.Name()}
-		}
-		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
-	}
-	t.lock = f
 	return nil
 }
 

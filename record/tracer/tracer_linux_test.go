@@ -194,11 +194,17 @@ func TestUnused(t *testing.T) {
 func TestLock(t *testing.T) {
 	d := dir(t, map[string]string{"set_graph_function": ""})
 	a, b := Tracer{fs: tracefs.At(d)}, Tracer{fs: tracefs.At(d)}
-	if err := a.takeLock(); err != nil {
+	for _, tr := range []*Tracer{&a, &b} {
+		if err := tr.openLock(); err != nil {
+			t.Fatal(err)
+		}
+		defer tr.lock.Close() // perhaps for the second time
+	}
+	g, err := startGuard(a.lock) // which has it before it is locked
+	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := startGuard(a.lock)
-	if err != nil {
+	if err := a.takeLock(); err != nil {
 		t.Fatal(err)
 	}
 	used := new(InUseError)
