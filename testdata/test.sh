@@ -256,7 +256,7 @@ lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPer
 # sequential are tests that take long under the race detector, and in which nothing runs at
 # the same time that would not in others: inputs of fuzzing, programs that read what was
 # written, all recordings where some have each form.
-sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|Menu|Save))$'
+sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|Menu|Save|Accessible|Firefox|Vmlinux|Report))$'
 
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
 # compiled there is checked from its sources: compiled it is as the command, for two
