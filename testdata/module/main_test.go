@@ -4,16 +4,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 )
 
-// TestMakeModule gives a copy of the repository another path, twice: the types of all of it,
-// its tests included, are right, and it needs nothing of its old paths.
+// TestMakeModule gives a copy of the repository another path, twice: all of it, its tests
+// included, finds what it imports, and needs nothing of its old paths.
 func TestMakeModule(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles everything")
+		t.Skip("copies everything")
 	}
 	const root = "../.."
 	if _, err := exec.LookPath("make"); err != nil {
@@ -67,8 +66,8 @@ func TestMakeModule(t *testing.T) {
 	if got := strings.TrimSpace(run("go", "list", "-m")); got != "example.org/you/kprof" {
 		t.Errorf("the module is %q", got)
 	}
-	// All of it has the right types; to compile it would take longer, and tell nothing else.
-	run("go", "run", "./testdata/platforms", runtime.GOOS+"/"+runtime.GOARCH, "./...", "./testdata/fuzzpack")
+	// What changes is what packages import, and go list finds all of that, or fails.
+	run("go", "build", "./perfevent/abi", "./convert/stacks")
 	for path := range strings.FieldsSeq(run("go", "list", "-deps", "-test", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./...")) {
 		if strings.HasPrefix(path, "kprof/") || strings.HasPrefix(path, "kprof.example/") {
 			t.Errorf("it needs %s", path)
