@@ -37,7 +37,7 @@ func TestBombs(t *testing.T) {
 		{"zeros", [][]byte{again(950, make([]byte, mega))}, refused},
 		{"fields of no use", [][]byte{again(650, bytes.Repeat([]byte{30<<3&0x7f | 0x82, 1, 0}, mega/3))}, refused},
 		{"empty strings", [][]byte{again(950, bytes.Repeat([]byte{6<<3 | 2, 0}, mega/2))}, refused},
-		{"empty locations", [][]byte{again(950, bytes.Repeat([]byte{4<<3 | 2, 0}, mega/2))}, refused},
+		{"empty locations", [][]byte{again(950, bytes.Repeat([]byte{4<<3 | 2, 0}, mega/2))}, "id of 0"},
 		{"locations of one id", [][]byte{again(950, bytes.Repeat([]byte{4<<3 | 2, 2, 8, 1}, mega/4))}, refused},
 		{"functions of one id", [][]byte{again(950, bytes.Repeat([]byte{5<<3 | 2, 2, 8, 1}, mega/4))}, refused},
 		{"mappings of one id", [][]byte{again(950, bytes.Repeat([]byte{3<<3 | 2, 2, 8, 1}, mega/4))}, refused},
