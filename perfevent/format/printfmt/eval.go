@@ -24,6 +24,9 @@ func (p *Printer) num(n *node, raw []byte) (uint64, bool) {
 		return uint64(len(b)), ok
 	case opIndex:
 		b, ok := p.bytes(n.a, raw)
+		if a := n.a; !ok && a.op == opData && a.field.Place == format.Inline && a.field.Offset < len(raw) {
+			b, ok = raw[a.field.Offset:], true // a stack of the tracer's: of an array only what it takes
+		}
 		if !ok {
 			return 0, false
 		}

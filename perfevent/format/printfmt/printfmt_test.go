@@ -454,3 +454,22 @@ func TestRegisterAccess(t *testing.T) {
 		t.Errorf("%s, want\n%s %v", got, want, p.Problem())
 	}
 }
+
+// TestShortStack: the kernel's tracer writes as many callers as there are, which may be fewer
+// than the array that its format speaks of (trace_entries.h, kernel_stack).
+func TestShortStack(t *testing.T) {
+	f, err := format.Parse("name: kernel_stack\nID: 4\nformat:\n"+
+		"\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\n"+
+		`print fmt: "=> %ps => %ps => %ps", (void *)REC->caller[0], (void *)REC->caller[1], (void *)REC->caller[2]`, format.Machine{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := printfmt.Compile(f, printfmt.Options{Symbol: func(addr uint64) (string, uint64, bool) {
+		return map[uint64]string{0x1000: "schedule", 0x2000: "do_nanosleep"}[addr], 0, true
+	}})
+	o := abi.LittleEndian
+	raw := o.AppendUint64(o.AppendUint64(append(make([]byte, 8), 2, 0, 0, 0, 0, 0, 0, 0), 0x1000), 0x2000)
+	if got, want := string(p.AppendTo(nil, raw)), "=> schedule => do_nanosleep => ?"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
