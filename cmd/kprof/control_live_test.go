@@ -15,17 +15,23 @@ import (
 	"kprof/perfevent/livetest"
 )
 
+// controlDir makes a folder with the pipes ctl and ack.
+func controlDir(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, pipe := range []string{"ctl", "ack"} {
+		if err := unix.Mkfifo(filepath.Join(dir, pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestLiveControl: events are sampled between the commands that enable and disable them,
 // by when these are acknowledged.
 func TestLiveControl(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, pipe := range []string{"ctl", "ack"} {
-		if err := unix.Mkfifo(at(pipe), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := controlDir(t)
 	const script = `exec 8<>ack 9>ctl
 runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
 say() { echo "$1" >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }
@@ -41,7 +47,7 @@ runs 60; say ping`
 	if err != nil || !bytes.Contains(out, []byte(`--control: "enable nothing": no event "nothing" is recorded`)) {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if n, _ := samples(t, at("x.data")); n != 35 {
+	if n, _ := samples(t, filepath.Join(dir, "x.data")); n != 35 {
 		t.Errorf("%d samples, want those of 35 programs", n)
 	}
 }
@@ -50,13 +56,7 @@ runs 60; say ping`
 // two more commands are acknowledged: between these the rings have been looked into.
 func TestLiveEnableOn(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	for _, pipe := range []string{"ctl", "ack"} {
-		if err := unix.Mkfifo(at(pipe), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := controlDir(t)
 	const script = `exec 8<>ack 9>ctl
 runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
 say() { echo 'disable sched:sched_process_fork' >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }
@@ -73,7 +73,7 @@ runs 60`
 		t.Fatalf("%v\n%s", err, out)
 	}
 	counts := map[string]int{}
-	for line := range strings.Lines(string(command(t, nil, c.Path, "script", at("x.data")))) {
+	for line := range strings.Lines(string(command(t, nil, c.Path, "script", filepath.Join(dir, "x.data")))) {
 		fields := strings.Fields(line)
 		for _, f := range fields {
 			if event, ok := strings.CutSuffix(f, ":"); ok && strings.HasPrefix(event, "sched:") {

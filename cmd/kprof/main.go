@@ -28,8 +28,8 @@ func main() {
 }
 
 // ballastSize is of memory that is never touched, and so takes none. For the collector it
-// counts: it lets the first 16 MB of garbage lie, instead of the first two, and of its twelve
-// collections in a recording of a second one or two are left.
+// counts: it lets the first 16 MB of garbage lie, instead of the first two, and a short
+// recording is collected some five times, instead of some twenty.
 const ballastSize = 32 << 20
 
 // Exit codes, besides those of a recorded command.

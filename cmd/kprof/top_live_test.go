@@ -63,16 +63,7 @@ func TestLiveTop(t *testing.T) {
 	if err := os.WriteFile(stop, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- x.cmd.Wait() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("q does not leave")
-	}
+	x.ends("q does not leave")
 	golden := filepath.Join("testdata", "topframes.txt")
 	if *update {
 		if err := os.WriteFile(golden, []byte(frames.String()), 0o666); err != nil {

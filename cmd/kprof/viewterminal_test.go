@@ -180,6 +180,21 @@ func (x *screenReader) wait(text string) string {
 	}
 }
 
+// ends waits for the program to end, as it should; else it says what did not.
+func (x *screenReader) ends(otherwise string) {
+	x.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- x.cmd.Wait() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			x.t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		x.t.Error(otherwise)
+	}
+}
+
 func (x *screenReader) keys(keys string) {
 	x.t.Helper()
 	if _, err := io.WriteString(x.master, keys); err != nil {
@@ -237,16 +252,7 @@ func TestViewTerminal(t *testing.T) {
 		}
 	}
 	x.keys("qq") // the first leaves the help
-	done := make(chan error, 1)
-	go func() { done <- x.cmd.Wait() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("q does not leave")
-	}
+	x.ends("q does not leave")
 	golden := filepath.Join("testdata", "frames.txt")
 	got := strings.ReplaceAll(frames.String(), data+"/", "")
 	if *update {
@@ -283,14 +289,5 @@ func TestViewTerminalPage(t *testing.T) {
 		t.Errorf("the page has %d ns, the table 395ms", total)
 	}
 	x.keys("\x03")
-	done := make(chan error, 1)
-	go func() { done <- x.cmd.Wait() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("Ctrl-C does not end it")
-	}
+	x.ends("Ctrl-C does not end it")
 }
