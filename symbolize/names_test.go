@@ -203,6 +203,13 @@ func TestNamesBounded(t *testing.T) {
 	if _, err := DecodeNames([]byte{99}); err == nil || errors.Is(err, errNames) {
 		t.Errorf("a later version: %v", err)
 	}
+	b, _ := kept().AppendTo(nil, 1<<20)
+	for kind := range 128 {
+		b[2] = byte(kind) // of the first file
+		if _, err := DecodeNames(b); (err == nil) != (kind == int(User) || kind == int(VDSO) || kind == int(Anon)) {
+			t.Errorf("names of kind %v: %v", Kind(kind), err)
+		}
+	}
 }
 
 // repeated are names of n addresses, each of which has one frame with a long name so often.

@@ -46,6 +46,7 @@ func DecodeNames(b []byte) (*Names, error) {
 	for range d.count(1) {
 		var k nameKey
 		k.kind = Kind(min(d.uint(), math.MaxUint8))
+		d.bad = d.bad || !portable(k.kind)
 		f := &fileNames{missing: missing(min(d.uint(), uint64(missesSome)))}
 		k.file, k.buildID, k.pid = d.text(), d.text(), int(int32(d.uint()))
 		k.id.Major, k.id.Minor = uint32(d.uint()), uint32(d.uint())
