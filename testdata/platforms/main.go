@@ -95,7 +95,7 @@ func check(w io.Writer, dir, platform string, patterns []string) (found int, err
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule |
 			packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax,
 		Env:   append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch),
-		Tests: true,
+		Tests: true, ParseFile: parserFor(dir),
 	}, patterns...)
 	if err != nil {
 		return 0, err
