@@ -83,13 +83,13 @@ func TestDescribePerf(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
 	for _, buildIDs := range []bool{false, true} {
 		t.Run(fmt.Sprintf("buildids=%v", buildIDs), func(t *testing.T) {
-			sleep := exec.Command("sleep", "60")
-			if err := sleep.Start(); err != nil {
+			still := exec.Command("sh", "-c", "echo ready; read line")
+			in, err := still.StdinPipe()
+			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = sleep.Process.Kill(); _ = sleep.Wait() }()
-			time.Sleep(100 * time.Millisecond)
-
+			defer in.Close()
+			livetest.StartWaiting(t, still) // which has mapped all that it will
 			attr := sidebandAttr()
 			args := []string{"record", "-q", "-a", "-e", "cpu-clock"}
 			if buildIDs {
@@ -103,7 +103,7 @@ func TestDescribePerf(t *testing.T) {
 			ours := synthFile(t, Options{Attr: attr, ID: 7})
 
 			// Processes that keep still: ourselves they are not.
-			pids := map[string]bool{"-1": true, fmt.Sprint(sleep.Process.Pid): true}
+			pids := map[string]bool{"-1": true, fmt.Sprint(still.Process.Pid): true}
 			for pid := 1; pid < 200; pid++ {
 				// perf leaves out the threads of those whose maps it may not see.
 				if _, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid)); err == nil {
