@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"kprof/perfevent/event"
 )
@@ -81,25 +80,19 @@ func (r *run) enable(name string, enabled bool) error {
 	return nil
 }
 
-// pull enables or disables events if a trigger of that was sampled in this round; of both, the
-// state that the events are not in.
+// pull does what the last of the triggers of that says, by the time at which it was sampled: of
+// what happened between two rounds, or is still in the ring of another CPU, the end counts.
 func (r *run) pull() error {
-	var enable, disable bool
+	last := -1
 	for i, e := range r.s.events {
-		if !e.Source.Trigger.Switches() || r.tally.samples[i] == e.pulled {
-			continue
+		if e.Source.Trigger.Switches() && r.tally.latest[i] > r.pulled {
+			r.pulled, last = r.tally.latest[i], i
 		}
-		e.pulled = r.tally.samples[i]
-		enable = enable || e.Source.Trigger == event.TriggerEnable
-		disable = disable || e.Source.Trigger == event.TriggerDisable
 	}
-	if enable && disable {
-		enable = slices.ContainsFunc(r.s.events, func(e *recordedEvent) bool { return e.disabled })
+	if last < 0 {
+		return nil
 	}
-	if enable || disable {
-		return r.enable("", enable)
-	}
-	return nil
+	return r.enable("", r.s.events[last].Source.Trigger == event.TriggerEnable)
 }
 
 // enableTriggers enables those that wait for something to enable the others.

@@ -17,7 +17,8 @@ import (
 
 // copyStacks has stacks copied of the event that was added last, which is sampling of e, or
 // adds the twin that does. What is sampled at each of its occurrences has none: one would be
-// counted twice or not at all when they change places.
+// counted twice or not at all when they change places. Nor has what enables others: it is never
+// disabled.
 func (s *Session) copyStacks(e event.Event, sampling perfevent.Sampling) {
 	own := s.events[len(s.events)-1]
 	if own.Attr.Flags&abi.FlagFreq == 0 || s.opts.NoCallchain {
@@ -27,6 +28,9 @@ func (s *Session) copyStacks(e event.Event, sampling perfevent.Sampling) {
 	if s.opts.CopiesAlways {
 		e.Configure(sampling)
 		own.Event = e
+		return
+	}
+	if e.Source.Trigger.Switches() {
 		return
 	}
 	sampling.EnableOnExec = false

@@ -25,6 +25,7 @@ type run struct {
 	start    time.Time
 	rounds   uint64
 	started  bool   // events have been enabled by us
+	pulled   uint64 // when the last trigger was sampled that has been answered, see pull
 	noted    int    // notes that Session.Notes had before
 	pending  []byte // synthesized records not yet written
 	renamed  []byte // what one ring held, with other ids
@@ -60,6 +61,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	r.tally.self = uint32(os.Getpid())
 	for i, e := range s.events {
 		r.tally.leaveOut[i] = e.leaveOut
+		r.tally.timed[i] = e.Source.Trigger.Switches()
 		r.tally.short.at[i] = placeOfUserChain(&e.Attr)
 		if r.tally.chains[i] = placeOfChain(&e.Attr); r.tally.chains[i].at != 0 && r.tally.trampolines == nil {
 			r.tally.trampolines = s.resolver.ReturnTrampolines()

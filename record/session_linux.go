@@ -50,7 +50,6 @@ type recordedEvent struct {
 	leaveOut bool   // our own samples are to be left out as they are read
 	asleep   bool   // its twin is sampled in its place, see copying
 	twin     *recordedEvent
-	pulled   uint64 // samples of a trigger that have been answered, see pull
 	function abi.FunctionFields
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // tally counts records by type and samples by event, and passes on the side-band.
-// It reads 24 bytes of a record at most.
+// It reads 40 bytes of a sample at most.
 type tally struct {
 	ids      idTable
 	samples  []uint64 // by event
@@ -43,6 +43,10 @@ type tally struct {
 	ours     []uint64 // by event: those that were
 	self     uint32   // our pid
 
+	// latest is when each event was sampled last, of those that are timed.
+	latest []uint64
+	timed  []bool // by event
+
 	short shortStacks
 
 	sideband func(rec []byte)  // of Options, or nil
@@ -54,6 +58,7 @@ func newTally(ids idTable, events int, sideband func(rec []byte)) *tally {
 	t := &tally{ids: ids, samples: make([]uint64, events), throttl: make([]uint64, events), chains: make([]chainPlace, events), sideband: sideband}
 	t.short.at = make([]int, events)
 	t.leaveOut, t.ours = make([]bool, events), make([]uint64, events)
+	t.timed, t.latest = make([]bool, events), make([]uint64, events)
 	t.count = t.one
 	return t
 }
@@ -95,6 +100,9 @@ func (t *tally) one(b []byte, size int) {
 				return
 			}
 			t.samples[e]++
+			if t.timed[e] && size >= 40 { // behind the pid and tid
+				t.latest[e] = max(t.latest[e], o.Uint64(b[32:]))
+			}
 			t.short.look(e, b)
 			if t.chains[e].at != 0 {
 				t.entries = append(t.entries, at)

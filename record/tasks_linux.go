@@ -193,7 +193,7 @@ func (o *taskOpener) scan() {
 		eachRecord(a, b, &whole, func(rec []byte, _ int) {
 			const le = abi.LittleEndian
 			// pid, ppid, tid, ptid, time
-			if abi.RecordType(le.Uint32(rec)) == abi.RecordFork && len(rec) >= head {
+			if abi.RecordType(le.Uint32(rec)) == abi.RecordFork && len(rec) >= 32 {
 				forks = append(forks, fork{int(le.Uint32(rec[16:])), int(le.Uint32(rec[20:])), le.Uint64(rec[24:])})
 			}
 		})

@@ -3,10 +3,10 @@ package record
 import "kprof/perfevent/abi"
 
 // head is how much of a record eachRecord promises to show, if it has as much.
-const head = 32
+const head = 40
 
 // eachRecord calls f for the records in a and, continued, in b: with the record
-// and with its size. Of a sample that lies in both f gets the first 32 bytes; any
+// and with its size. Of a sample that lies in both f gets the first 40 bytes; any
 // other such record is put together in *whole. It reports whether all sizes were
 // possible, and stops where one is not.
 func eachRecord(a, b []byte, whole *[]byte, f func(rec []byte, size int)) bool {

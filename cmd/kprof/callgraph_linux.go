@@ -64,7 +64,7 @@ func (f *recordFlags) forOutput(o *record.Options, out output) {
 	}
 	f.live = true
 	f.forLive(o)
-	if every := max(f.parts.every, f.push.every); every >= 5*time.Second {
+	if every := max(f.parts.every, f.push.every); every >= 5*time.Second && len(f.when.on)+len(f.when.off) == 0 {
 		// Nobody waits for a profile, and each look into the rings costs as much as
 		// dozens of samples. They wake us before they are full.
 		o.DrainInterval = 250 * time.Millisecond
@@ -81,7 +81,7 @@ func (f *recordFlags) forLive(o *record.Options) {
 // copyWhereNeeded has stacks copied, if it is left to us, where programs have no frame
 // pointers: of the command at path, or of the processes that are recorded.
 func (f *recordFlags) copyWhereNeeded(o *record.Options, path string) {
-	if f.callGraphMode != "auto" || o.NoCallchain || o.NoUserCallers || f.trace != nil || f.offCPU() != "" || o.Target.AllCPUs || o.Target.Cgroup != nil ||
+	if f.callGraphMode != "auto" || o.NoCallchain || o.NoUserCallers || f.trace != nil || f.offCPU() != "" || o.Target.AllCPUs || len(o.Target.Cgroups) > 0 ||
 		!perfevent.CanCopyStacks() {
 		return
 	}

@@ -42,12 +42,14 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		defer commands.close()
 	}
 	var s *capture.Capture
+	serve := func() {}
 	start := opts.Start
 	opts.Start = func() error {
 		if f.duration > 0 {
 			time.AfterFunc(f.duration, stop)
 		}
 		begin(s)
+		serve()
 		if start != nil {
 			return start()
 		}
@@ -98,8 +100,8 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	if err != nil {
 		return err
 	}
-	if commands != nil {
-		go commands.serve(&controlled{s, sink, stop})
+	if commands != nil { // what is acknowledged everything records
+		serve = func() { go commands.serve(&controlled{s, sink, stop}) }
 	}
 	stats, err := s.Run(ctx, sink)
 	shown.clear()
