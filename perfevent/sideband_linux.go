@@ -101,6 +101,15 @@ func sidebandEvent(extra abi.Flags) Event {
 	}
 }
 
+// KernelCode is the event that carries the records of code that comes to the kernel and leaves
+// it (KSYMBOL), disabled: on a CPU, whichever task loads a BPF program there. The ids at their
+// ends are as those of Sideband.
+func KernelCode(f Features) Event {
+	e := Sideband(f, false)
+	e.Attr.Flags = abi.FlagDisabled | abi.FlagSampleIDAll | abi.FlagKsymbol | abi.FlagExcludeKernel | abi.FlagExcludeHV
+	return e
+}
+
 // RingOwner is the event that owns a ring: it counts nothing and asks for names
 // only, so that a change of its thread's name writes a record. The ring wakes
 // its reader at watermark bytes.

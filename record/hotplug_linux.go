@@ -29,6 +29,7 @@ type hotplug struct {
 	cpus   []int // recorded
 	wanted []int // of Target
 	tasks  bool
+	came   bool // a CPU has come, recorded or not
 	notes  []string
 	more   int // notes beyond maxHotplugNotes
 }
@@ -72,6 +73,7 @@ func (h *hotplug) look() (came []int, err error) {
 	}
 	was := h.live
 	h.live = online
+	h.came = h.came || slices.ContainsFunc(online, func(cpu int) bool { return !slices.Contains(was, cpu) })
 	for _, cpu := range h.cpus {
 		if !h.tasks && slices.Contains(was, cpu) && !slices.Contains(online, cpu) {
 			h.note("cpu %d went offline: it is recorded up to there", cpu)
@@ -115,6 +117,9 @@ func (r *run) hotplug(w *waiter) error {
 	came, err := r.cpus.look()
 	if err != nil {
 		return err
+	}
+	if r.cpus.came {
+		r.s.follows.Store(false) // what was loaded there before its counters were opened nobody knows
 	}
 	for _, cpu := range came {
 		var ring *cpuRing

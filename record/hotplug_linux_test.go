@@ -34,11 +34,13 @@ func TestHotplug(t *testing.T) {
 	for name, tt := range map[string]struct {
 		h     hotplug
 		steps []step
+		moved bool // some CPU has come
 	}{
-		"machine":        {hotplug{cpus: []int{0, 1}, live: []int{0, 1}}, []step{{"0-1", nil, 0}, {"0-1", nil, 0}, {"0", nil, 1}, {"0-2", []int{1, 2}, 0}}},
-		"came meanwhile": {hotplug{cpus: []int{0}, live: []int{0}}, []step{{"0-1", []int{1}, 0}}},
-		"one of them":    {hotplug{cpus: []int{1}, live: []int{1}, wanted: []int{1}}, []step{{"0-2", nil, 0}, {"0", nil, 1}, {"0-3", []int{1}, 0}}},
-		"tasks":          {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true}, []step{{"0", nil, 0}, {"0-1", nil, 0}, {"0-2", nil, 1}}},
+		"machine":         {hotplug{cpus: []int{0, 1}, live: []int{0, 1}}, []step{{"0-1", nil, 0}, {"0-1", nil, 0}, {"0", nil, 1}, {"0-2", []int{1, 2}, 0}}, true},
+		"came meanwhile":  {hotplug{cpus: []int{0}, live: []int{0}}, []step{{"0-1", []int{1}, 0}}, true},
+		"one of them":     {hotplug{cpus: []int{1}, live: []int{1}, wanted: []int{1}}, []step{{"0-2", nil, 0}, {"0", nil, 1}, {"0-3", []int{1}, 0}}, true},
+		"tasks":           {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true}, []step{{"0", nil, 0}, {"0-1", nil, 0}, {"0-2", nil, 1}}, true},
+		"tasks, one goes": {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true}, []step{{"0-1", nil, 0}, {"0", nil, 0}}, false},
 	} {
 		h := tt.h
 		h.f = f
@@ -49,6 +51,9 @@ func TestHotplug(t *testing.T) {
 			if err != nil || !cmp.Equal(came, s.came) || len(h.notes) != s.notes {
 				t.Errorf("%s: %s: %v came, %v, %q; want %v and %d notes", name, s.online, came, err, h.notes, s.came, s.notes)
 			}
+		}
+		if h.came != tt.moved {
+			t.Errorf("%s: CPUs have come: %v", name, h.came)
 		}
 		if n := testing.AllocsPerRun(100, func() { _, _ = h.look() }); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

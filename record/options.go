@@ -75,6 +75,10 @@ type Options struct {
 	RingSize int
 
 	// DrainInterval is how often the rings are drained when they do not fill;
+	// KernelCode has the records of code that comes to the kernel (KSYMBOL) also where tasks
+	// are recorded that do not load it, if the user may know: see Session.FollowsKernel.
+	KernelCode bool
+
 	// 0: 50 ms.
 	DrainInterval time.Duration
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
@@ -35,7 +36,8 @@ type Session struct {
 	requests chan request  // see Enable
 	over     chan struct{} // closed when Run returns
 
-	kernelLeftOut bool // see userOnly
+	follows       atomic.Bool // see FollowsKernel
+	kernelLeftOut bool        // see userOnly
 	ledger        ledger
 }
 
@@ -114,6 +116,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if err := s.openCounters(ctx); err != nil {
 		return nil, err
 	}
+	s.followKernel()
 	return s, nil
 }
 

@@ -55,6 +55,8 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		}
 		return nil
 	}
+	// Names are looked for again and again.
+	opts.KernelCode = f.top != nil || f.viewed != nil || f.push.to != "" || f.parts.every > 0 && out.format != formatData
 	cost := startCost()
 	shown := newProgress(voice.quiet || f.trace != nil || f.top != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update

@@ -60,10 +60,8 @@ func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err er
 	sideband := &c.sideband().Attr
 	c.BuildIDs = symbols.NewBuildIDs(sideband, c.Files)
 	c.kernel.layout = abi.NewLayout(sideband, abi.LittleEndian)
-	// Others load code into the kernel on any CPU, in tasks of their own.
-	t := &ro.Target
-	if c.Kernel != nil && sideband.Flags&abi.FlagKsymbol != 0 && t.AllCPUs && len(t.CPUs) == 0 && t.Cgroup == nil {
-		c.Kernel.Follow()
+	if c.Kernel != nil {
+		c.Kernel.Follow(c.FollowsKernel)
 	}
 	return c, nil
 }

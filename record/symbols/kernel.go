@@ -43,7 +43,7 @@ type Kernel struct {
 	history symbolHistory
 	late    error // of a later reading
 
-	follows bool          // see Follow
+	follows func() bool   // see Follow
 	changes atomic.Uint64 // see Changed
 	parsed  parsedSymbols // see Parse
 
@@ -192,8 +192,9 @@ func (k *Kernel) SoFar() (*perfdata.KernelSymbols, error) {
 }
 
 // Follow says that Changed will be called whenever code other than that of modules has come to
-// the kernel or left it: BPF programs, say. It is called before what is seen can be asked for.
-func (k *Kernel) Follow() { k.follows = true }
+// the kernel or left it: BPF programs, say; as long as follows reports that. It is called before
+// anything is asked for.
+func (k *Kernel) Follow(follows func() bool) { k.follows = follows }
 
 // Changed says that what Running reads may be different from now on.
 func (k *Kernel) Changed() { k.changes.Add(1) }
@@ -222,7 +223,7 @@ func (k *Kernel) Parse(r io.Reader) (*kallsyms.Table, error) {
 	p := &k.parsed
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.table == nil || !k.follows || p.of != now {
+	if p.table == nil || k.follows == nil || !k.follows() || p.of != now {
 		p.of = now
 		p.table, p.err = kallsyms.Parse(r)
 	}

@@ -23,7 +23,8 @@ func TestParse(t *testing.T) {
 	if again, _ := k.Parse(strings.NewReader(text)); again == first {
 		t.Error("nobody would have said that it changed")
 	}
-	k.Follow()
+	follows := true
+	k.Follow(func() bool { return follows })
 	last, _ := k.Parse(strings.NewReader(text))
 	for i, change := range []func(){k.Changed, func() { k.history.readings++ }} {
 		if again, err := k.Parse(strings.NewReader("3000 T c\n")); again != last || err != nil {
@@ -36,6 +37,11 @@ func TestParse(t *testing.T) {
 		}
 		last = next
 	}
+	follows = false
+	if next, err := k.Parse(strings.NewReader(text)); next == last || err != nil {
+		t.Errorf("nobody would have said so any more, and it is not read again: %v", err)
+	}
+	follows = true
 	k.Changed()
 	if table, err := k.Parse(strings.NewReader("nothing")); table != nil || err == nil {
 		t.Errorf("%v, %v", table, err)
