@@ -163,21 +163,19 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 		ring.rename(owner.ID(), s.rings[0].owner.ID())
 	}
 	for _, e := range append([]*recordedEvent{s.sideband}, s.events...) {
-		where := perfevent.Where{PID: perfevent.AllTasks, CPU: cpu}
-		if e != s.sideband {
-			where.Cgroup = s.opts.Target.Cgroup
-		}
 		known := e.counters[0].ID()
-		c, err := s.open(e, where, ring)
-		if err != nil {
-			return ring, err
-		}
-		ring.rename(c.ID(), known)
-		if e.disabled {
-			continue
-		}
-		if err := c.Enable(); err != nil {
-			return ring, err
+		for _, where := range s.places(e, cpu) {
+			c, err := s.open(e, where, ring)
+			if err != nil {
+				return ring, err
+			}
+			ring.rename(c.ID(), known)
+			if e.disabled {
+				continue
+			}
+			if err := c.Enable(); err != nil {
+				return ring, err
+			}
 		}
 	}
 	return ring, nil

@@ -300,41 +300,55 @@ func TestLiveExiting(t *testing.T) {
 	t.Logf("%d of 40 recorded", recorded)
 }
 
-// TestLiveCgroup records one of two loads.
+// TestLiveCgroup records loads in two cgroups, and not the one beside them.
 func TestLiveCgroup(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Cgroup2, livetest.Program("dd"))
-	dir := filepath.Join(livetest.CgroupRoot(), fmt.Sprintf("kprof-test-%d", os.Getpid()))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Remove(dir); err != nil {
-			t.Error(err)
+	var groups []*os.File
+	for i := range 2 {
+		dir := filepath.Join(livetest.CgroupRoot(), fmt.Sprintf("kprof-test-%d-%d", os.Getpid(), i))
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
 		}
-	})
-	group, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
+		t.Cleanup(func() {
+			if err := os.Remove(dir); err != nil {
+				t.Error(err)
+			}
+		})
+		group, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer group.Close()
+		groups = append(groups, group)
 	}
-	defer group.Close()
-	s := open(t, Options{Specs: specs(t, "raw_syscalls:sys_enter"), Target: Target{Cgroup: group}, NoCallchain: true, RingSize: 8 << 20})
+	s := open(t, Options{Specs: specs(t, "raw_syscalls:sys_enter"), Target: Target{Cgroups: groups}, NoCallchain: true, RingSize: 8 << 20})
+	if tells := s.Events()[0].Attr.SampleType&abi.SampleCgroup != 0; tells != (s.features.Sideband&abi.FlagCgroup != 0) {
+		t.Errorf("samples tell their cgroup: %v", tells)
+	}
 	to := newSink(t)
-	var pid int
+	var pids []uint32
 	st := runWhile(t, s, to, func() {
-		inside := exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=5000")
-		inside.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
-		if err := inside.Start(); err != nil {
-			t.Error(err)
-			return
+		var inside []*exec.Cmd
+		for _, group := range groups {
+			cmd := exec.Command("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=5000")
+			cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(group.Fd())}
+			if err := cmd.Start(); err != nil {
+				t.Error(err)
+				return
+			}
+			inside, pids = append(inside, cmd), append(pids, uint32(cmd.Process.Pid))
 		}
-		pid = inside.Process.Pid
 		dd(t, 5000)
-		if err := inside.Wait(); err != nil {
-			t.Error(err)
+		for _, cmd := range inside {
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
-	if n := to.pids[uint32(pid)]; n < 10000 || len(to.pids) != 1 {
-		t.Errorf("%d samples of the process in the group, samples by process: %v", n, to.pids)
+	for _, pid := range pids {
+		if n := to.pids[pid]; n < 10000 || len(to.pids) != len(pids) {
+			t.Errorf("%d samples of process %d in a group, samples by process: %v", n, pid, to.pids)
+		}
 	}
 	checkCounts(t, st, to)
 }

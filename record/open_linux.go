@@ -81,21 +81,29 @@ func (s *Session) openCounters(ctx context.Context) error {
 	return nil
 }
 
-// openOn opens all events on the CPU of a ring, for all tasks or those of a cgroup.
+// openOn opens all events on the CPU of a ring, for all tasks or those of cgroups.
 func (s *Session) openOn(r *cpuRing) error {
-	all := perfevent.Where{PID: perfevent.AllTasks, CPU: r.cpu}
-	// The side-band of a cgroup is everybody's: tasks move in.
-	if _, err := s.open(s.sideband, all, r); err != nil {
-		return err
-	}
-	for _, e := range s.events {
-		w := all
-		w.Cgroup = s.opts.Target.Cgroup
-		if _, err := s.open(e, w, r); err != nil {
-			return err
+	for _, e := range append([]*recordedEvent{s.sideband}, s.events...) {
+		for _, w := range s.places(e, r.cpu) {
+			if _, err := s.open(e, w, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// places are where an event is opened on a CPU. The side-band of cgroups is everybody's: tasks
+// move in.
+func (s *Session) places(e *recordedEvent, cpu int) (all []perfevent.Where) {
+	w := perfevent.Where{PID: perfevent.AllTasks, CPU: cpu}
+	if e == s.sideband || len(s.opts.Target.Cgroups) == 0 {
+		return []perfevent.Where{w}
+	}
+	for _, w.Cgroup = range s.opts.Target.Cgroups {
+		all = append(all, w)
+	}
+	return all
 }
 
 // open opens e in one place, into ring r.

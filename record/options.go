@@ -45,7 +45,8 @@ type Options struct {
 	// sample, or more.
 	NoRaw bool
 
-	// Cgroups has samples tell the cgroup of their task, which takes Linux 5.7.
+	// Cgroups has samples tell the cgroup of their task, which takes Linux 5.7, and which those
+	// of several cgroups do where they can.
 	Cgroups bool
 
 	Filter string // what tracepoints and probes must match, in the kernel's language
@@ -74,11 +75,11 @@ type Options struct {
 	// as much as the user may lock.
 	RingSize int
 
-	// DrainInterval is how often the rings are drained when they do not fill;
 	// KernelCode has the records of code that comes to the kernel (KSYMBOL) also where tasks
 	// are recorded that do not load it, if the user may know: see Session.FollowsKernel.
 	KernelCode bool
 
+	// DrainInterval is how often the rings are drained when they do not fill;
 	// 0: 50 ms.
 	DrainInterval time.Duration
 
@@ -114,12 +115,12 @@ type Options struct {
 // Synthesizer writes the state of the machine as records.
 type Synthesizer func(write func(rec []byte) error) error
 
-// Target is what to watch: one of AllCPUs, Cgroup, or PIDs and TIDs.
+// Target is what to watch: one of AllCPUs, Cgroups, or PIDs and TIDs.
 type Target struct {
-	AllCPUs bool     // every task
-	PIDs    []int    // processes: their threads, and what these start
-	TIDs    []int    // threads, and what these start
-	Cgroup  *os.File // directory of a cgroup: its tasks; open while the session is
+	AllCPUs bool       // every task
+	PIDs    []int      // processes: their threads, and what these start
+	TIDs    []int      // threads, and what these start
+	Cgroups []*os.File // directories of cgroups, none of them in another one: their tasks; open while the session is
 
 	// EnableOnExec starts sampling when a task calls exec: for a command that
 	// waits to be started.
@@ -141,13 +142,13 @@ func (o Options) validate() error {
 		return errors.New("no events to record")
 	}
 	kinds := 0
-	for _, is := range []bool{o.Target.AllCPUs, o.Target.Cgroup != nil, o.Target.tasks()} {
+	for _, is := range []bool{o.Target.AllCPUs, len(o.Target.Cgroups) > 0, o.Target.tasks()} {
 		if is {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		return errors.New("wants one target: all CPUs, a cgroup, or processes and threads")
+		return errors.New("wants one target: all CPUs, cgroups, or processes and threads")
 	}
 	for _, id := range append(append([]int{}, o.Target.PIDs...), o.Target.TIDs...) {
 		if id <= 0 {

@@ -17,7 +17,7 @@ func TestValidate(t *testing.T) {
 		"no events":           func(o *Options) { o.Specs = nil },
 		"wants one target":    func(o *Options) { o.Target = Target{} },
 		"wants one target: a": func(o *Options) { o.Target.PIDs = []int{1} },
-		"wants one target: ":  func(o *Options) { o.Target.Cgroup = os.Stdin },
+		"wants one target: ":  func(o *Options) { o.Target.Cgroups = []*os.File{os.Stdin} },
 		"-3 is no process":    func(o *Options) { o.Target = Target{TIDs: []int{-3}} },
 		"exclude each other":  func(o *Options) { o.Frequency, o.Period = 1, 1 },
 		"allows":              func(o *Options) { o.Frequency = 1 << 50 },

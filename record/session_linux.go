@@ -136,7 +136,7 @@ func (s *Session) resolve() error {
 		UserCallers:      s.opts.UserCallers,
 		StackSize:        uint32(cmp.Or(s.opts.StackSize, defaultStack)),
 		NoRaw:            s.opts.NoRaw,
-		Cgroup:           s.opts.Cgroups,
+		Cgroup:           s.opts.Cgroups || len(s.opts.Target.Cgroups) > 1 && s.features.Sideband&abi.FlagCgroup != 0,
 	}
 	if sampling.DefaultFrequency == 0 {
 		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())

@@ -3,11 +3,16 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/livetest"
 )
@@ -42,5 +47,71 @@ umask 022; echo $$ > `+group+`/cgroup.procs; umask 022; umask 022`)
 	perf := string(command(t, nil, "perf", "report", "--stdio", "-g", "none", "--sort", "cgroup", "-i", data))
 	if !strings.Contains(perf, "66.67%") || !strings.Contains(perf, path) {
 		t.Errorf("perf finds others:\n%s", perf)
+	}
+}
+
+// TestLiveCgroups: of several cgroups, which a glob names, each sample tells its own, and what is
+// beside them has none.
+func TestLiveCgroups(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Cgroup2)
+	name := fmt.Sprintf("kprof-test-%d", os.Getpid())
+	parent := filepath.Join(livetest.CgroupRoot(), name)
+	for _, dir := range []string{"", "in1", "in2", "in2/deep", "out"} {
+		group := filepath.Join(parent, dir)
+		if err := os.Mkdir(group, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := os.Remove(group); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	data := filepath.Join(t.TempDir(), "x.data")
+	c := kprof(t, "record", "-q", "-e", "syscalls:sys_enter_umask", "--cgroup", name+"/in*,"+name+"/in2/deep", "-o", data)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	// It leaves the groups as it ends.
+	load := exec.Command("sh", "-c", `while read line; do for g in in1 in2/deep out .. in2; do echo $$ >$g/cgroup.procs; umask 022; done; done; echo $$ >../cgroup.procs`)
+	load.Dir = parent
+	more, err := load.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := load.Start(); err != nil {
+		t.Fatal(err)
+	}
+	rounds := 0
+	waitFor(t, "samples", func() bool {
+		if _, err := more.Write([]byte("\n")); err != nil {
+			t.Fatal(err)
+		}
+		if rounds++; !committed(t, data)() {
+			return false
+		}
+		n, _ := samples(t, data)
+		return n >= 20
+	})
+	if err := errors.Join(more.Close(), load.Wait(), c.Process.Signal(unix.SIGINT), c.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	var table struct {
+		Rows []struct {
+			Name string
+			Self int
+		}
+	}
+	if err := json.Unmarshal(command(t, nil, c.Path, "report", "--json", "--by", "cgroup", data), &table); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, r := range table.Rows {
+		counts[strings.TrimPrefix(r.Name, "/"+name)] = r.Self
+	}
+	// Shells make up to three calls of one umask.
+	if n := counts["/in1"]; n < 4 || n > 3*rounds || len(counts) != 3 || max(n-counts["/in2"], counts["/in2"]-n, n-counts["/in2/deep"], counts["/in2/deep"]-n) > 3 {
+		t.Errorf("in %d rounds %v", rounds, counts)
 	}
 }

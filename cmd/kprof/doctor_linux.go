@@ -82,8 +82,8 @@ func (f *recordFlags) try(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if opts.Target.Cgroup != nil {
-		defer opts.Target.Cgroup.Close()
+	for _, group := range opts.Target.Cgroups {
+		defer group.Close()
 	}
 	if len(f.command) > 0 && !opts.Target.AllCPUs {
 		// What it could record of a command it could record of itself.

@@ -28,7 +28,8 @@ type recordFlags struct {
 	events              []string
 	all                 bool
 	pids, tids          string
-	cgroup, cpus        string
+	cgroups             []string
+	cpus                string
 	allCgroups          bool
 	frequency, period   uint64
 	callGraph           bool
@@ -76,7 +77,7 @@ func newRecord() *cobra.Command {
 		Use:   "record [flags] [[--] COMMAND [ARGS…]]",
 		Short: "Record stacks of the machine, of processes or of a command",
 		Long: `Record samples events with their callchains: of a COMMAND that it starts, of
-processes (-p), threads (-t) or a cgroup, or of the whole machine (-a, which is
+processes (-p), threads (-t) or cgroups, or of the whole machine (-a, which is
 also what it does when nothing else is said), until the command ends, the time
 (-d) is over, or Ctrl-C. With --open the pages of kprof view show it then.
 
@@ -135,7 +136,7 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine")
 	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
 	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
-	fl.StringVar(&f.cgroup, "cgroup", "", "the tasks of a cgroup, a `path` below /sys/fs/cgroup")
+	fl.StringSliceVar(&f.cgroups, "cgroup", nil, "the tasks of these cgroups, a comma-separated `list` of paths below /sys/fs/cgroup, globs included")
 	fl.BoolVar(&f.allCgroups, "all-cgroups", false, "record the cgroup of each sample: its path and its container are labels then")
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
@@ -214,8 +215,8 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 		return err
 	}
 	defer func() {
-		if opts.Target.Cgroup != nil {
-			opts.Target.Cgroup.Close()
+		for _, group := range opts.Target.Cgroups {
+			group.Close()
 		}
 	}()
 
@@ -308,7 +309,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		o.Specs = append(o.Specs, specs...)
 	}
 	if off := f.offCPU(); off != "" {
-		if len(o.Specs) > 0 || f.frequencySet && off == event.OffCPU || f.csSet || f.filter != "" || f.cpus != "" || f.cgroup != "" {
+		if len(o.Specs) > 0 || f.frequencySet && off == event.OffCPU || f.csSet || f.filter != "" || f.cpus != "" || len(f.cgroups) > 0 {
 			return o, usagef("-e %s takes every switch of its tasks: with no other event, and without -F, -c, -C, --filter and --cgroup; choose with --where, --comm and the like when it is read", off)
 		}
 		o.Specs, o.Switches = event.OffCPUSpecs(f.sel.shape.wakers), true
@@ -359,7 +360,7 @@ func (f *recordFlags) target() (t record.Target, err error) {
 			return t, err
 		}
 	}
-	if f.cgroup != "" {
+	if len(f.cgroups) > 0 {
 		kinds++
 	}
 	switch {
@@ -375,8 +376,8 @@ func (f *recordFlags) target() (t record.Target, err error) {
 			return t, usageError{fmt.Errorf("-C %q: %w", f.cpus, err)}
 		}
 	}
-	if f.cgroup != "" {
-		t.Cgroup, err = cgroup.Open(f.cgroup)
+	if len(f.cgroups) > 0 {
+		t.Cgroups, err = cgroup.OpenAll(f.cgroups)
 	}
 	return t, err
 }

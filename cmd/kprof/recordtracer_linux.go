@@ -73,7 +73,7 @@ func (f *recordFlags) tracerOptions(o *record.Options) error {
 		}
 	}
 	switch {
-	case f.frequencySet || f.csSet || f.filter != "" || f.cgroup != "":
+	case f.frequencySet || f.csSet || f.filter != "" || len(f.cgroups) > 0:
 		return usagef("each call of a function is recorded: without -F, -c, --filter and --cgroup; choose tasks with -p or -t, CPUs with -C")
 	case f.depth < 0:
 		return usagef("--depth %d: wants a number above 0", f.depth)

@@ -36,7 +36,7 @@ func newTop() *cobra.Command {
 		Use:   "top [flags] [[--] COMMAND [ARGS…]]",
 		Short: "Show the functions that cost most, while they run",
 		Long: `Top shows the functions with the samples of the last second, of the whole machine, of
-processes (-p), threads (-t), a cgroup or a COMMAND, until q, Ctrl-C or the end of the
+processes (-p), threads (-t), cgroups or a COMMAND, until q, Ctrl-C or the end of the
 time (-d). On a terminal it is a table to look around in, as kprof report is: ? tells the keys.
 In a pipe, or with --stdio, it prints a table for each second.`,
 		Example: `  kprof top -d 1s --by comm

@@ -41,7 +41,7 @@ func newTrace() *cobra.Command {
 		Short: "List events as they happen, with their fields",
 		Long: `Trace prints events one a line while they happen, in the order of time over all CPUs, as
 kprof script lists those of a recording: of a COMMAND that it starts, of processes (-p),
-threads (-t) or a cgroup, or of the whole machine (-a, which is also what it does when
+threads (-t) or cgroups, or of the whole machine (-a, which is also what it does when
 nothing else is said), until the command ends, the time (-d) is over, or Ctrl-C. What
 the kernel lost is told in its place. With -o the events are recorded too.
 
@@ -158,7 +158,7 @@ func (f *traceFlags) openMarker(events []abi.Event) (*marker.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--marker: %w", err)
 	}
-	machine := f.pids == "" && f.tids == "" && f.cgroup == "" && (len(f.command) == 0 || f.all)
+	machine := f.pids == "" && f.tids == "" && len(f.cgroups) == 0 && (len(f.command) == 0 || f.all)
 	r, err := marker.Open(fs, &events[len(events)-1].Attr, !machine)
 	if err != nil {
 		return nil, fmt.Errorf("--marker: %w", err)

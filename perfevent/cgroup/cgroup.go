@@ -2,6 +2,7 @@
 package cgroup
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,4 +73,42 @@ func glob(mounts []string, pattern string) []string {
 		}
 	}
 	return []string{pattern}
+}
+
+// OpenAll opens the directories of the cgroups that patterns match, as Glob and Open find them:
+// each once, and none that lies in another one of them, whose events are the other's as well.
+func OpenAll(patterns []string) ([]*os.File, error) { return openAll(mounts, patterns) }
+
+func openAll(mounts, patterns []string) (dirs []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			for _, d := range dirs {
+				err = errors.Join(err, d.Close())
+			}
+			dirs = nil
+		}
+	}()
+	for _, pattern := range patterns {
+		for _, path := range glob(mounts, pattern) {
+			d, err := open(mounts, path)
+			if err != nil {
+				return dirs, err
+			}
+			dirs = append(dirs, d)
+		}
+	}
+	in := func(d, other *os.File) bool {
+		a, b := filepath.Clean(d.Name()), filepath.Clean(other.Name())
+		return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/")
+	}
+	var kept []*os.File
+	for i, d := range dirs {
+		if slices.ContainsFunc(dirs[:i], func(o *os.File) bool { return in(d, o) }) ||
+			slices.ContainsFunc(dirs[i+1:], func(o *os.File) bool { return in(d, o) && !in(o, d) }) {
+			err = errors.Join(err, d.Close())
+			continue
+		}
+		kept = append(kept, d)
+	}
+	return kept, err
 }

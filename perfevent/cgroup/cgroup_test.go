@@ -48,3 +48,41 @@ func TestFind(t *testing.T) {
 		t.Errorf("none: %v", err)
 	}
 }
+
+// TestOpenAll: each cgroup is opened once, and not what lies in another one.
+func TestOpenAll(t *testing.T) {
+	mount := t.TempDir()
+	for _, dir := range []string{"a.slice/x/y", "a.slice/z", "a.slice2", "b.slice"} {
+		if err := os.MkdirAll(filepath.Join(mount, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct{ patterns, want []string }{
+		{[]string{"*.slice"}, []string{"a.slice", "b.slice"}},
+		{[]string{"a.slice/*", "b.slice"}, []string{"a.slice/x", "a.slice/z", "b.slice"}},
+		{[]string{"a.slice/x/y", "a.slice/x", "a.slice", "a.slice2", "a.slice/"}, []string{"a.slice", "a.slice2"}},
+		{[]string{"b.slice", mount + "/b.slice", "."}, []string{""}},
+	} {
+		dirs, err := openAll([]string{mount}, x.patterns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range dirs {
+			name, _ := filepath.Rel(mount, d.Name())
+			if name == "." {
+				name = ""
+			}
+			got = append(got, name)
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%q: %q, want %q", x.patterns, got, x.want)
+		}
+	}
+	if dirs, err := openAll([]string{mount}, []string{"a.slice", "none/*"}); !errors.Is(err, os.ErrNotExist) || dirs != nil {
+		t.Errorf("%v, %v", dirs, err)
+	}
+}

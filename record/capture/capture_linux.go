@@ -96,7 +96,7 @@ func (c *Capture) describe(write func([]byte) error) error {
 	done := false
 	sideband, t := c.sideband(), &c.target
 	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
-	if !t.AllCPUs && t.Cgroup == nil {
+	if !t.AllCPUs && len(t.Cgroups) == 0 {
 		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
 	}
 	if c.Kernel != nil {
