@@ -153,12 +153,12 @@ func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
 	so.Foreign = so.Foreign || !recordedHere(&in.Features, in.written)
 	so.CallFrames = in.copiesStacks()
 	if so.Kallsyms == nil && so.KallsymsPath == "" && !in.p.opts.Unnamed {
-		if recorded, err := in.KernelSymbols(); err != nil {
-			if !in.unreadable {
-				in.p.Warnings = append(in.p.Warnings, Warning{Kind: KernelSymbolsUnreadable, Err: err})
-			}
+		recorded, err := in.KernelSymbols()
+		if err != nil && !in.unreadable {
+			in.p.Warnings = append(in.p.Warnings, Warning{Kind: KernelSymbolsUnreadable, Err: err})
 			in.unreadable = true
-		} else if recorded != nil && len(recorded.Kallsyms) > 0 {
+		}
+		if recorded != nil && len(recorded.Kallsyms) > 0 {
 			so.Kallsyms = bytes.NewReader(recorded.Kallsyms)
 		}
 	}

@@ -81,7 +81,7 @@ func (o *registerOptions) read(ctx context.Context, name string, opts convert.Op
 		return r, o.readRegions(&r.regions)
 	}
 	symbols, err := rec.KernelSymbols()
-	if err == nil && symbols != nil && len(symbols.IOMem) > 0 {
+	if symbols != nil && len(symbols.IOMem) > 0 { // which are of the start: nothing else is needed
 		err = r.regions.Read(strings.NewReader(string(symbols.IOMem)))
 	}
 	if long := (*registers.LongLinesError)(nil); errors.As(err, &long) {

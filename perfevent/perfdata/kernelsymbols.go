@@ -92,7 +92,8 @@ func DecodeKernelSymbols(b []byte, o abi.Order) (*KernelSymbols, error) {
 }
 
 // KernelSymbols returns the recording's kernel symbols, those from its end if it has two,
-// or nil if it has none. Recordings from a pipe have none.
+// or nil if it has none. Recordings from a pipe have none. Where one of two is damaged it
+// returns the other, and an error that says what is wrong.
 func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	if r.source != nil {
 		return r.source.Kernel, nil
@@ -100,31 +101,33 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	if r.header.pipe || r.at == nil {
 		return nil, nil
 	}
-	// Where the block behind is damaged, that at the end is not found, but the other one is.
+	// Where the block behind is damaged, that at the end is not found, but the other one is:
+	// whoever asks for the names or the rules is told.
 	rules, err := r.blockSize(int64(r.data.off), &rulesBlock)
 	names, err2 := r.blockSize(r.size, &userBlock)
-	damaged := errors.Join(err, err2)
+	behind := errors.Join(err, err2)
 	var all *KernelSymbols
+	var damaged error
 	for _, end := range []int64{r.size - names, int64(r.data.off) - rules} {
 		b, err := r.blockBefore(end, &kernelBlock)
-		if err != nil {
-			return nil, err
-		}
-		if b == nil {
+		if err == nil && b == nil {
 			continue
 		}
-		c, err := DecodeKernelSymbols(b, r.header.order)
-		if err != nil {
-			return nil, err
+		var c *KernelSymbols
+		if err == nil {
+			c, err = DecodeKernelSymbols(b, r.header.order)
 		}
-		if all == nil {
+		switch {
+		case err != nil:
+			damaged = errors.Join(damaged, err)
+		case all == nil:
 			all = c
-		} else if all.IOMem == nil {
+		case all.IOMem == nil:
 			all.IOMem = c.IOMem
 		}
 	}
-	if all == nil {
-		return nil, damaged
+	if all == nil && damaged == nil {
+		damaged = behind
 	}
-	return all, nil
+	return all, damaged
 }

@@ -69,6 +69,54 @@ func TestDamagedNames(t *testing.T) {
 	}
 }
 
+// TestDamagedKernelSymbols: where the symbols known at the end are damaged, those of the start are
+// found, or the other way round, and the damage is told.
+func TestDamagedKernelSymbols(t *testing.T) {
+	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+	o := abi.LittleEndian
+	early, err := someKernelSymbols.AppendTo(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := KernelSymbols{Kallsyms: []byte("ffffffff81000000 T later\n")}
+	trailer, err := late.AppendTo(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := append(bytes.Clone(trailer[:len(trailer)-blockTail]), 0xff, 0xff, 0xff, 0xff)
+	long = append(long, trailer[len(long):]...)
+	for _, tt := range []struct {
+		name           string
+		early, trailer []byte
+		want           *KernelSymbols
+	}{
+		{"at the end", early, damaged(trailer), &someKernelSymbols},
+		{"its length", early, long, &someKernelSymbols},
+		{"at the start", damaged(early), trailer, &late},
+		{"both", damaged(early), damaged(trailer), nil},
+		{"the only one", nil, damaged(trailer), nil},
+	} {
+		f := tempFile(t)
+		w, err := NewWriter(f, events, Features{}, WriterOptions{Order: o, KernelSymbols: tt.early})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.SetTrailer(tt.trailer)
+		if err := w.Close(Features{}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		got, err := r.KernelSymbols()
+		if d := cmp.Diff(tt.want, got); d != "" || err == nil {
+			t.Errorf("%s: %v, -want +got\n%s", tt.name, err, d)
+		}
+	}
+}
+
 // TestUserSymbols: names are found behind everything else, and what was the last before
 // them is found still, also when they could not be written.
 func TestUserSymbols(t *testing.T) {
