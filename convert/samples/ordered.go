@@ -98,7 +98,9 @@ func (o *ordering) add(h abi.Header, payload []byte, place uint64) error {
 		if key < o.passed {
 			o.late++
 		}
-		o.passed = max(o.passed, key)
+		if key != timeorder.Last {
+			o.passed = max(o.passed, key)
+		}
 		return o.take(h, payload, place)
 	}
 	o.head = h.AppendTo(o.head[:0], o.events.Order)

@@ -79,6 +79,38 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
+// TestPassing: records that are said to be in the order of time are passed as they come, and those
+// that are not in it are counted: one with a time after all others makes none behind it late.
+func TestPassing(t *testing.T) {
+	rec, err := perftext.Parse(`event sched:sched_switch type=tracepoint config=1 period=1
+sample t=10 pid=7 cpu=0 kernel 0x10
+sample t=18446744073709551615 pid=7 cpu=0 kernel 0x10
+sample t=20 pid=7 cpu=0 kernel 0x20
+sample t=15 pid=7 cpu=0 kernel 0x15
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := rec.Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := perfdata.NewReaderAt(strings.NewReader(string(b)), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := perfdata.NewSourceReader(&perfdata.Source{Order: written.Order(), Events: written.Features.Events, Ordered: true, Records: written.Records})
+	f, err := Scan(t.Context(), r, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	st, err := f.EachOrdered(t.Context(), Ordered{Emit: func(*Sample) error { n++; return nil }})
+	if n != 4 || st.Late != 1 || err != nil {
+		t.Errorf("%d samples, %+v, %v", n, st, err)
+	}
+}
+
 // TestOrderedRounds: samples of two CPUs, a change of name that arrives after the samples
 // that it concerns, and losses, where they are missing.
 func TestOrderedRounds(t *testing.T) {
