@@ -167,7 +167,7 @@ func (c *Collector) Event(e *listing.Event) error {
 	if k.flags != nil {
 		flags, _ := k.flags.Uint(e.Sample.Raw)
 		c.leveled = c.leveled || flags != 0
-		level = levelOf(flags)
+		level = format.InterruptLevel(flags)
 	}
 	p := c.cpus[e.Sample.CPU]
 	if p == nil && len(c.cpus) < maxCPUs {
@@ -200,20 +200,6 @@ func (c *Collector) Event(e *listing.Event) error {
 	}
 	c.begin(p, a, level)
 	return nil
-}
-
-// levelOf says what an event happened in by its common_flags (enum trace_flag_type): 0 for a
-// task, then soft and hard interrupts, and NMIs.
-func levelOf(flags uint64) int {
-	switch {
-	case flags&0x40 != 0:
-		return 3
-	case flags&0x08 != 0:
-		return 2
-	case flags&0x10 != 0:
-		return 1
-	}
-	return 0
 }
 
 // begin takes the event before an access, whose caller is in c.text. What cannot go on meanwhile

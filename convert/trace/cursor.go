@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/format"
@@ -17,8 +18,11 @@ type cursor struct {
 	page  ringpage.Page
 
 	recent   [64]*kind // that were looked up, by the low bits of their ids
+	stacks   stackKind // the highest that was seen
 	next     rawEvent  // read ahead, to see whether it is a stack
 	nextOK   bool
+	apart    rawEvent // a stack that was found further ahead
+	taken    []int    // those that were, by what was left of the page behind each
 	damaged  uint64
 	failed   error
 	nextLost int64
@@ -37,11 +41,31 @@ type cursor struct {
 
 // rawEvent is an event as it lies in its page.
 type rawEvent struct {
-	id   uint64
-	kind *kind // nil where its id is not known yet
-	time uint64
-	tid  int32
-	data []byte
+	id    uint64
+	kind  *kind // nil where its id is not known yet
+	time  uint64
+	tid   int32
+	flags byte // common_flags, as far as they are where they always have been
+	data  []byte
+}
+
+func (e *rawEvent) level() int { return format.InterruptLevel(uint64(e.flags)) }
+
+// owner is what the stacks of an event are known by.
+type owner struct {
+	tid   int32
+	level int
+	had   stackKind // the last of them
+}
+
+// ownerOf returns what the stacks of an event are known by; of a stack, whose event is not here,
+// that there are none.
+func ownerOf(e *rawEvent) owner {
+	o := owner{e.tid, e.level(), noStack}
+	if e.kind != nil && e.kind.stack != noStack {
+		o.had = userStack
+	}
+	return o
 }
 
 // open makes the cursor ready for its first event.
@@ -63,13 +87,15 @@ func (c *cursor) readNext() {
 			if c.ring.Time != nil {
 				t = c.ring.Time(t)
 			}
-			k := c.recent[id%uint64(len(c.recent))]
-			if k == nil || k.id != id {
-				k = c.r.kinds[id] // those without a format were made by the survey
-				c.recent[id%uint64(len(c.recent))] = k
+			k := c.known(id)
+			if k != nil && k.stack != noStack {
+				if slices.Contains(c.taken, c.page.Left()) {
+					continue
+				}
+				c.stacks = max(c.stacks, k.stack)
 			}
 			e := &c.next
-			e.id, e.kind, e.time, e.tid, e.data = id, k, t, pid, data
+			e.id, e.kind, e.time, e.tid, e.flags, e.data = id, k, t, pid, c.r.flags(data), data
 			c.nextOK = true
 			return
 		}
@@ -84,6 +110,7 @@ func (c *cursor) readNext() {
 			c.nextOK = false
 			return
 		}
+		c.taken = c.taken[:0]
 		c.page.Load(&c.ring.Layout, page) // what is wrong with it, Err says at its end
 		switch {
 		case c.page.Lost == ringpage.LostUnknown:
@@ -92,6 +119,24 @@ func (c *cursor) readNext() {
 			c.nextLost += c.page.Lost
 		}
 	}
+}
+
+// known returns the kind of an id, nil for none yet.
+func (c *cursor) known(id uint64) *kind {
+	k := c.recent[id%uint64(len(c.recent))]
+	if k == nil || k.id != id {
+		k = c.r.kinds[id] // those without a format were made by the survey
+		c.recent[id%uint64(len(c.recent))] = k
+	}
+	return k
+}
+
+// flags are the common_flags of an event, 0 where they are not where they always have been.
+func (r *recording) flags(data []byte) byte {
+	if !r.usual {
+		return 0
+	}
+	return data[2]
 }
 
 // common reads the fields that all events have; false where they are not there.
@@ -126,18 +171,70 @@ func (c *cursor) advance() bool {
 		}
 	}
 	function := len(c.kernel)
+	o := ownerOf(e)
 	c.readNext()
-	for had := noStack; c.nextOK && c.next.kind != nil && c.next.kind.stack > had && c.next.tid == c.tid && c.nextLost == 0; {
-		if c.kind != nil && c.kind.stack != noStack {
-			break
-		}
-		if had = c.next.kind.stack; had == kernelStack && function > 0 {
+	for s := c.stackOf(&o); s != nil; s = c.stackOf(&o) {
+		if s.kind.stack == kernelStack && function > 0 {
 			c.kernel = c.kernel[function:] // the stack has them too
 		}
-		c.takeStack(&c.next)
-		c.readNext()
+		c.takeStack(s)
+		if s == &c.next {
+			c.readNext()
+		}
 	}
 	return true
+}
+
+// stackOf returns the next stack of an event, nil for none: the event ahead, which readNext
+// passes, or one further ahead, see separated.
+func (c *cursor) stackOf(o *owner) *rawEvent {
+	if !c.nextOK || c.nextLost > 0 || c.next.tid != o.tid {
+		return nil
+	}
+	s := &c.next
+	if s.kind == nil || s.kind.stack <= o.had || s.level() != o.level {
+		if o.had >= c.stacks || s.level() <= o.level || !c.separated(o) {
+			return nil
+		}
+		s = &c.apart
+	}
+	o.had = s.kind.stack
+	return s
+}
+
+// maxApart is how many events may be between an event and its stack.
+const maxApart = 32
+
+// separated looks for the stack of an event behind those of an interrupt, which came before the
+// stack was written, in apart. It looks no further than the page.
+//
+//	event   event   stack   stack
+//	task    irq     irq     task
+//	  └───────────────────────┘
+func (c *cursor) separated(o *owner) bool {
+	page := c.page // which stays where it is
+	for range maxApart {
+		data, ok := page.Next()
+		if !ok {
+			return false
+		}
+		id, tid, ok := c.r.common(data)
+		if !ok || slices.Contains(c.taken, page.Left()) {
+			continue
+		}
+		e := rawEvent{id: id, kind: c.known(id), tid: tid, flags: c.r.flags(data), data: data}
+		switch level := e.level(); {
+		case tid != o.tid || level < o.level:
+			return false
+		case level > o.level:
+		case e.kind == nil || e.kind.stack <= o.had:
+			return false
+		default:
+			c.apart, c.taken = e, append(c.taken, page.Left())
+			return true
+		}
+	}
+	return false
 }
 
 func address(f *format.Field, raw []byte) (uint64, bool) {

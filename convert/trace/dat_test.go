@@ -231,6 +231,50 @@ func TestSubBuffers(t *testing.T) {
 	}
 }
 
+// TestSeparatedStacks: a stack that an interrupt's events separate from its own event is that
+// event's, also where an interrupt interrupts another, and stacks of the interrupts are theirs.
+func TestSeparatedStacks(t *testing.T) {
+	const hardirq, softirq, nmi = 0x08, 0x10, 0x40
+	m := tracetest.Machine{Long: 8, Page: 4096}
+	in := func(flags byte, event []byte) []byte { event[2] = flags; return m.Event(1, event) }
+	tick := func(flags byte, count int) []byte { return in(flags, m.Tick(7, count)) }
+	kernel := func(flags byte, at uint64) []byte { return in(flags, m.Stack(4, 7, 1, at)) }
+	user := func(at uint64) []byte { return in(0, m.Stack(13, 7, 7, at)) }
+	for _, tt := range []struct {
+		name   string
+		events [][]byte
+		want   string
+	}{
+		{"one", [][]byte{tick(0, 0), kernel(0, 0x9), tick(1, 1), tick(hardirq, 2), kernel(hardirq|1, 0xb), tick(hardirq, 3), kernel(1, 0xa), tick(0, 4), kernel(0, 0xc)},
+			"0 [K 9], 1 [K a], 2 [K b], 3 [], 4 [K c]"},
+		{"in each other", [][]byte{tick(0, 0), kernel(0, 0x9), tick(0, 1), tick(softirq, 2), tick(hardirq, 3), tick(nmi|hardirq, 4), kernel(nmi|hardirq, 0xd), kernel(hardirq, 0xc), kernel(softirq, 0xb), kernel(0, 0xa), tick(0, 5)},
+			"0 [K 9], 1 [K a], 2 [K b], 3 [K c], 4 [K d], 5 []"},
+		{"of the user", [][]byte{tick(0, 0), kernel(0, 0x9), user(0x8), tick(0, 1), tick(hardirq, 2), kernel(hardirq, 0xb), kernel(0, 0xa), tick(hardirq, 3), user(0xe), tick(0, 4), tick(hardirq, 5), kernel(0, 0xf), user(0x7)},
+			"0 [K 9 U 8], 1 [K a U e], 2 [K b], 3 [], 4 [K f U 7], 5 []"},
+		// Those of another level than the event before are not its own.
+		{"of no event", [][]byte{tick(0, 0), kernel(0, 0x9), tick(0, 1), tick(hardirq, 2), tick(0, 3), tick(hardirq, 4), kernel(0, 0xa), kernel(0, 0xb)},
+			"0 [K 9], 1 [], 2 [], 3 [K a], 4 [], stack [K b]"},
+		{"of another task", [][]byte{tick(0, 0), kernel(0, 0x9), tick(0, 1), tick(hardirq, 2), m.Event(1, m.Stack(4, 8, 1, 0xa))},
+			"0 [K 9], 1 [], 2 [], stack [K a]"},
+	} {
+		d := file(m, 7, "none")
+		d.Buffers = []tracetest.Instance{{CPUs: [][][]byte{{m.Sub(5, 0, tt.events...)}}}}
+		got, err := records(t, open(t, d.Bytes()))
+		var found []string
+		for line := range strings.Lines(got) {
+			line = strings.TrimSpace(line)
+			if _, event, ok := strings.Cut(line, " count="); ok {
+				found = append(found, event)
+			} else if strings.HasPrefix(line, "ftrace:kernel_stack") {
+				found = append(found, "stack "+line[strings.Index(line, "[K"):])
+			}
+		}
+		if s := strings.Join(found, ", "); s != tt.want || err != nil {
+			t.Errorf("%s: %v\n%s, want\n%s", tt.name, err, s, tt.want)
+		}
+	}
+}
+
 // TestFunction: what the function tracer wrote has the function and its caller, or the
 // stack behind it.
 func TestFunction(t *testing.T) {

@@ -73,8 +73,7 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 		id   uint64
 		seen *seen
 	}
-	var tid int32
-	had := noStack
+	var o owner // before
 	for n := 0; ; n++ {
 		if n%(1<<16) == 0 && ctx.Err() != nil {
 			return
@@ -88,9 +87,16 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 			s.any, s.first = true, e.time
 		}
 		s.first, s.last = min(s.first, e.time), max(s.last, e.time)
-		if k := e.kind; k != nil && k.stack > had && before != nil && e.tid == tid && c.nextLost == 0 {
-			before.chains, had = true, k.stack
-			continue
+		if before != nil {
+			stack := c.stackOf(&o)
+			for stack == &c.apart {
+				before.chains = true
+				stack = c.stackOf(&o)
+			}
+			if stack != nil {
+				before.chains = true
+				continue
+			}
 		}
 		if c.nextLost > 0 {
 			s.losses = append(s.losses, loss{e.time, c.nextLost})
@@ -106,9 +112,6 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 			before = x.seen
 		}
 		before.count++
-		tid, had = e.tid, noStack
-		if e.kind != nil && e.kind.stack != noStack {
-			had = userStack // no stack has one
-		}
+		o = ownerOf(e)
 	}
 }

@@ -16,6 +16,21 @@ const CommonFields = `	field:unsigned short common_type;	offset:0;	size:2;	signe
 	field:int common_pid;	offset:4;	size:4;	signed:1;
 `
 
+// InterruptLevel says in what an event happened by its field common_flags (enum
+// trace_flag_type): 0 for a task, 1 for a softirq, 2 for a hardirq, 3 for an NMI. What is of a
+// higher level interrupts what is of a lower one.
+func InterruptLevel(flags uint64) int {
+	switch {
+	case flags&0x40 != 0:
+		return 3
+	case flags&0x08 != 0:
+		return 2
+	case flags&0x10 != 0:
+		return 1
+	}
+	return 0
+}
+
 // Format is the description of an event.
 type Format struct {
 	System string // "sched"; empty unless the caller sets it, the text has none

@@ -151,5 +151,8 @@ func (p *Page) damaged(n int) ([]byte, bool) {
 	return nil, false
 }
 
+// Left is how many bytes of the page are not yet walked, by which its events can be told apart.
+func (p *Page) Left() int { return len(p.events) }
+
 // Err is why the walk ended before the end of the page: nil, or ErrDamaged.
 func (p *Page) Err() error { return p.err }
