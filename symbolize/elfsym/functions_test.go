@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"debug/elf"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,5 +55,34 @@ func TestMentions(t *testing.T) {
 	f := open(t, compile(t, "gcc", "inline.c", "-O2", "-s"), Options{DWARF: true})
 	if got, ok := f.Mentions(names); ok {
 		t.Errorf("without debug information: %v", got)
+	}
+}
+
+// TestLocalLabels: labels that an assembler has kept, as it does of jump tables, are no symbols.
+func TestLocalLabels(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc")
+	kept := 0
+	path := compile(t, "gcc", "prog.c", "-O2", "-Wa,-L")
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if strings.HasPrefix(s.Name, ".L") {
+			kept++
+		}
+	}
+	if kept == 0 {
+		t.Fatal("the assembler has kept no labels")
+	}
+	for s := range open(t, path, Options{}).Functions() {
+		if strings.HasPrefix(s.Name, ".L") {
+			t.Errorf("%+v is a symbol", s)
+		}
 	}
 }

@@ -260,6 +260,10 @@ func (l *loader) filter(source *elf.File, raw rawSymbol, strtab string) (symbol,
 		return symbol{}, false
 	}
 
+	if label && strings.HasPrefix(cstring(strtab, raw.name), ".L") {
+		return symbol{}, false // within a function, as assemblers keep of jump tables
+	}
+
 	s := symbol{
 		start:   raw.value,
 		name:    raw.name,
