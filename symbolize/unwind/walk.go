@@ -57,17 +57,25 @@ type Finder interface {
 // changed.
 //
 // Where a file has no call frame information for its code, a frame pointer is
-// believed if it leads up the stack.
+// believed if it leads up the stack; of the innermost function, which may be a stub without
+// a frame, where it returns to is believed before that.
 func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]uint64, End) {
 	r := registersOf(m)
 	stack.narrow = r.word == 4
 	exact := true // the program counter is not behind a call
+	var leaf Registers
+	var leafRow *row
 	for n := 0; n < maxFrames; n++ {
 		at := regs.PC
 		if !exact {
 			at--
 		}
 		t, off, mapped := f.Find(at)
+		if !mapped && n == 1 && leafRow != nil && leaf.stepPushed(leafRow, r, stack, f) {
+			*regs = leaf
+			at = regs.PC - 1
+			t, off, mapped = f.Find(at)
+		}
 		if mapped || n == 0 { // where it was is known, whatever is there
 			dst = append(dst, at)
 		}
@@ -77,15 +85,25 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		before := regs.General[r.sp]
 		var end End
 		var more bool
-		if row := t.row(off); row != nil {
-			more, end = regs.step(row, r, stack)
+		row := t.row(off)
+		if row == nil && n == 0 {
+			row = t.signalBefore(off)
+		}
+		if n == 0 && r.pc != noRegister && row != nil && row.cfa.kind == register && row.cfa.reg == r.sp {
+			leaf, leafRow = *regs, row
+		}
+		switch {
+		case row != nil:
+			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
-		} else if t == Vsyscall {
+		case t == Vsyscall:
 			more, end = regs.stepVsyscall(r, stack, f), CutOff
 			exact = false
-		} else {
-			more, end = regs.stepFramePointer(r, stack)
+		default:
 			exact = false
+			if more = n == 0 && t != FramePointers && regs.stepStub(r, stack, f); !more {
+				more, end = regs.stepFramePointer(r, stack)
+			}
 		}
 		switch {
 		case !more:
@@ -97,6 +115,15 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		}
 	}
 	return dst, CutOff
+}
+
+// signalBefore returns the row of the return from a signal handler that ends right before an
+// offset: there the program is while the kernel executes its last instruction.
+func (t *Table) signalBefore(off uint64) *row {
+	if row := t.row(off - 1); row != nil && row.signal {
+		return row
+	}
+	return nil
 }
 
 // special are the numbers of registers that have a role, and what words are like.
@@ -122,8 +149,8 @@ func registersOf(m Machine) special {
 	return special{sp: 7, fp: 6, pc: 16, word: 8, mask: all, strip: all}
 }
 
-// step goes to the caller by a row.
-func (regs *Registers) step(row *row, r special, stack *Stack) (more bool, end End) {
+// step goes to the caller by a row, whose frame is shifted by so many bytes more.
+func (regs *Registers) step(row *row, r special, stack *Stack, shift uint64) (more bool, end End) {
 	old := regs.General
 	cfa, ok := uint64(0), true
 	if row.cfa.kind == register {
@@ -134,7 +161,7 @@ func (regs *Registers) step(row *row, r special, stack *Stack) (more bool, end E
 	if !ok {
 		return false, CutOff
 	}
-	cfa &= r.mask
+	cfa = (cfa + shift) & r.mask
 	regs.General[r.sp] = cfa
 	for i := range row.regs {
 		rr := &row.regs[i]
@@ -143,6 +170,9 @@ func (regs *Registers) step(row *row, r special, stack *Stack) (more bool, end E
 				return false, Outermost
 			}
 			continue
+		}
+		if rr.kind == offset && rr.reg != row.ra && (cfa+uint64(rr.off))&r.mask < old[r.sp] {
+			continue // popped already, which compilers do not say
 		}
 		v, ok := rr.value(cfa, &old, stack)
 		if !ok {
@@ -175,6 +205,47 @@ func (rr *regRule) value(cfa uint64, old *[numRegs + 1]uint64, stack *Stack) (ui
 		return eval(rr.expr, old, stack, cfa)
 	}
 	return 0, false
+}
+
+// maxPushed is how many words assembly may have pushed on the stack without saying so.
+const maxPushed = 3
+
+// stepPushed goes to the caller of an innermost function whose row leads to no code, since it
+// has pushed something of which the row knows nothing, as memcpy of glibc on i386 does.
+func (regs *Registers) stepPushed(row *row, r special, stack *Stack, f Finder) bool {
+	before := *regs
+	for n := range uint64(maxPushed) {
+		*regs = before
+		if more, _ := regs.step(row, r, stack, (n+1)*r.word); more && describes(f, regs.PC) {
+			return true
+		}
+	}
+	return false
+}
+
+// describes reports whether there is call frame information for the call that returns to an
+// address.
+func describes(f Finder, ret uint64) bool {
+	t, off, mapped := f.Find(ret - 1)
+	return mapped && t != nil && t.row(off) != nil
+}
+
+// stepStub goes to the caller of an innermost function that has no frame: of linkers' stubs, and
+// of functions of assembly, there may be no call frame information.
+func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
+	const linkRegister = 30 // of AArch64
+	ret, ok := regs.General[linkRegister]&r.strip, true
+	if r.pc != noRegister {
+		ret, ok = stack.read(regs.General[r.sp])
+	}
+	if !ok || !describes(f, ret) {
+		return false
+	}
+	regs.PC = ret
+	if r.pc != noRegister {
+		regs.General[r.sp] += r.word
+	}
+	return true
 }
 
 // stepFramePointer goes to the caller by the frame pointer, which points to its
@@ -212,7 +283,7 @@ func (regs *Registers) stepVsyscall(r special, stack *Stack, f Finder) bool {
 		if !ok {
 			return false
 		}
-		if t, off, mapped := f.Find(ret - 1); !mapped || t == nil || t.row(off) == nil {
+		if !describes(f, ret) {
 			continue // nothing, or memory: the stack itself has a mapping
 		}
 		if n == pushed {

@@ -1,0 +1,89 @@
+package unwind
+
+import (
+	"slices"
+	"testing"
+)
+
+// rowsAt is a Table with rows at some offsets.
+func rowsAt(rows map[uint64]*row) *Table {
+	r := &recordedRows{}
+	for off := range uint64(0x1000) {
+		if row := rows[off]; row != nil {
+			r.offs, r.rows = append(r.offs, off), append(r.rows, row)
+		}
+	}
+	return &Table{recorded: r}
+}
+
+// TestInnermost walks from where the innermost function is as its row does not say, or has none:
+// in stubs, behind pushes that the row lacks and behind pops, and behind the last instruction of the
+// return from a signal handler.
+func TestInnermost(t *testing.T) {
+	const sp, fp, ra = 7, 6, 16
+	frame := func(size int64, more ...regRule) *row {
+		return &row{cfa: rule{kind: register, reg: sp, off: size}, ra: ra, regs: append(more, regRule{ra, rule{kind: offset, off: -8}})}
+	}
+	byPointer := frame(16, regRule{fp, rule{kind: offset, off: -16}})
+	byPointer.cfa.reg = fp
+	handler := frame(24)
+	handler.signal = true
+	x86 := rowsAt(map[uint64]*row{
+		0x0ff: frame(16),                                                                                          // calls what returns to 0x1100
+		0x100: frame(8),                                                                                           // is interrupted there
+		0x1ff: byPointer,                                                                                          // 0x1200, and has a frame pointer
+		0x2ff: {ra: ra, cfa: rule{kind: register, reg: sp, off: 8}, regs: []regRule{{ra, rule{kind: undefined}}}}, // the outermost, 0x1300
+		0x600: frame(8),
+		0x700: byPointer,
+		0x708: handler,
+		0x800: frame(8, regRule{fp, rule{kind: offset, off: -16}}), // behind pop %rbp
+		0x810: frame(16, regRule{fp, rule{kind: offset, off: -16}}),
+	})
+	words := func(w ...uint64) (b []byte) {
+		for _, v := range w {
+			b = le.AppendUint64(b, v)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name   string
+		pc, fp uint64
+		stack  []byte
+		want   []uint64
+		end    End
+	}{
+		{"a stub", 0x1500, 0x7fff, words(0x1100, 1, 0x1300), []uint64{0x1500, 0x10ff, 0x12ff}, Outermost},
+		{"a stub, and a frame pointer beside it", 0x1500, 0x7008, words(0x1100, 1, 0x1300, 0x1300), []uint64{0x1500, 0x10ff, 0x12ff}, Outermost},
+		{"no stub", 0x1500, 0x7008, words(0x1ffe, 1, 0x1300), []uint64{0x1500, 0x12ff}, Outermost},
+		{"no stub nor frame", 0x1500, 0, words(0x9000, 1, 0x1300), []uint64{0x1500}, Outermost},
+		{"a stub that calls nothing", 0x1100, 0, words(0x1500, 0x1300), []uint64{0x1100, 0x14ff}, Outermost},
+		{"a word pushed", 0x1600, 0, words(0x9000, 0x1100, 1, 0x1300), []uint64{0x1600, 0x10ff, 0x12ff}, Outermost},
+		{"three words pushed", 0x1600, 0, words(0x9000, 0, 0x9001, 0x1100, 1, 0x1300), []uint64{0x1600, 0x10ff, 0x12ff}, Outermost},
+		{"four words pushed", 0x1600, 0, words(0x9000, 1, 2, 3, 0x1100, 1, 0x1300), []uint64{0x1600}, Lost},
+		{"what is pushed looks like code", 0x1600, 0, words(0x9000, 0x1500, 0x1100, 1, 0x1300), []uint64{0x1600, 0x10ff, 0x12ff}, Outermost},
+		{"with a frame pointer", 0x1700, 0x7000, words(5, 0x9000, 0x1100, 1, 0x1300), []uint64{0x1700}, Lost},
+		{"of a caller", 0x1100, 0, words(0x1100, 1, 0x9000, 0x1300), []uint64{0x1100, 0x10ff}, Lost},
+		{"popped", 0x1800, 0x7010, words(0x1200, 0, 5, 0x1300), []uint64{0x1800, 0x11ff, 0x12ff}, Outermost},
+		{"not yet popped", 0x1810, 0x7000, words(0x7018, 0x1200, 0, 5, 0x1300), []uint64{0x1810, 0x11ff, 0x12ff}, Outermost},
+		{"a signal handler returns", 0x1709, 0, words(1, 2, 0x1100, 0x1300), []uint64{0x1709, 0x1100, 0x12ff}, Outermost},
+		{"behind any other", 0x1601, 0, words(1, 2, 0x1100, 0x1300), []uint64{0x1601}, Outermost},
+	} {
+		regs := Registers{PC: c.pc}
+		regs.General[sp], regs.General[fp] = 0x7000, c.fp
+		got, end := X86_64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: c.stack}, &code{x86, 0x1000, 0x2000})
+		if !slices.Equal(got, c.want) || end != c.end {
+			t.Errorf("%s: %#x, end %d, want %#x, %d", c.name, got, end, c.want, c.end)
+		}
+	}
+	// On AArch64 the return address of a stub is in a register, signed or not.
+	arm := rowsAt(map[uint64]*row{0x0ff: {ra: 30, cfa: rule{kind: register, reg: 31}, regs: []regRule{{30, rule{kind: undefined}}}}})
+	for link, want := range map[uint64][]uint64{
+		0x1100: {0x1500, 0x10ff}, 0x2a<<48 | 0x1100: {0x1500, 0x10ff}, 0x1504: {0x1500},
+	} {
+		regs := Registers{PC: 0x1500}
+		regs.General[31], regs.General[30] = 0x7000, link
+		if got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000}, &code{arm, 0x1000, 0x2000}); !slices.Equal(got, want) || end != Outermost {
+			t.Errorf("link register %#x: %#x, end %d", link, got, end)
+		}
+	}
+}
