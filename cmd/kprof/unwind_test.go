@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,7 +56,7 @@ func TestLiveStackCopies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareFolded(t, want, got)
+	compareCopied(t, want, got)
 
 	// perf (6.1) knows no name for the frame that the kernel makes for a handler.
 	_, lines = record("signals")
@@ -81,6 +82,34 @@ func TestLiveStackCopies(t *testing.T) {
 	if inCompare < 10 || inHandler < 1 || whole < inCompare+inHandler*3/4 {
 		t.Errorf("%d lines in compare, %d in on_alarm, %d of both whole:\n%.3000s", inCompare, inHandler, whole, strings.Join(lines, "\n"))
 	}
+}
+
+// compareCopied compares lines of copied stacks. Few of perf's, up to one in a hundred, are only the
+// innermost frames of kprof's: see TestLiveWalksOfPerf.
+func compareCopied(t *testing.T, want *scriptFold, got map[string]uint64) {
+	t.Helper()
+	var all, cut uint64
+	for _, n := range got {
+		all += n
+	}
+	missing, extra := subtract(want.lines, got)
+	for line, n := range missing {
+		comm, inner, _ := strings.Cut(line, ";")
+		for whole, m := range extra {
+			if n > 0 && strings.HasPrefix(whole, comm+";") && strings.HasSuffix(whole, ";"+inner) {
+				take := min(n, m)
+				n, extra[whole], got[whole], want.lines[line] = n-take, m-take, got[whole]-take, want.lines[line]-take
+				cut += take
+			}
+		}
+	}
+	for _, lines := range []map[string]uint64{want.lines, got} {
+		maps.DeleteFunc(lines, func(_ string, n uint64) bool { return n == 0 })
+	}
+	if cut > 2+all/100 {
+		t.Errorf("of %d perf has the innermost frames of %d", all, cut)
+	}
+	compareFolded(t, want, got)
 }
 
 // TestLiveStackCopiesPipe walks the copies in a recording that perf wrote to a pipe, out
@@ -109,7 +138,7 @@ func TestLiveStackCopiesPipe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareFolded(t, want, got)
+		compareCopied(t, want, got)
 	}
 }
 
