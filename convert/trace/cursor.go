@@ -22,7 +22,7 @@ type cursor struct {
 	next     rawEvent  // read ahead, to see whether it is a stack
 	nextOK   bool
 	apart    rawEvent // a stack that was found further ahead
-	taken    []int    // those that were, by what was left of the page behind each
+	taken    []int    // those that were and are still ahead, by what was left of the page behind each
 	damaged  uint64
 	failed   error
 	nextLost int64
@@ -89,7 +89,8 @@ func (c *cursor) readNext() {
 			}
 			k := c.known(id)
 			if k != nil && k.stack != noStack {
-				if slices.Contains(c.taken, c.page.Left()) {
+				if i := slices.Index(c.taken, c.page.Left()); i >= 0 {
+					c.taken = slices.Delete(c.taken, i, i+1)
 					continue
 				}
 				c.stacks = max(c.stacks, k.stack)
