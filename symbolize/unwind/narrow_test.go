@@ -163,3 +163,43 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("rip is %#x", regs.General[16])
 	}
 }
+
+// TestSignalNarrow goes from where a signal handler returns to, to what it interrupted, whose
+// registers the kernel has put on the stack, in either of two forms.
+func TestSignalNarrow(t *testing.T) {
+	table, err := New(File{Narrow: true, EHFrame: Section{Addr: 0x2000, Data: ehFrame32()}, Code: []Segment{{0, 0xffff1000, 0x100}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, segment := range []uint32{0x23, 0x73, 0x7b0023, 0x33} {
+		//                gs  fs es ds edi esi ebp esp      ebx edx ecx eax trap err eip cs
+		context := words32(0, 0, 0, 0, 17, 16, 15, 0x7800, 13, 12, 11, 10, 0, 0, 0x1010, segment, 0x246, 0x7800, 0)
+		for name, head := range map[string][]byte{
+			"sigreturn":    words32(14),
+			"rt_sigreturn": append(words32(14, 0x700c, 0x708c), make([]byte, 128+20)...),
+		} {
+			data := append(append([]byte{}, head...), context...)
+			data = append(data, make([]byte, 0x800-len(data))...)
+			data = append(data, words32(0xb, 0x1021, 0xb, 0)...) // 0x1010 is behind a push
+			regs := Registers{PC: 0x9440}
+			regs.General[4] = 0x7000
+			got, end := I386.Walk(nil, &regs, &Stack{Base: 0x7000, Data: data}, &vsyscallCode{code{table, 0x1000, 0x2000}})
+			want, wantEnd := []uint64{0x9440, 0x1010, 0x1020}, Outermost
+			if segment == 0x33 {
+				want, wantEnd = want[:1], CutOff
+			}
+			if !slices.Equal(got, want) || end != wantEnd {
+				t.Errorf("%s, segment %#x: %#x, end %d, want %#x", name, segment, got, end, want)
+			}
+		}
+	}
+	var regs Registers
+	regs.General[4] = 0x7000
+	data := append(words32(14), words32(0, 0, 0, 0, 17, 16, 15, 0x7800, 13, 12, 11, 10, 0, 0, 0x1010, 0x23)...)
+	if ok := regs.stepSignal(&Stack{Base: 0x7000, Data: data, narrow: true}); !ok || !slices.Equal(regs.General[:8], []uint64{10, 11, 12, 13, 0x7800, 15, 16, 17}) || regs.PC != 0x1010 {
+		t.Errorf("registers %d, pc %#x", regs.General[:8], regs.PC)
+	}
+	if regs.General[4] = 0x7000; regs.stepSignal(&Stack{Base: 0x7000, Data: data[:len(data)-1], narrow: true}) {
+		t.Error("a context that is cut")
+	}
+}

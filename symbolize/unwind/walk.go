@@ -97,8 +97,8 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
 		case t == Vsyscall:
-			more, end = regs.stepVsyscall(r, stack, f), CutOff
-			exact = false
+			exact = regs.stepSignal(stack)
+			more, end = exact || regs.stepVsyscall(r, stack, f), CutOff
 		default:
 			exact = false
 			if more = n == 0 && t != FramePointers && regs.stepStub(r, stack, f); !more {
@@ -269,8 +269,42 @@ func (regs *Registers) stepFramePointer(r special, stack *Stack) (more bool, end
 }
 
 // Vsyscall is the table of the vDSO of a 32-bit program of x86, as far as it is
-// __kernel_vsyscall. That is the kernel's, of which there may be no copy.
+// __kernel_vsyscall, or what signal handlers return to. That is the kernel's, of which there may
+// be no copy.
 var Vsyscall = &Table{}
+
+// signalContext is where in struct sigcontext_32 (Linux 6.1, arch/x86/include/uapi/asm/sigcontext.h)
+// the registers are, by their numbers in DWARF.
+var signalContext = [...]uint64{44, 40, 36, 32, 28, 24, 20, 16}
+
+// stepSignal goes to what a signal interrupted, from where its handler returns to: behind the
+// return address the kernel has put the number of the signal, and the context, or three words that say
+// where that is (arch/x86/include/asm/sigframe.h).
+func (regs *Registers) stepSignal(stack *Stack) bool {
+	const (
+		sp                      = 4
+		rtContext               = 20 // in ucontext_ia32
+		ip, cs                  = 56, 60
+		ofKernel64, ofOwnKernel = 0x23, 0x73 // __USER32_CS, and __USER_CS of a kernel of 32 bits
+	)
+	from := regs.General[sp]
+	context := from + 4
+	if info, ok := stack.read(from + 4); ok && info == from+12 {
+		if context, ok = stack.read(from + 8); !ok {
+			return false
+		}
+		context += rtContext
+	}
+	segment, ok := stack.read(context + cs)
+	if segment &= 0xffff; !ok || segment != ofKernel64 && segment != ofOwnKernel {
+		return false
+	}
+	for reg, at := range signalContext {
+		regs.General[reg], _ = stack.read(context + at)
+	}
+	regs.PC, ok = stack.read(context + ip)
+	return ok
+}
 
 // stepVsyscall goes to the caller of __kernel_vsyscall, which has up to three
 // registers on the stack, ebp on top of all of them (Linux 4.4, entry/vdso/vdso32's
