@@ -6,8 +6,9 @@
 # moment; records them; and prints of how many samples kprof's stack is that path, by way of
 # perf.data and live, and perf's: those of kprof must be 99 of 100. REGEXP selects builds by
 # their names. Compilers that are missing are installed, which takes root, as recording does.
-# PERF is another perf to compare with. It takes ten seconds for a build, and is no part of make
-# test, which does the first alone.
+# perf is the newest of Debian's backports, which is unpacked in .build/callpaths with the
+# libraries that it needs, or with PERF=installed the machine's. It takes ten seconds for a build,
+# and is no part of make test, which does the first alone.
 set -euo pipefail
 export LC_ALL=C
 case ${1-} in -*) sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2 ;; esac
@@ -20,12 +21,47 @@ echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null |
 if [ ${#missing[@]} -gt 0 ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >&2
 fi
+out=$PWD/.build/callpaths
+# newest_perf makes the command $out/perf.
+newest_perf() {
+	local root=$out/root list name
+	mkdir -p "$out"/apt/{state/lists/partial,archives/partial,parts} "$root" && : >"$out/apt/status" || return
+	for suite in trixie trixie-backports; do
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
+	done >"$out/apt/sources.list"
+	cat >"$out/apt/conf" <<-END
+		Dir::State "$out/apt/state";
+		Dir::State::status "$out/apt/status";
+		Dir::Cache "$out/apt";
+		Dir::Etc::sourcelist "$out/apt/sources.list";
+		Dir::Etc::sourceparts "$out/apt/parts";
+		Dir::Etc::preferencesparts "$out/apt/parts";
+		APT::Sandbox::User "root";
+		Acquire::Languages "none";
+	END
+	export APT_CONFIG=$out/apt/conf
+	apt-get update -q >&2 || return
+	# All that it links to, but not what its scripts are run by.
+	list=$(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances linux-perf |
+		grep -E '^(lib|zlib1g|linux-perf$)' | grep -vE '^(libperl|libpython.*-(minimal|stdlib)|libc-)' | sort -u) || return
+	(cd "$out/apt/archives" && for name in $list; do
+		case $name in linux-perf) name+=/trixie-backports ;; esac
+		apt-get download -q "$name" >&2 || echo "no $name" >&2
+	done && for name in *.deb; do dpkg-deb -x "$name" "$root"; done) || return
+	cat >"$out/perf" <<-END
+		#!/bin/sh
+		lib=\$(echo $root/usr/lib/x86_64-linux-gnu)
+		exec \$lib/ld-linux-x86-64.so.2 --library-path "\$lib" $root/usr/bin/perf "\$@"
+	END
+	chmod 755 "$out/perf"
+	unset APT_CONFIG
+}
+if [ "${PERF-}" != installed ]; then
+	[ -x "$out/perf" ] && "$out/perf" --version >/dev/null || newest_perf
+	PATH=$out:$PATH
+fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-if [ -n "${PERF-}" ]; then
-	printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$PERF")" >"$dir/perf" && chmod 755 "$dir/perf"
-	PATH=$dir:$PATH
-fi
 perf --version
 go test -c -o "$dir/test" ./cmd/kprof
 cd cmd/kprof

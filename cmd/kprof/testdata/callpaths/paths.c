@@ -256,7 +256,9 @@ APART void catcher(int n) {
 	} catch (int what) {
 		now->depth = depth;
 		sink += what;
+		ENTER(library); // until what was thrown is freed
 	}
+	now->depth = depth;
 	CALL(spin, 100);
 }
 
@@ -290,12 +292,15 @@ APART bool less(int a, int b) {
 	return a < b;
 }
 APART void algorithms(int n) {
-	std::vector<int> v;
-	LIBRARY(for (int i = 0; i < 100; i++) v.push_back((i * 7919 + n) % 1009));
-	LIBRARY(std::sort(v.begin(), v.end(), less));
-	std::map<std::string, int> m;
-	LIBRARY(for (int i = 0; i < 20; i++) m["key " + std::to_string(v[i])] += i; m.clear());
-	LIBRARY(v.clear(); v.shrink_to_fit());
+	LIBRARY({
+		std::vector<int> v;
+		for (int i = 0; i < 100; i++)
+			v.push_back((i * 7919 + n) % 1009);
+		std::sort(v.begin(), v.end(), less);
+		std::map<std::string, int> m;
+		for (int i = 0; i < 20; i++)
+			m["key " + std::to_string(v[i])] += i;
+	});
 }
 APART void streams(int n) {
 	LIBRARY({
