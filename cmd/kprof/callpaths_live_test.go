@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -48,14 +49,25 @@ var pathBuilds = []struct{ name, source, command string }{
 	{"rustc lto", "paths.rs", "rustc -C opt-level=3 -C lto=fat -C codegen-units=1"},
 }
 
+// pathsC is the program that guests have prebuilt.
+//
+//go:embed testdata/callpaths/paths.c
+var pathsC string
+
 // TestLiveCallPaths compares, of programs without frame pointers, the stack of each sample with
 // the path that the program itself knew at that moment, by way of perf.data and live; and says
 // of how many samples perf's walk is that.
 func TestLiveCallPaths(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Perf)
+	livetest.Require(t, livetest.Root, livetest.PerfOrHost)
 	wanted, err := regexp.Compile(os.Getenv("KPROF_CALL_PATHS"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if livetest.InGuest() {
+		dir := t.TempDir()
+		compile(t, dir, "paths")
+		checkPaths(t, "guest", filepath.Join(dir, "paths"), "499", "8000")
+		return
 	}
 	builds, millis := pathBuilds, "3000"
 	if wanted.String() == "" {
@@ -73,28 +85,37 @@ func TestLiveCallPaths(t *testing.T) {
 			}
 			prog := filepath.Join(t.TempDir(), "paths")
 			command(t, nil, cc[0], append(cc[1:], "-o", prog, "testdata/callpaths/"+b.source)...)
-			data := filepath.Join(t.TempDir(), "perf.data")
-			record := []string{"record", "-q", "--max-lost", "0", "-F", "1999", "--call-graph", "dwarf", "-e"}
-			command(t, nil, kprof(t).Path, append(record, "cpu-clock", "-o", data, "--", prog, millis)...)
-			live := filepath.Join(t.TempDir(), "live.folded")
-			calls := command(t, nil, kprof(t).Path, append(record, "cpu-clock:u", "-o", live, "--", prog, millis)...)
-
-			x := paths{names: pathNames(t, prog)}
-			x.read(t, data)
-			fields := []string{"--ns", "-F", "tid,time,ip,sym,dso"}
-			ours := x.judge(userStacks(t, command(t, nil, kprof(t).Path, append(append([]string{"script", "--stacks"}, fields...), data)...)))
-			perfs := x.judge(userStacks(t, command(t, nil, "perf", append(append([]string{"script", "--no-inline"}, fields...), "-i", data)...)))
-			lives := x.judgeFolded(t, live, calls)
-			t.Logf("%-14s %-44s %6d samples, %d without a copy: kprof %6.2f%% live %6.2f%% perf %6.2f%%", b.name, b.command, ours.all, x.bare, ours.percent(), lives.percent(), perfs.percent())
-			for how, j := range map[string]*judgment{"in perf.data": ours, "live": lives} {
-				if j.percent() < 99 || j.all < 100 || len(j.wrong) > 0 && testing.Verbose() {
-					t.Logf("%s not the program's path:\n%s", how, j)
-				}
-				if j.percent() < 99 || j.all < 100 {
-					t.Errorf("%s: %.2f%% of %d stacks are the program's path", how, j.percent(), j.all)
-				}
-			}
+			checkPaths(t, b.name+": "+b.command, prog, "1999", millis)
 		})
+	}
+}
+
+// checkPaths records a program that knows its paths, at a frequency, for so many milliseconds.
+func checkPaths(t *testing.T, what, prog, frequency, millis string) {
+	t.Helper()
+	data, live := filepath.Join(t.TempDir(), "perf.data"), filepath.Join(t.TempDir(), "live.folded")
+	record := []string{"record", "-q", "--max-lost", "0", "-F", frequency, "--call-graph", "dwarf", "-e"}
+	command(t, nil, kprof(t).Path, append(record, "cpu-clock", "-o", data, "--", prog, millis)...)
+	calls := command(t, nil, kprof(t).Path, append(record, "cpu-clock:u", "-o", live, "--", prog, millis)...)
+
+	x := paths{names: pathNames(t, prog)}
+	x.read(t, data)
+	fields := []string{"--ns", "-F", "tid,time,ip,sym,dso"}
+	converted := x.judge(userStacks(t, command(t, nil, kprof(t).Path, append(append([]string{"script", "--stacks"}, fields...), data)...)))
+	lives := x.judgeFolded(t, live, calls)
+	beside := ""
+	if !livetest.InGuest() {
+		perfs := x.judge(userStacks(t, command(t, nil, "perf", append(append([]string{"script", "--no-inline"}, fields...), "-i", data)...)))
+		beside = fmt.Sprintf(", perf %.2f%%", perfs.percent())
+	}
+	t.Logf("%-70s %6d samples, %d without a copy: kprof %.2f%%, live %.2f%%%s", what, converted.all, x.bare, converted.percent(), lives.percent(), beside)
+	for how, j := range map[string]*judgment{"in perf.data": converted, "live": lives} {
+		if len(j.wrong) > 0 && (j.percent() < 99 || testing.Verbose()) {
+			t.Logf("%s not the program's path:\n%s", how, j)
+		}
+		if j.percent() < 99 || j.all < 100 {
+			t.Errorf("%s: %.2f%% of %d stacks are the program's path", how, j.percent(), j.all)
+		}
 	}
 }
 
@@ -280,7 +301,7 @@ func (x *paths) numbers(stack []string) []byte {
 	}
 	// What only returns from a signal handler, and a function of the compiler's, may be at the end
 	// of any path.
-	if last := stack[len(stack)-1]; last == "__restore_rt" || strings.HasPrefix(last, "__x86.") {
+	if last := stack[len(stack)-1]; last == "__restore_rt" || last == "__kernel_rt_sigreturn" || strings.HasPrefix(last, "__x86.") {
 		stack = stack[:len(stack)-1]
 	}
 	var numbers []byte

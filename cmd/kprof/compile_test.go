@@ -32,6 +32,8 @@ var programs = map[string]source{
 	"replaced":  keptSource("replaced"),
 	"contained": keptSource("contained"),
 	"impostor":  keptSource("impostor"),
+
+	"paths": {pathsC, []string{"-O2", "-fomit-frame-pointer"}},
 }
 
 // compile makes programs in a directory.
