@@ -87,3 +87,49 @@ func TestInnermost(t *testing.T) {
 		}
 	}
 }
+
+// TestFrameRecord goes from where a signal handler returns to on AArch64, to what it interrupted,
+// whose registers the kernel has put on the stack. What only looks like that is a frame.
+func TestFrameRecord(t *testing.T) {
+	arm := rowsAt(map[uint64]*row{
+		0x100: {ra: 30, cfa: rule{kind: register, reg: 31}}, // a leaf, is interrupted there
+		0x1ff: {ra: 30, cfa: rule{kind: register, reg: 31}, regs: []regRule{{30, rule{kind: undefined}}}},
+	})
+	const record = 0x7000 + 4688
+	for _, c := range []struct {
+		name     string
+		link, pc uint64 // of the frame record, of the context
+		cut      int
+		want     []uint64
+		end      End
+	}{
+		{"whole", 0x1200, 0x1100, 0, []uint64{0x1500, 0x1100, 0x11ff}, Outermost},
+		{"another link register", 0x1201, 0x1100, 0, []uint64{0x1500, 0x1200}, Lost}, // by the frame pointer
+		{"another frame pointer", 0x1200, 0x1100, -1, []uint64{0x1500, 0x11ff}, Outermost},
+		{"cut", 0x1200, 0x1100, 8, []uint64{0x1500}, CutOff},
+	} {
+		stack := make([]byte, 4688+16)
+		for i := range 31 {
+			le.PutUint64(stack[312+8*i:], uint64(0x100+i))
+		}
+		le.PutUint64(stack[312+8*29:], 0x7ff0)
+		le.PutUint64(stack[312+8*30:], 0x1200)
+		le.PutUint64(stack[312+8*31:], 0x7800)
+		le.PutUint64(stack[312+8*32:], c.pc)
+		le.PutUint64(stack[4688:], 0x7ff0)
+		le.PutUint64(stack[4696:], c.link)
+		if c.cut < 0 {
+			stack[4688]++
+			c.cut = 0
+		}
+		regs := Registers{PC: 0x1500}
+		regs.General[31], regs.General[29] = 0x7000, record
+		got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: stack[:len(stack)-c.cut]}, &code{arm, 0x1000, 0x1fff})
+		if !slices.Equal(got, c.want) || end != c.end {
+			t.Errorf("%s: %#x, end %d, want %#x, %d", c.name, got, end, c.want, c.end)
+		}
+		if c.name == "whole" && (regs.General[0] != 0x100 || regs.General[28] != 0x11c || regs.General[31] != 0x7800) {
+			t.Errorf("registers %#x", regs.General)
+		}
+	}
+}

@@ -53,17 +53,17 @@ type Finder interface {
 }
 
 // Walk appends addresses in the functions on a stack, the innermost first: that of
-// the instruction to be executed next, and in callers one within the call. regs is
-// changed.
+// the instruction to be executed next, in what a signal interrupted too, and in callers one
+// within the call. regs is changed.
 //
 // Where a file has no call frame information for its code, a frame pointer is
-// believed if it leads up the stack; of the innermost function, which may be a stub without
-// a frame, where it returns to is believed before that.
+// believed if it leads up the stack; of a function that was interrupted, which may be a stub
+// without a frame, where it returns to is believed before that.
 func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]uint64, End) {
 	r := registersOf(m)
 	stack.narrow = r.word == 4
-	exact := true // the program counter is not behind a call
-	var leaf Registers
+	exact := true      // the program counter is not behind a call
+	var leaf Registers // of the function before this one, if it was interrupted
 	var leafRow *row
 	for n := 0; n < maxFrames; n++ {
 		at := regs.PC
@@ -71,7 +71,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			at--
 		}
 		t, off, mapped := f.Find(at)
-		if !mapped && n == 1 && leafRow != nil && leaf.stepPushed(leafRow, r, stack, f) {
+		if !mapped && leafRow != nil && leaf.stepPushed(leafRow, r, stack, f) {
 			*regs = leaf
 			at = regs.PC - 1
 			t, off, mapped = f.Find(at)
@@ -82,14 +82,14 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		if !mapped || t == nil {
 			return dst, Lost
 		}
-		before := regs.General[r.sp]
+		before, interrupted := regs.General[r.sp], exact
 		var end End
 		var more bool
 		row := t.row(off)
-		if row == nil && n == 0 {
+		if row == nil && interrupted {
 			row = t.signalBefore(off)
 		}
-		if n == 0 && r.pc != noRegister && row != nil && row.cfa.kind == register && row.cfa.reg == r.sp {
+		if leafRow = nil; interrupted && r.pc != noRegister && row != nil && row.cfa.kind == register && row.cfa.reg == r.sp {
 			leaf, leafRow = *regs, row
 		}
 		switch {
@@ -100,8 +100,8 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			exact = regs.stepSignal(stack)
 			more, end = exact || regs.stepVsyscall(r, stack, f), CutOff
 		default:
-			exact = false
-			if more = n == 0 && t != FramePointers && regs.stepStub(r, stack, f); !more {
+			exact = r.pc == noRegister && regs.stepFrameRecord(stack)
+			if more = exact || interrupted && t != FramePointers && regs.stepStub(r, stack, f); !more {
 				more, end = regs.stepFramePointer(r, stack)
 			}
 		}
@@ -110,7 +110,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			return dst, end
 		case regs.PC == 0:
 			return dst, Outermost
-		case regs.General[r.sp] < before || regs.General[r.sp] == before && n > 0:
+		case regs.General[r.sp] < before || regs.General[r.sp] == before && !interrupted:
 			return dst, Lost // up the stack is the only way, but for a leaf without a frame
 		}
 	}
@@ -304,6 +304,35 @@ func (regs *Registers) stepSignal(stack *Stack) bool {
 	}
 	regs.PC, ok = stack.read(context + ip)
 	return ok
+}
+
+// stepFrameRecord goes to what a signal interrupted on AArch64, from where its handler returns to,
+// of which there is no call frame information since Linux 5.8. The stack pointer is at struct
+// rt_sigframe (arch/arm64/kernel/signal.c), whose context has all registers, the frame pointer at a
+// record behind it that has two of them too, by which it is known.
+func (regs *Registers) stepFrameRecord(stack *Stack) bool {
+	const (
+		sp, fp  = 31, 29
+		context = 128 + 176 + 8 // siginfo; in ucontext; in sigcontext
+		pc      = context + 8*32
+	)
+	from, record := regs.General[sp], regs.General[fp]
+	for i := range uint64(2) {
+		recorded, ok := stack.read(record + 8*i)
+		saved, ok2 := stack.read(from + context + 8*(fp+i))
+		if !ok || !ok2 || recorded != saved || record < from+pc {
+			return false
+		}
+	}
+	at, ok := stack.read(from + pc)
+	if !ok {
+		return false
+	}
+	for reg := range uint64(sp + 1) {
+		regs.General[reg], _ = stack.read(from + context + 8*reg)
+	}
+	regs.PC = at
+	return true
 }
 
 // stepVsyscall goes to the caller of __kernel_vsyscall, which has up to three
