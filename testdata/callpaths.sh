@@ -8,7 +8,8 @@
 # their names. Compilers that are missing are installed, which takes root, as recording does.
 # perf is the newest of Debian's backports, which is unpacked in .build/callpaths with the
 # libraries that it needs, or with PERF=installed the machine's. It takes ten seconds for a build,
-# and is no part of make test, which does the first alone.
+# and is no part of make test, which does the first alone. Of arm64, where there is
+# aarch64-linux-gnu-gcc: testdata/rig.sh -only '^TestLiveCallPaths$' 6.1-arm64
 set -euo pipefail
 export LC_ALL=C
 case ${1-} in -*) sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2 ;; esac
@@ -50,8 +51,8 @@ newest_perf() {
 	done && for name in *.deb; do dpkg-deb -x "$name" "$root"; done) || return
 	cat >"$out/perf" <<-END
 		#!/bin/sh
-		lib=\$(echo $root/usr/lib/x86_64-linux-gnu)
-		exec \$lib/ld-linux-x86-64.so.2 --library-path "\$lib" $root/usr/bin/perf "\$@"
+		lib=$root/usr/lib/x86_64-linux-gnu
+		exec "\$lib/ld-linux-x86-64.so.2" --library-path "\$lib" "$root/usr/bin/perf" "\$@"
 	END
 	chmod 755 "$out/perf"
 	unset APT_CONFIG
