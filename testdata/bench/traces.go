@@ -1,18 +1,22 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/tracecmd"
+	"kprof/perfevent/tracefs"
+	"kprof/record/tracer"
 )
 
 // traceSystems are whose events are traced.
@@ -52,12 +56,39 @@ func (b *bench) traces() error {
 	return nil
 }
 
+const (
+	// The rings of all CPUs together, in kB: what most traces fill, and no more than a
+	// sixteenth of the machine's memory.
+	ringsKB    = 800 << 10
+	memoryPart = 16
+)
+
 // recordTrace writes a trace.dat of three seconds of a load, recorded in an instance of the
-// tracer.
+// tracer. It is named as kprof's own are, so that what a run leaves that was killed is removed
+// by the next, and by kprof.
 func recordTrace(data string, stacks bool) (err error) {
-	const tracing = "/sys/kernel/tracing"
-	dir := filepath.Join(tracing, "instances", "kprof-bench")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	fs, err := tracefs.Find(tracefs.Options{})
+	if err != nil {
+		return err
+	}
+	if _, err := tracer.RemoveStale(fs); err != nil {
+		return err
+	}
+	self, err := tracefs.Self()
+	if err != nil {
+		return err
+	}
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		return err
+	}
+	rings := min(ringsKB, uint64(machine.Totalram)*uint64(machine.Unit)>>10/memoryPart)
+	// The load ends by itself: who is asked to end waits for it, and removes the instance.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
+	defer stop()
+	tracing := fs.Path()
+	dir := filepath.Join(tracing, "instances", self.Group())
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(dir)) }()
@@ -66,7 +97,7 @@ func recordTrace(data string, stacks bool) (err error) {
 			err = os.WriteFile(filepath.Join(dir, name), []byte(value), 0)
 		}
 	}
-	set("buffer_size_kb", fmt.Sprint(800<<10/runtime.NumCPU()))
+	set("buffer_size_kb", fmt.Sprint(rings/uint64(runtime.NumCPU())))
 	set("trace_clock", "mono")
 	set("options/stacktrace", map[bool]string{false: "0", true: "1"}[stacks])
 	for _, s := range traceSystems {
@@ -80,7 +111,7 @@ func recordTrace(data string, stacks bool) (err error) {
 	}
 	set("tracing_on", "0")
 	set("events/enable", "0")
-	if err != nil {
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 		return err
 	}
 	text := func(path ...string) string {
@@ -104,9 +135,12 @@ func recordTrace(data string, stacks bool) (err error) {
 		f.Systems = append(f.Systems, tracecmd.System{Name: s, Formats: formats(s)})
 	}
 	for cpu := range runtime.NumCPU() {
-		pages, perr := readRing(filepath.Join(dir, "per_cpu", fmt.Sprint("cpu", cpu), "trace_pipe_raw"), f.PageSize)
-		err = errors.Join(err, perr)
-		f.CPUs = append(f.CPUs, tracecmd.CPU{ID: cpu, Pages: bytes.NewReader(pages), Size: int64(len(pages))})
+		pages, size, err := copyRing(data, filepath.Join(dir, "per_cpu", fmt.Sprint("cpu", cpu), "trace_pipe_raw"), f.PageSize)
+		if err != nil {
+			return err
+		}
+		defer pages.Close() // was only read since
+		f.CPUs = append(f.CPUs, tracecmd.CPU{ID: cpu, Pages: pages, Size: size})
 	}
 	if err != nil {
 		return err
@@ -118,23 +152,42 @@ func recordTrace(data string, stacks bool) (err error) {
 	return errors.Join(f.Write(out), out.Close())
 }
 
-// readRing reads the pages of a ring, of which the last is not full.
-func readRing(name string, pageSize int) (pages []byte, err error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+// copyRing copies the pages of a ring, of which the last is not full, to a file without a name
+// beside data.
+func copyRing(data, ring string, pageSize int) (pages *os.File, size int64, err error) {
+	in, err := os.OpenFile(ring, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	defer f.Close() // only read
+	defer in.Close() // only read
+	if pages, err = os.CreateTemp(filepath.Dir(data), "ring"); err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if err != nil {
+			pages.Close()
+		}
+	}()
+	if err := os.Remove(pages.Name()); err != nil {
+		return nil, 0, err
+	}
 	page := make([]byte, pageSize)
 	for {
-		n, err := unix.Read(int(f.Fd()), page)
-		if n <= 0 || errors.Is(err, unix.EAGAIN) || errors.Is(err, io.EOF) {
-			return pages, nil
+		n, err := unix.Read(int(in.Fd()), page)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n <= 0 && (err == nil || errors.Is(err, unix.EAGAIN)) {
+			_, err = pages.Seek(0, io.SeekStart)
+			return pages, size, err
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		clear(page[n:])
-		pages = append(pages, page...)
+		if _, err := pages.Write(page); err != nil {
+			return nil, 0, err
+		}
+		size += int64(pageSize)
 	}
 }
