@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kprof/convert/stacks"
 )
@@ -206,5 +207,36 @@ func TestOtherPrograms(t *testing.T) {
 	}
 	if r, err := Compare([]Run{base}, []Run{new}, Defaults); err != nil || r.Outcome != Changed {
 		t.Errorf("renamed: %v, %v", r.Outcome, r.Programs)
+	}
+}
+
+// TestManyPrograms: as many programs as functions that changed take no time by their product.
+func TestManyPrograms(t *testing.T) {
+	const functions, programs = 10_000, 20_000
+	start := time.Now()
+	run := func(name string, deep int64) Run {
+		s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+		var all []uint32
+		for i := range functions {
+			all = append(all, frame(s, fmt.Sprint("f", i)))
+		}
+		rest := s.Intern([]uint32{frame(s, "rest")})
+		load := s.InternLabels([]stacks.Label{{Key: "comm", Str: "load"}})
+		s.Add(0, s.Intern(all), load, deep)
+		s.Add(0, rest, load, 100_000)
+		for i := range programs {
+			s.Add(0, rest, s.InternLabels([]stacks.Label{{Key: "comm", Str: fmt.Sprint("p", i)}}), 1)
+		}
+		return Run{Name: name, Set: s}
+	}
+	r, err := Compare([]Run{run("base", 1000)}, []Run{run("new", 50_000)}, Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Outcome != Changed || len(r.Functions) != functions+1 {
+		t.Errorf("%v, %d functions", r.Outcome, len(r.Functions))
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

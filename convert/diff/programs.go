@@ -26,8 +26,8 @@ const (
 	leftBeside = 0.85
 )
 
-// ofPrograms is what programs have of both sides, and of some functions.
-type ofPrograms struct {
+// ofProgram is what a program has of both sides, and of some functions.
+type ofProgram struct {
 	comm      string
 	value     [2]float64
 	self, cum [2]map[uint32]float64
@@ -54,13 +54,13 @@ func (r *Result) otherPrograms() {
 		return
 	}
 	var common [2]float64
-	var load *ofPrograms
-	both := func(p *ofPrograms) float64 { return p.value[0]/total[0] + p.value[1]/total[1] }
+	var load *ofProgram
+	both := func(p *ofProgram) float64 { return p.value[0]/total[0] + p.value[1]/total[1] }
 	for _, p := range programs {
 		if p.value[0] > 0 && p.value[1] > 0 {
 			common[0] += p.value[0] / total[0]
 			common[1] += p.value[1] / total[1]
-			if load == nil || both(p) > both(load) || both(p) == both(load) && p.comm < load.comm {
+			if load == nil || both(p) > both(load) {
 				load = p
 			}
 		}
@@ -69,17 +69,19 @@ func (r *Result) otherPrograms() {
 		return
 	}
 	few := fewSamples / r.Base.Samples
-	expected := func(of func(*ofPrograms) *[2]map[uint32]float64, fn uint32) (share float64) {
-		for _, p := range programs {
-			m := of(p)
-			switch base, new := p.value[0]/total[0], p.value[1]/total[1]; {
-			case base < few, p != load && max(base, new) > foreign*min(base, new):
-				share += m[1][fn] / total[1]
-			default:
-				share += m[0][fn] / p.value[0] * new
-			}
+	self, cum := map[uint32]float64{}, map[uint32]float64{} // what shares of functions are expected to be
+	for _, p := range programs {
+		base, new := p.value[0]/total[0], p.value[1]/total[1]
+		side, factor := 0, new/p.value[0]
+		if base < few || p != load && max(base, new) > foreign*min(base, new) {
+			side, factor = 1, 1/total[1]
 		}
-		return share
+		for fn, v := range p.self[side] {
+			self[fn] += factor * v
+		}
+		for fn, v := range p.cum[side] {
+			cum[fn] += factor * v
+		}
 	}
 	alpha := r.Alpha / float64(max(r.Tests, 1))
 	explained := func(d *Difference, expected float64) bool {
@@ -92,11 +94,11 @@ func (r *Result) otherPrograms() {
 	}
 	unclear := false
 	for fn, f := range changed {
-		d, of := &f.Self, func(p *ofPrograms) *[2]map[uint32]float64 { return &p.self }
+		d, expected := &f.Self, self[fn]
 		if f.Changed() == &f.Cum {
-			d, of = &f.Cum, func(p *ofPrograms) *[2]map[uint32]float64 { return &p.cum }
+			d, expected = &f.Cum, cum[fn]
 		}
-		if explained(d, expected(of, fn)) {
+		if explained(d, expected) {
 			f.Verdict, unclear = Unclear, true
 		}
 	}
@@ -115,15 +117,17 @@ func (r *Result) otherPrograms() {
 	})
 }
 
-// programs sums up what programs have of the functions. It is nil where not all samples have a
-// comm.
-func (r *Result) programs(of map[uint32]*Function) (programs map[string]*ofPrograms, total [2]float64) {
-	programs = map[string]*ofPrograms{}
+// programs sums up what programs have of the functions, in the order of their names. It is nil
+// where not all samples have a comm.
+func (r *Result) programs(of map[uint32]*Function) (programs []*ofProgram, total [2]float64) {
+	byComm := map[string]*ofProgram{}
+	seen := make([]uint32, len(r.Functions)) // the last stack a function was found in, counted from 1
 	var fns []uint32
+	stack := uint32(0)
 	for side := range r.runs {
 		run, names := &r.runs[side][0], r.names[side][0]
 		s := run.Set
-		byLabels := make([]*ofPrograms, s.NumLabels())
+		byLabels := make([]*ofProgram, s.NumLabels())
 		type found struct {
 			known bool
 			self  bool // the first of cum
@@ -143,12 +147,10 @@ func (r *Result) programs(of map[uint32]*Function) (programs map[string]*ofProgr
 					return nil, total
 				}
 				comm := programOf(l.Str)
-				if p = programs[comm]; p == nil {
-					p = &ofPrograms{comm: comm}
-					for i := range p.self {
-						p.self[i], p.cum[i] = map[uint32]float64{}, map[uint32]float64{}
-					}
-					programs[comm] = p
+				if p = byComm[comm]; p == nil {
+					p = &ofProgram{comm: comm}
+					byComm[comm] = p
+					programs = append(programs, p)
 				}
 				byLabels[x.Labels] = p
 			}
@@ -157,13 +159,18 @@ func (r *Result) programs(of map[uint32]*Function) (programs map[string]*ofProgr
 			in := &inStack[x.Stack]
 			if !in.known {
 				in.known = true
+				stack++
 				fns = names.appendFunctions(fns[:0], s.Stack(x.Stack))
 				for at, fn := range fns {
-					if of[fn] != nil && !slices.Contains(in.cum, fn) {
+					if of[fn] != nil && seen[fn] != stack {
+						seen[fn] = stack
 						in.cum = append(in.cum, fn)
 						in.self = in.self || at == 0
 					}
 				}
+			}
+			if len(in.cum) > 0 && p.cum[side] == nil {
+				p.self[side], p.cum[side] = map[uint32]float64{}, map[uint32]float64{}
 			}
 			for i, fn := range in.cum {
 				if p.cum[side][fn] += v; i == 0 && in.self {
@@ -172,6 +179,7 @@ func (r *Result) programs(of map[uint32]*Function) (programs map[string]*ofProgr
 			}
 		}
 	}
+	slices.SortFunc(programs, func(a, b *ofProgram) int { return strings.Compare(a.comm, b.comm) })
 	return programs, total
 }
 
