@@ -38,8 +38,9 @@ const (
 	// pairRounds is how often callers and callees that were found to be one are looked
 	// at again.
 	pairRounds = 4
-	// mostPairs bounds the time to look for pairs.
-	mostPairs = 1 << 22
+	// mostSide squared bounds the pairs that are looked at: of more functions of a side, it is
+	// those that cost most.
+	mostSide = 1 << 11
 
 	// leastExpected is how many samples the other side would have of a function if it
 	// cost the same there, where nobody knows whether that build has it; leastSeen how
@@ -118,6 +119,12 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 			}
 			return seen < leastSeen || cum[side][fn]*samples[1-side] < leastExpected
 		})
+	}
+	for side := range only {
+		if n := max(mostSide, mostSide*mostSide/max(len(only[1-side]), 1)); len(only[side]) > n {
+			slices.SortStableFunc(only[side], func(a, b uint32) int { return cmp.Compare(cum[side][b], cum[side][a]) })
+			only[side] = only[side][:n]
+		}
 		for _, fn := range only[side] {
 			p := builds[r.table.functions[fn]]
 			around[fn] = &neighbours{
@@ -125,9 +132,6 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 				known: p.Known[0] && p.Known[1], seldom: cum[side][fn]*samples[side] < leastSeen,
 			}
 		}
-	}
-	if len(only[0])*len(only[1]) > mostPairs {
-		return nil
 	}
 	r.lookAround(around)
 	return r.match(only, around)
@@ -215,9 +219,9 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 }
 
 // alike says what two functions have in common.
-func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names *names, same map[uint32]uint32) (pair, bool) {
+func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names names, same map[uint32]uint32) (pair, bool) {
 	a, b := around[base], around[new]
-	name := names.similar(r.table.functions[base], r.table.functions[new])
+	name := names.similar(base, new)
 	if (a.seldom || b.seldom) && name < leastSameName {
 		return pair{}, false
 	}
@@ -256,52 +260,61 @@ func common(base, new map[uint32]float64, same map[uint32]uint32) (sum float64) 
 	return sum
 }
 
-// names says how like names of functions are. Words that many have count less.
-type names struct {
-	all    int
-	having map[string]int // how many names have a word
-	words  map[string][]string
+// names are the words of the names of functions, by their numbers.
+type names [][]word
+
+// word is a part of a name, and what it says: its letters, and how rare it is.
+type word struct {
+	text   string
+	weight float64
 }
 
-// fewNames are too few to tell from them how rare a word is.
-const fewNames = 1000
+const (
+	// fewNames are too few to tell from them how rare a word is.
+	fewNames = 1000
+	// mostWords of a name are looked at.
+	mostWords = 64
+)
 
-func newNames(functions []string) *names {
-	n := &names{all: max(len(functions), fewNames), having: make(map[string]int), words: make(map[string][]string, len(functions))}
-	for _, name := range functions {
-		n.words[name] = words(name)
-		for _, word := range n.words[name] {
-			n.having[word]++
+func newNames(functions []string) names {
+	n := make(names, len(functions))
+	having := make(map[string]int) // how many names have a word
+	for fn, name := range functions {
+		for _, text := range words(name) {
+			n[fn] = append(n[fn], word{text: text})
+			having[text]++
+		}
+	}
+	all := float64(max(len(functions), fewNames))
+	for _, words := range n {
+		for i := range words {
+			w := &words[i]
+			w.weight = float64(len(w.text)) * math.Log1p(all/float64(having[w.text]))
 		}
 	}
 	return n
 }
 
-// weight is what a word says: its letters, and how rare it is.
-func (n *names) weight(word string) float64 {
-	return float64(len(word)) * math.Log1p(float64(n.all)/float64(max(n.having[word], 1)))
-}
-
-// similar is how like two names are, from 0 to 1: how much of them is in words that both
-// have, in whatever order.
-func (n *names) similar(a, b string) float64 {
-	x, y := n.words[a], n.words[b]
+// similar is how like the names of two functions are, from 0 to 1: how much of them is in
+// words that both have, in whatever order.
+func (n names) similar(a, b uint32) float64 {
+	y := n[b]
 	var all, shared float64
-	taken := make([]bool, len(y))
-	for _, word := range y {
-		all += n.weight(word)
+	var taken [mostWords]bool
+	for i := range y {
+		all += y[i].weight
 	}
-	for _, word := range x {
-		all += n.weight(word)
+	for _, x := range n[a] {
+		all += x.weight
 		best, at := 0.0, 0
-		for i, other := range y {
-			if s := sameWord(word, other); !taken[i] && s > best {
+		for i := range y {
+			if s := sameWord(x.text, y[i].text); s > best && !taken[i] {
 				best, at = s, i
 			}
 		}
 		if best > 0 {
 			taken[at] = true
-			shared += best * (n.weight(word) + n.weight(y[at]))
+			shared += best * (x.weight + y[at].weight)
 		}
 	}
 	if all == 0 {
@@ -329,7 +342,8 @@ func sameWord(a, b string) float64 {
 }
 
 func words(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_.:<>(), ", r) })
+	all := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_.:<>(), ", r) })
+	return all[:min(len(all), mostWords)]
 }
 
 // pairUp makes one function of each pair: the new side's, which has then what the base

@@ -210,3 +210,19 @@ func TestRenames(t *testing.T) {
 		t.Errorf("%d of %d were found", found, len(renames))
 	}
 }
+
+// TestManyRenamed: of more functions than can be looked at, each with each, it is those that
+// cost most.
+func TestManyRenamed(t *testing.T) {
+	var base, new strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&base, "m;g%d;went%daway 10\n", i, i)
+		fmt.Fprintf(&new, "m;h%d;came%dhere 10\n", i, i)
+	}
+	base.WriteString("m;g;do_mas_munmap;free_pgtables 900\nm;f 30000")
+	new.WriteString("m;g;do_vmi_munmap;free_pgtables 910\nm;f 30000")
+	r := compareLines(t, base.String(), new.String(), Defaults)
+	if got := pairsOf(r); !slices.Contains(got, "do_mas_munmap do_vmi_munmap renamed") {
+		t.Errorf("pairs: %d", len(got))
+	}
+}
