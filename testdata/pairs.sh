@@ -5,14 +5,15 @@
 #
 #	testdata/pairs.sh record DIR N    # adds N recordings of a second and a half to DIR
 #	testdata/pairs.sh compare DIR     # prints a table of all recordings in DIR
+#	testdata/pairs.sh idle DIR        # the same, where the machine did nothing else
 #
 # Those of which it is said that nothing can be told, since other programs ran, or interrupts
 # differ, are counted apart, as unclear. What else runs on the machine meanwhile is no equal
 # load: only the pairs of one program (--comm) are judged by then. It is no part of make test.
-set -eu
+set -euo pipefail
 export LC_ALL=C
 kprof=${KPROF:-.build/kprof}
-what=${1:?record or compare} dir=${2:?a directory}
+what=${1:?record, compare or idle} dir=${2:?a directory}
 
 work() {
 	# Processes one after the other, each with phases: system calls, comparing, computing.
@@ -38,7 +39,8 @@ record)
 		"$kprof" record -q -a -d 1500ms -o "$name.data"
 	done 2>/dev/null
 	;;
-compare)
+compare | idle)
+	[ $what = compare ] || export KPROF_PAIRS_IDLE=1
 	KPROF_PAIRS=$(realpath "$dir") go test -count 1 -run 'TestRecordedPairs' -v ./convert/compare | grep -v '^=== '
 	;;
 esac

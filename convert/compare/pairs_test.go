@@ -2,19 +2,22 @@ package compare
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"kprof/convert"
 	"kprof/convert/diff"
+	"kprof/convert/folded"
 	"kprof/convert/pprof"
 )
 
 // TestRecordedPairs compares recordings of one load, those of the directory KPROF_PAIRS
 // (testdata/pairs.sh), in pairs of each kind of input. With the level of Defaults one of
 // twenty may say that something changed; it fails with more than 17 of 200, which chance
-// explains in one of fifty such kinds. Each recording is in one pair.
+// explains in one of fifty such kinds. Each recording is in one pair. With KPROF_PAIRS_IDLE, which
+// says that nothing else ran on the machine, those of all programs together are judged too.
 func TestRecordedPairs(t *testing.T) {
 	dir := os.Getenv("KPROF_PAIRS")
 	if dir == "" {
@@ -31,8 +34,9 @@ func TestRecordedPairs(t *testing.T) {
 		if comm != "" {
 			name, comms = "--comm "+comm, []string{comm}
 		}
-		// recorded are as read from the recordings, and written are pprof's of these.
-		var recorded, written []*convert.Profile
+		// recorded are as read from the recordings, written are pprof's of these, and stacked have
+		// no times.
+		var recorded, written, stacked []*convert.Profile
 		for _, file := range files {
 			p, err := convert.Open(t.Context(), file, convert.Options{Times: true, Blocks: true, Comms: comms})
 			if err != nil {
@@ -40,7 +44,8 @@ func TestRecordedPairs(t *testing.T) {
 				continue
 			}
 			recorded = append(recorded, p)
-			written = append(written, throughPprof(t, p))
+			written = append(written, through(t, p, func(w io.Writer) error { return pprof.Write(w, p.Set, pprof.WriteOptions{}) }))
+			stacked = append(stacked, through(t, p, func(w io.Writer) error { return folded.Write(w, p.Set, folded.Options{}) }))
 		}
 		for _, kind := range []struct {
 			name      string
@@ -49,6 +54,7 @@ func TestRecordedPairs(t *testing.T) {
 			{"perf.data", recorded, recorded},
 			{"pprof", written, written},
 			{"perf.data and pprof", recorded, written},
+			{"folded", stacked, stacked},
 		} {
 			for _, repeat := range []int{1, 3} {
 				pairs, wrong, unclear := 0, 0, 0 // unclear: other programs ran, or interrupts differ
@@ -78,8 +84,8 @@ func TestRecordedPairs(t *testing.T) {
 					}
 				}
 				t.Logf("%-14s %-20s %d a side: %3d of %3d pairs, %d unclear %v", name, kind.name, repeat, wrong, pairs, unclear, first)
-				// Chance has its part in fewer.
-				if comm != "" && 200*wrong > 17*pairs+400 {
+				// Chance has its part in fewer. What else ran on a machine is no equal load.
+				if (comm != "" || os.Getenv("KPROF_PAIRS_IDLE") != "") && 200*wrong > 17*pairs+400 {
 					t.Errorf("%s, %s: %d of %d equal pairs are said to differ", name, kind.name, wrong, pairs)
 				}
 			}
@@ -96,10 +102,10 @@ func every(profiles []*convert.Profile, from int) (side []*convert.Profile) {
 	return side
 }
 
-// throughPprof writes a profile as pprof, and reads that.
-func throughPprof(t *testing.T, p *convert.Profile) *convert.Profile {
+// through writes a profile, and reads that.
+func through(t *testing.T, p *convert.Profile, write func(io.Writer) error) *convert.Profile {
 	var b bytes.Buffer
-	if err := pprof.Write(&b, p.Set, pprof.WriteOptions{}); err != nil {
+	if err := write(&b); err != nil {
 		t.Fatal(err)
 	}
 	again, err := convert.Read(t.Context(), &b, convert.Options{Name: p.Source, Times: true})
