@@ -120,7 +120,7 @@ type Side struct {
 	Samples float64 // as many equal samples as the runs are worth
 	Value   int64   // total of all runs
 	Total   float64 // in the unit of Difference; the mean of the runs
-	Idle    int64   // values that were left out
+	Idle    int64   // values that were left out, but for Result.Interrupts
 	CPU     float64 // seconds that the samples stand for, of all runs; 0 if not known
 	Seconds float64 // that all runs took, 0 if not known
 	Machine Machine // of the first run
@@ -409,6 +409,9 @@ func (r *Result) sides(d *data) {
 			s.Idle += d.costs[side][i].idle
 			s.CPU += r.runs[side][i].cpuSeconds()
 			s.Seconds += float64(r.runs[side][i].Set.DurationNanos) / 1e9
+		}
+		if r.Interrupts != nil {
+			s.Idle -= r.Interrupts.values[side]
 		}
 		s.Machine = r.runs[side][0].Machine
 	}

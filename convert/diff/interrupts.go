@@ -89,6 +89,7 @@ type Interrupts struct {
 
 	upper   float64 // the largest upper bound of those that do not
 	upperOf string
+	values  [2]int64 // what was left out of both sides
 }
 
 // mostInterrupts is the share of a side from which on interrupts are what it does, and are
@@ -112,8 +113,9 @@ func leaveInterrupts(runs [2][]Run, o *Options) (in *Interrupts, left [2][]uint3
 		}
 		all, before := r.total(r.Column), r.idle
 		r.idle = before.and(left[side])
+		in.values[side] = all - r.total(r.Column)
 		if all > 0 {
-			*share = 1 - float64(r.total(r.Column))/float64(all)
+			*share = float64(in.values[side]) / float64(all)
 		}
 		r.idle = before
 	}

@@ -35,6 +35,34 @@ func machineRun(name string, samples, interrupts, compiler int64) diff.Run {
 	return diff.Run{Name: name, Set: s}
 }
 
+// TestUneven: that is no want of samples, of which there are many.
+func TestUneven(t *testing.T) {
+	for samples, want := range map[float64]string{50: "too few samples", 6000: "differs too much over the time of a run"} {
+		r := compareFolded(t, "main;work 3000\n", "main;work 3001\n")
+		r.Outcome, r.Resolution, r.Base.Samples = diff.Inconclusive, 0.3, samples
+		if got := wordsOf(r, Options{}).answer(nil, strings.ToUpper); !strings.Contains(got, want) {
+			t.Errorf("%v samples: %s, want %s", samples, got, want)
+		}
+	}
+}
+
+// TestInterruptsDiffer: what differs less than could be told of anything else is listed, and no
+// part of the verdict.
+func TestInterruptsDiffer(t *testing.T) {
+	r, err := diff.Compare([]diff.Run{machineRun("old", 10_000, 20, 0)}, []diff.Run{machineRun("new", 10_010, 220, 0)}, diff.Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := Text(&text, r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	verdict, rest, _ := strings.Cut(text.String(), "\n")
+	if !strings.HasPrefix(verdict, "Verdict: Not changed; total ") || strings.Contains(verdict, "interrupts") || !strings.Contains(rest, "In interrupts, and in threads") {
+		t.Errorf("%s", text.String())
+	}
+}
+
 // TestUnclear: what is not to be told is said, with what to do, in all formats: of interrupts,
 // and of other programs.
 func TestUnclear(t *testing.T) {
@@ -50,6 +78,7 @@ func TestUnclear(t *testing.T) {
 		{"interrupts", machineRun("old", 10_000, 300, 0), machineRun("new", 10_010, 1200, 0), 0.01, diff.Unchanged, []string{
 			"Not changed; inconclusive in interrupts: handle_softirqs +8.99% (×4.00), __irq_exit_rcu +8.99% (×4.00), which differ from run to run; record 3 runs of each side",
 			"what ran in interrupts, and in threads that go on with their work, is left out, since one run of each side does not tell how much that differs from run to run: 3.0% of the base, 12.0% of the new side",
+			"share of the total, without interrupts\n",
 			"In interrupts, and in threads that go on with their work (unclear",
 			"Not decided: ", "handle_softirqs costs 9% more in interrupts, over 1%, which differ from run to run",
 		}, "### kprof diff: nothing changed\n", "interrupts differ from run to run"},

@@ -38,6 +38,9 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 		if !t.r.TooCoarse() {
 			return text + ": interrupts differ too much"
 		}
+		if min(t.r.Base.Samples, t.r.New.Samples) >= manySamples {
+			return text + ": what ran differs too much over the time of a run"
+		}
 		return text + ": too few samples"
 	}
 	var causes []string
@@ -69,6 +72,9 @@ func (t words) answer(changed []diff.Function, name func(string) string) string 
 	return text
 }
 
+// manySamples would tell, if each were chance of its own.
+const manySamples = 1000
+
 // shownPrograms is how many programs are named.
 const shownPrograms = 3
 
@@ -85,10 +91,13 @@ func (t words) programs(name func(string) string) string {
 	return text + "; compare one program alone"
 }
 
-// interrupts names what differs of interrupts, if anything does.
+// interrupts names what differs of interrupts, if anything does by more than could have been told
+// of the rest: those of equal runs often differ by less.
 func (t words) interrupts(name func(string) string) string {
 	in := t.r.Interrupts
-	if in == nil || len(in.Functions) == 0 {
+	if in == nil || !slices.ContainsFunc(in.Functions, func(f diff.Function) bool {
+		return math.Abs(f.Changed().Diff) > t.r.Resolution*t.r.Base.Total
+	}) {
 		return ""
 	}
 	var parts []string

@@ -141,11 +141,18 @@ var perUnits = [...]string{
 // costed says what is compared.
 func (t words) costed() string {
 	text := fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, perWords[t.r.Per])
-	if t.r.Base.Idle > 0 || t.r.New.Idle > 0 {
-		if t.r.Program {
-			return text + ", without interrupts"
-		}
-		text += ", without idle CPUs"
+	var without []string
+	switch idle := t.r.Base.Idle > 0 || t.r.New.Idle > 0; {
+	case idle && t.r.Program:
+		without = []string{"interrupts"}
+	case idle:
+		without = []string{"idle CPUs"}
+	}
+	if t.r.Interrupts != nil {
+		without = append(without, "interrupts")
+	}
+	if len(without) > 0 {
+		text += ", without " + strings.Join(without, " and ")
 	}
 	return text
 }
