@@ -36,9 +36,9 @@ func TestLiveTop(t *testing.T) {
 	var frames strings.Builder
 	for _, step := range []struct{ keys, until string }{
 		{"", "100.00%"},
-		{"b", "groups by pid"},
+		{"b", "1 group by pid"},
 		{"?", "stop and go on"},
-		{" bbb", "groups by comm"}, // the first leaves the help
+		{" bbb", "1 group by comm"}, // the first leaves the help
 		{"/sh\r", "search: sh"},
 	} {
 		x.keys(step.keys)

@@ -230,7 +230,7 @@ func TestViewTerminal(t *testing.T) {
 		{"jj\x1b[B\x1b[C", "asm_exc"},
 		{"K", "collapse [kernel]"},
 		{"u&^parse$\r", "focus (?i:"},
-		{"b", "groups by comm"},
+		{"b", "1 group by comm"},
 		{"?", "another event"},
 	} {
 		x.keys(step.keys)

@@ -65,9 +65,9 @@ func (b *Browser) Draw(s tcell.Screen) {
 func (b *Browser) what() string {
 	switch {
 	case b.o.Mode == Functions && b.o.By != "":
-		return fmt.Sprintf("%d groups by %s", len(b.rows), b.o.By)
+		return fmt.Sprintf("%s by %s", counted(len(b.rows), "group"), b.o.By)
 	case b.o.Mode == Functions:
-		return fmt.Sprintf("%d functions", len(b.rows))
+		return counted(len(b.rows), "function")
 	case b.o.Mode == Reverse && len(b.back) > 0:
 		return "callers of " + b.back[len(b.back)-1].name
 	case b.o.Mode == Reverse:
@@ -76,6 +76,13 @@ func (b *Browser) what() string {
 		return "what is called by " + b.back[len(b.back)-1].name
 	}
 	return "calls"
+}
+
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // selected tells the steps.
