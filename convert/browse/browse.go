@@ -117,7 +117,7 @@ func (b *Browser) apply(steps []transform.Transform) error {
 
 // fill makes the rows anew; the one with the same name stays selected.
 func (b *Browser) fill() error {
-	name, node := "", ""
+	name, node := "", path(0)
 	if b.at < len(b.rows) {
 		name, node = b.rows[b.at].name, b.tree.path(b.rows[b.at].node)
 	}

@@ -2,8 +2,9 @@ package browse
 
 import (
 	"cmp"
+	"encoding/binary"
+	"hash/maphash"
 	"slices"
-	"strings"
 
 	"kprof/convert/calltree"
 )
@@ -14,21 +15,33 @@ const mostNodes = 1 << 20
 // treeState is a tree of calls, and which of its nodes are open: by their paths, so that they
 // stay open when the samples change.
 type treeState struct {
-	tree   *calltree.Tree
-	parent []int
-	open   map[string]bool
+	tree  *calltree.Tree
+	paths []path // of each node
+	open  map[path]bool
 }
 
-// path is the names from the root to a node.
-func (t *treeState) path(node int) string {
-	if t.tree == nil || node >= len(t.parent) {
-		return ""
+// path is the names from the root to a node, as a hash: stacks may be so deep that all of
+// their names for each of their nodes would not fit into memory.
+type path uint64
+
+var pathSeed = maphash.MakeSeed()
+
+// below is the path to a function that is called at the end of a path.
+func (p path) below(name string) path {
+	var h maphash.Hash
+	h.SetSeed(pathSeed)
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(p))
+	h.Write(b[:])
+	h.WriteString(name)
+	return path(h.Sum64())
+}
+
+func (t *treeState) path(node int) path {
+	if node >= len(t.paths) {
+		return 0
 	}
-	var names []string
-	for ; node > 0; node = t.parent[node] {
-		names = append(names, t.tree.Names[t.tree.Nodes[node].Name])
-	}
-	return strings.Join(names, "\x00")
+	return t.paths[node]
 }
 
 // children are the nodes below one, the heaviest first.
@@ -49,12 +62,12 @@ func (b *Browser) fillTree() error {
 	t := &b.tree
 	first := t.open == nil
 	if first {
-		t.open = map[string]bool{}
+		t.open = map[path]bool{}
 	}
-	t.tree, t.parent = tree, make([]int, len(tree.Nodes))
-	for i := range tree.Nodes {
+	t.tree, t.paths = tree, make([]path, len(tree.Nodes))
+	for i := range tree.Nodes { // parents come first
 		for c := range tree.Children(i) {
-			t.parent[c] = i
+			t.paths[c] = t.paths[i].below(tree.Names[tree.Nodes[c].Name])
 		}
 	}
 	b.total = tree.Sum

@@ -1,0 +1,65 @@
+package browse_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gdamore/tcell/v2"
+
+	"kprof/convert/browse"
+	"kprof/convert/folded"
+)
+
+// press has a browser handle keys, letters that are what is typed.
+func press(b *browse.Browser, keys string) {
+	for _, r := range keys {
+		key := tcell.KeyRune
+		if r == '\r' {
+			key = tcell.KeyEnter
+		}
+		b.Handle(tcell.NewEventKey(key, r, tcell.ModNone))
+	}
+}
+
+// TestDeepStack: what is open of a tree takes memory by its nodes, not by their depths.
+func TestDeepStack(t *testing.T) {
+	const deep = 10_000
+	var names []string
+	for i := range deep {
+		names = append(names, fmt.Sprintf("function%d", i))
+	}
+	set, err := folded.Read(strings.NewReader(strings.Join(names, ";")+" 2\n"), folded.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b, err := browse.New(set, browse.Options{Mode: browse.Tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	press(b, "*") // open all, and fill the tree anew
+	b.Update(set, nil)
+	runtime.ReadMemStats(&after)
+	if perNode := (after.TotalAlloc - before.TotalAlloc) / deep; perNode > 4096 {
+		t.Errorf("%d bytes for each function of a stack", perNode)
+	}
+	screen := tcell.NewSimulationScreen("UTF-8")
+	if err := screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Fini()
+	b.Handle(tcell.NewEventKey(tcell.KeyEnd, 0, tcell.ModNone))
+	b.Draw(screen)
+	screen.Show()
+	cells, _, _ := screen.GetContents()
+	var text strings.Builder
+	for _, c := range cells {
+		text.WriteString(string(c.Runes))
+	}
+	if !strings.Contains(text.String(), "2 100.00%          2 100.00%") { // its own, and with what it calls
+		t.Errorf("the innermost function is not the last row:\n%s", text.String())
+	}
+}
