@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"kprof/convert/browse"
 	"kprof/convert/table"
-	"kprof/convert/transform"
 )
 
 // onScreen reports whether a table can be looked around in: on a terminal that is no file,
@@ -53,7 +53,7 @@ func openScreen() (screen tcell.Screen, end func(), err error) {
 // look has a profile looked around in on the terminal, and then page called if the reader
 // wants to see it there, with what is done to stacks. Where there is no such terminal, it returns
 // false.
-func (o *topOptions) look(p *profile, page func([]transform.Transform, *signals) error) (looked bool, err error) {
+func (o *topOptions) look(p *profile, page func(browse.Looked, *signals) error) (looked bool, err error) {
 	bo := o.browse(p)
 	bo.Page = true
 	b, err := browse.New(p.Set, bo)
@@ -76,15 +76,15 @@ func (o *topOptions) look(p *profile, page func([]transform.Transform, *signals)
 	b.Run(screen, nil)
 	close(left)
 	end()
-	if steps, wanted := b.Page(); wanted {
-		err = page(steps, signals)
+	if at, wanted := b.Page(); wanted {
+		err = page(at, signals)
 	}
 	return true, err
 }
 
-// servePage shows on a page what inputs are, or p where these cannot be read again, with what is
-// done to stacks on the page, until a signal.
-func servePage(ctx context.Context, inputs []string, p *profile, sel *selection, sym symbolOptions, given [][2]string, steps []transform.Transform, signals *signals) error {
+// servePage shows on a page what inputs are, or p where these cannot be read again, as it was looked
+// at, until a signal.
+func servePage(ctx context.Context, inputs []string, p *profile, sel *selection, sym symbolOptions, given [][2]string, at browse.Looked, signals *signals) error {
 	shown := &shownPages{given: given}
 	opts, err := sel.options()
 	if err != nil {
@@ -106,13 +106,17 @@ func servePage(ctx context.Context, inputs []string, p *profile, sel *selection,
 	if err != nil {
 		return err
 	}
-	var selected []string
-	for _, t := range steps {
+	selected := []string{fmt.Sprintf("value=%d.%d", at.Event, at.Column)}
+	if at.Inverted {
+		selected = append(selected, "inverted=true")
+	}
+	if at.Search != "" {
+		selected = append(selected, "search="+url.QueryEscape(at.Search))
+	}
+	for _, t := range at.Steps {
 		selected = append(selected, t.Op.String()+"="+url.QueryEscape(t.Text))
 	}
-	if len(selected) > 0 {
-		server.hash = "#" + strings.Join(selected, "&")
-	}
+	server.hash = "#" + strings.Join(selected, "&")
 	signals.rearm()
 	server.browser, server.signals = haveDisplay(), signals
 	messagef("the page is there until Ctrl-C")

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/browse"
 	"kprof/convert/replay"
 	"kprof/convert/table"
-	"kprof/convert/transform"
 	"kprof/perfevent/spelling"
 )
 
@@ -173,8 +173,8 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
 			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
 			if !text && onScreen() {
-				page := func(steps []transform.Transform, signals *signals) error {
-					return servePage(cmd.Context(), args, p, &sel, sym, readingFlags(cmd, sel.shape.transforms), steps, signals)
+				page := func(at browse.Looked, signals *signals) error {
+					return servePage(cmd.Context(), args, p, &sel, sym, readingFlags(cmd, sel.shape.transforms), at, signals)
 				}
 				if looked, err := top.look(p, page); looked || err != nil {
 					return err

@@ -279,7 +279,7 @@ func TestViewTerminalPage(t *testing.T) {
 	x.wait("; focus ^mix$")
 	x.keys("w")
 	f := x.wait("http://")
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+/#focus=%5Emix%24`).FindString(f)
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+/#value=0\.1&focus=%5Emix%24`).FindString(f)
 	if address == "" {
 		t.Fatalf("no address with what is selected:\n%s", f)
 	}

@@ -285,8 +285,18 @@ func (b *Browser) Run(screen tcell.Screen, updates <-chan Update) {
 	}
 }
 
-// Page reports whether the reader has left for a page, and the steps that it is to show.
-func (b *Browser) Page() (steps []transform.Transform, wanted bool) { return b.steps, b.page }
+// Looked is what a reader looks at.
+type Looked struct {
+	Event, Column int
+	Inverted      bool // stacks from the innermost on
+	Search        string
+	Steps         []transform.Transform
+}
+
+// Page reports whether the reader has left for a page, and what that is to show.
+func (b *Browser) Page() (at Looked, wanted bool) {
+	return Looked{b.o.Event, b.o.Column, b.o.Mode == Reverse, b.text, b.steps}, b.page
+}
 
 // Update is what a profile that goes on has become.
 type Update struct {

@@ -63,3 +63,29 @@ func TestDeepStack(t *testing.T) {
 		t.Errorf("the innermost function is not the last row:\n%s", text.String())
 	}
 }
+
+// TestPage: a page is asked for as the profile was looked at.
+func TestPage(t *testing.T) {
+	set, err := folded.Read(strings.NewReader("main;parse;malloc 2\nmain;read 3\n"), folded.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := browse.New(set, browse.Options{Page: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	press(b, "i&^parse$\r/Mal\r")
+	if at, wanted := b.Page(); wanted {
+		t.Errorf("a page is wanted before it is asked for: %+v", at)
+	}
+	press(b, "w")
+	at, wanted := b.Page()
+	want := "0.0 inverted true, search Mal, focus (?i:^parse$)"
+	got := fmt.Sprintf("%d.%d inverted %v, search %s", at.Event, at.Column, at.Inverted, at.Search)
+	for _, step := range at.Steps {
+		got += fmt.Sprintf(", %v %s", step.Op, step.Text)
+	}
+	if !wanted || got != want {
+		t.Errorf("wanted %v: %s, want %s", wanted, got, want)
+	}
+}
