@@ -25,8 +25,11 @@ func selectFlags(inputs []string, given [][2]string) page.Select {
 	if len(inputs) == 0 || slices.Contains(inputs, "-") || slices.Contains(inputs, "") {
 		return page.Select{}
 	}
-	s := page.Select{Command: []string{"kprof", "report"}, Given: given, Inputs: inputs, Flags: map[string]string{}}
-	for _, flag := range []string{"comm", "pid", "tid", "cpu", "time", "event", "tagroot"} {
+	s := page.Select{Command: []string{"kprof", "report"}, Given: given, Inputs: inputs, Flags: map[string]string{}, Labels: map[string]string{}}
+	for _, label := range []string{"comm", "pid", "tid", "cpu"} {
+		s.Labels[label] = "--" + label
+	}
+	for _, flag := range []string{"time", "event", "tagroot"} {
 		s.Flags[flag] = "--" + flag
 	}
 	for _, t := range transformUsages {

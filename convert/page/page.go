@@ -62,15 +62,15 @@ func (c *Compare) filled() *Compare {
 	return &Compare{c.Verdict, append([]string{}, c.Columns...), append([]CompareRow{}, c.Rows...)}
 }
 
-// Select is a command that shows a profile, and its flags: those of values of labels by
-// their keys, which take a list, and by their names "event", "tagroot", which takes keys of
-// labels, "time", which takes START,END in seconds of the recording's clock, both included,
-// and the operations of kprof's convert/transform.
+// Select is a command that shows a profile, and its flags: by their names "event", "tagroot",
+// which takes keys of labels, "time", which takes START,END in seconds of the recording's clock,
+// both included, and the operations of kprof's convert/transform.
 type Select struct {
 	Command []string          `json:"command"`
 	Given   [][2]string       `json:"given"` // flags with which the profile was made, and their values
 	Inputs  []string          `json:"inputs"`
 	Flags   map[string]string `json:"flags"`
+	Labels  map[string]string `json:"labels"` // flags of values of labels, which take a list, by the labels' keys
 }
 
 //go:embed html

@@ -58,7 +58,7 @@ func anySample(stacks.Sample) bool { return true }
 // views, exactly, with filters too; the address has it.
 func TestTimeSpan(t *testing.T) {
 	for name, s := range map[string]*stacks.Set{"equal values": pageSet(), "different values": weighedSet()} {
-		p := openPage(t, pageOf(t, s, Options{Column: 1, Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"a b.data"}, Flags: map[string]string{"time": "--time", "tid": "--tid", "event": "--event"}}}),
+		p := openPage(t, pageOf(t, s, Options{Column: 1, Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"a b.data"}, Labels: map[string]string{"tid": "--tid"}, Flags: map[string]string{"time": "--time", "event": "--event"}}}),
 			browsertest.View{Width: 1200, Height: 800})
 		times := make([]uint64, 0, len(s.TimedSamples))
 		for _, m := range s.TimedSamples {

@@ -1,9 +1,10 @@
 // The command line that selects what the page shows.
 
 // selectCommand is the command for a state, '' where there is none: of the event shown, what
-// filters, the span of time and the steps let pass, and of that what is searched for.
+// filters, the span of time and the steps let pass, and of that what is searched for. A command with
+// control characters is none: a terminal that it is pasted into may obey them.
 function selectCommand(p, { event, filter, span, sizes, steps, query, group }) {
-  const { command, inputs, given, flags } = p.head.select;
+  const { command, inputs, given, flags, labels } = p.head.select;
   if (!command?.length || sizes) return '';
   const own = [];
   const put = (flag, text) => own.push([flag, text]);
@@ -13,7 +14,7 @@ function selectCommand(p, { event, filter, span, sizes, steps, query, group }) {
     put(flags.event, name);
   }
   for (const [key, values] of filter) {
-    const flag = flags[p.head.keys[key]];
+    const name = p.head.keys[key], flag = Object.hasOwn(labels ?? {}, name) ? labels[name] : '';
     const texts = [...values].map((v) => v < 0 ? null : p.head.values[key][v]);
     if (!flag || texts.some((t) => t === null || /[,"]/.test(t))) return '';
     put(flag, texts.join(','));
@@ -36,7 +37,8 @@ function selectCommand(p, { event, filter, span, sizes, steps, query, group }) {
   }
   const replaced = new Set(own.map(([flag]) => flag).filter((flag) => !ops.some((op) => flags[op] === flag)));
   const kept = (given ?? []).filter(([flag]) => !replaced.has(flag));
-  return [...command, ...[...kept, ...own].flat().filter((w) => w !== ''), ...(inputs ?? [])].map(shellWord).join(' ');
+  const words = [...command, ...[...kept, ...own].flat().filter((w) => w !== ''), ...(inputs ?? [])];
+  return words.some((w) => /[\u0000-\u001f\u007f-\u009f]/.test(w)) ? '' : words.map(shellWord).join(' ');
 }
 
 function shellWord(w) { return /^[\w.,:=\/+@%-]+$/.test(w) ? w : `'${w.replaceAll("'", "'\\''")}'`; }

@@ -1,6 +1,7 @@
 // How values, shares and names read.
 
 const scales = {
+  __proto__: null, // units are texts of the profile
   nanoseconds: [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]],
   microseconds: [['µs', 1], ['ms', 1e3], ['s', 1e6]],
   milliseconds: [['ms', 1], ['s', 1e3]],

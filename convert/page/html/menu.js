@@ -21,7 +21,7 @@ function actionsOf(app, target) {
   if (p.frameKernel[frame]) actions.push({ key: 'l', text: 'Collapse the kernel', run: () => app.addStep({ op: 'collapse', text: kernelMapping }) });
   actions.push({ key: 'c', text: 'Callers and callees', run: () => app.set({ view: 'callers', name }, { push: true }) },
     { key: 's', text: 'Search for it', run: () => app.set({ query: exactly(name) }, { push: true }) },
-    { key: 'y', text: 'Copy its name', run: () => app.copy(name, 'The name of the function:') });
+    { key: 'y', text: 'Copy its name', run: () => app.copy(text, 'The name of the function:') });
   if (target.chart) actions.push({ key: 't', text: 'Copy its stack', run: () => app.copy(app.stackText(target), 'The stack, outermost first:') });
   const command = app.command();
   if (command) actions.push({ key: 'o', text: 'Copy the command', run: () => app.copy(command, 'The command that selects the same:') });
@@ -36,7 +36,7 @@ function groupActions(app, frame) {
   const text = `${p.head.keys[key]} ${labelText(p, key, value)}`;
   return Object.assign([
     { key: 'f', text: `Only ${text}`, run: () => app.set({ filter: new Map(app.state.filter).set(key, new Set([value])), zoom: 0, range: null }, { push: true }) },
-    { key: 'y', text: 'Copy it', run: () => app.copy(p.head.values[key][value], 'The value:') },
+    { key: 'y', text: 'Copy it', run: () => app.copy(shown(p.head.values[key][value]), 'The value:') },
   ], { title: text });
 }
 

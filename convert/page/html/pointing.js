@@ -110,7 +110,7 @@ App.prototype.say = function say(text) {
 App.prototype.stackText = function stackText({ chart, node }) {
   const { parent, frame } = chart.tree, lines = [];
   for (let i = node; i !== 0 || !chart.all; i = parent[i]) {
-    lines.push(this.p.nameText(this.p.nameOf(frame[i])));
+    lines.push(shown(this.p.nameText(this.p.nameOf(frame[i]))));
     if (i === 0) break;
   }
   return (chart === this.callers ? lines : lines.reverse()).join('\n');
