@@ -1,7 +1,12 @@
 package page
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/google/pprof/profile"
 
 	"kprof/convert/browsertest"
 	"kprof/convert/stacks"
@@ -125,4 +130,44 @@ func TestCompareSides(t *testing.T) {
 	p.Keys(browsertest.Escape)
 	p.ClickOn("[data-view=functions]")
 	equal(t, "sides in another view", browsertest.Eval[bool](p, "document.querySelector('#other').hidden"), true)
+}
+
+// TestCompareSave: of a comparison a profile is saved in which the base is negative, as pprof and
+// kprof diff have it, and a page of the comparison, or of the part of it that is selected.
+func TestCompareSave(t *testing.T) {
+	c := &Compare{Verdict: "Changed.", Columns: []string{"self"}, Rows: []CompareRow{{"added", "new", "", []string{"30%"}}, {"gone", "gone", "", []string{"0%"}}}}
+	p := openPage(t, pageOf(t, comparedSet(), Options{Compare: c}), browsertest.View{})
+	p.ClickOn("#save")
+	p.Wait("document.querySelector('#menu [data-key=b]') && document.querySelector('#menu [data-key=h]')")
+	p.Keys(browsertest.Escape)
+	sums := func() map[string]int64 {
+		t.Helper()
+		g, err := profile.ParseData(saved(t, p, "await kprof.compress(kprof.pprofBytes(kprof))"))
+		if err == nil {
+			err = g.CheckValid()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "values", fmt.Sprint(g.SampleType[0].Type, len(g.SampleType), g.SampleType[0].Unit), "cpu1count")
+		got := map[string]int64{}
+		for _, x := range g.Sample {
+			got[x.Location[0].Line[0].Function.Name+" "+strings.Join(x.Label["pprof::base"], "")] += x.Value[0]
+		}
+		return got
+	}
+	equal(t, "both sides", sums(), map[string]int64{"same ": 500, "same true": -500, "added ": 300, "gone true": -200, "more ": 200, "more true": -100})
+	page := func() *browsertest.Page {
+		return openPage(t, string(bytes.Clone(saved(t, p, "new Uint8Array(await (await kprof.selectedPage()).arrayBuffer())"))), browsertest.View{})
+	}
+	const seen = `[document.querySelector('#verdict p').textContent, document.querySelectorAll('#verdict tbody tr').length,
+		...[0, 1].map((column) => (kprof.set({column}), kprof.sums().total[0])), kprof.p.head.names.join(' ')].map(String)`
+	equal(t, "all", browsertest.Eval[[]string](page(), seen), []string{"Changed.", "2", "1000", "800", "main same added gone more [kernel]"})
+	p.Do("kprof.set({steps: [{op: 'focus', text: 'gone|more'}]})")
+	equal(t, "a part", sums(), map[string]int64{"gone true": -200, "more ": 200, "more true": -100})
+	part := page()
+	equal(t, "a part", browsertest.Eval[[]string](part, seen), []string{"A part of what was compared; verdicts are of all of it.", "1", "200", "300", "main gone more [kernel]"})
+	part.Do("kprof.set({column: 0, sides: true})")
+	settle(part)
+	equal(t, "errors", append(p.Errors(), part.Errors()...), nil)
 }

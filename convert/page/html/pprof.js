@@ -35,17 +35,21 @@ class Message extends ByteWriter {
 
 const packedList = new ByteWriter(); // of Message.packed
 
-// pprofBytes is the profile, not compressed. A sample has zeros in the columns of other events.
+// pprofBytes is the profile, not compressed. A sample has zeros in the columns of other events. Of a
+// comparison it is as pprof -diff_base has it, and kprof diff writes it: what the base has is
+// negative, with the label pprof::base.
 function pprofBytes(app) {
   const { p, state } = app, out = new Message(), { tree, events } = selectRows(app);
   const strings = new Numbering(), frames = [], mappings = new Numbering();
   const locationOf = new Uint32Array(p.frameName.length); // number of the location of each frame, 0 for none yet
   strings.id('');
-  const columns = p.events.flatMap((e) => e.columns);
+  const compared = Boolean(p.head.compare);
+  const columns = compared ? [{ type: p.events[0].name, unit: p.events[0].columns[newColumn].unit }] : p.events.flatMap((e) => e.columns);
   for (const { type, unit } of columns) out.message(1, new Message().number(1, strings.id(type)).number(2, strings.id(unit)));
 
   const labels = labelWriter(p, strings), values = new Array(columns.length).fill(0);
   const sample = new Message(), stack = [];
+  const ofBase = compared ? new Message().message(3, new Message().number(1, strings.id('pprof::base')).number(2, strings.id('true'))).written() : [];
   let first = 0; // column of the event
   p.events.forEach((event, e) => {
     for (const row of events[e].rows) {
@@ -54,9 +58,20 @@ function pprofBytes(app) {
         const frame = tree.frame[node];
         stack.push(locationOf[frame] ||= frames.push(frame));
       }
+      const write = (more) => {
+        sample.clear().packed(1, stack).packed(2, values).append(labels(p.rowLabels[row]));
+        sample.append(more);
+        out.message(2, sample);
+      };
+      if (compared) {
+        for (const [column, sign, more] of [[newColumn, 1, []], [baseColumn, -1, ofBase]]) {
+          values[0] = sign * events[e].values[column][row - event.from];
+          if (values[0]) write(more);
+        }
+        continue;
+      }
       events[e].values.forEach((v, c) => { values[first + c] = v[row - event.from]; });
-      sample.clear().packed(1, stack).packed(2, values).append(labels(p.rowLabels[row]));
-      out.message(2, sample);
+      write([]);
     }
     values.fill(0);
     first += event.columns.length;
@@ -75,7 +90,7 @@ function pprofBytes(app) {
   out.append(locations.written());
   out.append(functions.written());
   const comments = selectedComments(app).map((text) => strings.id(text));
-  const shownType = strings.id(p.events[state.event].columns[state.column].type);
+  const shownType = strings.id(compared ? columns[0].type : p.events[state.event].columns[state.column].type);
   const encoder = new TextEncoder();
   for (const text of strings.all) out.block(6, encoder.encode(text));
   const { start, duration } = selectedTime(app);

@@ -65,13 +65,21 @@ function selectedData(app, title) {
     ...p.head, title, tabs: [], tab: 0, links: [], live: 0, start: Math.floor(start / 1e6), duration, comments: selectedComments(app),
     events: p.events.map((event, e) => ({ name: event.name, columns: event.columns.map((c) => ({ ...c, factor: 0 })), rows: events[e].rows.length, spans: event.spans })),
     event: state.event, column: state.column, ...used.head, ...labels.head, nodes: nodes.order.length, cut: false, moments, clock,
-    select: { command: [], given: [], inputs: [], flags: {} }, compare: null,
+    select: { command: [], given: [], inputs: [], flags: {}, labels: {} }, compare: selectedChanges(app, used.head.names),
   };
   const out = new ByteWriter(), text = new TextEncoder().encode(JSON.stringify(head));
   out.varint(text.length);
   out.append(text);
   out.append(body.written());
   return out.written();
+}
+
+// selectedChanges is what a page of a part of a comparison says of it, null of what is none. The
+// intervals are those of all that was compared.
+function selectedChanges({ p, state }, names) {
+  const { compare } = p.head, known = new Set(names);
+  if (!compare || !hashOf(p, { ...firstState(p), filter: state.filter, steps: state.steps })) return compare;
+  return { ...compare, verdict: 'A part of what was compared; verdicts are of all of it.', rows: compare.rows.filter((r) => known.has(r.function)) };
 }
 
 // preorder is the nodes that lead to some, each before its children and these together:

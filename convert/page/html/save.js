@@ -43,15 +43,13 @@ function saveAs(name, blob) {
 
 // saveMenu offers what can be saved.
 App.prototype.saveMenu = function saveMenu(button) {
-  const { title, compare } = this.p.head;
+  const { title } = this.p.head;
   const name = title.replace(/[^\w.-]+/g, '_'), text = (type, t) => new Blob([t], { type });
   const actions = [
     { key: 'f', text: 'Stacks, folded', run: () => saveAs(`${name}.folded`, text('text/plain', foldedText(this.p, this.sums()))) },
+    { key: 'b', text: 'Profile for pprof and speedscope', run: async () => saveAs(`${name}.pb.gz`, new Blob([await compress(pprofBytes(this))], { type: 'application/octet-stream' })) },
+    { key: 'h', text: 'This page, with that alone', run: async () => saveAs(`${name}.selected.html`, await this.selectedPage()) },
   ];
-  if (!compare) {
-    actions.push({ key: 'b', text: 'Profile for pprof and speedscope', run: async () => saveAs(`${name}.pb.gz`, new Blob([await compress(pprofBytes(this))], { type: 'application/octet-stream' })) },
-      { key: 'h', text: 'This page, with that alone', run: async () => saveAs(`${name}.selected.html`, await this.selectedPage()) });
-  }
   if (this.state.view === 'flame') {
     actions.push({ key: 's', text: 'Flame graph, SVG', run: () => saveAs(`${name}.svg`, text('image/svg+xml', svgText(this, this.flame))) },
       { key: 'p', text: 'What is to be seen of it, PNG', run: () => this.flame.canvas.toBlob((blob) => saveAs(`${name}.png`, blob)) });
