@@ -19,15 +19,11 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// Keys beside characters, for Firefox.Keys: https://w3c.github.io/webdriver/#keyboard-actions.
-const (
-	FirefoxEnter  = "\ue007"
-	FirefoxEscape = "\ue00c"
-	FirefoxLeft   = "\ue012"
-	FirefoxUp     = "\ue013"
-	FirefoxRight  = "\ue014"
-	FirefoxDown   = "\ue015"
-)
+// firefoxKeys writes keys beside characters: https://w3c.github.io/webdriver/#keyboard-actions.
+var firefoxKeys = strings.NewReplacer(Enter, "\ue007", Escape, "\ue00c", Tab, "\ue004",
+	Left, "\ue012", Up, "\ue013", Right, "\ue014", Down, "\ue015")
+
+const firefoxShift = "\ue008"
 
 // Firefox is a headless Firefox with one tab, that speaks WebDriver BiDi
 // (https://w3c.github.io/webdriver-bidi/). Its methods fail the test when the page does not do
@@ -291,11 +287,21 @@ func (f *Firefox) ClickOn(selector string) {
 // Keys presses keys, one after the other.
 func (f *Firefox) Keys(keys string) {
 	f.t.Helper()
-	var actions []map[string]any
-	for _, r := range keys {
+	f.act("key", nil, presses(keys)...)
+}
+
+// Shift presses keys with the key for capitals held.
+func (f *Firefox) Shift(keys string) {
+	f.t.Helper()
+	held := append([]map[string]any{{"type": "keyDown", "value": firefoxShift}}, presses(keys)...)
+	f.act("key", nil, append(held, map[string]any{"type": "keyUp", "value": firefoxShift})...)
+}
+
+func presses(keys string) (actions []map[string]any) {
+	for _, r := range firefoxKeys.Replace(keys) {
 		actions = append(actions, map[string]any{"type": "keyDown", "value": string(r)}, map[string]any{"type": "keyUp", "value": string(r)})
 	}
-	f.act("key", nil, actions...)
+	return actions
 }
 
 // Screenshot keeps a picture of the viewport as Page.Screenshot does.

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // patience is how long a page may take for what takes it milliseconds.
 const patience = 2 * time.Minute
 
-// Keys beside characters, for Page.Keys.
+// Keys beside characters, for Keys of both browsers.
 const (
 	Enter  = kb.Enter
 	Escape = kb.Escape
@@ -48,6 +49,19 @@ type Page struct {
 	mu     sync.Mutex
 	errors []string
 	seen   chan struct{} // gets one for each mark in the console
+}
+
+// Hands is what is done with either browser by mouse and keys.
+type Hands interface {
+	// Keys presses keys, one after the other; Shift with the key for capitals held.
+	Keys(keys string)
+	Shift(keys string)
+	// Drag presses a button of the mouse, 0 for the first and 2 for the second, at a point of the
+	// viewport, in CSS pixels, and lets it go at another.
+	Drag(button int, fromX, fromY, toX, toY float64)
+	// Eval stores the value of a JavaScript expression; Wait waits until one is true.
+	Eval(js string, value any)
+	Wait(js string)
 }
 
 // mark is what Page writes to the console to know that it has read all before.
@@ -250,6 +264,36 @@ func (p *Page) Ctrl(key string) {
 	p.t.Helper()
 	for _, r := range key {
 		p.press(r, chromedp.ModifierCtrl)
+	}
+}
+
+// Shift presses keys with the key for capitals held.
+func (p *Page) Shift(keys string) {
+	p.t.Helper()
+	for _, r := range keys {
+		p.press(r, chromedp.ModifierShift)
+	}
+}
+
+// Drag presses a button of the mouse, 0 for the first and 2 for the second, at a point of the
+// viewport, and lets it go at another.
+func (p *Page) Drag(button int, fromX, fromY, toX, toY float64) {
+	p.t.Helper()
+	with := []chromedp.MouseOption{chromedp.ButtonLeft, chromedp.ClickCount(1)}
+	if button == 2 {
+		with[0] = chromedp.ButtonRight
+	}
+	p.do("drag", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, fromX, fromY),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, fromX, fromY, with...),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, toX, toY, with[0]),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, toX, toY, with...))
+}
+
+// Eval stores the value of a JavaScript expression.
+func (p *Page) Eval(js string, value any) {
+	p.t.Helper()
+	if err := json.Unmarshal([]byte(Eval[string](p, "JSON.stringify("+js+")")), value); err != nil {
+		p.t.Fatalf("evaluate %s: %v", shorten(js), err)
 	}
 }
 

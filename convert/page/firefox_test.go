@@ -27,7 +27,7 @@ func TestFirefox(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := browsertest.OpenFirefox(t, browsertest.FileURL(t, file), browsertest.View{})
-	const settled = "window.kprof && [kprof.flame, kprof.callers, kprof.callees].every((c) => c.settled)"
+	const settled = "window.kprof && !kprof.counting && [kprof.flame, kprof.callers, kprof.callees].every((c) => c.settled)"
 	// total waits until a sum is selected.
 	total := func(what string, want int64) {
 		t.Helper()
@@ -69,12 +69,12 @@ func TestFirefox(t *testing.T) {
 	}
 
 	f.ClickOn("[data-view=flame]")
-	f.Keys("/schedule" + browsertest.FirefoxEnter)
+	f.Keys("/schedule" + browsertest.Enter)
 	f.Wait("kprof.state.query === 'schedule'")
 	if got, want := text("document.querySelector('#matched').textContent"), fmt.Sprintf("%.2f%% matched", 100*float64(with("schedule"))/float64(all)); got != want {
 		t.Errorf("the search says %q, want %q", got, want)
 	}
-	f.Keys(browsertest.FirefoxEscape + browsertest.FirefoxEscape)
+	f.Keys(browsertest.Escape + browsertest.Escape)
 	f.Wait("kprof.state.query === ''")
 
 	// By the mouse: zoom, and the menu of a box.
@@ -92,7 +92,7 @@ func TestFirefox(t *testing.T) {
 	f.Eval(box, &at)
 	f.Click(0, at.X, at.Y)
 	f.Wait("kprof.state.zoom && kprof.namesTo(kprof.state.zoom).at(-1) === 'do_syscall_64'")
-	f.Keys(browsertest.FirefoxEscape)
+	f.Keys(browsertest.Escape)
 	f.Wait(settled + " && !kprof.state.zoom")
 	f.Eval(box, &at)
 	f.Click(2, at.X, at.Y)
@@ -104,7 +104,7 @@ func TestFirefox(t *testing.T) {
 
 	// By keys alone.
 	f.Eval("kprof.flame.canvas.focus() ?? true", new(bool))
-	f.Keys(browsertest.FirefoxUp + browsertest.FirefoxUp + browsertest.FirefoxRight)
+	f.Keys(browsertest.Up + browsertest.Up + browsertest.Right)
 	name := text("document.querySelector('#details strong').textContent")
 	f.Keys("mx")
 	total("without "+name, all-with(name))
@@ -153,4 +153,10 @@ func TestFirefox(t *testing.T) {
 	if got := text("document.title"); !strings.HasPrefix(got, "a & <b>") {
 		t.Errorf("its title is %q", got)
 	}
+
+	// Every view of a real recording by the mouse alone; TestEveryView does it by keys too, which
+	// press no buttons when they come by BiDi.
+	f.Go(browsertest.FileURL(t, realPages(t)["demo.data"]))
+	f.Wait(settled)
+	hands{t, f}.byMouse()
 }

@@ -1,4 +1,4 @@
-// Lists of rows of which only those in view are elements: the call tree, and the samples.
+// Lists of rows of which only those in view are elements: functions, the call tree, and the samples.
 
 const rowSize = 26;
 
@@ -7,19 +7,25 @@ class RowList {
   constructor(host, label, role, head, make) {
     this.make = make;
     this.count = 0;
+    this.at = 0; // the row that keys go on from
     this.body = element('div', { className: 'rows' });
-    this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
-    this.scroller.setAttribute('aria-label', label);
-    this.body.setAttribute('role', role);
-    this.body.setAttribute('aria-label', label);
+    this.scroller = element('div', { className: 'table-scroller', tabIndex: -1 }, this.body);
+    this.scroller.setAttribute('role', role);
     this.summary = element('div', { className: 'table-summary' });
-    host.append(element('div', { className: 'table' }, head, this.scroller, this.summary));
+    this.table = element('div', { className: 'table' }, head, this.scroller, this.summary);
+    host.append(this.table);
+    host.addEventListener('keydown', (e) => {
+      if (!this.go(e)) return;
+      e.preventDefault();
+      e.stopPropagation();
+    });
     this.scroller.addEventListener('scroll', () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
 
   show(count, summary) {
     this.count = count;
+    this.at = Math.min(this.at, Math.max(count - 1, 0));
     this.summary.textContent = summary;
     this.body.style.height = `${count * rowSize}px`;
     this.from = this.to = -1;
@@ -38,9 +44,30 @@ class RowList {
       const row = this.make(i);
       row.style.top = `${i * rowSize}px`;
       row.dataset.row = i;
+      row.tabIndex = i === this.at ? 0 : -1;
       rows.push(row);
     }
+    const focused = this.body.contains(document.activeElement);
     this.body.replaceChildren(...rows);
+    if (focused) this.body.querySelector(`[data-row="${this.at}"]`)?.focus({ preventScroll: true });
+    // Where the row of the keys is out of sight, they begin with the first that is not.
+    if (!(this.at >= from && this.at < to) && rows.length) rows[Math.min(8, rows.length - 1)].tabIndex = 0;
+  }
+
+  focus(i) {
+    this.at = i;
+    const row = this.reveal(i);
+    for (const other of this.body.children) other.tabIndex = other === row ? 0 : -1;
+    row?.focus();
+  }
+
+  // go goes to another row by a key, and tells whether it is one for that.
+  go(e) {
+    const i = Number(e.target.dataset.row ?? this.at), last = this.count - 1;
+    const to = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: last, PageDown: i + 20, PageUp: i - 20 }[e.key];
+    if (to === undefined || last < 0) return false;
+    this.focus(Math.min(Math.max(to, 0), last));
+    return true;
   }
 
   // reveal scrolls until a row can be seen, and returns its element.
@@ -64,7 +91,6 @@ class CallTree {
     this.app = app;
     this.open = new Set([0]);
     this.list = new RowList(host, 'Call tree', 'tree', headings(['total', 'Total'], ['self', 'Self'], ['name', 'Function']), (i) => this.row(i));
-    this.list.scroller.tabIndex = -1;
     host.addEventListener('keydown', (e) => this.key(e));
   }
 
@@ -75,7 +101,7 @@ class CallTree {
       this.children = childrenOf(this.app.p, sums, true);
       this.open = new Set([0]);
       this.openHeaviest(0);
-      this.at = 0;
+      this.list.at = 0;
     }
     this.unit = unit;
     this.fill();
@@ -123,7 +149,7 @@ class CallTree {
     name.append(element('i', { className: 'twist', textContent: this.leaf(node) ? '' : this.open.has(node) ? '▾' : '▸' }),
       ...kind ? [element('i', { className: `kind ${kind.id}`, textContent: kind.mark, title: kind.text })] : [],
       element('span', { textContent: text }));
-    const row = element('div', { className: 'tr', title: text, tabIndex: i === this.at ? 0 : -1, onclick: () => this.toggle(i) },
+    const row = element('div', { className: 'tr', title: text, onclick: () => this.toggle(i) },
       cell('total', total[node]), cell('self', self[node]), name);
     row.setAttribute('role', 'treeitem');
     row.setAttribute('aria-level', this.levels[i] + 1);
@@ -140,26 +166,16 @@ class CallTree {
       this.openHeaviest(node);
       this.open.add(node);
     } else this.open.delete(node);
-    this.at = i;
     this.fill();
-    this.focus(i);
-  }
-
-  focus(i) {
-    this.at = i;
-    const row = this.list.reveal(i);
-    for (const other of this.list.body.children) other.tabIndex = other === row ? 0 : -1;
-    row?.focus();
+    this.list.focus(i);
   }
 
   key(e) {
-    const i = Number(e.target.dataset.row ?? this.at), node = this.nodes[i], last = this.nodes.length - 1;
+    const { list } = this, i = Number(e.target.dataset.row ?? list.at), node = this.nodes[i];
     const isOpen = this.open.has(node) && !this.leaf(node);
-    const to = { ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: last, PageDown: i + 20, PageUp: i - 20 }[e.key];
-    if (to !== undefined) this.focus(Math.min(Math.max(to, 0), last));
-    else if (e.key === 'ArrowRight' && !this.leaf(node)) isOpen ? this.focus(i + 1) : this.toggle(i, true);
+    if (e.key === 'ArrowRight' && !this.leaf(node)) isOpen ? list.focus(i + 1) : this.toggle(i, true);
     else if (e.key === 'ArrowLeft' && isOpen) this.toggle(i, false);
-    else if (e.key === 'ArrowLeft') this.focus(Math.max(this.levels.lastIndexOf(this.levels[i] - 1, i), 0));
+    else if (e.key === 'ArrowLeft') list.focus(Math.max(this.levels.lastIndexOf(this.levels[i] - 1, i), 0));
     else if (e.key === 'Enter' || e.key === ' ') this.toggle(i);
     else if (e.key === '*') this.openAll(i);
     else return;
@@ -176,7 +192,7 @@ class CallTree {
       for (let c = at[node]; c < at[node + 1]; c++) if (this.sums.width[children[c]]) stack.push(children[c]);
     }
     this.fill();
-    this.focus(i);
+    this.list.focus(i);
   }
 }
 

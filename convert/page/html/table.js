@@ -1,6 +1,4 @@
-// The table of functions. Only the rows in view are elements.
-
-const tableRowHeight = 26;
+// The table of functions.
 
 class FunctionTable {
   // kindOf and placeOf tell of a function's number what it is and where it is from.
@@ -20,17 +18,9 @@ class FunctionTable {
       element('div', { className: 'cell times', textContent: 'Self over time' }), element('div', { className: 'cell place', textContent: 'From' }));
     header.setAttribute('role', 'row');
     for (const cell of header.children) cell.setAttribute('role', 'columnheader');
-    this.body = element('div', { className: 'rows' });
-    this.scroller = element('div', { className: 'table-scroller', tabIndex: 0 }, this.body);
-    this.scroller.setAttribute('role', 'rowgroup');
-    this.summary = element('div', { className: 'table-summary' });
-    const table = element('div', { className: 'table' }, header, this.scroller, this.summary);
-    table.setAttribute('role', 'table');
-    table.setAttribute('aria-label', 'Functions');
-    this.table = table;
-    host.append(table);
-    this.scroller.addEventListener('scroll', () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.scroller);
+    this.list = new RowList(host, 'Functions', 'rowgroup', header, (i) => this.row(this.rows[i], i));
+    this.list.table.setAttribute('role', 'table');
+    this.list.table.setAttribute('aria-label', 'Functions');
   }
 
   // show lists the functions that have something, or those that match.
@@ -57,23 +47,10 @@ class FunctionTable {
     for (const [id, cell] of Object.entries(this.heads)) {
       cell.setAttribute('aria-sort', id !== sort ? 'none' : ascending !== (id === 'name') ? 'ascending' : 'descending');
     }
-    this.summary.textContent = matches
+    this.list.table.setAttribute('aria-rowcount', rows.length + 1);
+    this.list.show(rows.length, matches
       ? `${wholeNumber.format(rows.length)} of ${wholeNumber.format(all)} functions match`
-      : `${wholeNumber.format(all)} functions`;
-    this.table.setAttribute('aria-rowcount', rows.length + 1);
-    this.body.style.height = `${rows.length * tableRowHeight}px`;
-    this.from = this.to = -1;
-    this.draw();
-  }
-
-  draw() {
-    const { scrollTop, clientHeight } = this.scroller;
-    const from = Math.max(Math.floor(scrollTop / tableRowHeight) - 8, 0);
-    const to = Math.min(Math.ceil((scrollTop + clientHeight) / tableRowHeight) + 8, this.rows.length);
-    if (from === this.from && to === this.to) return;
-    this.from = from;
-    this.to = to;
-    this.body.replaceChildren(...this.rows.slice(from, to).map((name, i) => this.row(name, from + i)));
+      : `${wholeNumber.format(all)} functions`);
   }
 
   row(name, i) {
@@ -89,7 +66,6 @@ class FunctionTable {
       element('div', { className: 'cell name' }, mark, element('span', { textContent: text })),
       element('div', { className: 'cell times' }, this.times?.has(name) ? sparkline(this.times.get(name)) : ''),
       element('div', { className: 'cell place', textContent: this.placeOf(name) }));
-    row.style.top = `${i * tableRowHeight}px`;
     row.setAttribute('role', 'row');
     row.setAttribute('aria-rowindex', i + 2);
     for (const cell of row.children) cell.setAttribute('role', 'cell');
