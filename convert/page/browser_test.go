@@ -132,7 +132,7 @@ func openPage(t testing.TB, page string, v browsertest.View) *browsertest.Page {
 
 // settle waits until the page shows what it was asked for.
 func settle(p *browsertest.Page) {
-	p.Do(`while (!window.kprof || ![kprof.flame, kprof.callers, kprof.callees].every(c => c.settled))
+	p.Do(`while (!window.kprof || kprof.counting || ![kprof.flame, kprof.callers, kprof.callees].every(c => c.settled))
 		await new Promise(done => requestAnimationFrame(done))`)
 }
 

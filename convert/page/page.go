@@ -78,8 +78,8 @@ var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "data", "tree", "transform", "layout", "inverted", "time", "span", "strip", "colors", "compare", "pixels", "chart", "table", "rows", "heat", "filters", "state", "command",
-	"menu", "app", "sides", "views", "spread", "pointing", "save", "selected", "pprof", "repage", "live", "input",
+	"format", "slices", "data", "tree", "transform", "layout", "inverted", "time", "span", "strip", "colors", "compare", "pixels", "chart", "rows", "table", "heat", "filters", "state", "command",
+	"menu", "app", "coarse", "sides", "views", "spread", "pointing", "save", "selected", "pprof", "repage", "live", "input",
 }
 
 // Write writes a page to look at a profile in a browser, with all events, values

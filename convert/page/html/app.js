@@ -36,6 +36,7 @@ class App {
       onPick: (name) => this.set({ view: 'callers', name: this.p.names[name] }, { push: true }),
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
+    this.background = new Background();
     this.strip = new TimeStrip(byId('strip'), (span) => this.set({ span, range: null }, { push: true }));
     this.callTree = new CallTree(byId('tree'), this);
     this.sampleList = new SampleList(byId('samples'), this);
@@ -55,7 +56,7 @@ class App {
     }
     this.listen();
     this.theme();
-    this.render();
+    this.show();
     this.follow();
   }
 
@@ -63,6 +64,7 @@ class App {
   take(p) {
     this.p = p;
     this.memory = new Map(); // what was computed last, by what for
+    this.coarse = null; // see coarse.js
     this.kinds = kindsOfFrames(p);
     this.shades = this.kinds.map((_, f) => shadeOf(p.nameText(p.nameOf(f))));
     this.frameOfName = new Int32Array(p.names.length).fill(-1); // the most frequent one
@@ -70,22 +72,28 @@ class App {
   }
 
   // set changes the state, what is shown, and the URL; push makes a step to go
-  // back from.
+  // back from. What takes long to compute is shown later, see coarse.js.
   set(change, { push = false, draw = true } = {}) {
     Object.assign(this.state, change);
     const hash = `#${hashOf(this.p, this.state)}`;
     if (hash !== (location.hash || '#')) history[push ? 'pushState' : 'replaceState'](null, '', hash);
-    if (draw) this.render();
+    if (draw) this.show();
   }
 
   // once computes what depends on a part of the state only when that changes to what it was
   // not before.
   once(what, needs, compute) {
-    const key = JSON.stringify(needs), all = this.memory.get(what) ?? [];
+    return finish(this.onceIn(what, needs, function* all() { return compute(); }));
+  }
+
+  // onceIn is once of what is a generator, as what comes of it. Here and below, what ends in In
+  // takes long, and is one.
+  * onceIn(what, needs, compute) {
+    const key = JSON.stringify(needs), { memory } = this, all = memory.get(what) ?? [];
     let known = all.find((x) => x.key === key);
     if (known) all.splice(all.indexOf(known), 1);
-    else known = { key, value: compute() };
-    this.memory.set(what, [known, ...all].slice(0, mostKept));
+    else known = { key, value: yield* compute() };
+    memory.set(what, [known, ...all].slice(0, mostKept));
     return known.value;
   }
 
@@ -99,21 +107,27 @@ class App {
   }
 
   // stacks is the profile's tree after the steps.
-  stacks() {
+  stacks() { return finish(this.stacksIn()); }
+
+  * stacksIn() {
     const { p, state: { steps } } = this;
-    return steps.length ? this.once('stacks', steps, () => transformTree(p, steps)) : p.tree;
+    return steps.length ? yield* this.onceIn('stacks', steps, () => transformTree(p, steps)) : p.tree;
   }
 
-  tree() {
-    const { group, steps } = this.state;
-    return group < 0 ? this.stacks() : this.once('tree', [group, steps], () => groupTree(this.p, this.stacks(), group));
+  tree() { return finish(this.treeIn()); }
+
+  * treeIn() {
+    const { group, steps } = this.state, stacks = yield* this.stacksIn();
+    return group < 0 ? stacks : yield* this.onceIn('tree', [group, steps], () => groupTree(this.p, stacks, group));
   }
 
   mask() { return this.once('mask', this.needs(), () => labelMask(this.p, this.state.filter)); }
 
-  sums() {
-    return this.once('sums', this.needs(), () =>
-      sumTree(this.p, this.tree(), this.event, this.values(), this.mask()));
+  sums() { return finish(this.sumsIn()); }
+
+  * sumsIn() {
+    const tree = yield* this.treeIn();
+    return yield* this.onceIn('sums', this.needs(), () => sumTree(this.p, tree, this.event, this.values(), this.mask()));
   }
 
   // values are those of the event's rows, of the span of time that is counted.
@@ -123,10 +137,13 @@ class App {
   }
 
   // functions are those of all samples where a tree that is cut cannot tell them.
-  functions() {
+  functions() { return finish(this.functionsIn()); }
+
+  * functionsIn() {
     const { p, state } = this;
     if (p.functions && !state.filter.size && !state.span && !state.sizes && !state.steps.length) return p.functions[state.event][state.column];
-    return this.once('functions', this.needs(), () => sumFunctions(p, this.sums()));
+    const sums = yield* this.sumsIn();
+    return yield* this.onceIn('functions', this.needs(), () => sumFunctions(p, sums));
   }
 
   // times is what functions have by themselves over time, for the table.
@@ -215,9 +232,14 @@ class App {
     const sums = this.flame.sums = this.flameSums();
     byId('changes').checked = state.changes;
     this.flame.tint = this.tint();
-    const layout = this.once('layout', [this.needs(), state.heavy, state.inverted], () => layOut(this.p, sums, state.heavy));
+    const layout = finish(this.flameLayoutIn());
     if (!layout.max) this.sayNothing();
     this.showZoomed(this.flame, layout, sums.tree, state.range);
+  }
+
+  * flameLayoutIn() {
+    const { heavy, inverted } = this.state, sums = yield* this.flameSumsIn();
+    return yield* this.onceIn('layout', [this.needs(), heavy, inverted], () => layOut(this.p, sums, heavy));
   }
 
   // showZoomed shows a flame graph, of which a node may be zoomed to.
@@ -265,8 +287,7 @@ class App {
   showCallers(name) {
     if (name < 0) {
       byId('function-name').textContent = '';
-      this.callers.show(layOut(this.p, emptySums()), emptySums().tree);
-      this.callees.show(layOut(this.p, emptySums()), emptySums().tree);
+      for (const chart of [this.callers, this.callees]) chart.show(finish(layOut(this.p, emptySums())), emptySums().tree);
       this.sayNothing();
       return;
     }
@@ -276,7 +297,7 @@ class App {
       textContent: `total ${this.amount(total[name], all)} · self ${this.amount(self[name], all)}`,
     }));
     const [up, down] = this.once('callers', [name, this.needs(), this.state.heavy], () =>
-      [callers, callees].map((f) => f(this.p, this.sums(), name)).map((sums) => ({ sums, layout: layOut(this.p, sums, this.state.heavy) })));
+      [callers, callees].map((f) => f(this.p, this.sums(), name)).map((sums) => ({ sums, layout: finish(layOut(this.p, sums, this.state.heavy)) })));
     for (const [chart, { sums, layout }] of [[this.callers, up], [this.callees, down]]) {
       chart.sums = sums;
       if (chart.layout === layout) chart.redraw();
@@ -317,6 +338,7 @@ class App {
 
   // pick is a click on a box.
   pick(chart, box, e) {
+    if (this.counting) return; // the boxes are not those of what comes
     const node = chart.layout.node[box.i];
     chart.selected = box;
     const again = e.detail > 1;
@@ -358,10 +380,15 @@ class App {
   }
 
   describe(chart, box) {
-    const what = this.described(chart, box);
+    const what = this.counting ? null : this.described(chart, box);
     const [title, text] = byId('details').children;
     const button = byId('to-callers');
     button.hidden = !what || what.box.level === 0 || this.isGroup(what);
+    if (this.counting) {
+      title.textContent = '';
+      text.textContent = 'counting …';
+      return;
+    }
     if (!what) {
       title.textContent = '';
       text.textContent = `total ${formatValue(this.sums().total[0], this.unit)}`;

@@ -107,7 +107,7 @@ function decodeProfile(bytes) {
     from += e.rows;
   }
   p.full = newTree(p, depth, frame, rowNode);
-  p.tree = mergeByName(p, p.full);
+  p.tree = finish(mergeByName(p, p.full));
 
   if (head.cut) p.functions = p.events.map((e) => e.columns.map(() => readFunctions(input, p.names.length)));
   if (head.moments) {

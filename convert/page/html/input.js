@@ -3,7 +3,7 @@
 App.prototype.listen = function listen() {
   window.addEventListener('popstate', () => {
     this.state = stateOf(this.p, location.hash);
-    this.render();
+    this.show();
   });
   for (const tab of document.querySelectorAll('[role=tab]')) {
     tab.onclick = () => this.set({ view: tab.dataset.view, range: null, zoom: 0 }, { push: true });

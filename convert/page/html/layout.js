@@ -11,42 +11,51 @@
 // lies above its parent's; siblings are in the order of their names, as in a flame graph,
 // whatever a filter lets pass, or the heaviest first, and what the parent spends itself is
 // the free space on the right.
-function layOut(p, { tree, width }, heavy = false) {
+function* layOut(p, { tree, width }, heavy = false) {
   if (!(width[0] > 0)) return { levels: 0, start: [0], node: new Uint32Array(0), x0: new Float64Array(0), x1: new Float64Array(0), min: 0, max: width[0] };
-  const order = orderOf(p, { tree, width }, heavy), { depth } = tree, n = order.length;
+  const order = yield* orderOf(p, { tree, width }, heavy), { depth } = tree, n = order.length;
   const count = [];
   let boxes = 0;
-  for (let i = 0; i < n; i++) {
-    if (width[i] === 0) continue;
-    boxes++;
-    count[depth[i]] = (count[depth[i]] ?? 0) + 1;
-  }
+  yield* slices(0, n, (i, to) => {
+    for (; i < to; i++) {
+      if (width[i] === 0) continue;
+      boxes++;
+      count[depth[i]] = (count[depth[i]] ?? 0) + 1;
+    }
+  });
   const start = [0];
   for (const k of count) start.push(start.at(-1) + k);
   const node = new Uint32Array(boxes), x0 = new Float64Array(boxes), x1 = new Float64Array(boxes);
   const next = Uint32Array.from(start), x = new Float64Array(start.length + 1); // by level: the next box, and where it begins
-  for (let k = 0; k < n; k++) {
-    const i = order[k], wide = width[i];
-    if (wide === 0) continue;
-    const d = depth[i], at = next[d]++;
-    node[at] = i;
-    x0[at] = x[d + 1] = x[d];
-    x1[at] = x[d] += wide;
-  }
-  return { levels: count.length, start, node, x0, x1, min: 0, max: width[0] };
+  yield* slices(0, n, (k, to) => {
+    for (; k < to; k++) {
+      const i = order[k], wide = width[i];
+      if (wide === 0) continue;
+      const d = depth[i], at = next[d]++;
+      node[at] = i;
+      x0[at] = x[d + 1] = x[d];
+      x1[at] = x[d] += wide;
+    }
+  });
+  const layout = { levels: count.length, start, node, x0, x1, min: 0, max: width[0] };
+  yield* fill(layout);
+  return layout;
 }
 
 // orderOf is all nodes from the root on, each before those below it, and these in the order
 // of their names or weights.
-function orderOf(p, { tree, width }, heavy) {
+function* orderOf(p, { tree, width }, heavy) {
   if (!heavy && tree.order) return tree.order;
-  const { at, children } = childrenOf(p, { tree, width }, heavy), n = tree.parent.length;
+  const { at, children } = yield* childrenOf(p, { tree, width }, heavy), n = tree.parent.length;
   const order = new Uint32Array(n), todo = new Uint32Array(n);
   tree.depth ??= depthOf(tree);
-  for (let k = 0, left = 1; left > 0; k++) {
-    const i = order[k] = todo[--left];
-    for (let c = at[i + 1] - 1; c >= at[i]; c--) todo[left++] = children[c];
-  }
+  let left = 1;
+  yield* slices(0, n, (k, to) => {
+    for (; k < to; k++) {
+      const i = order[k] = todo[--left];
+      for (let c = at[i + 1] - 1; c >= at[i]; c--) todo[left++] = children[c];
+    }
+  });
   return heavy ? order : tree.order = order;
 }
 
@@ -58,18 +67,20 @@ function depthOf({ parent }) {
 
 // childrenOf lists the children of each node, from at[node] to at[node + 1], in the
 // order of their names, or the heaviest first.
-function childrenOf(p, { tree, width }, heavy) {
+function* childrenOf(p, { tree, width }, heavy) {
   if (!heavy && tree.byName) return tree.byName; // whatever a filter lets pass
   const { parent, frame } = tree, n = parent.length;
   const at = new Uint32Array(n + 1);
-  for (let i = 1; i < n; i++) at[parent[i] + 1]++;
-  for (let i = 0; i < n; i++) at[i + 1] += at[i];
+  yield* slices(1, n, (i, to) => { for (; i < to; i++) at[parent[i] + 1]++; });
+  yield* slices(0, n, (i, to) => { for (; i < to; i++) at[i + 1] += at[i]; });
   const next = at.slice();
   const children = new Uint32Array(Math.max(n - 1, 0));
-  for (let i = 1; i < n; i++) children[next[parent[i]]++] = i;
+  yield* slices(1, n, (i, to) => { for (; i < to; i++) children[next[parent[i]]++] = i; });
   if (heavy || !tree.sorted) {
     const rank = nameRanks(p), rankOf = Uint32Array.from({ length: frameCount(p) }, (_, f) => rank[p.nameOf(f)]);
-    for (let i = 0; i < n; i++) if (at[i + 1] - at[i] > 1) sortChildren(children, at[i], at[i + 1], frame, rankOf, heavy ? width : null);
+    yield* slices(0, n, (i, to) => {
+      for (; i < to; i++) if (at[i + 1] - at[i] > 1) sortChildren(children, at[i], at[i + 1], frame, rankOf, heavy ? width : null);
+    });
   }
   if (heavy) return { at, children };
   return tree.byName = { at, children };
@@ -120,12 +131,15 @@ function nameRanks(p) {
 
 // filledUpTo is the sum of the widths of all boxes before each box, and of all of them.
 function filledUpTo(layout) {
-  if (layout.filled) return layout.filled;
+  if (!layout.filled) finish(fill(layout));
+  return layout.filled;
+}
+
+function* fill(layout) {
   const { x0, x1, start } = layout, n = start[start.length - 1];
   const filled = new Float64Array(n + 1);
-  for (let i = 0; i < n; i++) filled[i + 1] = filled[i] + (x1[i] - x0[i]);
+  yield* slices(0, n, (i, to) => { for (; i < to; i++) filled[i + 1] = filled[i] + (x1[i] - x0[i]); });
   layout.filled = filled;
-  return filled;
 }
 
 // firstAfter is the first box of a level, from box i on, whose right edge lies

@@ -118,7 +118,7 @@ App.prototype.stackText = function stackText({ chart, node }) {
 
 // tell shows the tooltip of a box.
 App.prototype.tell = function tell(chart, box, e) {
-  const target = e && !this.menu.open ? this.targetAt(chart, box) : null;
+  const target = e && !this.menu.open && !this.counting ? this.targetAt(chart, box) : null;
   if (!target) {
     this.tooltip.hide();
     return;

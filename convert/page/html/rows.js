@@ -98,7 +98,7 @@ class CallTree {
   show(sums, unit) {
     if (sums !== this.sums) {
       this.sums = sums;
-      this.children = childrenOf(this.app.p, sums, true);
+      this.children = finish(childrenOf(this.app.p, sums, true));
       this.open = new Set([0]);
       this.openHeaviest(0);
       this.list.at = 0;

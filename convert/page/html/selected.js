@@ -5,7 +5,7 @@
 // and for each event {rows, values}: numbers of rows, and by column whole values of all rows of
 // the event. A range of values selects from its event alone, and leaves the others out.
 function selectRows(app) {
-  const { p, state } = app, mask = app.mask(), tree = stepsDone(p, state.steps);
+  const { p, state } = app, mask = app.mask(), tree = finish(stepsDone(p, state.steps));
   const events = p.events.map((event, e) => {
     if (state.sizes && e !== state.event) return { rows: [], values: event.columns.map(() => []) };
     const values = event.columns.map((_, c) => spanValues(p, event, c, state.span, state.sizes).map(Math.round));

@@ -7,7 +7,7 @@ App.prototype.compared = function compared() {
 
 App.prototype.sumsOfSide = function sumsOfSide(column) {
   return this.once(`side ${column}`, this.needs(), () =>
-    sumTree(this.p, this.tree(), this.event, this.event.values[column], this.mask()));
+    finish(sumTree(this.p, this.tree(), this.event, this.event.values[column], this.mask())));
 };
 
 // tint is the colour of a node by what differs, null where nothing is compared.
@@ -47,7 +47,7 @@ App.prototype.showOther = function showOther() {
     byId(id).textContent = `${shown(this.event.columns[of].type)}: ${formatValue(this.sumsOfSide(of).total[0], this.unit)}`;
   });
   this.other.tint = this.flame.tint;
-  this.showZoomed(this.other, this.once('layout of the other', [this.needs(), state.heavy], () => layOut(p, sums, state.heavy)), sums.tree, state.range);
+  this.showZoomed(this.other, this.once('layout of the other', [this.needs(), state.heavy], () => finish(layOut(p, sums, state.heavy))), sums.tree, state.range);
 };
 
 // pointOut marks in one side's flame graph the box that is pointed at in the other's.

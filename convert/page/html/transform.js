@@ -58,81 +58,94 @@ function compileStep(text) {
 
 // stepsDone does the steps to the profile's tree in which frames are told apart by what holds
 // them; transformTree to the one that is shown.
-function stepsDone(p, steps) {
-  return steps.reduce((t, { op, text }) => op === 'collapse' ? collapseMapping(p, t, text) : transformByName(p, t, op, compileStep(text)), p.full);
+function* stepsDone(p, steps) {
+  let t = p.full;
+  for (const { op, text } of steps) t = yield* op === 'collapse' ? collapseMapping(p, t, text) : transformByName(p, t, op, compileStep(text));
+  return t;
 }
 
-function transformTree(p, steps) {
-  const t = stepsDone(p, steps);
-  return p.tree === p.full && p.placesAreNames ? t : mergeByName(p, t);
+function* transformTree(p, steps) {
+  const t = yield* stepsDone(p, steps);
+  return p.tree === p.full && p.placesAreNames ? t : yield* mergeByName(p, t);
 }
 
-function transformByName(p, t, op, expression) {
+function* transformByName(p, t, op, expression) {
   if (!expression) return t;
   const matches = Uint8Array.from(p.names, (name) => expression.test(name) ? 1 : 0);
-  const n = t.parent.length;
-  const hit = (node) => matches[p.frameName[t.frame[node]]];
-  const to = new Uint32Array(n);
+  const { parent, frame } = t, n = parent.length;
+  const hits = Uint8Array.from(p.frameName, (name) => matches[name]); // of each frame
+  const to = new Uint32Array(n), each = (body) => slices(1, n, (i, end) => { for (; i < end; i++) body(i); });
   if (op === 'focus' || op === 'ignore') {
-    const has = new Uint8Array(n);
-    for (let i = 1; i < n; i++) has[i] = has[t.parent[i]] | hit(i);
-    const wanted = op === 'focus' ? 1 : 0;
-    return { ...t, rowNode: t.rowNode.map((node) => node !== noNode && has[node] === wanted ? node : noNode) };
+    const wanted = op === 'focus' ? 1 : 0, has = new Uint8Array(n);
+    yield* each((i) => {
+      has[i] = has[parent[i]] | hits[frame[i]];
+      to[i] = has[i] === wanted ? i : noNode;
+    });
+    if (wanted) to[0] = noNode;
+    return { ...t, rowNode: yield* movedRows(t, to) };
   }
   if (op === 'show-to') {
     to[0] = noNode;
-    for (let i = 1; i < n; i++) to[i] = hit(i) ? i : to[t.parent[i]];
-    return { ...t, rowNode: movedRows(t, to) };
+    yield* each((i) => { to[i] = hits[frame[i]] ? i : to[parent[i]]; });
+    return { ...t, rowNode: yield* movedRows(t, to) };
   }
-  if (op === 'hide' || op === 'show') return withoutNodes(p, t, (f) => matches[p.frameName[f]] === (op === 'hide' ? 1 : 0));
+  if (op === 'hide' || op === 'show') return yield* withoutNodes(p, t, (f) => hits[f] === (op === 'hide' ? 1 : 0));
   const table = new NodeTable(p, n);
-  if (op === 'show-from') to[0] = noNode;
-  for (let i = 1; i < n; i++) {
-    const up = to[t.parent[i]];
-    if (op === 'show-from') to[i] = up !== noNode ? table.child(up, t.frame[i]) : hit(i) ? table.child(0, t.frame[i]) : noNode;
-    else to[i] = hit(i) && table.above(up, t.frame[i]) || table.child(up, t.frame[i]);
+  if (op === 'show-from') {
+    to[0] = noNode;
+    yield* each((i) => {
+      const up = to[parent[i]];
+      to[i] = up !== noNode ? table.child(up, frame[i]) : hits[frame[i]] ? table.child(0, frame[i]) : noNode;
+    });
+  } else {
+    yield* each((i) => {
+      const up = to[parent[i]];
+      to[i] = hits[frame[i]] && table.above(up, frame[i]) || table.child(up, frame[i]);
+    });
   }
-  return { ...table.tree(), rowNode: movedRows(t, to) };
+  return { ...yield* table.tree(), rowNode: yield* movedRows(t, to) };
 }
 
 // withoutNodes takes out the nodes of some frames, all of each name: what is below them comes
 // to be below their parents. Only there can two nodes become one.
-function withoutNodes(p, t, isOut) {
+function* withoutNodes(p, t, isOut) {
   const { parent, frame } = t, n = parent.length, to = new Uint32Array(n);
   const out = Uint8Array.from(p.frameName, (_, f) => isOut(f) ? 1 : 0);
   const mixed = new Uint8Array(n), under = new Uint8Array(n); // nodes of t with children out; made nodes
-  for (let i = n - 1; i > 0; i--) if (out[frame[i]]) mixed[parent[i]] = 1;
+  yield* slices(1, n, (i, end) => { for (; i < end; i++) if (out[frame[i]]) mixed[parent[i]] = 1; });
   const table = new NodeTable(p, n), again = new Uint8Array(n);
   under[0] = mixed[0];
-  for (let i = 1; i < n; i++) {
-    const up = to[parent[i]];
-    if (out[frame[i]]) {
-      to[i] = up;
-      continue;
+  yield* slices(1, n, (i, end) => {
+    for (; i < end; i++) {
+      const up = to[parent[i]];
+      if (out[frame[i]]) {
+        to[i] = up;
+        continue;
+      }
+      const before = table.count, node = to[i] = under[up] ? table.child(up, frame[i]) : table.push(up, frame[i]);
+      if (node === before) again[node] = t.again[i]; // names above are there as before, or not at all
+      if (under[up] || mixed[i]) under[node] = 1;
     }
-    const before = table.count, node = to[i] = under[up] ? table.child(up, frame[i]) : table.push(up, frame[i]);
-    if (node === before) again[node] = t.again[i]; // names above are there as before, or not at all
-    if (under[up] || mixed[i]) under[node] = 1;
-  }
-  return { ...table.columns(), again: again.slice(0, table.count), rowNode: movedRows(t, to) };
+  });
+  return { ...table.columns(), again: again.slice(0, table.count), rowNode: yield* movedRows(t, to) };
 }
 
 // collapseMapping makes one node of those below each other that are in a mapping.
-function collapseMapping(p, t, mapping) {
+function* collapseMapping(p, t, mapping) {
   const at = p.head.mappings.indexOf(mapping), n = t.parent.length;
   const kernel = mapping === kernelMapping;
   const inside = (f) => kernel ? p.frameKernel[f] : at >= 0 && p.frameMapping[f] === at;
   const frame = p.ownFrames + (kernel ? p.head.mappings.length : at);
   const table = new NodeTable(p, n), to = new Uint32Array(n), within = new Uint8Array(n);
-  for (let i = 1; i < n; i++) {
-    const parent = t.parent[i];
-    within[i] = inside(t.frame[i]) ? 1 : 0;
-    to[i] = !within[i] ? table.child(to[parent], t.frame[i]) : within[parent] ? to[parent] : table.child(to[parent], frame);
-  }
-  return { ...table.tree(), rowNode: movedRows(t, to) };
+  yield* slices(1, n, (i, end) => {
+    for (; i < end; i++) {
+      const parent = t.parent[i];
+      within[i] = inside(t.frame[i]) ? 1 : 0;
+      to[i] = !within[i] ? table.child(to[parent], t.frame[i]) : within[parent] ? to[parent] : table.child(to[parent], frame);
+    }
+  });
+  return { ...yield* table.tree(), rowNode: yield* movedRows(t, to) };
 }
-
-function movedRows(t, to) { return t.rowNode.map((node) => node === noNode ? noNode : to[node]); }
 
 // NodeTable makes a tree of at most n nodes, whose children are told apart by place.
 class NodeTable {
@@ -176,9 +189,9 @@ class NodeTable {
     return node;
   }
 
-  tree() {
+  * tree() {
     const n = this.count, again = new Uint8Array(n);
-    for (let i = 1; i < n; i++) again[i] = this.above(this.parent[i], this.frame[i]) ? 1 : 0;
+    yield* slices(1, n, (i, to) => { for (; i < to; i++) again[i] = this.above(this.parent[i], this.frame[i]) ? 1 : 0; });
     return { ...this.columns(), again };
   }
 

@@ -6,6 +6,8 @@
 //   parent, depth, frame
 //   again      1 if a node above has the same name: a recursion, to be counted once
 //   rowNode    the node where each row's stack ends; noNode of rows that do not count
+//
+// What computes all of a tree is a generator, see slices.js.
 
 const noNode = 0xffffffff;
 
@@ -27,33 +29,35 @@ function newTree(p, depth, frame, rowNode) {
 }
 
 // mergeByName makes one of the children of a node that have the same name.
-function mergeByName(p, t) {
-  const n = t.parent.length;
+function* mergeByName(p, t) {
+  const n = t.parent.length, { parent, frame } = t, { frameName } = p;
   const at = new Uint32Array(n + 2); // of the children of each node
-  for (let i = 1; i < n; i++) at[t.parent[i] + 2]++;
-  for (let i = 1; i < at.length; i++) at[i] += at[i - 1];
+  yield* slices(1, n, (i, to) => { for (; i < to; i++) at[parent[i] + 2]++; });
+  yield* slices(1, at.length, (i, to) => { for (; i < to; i++) at[i] += at[i - 1]; });
   const children = new Uint32Array(n);
-  for (let i = 1; i < n; i++) children[at[t.parent[i] + 1]++] = i;
+  yield* slices(1, n, (i, to) => { for (; i < to; i++) children[at[parent[i] + 1]++] = i; });
   const stamp = new Uint32Array(p.names.length); // the node that a child of the name was made for, plus 1
   const made = new Uint32Array(p.names.length); // and which it is
   let same = false;
-  for (let i = 0; i < n && !same; i++) {
-    for (let c = at[i]; c < at[i + 1] && !same; c++) {
-      const name = p.frameName[t.frame[children[c]]];
-      same = stamp[name] === i + 1;
-      stamp[name] = i + 1;
+  yield* slices(0, n, (i, to) => {
+    for (; i < to && !same; i++) {
+      for (let c = at[i]; c < at[i + 1] && !same; c++) {
+        const name = frameName[frame[children[c]]];
+        same = stamp[name] === i + 1;
+        stamp[name] = i + 1;
+      }
     }
-  }
+  });
   if (!same) return t;
   stamp.fill(0);
   const out = { parent: new Uint32Array(n), depth: new Uint32Array(n), frame: new Uint32Array(n), again: new Uint8Array(n) };
   const to = new Uint32Array(n);
   const first = new Uint32Array(n), last = new Uint32Array(n), next = new Uint32Array(n); // lists of what is made one
   let count = 1;
-  for (let node = 0; node < count; node++) {
+  const merge = (node) => {
     for (let one = first[node]; ; one = next[one]) {
       for (let c = at[one]; c < at[one + 1]; c++) {
-        const child = children[c], name = p.frameName[t.frame[child]];
+        const child = children[c], name = frameName[frame[child]];
         if (stamp[name] === node + 1) {
           to[child] = made[name];
           next[last[made[name]]] = child;
@@ -65,24 +69,41 @@ function mergeByName(p, t) {
         to[child] = made[name] = count;
         out.parent[count] = node;
         out.depth[count] = out.depth[node] + 1;
-        out.frame[count] = t.frame[child];
+        out.frame[count] = frame[child];
         out.again[count++] = t.again[child];
       }
-      if (one === last[node]) break;
+      if (one === last[node]) return;
     }
+  };
+  for (let node = 0; node < count;) {
+    const end = Math.min(node + sliceSteps, count);
+    yield* slices(node, end, (i, before) => { for (; i < before; i++) merge(i); });
+    node = end;
   }
   for (const column of Object.keys(out)) out[column] = out[column].slice(0, count);
-  out.rowNode = t.rowNode.map((node) => node === noNode ? noNode : to[node]);
+  out.rowNode = yield* movedRows(t, to);
   return out;
+}
+
+// movedRows is where the rows of a tree end when its nodes have become others.
+function* movedRows({ rowNode }, to) {
+  const moved = new Uint32Array(rowNode.length);
+  yield* slices(0, rowNode.length, (i, end) => {
+    for (; i < end; i++) {
+      const node = rowNode[i];
+      moved[i] = node === noNode ? noNode : to[node];
+    }
+  });
+  return moved;
 }
 
 // groupTree is a tree under the values of a label: a node for each
 // value, and below it the stacks of its rows. What has no such label is left as
 // it is.
-function groupTree(p, t, key) {
+function* groupTree(p, t, key) {
   const n = t.parent.length;
   const groups = labelValues(p, key); // of each list of labels, -1 for none
-  const rows = rowsByGroup(p, t, groups, p.head.values[key].length);
+  const rows = yield* rowsByGroup(p, t, groups, p.head.values[key].length);
   const parent = [0], depth = [0], frame = [0], again = [0];
   const rowNode = new Uint32Array(t.rowNode.length).fill(noNode);
   const made = new Int32Array(n); // the group that a node was last made for, plus 2
@@ -98,20 +119,23 @@ function groupTree(p, t, key) {
       parent.push(0); depth.push(1); again.push(0);
       frame.push(groupFrame(p, key, g));
     }
-    for (const row of mine) {
-      let node = t.rowNode[row];
-      for (; made[node] !== g + 2; node = t.parent[node]) missing.push(node);
-      while (missing.length) {
-        const child = missing.pop();
-        made[child] = g + 2;
-        to[child] = parent.length;
-        parent.push(to[node]);
-        depth.push(depth[to[node]] + 1);
-        frame.push(t.frame[child]); again.push(t.again[child]);
-        node = child;
+    yield* slices(0, mine.length, (i, end) => {
+      for (; i < end; i++) {
+        const row = mine[i];
+        let node = t.rowNode[row];
+        for (; made[node] !== g + 2; node = t.parent[node]) missing.push(node);
+        while (missing.length) {
+          const child = missing.pop();
+          made[child] = g + 2;
+          to[child] = parent.length;
+          parent.push(to[node]);
+          depth.push(depth[to[node]] + 1);
+          frame.push(t.frame[child]); again.push(t.again[child]);
+          node = child;
+        }
+        rowNode[row] = to[node];
       }
-      rowNode[row] = to[node];
-    }
+    });
   }
   return {
     parent: new Uint32Array(parent), depth: new Uint32Array(depth), frame: new Uint32Array(frame),
@@ -129,10 +153,23 @@ function labelValues(p, key) {
 
 // rowsByGroup is the rows of each group, and before them those of none, each in
 // the order of their nodes.
-function rowsByGroup(p, { rowNode }, groups, n) {
-  const rows = Array.from({ length: n + 1 }, () => []);
-  for (let i = 0; i < rowNode.length; i++) if (rowNode[i] !== noNode) rows[groups[p.rowLabels[i]] + 1].push(i);
-  for (const r of rows) r.sort((a, b) => rowNode[a] - rowNode[b]);
+function* rowsByGroup(p, { rowNode }, groups, n) {
+  const { rowLabels } = p, count = new Uint32Array(n + 1);
+  yield* slices(0, rowNode.length, (i, to) => { for (; i < to; i++) if (rowNode[i] !== noNode) count[groups[rowLabels[i]] + 1]++; });
+  const rows = Array.from(count, (size) => new Uint32Array(size)), sorted = new Uint8Array(n + 1).fill(1), next = new Uint32Array(n + 1);
+  yield* slices(0, rowNode.length, (i, to) => {
+    for (; i < to; i++) {
+      if (rowNode[i] === noNode) continue;
+      const g = groups[rowLabels[i]] + 1, at = next[g]++;
+      if (at > 0 && rowNode[rows[g][at - 1]] > rowNode[i]) sorted[g] = 0;
+      rows[g][at] = i;
+    }
+  });
+  for (let g = 0; g <= n; g++) {
+    if (sorted[g]) continue;
+    rows[g].sort((a, b) => rowNode[a] - rowNode[b]);
+    yield;
+  }
   return rows;
 }
 
@@ -148,40 +185,46 @@ function groupFrame(p, key, value) {
 // self, what ends at a node, and total, with all below it. Where values are
 // negative, as differences are, width is the total of their sizes, so that boxes
 // have room for those below them; else it is total.
-function sumTree(p, tree, event, values, mask) {
+function* sumTree(p, tree, event, values, mask) {
   const self = new Float64Array(tree.parent.length);
+  const { rowNode } = tree, { rowLabels } = p, first = event.from;
   let negative = false;
-  for (let i = event.from; i < event.to; i++) {
-    const node = tree.rowNode[i];
-    if (!mask[p.rowLabels[i]] || node === noNode) continue;
-    const v = values[i - event.from];
-    self[node] += v;
-    negative ||= v < 0;
-  }
-  const total = addUp(tree, self);
-  return { tree, self, total, width: negative ? addUp(tree, self.map(Math.abs)) : total };
+  yield* slices(first, event.to, (i, to) => {
+    for (; i < to; i++) {
+      const node = rowNode[i];
+      if (!mask[rowLabels[i]] || node === noNode) continue;
+      const v = values[i - first];
+      self[node] += v;
+      if (v < 0) negative = true;
+    }
+  });
+  const total = yield* addUp(tree, self);
+  return { tree, self, total, width: negative ? yield* addUp(tree, self.map(Math.abs)) : total };
 }
 
-function addUp(tree, self) {
-  const total = self.slice();
-  for (let i = total.length - 1; i > 0; i--) total[tree.parent[i]] += total[i];
+function* addUp({ parent }, self) {
+  const total = self.slice(), last = total.length - 1;
+  yield* slices(0, last, (from, to) => { for (let i = last - from; i > last - to; i--) total[parent[i]] += total[i]; });
   return total;
 }
 
 // sumFunctions adds up by name: self, and total of the stacks that a name is in,
 // each counted once.
-function sumFunctions(p, { tree, self, total, width }) {
+function* sumFunctions(p, { tree, self, total, width }) {
   const fself = new Float64Array(p.names.length);
   const ftotal = new Float64Array(p.names.length);
   const some = new Uint8Array(p.names.length);
-  for (let i = 1; i < total.length; i++) {
-    const f = tree.frame[i];
-    if (f >= p.frameName.length) continue; // a group
-    const name = p.frameName[f];
-    if (width[i] !== 0) some[name] = 1;
-    fself[name] += self[i];
-    if (!tree.again[i]) ftotal[name] += total[i];
-  }
+  const { frame, again } = tree, { frameName } = p;
+  yield* slices(1, total.length, (i, to) => {
+    for (; i < to; i++) {
+      const f = frame[i];
+      if (f >= frameName.length) continue; // a group
+      const name = frameName[f];
+      if (width[i] !== 0) some[name] = 1;
+      fself[name] += self[i];
+      if (!again[i]) ftotal[name] += total[i];
+    }
+  });
   return { self: fself, total: ftotal, some };
 }
 

@@ -1,8 +1,11 @@
 // The views beside the flame graph: inverted stacks, call tree, heat map, values, samples.
 
 // flameSums is what the flame graph shows.
-App.prototype.flameSums = function flameSums() {
-  return this.state.inverted ? this.once('inverted', this.needs(), () => inverted(this.p, this.sums())) : this.sums();
+App.prototype.flameSums = function flameSums() { return finish(this.flameSumsIn()); };
+
+App.prototype.flameSumsIn = function* flameSumsIn() {
+  const sums = yield* this.sumsIn();
+  return this.state.inverted ? yield* this.onceIn('inverted', this.needs(), () => inverted(this.p, sums)) : sums;
 };
 
 // samples are the numbers of the samples that pass all that is selected.
