@@ -20,7 +20,7 @@ import (
 )
 
 // firefoxKeys writes keys beside characters: https://w3c.github.io/webdriver/#keyboard-actions.
-var firefoxKeys = strings.NewReplacer(Enter, "\ue007", Escape, "\ue00c", Tab, "\ue004",
+var firefoxKeys = strings.NewReplacer(Enter, "\ue006", Escape, "\ue00c", Tab, "\ue004",
 	Left, "\ue012", Up, "\ue013", Right, "\ue014", Down, "\ue015")
 
 const firefoxShift = "\ue008"

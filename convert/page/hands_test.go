@@ -122,7 +122,7 @@ func (h hands) byKeys() {
 			h.tabTo("#flame canvas")
 			h.Keys(browsertest.Up + browsertest.Up + "m")
 			h.Wait("document.activeElement.getAttribute('role') === 'menuitem'")
-			h.Keys(browsertest.Down + browsertest.Up + browsertest.Enter)
+			h.Keys(browsertest.Down + browsertest.Up + " ")
 			h.has("kprof.state.steps.length === 1", "u", noSteps)
 			h.tabTo("#strip canvas")
 			h.Keys(browsertest.Right)
@@ -142,7 +142,7 @@ func (h hands) byKeys() {
 			h.has("kprof.state.steps.length === 1", "u", noSteps)
 		case "functions":
 			h.tabTo("#table .rows .tr")
-			h.Keys(browsertest.Down + browsertest.Enter)
+			h.Keys(browsertest.Down + " ")
 			h.Wait("kprof.state.view === 'callers' && kprof.state.name === kprof.p.names[document.querySelectorAll('#table .rows .tr')[1].dataset.name]")
 		case "tree":
 			h.tabTo("#tree .tr")
@@ -158,7 +158,7 @@ func (h hands) byKeys() {
 			h.has("kprof.state.span", browsertest.Escape, noSpan)
 		case "values":
 			h.tabTo("#values td button")
-			h.Keys(browsertest.Enter)
+			h.Keys(" ")
 			h.has("kprof.state.sizes", browsertest.Escape, "!kprof.state.sizes")
 		case "samples":
 			h.tabTo("#samples .tr")
