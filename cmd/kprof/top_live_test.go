@@ -32,7 +32,7 @@ func TestLiveTop(t *testing.T) {
 	dir := t.TempDir()
 	stop := filepath.Join(dir, "stop")
 	x := startOnTerminal(t, "top", "-e", "syscalls:sys_enter_umask", "-c", "1", "--by", "comm", "--every", "500ms", "--",
-		"sh", "-c", fmt.Sprintf("until [ -e %s ]; do umask 022; sleep .01; done", shellArg(stop)))
+		"sh", "-c", fmt.Sprintf("until [ -e %s ] || ! [ -d %s ]; do umask 022; sleep .01; done", shellArg(stop), shellArg(dir)))
 	var frames strings.Builder
 	for _, step := range []struct{ keys, until string }{
 		{"", "100.00%"},

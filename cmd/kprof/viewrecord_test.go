@@ -252,7 +252,7 @@ func TestLiveViewTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	term := startShell(t, dir, "sh")
-	term.send("while :; do /bin/true; done &\n", "$ ")
+	term.send("while [ -e kprof ]; do /bin/true; done &\n", "$ ")
 	term.send("SSH_CONNECTION= kprof view --no-browser -d 300s -e page-faults -c 1 -p $!; echo exit=$?\n", " lost, ")
 	term.mu.Lock()
 	line := term.out.String()

@@ -185,13 +185,21 @@ func TestOTLPAnswers(t *testing.T) {
 		{200, false, false, "malformed answer", "\x0a\x01\xff"},
 	} {
 		status, tries, answer = x.status, 0, []byte(x.answer)
-		s := NewSender(client(t, ClientOptions{URL: other.URL, Protocol: OTLP}), SenderOptions{Pieces: PieceOptions{Labels: service}, TryFor: 40 * time.Millisecond, MaxWait: 5 * time.Millisecond})
-		err := errors.Join(s.Enqueue(recorded("web", 1)), s.Drain(context.Background()))
+		ctx, cancel := context.WithCancel(context.Background())
+		var retrying []error
+		s := NewSender(client(t, ClientOptions{URL: other.URL, Protocol: OTLP}), SenderOptions{Pieces: PieceOptions{Labels: service}, TryFor: time.Minute, MaxWait: 5 * time.Millisecond,
+			Retrying: func(err error, _ time.Duration) {
+				if retrying = append(retrying, err); len(retrying) > 1 {
+					cancel()
+				}
+			}})
+		err := errors.Join(s.Enqueue(recorded("web", 1)), s.Drain(ctx))
+		cancel()
 		counts := s.Counts()
 		if waiting, _ := s.Waiting(); x.lost != (waiting == 0) || x.lost != (counts.Lost[Rejected] == 1) || x.again != (tries > 1) {
 			t.Errorf("%d: %d tries, %d waiting, %+v, %v", x.status, tries, waiting, counts, err)
 		}
-		if said := fmt.Sprint(err, counts.LastRejection); !strings.Contains(said, x.want) {
+		if said := fmt.Sprint(err, retrying, counts.LastRejection); !strings.Contains(said, x.want) {
 			t.Errorf("%d: %s", x.status, said)
 		}
 	}
