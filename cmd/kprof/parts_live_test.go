@@ -142,6 +142,9 @@ func TestLivePartsKept(t *testing.T) {
 		t.Fatalf("there are %d files", len(files))
 	}
 	for i, name := range files {
+		if st, err := os.Stat(name); err == nil && st.Size() == 0 && i >= 3 && i == len(files)-1 {
+			continue // it was killed between making the file and its header
+		}
 		got, truncated := samples(t, name)
 		if finished := i < 3; got == 0 && finished || truncated && finished || got != perfSamples(t, name) {
 			t.Errorf("%s: %d samples, truncated %v, perf has %d", name, got, truncated, perfSamples(t, name))
