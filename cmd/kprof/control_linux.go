@@ -31,6 +31,7 @@ type controlFlags struct {
 }
 
 func (f *controlFlags) flags(fl *pflag.FlagSet) {
+	defer under(fl, headingWhen)()
 	fl.StringVarP(&f.delay, "delay", "D", "", "begin to sample after so many `ms`, or a time like 2s; -1 for when --control says so")
 	fl.StringVar(&f.where, "control", "", "take commands (enable, disable, snapshot, stop, ping, evlist) from `fifo:CTL[,ACK]` or fd:CTL[,ACK], as perf does")
 	fl.StringArrayVar(&f.on, "enable-on", nil, "begin to sample when this `event` happens, which is recorded too; 'EVENT if FILTER' for some of it")

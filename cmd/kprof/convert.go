@@ -94,6 +94,7 @@ func maxArgs(n int) cobra.PositionalArgs {
 
 func (s *symbolOptions) flags(c *cobra.Command) {
 	f := c.Flags()
+	defer under(f, headingNames)()
 	f.StringVar(&s.KallsymsPath, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
 	f.StringVar(&s.Vmlinux, "vmlinux", "", "`file` of the recorded kernel, with its symbols; without it one is looked for by build id")
 	f.BoolVar(&s.Force, "force", false, "use --vmlinux although its build id is not the recorded one")
@@ -125,6 +126,7 @@ func (s *selection) flags(c *cobra.Command) {
 // samplesFlags are those that say which samples to take, and no more.
 func (s *selection) samplesFlags(c *cobra.Command) {
 	f := c.Flags()
+	defer under(f, headingSamples)()
 	f.StringArrayVar(&s.events, "event", nil, "take only these `events`: a list, or given several times; names, short names or globs")
 	f.StringVar(&s.pids, "pid", "", "take only these processes, a comma-separated `list`")
 	f.StringVar(&s.tids, "tid", "", "take only these threads, a comma-separated `list`")

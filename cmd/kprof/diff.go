@@ -145,6 +145,7 @@ as pprof -diff_base), .txt.`,
 	f.sym.flags(c)
 	f.fleet.flags(c)
 	fl.Lookup("force").Usage = "compare what is not comparable, and use a vmlinux although its build id is not the recorded one"
+	sides := under(fl, headingSides)
 	for side, name := range sideNames {
 		fl.StringArrayVar(&f.repeats[side], name, nil, "`file` of a run of the "+name+" side, any number of times")
 		fl.StringVar(&f.vmlinux[side], name+"-vmlinux", "", "as --vmlinux, of the "+name+" side; its functions' sizes are shown")
@@ -153,6 +154,7 @@ as pprof -diff_base), .txt.`,
 		fl.StringVar(&f.elf[side], name+"-elf", "", "program or library `file` of the "+name+" side, to show its functions' sizes")
 		fl.Float64Var(&f.ops[side], name+"-ops", 0, "number of operations that the "+name+" side did, for --per=ops")
 	}
+	sides()
 	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops, run (of the same work each; the default for logs of boots) or event:NAME")
 	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
 	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 0.25%)")

@@ -34,6 +34,7 @@ const maxPeriods = 1000
 
 func (f *fleetFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
+	defer under(fl, headingStore)()
 	fl.StringVar(&f.from, "from", "", "`URL` of a store of profiles: --base and --new are selectors, and each host is a run")
 	for side, name := range sideNames {
 		fl.StringVar(&f.times[side], name+"-time", "", "with --from: the time of the "+name+" side, `FROM..TO`, each as --since")

@@ -114,7 +114,17 @@ Topics of kprof help:
 	voiceFlags(root)
 	root.SetHelpCommand(newHelp(root))
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(newRecord(), newStat(), newTrace(), newTop(), newConvert(), newReport(), newScript(), newView(), newDiff(), newHistory(), newBench(), newMerge(), newPush(), newFetch(), newBoot(), newList(), newProbe(), newDoctor())
+	root.SetUsageFunc(func(c *cobra.Command) error { return writeUsage(c.OutOrStderr(), c) })
+	for _, g := range commandGroups {
+		root.AddGroup(&g)
+	}
+	addCommands(root, "record", newRecord(), newStat(), newTrace(), newTop())
+	addCommands(root, "look", newConvert(), newReport(), newScript(), newView(), newBoot())
+	addCommands(root, "compare", newDiff(), newHistory(), newBench())
+	addCommands(root, "fleet", newMerge(), newPush(), newFetch())
+	addCommands(root, "machine", newList(), newProbe(), newDoctor())
+	root.SetHelpCommandGroupID("machine")
+	root.SetCompletionCommandGroupID("machine")
 	completeFlags(root)
 	return root
 }

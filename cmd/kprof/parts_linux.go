@@ -39,6 +39,7 @@ type partFlags struct {
 }
 
 func (f *partFlags) flags(fl *pflag.FlagSet) {
+	defer under(fl, headingFiles)()
 	fl.StringVar(&f.switchOutput, "switch-output", "", "begin another file, NAME.TIMESTAMP, at each SIGUSR2 (signal), after a `size` like 100M, or a time like 30s or 10m")
 	fl.Lookup("switch-output").NoOptDefVal = "signal"
 	fl.Var((*duration)(&f.every), "every", "begin another file, perf.data or profile, after each such `time`; with --push send a profile (default 10s)")

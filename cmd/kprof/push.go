@@ -33,6 +33,7 @@ type sendFlags struct {
 
 func (f *sendFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
+	defer under(fl, headingSend)()
 	fl.StringVar(&f.service, "service", "kprof", "label service_name, by which stores list profiles")
 	fl.StringVar(&f.protocol, "protocol", "", "pyroscope, or otlp for a receiver of OpenTelemetry, whose profiles are experimental (default otlp if the URL ends in /v1development/profiles, else pyroscope)")
 	fl.StringVar(&f.root, "root", "comm", "`label` that becomes the first frame of each stack, \"\" for none")

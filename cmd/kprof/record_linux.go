@@ -119,20 +119,23 @@ func (f *recordFlags) given(c *cobra.Command, command []string) {
 
 // captureFlags are those that say what to record, and how.
 func (f *recordFlags) captureFlags(c *cobra.Command) {
-	f.sourceFlags(c)
 	fl := c.Flags()
+	defer under(fl, headingRecorded)()
+	f.sourceFlags(c)
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
 	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000; 999 with --call-graph dwarf)")
+	fl.BoolVar(&f.switchEvents, "switch-events", false, "record too when tasks leave their CPU and come back")
+	defer under(fl, headingChains)()
 	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
 	fl.StringVar(&f.callGraphMode, "call-graph", "fp", callGraphUsage)
 	fl.BoolVar(&f.userChains, "user-callchains", false, "callchains of user code only")
 	fl.BoolVar(&f.kernelChains, "kernel-callchains", false, "callchains of the kernel only")
-	fl.BoolVar(&f.switchEvents, "switch-events", false, "record too when tasks leave their CPU and come back")
 }
 
 // sourceFlags are those that say where events are taken from.
 func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl := c.Flags()
+	defer under(fl, headingRecorded)()
 	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine")
 	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
 	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
@@ -140,18 +143,22 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl.BoolVar(&f.allCgroups, "all-cgroups", false, "record the cgroup of each sample: its path and its container are labels then")
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
-	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
+	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M to 8M, more for copies of stacks, or what may be locked)")
+	defer under(fl, headingWhen)()
+	fl.VarP((*duration)(&f.duration), "duration", "d", "stop after this `time`: 10 or 10s, 500ms, 2m")
+	defer under(fl, headingChains)()
+	fl.IntVar(&f.maxStack, "max-stack", 0, "at most `N` frames (default kernel.perf_event_max_stack)")
+	defer under(fl, headingProbes)()
 	fl.StringVar(&f.probeVia, "probe-via", "auto", "how probes are made: pmu, tracefs, or auto, which is tracefs for fetch arguments and more than four CPUs")
 	fl.BoolVar(&f.allFunctions, "all-functions", false, "let ftrace:function without a --filter sample each call of each function of the kernel")
 	fl.IntVar(&f.maxProbes, "max-probes", 100, "how many functions a probe with * may match")
-	fl.VarP((*duration)(&f.duration), "duration", "d", "stop after this `time`: 10 or 10s, 500ms, 2m")
-	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M to 8M, more for copies of stacks, or what may be locked)")
 }
 
 // outputFlags are those that say where it goes.
 func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl := c.Flags()
+	defer under(fl, headingResult)()
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
 	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
@@ -160,11 +167,12 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	f.sel.shape.flags(c)
 	f.parts.flags(fl)
 	f.when.flags(fl)
+	f.svg.flags(c)
+	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
+	defer under(fl, headingProbes)()
 	fl.IntVar(&f.depth, "depth", 0, "of -e graph:FUNC, record `N` levels of calls: 1 for FUNC alone (default all that it calls)")
 	fl.StringVar(&f.instance, "instance", "", "record what is in the rings of an instance of the tracer, `NAME` in /sys/kernel/tracing/instances, and what is written there meanwhile")
 	fl.BoolVar(&f.onCPU, "on-cpu", false, "of -e graph:FUNC, do not count the time that the task is off the CPU")
-	fl.BoolVar(&f.open, "open", false, "then look at it in the browser, as with kprof view")
-	f.svg.flags(c)
 }
 
 // run records.

@@ -30,6 +30,7 @@ type recordPush struct {
 
 func (f *recordPush) flags(c *cobra.Command) {
 	fl := c.Flags()
+	defer under(fl, headingSend)()
 	fl.StringVar(&f.to, "push", "", "`URL` of a store of profiles, which gets one each period; nothing is written")
 	f.sendFlags.flags(c)
 	fl.Lookup("set-label").Usage = "with --push: `KEY=VALUE`, a label of the profiles"

@@ -32,21 +32,30 @@ type shaping struct {
 }
 
 func (s *shaping) flags(c *cobra.Command) {
-	s.whereFlag(c)
 	f := c.Flags()
-	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
-	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
-	s.spanFlags(c)
-	f.BoolVar(&s.wallClock, "wall-clock", false, "show where the time of threads went, on the CPU and off it; of recordings of -e wall-clock, or with sched:sched_switch and cpu-clock")
+	defer under(f, headingStacks)()
+	s.whereFlag(c)
+	s.valueFlags(c)
+	s.transformFlags(c)
 	f.StringSliceVar(&s.labels, "label", nil, "label samples with tid, cpu or `fields` of their event too, besides comm and pid")
 	f.StringSliceVar(&s.tagRoot, "tagroot", nil, "frames above the root of each stack with what these `labels` say: comm, pid, tid, cpu or a field")
 	f.StringSliceVar(&s.tagLeaf, "tagleaf", nil, "frames below the leaf of each stack with what these `labels` say")
-	s.transformFlags(c)
+}
+
+// valueFlags are the flags that say what is added up.
+func (s *shaping) valueFlags(c *cobra.Command) {
+	f := c.Flags()
+	defer under(f, headingValues)()
+	s.spanFlags(c)
+	f.StringVar(&s.value, "value", "", "add up this `expression` on an event's fields beside the number of samples, such as bytes_alloc, or nr_sector*512")
+	f.StringVar(&s.unit, "unit", "", "`unit` of --value: bytes, nanoseconds, sectors, pages or any word (default that of the field, where it is known)")
+	f.BoolVar(&s.wallClock, "wall-clock", false, "show where the time of threads went, on the CPU and off it; of recordings of -e wall-clock, or with sched:sched_switch and cpu-clock")
 }
 
 // spanFlags are the flags that make times of pairs of events.
 func (s *shaping) spanFlags(c *cobra.Command) {
 	f := c.Flags()
+	defer under(f, headingValues)()
 	f.BoolVar(&s.offCPU, "off-cpu", false, "show how long tasks were off the CPU, by the stacks at which they left it; of recordings of -e off-cpu, or with sched:sched_switch")
 	f.BoolVar(&s.wakers, "wakers", false, "as --off-cpu, or with --wall-clock: with the stacks of who woke tasks above those at which they left the CPU")
 	f.StringArrayVar(&s.spans, "span", nil, "show the times between events by a `rule`, and the stacks at which they began: syscalls, block, lock and others, the name of a function, or 'EVENT..EVENT by KEY'; see kprof help spans")
@@ -55,6 +64,7 @@ func (s *shaping) spanFlags(c *cobra.Command) {
 
 // whereFlag is the flag that says which samples to take.
 func (s *shaping) whereFlag(c *cobra.Command) {
+	defer under(c.Flags(), headingSamples)()
 	c.Flags().StringVar(&s.where, "where", "", "take only samples that match this `expression` on the fields of their event, and on comm, pid, tid, cpu, time and event; see kprof help fields")
 }
 

@@ -25,6 +25,7 @@ type storeFlags struct {
 
 func (s *storeFlags) flags(c *cobra.Command) {
 	f := c.Flags()
+	defer under(f, headingStore)()
 	f.StringVar(&s.tenant, "tenant", "", "`name` of the tenant, where the store has several")
 	f.StringVar(&s.bearerFile, "bearer-file", "", "`file` with the token that the store wants")
 	f.StringVar(&s.basicFile, "basic-auth-file", "", "`file` with USER:PASSWORD")

@@ -29,6 +29,7 @@ var svgColors = map[string]flamegraph.Color{
 
 func (f *svgFlags) flags(c *cobra.Command) {
 	fl := c.Flags()
+	defer under(fl, headingSVG)()
 	f.given = fl.Changed
 	fl.StringVar(&f.title, "title", "", "SVG, HTML: `heading` of the flame graph")
 	fl.IntVar(&f.width, "width", 0, "SVG: width in `pixels` (default 1200, and that of the window where it is opened on its own)")
