@@ -28,8 +28,10 @@ type shownPages struct {
 
 	tabs     *page.Tabs
 	profiles pprofui.Profiles
-	// What pprof takes while the page is looked at already, and what is its base.
+	// What pprof takes while the page is looked at already, and what is its base; lazy if that
+	// waits until somebody asks for it.
 	later, laterBase func() (*profile, error)
+	lazy             bool
 	recording        chan struct{} // closed when what is shown is whole; nil if it is from the start
 	recorded         *profile      // to be shown by then
 }
@@ -54,6 +56,17 @@ func (s *shownPages) format() format {
 
 // inputs shows inputs: their sum, and each.
 func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.Options, sym symbolOptions) error {
+	again := readAgain(ctx, inputs, opts, sym) // as they were before they are read
+	if err := s.showInputs(ctx, inputs, opts, sym); err != nil {
+		return err
+	}
+	if again != nil && s.laterBase == nil && !s.onlyPprof {
+		s.later, s.lazy = again, true
+	}
+	return nil
+}
+
+func (s *shownPages) showInputs(ctx context.Context, inputs []string, opts convert.Options, sym symbolOptions) error {
 	if s.onlyPprof {
 		p, err := loadSum(ctx, inputs, opts, sym)
 		if err != nil {
@@ -224,12 +237,16 @@ func (s *shownPages) handler() http.Handler {
 		debug.FreeOSMemory()
 		return &s.profiles, err
 	})
-	go func() {
-		if s.recording != nil {
-			<-s.recording
-		}
-		encode()
-	}()
+	if s.lazy {
+		go debug.FreeOSMemory()
+	} else {
+		go func() {
+			if s.recording != nil {
+				<-s.recording
+			}
+			encode()
+		}()
+	}
 	pprof := pprofui.Handler(encode, pprofui.Options{
 		Sources:    s.sources,
 		Message:    func(text string) { messagef("%s", text) },

@@ -98,6 +98,22 @@ func TestViewMany(t *testing.T) {
 	v.end(unix.SIGINT)
 }
 
+// TestViewChanged: pprof's pages, which are made of what is read again, show nothing else than
+// the page beside them.
+func TestViewChanged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.folded")
+	if err := os.WriteFile(file, []byte("x;main;left 10\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := startView(t, t.TempDir(), file)
+	if err := os.WriteFile(file, []byte("y;other 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v.page("/pprof/top", http.StatusInternalServerError, file+" is no longer what the other pages show")
+	v.page("/", http.StatusOK)
+	v.end(unix.SIGINT)
+}
+
 // TestViewUnnamed: functions without a name are called by their file in pprof's pages
 // too, which otherwise leave them out.
 func TestViewUnnamed(t *testing.T) {

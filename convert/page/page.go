@@ -10,8 +10,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
 	"kprof/convert/stacks"
 )
 
@@ -89,43 +87,26 @@ var htmlScripts = []string{
 // the profile is in a block of data, gzip as base64, that the page inflates.
 //
 // Of a profile that would make a page too large to open, the lightest stacks keep
-// their outer frames only, as far as they lead to heavy ones, and end in "…".
-func Write(w io.Writer, s *stacks.Set, o Options) error {
-	return write(w, nil, s, o, usualLimits)
-}
+// their outer frames only, as far as they lead to heavy ones, and end in "…"; and times are
+// told apart by bins only.
+func Write(w io.Writer, s *stacks.Set, o Options) error { return write(w, s, o, usualLimits) }
 
-// write writes a page, and to data, unless that is nil, what the page inflates.
-func write(w, data io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
-	if err := writePage(w, data, s, o, limits); err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	return nil
-}
-
-func writePage(w, data io.Writer, s *stacks.Set, o Options, limits pageLimits) error {
-	if err := s.CheckColumn(o.Event, o.Column); err != nil {
-		return err
-	}
-	if o.Title == "" {
-		o.Title = "kprof"
-	}
+func write(w io.Writer, s *stacks.Set, o Options, limits pageLimits) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write page: %w", err)
+		}
+	}()
 	d, err := newPageData(s, o, limits)
 	if err != nil {
 		return err
 	}
-	head, tail := htmlPage(o.Title, o.live > 0)
+	head, tail := htmlPage(d.head.Title, o.live > 0)
 	if _, err := io.WriteString(w, head); err != nil {
 		return err
 	}
 	text := base64.NewEncoder(base64.StdEncoding, w)
-	z := gzip.NewWriter(text)
-	if data != nil {
-		z = gzip.NewWriter(io.MultiWriter(text, data))
-	}
-	if err := d.write(z); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
+	if err := d.compress(text); err != nil {
 		return err
 	}
 	if err := text.Close(); err != nil {

@@ -26,8 +26,14 @@ import (
 // pageOf writes a page.
 func pageOf(t testing.TB, s *stacks.Set, o Options) string {
 	t.Helper()
+	return pageWithin(t, usualLimits, s, o)
+}
+
+// pageWithin writes a page within limits.
+func pageWithin(t testing.TB, limits pageLimits, s *stacks.Set, o Options) string {
+	t.Helper()
 	var b strings.Builder
-	if err := Write(&b, s, o); err != nil {
+	if err := write(&b, s, o, limits); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -70,14 +76,22 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 	field := func(v any, name string) any { return v.(map[string]any)[name] }
 	names, frames := list(head["names"]), list(head["frames"])
 
+	callees := make([][]int, len(frames)/6+1)
+	for i := range callees {
+		for n := next(); n > 0; n-- {
+			callees[i] = append(callees[i], next())
+		}
+	}
 	nodes := number(head["nodes"])
 	depth := make([]int, nodes)
 	for i := 1; i < nodes; i++ {
 		depth[i] = depth[i-1] + 1 - next()
 	}
-	paths, path := make([]string, nodes), []string{}
+	paths, path, above := make([]string, nodes), []string{}, []int{len(callees) - 1}
 	for i := 1; i < nodes; i++ {
-		path = append(path[:depth[i]-1], names[number(frames[6*next()])].(string))
+		frame := callees[above[depth[i]-1]][next()]
+		above = append(above[:depth[i]], frame)
+		path = append(path[:depth[i]-1], names[number(frames[6*frame])].(string))
 		paths[i] = strings.Join(path, ";")
 	}
 	labels := func(id int) string {
@@ -89,6 +103,7 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		return strings.Join(text, " ")
 	}
 	var keys []string
+	var labelsOf, counts []int // by row
 	sums := map[string][]int64{}
 	for _, e := range list(head["events"]) {
 		at := make([]string, number(field(e, "rows")))
@@ -99,7 +114,8 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 			at[i] = field(e, "name").(string) + "|" + paths[node] + "|"
 		}
 		for i := range at {
-			at[i] += labels(next()) + "|"
+			labelsOf = append(labelsOf, next())
+			at[i] += labels(labelsOf[len(labelsOf)-1]) + "|"
 		}
 		for _, c := range list(field(e, "columns")) {
 			for i := range at {
@@ -116,6 +132,7 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		}
 		for i := range at {
 			keys = append(keys, at[i])
+			counts = append(counts, int(values[i][0]))
 			sum := sums[at[i]] // rows that only their mappings tell apart
 			for c, v := range values[i] {
 				if c == len(sum) {
@@ -137,18 +154,41 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 			}
 		}
 	}
-	moments = make([]string, number(head["moments"]))
-	clock, err := strconv.ParseInt(head["clock"].(string), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range moments {
-		clock += int64(next())
-		moments[i] = fmt.Sprint(clock) + "|"
-	}
-	for i := range moments {
-		key := keys[next()]
-		moments[i] += key + fmt.Sprint(sums[key])
+	moments = []string{}
+	if number(head["moments"]) > 0 {
+		clock, err := strconv.ParseInt(head["clock"].(string), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := make([]int, len(list(head["labels"])))
+		for i := range first {
+			first[i] = next()
+		}
+		row := 0
+		for _, e := range list(head["events"]) {
+			for range number(field(e, "rows")) {
+				if !field(e, "counted").(bool) {
+					counts[row] = next()
+				}
+				row++
+			}
+		}
+		for row, n := range counts {
+			bin := first[labelsOf[row]]
+			for range n {
+				bin += next()
+				moments = append(moments, fmt.Sprint(clock+int64(bin*number(head["bin"])))+"|"+keys[row]+fmt.Sprint(sums[keys[row]]))
+			}
+		}
+		if len(moments) != number(head["moments"]) {
+			t.Errorf("%d moments, the head says %v", len(moments), head["moments"])
+		}
+		if head["weighed"].(bool) {
+			for range moments {
+				next()
+			}
+		}
+		slices.Sort(moments)
 	}
 	for key, sum := range sums {
 		rows = append(rows, key+fmt.Sprint(sum))
@@ -205,6 +245,7 @@ func setRows(s *stacks.Set) (rows, moments []string) {
 		k := key(s.Sample(int(m.Sample)))
 		moments = append(moments, fmt.Sprint(m.Time)+"|"+k+fmt.Sprint(sums[k]))
 	}
+	slices.Sort(moments)
 	return rows, moments
 }
 
@@ -271,6 +312,54 @@ func TestHTMLData(t *testing.T) {
 	}
 }
 
+// TestTimeBins: times are those of the bins that they are in, which are as short as there is room
+// for, by how long those lived that had samples; none is left out.
+func TestTimeBins(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "cpu", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	var ids []stacks.StackID
+	for i := range 40 {
+		l := s.AddLocation(stacks.NoMapping, uint64(i), stacks.KindUser)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: fmt.Sprint("f", i)})})
+		ids = append(ids, s.Intern([]uint32{l}))
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	const samples, lived = 20_000, 16_000_000 // of each in 20 s, one after the other
+	for i := range uint64(samples) {
+		at := i * 1_000_000
+		pid := at / lived
+		row := s.Add(0, ids[r.IntN(len(ids))], s.InternLabels([]stacks.Label{{Key: "pid", Num: int64(pid)}}), 1)
+		s.AddTimedSample(stacks.TimedSample{Time: 1e12 + 1 + at + r.Uint64N(999_999), Sample: uint32(row), Value: 1})
+	}
+	s.SortTimedSamples()
+	_, want := setRows(s)
+	for _, x := range []struct {
+		bits int // of each sample
+		bin  uint64
+	}{{32, 1}, {14, 1000}, {10, 20_000}, {4, 1_000_000}, {0, 2_000_000}} { // 16 ms are 2^13.97 µs; 4,096 bins there are in any case
+		head, _, got := pageRows(t, pageWithin(t, pageLimits{1 << 20, samples, x.bits * samples}, s, Options{}))
+		if bin := uint64(head["bin"].(float64)); bin != x.bin {
+			t.Errorf("%d bits: bins of %d ns, want %d", x.bits, bin, x.bin)
+		}
+		var binned []string
+		for _, m := range want {
+			at, rest, _ := strings.Cut(m, "|")
+			ns, err := strconv.ParseUint(at, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := s.TimedSamples[0].Time
+			binned = append(binned, fmt.Sprint(first+(ns-first)/x.bin*x.bin)+"|"+rest)
+		}
+		slices.Sort(binned)
+		if !slices.Equal(binned, got) {
+			t.Errorf("%d bits: the samples are not in their bins", x.bits)
+		}
+		if said := strings.Contains(fmt.Sprint(head["comments"]), "bins"); said != (x.bin > 1) {
+			t.Errorf("%d bits: the page says %v", x.bits, head["comments"])
+		}
+	}
+}
+
 // TestHTMLCut: of a profile with too many nodes or times, what is left out is light,
 // is told, and is still in the sums.
 func TestHTMLCut(t *testing.T) {
@@ -288,7 +377,7 @@ func TestHTMLCut(t *testing.T) {
 	}
 	var b strings.Builder
 	const most = 5000
-	if err := write(&b, nil, s, Options{}, pageLimits{most, 8}); err != nil {
+	if err := write(&b, s, Options{}, pageLimits{most, 8, 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	head, rows, moments := pageRows(t, b.String())

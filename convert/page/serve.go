@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -36,8 +37,8 @@ type Tabs struct {
 
 // servedPage is the page of a tab.
 type servedPage struct {
-	html []byte // nil until it is written
-	data []byte // what the page inflates, of a page that was live
+	head, tail string // "" until it is written
+	data       []byte // between them as base64, see pageData.compress
 	// version counts how often it was written; live tells that it will be again.
 	version int
 	live    bool
@@ -64,21 +65,20 @@ func (t *Tabs) write(tab int, s *stacks.Set, o Options, live bool) error {
 	o.tab, o.links = tab, t.links
 	t.mu.Lock()
 	page := servedPage{version: t.pages[tab].version + 1, live: live}
-	followed := live || t.pages[tab].live
 	t.mu.Unlock()
 	if live {
 		o.live = page.version
 	}
-	var html, data bytes.Buffer
-	var inflated io.Writer
-	if followed {
-		inflated = &data
+	d, err := newPageData(s, o, usualLimits)
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
 	}
-	if err := write(&html, inflated, s, o, usualLimits); err != nil {
-		return err
+	var data bytes.Buffer
+	if err := d.compress(&data); err != nil {
+		return fmt.Errorf("write page: %w", err)
 	}
-	// Without what the buffers have room for.
-	page.html, page.data = bytes.Clone(html.Bytes()), bytes.Clone(data.Bytes())
+	page.head, page.tail = htmlPage(d.head.Title, live)
+	page.data = bytes.Clone(data.Bytes()) // without what the buffer has room for
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pages[tab] = page
@@ -103,7 +103,7 @@ func (t *Tabs) End() {
 func (t *Tabs) Empty() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !slices.ContainsFunc(t.pages, func(p servedPage) bool { return p.html != nil })
+	return !slices.ContainsFunc(t.pages, func(p servedPage) bool { return p.head != "" })
 }
 
 // Waiting is how many wait for a page to be written again.
@@ -113,7 +113,7 @@ func (t *Tabs) Waiting() int {
 	return t.waiting
 }
 
-// page is the page that a request names, without html if there is none.
+// page is the page that a request names, without a head if there is none.
 func (t *Tabs) page(r *http.Request) (p servedPage, written <-chan struct{}) {
 	tab := 0
 	if text := r.URL.Query().Get("tab"); text != "" {
@@ -133,7 +133,7 @@ func (t *Tabs) page(r *http.Request) (p servedPage, written <-chan struct{}) {
 
 func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page, _ := t.page(r)
-	if r.URL.Path != "/" && r.URL.Path != "/live" || page.html == nil {
+	if r.URL.Path != "/" && r.URL.Path != "/live" || page.head == "" {
 		http.NotFound(w, r)
 		return
 	}
@@ -146,7 +146,15 @@ func (t *Tabs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(page.html))
+	w.Header().Set("Content-Length", strconv.Itoa(len(page.head)+base64.StdEncoding.EncodedLen(len(page.data))+len(page.tail)))
+	if r.Method == http.MethodHead {
+		return
+	}
+	io.WriteString(w, page.head)
+	text := base64.NewEncoder(base64.StdEncoding, w)
+	text.Write(page.data)
+	text.Close()
+	io.WriteString(w, page.tail)
 }
 
 // longestWait is how long an answer waits for what is newer.
@@ -166,7 +174,7 @@ func (t *Tabs) serveLive(w http.ResponseWriter, r *http.Request) {
 	defer late.Stop()
 	for {
 		page, written := t.page(r)
-		if page.version > after && page.data != nil {
+		if page.version > after {
 			w.Header().Set("Content-Type", "application/octet-stream")
 			w.Write(page.data)
 			return

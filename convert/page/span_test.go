@@ -57,14 +57,26 @@ func anySample(stacks.Sample) bool { return true }
 // TestTimeSpan: the samples of a span of time, and no others, are what is counted in all
 // views, exactly, with filters too; the address has it.
 func TestTimeSpan(t *testing.T) {
-	for name, s := range map[string]*stacks.Set{"equal values": pageSet(), "different values": weighedSet()} {
-		p := openPage(t, pageOf(t, s, Options{Column: 1, Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"a b.data"}, Labels: map[string]string{"tid": "--tid"}, Flags: map[string]string{"time": "--time", "event": "--event"}}}),
+	for _, x := range []struct {
+		name  string
+		set   *stacks.Set
+		exact bool
+	}{{"equal values", pageSet(), true}, {"different values", weighedSet(), true}, {"bins", pageSet(), false}} {
+		name, s, limits := x.name, x.set, usualLimits
+		if !x.exact {
+			limits.timeBits = 0
+		}
+		p := openPage(t, pageWithin(t, limits, s, Options{Column: 1, Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"a b.data"}, Labels: map[string]string{"tid": "--tid"}, Flags: map[string]string{"time": "--time", "event": "--event"}}}),
 			browsertest.View{Width: 1200, Height: 800})
 		times := make([]uint64, 0, len(s.TimedSamples))
 		for _, m := range s.TimedSamples {
 			times = append(times, m.Time-s.TimedSamples[0].Time)
 		}
 		last := times[len(times)-1]
+		bin := browsertest.Eval[uint64](p, "kprof.p.head.bin")
+		if (bin == 1) != x.exact {
+			t.Errorf("%s: bins of %d ns", name, bin)
+		}
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 20 {
 			from, to := r.Uint64N(last), r.Uint64N(last)
@@ -73,6 +85,7 @@ func TestTimeSpan(t *testing.T) {
 			}
 			from, to = min(from, to), max(from, to)
 			p.Do(fmt.Sprintf("kprof.set({span: [%d, %d]})", from, to))
+			from, to = from/bin*bin, (to/bin+1)*bin-1
 			count, sum := inSpan(s, 0, from, to, anySample)
 			p.Do("kprof.set({column: 0})")
 			equal(t, name+": samples", total(p), count)
@@ -84,6 +97,7 @@ func TestTimeSpan(t *testing.T) {
 		}
 		from, to := last/4, last/2
 		p.Do(fmt.Sprintf("kprof.set({span: [%d, %d]})", from, to))
+		from, to = from/bin*bin, (to/bin+1)*bin-1
 		p.Do(`const key = kprof.p.head.keys.indexOf('tid'), first = kprof.p.head.values[key][0];
 			kprof.set({filter: new Map([[key, new Set([0])]])})`)
 		tid := browsertest.Eval[string](p, "kprof.p.head.values[kprof.p.head.keys.indexOf('tid')][0]")

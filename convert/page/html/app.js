@@ -75,6 +75,7 @@ class App {
   // back from. What takes long to compute is shown later, see coarse.js.
   set(change, { push = false, draw = true } = {}) {
     Object.assign(this.state, change);
+    if (change.span) this.state.span = wholeBins(this.p, change.span);
     const hash = `#${hashOf(this.p, this.state)}`;
     if (hash !== (location.hash || '#')) history[push ? 'pushState' : 'replaceState'](null, '', hash);
     if (draw) this.show();

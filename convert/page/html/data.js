@@ -66,7 +66,8 @@ const frameNumbers = 6; // of each frame in head.frames
 //   functions                [event][column]: sums as of sumFunctions, where stacks
 //                            are cut; else undefined
 //   moments                  {time, row, value} of each sample, see time.js; undefined
-//                            without times; value if they are no equal parts of rows
+//                            without times; value if they are no equal parts of rows;
+//                            times within one of head.bin mean nothing, see span.js
 function decodeProfile(bytes) {
   const input = new Varints(bytes);
   const head = JSON.parse(input.text(input.next()));
@@ -91,11 +92,7 @@ function decodeProfile(bytes) {
   }
   addCollapsedFrames(p);
 
-  const depth = new Uint32Array(head.nodes);
-  for (let i = 1; i < depth.length; i++) depth[i] = depth[i - 1] + 1 - input.next();
-  const frame = new Uint32Array(head.nodes);
-  for (let i = 1; i < frame.length; i++) frame[i] = input.next();
-
+  const { depth, frame } = readTree(input, p);
   let rows = 0;
   for (const e of head.events) rows += e.rows;
   const rowNode = new Uint32Array(rows);
@@ -110,21 +107,79 @@ function decodeProfile(bytes) {
   p.tree = finish(mergeByName(p, p.full));
 
   if (head.cut) p.functions = p.events.map((e) => e.columns.map(() => readFunctions(input, p.names.length)));
-  if (head.moments) {
-    p.moments = { time: new Float64Array(head.moments), row: new Uint32Array(head.moments) };
-    for (let i = 0, t = 0; i < head.moments; i++) p.moments.time[i] = t += input.next();
-    for (let i = 0; i < head.moments; i++) p.moments.row[i] = input.next();
-    if (head.weighed) {
-      p.moments.value = new Float64Array(head.moments);
-      for (let i = 0; i < head.moments; i++) p.moments.value[i] = input.nextSigned();
-    }
-  }
-
+  if (head.moments) p.moments = readMoments(input, p);
   // Values of labels are names too, of the frames that groupTree makes.
   p.groupNames = head.values.flat();
   p.nameOf = (f) => f < frames ? p.frameName[f] : p.names.length + f - frames;
   p.nameText = (name) => name < p.names.length ? p.names[name] : p.groupNames[name - p.names.length];
   return p;
+}
+
+// readTree reads the depth and the frame of each node.
+function readTree(input, { head: { nodes }, ownFrames }) {
+  const at = new Uint32Array(ownFrames + 2); // of the callees of each frame, and of the root
+  const callees = [];
+  for (let f = 0; f <= ownFrames; f++) {
+    for (let left = input.next(); left > 0; left--) callees.push(input.next());
+    at[f + 1] = callees.length;
+  }
+  const depth = new Uint32Array(nodes), frame = new Uint32Array(nodes);
+  for (let i = 1; i < nodes; i++) depth[i] = depth[i - 1] + 1 - input.next();
+  const path = [ownFrames]; // frames from the root to the node before
+  for (let i = 1; i < nodes; i++) frame[i] = path[depth[i]] = callees[at[path[depth[i] - 1]] + input.next()];
+  return { depth, frame };
+}
+
+// readMoments reads the samples, which it puts into the order of their times. Those of a bin lie
+// side by side in it.
+function readMoments(input, p) {
+  const { moments: n, bin: size, weighed, labels } = p.head;
+  const first = Float64Array.from(labels, () => input.next()), counts = new Uint32Array(p.rowLabels.length);
+  p.head.events.forEach(({ counted }, e) => {
+    const { from, to, values } = p.events[e];
+    for (let i = from; i < to; i++) counts[i] = counted ? values[0][i - from] : input.next();
+  });
+  const bins = new Float64Array(n), rows = new Uint32Array(n);
+  for (let r = 0, i = 0; r < counts.length; r++) {
+    for (let bin = first[p.rowLabels[r]], end = i + counts[r]; i < end; i++) {
+      bins[i] = bin += input.next();
+      rows[i] = r;
+    }
+  }
+  const order = orderByBin(bins), out = { time: new Float64Array(n), row: new Uint32Array(n) };
+  for (let i = 0; i < n;) {
+    let end = i + 1;
+    while (end < n && bins[order[end]] === bins[order[i]]) end++;
+    for (let k = i; k < end; k++) {
+      out.row[k] = rows[order[k]];
+      out.time[k] = Math.floor((bins[order[k]] + (k - i) / (end - i)) * size);
+    }
+    i = end;
+  }
+  if (weighed) {
+    const values = Float64Array.from(bins, () => input.nextSigned());
+    out.value = values.map((_, i) => values[order[i]]);
+  }
+  return out;
+}
+
+// orderByBin is the numbers of samples by their bins, and of one bin in the order that they are
+// in: they are sorted by 16 bits after the other, from the lowest on.
+function orderByBin(bins) {
+  const digits = 1 << 16, most = bins.reduce((a, b) => a > b ? a : b, 0);
+  let order = Uint32Array.from(bins, (_, i) => i), next = new Uint32Array(bins.length);
+  for (let scale = 1; scale <= most; scale *= digits) {
+    const digit = Uint16Array.from(order, (i) => {
+      const high = Math.floor(bins[i] / scale);
+      return high - Math.floor(high / digits) * digits;
+    });
+    const at = new Uint32Array(digits + 1);
+    for (const d of digit) at[d + 1]++;
+    for (let d = 0; d < digits; d++) at[d + 1] += at[d];
+    for (let i = 0; i < order.length; i++) next[at[digit[i]]++] = order[i];
+    [order, next] = [next, order];
+  }
+  return order;
 }
 
 function readEvent(input, p, e, from, rowNode) {

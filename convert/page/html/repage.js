@@ -40,12 +40,7 @@ function selectedData(app, title) {
   const labels = usedLabels(p, events.flatMap((e) => e.rows));
   const rowOf = new Uint32Array(p.rowLabels.length).fill(noNode); // number of each row that is kept
   const body = new ByteWriter();
-  for (let i = 1, last = 0; i < nodes.order.length; i++) {
-    const depth = tree.depth[nodes.order[i]];
-    body.varint(last + 1 - depth);
-    last = depth;
-  }
-  for (const node of nodes.order.subarray(1)) body.varint(used.frames.id(tree.frame[node]));
+  writeTree(body, tree, nodes.order, used.frames);
   let first = 0;
   p.events.forEach((event, e) => {
     const { values } = events[e], rows = events[e].rows.sort((a, b) => nodes.to[tree.rowNode[a]] - nodes.to[tree.rowNode[b]]);
@@ -59,11 +54,11 @@ function selectedData(app, title) {
     for (const row of rows) body.varint(labels.lists.id(p.rowLabels[row]));
     for (const column of values) for (const row of rows) body.zigzag(column[row - event.from]);
   });
-  const { moments, clock } = writeMoments(body, app, rowOf);
+  const { moments, clock } = writeMoments(body, app, rowOf, first, labels.lists.all);
   const { start, duration } = selectedTime(app);
   const head = {
     ...p.head, title, tabs: [], tab: 0, links: [], live: 0, start: Math.floor(start / 1e6), duration, comments: selectedComments(app),
-    events: p.events.map((event, e) => ({ name: event.name, columns: event.columns.map((c) => ({ ...c, factor: 0 })), rows: events[e].rows.length, spans: event.spans })),
+    events: p.events.map((event, e) => ({ name: event.name, columns: event.columns.map((c) => ({ ...c, factor: 0 })), rows: events[e].rows.length, counted: false, spans: event.spans })),
     event: state.event, column: state.column, ...used.head, ...labels.head, nodes: nodes.order.length, cut: false, moments, clock,
     select: { command: [], given: [], inputs: [], flags: {}, labels: {} }, compare: selectedChanges(app, used.head.names),
   };
@@ -140,20 +135,49 @@ function usedLabels(p, rows) {
   return { lists, head: { labels, keys: keys.all.map((k) => p.head.keys[k]), values: keys.all.map((k, i) => values[i].all.map((v) => p.head.values[k][v])) } };
 }
 
+// writeTree writes the callees of frames, and the nodes.
+function writeTree(body, tree, order, frames) {
+  const callees = Array.from({ length: frames.all.length + 1 }, () => new Numbering());
+  const path = [frames.all.length], ranks = []; // frames from the root to the node before
+  for (const node of order.subarray(1)) {
+    const depth = tree.depth[node], frame = frames.id(tree.frame[node]);
+    ranks.push(callees[path[depth - 1]].id(frame));
+    path[depth] = frame;
+  }
+  for (const { all } of callees) for (const n of [all.length, ...all]) body.varint(n);
+  for (let i = 1, last = 0; i < order.length; i++) {
+    const depth = tree.depth[order[i]];
+    body.varint(last + 1 - depth);
+    last = depth;
+  }
+  for (const rank of ranks) body.varint(rank);
+}
+
 // writeMoments writes the samples of rows that are kept, in the span of time and the range of
 // values; it returns how many, and the clock of the first.
-function writeMoments(body, { p, state: { event, span, sizes } }, rowOf) {
+function writeMoments(body, { p, state: { event, span, sizes } }, rowOf, rows, lists) {
   if (!p.moments) return { moments: 0, clock: p.head.clock };
-  const { time, row, value } = p.moments, kept = [], inSizes = sizeTest(p, p.events[event], sizes);
+  const { time, row, value } = p.moments, { bin: size } = p.head, kept = [], inSizes = sizeTest(p, p.events[event], sizes);
   const [from, to] = span ? momentsIn(p, span) : [0, time.length];
   for (let i = from; i < to; i++) if (rowOf[row[i]] !== noNode && inSizes(i)) kept.push(i);
-  let last = kept.length ? time[kept[0]] : 0;
-  const clock = String(BigInt(p.head.clock) + BigInt(last));
+  const origin = kept.length ? Math.floor(time[kept[0]] / size) : 0, binOf = (i) => Math.floor(time[i] / size) - origin;
+  const first = new Map(), ofRow = Array.from({ length: rows }, () => []);
   for (const i of kept) {
-    body.varint(time[i] - last);
-    last = time[i];
+    const labels = p.rowLabels[row[i]];
+    if (!first.has(labels)) first.set(labels, binOf(i));
+    ofRow[rowOf[row[i]]].push(i);
   }
-  for (const i of kept) body.varint(rowOf[row[i]]);
-  if (value) for (const i of kept) body.zigzag(value[i]);
-  return { moments: kept.length, clock };
+  if (kept.length) {
+    for (const list of lists) body.varint(first.get(list) ?? 0);
+    for (const all of ofRow) body.varint(all.length);
+    for (const all of ofRow) {
+      let last = all.length ? first.get(p.rowLabels[row[all[0]]]) : 0;
+      for (const i of all) {
+        body.varint(binOf(i) - last);
+        last = binOf(i);
+      }
+    }
+    if (value) for (const all of ofRow) for (const i of all) body.zigzag(value[i]);
+  }
+  return { moments: kept.length, clock: String(BigInt(p.head.clock) + BigInt(origin * size)) };
 }

@@ -1,5 +1,11 @@
 // A span of time as a filter: [from, to], in ns after the first sample, both ends
-// included; null is all time.
+// included; null is all time. It has whole bins of time, since that is what is known of samples.
+
+// wholeBins is the bins that a span lies in.
+function wholeBins(p, span) {
+  const size = p.head.bin, { floor } = Math;
+  return span && [floor(span[0] / size) * size, floor(span[1] / size) * size + size - 1];
+}
 
 // spanValues is the values of an event's rows in a column that are of samples in a span, and
 // in a range of their own values.

@@ -88,7 +88,7 @@ function stateOf(p, hash) {
   const range = (given.get('range') ?? '').split('-').map(Number);
   if (range.length === 2 && range[1] > range[0]) s.range = range;
   const span = (given.get('time') ?? '').split('-').map(Number);
-  if (p.moments && span.length === 2 && span[0] >= 0 && span[1] >= span[0]) s.span = span;
+  if (p.moments && span.length === 2 && span[0] >= 0 && span[1] >= span[0]) s.span = wholeBins(p, span);
   const sizes = (given.get('sizes') ?? '').split('-').map(Number);
   if (p.moments && sizes.length === 2 && sizes[1] > sizes[0]) s.sizes = sizes;
   if (given.has('lane')) s.laneKey = keyOf(given.get('lane'));
