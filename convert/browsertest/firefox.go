@@ -63,7 +63,8 @@ func OpenFirefox(t testing.TB, url string, v View) *Firefox {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(stop)
 	f := &Firefox{t: t, ctx: ctx}
-	cmd := exec.Command(program, "--headless", "--no-remote", "--profile", dir, "--remote-debugging-port=0", "about:blank")
+	// Of a blank page the field for addresses would have the focus, and keys would press no buttons.
+	cmd := exec.Command(program, "--headless", "--no-remote", "--profile", dir, "--remote-debugging-port=0", "data:text/plain,")
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+dir, "MOZ_CRASHREPORTER_DISABLE=1")
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -108,6 +109,7 @@ func OpenFirefox(t testing.TB, url string, v View) *Firefox {
 	f.must("browsingContext.setViewport", map[string]any{"context": f.tab, "viewport": map[string]any{"width": v.Width, "height": v.Height}}, nil)
 	f.must("script.addPreloadScript", map[string]any{"functionDeclaration": errorsSeen}, nil)
 	f.Go(url)
+	f.Wait("document.hasFocus()")
 	return f
 }
 

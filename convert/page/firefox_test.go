@@ -154,9 +154,10 @@ func TestFirefox(t *testing.T) {
 		t.Errorf("its title is %q", got)
 	}
 
-	// Every view of a real recording by the mouse alone; TestEveryView does it by keys too, which
-	// press no buttons when they come by BiDi.
-	f.Go(browsertest.FileURL(t, realPages(t)["demo.data"]))
+	// Every view of a real recording, as TestEveryView does it.
+	f.Go(browsertest.FileURL(t, realPage(t)))
 	f.Wait(settled)
-	hands{t, f}.byMouse()
+	h := hands{t, f}
+	h.byKeys()
+	h.byMouse()
 }

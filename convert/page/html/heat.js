@@ -13,13 +13,15 @@ function heatStep(duration) {
 }
 
 // countHeat counts samples' values by column and offset.
-function countHeat(samples, time, part, duration) {
+function* countHeat(samples, time, part, duration) {
   const step = heatStep(duration), columns = Math.floor(duration / step) + 1;
   const cells = new Float64Array(columns * heatRows);
-  for (const m of samples) {
-    const column = Math.floor(time[m] / step);
-    cells[column * heatRows + Math.min(Math.floor((time[m] / step - column) * heatRows), heatRows - 1)] += part(m);
-  }
+  yield* slices(0, samples.length, (i, to) => {
+    for (; i < to; i++) {
+      const m = samples[i], column = Math.floor(time[m] / step);
+      cells[column * heatRows + Math.min(Math.floor((time[m] / step - column) * heatRows), heatRows - 1)] += part(m);
+    }
+  });
   return { step, columns, cells, most: cells.reduce((a, b) => Math.max(a, Math.abs(b)), 0) };
 }
 
@@ -142,15 +144,17 @@ class HeatMap {
 
 // histogram is the samples by the size of their values, in ranges of powers of two: [{from,
 // to, count, sum}] with to not included; 0 and what is below have one of their own.
-function histogram(samples, value) {
+function* histogram(samples, value) {
   const found = new Map();
-  for (const m of samples) {
-    const v = value(m), exponent = v >= 1 ? Math.floor(Math.log2(v)) : -1;
-    const bar = found.get(exponent) ?? { count: 0, sum: 0 };
-    bar.count++;
-    bar.sum += v;
-    found.set(exponent, bar);
-  }
+  yield* slices(0, samples.length, (i, to) => {
+    for (; i < to; i++) {
+      const v = value(samples[i]), exponent = v >= 1 ? Math.floor(Math.log2(v)) : -1;
+      let bar = found.get(exponent);
+      if (!bar) found.set(exponent, bar = { count: 0, sum: 0 });
+      bar.count++;
+      bar.sum += v;
+    }
+  });
   if (!found.size) return [];
   const first = Math.min(...found.keys()), last = Math.max(...found.keys());
   return Array.from({ length: last - first + 1 }, (_, i) => {

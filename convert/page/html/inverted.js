@@ -21,21 +21,23 @@ function* inverted(p, { tree, self, total, width }) {
   });
   const movedAt = new Uint32Array(ends), movedValue = new Float64Array(ends);
   const count = new Uint32Array(names), place = new Uint32Array(names);
-  const out = new PreorderTree();
+  const out = new InvertedNodes();
   const todo = [0, 0, ends]; // of nodes that are made: their number, and their segment
   let sum = 0, size = 0; // of the segment that is looked at
-  out.push(0, 0, 0);
+  out.push(0, 0);
   while (todo.length) {
+    yield* out.room(2 * sliceSteps);
     for (let left = sliceSteps; left > 0 && todo.length;) {
       const node = todo[todo.length - 3], from = todo[todo.length - 2], to = todo[todo.length - 1];
       if (to - from > sliceSteps) break;
       todo.length -= 3;
-      left -= to - from + 16; // even the smallest takes some steps
+      const before = out.count;
       if (node < 0) {
         const child = make(node, from);
         goUp(from, to);
         split(child, from, to);
       } else split(node, from, to);
+      left -= to - from + out.count - before + 16; // even the smallest takes some steps
     }
     yield;
     if (!todo.length) break;
@@ -64,7 +66,7 @@ function* inverted(p, { tree, self, total, width }) {
   // make makes the child that a node of todo below 0 stands for.
   function make(node, from) {
     const up = ~node >>> 0;
-    return out.push(up, frame[at[from]], out.depth[up] + 1);
+    return out.push(up, frame[at[from]]);
   }
 
   function goUp(i, to) { for (; i < to; i++) at[i] = parent[at[i]]; }
@@ -147,7 +149,7 @@ function* inverted(p, { tree, self, total, width }) {
   // chain adds what is above a single end.
   function chain(node, up) {
     for (; up !== 0; up = parent[up]) {
-      node = out.push(node, frame[up], out.depth[node] + 1);
+      node = out.push(node, frame[up]);
       out.total[node] = sum;
       if (negative) out.width[node] = size;
     }
@@ -155,37 +157,12 @@ function* inverted(p, { tree, self, total, width }) {
   }
 }
 
-// PreorderTree is the columns of a tree that grows at its end, and sums on it.
-class PreorderTree {
-  constructor() {
-    this.count = 0;
-    this.grow(1 << 12);
-  }
-
-  grow(n) {
-    for (const [name, Column] of [['parent', Uint32Array], ['frame', Uint32Array], ['depth', Uint32Array],
-      ['self', Float64Array], ['total', Float64Array], ['width', Float64Array]]) {
-      const grown = new Column(n);
-      if (this[name]) grown.set(this[name]);
-      this[name] = grown;
-    }
-  }
-
-  push(parent, frame, depth) {
-    const i = this.count++;
-    if (i === this.frame.length) this.grow(2 * i);
-    this.parent[i] = parent;
-    this.frame[i] = frame;
-    this.depth[i] = depth;
-    return i;
-  }
+// InvertedNodes are a tree that grows, and sums on it.
+class InvertedNodes extends GrowingNodes {
+  constructor() { super({ self: Float64Array, total: Float64Array, width: Float64Array }); }
 
   sums(negative) {
-    const cut = (column) => column.subarray(0, this.count);
-    const total = cut(this.total);
-    return {
-      tree: { parent: cut(this.parent), frame: cut(this.frame), depth: cut(this.depth), sorted: true },
-      self: cut(this.self), total, width: negative ? cut(this.width) : total,
-    };
+    const { self, total, width, ...tree } = this.columns();
+    return { tree: { ...tree, sorted: true }, self, total, width: negative ? width : total };
   }
 }

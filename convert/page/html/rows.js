@@ -94,11 +94,11 @@ class CallTree {
     host.addEventListener('keydown', (e) => this.key(e));
   }
 
-  // show shows sums; those of others are as open as they were where nothing else is shown.
-  show(sums, unit) {
+  // show shows sums, with the children of each node; those of others are as open as they were where nothing else is shown.
+  show(sums, children, unit) {
     if (sums !== this.sums) {
       this.sums = sums;
-      this.children = finish(childrenOf(this.app.p, sums, true));
+      this.children = children;
       this.open = new Set([0]);
       this.openHeaviest(0);
       this.list.at = 0;

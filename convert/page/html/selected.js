@@ -8,7 +8,7 @@ function selectRows(app) {
   const { p, state } = app, mask = app.mask(), tree = finish(stepsDone(p, state.steps));
   const events = p.events.map((event, e) => {
     if (state.sizes && e !== state.event) return { rows: [], values: event.columns.map(() => []) };
-    const values = event.columns.map((_, c) => spanValues(p, event, c, state.span, state.sizes).map(Math.round));
+    const values = event.columns.map((_, c) => finish(spanValues(p, event, c, state.span, state.sizes)).map(Math.round));
     const rows = [];
     for (let i = event.from; i < event.to; i++) {
       if (mask[p.rowLabels[i]] && tree.rowNode[i] !== noNode && values.some((v) => v[i - event.from])) rows.push(i);

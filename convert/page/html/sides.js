@@ -5,9 +5,17 @@ App.prototype.compared = function compared() {
   return [newColumn, baseColumn].map((column) => this.sumsOfSide(column).total);
 };
 
-App.prototype.sumsOfSide = function sumsOfSide(column) {
-  return this.once(`side ${column}`, this.needs(), () =>
-    finish(sumTree(this.p, this.tree(), this.event, this.event.values[column], this.mask())));
+App.prototype.sumsOfSide = function sumsOfSide(column) { return finish(this.sumsOfSideIn(column)); };
+
+App.prototype.sumsOfSideIn = function* sumsOfSideIn(column) {
+  const tree = yield* this.treeIn();
+  return yield* this.onceIn(`side ${column}`, this.needs(), () => sumTree(this.p, tree, this.event, this.event.values[column], this.mask()));
+};
+
+// layoutOfOtherIn is the layout of the side that is not the one shown.
+App.prototype.layoutOfOtherIn = function* layoutOfOtherIn() {
+  const { p, state: { column, heavy } } = this, sums = yield* this.sumsOfSideIn(newColumn + baseColumn - column);
+  return yield* this.onceIn('layout of the other', [this.needs(), heavy], () => layOut(p, sums, heavy));
 };
 
 // tint is the colour of a node by what differs, null where nothing is compared.
@@ -38,7 +46,7 @@ App.prototype.ofAll = function ofAll(chart) { return chart === this.flame || cha
 // showOther shows, below the flame graph, that of the other side where both are wanted. They
 // have the same nodes, so that what is zoomed to in one is zoomed to in the other.
 App.prototype.showOther = function showOther() {
-  const { state, p } = this, both = state.sides && state.view === 'flame';
+  const { state } = this, both = state.sides && state.view === 'flame';
   for (const id of ['other', 'other-side', 'flame-side']) byId(id).hidden = !both;
   if (!both) return;
   const column = newColumn + baseColumn - state.column;
@@ -47,7 +55,7 @@ App.prototype.showOther = function showOther() {
     byId(id).textContent = `${shown(this.event.columns[of].type)}: ${formatValue(this.sumsOfSide(of).total[0], this.unit)}`;
   });
   this.other.tint = this.flame.tint;
-  this.showZoomed(this.other, this.once('layout of the other', [this.needs(), state.heavy], () => finish(layOut(p, sums, state.heavy))), sums.tree, state.range);
+  this.showZoomed(this.other, finish(this.layoutOfOtherIn()), sums.tree, state.range);
 };
 
 // pointOut marks in one side's flame graph the box that is pointed at in the other's.

@@ -12,6 +12,13 @@ function* slices(from, to, body) {
   }
 }
 
+// copied is a copy of the first n numbers of a column, with room for more.
+function* copied(column, n = column.length, room = n) {
+  const out = new column.constructor(room);
+  yield* slices(0, n, (i, to) => out.set(column.subarray(i, to), i));
+  return out;
+}
+
 // finish does work to its end, and returns what comes of it.
 function finish(work) {
   for (;;) {

@@ -9,7 +9,7 @@ function wholeBins(p, span) {
 
 // spanValues is the values of an event's rows in a column that are of samples in a span, and
 // in a range of their own values.
-function spanValues(p, event, column, span, sizes) {
+function* spanValues(p, event, column, span, sizes) {
   const all = event.values[column];
   if (!span && !sizes || !p.moments) return all;
   const { row } = p.moments;
@@ -17,9 +17,9 @@ function spanValues(p, event, column, span, sizes) {
   const part = momentValue(p, event, column);
   const inSizes = sizeTest(p, event, sizes);
   const [first, end] = span ? momentsIn(p, span) : [0, row.length];
-  for (let i = first; i < end; i++) {
-    if (row[i] >= event.from && row[i] < event.to && inSizes(i)) values[row[i] - event.from] += part(i);
-  }
+  yield* slices(first, end, (i, to) => {
+    for (; i < to; i++) if (row[i] >= event.from && row[i] < event.to && inSizes(i)) values[row[i] - event.from] += part(i);
+  });
   return values;
 }
 

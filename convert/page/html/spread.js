@@ -2,24 +2,26 @@
 
 // sized is the histogram of the samples that pass all that is selected but a range of values, so
 // that another can be chosen.
-App.prototype.sized = function sized() {
-  const { sizes } = this.state;
-  this.state.sizes = null;
-  const needs = this.needs();
-  const bars = this.once('sized', needs, () =>
-    histogram(this.samples(), momentValue(this.p, this.event, this.event.columns.findIndex((c) => c.weighed))));
-  this.state.sizes = sizes;
-  return bars;
+App.prototype.sized = function sized() { return finish(this.sizedIn()); };
+
+App.prototype.sizedIn = function* sizedIn() {
+  const { p, event } = this, column = event.columns.findIndex((c) => c.weighed), samples = yield* this.samplesIn({ sizes: null });
+  return yield* this.onceIn('sized', this.needs({ sizes: null }), () => histogram(samples, momentValue(p, event, column)));
+};
+
+App.prototype.hasSpread = function hasSpread() {
+  const { p, state, event } = this;
+  return state.view === 'flame' && Boolean(event.spans && p.moments && this.hasView('values') && !p.head.compare);
 };
 
 // showSpread shows it, of events that are spans. A click selects those of a bar, one with Shift
 // all up to it.
 App.prototype.showSpread = function showSpread() {
-  const { p, state, event } = this, host = byId('spread');
+  const { event } = this, host = byId('spread');
   const column = event.columns.find((c) => c.weighed);
-  host.hidden = state.view !== 'flame' || !event.spans || !p.moments || !column || Boolean(p.head.compare);
+  host.hidden = !this.hasSpread();
   if (host.hidden) return;
-  const bars = this.sized(), { sizes } = state;
+  const bars = this.sized(), { sizes } = this.state;
   const focused = [...host.children].indexOf(document.activeElement);
   const most = bars.reduce((a, b) => Math.max(a, b.count), 1);
   host.replaceChildren(...bars.map(({ from, to, count }) => {

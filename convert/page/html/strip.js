@@ -25,11 +25,13 @@ class TimeStrip {
   // show draws bars that count(bins) gives: {bins, kinds: sums by bin and kind, lanes:
   // [{text, sums}]}, of a time that long and so many samples, with a span selected or null.
   show(count, duration, samples, span) {
-    Object.assign(this, { count, duration, span });
-    this.bins = Math.max(samples / inBar, leastBars);
+    Object.assign(this, { count, duration, samples, span });
     this.canvas.setAttribute('aria-label', span ? `Activity over time, ${this.text(span)} selected` : 'Activity over time, all selected; arrows select a part');
     this.resize();
   }
+
+  // binsFor is how many bins are drawn of so many samples.
+  binsFor(samples) { return Math.max(Math.floor(Math.min(this.host.clientWidth / 2, Math.max(samples / inBar, leastBars))), 1); }
 
   text([from, to]) { return `${formatTime(from)} to ${formatTime(to)}`; }
 
@@ -37,7 +39,7 @@ class TimeStrip {
     const width = this.host.clientWidth, ratio = window.devicePixelRatio || 1;
     if (!width || !this.count) return;
     this.width = width;
-    this.data = this.count(Math.max(Math.floor(Math.min(width / 2, this.bins)), 1));
+    this.data = this.count(this.binsFor(this.samples));
     this.height = stripBars + this.data.lanes.length * stripLane + stripAxis;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(this.height * ratio);
@@ -171,7 +173,7 @@ class TimeStrip {
 
 // countTime counts values by time: {bins, kinds, lanes} as TimeStrip.show has it; kindOf
 // is that of a row, lanes are the label values to count apart, with their texts.
-function countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, key, lanes, inSizes) {
+function* countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, key, lanes, inSizes) {
   const n = frameKinds.length;
   const kinds = new Float64Array(bins * n);
   const of = key < 0 ? null : labelValues(p, key);
@@ -179,14 +181,16 @@ function countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, 
   const sums = lanes.map(() => new Float64Array(bins));
   const { time, row } = p.moments;
   const part = momentValue(p, event, column);
-  for (let i = 0; i < row.length; i++) {
-    const r = row[i];
-    if (r < event.from || r >= event.to || !mask[p.rowLabels[r]] || rowNode[r] === noNode || !inSizes(i)) continue;
-    const bin = Math.min(Math.floor(time[i] / duration * bins), bins - 1);
-    const value = part(i);
-    kinds[bin * n + kindOf(r)] += value;
-    const lane = of && at.get(of[p.rowLabels[r]]);
-    if (lane !== undefined && lane !== null) sums[lane][bin] += value;
-  }
+  yield* slices(0, row.length, (i, to) => {
+    for (; i < to; i++) {
+      const r = row[i];
+      if (r < event.from || r >= event.to || !mask[p.rowLabels[r]] || rowNode[r] === noNode || !inSizes(i)) continue;
+      const bin = Math.min(Math.floor(time[i] / duration * bins), bins - 1);
+      const value = part(i);
+      kinds[bin * n + kindOf(r)] += value;
+      const lane = of && at.get(of[p.rowLabels[r]]);
+      if (lane !== undefined && lane !== null) sums[lane][bin] += value;
+    }
+  });
   return { bins, kinds, lanes: lanes.map(([, text], i) => ({ text, sums: sums[i] })) };
 }

@@ -3,43 +3,61 @@
 
 // timeLanes is the values of a label that have samples, with how many, most
 // first; value -1 is samples without the label.
-function timeLanes(p, { rowNode }, event, mask, key) {
-  const of = labelValues(p, key);
-  const samples = new Map();
-  for (const row of p.moments.row) {
-    if (row < event.from || row >= event.to || !mask[p.rowLabels[row]] || rowNode[row] === noNode) continue;
-    const value = of[p.rowLabels[row]];
-    samples.set(value, (samples.get(value) ?? 0) + 1);
-  }
-  return [...samples].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+function* timeLanes(p, { rowNode }, event, mask, key) {
+  const of = labelValues(p, key), { row } = p.moments, { rowLabels } = p;
+  const samples = new Float64Array(p.head.values[key].length + 1); // of each value, and before them of none
+  yield* slices(0, row.length, (i, to) => {
+    for (; i < to; i++) {
+      const r = row[i];
+      if (r >= event.from && r < event.to && mask[rowLabels[r]] && rowNode[r] !== noNode) samples[of[rowLabels[r]] + 1]++;
+    }
+  });
+  return Array.from(samples, (n, i) => [i - 1, n]).filter(([, n]) => n).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }
 
 // timeOrder lays out the samples that a mask lets pass. A sample lasts until the
 // next one, but no longer than a few of the usual steps: what follows is a gap.
 // Neighbours share the boxes of the frames they share.
-function timeOrder(p, tree, event, mask, inSizes) {
+function* timeOrder(p, tree, event, mask, inSizes) {
   const { time, row } = p.moments;
-  const picked = [];
-  for (let i = 0; i < row.length; i++) {
-    if (row[i] >= event.from && row[i] < event.to && mask[p.rowLabels[row[i]]] && tree.rowNode[row[i]] !== noNode && inSizes(i)) picked.push(i);
-  }
+  const picked = yield* momentsOf(p, tree, event, mask, inSizes, null);
   const longest = 3 * usualStep(time, picked);
-  const walk = (emit) => {
+  const walk = function* (emit) {
     const boxes = new OpenBoxes(tree, emit);
-    for (let i = 0; i < picked.length; i++) {
-      const t = time[picked[i]];
-      const next = i + 1 < picked.length ? time[picked[i + 1]] : t + longest / 3;
-      boxes.sample(tree.rowNode[row[picked[i]]], t, Math.min(next, t + longest));
-    }
+    yield* slices(0, picked.length, (i, to) => {
+      for (; i < to; i++) {
+        const t = time[picked[i]];
+        const next = i + 1 < picked.length ? time[picked[i + 1]] : t + longest / 3;
+        boxes.sample(tree.rowNode[row[picked[i]]], t, Math.min(next, t + longest));
+      }
+    });
     boxes.close(0);
   };
-  return gather(walk, time.length ? Math.max(time[time.length - 1] + longest / 3, 1) : 1);
+  return yield* gather(walk, time.length ? Math.max(time[time.length - 1] + longest / 3, 1) : 1);
 }
 
-// usualStep is the median time between two samples, in ns, at least 1.
+// momentsOf is the numbers of the samples of an event that a mask lets pass, in a span and in a
+// range of their own values.
+function* momentsOf(p, { rowNode }, event, mask, inSizes, span) {
+  const { row } = p.moments, { rowLabels } = p, [first, end] = span ? momentsIn(p, span) : [0, row.length];
+  const picked = new Uint32Array(end - first);
+  let n = 0;
+  yield* slices(first, end, (i, to) => {
+    for (; i < to; i++) {
+      const r = row[i];
+      if (r >= event.from && r < event.to && mask[rowLabels[r]] && rowNode[r] !== noNode && inSizes(i)) picked[n++] = i;
+    }
+  });
+  return picked.subarray(0, n);
+}
+
+const mostSteps = 1e5; // that are sorted
+
+// usualStep is the median time between two samples, in ns, at least 1. Of very many, some are
+// looked at.
 function usualStep(time, picked) {
-  const steps = new Float64Array(Math.max(picked.length - 1, 0));
-  for (let i = 0; i < steps.length; i++) steps[i] = time[picked[i + 1]] - time[picked[i]];
+  const last = Math.max(picked.length - 1, 0), every = Math.max(Math.ceil(last / mostSteps), 1);
+  const steps = Float64Array.from({ length: Math.floor(last / every) }, (_, i) => time[picked[every * i + 1]] - time[picked[every * i]]);
   steps.sort();
   return Math.max(steps[steps.length >> 1] || time[time.length - 1] / 100 || 1, 1);
 }
@@ -82,15 +100,15 @@ class OpenBoxes {
 
 // gather makes a layout of the boxes that walk gives out, which it asks for twice:
 // to count them, and to place them. Those of one level come from left to right.
-function gather(walk, max) {
+function* gather(walk, max) {
   const count = [];
-  walk((level) => { count[level] = (count[level] ?? 0) + 1; });
+  yield* walk((level) => { count[level] = (count[level] ?? 0) + 1; });
   const start = [0];
   for (const n of count) start.push(start.at(-1) + n);
   const next = start.slice();
   const n = start.at(-1);
   const node = new Uint32Array(n), x0 = new Float64Array(n), x1 = new Float64Array(n);
-  walk((level, shows, from, to) => {
+  yield* walk((level, shows, from, to) => {
     const at = next[level]++;
     node[at] = shows;
     x0[at] = from;

@@ -127,7 +127,7 @@ function* withoutNodes(p, t, isOut) {
       if (under[up] || mixed[i]) under[node] = 1;
     }
   });
-  return { ...table.columns(), again: again.slice(0, table.count), rowNode: yield* movedRows(t, to) };
+  return { ...table.columns(), again: again.subarray(0, table.count), rowNode: yield* movedRows(t, to) };
 }
 
 // collapseMapping makes one node of those below each other that are in a mapping.
@@ -197,7 +197,7 @@ class NodeTable {
 
   columns() {
     const n = this.count;
-    return { parent: this.parent.slice(0, n), depth: this.depth.slice(0, n), frame: this.frame.slice(0, n) };
+    return { parent: this.parent.subarray(0, n), depth: this.depth.subarray(0, n), frame: this.frame.subarray(0, n) };
   }
 }
 

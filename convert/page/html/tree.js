@@ -80,7 +80,7 @@ function* mergeByName(p, t) {
     yield* slices(node, end, (i, before) => { for (; i < before; i++) merge(i); });
     node = end;
   }
-  for (const column of Object.keys(out)) out[column] = out[column].slice(0, count);
+  for (const column of Object.keys(out)) out[column] = out[column].subarray(0, count);
   out.rowNode = yield* movedRows(t, to);
   return out;
 }
@@ -104,43 +104,40 @@ function* groupTree(p, t, key) {
   const n = t.parent.length;
   const groups = labelValues(p, key); // of each list of labels, -1 for none
   const rows = yield* rowsByGroup(p, t, groups, p.head.values[key].length);
-  const parent = [0], depth = [0], frame = [0], again = [0];
   const rowNode = new Uint32Array(t.rowNode.length).fill(noNode);
   const made = new Int32Array(n); // the group that a node was last made for, plus 2
   const to = new Uint32Array(n); // and what as
   const missing = [];
+  const out = new GrowingNodes({ again: Uint8Array });
+  out.push(0, 0);
+  // add adds the stacks of rows until there are enough nodes, and returns the row after them.
+  const add = (mine, i, end, enough, g) => {
+    for (; i < end && out.count < enough; i++) {
+      let node = t.rowNode[mine[i]];
+      for (; made[node] !== g + 2; node = t.parent[node]) missing.push(node);
+      while (missing.length) {
+        const child = missing.pop();
+        made[child] = g + 2;
+        to[child] = out.push(to[node], t.frame[child]);
+        out.again[to[child]] = t.again[child];
+        node = child;
+      }
+      rowNode[mine[i]] = to[node];
+    }
+    return i;
+  };
   for (let g = -1; g < rows.length - 1; g++) {
     const mine = rows[g + 1];
     if (!mine.length) continue;
     made[0] = g + 2;
-    to[0] = 0;
-    if (g >= 0) {
-      to[0] = parent.length;
-      parent.push(0); depth.push(1); again.push(0);
-      frame.push(groupFrame(p, key, g));
+    to[0] = g < 0 ? 0 : out.push(0, groupFrame(p, key, g));
+    for (let i = 0; i < mine.length;) {
+      yield* out.room(2 * sliceSteps);
+      i = add(mine, i, Math.min(i + sliceSteps, mine.length), out.count + sliceSteps, g);
+      yield;
     }
-    yield* slices(0, mine.length, (i, end) => {
-      for (; i < end; i++) {
-        const row = mine[i];
-        let node = t.rowNode[row];
-        for (; made[node] !== g + 2; node = t.parent[node]) missing.push(node);
-        while (missing.length) {
-          const child = missing.pop();
-          made[child] = g + 2;
-          to[child] = parent.length;
-          parent.push(to[node]);
-          depth.push(depth[to[node]] + 1);
-          frame.push(t.frame[child]); again.push(t.again[child]);
-          node = child;
-        }
-        rowNode[row] = to[node];
-      }
-    });
   }
-  return {
-    parent: new Uint32Array(parent), depth: new Uint32Array(depth), frame: new Uint32Array(frame),
-    again: new Uint8Array(again), rowNode,
-  };
+  return { ...out.columns(), rowNode };
 }
 
 // labelValues is the value that each list of labels has for a key, -1 for none.
@@ -153,24 +150,28 @@ function labelValues(p, key) {
 
 // rowsByGroup is the rows of each group, and before them those of none, each in
 // the order of their nodes.
-function* rowsByGroup(p, { rowNode }, groups, n) {
-  const { rowLabels } = p, count = new Uint32Array(n + 1);
-  yield* slices(0, rowNode.length, (i, to) => { for (; i < to; i++) if (rowNode[i] !== noNode) count[groups[rowLabels[i]] + 1]++; });
-  const rows = Array.from(count, (size) => new Uint32Array(size)), sorted = new Uint8Array(n + 1).fill(1), next = new Uint32Array(n + 1);
-  yield* slices(0, rowNode.length, (i, to) => {
+function* rowsByGroup(p, t, groups, n) {
+  const { rowLabels } = p, order = yield* rowsByNode(t), all = order.length;
+  const count = new Uint32Array(n + 1), next = new Uint32Array(n + 1);
+  yield* slices(0, all, (i, to) => { for (; i < to; i++) count[groups[rowLabels[order[i]]] + 1]++; });
+  const rows = Array.from(count, (size) => new Uint32Array(size));
+  yield* slices(0, all, (i, to) => {
     for (; i < to; i++) {
-      if (rowNode[i] === noNode) continue;
-      const g = groups[rowLabels[i]] + 1, at = next[g]++;
-      if (at > 0 && rowNode[rows[g][at - 1]] > rowNode[i]) sorted[g] = 0;
-      rows[g][at] = i;
+      const g = groups[rowLabels[order[i]]] + 1;
+      rows[g][next[g]++] = order[i];
     }
   });
-  for (let g = 0; g <= n; g++) {
-    if (sorted[g]) continue;
-    rows[g].sort((a, b) => rowNode[a] - rowNode[b]);
-    yield;
-  }
   return rows;
+}
+
+// rowsByNode is the rows that count, in the order of their nodes.
+function* rowsByNode({ parent, rowNode }) {
+  const n = parent.length, next = new Uint32Array(n + 1); // where the rows of a node go
+  yield* slices(0, rowNode.length, (i, to) => { for (; i < to; i++) if (rowNode[i] !== noNode) next[rowNode[i] + 1]++; });
+  yield* slices(1, n + 1, (i, to) => { for (; i < to; i++) next[i] += next[i - 1]; });
+  const order = new Uint32Array(next[n]);
+  yield* slices(0, rowNode.length, (i, to) => { for (; i < to; i++) if (rowNode[i] !== noNode) order[next[rowNode[i]]++] = i; });
+  return order;
 }
 
 // groupFrame is the frame that stands for a value of a label. Such frames follow
@@ -199,11 +200,14 @@ function* sumTree(p, tree, event, values, mask) {
     }
   });
   const total = yield* addUp(tree, self);
-  return { tree, self, total, width: negative ? yield* addUp(tree, self.map(Math.abs)) : total };
+  if (!negative) return { tree, self, total, width: total };
+  const sizes = new Float64Array(self.length);
+  yield* slices(0, self.length, (i, to) => { for (; i < to; i++) sizes[i] = Math.abs(self[i]); });
+  return { tree, self, total, width: yield* addUp(tree, sizes) };
 }
 
 function* addUp({ parent }, self) {
-  const total = self.slice(), last = total.length - 1;
+  const total = yield* copied(self), last = total.length - 1;
   yield* slices(0, last, (from, to) => { for (let i = last - from; i > last - to; i--) total[parent[i]] += total[i]; });
   return total;
 }
@@ -229,68 +233,94 @@ function* sumFunctions(p, { tree, self, total, width }) {
 }
 
 // sumMatching is the sum of the stacks that have a name that matches.
-function sumMatching(p, { tree, total }, matches) {
+function* sumMatching(p, { tree: { parent, frame }, total }, matches) {
+  const under = new Uint8Array(total.length), hits = Uint8Array.from({ length: frameCount(p) }, (_, f) => matches[p.nameOf(f)]);
   let sum = 0;
-  const under = new Uint8Array(total.length);
-  for (let i = 1; i < total.length; i++) {
-    const up = under[tree.parent[i]];
-    const hit = matches[p.nameOf(tree.frame[i])];
-    if (hit && !up) sum += total[i];
-    under[i] = up | hit;
-  }
+  yield* slices(1, total.length, (i, to) => {
+    for (; i < to; i++) {
+      const up = under[parent[i]], hit = hits[frame[i]];
+      if (hit && !up) sum += total[i];
+      under[i] = up | hit;
+    }
+  });
   return sum;
+}
+
+// GrowingNodes are the columns of a tree that grows at its end, with some beside those that
+// every tree has.
+class GrowingNodes {
+  constructor(more) {
+    this.types = Object.entries({ parent: Uint32Array, depth: Uint32Array, frame: Uint32Array, ...more });
+    this.count = 0;
+    for (const [name, Column] of this.types) this[name] = new Column(1 << 10);
+  }
+
+  push(parent, frame) {
+    const i = this.count;
+    if (i === this.parent.length) finish(this.grow(1));
+    this.count++;
+    this.parent[i] = parent;
+    this.depth[i] = i ? this.depth[parent] + 1 : 0;
+    this.frame[i] = frame;
+    return i;
+  }
+
+  // room makes room for n more in slices, so that push needs not make it at once.
+  * room(n) { yield* this.grow(n); }
+
+  * grow(n) {
+    const { length } = this.parent, least = this.count + n;
+    if (least <= length) return;
+    for (const [name] of this.types) this[name] = yield* copied(this[name], this.count, Math.max(2 * length, least));
+  }
+
+  columns() { return Object.fromEntries(this.types.map(([name]) => [name, this[name].subarray(0, this.count)])); }
 }
 
 // GrowingTree is a tree made by asking for children by name, which are found by
 // hash.
-class GrowingTree {
+class GrowingTree extends GrowingNodes {
   constructor(p, rootFrame) {
-    this.p = p;
-    this.frame = [];
-    this.name = [];
-    this.parent = [];
-    this.self = [];
-    this.total = [];
-    this.width = [];
+    super({ self: Float64Array, total: Float64Array, width: Float64Array });
+    this.nameOf = Uint32Array.from({ length: frameCount(p) }, (_, f) => p.nameOf(f));
     this.slots = new Uint32Array(1 << 10); // nodes; the root is nobody's child and marks an empty one
-    this.push(0, rootFrame, p.nameOf(rootFrame));
-  }
-
-  push(parent, frame, name) {
-    this.frame.push(frame);
-    this.name.push(name);
-    this.parent.push(parent);
-    this.self.push(0);
-    this.total.push(0);
-    this.width.push(0);
-    return this.frame.length - 1;
+    this.push(0, rootFrame);
   }
 
   child(node, frame) {
-    const name = this.p.nameOf(frame), mask = this.slots.length - 1;
+    const { nameOf } = this, name = nameOf[frame], mask = this.slots.length - 1;
     let i = this.slot(node, name);
     for (; this.slots[i] !== 0; i = (i + 1) & mask) {
       const c = this.slots[i];
-      if (this.parent[c] === node && this.name[c] === name) return c;
+      if (this.parent[c] === node && nameOf[this.frame[c]] === name) return c;
     }
-    const c = this.slots[i] = this.push(node, frame, name);
-    if (c * 3 > this.slots.length * 2) this.grow();
+    const c = this.slots[i] = this.push(node, frame);
+    if (c * 3 > this.slots.length * 2) finish(this.rehash(2 * this.slots.length));
     return c;
   }
 
-  slot(node, name) {
+  slot(node, name, length = this.slots.length) {
     const h = Math.imul(Math.imul(node, 0x9e3779b1) ^ name, 0x85ebca6b);
-    return (h ^ h >>> 15) & (this.slots.length - 1);
+    return (h ^ h >>> 15) & (length - 1);
   }
 
-  grow() {
-    this.slots = new Uint32Array(2 * this.slots.length);
-    const mask = this.slots.length - 1;
-    for (let c = 1; c < this.frame.length; c++) {
-      let i = this.slot(this.parent[c], this.name[c]);
-      while (this.slots[i] !== 0) i = (i + 1) & mask;
-      this.slots[i] = c;
-    }
+  * room(n) {
+    yield* this.grow(n);
+    let { length } = this.slots;
+    while ((this.count + n) * 3 > length * 2) length *= 2;
+    if (length > this.slots.length) yield* this.rehash(length);
+  }
+
+  * rehash(length) {
+    const slots = new Uint32Array(length), mask = length - 1;
+    yield* slices(1, this.count, (c, to) => {
+      for (; c < to; c++) {
+        let i = this.slot(this.parent[c], this.nameOf[this.frame[c]], length);
+        while (slots[i] !== 0) i = (i + 1) & mask;
+        slots[i] = c;
+      }
+    });
+    this.slots = slots;
   }
 
   add(node, self, total, width) {
@@ -300,51 +330,61 @@ class GrowingTree {
   }
 
   sums() {
-    const tree = { frame: new Uint32Array(this.frame), parent: new Uint32Array(this.parent) };
-    return {
-      tree, self: new Float64Array(this.self), total: new Float64Array(this.total), width: new Float64Array(this.width),
-    };
+    const { self, total, width, ...tree } = this.columns();
+    return { tree, self, total, width };
   }
 }
 
 // callees is what a function calls: all that is below it, laid together. Below a
 // recursive call the function shows again.
-function callees(p, { tree, self, total, width }, name) {
-  const out = new GrowingTree(p, frameOf(p, tree, name));
-  const to = new Int32Array(total.length).fill(-1);
-  for (let i = 1; i < total.length; i++) {
-    if (width[i] === 0) continue;
-    const up = to[tree.parent[i]];
-    if (up >= 0) to[i] = out.child(up, tree.frame[i]);
-    else if (p.nameOf(tree.frame[i]) === name) to[i] = 0;
-    else continue;
-    out.add(to[i], self[i], total[i], width[i]);
+function* callees(p, { tree: { parent, frame }, self, total, width }, name) {
+  const out = new GrowingTree(p, frameOf(p, name)), n = total.length;
+  const to = new Int32Array(n).fill(-1), { nameOf } = out;
+  const add = (i, end) => {
+    for (; i < end; i++) {
+      if (width[i] === 0) continue;
+      const up = to[parent[i]];
+      if (up >= 0) to[i] = out.child(up, frame[i]);
+      else if (nameOf[frame[i]] === name) to[i] = 0;
+      else continue;
+      out.add(to[i], self[i], total[i], width[i]);
+    }
+  };
+  for (let i = 1; i < n; i += sliceSteps) {
+    yield* out.room(sliceSteps);
+    add(i, Math.min(i + sliceSteps, n));
+    yield;
   }
   return out.sums();
 }
 
 // callers is who calls a function, nearest first: the paths above its outermost
 // calls, upside down.
-function callers(p, { tree, total, width }, name) {
-  const out = new GrowingTree(p, frameOf(p, tree, name));
-  for (let i = 1; i < total.length; i++) {
-    if (width[i] === 0 || tree.again[i] || p.nameOf(tree.frame[i]) !== name) continue;
-    let to = 0;
-    out.add(0, 0, total[i], width[i]);
-    for (let up = tree.parent[i]; up !== 0; up = tree.parent[up]) {
-      to = out.child(to, tree.frame[up]);
-      out.add(to, 0, total[i], width[i]);
+function* callers(p, { tree: { parent, frame, again }, total, width }, name) {
+  const out = new GrowingTree(p, frameOf(p, name)), n = total.length, { nameOf } = out;
+  const add = (i, end, enough) => {
+    for (; i < end && out.count < enough; i++) {
+      if (width[i] === 0 || again[i] || nameOf[frame[i]] !== name) continue;
+      let to = 0;
+      out.add(0, 0, total[i], width[i]);
+      for (let up = parent[i]; up !== 0; up = parent[up]) {
+        to = out.child(to, frame[up]);
+        out.add(to, 0, total[i], width[i]);
+      }
+      out.self[to] += total[i];
     }
-    out.self[to] += total[i];
+    return i;
+  };
+  for (let i = 1; i < n;) {
+    yield* out.room(2 * sliceSteps);
+    i = add(i, Math.min(i + sliceSteps, n), out.count + sliceSteps);
+    yield;
   }
   return out.sums();
 }
 
-// frameOf is a frame with that name.
-function frameOf(p, tree, name) {
-  const i = tree.frame.findIndex((f, node) => node > 0 && p.nameOf(f) === name);
-  return i < 0 ? 0 : tree.frame[i];
-}
+// frameOf is the most frequent frame with a name.
+function frameOf(p, name) { return Math.max(p.frameName.indexOf(name), 0); }
 
 // emptySums are the sums of no samples.
 function emptySums() {

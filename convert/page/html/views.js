@@ -1,27 +1,12 @@
 // The views beside the flame graph: inverted stacks, call tree, heat map, values, samples.
 
-// flameSums is what the flame graph shows.
-App.prototype.flameSums = function flameSums() { return finish(this.flameSumsIn()); };
-
-App.prototype.flameSumsIn = function* flameSumsIn() {
-  const sums = yield* this.sumsIn();
-  return this.state.inverted ? yield* this.onceIn('inverted', this.needs(), () => inverted(this.p, sums)) : sums;
-};
-
 // samples are the numbers of the samples that pass all that is selected.
-App.prototype.samples = function samples() {
-  return this.once('samples', this.needs(), () => {
-    const { p, event } = this, { row } = p.moments, { rowNode } = this.stacks(), mask = this.mask();
-    const [first, end] = this.state.span ? momentsIn(p, this.state.span) : [0, row.length];
-    const inSizes = sizeTest(p, event, this.state.sizes);
-    const picked = new Uint32Array(end - first);
-    let n = 0;
-    for (let i = first; i < end; i++) {
-      const r = row[i];
-      if (r >= event.from && r < event.to && mask[p.rowLabels[r]] && rowNode[r] !== noNode && inSizes(i)) picked[n++] = i;
-    }
-    return picked.subarray(0, n);
-  });
+App.prototype.samples = function samples() { return finish(this.samplesIn()); };
+
+// samplesIn is that with a part of the state as it is not.
+App.prototype.samplesIn = function* samplesIn(but = {}) {
+  const { p, event } = this, { span, sizes } = { ...this.state, ...but }, stacks = yield* this.stacksIn(), mask = this.mask();
+  return yield* this.onceIn('samples', this.needs(but), () => momentsOf(p, stacks, event, mask, sizeTest(p, event, sizes), span));
 };
 
 // partOf is what a sample has of the column shown.
@@ -30,24 +15,21 @@ App.prototype.partOf = function partOf() { return momentValue(this.p, this.event
 // showOthers shows a view that is not made of charts.
 App.prototype.showOthers = function showOthers() {
   const { p, state } = this;
-  if (state.view === 'tree') this.callTree.show(state.inverted ? this.flameSums() : this.sums(), this.unit);
+  if (state.view === 'tree') this.callTree.show(this.flameSums(), finish(this.childrenIn()), this.unit);
   if (state.view === 'samples') this.sampleList.show(this.samples(), this.stacks(), this.partOf(), this.unit);
   if (state.view === 'heat') {
-    const duration = Math.max(p.moments.time.at(-1), 1);
-    const everywhere = [...this.needs(), null];
-    const span = state.span;
-    const heat = this.once('heat', everywhere.filter((n) => n !== span), () => {
-      state.span = null; // the map is of all times, and marks the span
-      const samples = this.samples();
-      state.span = span;
-      return countHeat(samples, p.moments.time, this.partOf(), duration);
-    });
-    this.heat.show(heat, span, this.unit);
+    this.heat.show(finish(this.heatIn()), state.span, this.unit);
   }
   if (state.view === 'values') {
     fillHistogram(byId('values'), this.sized(), state.sizes, this.event.columns.find((c) => c.weighed).unit,
       (chosen) => this.set({ sizes: chosen }, { push: true }));
   }
+};
+
+// heatIn is the heat map of all times, whatever span is selected.
+App.prototype.heatIn = function* heatIn() {
+  const { moments: { time } } = this.p, samples = yield* this.samplesIn({ span: null });
+  return yield* this.onceIn('heat', this.needs({ span: null }), () => countHeat(samples, time, this.partOf(), Math.max(time.at(-1), 1)));
 };
 
 // sizeTest tells of a sample whether its own value is in a range, of which the end is not.
@@ -59,15 +41,18 @@ function sizeTest(p, event, sizes) {
 }
 
 // sparklines is the self values of each name in bins of time: Map from name to sums.
-function sparklines(p, tree, event, samples, part, bins, duration) {
-  const found = new Map(), { time, row } = p.moments;
-  for (const m of samples) {
-    const node = tree.rowNode[row[m]];
-    if (node === 0) continue;
-    const name = p.frameName[tree.frame[node]];
-    if (!found.has(name)) found.set(name, new Float32Array(bins));
-    found.get(name)[Math.min(Math.floor(time[m] / duration * bins), bins - 1)] += part(m);
-  }
+function* sparklines(p, { frame, rowNode }, samples, part, bins, duration) {
+  const found = new Map(), { time, row } = p.moments, { frameName } = p;
+  yield* slices(0, samples.length, (i, to) => {
+    for (; i < to; i++) {
+      const m = samples[i], node = rowNode[row[m]];
+      if (node === 0) continue;
+      const name = frameName[frame[node]];
+      let sums = found.get(name);
+      if (!sums) found.set(name, sums = new Float32Array(bins));
+      sums[Math.min(Math.floor(time[m] / duration * bins), bins - 1)] += part(m);
+    }
+  });
   return found;
 }
 
