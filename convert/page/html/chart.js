@@ -3,7 +3,7 @@
 const rowHeight = 19, textInset = 4, axisHeight = 20;
 const frameFont = '12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const moveTime = 160; // ms
-const mostMixed = 12; // boxes of one pixel whose colours are looked at
+const mostMixed = 6; // boxes of one pixel whose colours are looked at
 
 class Chart {
   // host is the element to fill; frames what the chart asks of the profile:
@@ -43,7 +43,7 @@ class Chart {
     this.canvas.addEventListener('pointerup', (e) => this.endDrag(e));
     this.canvas.addEventListener('pointercancel', () => { this.drag = null; });
     this.canvas.addEventListener('wheel', (e) => this.wheel(e), { passive: false });
-    new ResizeObserver(() => this.resize()).observe(this.scroller);
+    new ResizeObserver(() => { if (this.isResized()) this.resize(); }).observe(this.scroller);
   }
 
   // show draws a layout. tree says which frame a node has; axis, if given, writes
@@ -59,15 +59,18 @@ class Chart {
     this.moving = null;
     this.fromRoot = 0;
     this.resize();
-    this.redraw();
+  }
+
+  // isResized tells whether what is drawn is of another size, or nothing because it was hidden.
+  isResized() {
+    const { clientWidth, clientHeight } = this.scroller;
+    return clientWidth !== this.width || clientHeight !== this.height || this.canvas.width !== Math.round(clientWidth * (window.devicePixelRatio || 1));
   }
 
   resize() {
-    const width = this.scroller.clientWidth, height = this.scroller.clientHeight;
+    const width = this.width = this.scroller.clientWidth, height = this.height = this.scroller.clientHeight;
     const ratio = window.devicePixelRatio || 1;
     if (!width || !height) return; // hidden
-    this.width = width;
-    this.height = height;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.width = `${width}px`;
@@ -162,6 +165,7 @@ class Chart {
     const low = Math.max(Math.min(a, b), 0), high = Math.min(Math.max(a, b), layout.levels - 1);
     this.pixels.begin(this.canvas.width, high - low + 1, this.colors.ground);
     const labels = [];
+    this.narrowColors = [];
     for (let level = low; level <= high; level++) this.mixLevel(level, level - low, labels);
     this.pixels.paint(high - low + 1);
     for (let level = low; level <= high; level++) this.pixels.drawRow(c, level - low, this.y(level), this.width, rowHeight - 1);
@@ -182,7 +186,12 @@ class Chart {
     const columns = pixels.width, k = columns / (to - from), ratio = columns / this.width;
     const y = this.y(level), end = layout.start[level + 1];
     const fills = level < this.faded ? colors.faded : colors.fills;
+    const narrowColors = this.tint ? null : level === 0 ? [] : this.narrowColors; // by frame
     const colorOf = (i, narrow) => {
+      const frame = tree.frame[node[i]];
+      return narrow && narrowColors ? narrowColors[frame] ??= fullColorOf(i, true) : fullColorOf(i, narrow);
+    };
+    const fullColorOf = (i, narrow) => {
       const root = level === 0 && this.all, frame = tree.frame[node[i]];
       const hit = root ? 0 : frames.matches(frame);
       if (hit > 0) return colors.match;
