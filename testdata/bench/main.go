@@ -35,7 +35,7 @@ func (c cost) String() string {
 
 func costOf(p *os.ProcessState, wall time.Duration) cost {
 	ru := p.SysUsage().(*syscall.Rusage)
-	return cost{wall, p.UserTime() + p.SystemTime(), ru.Maxrss << 10}
+	return cost{wall, p.UserTime() + p.SystemTime(), int64(ru.Maxrss) << 10} // which are kilobytes, of 32 bits on 386
 }
 
 // run runs a shell command and returns its cost, the best of three by time.
