@@ -1,9 +1,7 @@
 package diff
 
 import (
-	"cmp"
 	"hash/maphash"
-	"slices"
 
 	"kprof/convert/stacks"
 )
@@ -19,8 +17,8 @@ func identical(a, b *Run) bool {
 	if s.Totals(a.Event)[a.Column] != t.Totals(b.Event)[b.Column] {
 		return false
 	}
-	if timed, other := timesOf(a), timesOf(b); timed != nil && other != nil {
-		if !slices.Equal(timed, other) {
+	if len(s.TimedSamples) > 0 && len(t.TimedSamples) > 0 {
+		if !sameTimes(a, b) {
 			return false
 		}
 	} else if s.TimeNanos != t.TimeNanos && s.TimeNanos != 0 && t.TimeNanos != 0 {
@@ -30,15 +28,27 @@ func identical(a, b *Run) bool {
 	return contentOf(a, seed) == contentOf(b, seed)
 }
 
-// timesOf returns the times of a run's samples, nil if they are not known.
-func timesOf(r *Run) []uint64 {
-	var times []uint64
-	for _, m := range r.Set.TimedSamples {
-		if r.Set.Sample(int(m.Sample)).Event == r.Event {
-			times = append(times, m.Time)
+// sameTimes tells whether the samples of two runs were taken at the same times.
+func sameTimes(a, b *Run) bool {
+	x, y := a.Set.TimedSamples, b.Set.TimedSamples
+	for {
+		x, y = ofEvent(x, a), ofEvent(y, b)
+		if len(x) == 0 || len(y) == 0 {
+			return len(x) == len(y)
 		}
+		if x[0].Time != y[0].Time {
+			return false
+		}
+		x, y = x[1:], y[1:]
 	}
-	return times
+}
+
+// ofEvent leaves samples of other events out at the beginning.
+func ofEvent(samples []stacks.TimedSample, r *Run) []stacks.TimedSample {
+	for len(r.Set.Events) > 1 && len(samples) > 0 && r.Set.Sample(int(samples[0].Sample)).Event != r.Event {
+		samples = samples[1:]
+	}
+	return samples
 }
 
 // contentOf is a sum over what a run has of each stack, by names: the order of rows, and
@@ -65,11 +75,6 @@ func contentOf(r *Run, seed maphash.Seed) (sum uint64) {
 		}
 		locs[loc] = h.Sum64()
 	}
-	type entry struct {
-		stack uint64
-		value int64
-	}
-	var entries []entry
 	for id, v := range byStack {
 		if v == 0 {
 			continue
@@ -78,15 +83,9 @@ func contentOf(r *Run, seed maphash.Seed) (sum uint64) {
 		for _, loc := range s.Stack(stacks.StackID(id)) {
 			x = (x ^ locs[loc]) * 1099511628211
 		}
-		entries = append(entries, entry{x, v})
-	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.stack, b.stack) })
-	for i := 0; i < len(entries); {
-		e := entries[i]
-		for i++; i < len(entries) && entries[i].stack == e.stack; i++ {
-			e.value += entries[i].value
-		}
-		sum += (e.stack ^ uint64(e.value)*0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd
+		x ^= x >> 32
+		x *= 0xff51afd7ed558ccd
+		sum += (x ^ x>>33) * uint64(v) // so that stacks of the same names add up
 	}
 	return sum
 }

@@ -22,9 +22,10 @@ func sampleWeight(r *Run, total int64) float64 {
 		return 1
 	}
 	var sum, squares float64
+	all := len(s.Events) == 1 && r.idle == nil
 	for i := range s.TimedSamples {
 		m := &s.TimedSamples[i]
-		if x := s.Sample(int(m.Sample)); r.compares(&x) {
+		if all || r.comparesRow(m.Sample) {
 			sum += float64(m.Value)
 			squares += float64(m.Value) * float64(m.Value)
 		}
@@ -82,6 +83,11 @@ func gcd(a, b int64) int64 {
 
 // compares tells whether a row is of what is compared.
 func (r *Run) compares(x *stacks.Sample) bool { return x.Event == r.Event && !r.idle.has(x) }
+
+func (r *Run) comparesRow(row uint32) bool {
+	x := r.Set.Sample(int(row))
+	return r.compares(&x)
+}
 
 // total sums up a column of the compared event.
 func (r *Run) total(column int) (sum int64) {
