@@ -133,7 +133,7 @@ func (c *content) peek(r io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	c.head = head
+	c.head = bytes.Clone(head) // which reading on would change
 	if c.kind == sniff.Unknown {
 		c.kind = sniff.Of(head, err != nil)
 	}

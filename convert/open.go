@@ -18,6 +18,7 @@ import (
 
 	"kprof/convert/bootlog"
 	"kprof/convert/folded"
+	"kprof/convert/pagefile"
 	"kprof/convert/payload"
 	"kprof/convert/pprof"
 	"kprof/convert/replay"
@@ -213,6 +214,10 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 		p.Set, err = pprof.ReadOptions{Drop: p.opts.unusedLabels()}.Read(c)
 	case c.kind == sniff.Folded:
 		p.Set, err = folded.Read(c, folded.ReadOptions{Comm: true})
+	case c.kind == sniff.HTML:
+		if p.Set, err = pagefile.Read(c, pagefile.Options{Times: p.opts.Times}); errors.Is(err, pagefile.ErrNoProfile) {
+			return &UnreadableError{Kind: c.kind}
+		}
 	case c.kind == sniff.KernelLog:
 		var l *bootlog.Log
 		if l, err = bootlog.Read(c, bootlog.Options{}); errors.Is(err, bootlog.ErrNoCalls) {

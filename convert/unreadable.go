@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"kprof/convert/pagefile"
 	"kprof/convert/sniff"
 )
 
@@ -26,7 +27,7 @@ var unreadableKinds = map[sniff.Kind]string{
 	sniff.ELF:             "a program or library",
 	sniff.Core:            "a core file, one moment of a program",
 	sniff.SVG:             "a picture (SVG)",
-	sniff.HTML:            "a page (HTML)",
+	sniff.HTML:            "a page (HTML) without a profile of kprof's",
 	sniff.XCTrace:         "XML of Xcode's xctrace",
 	sniff.OtherXML:        "XML",
 	sniff.DiffFolded:      "folded stacks with two weights",
@@ -62,6 +63,7 @@ func (c *content) unreadable() error {
 		line, _, _ = bytes.Cut(line, []byte("\n"))
 		return &UnreadableError{Kind: c.kind, Line: string(line)}
 	case c.kind == sniff.KernelLog: // it is, if it has initcalls
+	case c.kind == sniff.HTML && pagefile.Is(c.head):
 	case known, c.kind == sniff.Empty:
 		return &UnreadableError{Kind: c.kind}
 	}

@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks"},
 	"convert/browse":                     {"convert/calltree", "convert/printable", "convert/stacks", "convert/table", "convert/transform"},
 	"convert/browsertest":                {"perfevent/livetest"},
@@ -47,6 +47,7 @@ var imports = map[string][]string{
 	"convert/naming":                     {"convert/stacks", "perfevent/perfdata", "symbolize"},
 	"convert/outfile":                    {},
 	"convert/page":                       {"convert/calltree", "convert/stacks"},
+	"convert/pagefile":                   {"convert/calltree", "convert/stacks"},
 	"convert/payload":                    {"perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata"},
 	"convert/pprof":                      {"convert/stacks"},
 	"convert/pprofui":                    {"convert/pprof", "convert/stacks"},

@@ -10,6 +10,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/diff"
 	"kprof/convert/folded"
+	"kprof/convert/page"
 	"kprof/convert/pprof"
 )
 
@@ -34,9 +35,9 @@ func TestRecordedPairs(t *testing.T) {
 		if comm != "" {
 			name, comms = "--comm "+comm, []string{comm}
 		}
-		// recorded are as read from the recordings, written are pprof's of these, and stacked have
-		// no times.
-		var recorded, written, stacked []*convert.Profile
+		// recorded are as read from the recordings, written are pprof's of these, paged are pages,
+		// and stacked have no times.
+		var recorded, written, paged, stacked []*convert.Profile
 		for _, file := range files {
 			p, err := convert.Open(t.Context(), file, convert.Options{Times: true, Blocks: true, Comms: comms})
 			if err != nil {
@@ -45,6 +46,7 @@ func TestRecordedPairs(t *testing.T) {
 			}
 			recorded = append(recorded, p)
 			written = append(written, through(t, p, func(w io.Writer) error { return pprof.Write(w, p.Set, pprof.WriteOptions{}) }))
+			paged = append(paged, through(t, p, func(w io.Writer) error { return page.Write(w, p.Set, page.Options{}) }))
 			stacked = append(stacked, through(t, p, func(w io.Writer) error { return folded.Write(w, p.Set, folded.Options{}) }))
 		}
 		for _, kind := range []struct {
@@ -54,6 +56,7 @@ func TestRecordedPairs(t *testing.T) {
 			{"perf.data", recorded, recorded},
 			{"pprof", written, written},
 			{"perf.data and pprof", recorded, written},
+			{"page", paged, paged},
 			{"folded", stacked, stacked},
 		} {
 			for _, repeat := range []int{1, 3} {
