@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Usage: rig.sh [-json] [-share | -only TESTS] [GUEST...]
 #        rig.sh -install [GUEST...]
+#        rig.sh -run SCRIPT [-with FILE]... [GUEST...]
 #
 # Boots kernels that have kprobes in QEMU, two at a time, runs this project's
 # live tests in them, then has this machine's perf read the recordings they made,
@@ -10,6 +11,10 @@
 # of that alone; without one: 6.12-amd64 6.1-amd64 6.1-arm64 6.1+pmu-arm64. With -json the output is that of go test -json, in which a
 # package is called PACKAGE@GUEST and "testdata/rig@GUEST Boot" is the guest
 # itself: skipped when it could not be had, as it is offline.
+#
+# -run runs a script for sh in the guests instead, which have busybox and kprof, and in /bin the
+# files of -with. What it leaves in /out is in .build/rig/GUEST/out when it has ended, within
+# RIG_LIMIT seconds (900).
 #
 # Of tests for which one kernel is enough a guest runs its share where all of them run, or
 # with -share, and all where it is named.
@@ -24,13 +29,15 @@ exec </dev/null
 export PATH=$PATH:/usr/local/go/bin:/usr/lib/go/bin
 out=$PWD/.build/rig
 cache=$out/cache
-json= only= install= share=
+json= only= install= share= script= with=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-json) json=1 ;;
 	-install) install=1 ;;
 	-only) only=$2 && shift ;;
 	-share) share=1 ;;
+	-run) script=$2 && shift ;;
+	-with) with+=("$2") && shift ;;
 	*) break ;;
 	esac
 	shift
@@ -76,7 +83,7 @@ declare -A run_pmu=(
 	[./testdata/rig]='^TestPMU'
 )
 # Seconds for the tests of a package, and for a guest two minutes more.
-limit=900
+limit=${RIG_LIMIT:-900}
 
 say() { echo "rig: $*" >&2; }
 
@@ -221,6 +228,10 @@ initramfs() {
 	# Compiled as the packages are, with -trimpath: once for both.
 	CGO_ENABLED=0 GOARCH=$arch go build -trimpath -o "$root/bin/kprof" ./cmd/kprof || return 1
 	case $arch in amd64) compiler=x86_64-linux-gnu-gcc ;; arm64) compiler=aarch64-linux-gnu-gcc ;; esac
+	if [ -n "$script" ]; then
+		cp "$script" "$root/rig/tests" && { [ ${#with[@]} = 0 ] || cp "${with[@]}" "$root/bin/"; } && archive "$root" "$out/$arch.cpio"
+		return
+	fi
 	mkdir "$root/prebuilt"
 	if command -v $compiler >/dev/null; then
 		go test -c -o "$out/kprof.test" ./cmd/kprof && KPROF_PREBUILD=$root/prebuilt CC=$compiler "$out/kprof.test" || return 1
@@ -260,8 +271,11 @@ initramfs() {
 			echo \$? >/out/$pkg/status
 		END
 	done
-	(cd "$root" && find . | cpio -o -H newc --quiet) >"$out/$arch.cpio" && rm -rf "$root"
+	archive "$root" "$out/$arch.cpio"
 }
+
+# archive DIR FILE moves what is in a directory into an archive for a kernel.
+archive() { (cd "$1" && find . | cpio -o -H newc --quiet) >"$2" && rm -rf "$1"; }
 
 # modules KERNEL FILE makes an archive of the modules that tests load.
 modules() {
@@ -269,7 +283,7 @@ modules() {
 	mkdir -p "$root/modules" &&
 		find "$(dirname "$1")" -name 'loop.ko*' -exec cp {} "$root/modules/" \; &&
 		{ ! module=$(known "$1") || cp "$module" "$root/modules/known.ko"; } &&
-		(cd "$root" && find modules | cpio -o -H newc --quiet) >"$2" && rm -rf "$root"
+		archive "$root" "$2"
 }
 
 # boot KIND KERNEL DIR WORD runs a guest. It is over when it powers itself off.
@@ -368,8 +382,8 @@ $(tail -n 40 "$dir/console")"
 	fi
 	rm "$dir/disk" "$dir/initramfs" "$dir/modules"
 	local failed=0
-	results "$1" "$dir/out" || failed=1
-	[ "$kind" = pmu ] || recordings "$1" "$dir/out" || failed=1
+	[ -n "$script" ] || results "$1" "$dir/out" || failed=1
+	[ "$kind" = pmu ] || [ -n "$script" ] || recordings "$1" "$dir/out" || failed=1
 	event pass "$1" "Linux $(cat "$dir/out/release") in $((SECONDS - start)) s"
 	return $failed
 }
@@ -387,7 +401,7 @@ for g in "${guests[@]}"; do
 		[ -n "$install" ] || event skip "$g" "no kernel ${g%-*} for ${g##*-} could be downloaded, and none is kept"
 done
 [ -z "$install" ] && [ ${#kernels[@]} -gt 0 ] || exit 0
-go test -c -o "$out/host.test" ./testdata/rig || exit 1
+[ -n "$script" ] || go test -c -o "$out/host.test" ./testdata/rig || exit 1
 for arch in amd64 arm64; do
 	case " ${!kernels[*]}" in *"-$arch"*) initramfs "$arch" || { say "no initramfs for $arch"; exit 1; } ;; esac
 done
@@ -413,7 +427,7 @@ while [ $running -gt 0 ]; do
 	wait -n || failed=1
 	running=$((running - 1))
 done
-if [ -z "$only" ] && [ ${#kernels[@]} -gt 0 ]; then
+if [ -z "$only$script" ] && [ ${#kernels[@]} -gt 0 ]; then
 	comparison "${guests[0]}" || failed=1
 fi
 exit $failed
