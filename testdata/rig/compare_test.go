@@ -68,40 +68,6 @@ func TestHostCompare(t *testing.T) {
 	})
 }
 
-// renamed are functions of Linux 6.1 by their names in 6.12, from the history of the source.
-var renamed = map[string]string{
-	"do_set_pte":                 "set_pte_range",
-	"__list_add_valid":           "__list_add_valid_or_report",
-	"__list_del_entry_valid":     "__list_del_entry_valid_or_report",
-	"__fdget_pos":                "fdget_pos",
-	"page_add_new_anon_rmap":     "folio_add_new_anon_rmap",
-	"shmem_alloc_and_acct_folio": "shmem_alloc_and_add_folio",
-	"next_uptodate_page":         "next_uptodate_folio",
-	"__mod_lruvec_page_state":    "__lruvec_stat_mod_folio",
-	"__alloc_file":               "init_file",
-	"rebalance_domains":          "sched_balance_domains",
-	"load_balance":               "sched_balance_rq",
-	"find_busiest_group":         "sched_balance_find_src_group",
-	"newidle_balance":            "sched_balance_newidle",
-	"update_blocked_averages":    "sched_balance_update_blocked_averages",
-	"run_rebalance_domains":      "sched_balance_softirq",
-	"__cgroup_throttle_swaprate": "__folio_throttle_swaprate",
-	"tlb_batch_pages_flush":      "__tlb_batch_free_encoded_pages",
-	"inode_init_always":          "inode_init_always_gfp",
-	"shift_arg_pages":            "relocate_vma_down",
-	"do_mas_munmap":              "do_vmi_munmap",
-	"do_mas_align_munmap":        "do_vmi_align_munmap",
-	"lru_cache_add":              "folio_add_lru",
-	"add_to_page_cache_lru":      "filemap_add_folio",
-	"scheduler_tick":             "sched_tick",
-	"trigger_load_balance":       "sched_balance_trigger",
-	"find_busiest_queue":         "sched_balance_find_src_rq",
-	"find_idlest_group":          "sched_balance_find_dst_group",
-	"find_idlest_group_cpu":      "sched_balance_find_dst_group_cpu",
-	"find_idlest_cpu":            "sched_balance_find_dst_cpu",
-	"page_add_file_rmap":         "folio_add_file_rmap_ptes",
-}
-
 func compareKernels(t *testing.T, base, new string) {
 	code, out, said := kprof(t, "diff", "-n", "0", "-f", "json", base, new)
 	if code != 0 {
