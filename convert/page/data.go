@@ -11,6 +11,9 @@ import (
 	"kprof/convert/stacks"
 )
 
+// dataFormat is the number of the layout of a page's data, another one whenever that changes.
+const dataFormat = 2
+
 // pageHead is the first part of the data of a page, as JSON behind its length as
 // a varint. Behind it follow columns of varints (encoding/binary's), each whole
 // before the next:
@@ -35,8 +38,10 @@ import (
 //	            of its row, or the first one of its labels
 //	  value     of each moment, likewise, zigzag, if weighed
 //
-// A bin is when a moment was, in whole bins after the clock. Decoded by html/data.js.
+// A bin is when a moment was, in whole bins after the clock. Decoded by html/data.js, and by
+// convert/pagefile.
 type pageHead struct {
+	Format   int      `json:"format"` // dataFormat
 	Title    string   `json:"title"`
 	Comments []string `json:"comments"`
 	Tabs     []Link   `json:"tabs"`     // pages beside this one, and this one; none if it is alone
@@ -74,11 +79,12 @@ type pageHead struct {
 }
 
 type pageEvent struct {
-	Name    string       `json:"name"`
-	Columns []pageColumn `json:"columns"`
-	Rows    int          `json:"rows"`
-	Spans   bool         `json:"spans,omitempty"` // its moments are times between events
-	Counted bool         `json:"counted"`         // its first column is the number of moments
+	Name     string       `json:"name"`
+	Columns  []pageColumn `json:"columns"`
+	Rows     int          `json:"rows"`
+	Spans    bool         `json:"spans,omitempty"`    // its moments are times between events
+	Counted  bool         `json:"counted"`            // its first column is the number of moments
+	Instants bool         `json:"instants,omitempty"` // as stacks.Event has it
 }
 
 type pageColumn struct {
@@ -130,6 +136,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 	po.Names, po.NumNames = places(s, frames)
 	d := &pageData{tree: calltree.NewPaths(s, frames, po)}
 	d.head = pageHead{
+		Format:   dataFormat,
 		Title:    cmp.Or(o.Title, "kprof"),
 		Comments: append([]string{}, s.Comments...),
 		Tabs:     append([]Link{}, o.tabs...),

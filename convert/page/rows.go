@@ -42,7 +42,7 @@ func (d *pageData) addEvents(s *stacks.Set) {
 	d.head.Events = make([]pageEvent, len(s.Events))
 	for i, e := range s.Events {
 		p := &d.head.Events[i]
-		p.Spans = e.IsSpans()
+		p.Spans, p.Instants = e.IsSpans(), e.Instants
 		p.Name = e.Name
 		p.Columns = make([]pageColumn, len(e.Values))
 		rows := d.eventRows(uint32(i))

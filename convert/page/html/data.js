@@ -196,7 +196,7 @@ function readEvent(input, p, e, from, rowNode) {
     }
     values.push(v);
   }
-  return { name: e.name, columns: e.columns, spans: e.spans, from, to, values };
+  return { name: e.name, columns: e.columns, spans: e.spans, instants: e.instants, from, to, values };
 }
 
 function readFunctions(input, n) {

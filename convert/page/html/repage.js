@@ -58,7 +58,7 @@ function selectedData(app, title) {
   const { start, duration } = selectedTime(app);
   const head = {
     ...p.head, title, tabs: [], tab: 0, links: [], live: 0, start: Math.floor(start / 1e6), duration, comments: selectedComments(app),
-    events: p.events.map((event, e) => ({ name: event.name, columns: event.columns.map((c) => ({ ...c, factor: 0 })), rows: events[e].rows.length, counted: false, spans: event.spans })),
+    events: p.events.map((event, e) => ({ name: event.name, columns: event.columns.map((c) => ({ ...c, factor: 0 })), rows: events[e].rows.length, counted: false, spans: event.spans, instants: event.instants })),
     event: state.event, column: state.column, ...used.head, ...labels.head, nodes: nodes.order.length, cut: false, moments, clock,
     select: { command: [], given: [], inputs: [], flags: {}, labels: {} }, compare: selectedChanges(app, used.head.names),
   };
