@@ -25,6 +25,9 @@ const maxSize = 1 << 30
 // element is what stands before the data of a page; they end with the next "<".
 const element = `<script type="application/octet-stream" id="data">`
 
+// format is the number of the layout that is read, dataFormat in convert/page.
+const format = 2
+
 // generator is in the head of a page.
 const generator = `<meta name="generator" content="kprof">`
 
@@ -86,17 +89,22 @@ type decoder struct {
 	depth  []uint32
 	frame  []uint32 // of each node but the root, index into frames
 	frames []frame
-	places places
-	labels []stacks.LabelsID
-	rows   []pageRow
+	// callees[from[f]:from[f+1]] are the frames right below frame f, or, where f is their number,
+	// below the root.
+	callees []uint32
+	from    []int
+	places  places
+	labels  []stacks.LabelsID
+	rows    []pageRow
 }
 
 // pageRow is a row of the page.
 type pageRow struct {
 	number  uint32 // of the Set's
-	count   uint32 // of moments
-	value   int64  // that of the column that has the values of moments
-	unknown bool   // there is no such column
+	labels  uint32
+	count   int64 // of moments
+	value   int64 // that of the column that has the values of moments
+	unknown bool  // there is no such column
 }
 
 // head is what is read of the JSON at the beginning: see pageHead in convert/page.
@@ -108,6 +116,7 @@ type head struct {
 		Name     string
 		Columns  []column
 		Rows     int
+		Counted  bool
 		Instants bool
 	}
 	Names, Mappings, BuildIDs, Files []string
@@ -119,6 +128,8 @@ type head struct {
 	Cut                              bool
 	Moments                          int
 	Clock                            uint64 `json:",string"`
+	Bin                              uint64
+	Format                           int
 	Weighed                          bool
 }
 
@@ -154,6 +165,9 @@ func (d *decoder) read(r io.Reader) error {
 	}
 	if err := json.Unmarshal(text, &d.head); err != nil {
 		return fmt.Errorf("its head: %w", err)
+	}
+	if d.head.Format != format {
+		return fmt.Errorf("it is of another version of kprof: its data have format %d, which is not %d", d.head.Format, format)
 	}
 	d.kept = int64(n) * headPart
 	for _, step := range []func() error{d.addEvents, d.addFrames, d.addLabels, d.readTree, d.readRows, d.skipFunctions, d.readMoments} {

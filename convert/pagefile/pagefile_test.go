@@ -234,15 +234,16 @@ func TestErrors(t *testing.T) {
 		{"cut data", packed(data[:len(data)-3]), "ends early"},
 		{"a long head", packed(binary.AppendUvarint(nil, 1<<40)), "no profile is like that"},
 		{"no head", packed([]byte{2, '{', 'x'}), "its head"},
-		{"no events", packed([]byte{2, '{', '}'}), "no events"},
+		{"no events", packed([]byte("\x0c{\"format\":2}")), "no events"},
+		{"another version", packed([]byte{2, '{', '}'}), "another version of kprof"},
 	} {
 		if _, err := Read(strings.NewReader(x.text), Options{}); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, not %q", x.name, err, x.want)
 		}
 	}
 	// What expands to very much more than it is stored as.
-	head := `{"events":[{"name":"x","columns":[{"type":"samples","unit":"count"}],"rows":0}],"names":["f"],"frames":[0,1,-1,0,0,0],"labels":[[]],"clock":"1","nodes":400000000}`
-	bomb := append(append(binary.AppendUvarint(nil, uint64(len(head))), head...), append([]byte{0}, bytes.Repeat([]byte{1}, 64<<20)...)...)
+	head := `{"format":2,"events":[{"name":"x","columns":[{"type":"samples","unit":"count"}],"rows":0}],"names":["f"],"frames":[0,1,-1,0,0,0],"labels":[[]],"clock":"1","nodes":400000000}`
+	bomb := append(append(binary.AppendUvarint(nil, uint64(len(head))), head...), append([]byte{1, 0, 1, 0, 0}, bytes.Repeat([]byte{1}, 64<<20)...)...)
 	var large *stacks.TooLargeError
 	if _, err := Read(strings.NewReader(packed(bomb)), Options{}); !errors.As(err, &large) {
 		t.Errorf("of a bomb: %v", err)

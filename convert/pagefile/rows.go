@@ -3,6 +3,8 @@ package pagefile
 import (
 	"encoding/binary"
 	"errors"
+	"math"
+	"math/bits"
 	"slices"
 
 	"kprof/convert/stacks"
@@ -65,7 +67,10 @@ func (d *decoder) readRows() error {
 					values[c] = columns[c][row]
 				}
 			}
-			r := pageRow{number: uint32(d.set.Add(i, stack, d.labels[labels[row]], values...)), unknown: weighed < 0}
+			r := pageRow{number: uint32(d.set.Add(i, stack, d.labels[labels[row]], values...)), labels: labels[row], unknown: weighed < 0, count: values[0]}
+			if !e.Counted {
+				r.count = -1
+			}
 			if weighed >= 0 {
 				r.value = values[weighed]
 			}
@@ -104,53 +109,70 @@ func (d *decoder) skipFunctions() error {
 	return nil
 }
 
-// readMoments reads the samples with their times. Those of an event whose values they do not
-// tell are left out, and with them those of all.
+// readMoments reads the samples with their times. Where the values of some are not known, none
+// are of use.
 func (d *decoder) readMoments() error {
-	var times []uint64
-	at := d.head.Clock
-	for range d.head.Moments {
-		delta, err := binary.ReadUvarint(d.in)
+	if d.head.Moments <= 0 {
+		return nil
+	}
+	first := make([]uint64, len(d.labels)) // bin of the first moment
+	for l := range first {
+		var err error
+		if first[l], err = binary.ReadUvarint(d.in); err != nil {
+			return err
+		}
+	}
+	for i := range d.rows {
+		r := &d.rows[i]
+		if r.count >= 0 {
+			continue
+		}
+		n, err := d.number(math.MaxInt32, "number of samples")
 		if err != nil {
 			return err
 		}
-		if at += delta; at < delta {
-			return errors.New("times that are none")
-		}
-		times = append(times, at)
-		if err := d.keep(8+4, 24); err != nil {
-			return err
-		}
+		r.count = int64(n)
 	}
-	rows := make([]uint32, len(times))
-	for i := range rows {
-		var err error
-		if rows[i], err = d.number(len(d.rows), "row"); err != nil {
-			return err
-		}
-		d.rows[rows[i]].count++
-	}
-	unknown := slices.ContainsFunc(d.rows, func(r pageRow) bool { return r.unknown && r.count > 0 })
-	for i, row := range rows {
-		r := &d.rows[row]
-		value := r.value / int64(r.count)
-		if d.head.Weighed {
-			var err error
-			if value, err = binary.ReadVarint(d.in); err != nil {
+	var samples []stacks.TimedSample
+	known := true
+	for i := range d.rows {
+		r := &d.rows[i]
+		known = known && (!r.unknown || r.count == 0)
+		bin := first[r.labels]
+		for range r.count {
+			delta, err := binary.ReadUvarint(d.in)
+			if err != nil {
+				return err
+			}
+			bin += delta
+			high, at := bits.Mul64(bin, max(d.head.Bin, 1))
+			if at += d.head.Clock; bin < delta || high > 0 || at < d.head.Clock {
+				return errors.New("times that are none")
+			}
+			samples = append(samples, stacks.TimedSample{Time: at, Sample: r.number, Value: r.value / r.count})
+			if err := d.keep(24, 0); err != nil {
 				return err
 			}
 		}
-		switch {
-		case unknown && !d.head.Weighed:
-		case d.times:
-			d.set.AddTimedSample(stacks.TimedSample{Time: times[i], Sample: r.number, Value: value})
-		default:
-			d.set.AddBlockSum(stacks.BlockSum{Time: times[i], Sample: r.number, Count: 1, Value: value})
-		}
-		if err := d.keep(0, 1); err != nil {
-			return err
+	}
+	if d.head.Weighed {
+		for i := range samples {
+			var err error
+			if samples[i].Value, err = binary.ReadVarint(d.in); err != nil {
+				return err
+			}
 		}
 	}
-	d.set.SumBlocks()
+	switch {
+	case !known && !d.head.Weighed:
+	case d.times:
+		d.set.TimedSamples = samples
+		d.set.SortTimedSamples()
+	default:
+		for _, m := range samples {
+			d.set.AddBlockSum(stacks.BlockSum{Time: m.Time, Sample: m.Sample, Count: 1, Value: m.Value})
+		}
+		d.set.SumBlocks()
+	}
 	return nil
 }

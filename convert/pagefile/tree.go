@@ -162,7 +162,25 @@ func areNumbers(values []string) bool {
 
 // readTree reads the nodes.
 func (d *decoder) readTree() error {
-	d.parent, d.depth, d.frame = []uint32{0}, []uint32{0}, []uint32{0}
+	for range len(d.frames) + 1 {
+		d.from = append(d.from, len(d.callees))
+		n, err := d.number(len(d.frames)+1, "number of callees")
+		if err != nil {
+			return err
+		}
+		for range n {
+			f, err := d.number(len(d.frames), "frame")
+			if err != nil {
+				return err
+			}
+			d.callees = append(d.callees, f)
+			if err := d.keep(4, 0); err != nil {
+				return err
+			}
+		}
+	}
+	d.from = append(d.from, len(d.callees))
+	d.parent, d.depth, d.frame = []uint32{0}, []uint32{0}, []uint32{uint32(len(d.frames))}
 	path := []uint32{0} // the nodes from the root to the last one
 	for i := 1; i < d.head.Nodes; i++ {
 		up, err := d.number(len(path), "a node's way up")
@@ -181,11 +199,13 @@ func (d *decoder) readTree() error {
 		}
 	}
 	for i := 1; i < d.head.Nodes; i++ {
-		f, err := d.number(len(d.frames), "frame")
+		caller := d.frame[d.parent[i]]
+		callees := d.callees[d.from[caller]:d.from[caller+1]]
+		rank, err := d.number(len(callees), "callee")
 		if err != nil {
 			return err
 		}
-		d.frame = append(d.frame, f)
+		d.frame = append(d.frame, callees[rank])
 	}
 	return nil
 }
@@ -193,8 +213,10 @@ func (d *decoder) readTree() error {
 // stack returns the one that ends in a node.
 func (d *decoder) stack(node uint32, chain, list []uint32) stacks.StackID {
 	list = list[:0]
-	if f := &d.frames[d.frame[node]]; node != 0 && d.parent[node] == 0 && !f.named && f.mapping == stacks.NoMapping {
-		return d.set.Intern(nil) // which a page shows as one unknown frame
+	if node != 0 && d.parent[node] == 0 {
+		if f := &d.frames[d.frame[node]]; !f.named && f.mapping == stacks.NoMapping {
+			return d.set.Intern(nil) // which a page shows as one unknown frame
+		}
 	}
 	for ; node != 0; node = d.parent[node] {
 		f := d.frame[node]
