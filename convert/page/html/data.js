@@ -157,8 +157,10 @@ function readMoments(input, p) {
     i = end;
   }
   if (weighed) {
-    const values = Float64Array.from(bins, () => input.nextSigned());
-    out.value = values.map((_, i) => values[order[i]]);
+    const values = new Float64Array(n);
+    for (let i = 0; i < n; i++) values[i] = input.nextSigned();
+    out.value = new Float64Array(n);
+    for (let i = 0; i < n; i++) out.value[i] = values[order[i]];
   }
   return out;
 }
@@ -166,17 +168,20 @@ function readMoments(input, p) {
 // orderByBin is the numbers of samples by their bins, and of one bin in the order that they are
 // in: they are sorted by 16 bits after the other, from the lowest on.
 function orderByBin(bins) {
-  const digits = 1 << 16, most = bins.reduce((a, b) => a > b ? a : b, 0);
-  let order = Uint32Array.from(bins, (_, i) => i), next = new Uint32Array(bins.length);
+  const digits = 1 << 16, n = bins.length, digit = new Uint16Array(n), at = new Uint32Array(digits + 1);
+  let order = new Uint32Array(n), next = new Uint32Array(n), most = 0;
+  for (let i = 0; i < n; i++) {
+    order[i] = i;
+    if (bins[i] > most) most = bins[i];
+  }
   for (let scale = 1; scale <= most; scale *= digits) {
-    const digit = Uint16Array.from(order, (i) => {
-      const high = Math.floor(bins[i] / scale);
-      return high - Math.floor(high / digits) * digits;
-    });
-    const at = new Uint32Array(digits + 1);
-    for (const d of digit) at[d + 1]++;
+    at.fill(0);
+    for (let i = 0; i < n; i++) {
+      const high = Math.floor(bins[order[i]] / scale);
+      at[(digit[i] = high - Math.floor(high / digits) * digits) + 1]++;
+    }
     for (let d = 0; d < digits; d++) at[d + 1] += at[d];
-    for (let i = 0; i < order.length; i++) next[at[digit[i]]++] = order[i];
+    for (let i = 0; i < n; i++) next[at[digit[i]]++] = order[i];
     [order, next] = [next, order];
   }
   return order;
