@@ -56,6 +56,11 @@ func (s *shownPages) format() format {
 
 // inputs shows inputs: their sum, and each.
 func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.Options, sym symbolOptions) error {
+	if os.Getenv("GOGC") == "" {
+		// What is kept are few large tables without pointers, which take no time to collect
+		// around: less garbage costs nothing, and there may be hundreds of MB of them.
+		debug.SetGCPercent(20)
+	}
 	again := readAgain(ctx, inputs, opts, sym) // as they were before they are read
 	if err := s.showInputs(ctx, inputs, opts, sym); err != nil {
 		return err

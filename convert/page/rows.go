@@ -10,32 +10,59 @@ import (
 // addRows gathers the rows that read the same: stacks of different addresses
 // often have the same names.
 func (d *pageData) addRows(s *stacks.Set) {
-	d.rows = make([]pageRow, s.NumSamples())
-	for i := range d.rows {
+	n := s.NumSamples()
+	order, events, nodes, labels := make([]uint32, n), make([]uint32, n), make([]uint32, n), make([]uint32, n)
+	for i := range n {
 		x := s.Sample(i)
-		d.rows[i] = pageRow{uint32(x.Event), d.tree.Leaf[x.Stack], uint32(x.Labels), uint32(i)}
+		order[i], events[i], nodes[i], labels[i] = uint32(i), uint32(x.Event), d.tree.Leaf[x.Stack], uint32(x.Labels)
 	}
-	slices.SortFunc(d.rows, func(a, b pageRow) int {
-		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.node, b.node),
-			cmp.Compare(a.labels, b.labels), cmp.Compare(a.value, b.value))
-	})
-	d.rowOf = make([]uint32, len(d.rows))
-	rows := d.rows[:0]
-	for _, r := range d.rows {
-		values := s.Sample(int(r.value)).Values
-		if n := len(rows); n > 0 && rows[n-1].event == r.event && rows[n-1].node == r.node && rows[n-1].labels == r.labels {
-			for c, v := range values {
-				d.values[rows[n-1].value+uint32(c)] += v
-			}
-			d.rowOf[r.value] = uint32(len(rows) - 1)
+	order = sortedBy(order, labels, s.NumLabels())
+	order = sortedBy(order, nodes, len(d.tree.Frame))
+	order = sortedBy(order, events, len(s.Events))
+	row, values := -1, 0
+	d.rowOf = make([]uint32, n)
+	for k, i := range order {
+		if k == 0 || labels[i] != labels[order[k-1]] || nodes[i] != nodes[order[k-1]] || events[i] != events[order[k-1]] {
+			row++
+			values += len(s.Events[events[i]].Values)
+		}
+		d.rowOf[i] = uint32(row)
+	}
+	d.rows, d.values = make([]pageRow, 0, row+1), make([]int64, 0, values)
+	for _, i := range order {
+		values := s.Sample(int(i)).Values
+		if int(d.rowOf[i]) == len(d.rows) {
+			d.rows = append(d.rows, pageRow{events[i], nodes[i], labels[i], uint32(len(d.values))})
+			d.values = append(d.values, values...)
 			continue
 		}
-		d.rowOf[r.value] = uint32(len(rows))
-		r.value = uint32(len(d.values))
-		d.values = append(d.values, values...)
-		rows = append(rows, r)
+		first := d.rows[len(d.rows)-1].value
+		for c, v := range values {
+			d.values[first+uint32(c)] += v
+		}
 	}
-	d.rows = rows
+}
+
+// sortedBy brings numbers into the order of their keys, which are below n; those of one key keep
+// theirs.
+func sortedBy(numbers, keys []uint32, n int) []uint32 {
+	if n < 2 {
+		return numbers
+	}
+	next := make([]uint32, n+1)
+	for _, k := range keys {
+		next[k+1]++
+	}
+	for k := range n {
+		next[k+1] += next[k]
+	}
+	sorted := make([]uint32, len(numbers))
+	for _, i := range numbers {
+		to := &next[keys[i]]
+		sorted[*to] = i
+		*to++
+	}
+	return sorted
 }
 
 func (d *pageData) addEvents(s *stacks.Set) {

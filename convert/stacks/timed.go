@@ -12,11 +12,18 @@ type TimedSample struct {
 	Value  int64  // what it added to the weight of the row, the samples' number or the sum of periods
 }
 
+// manyTimed samples take some MB.
+const manyTimed = 1 << 18
+
 // AddTimedSample keeps the time of a sample. SortTimedSamples is to be called after the
 // last.
 func (s *Set) AddTimedSample(m TimedSample) {
 	if len(s.TimedSamples) == cap(s.TimedSamples) {
-		s.TimedSamples = slices.Grow(s.TimedSamples, len(s.TimedSamples)+1) // twice, where append would copy at every 1.25
+		more := len(s.TimedSamples) + 1 // twice, where append would copy at every 1.25
+		if len(s.TimedSamples) >= manyTimed {
+			more /= 2 // while they move there are both
+		}
+		s.TimedSamples = slices.Grow(s.TimedSamples, more)
 	}
 	s.TimedSamples = append(s.TimedSamples, m)
 }
@@ -28,9 +35,18 @@ type Wake struct {
 }
 
 // SortTimedSamples brings TimedSamples into the order of their times, those of one time
-// into the order of their rows.
+// into the order of their rows. There is no room for more of them then.
 func (s *Set) SortTimedSamples() {
+	if cap(s.TimedSamples) > len(s.TimedSamples)+len(s.TimedSamples)/8 {
+		s.TimedSamples = append(make([]TimedSample, 0, len(s.TimedSamples)), s.TimedSamples...)
+	}
 	slices.SortFunc(s.TimedSamples, func(a, b TimedSample) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sample, b.Sample), cmp.Compare(a.Value, b.Value))
+		switch {
+		case a.Time != b.Time:
+			return cmp.Compare(a.Time, b.Time)
+		case a.Sample != b.Sample:
+			return cmp.Compare(a.Sample, b.Sample)
+		}
+		return cmp.Compare(a.Value, b.Value)
 	})
 }
