@@ -105,7 +105,25 @@ func comparedPage(r *diff.Result, c *compare.Comparison, o diffreport.Options) (
 		return page.Options{}, err
 	}
 	compared := diffreport.Page(r, o)
-	return page.Options{Title: strings.Join(r.Base.Runs, " ") + " → " + strings.Join(r.New.Runs, " "), Compare: &compared}, nil
+	return page.Options{Title: comparedTitle(r.Base.Runs, r.New.Runs), Compare: &compared}, nil
+}
+
+// comparedTitle names the runs of both sides, without the directories that all are in.
+func comparedTitle(base, other []string) string {
+	all := slices.Concat(base, other)
+	var common string
+	for i, run := range all {
+		if i == 0 {
+			common = run[:strings.LastIndexByte(run, '/')+1]
+		}
+		for !strings.HasPrefix(run, common) {
+			common = common[:strings.LastIndexByte(strings.TrimSuffix(common, "/"), '/')+1]
+		}
+	}
+	for i, run := range all {
+		all[i] = strings.TrimPrefix(run, common)
+	}
+	return strings.Join(all[:len(base)], " ") + " → " + strings.Join(all[len(base):], " ")
 }
 
 // addedUp are profiles that are added up when somebody asks for it.

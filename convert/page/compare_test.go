@@ -76,9 +76,10 @@ func TestCompare(t *testing.T) {
 	settle(p)
 	equal(t, "after a click", hash(p), "#view=callers&changes=true&function=added")
 	p.View(browsertest.View{Width: 390, Height: 844, Mobile: true})
+	p.Do("kprof.set({view: 'flame'})")
 	settle(p)
 	equal(t, "scrolls sideways on a phone", browsertest.Eval[bool](p, "document.documentElement.scrollWidth > 390"), false)
-	equal(t, "the switch's label on a phone", browsertest.Eval[bool](p, "document.querySelector('#changes-pick span').offsetWidth > 0"), true)
+	equal(t, "the switches' labels on a phone, in lines", browsertest.Eval[[]bool](p, "['changes', 'sides'].map((id) => document.querySelector(`#${id}-pick span`).offsetHeight).map((height) => height > 0 && height < 24)"), []bool{true, true})
 	equal(t, "errors", p.Errors(), nil)
 }
 

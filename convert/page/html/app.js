@@ -5,6 +5,7 @@ const byId = (id) => document.getElementById(id);
 class App {
   constructor(p, blank) {
     this.blank = blank; // see blankPage
+    document.querySelector('h1').title = p.head.title; // of which there is little room
     this.take(p);
     this.state = stateOf(p, location.hash);
     this.menu = new Menu(byId('menu'));
@@ -45,7 +46,6 @@ class App {
     if (p.head.compare) {
       this.changed = new Set(p.head.compare.rows.map((r) => p.names.indexOf(r.function)));
       fillCompare(byId('verdict'), p.head.compare, (name) => this.set({ view: 'callers', name }, { push: true }));
-      byId('changes-pick').hidden = byId('sides-pick').hidden = false;
       byId('legend').replaceChildren(...[['less', -1], ['the same', 0], ['more', 1]].map(([text, difference]) => {
         const mark = element('i', { className: 'kind' });
         mark.style.background = cssColor(divergingColor(difference, false));
@@ -115,6 +115,7 @@ class App {
     this.showOthers();
     byId('reset').disabled = !state.zoom && !state.range;
     byId('flip').hidden = state.view !== 'flame';
+    for (const id of ['changes-pick', 'sides-pick']) byId(id).hidden = state.view !== 'flame' || !p.head.compare;
     byId('order-pick').hidden = !['flame', 'callers'].includes(state.view);
     byId('order').value = state.heavy ? 'heavy' : 'name';
     byId('invert').hidden = !['flame', 'tree'].includes(state.view) || Boolean(p.head.compare);
