@@ -176,10 +176,10 @@ install_needs() {
 }
 
 # Viewers of profiles, whose own code reads what kprof writes for them, and what finds in
-# pages what not everybody can use.
+# pages what not everybody can use, and in their scripts what has another type.
 install_viewers() {
 	have npm && npm install --prefix .build/viewers --no-save --no-audit --no-fund --ignore-scripts \
-		--prefer-offline --fetch-retries=0 speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0 axe-core@4.10.3 ||
+		--prefer-offline --fetch-retries=0 speedscope@1.25.0 @firefox-devtools/profiler-cli@0.10.0 axe-core@4.10.3 typescript@5.9.3 ||
 		echo "note: the tests that need them will be skipped"
 }
 

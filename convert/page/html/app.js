@@ -1,8 +1,15 @@
 // The page: keeps the state, computes what it needs, and has the parts show it.
 
+/** @type {(id: string) => any} */
 const byId = (id) => document.getElementById(id);
 
+/** @type {(view?: string) => NodeListOf<HTMLButtonElement>} */
+const viewTabs = (view) => document.querySelectorAll(view ? `[data-view=${view}]` : '[role=tab]');
+
 class App {
+  /** @type {Profile} */ p;
+  /** @type {State} */ state;
+
   constructor(p, blank) {
     this.blank = blank; // see blankPage
     document.querySelector('h1').title = p.head.title; // of which there is little room
@@ -86,10 +93,8 @@ class App {
   render() {
     const { state } = this;
     this.search();
-    document.querySelector('[data-view=values]').disabled = !this.hasView('values');
-    for (const tab of document.querySelectorAll('[role=tab]')) {
-      tab.setAttribute('aria-selected', tab.dataset.view === state.view);
-    }
+    viewTabs('values')[0].disabled = !this.hasView('values');
+    this.markTab();
     document.body.dataset.view = state.view;
     const total = this.sums().total[0];
     byId('nothing').hidden = true;
@@ -205,6 +210,8 @@ class App {
 
   amount(value, all) { return `${formatValue(value, this.unit)} (${formatShare(value, all)})`; }
 
+  markTab() { for (const tab of viewTabs()) tab.setAttribute('aria-selected', String(tab.dataset.view === this.state.view)); }
+
   // hasView tells whether there can be something to see in a view.
   hasView(view) {
     if (view === 'values') return this.event.columns.some((c) => c.weighed);
@@ -279,7 +286,7 @@ class App {
     byId('group-pick').hidden = !p.head.keys.length;
     byId('lane-key').replaceChildren(option(-1, 'all'), ...p.head.keys.map((k, i) => option(i, shown(k))));
     for (const view of ['time', 'heat', 'values', 'samples']) {
-      const tab = document.querySelector(`[data-view=${view}]`);
+      const [tab] = viewTabs(view);
       tab.disabled = !p.moments;
       if (!p.moments) tab.title = 'This profile has no times. Pages made from a recording (perf.data) have.';
     }

@@ -6,6 +6,13 @@ const moveTime = 160; // ms
 const mostMixed = 6; // boxes of one pixel whose colours are looked at
 
 class Chart {
+  /** @type {Layout | null} */ layout = null;
+  /** @type {Tree | null} */ tree = null;
+  /** @type {((node: number, frame: number) => number[]) | null} */ tint = null; // colours of another kind
+  /** @type {(() => void) | null} */ onRange = null; // called when the reader has moved what is shown
+  /** @type {Sums | null} */ sums = null; // what the details of a box are taken from
+  letter = 0; // width of one
+
   // host is the element to fill; frames what the chart asks of the profile:
   // root, text(frame), mark(frame), kind(frame), shade(frame), matches(frame), searching().
   constructor(host, frames, { upward, onPick, onHover, label }) {
@@ -14,7 +21,6 @@ class Chart {
     this.onPick = onPick;
     this.onHover = onHover;
     this.colors = palette(false);
-    this.layout = null;
     this.hovered = this.selected = null; // {level, i}
     this.labels = []; // what was written last: {node, x, width, text, textWidth}
 
@@ -160,7 +166,7 @@ class Chart {
     c.font = frameFont;
     c.textBaseline = 'middle';
     c.direction = 'ltr';
-    this.letter ??= c.measureText('m').width;
+    this.letter ||= c.measureText('m').width;
     const a = this.levelAt(0), b = this.levelAt(this.height);
     const low = Math.max(Math.min(a, b), 0), high = Math.min(Math.max(a, b), layout.levels - 1);
     this.pixels.begin(this.canvas.width, high - low + 1, this.colors.ground);

@@ -83,7 +83,7 @@ App.prototype.coarseIn = function* coarseIn() {
 // showCoarse shows what can be seen soon of what is being computed.
 App.prototype.showCoarse = function showCoarse() {
   this.setCounting(true);
-  for (const tab of document.querySelectorAll('[role=tab]')) tab.setAttribute('aria-selected', tab.dataset.view === this.state.view);
+  this.markTab();
   this.chips();
   this.describe(null, null);
   const { state, coarse } = this, shown = document.body.dataset.view;

@@ -62,7 +62,8 @@ function fromHSL(hue, saturation, lightness) {
   });
 }
 
-function cssColor([red, green, blue]) { return `rgb(${red} ${green} ${blue})`; }
+/** @type {(color: number[]) => string} */
+function cssColor(color) { return `rgb(${color.join(' ')})`; }
 
 // shadeOf is the same for a name wherever it shows.
 function shadeOf(text) {

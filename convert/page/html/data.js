@@ -2,7 +2,8 @@
 // pageHead in kprof's convert/page/data.go.
 
 async function inflate(base64) {
-  const packed = Uint8Array.fromBase64 ? Uint8Array.fromBase64(base64) : bytesOf(atob(base64));
+  const { fromBase64 } = /** @type {any} */ (Uint8Array); // newer browsers have it
+  const packed = fromBase64 ? fromBase64.call(Uint8Array, base64) : bytesOf(atob(base64));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -50,28 +51,49 @@ class Varints {
 
 const frameNumbers = 6; // of each frame in head.frames
 
-// decodeProfile returns the profile:
-//
-//   head                     as JSON has it
-//   names                    of frames
-//   nameOf, nameText         number of a frame's name, and its text
-//   frameName …              of each frame: name, kind, mapping, file, line, whether it is the
-//                            kernel's; behind those of the profile, from ownFrames on, one
-//                            for each mapping and one for the kernel, see transform.js
-//   full, tree               all stacks, see tree.js: with frames told apart by what holds
-//                            them, and by name only
-//   events                   [{name, columns, from, to, values}]: rows from to to
-//                            and, for each column, their values
-//   rowLabels                of each row
-//   functions                [event][column]: sums as of sumFunctions, where stacks
-//                            are cut; else undefined
-//   moments                  {time, row, value} of each sample, see time.js; undefined
-//                            without times; value if they are no equal parts of rows;
-//                            times within one of head.bin mean nothing, see span.js
+/**
+ * @typedef {{ type: string, unit: string, factor: number, weighed: boolean }} Column
+ *
+ * ProfileEvent is an event: rows from to to and, by column, their values.
+ * @typedef {{ name: string, columns: Column[], spans?: boolean, from: number, to: number, values: Float64Array[] }} ProfileEvent
+ *
+ * Moments are samples, see time.js; value if they are no equal parts of rows; times within one
+ * of head.bin mean nothing, see span.js.
+ * @typedef {{ time: Float64Array, row: Uint32Array, value?: Float64Array }} Moments
+ *
+ * Profile is what the page shows. Of each frame there are numbers: behind those of the profile, from
+ * ownFrames on, of one for each mapping and one for the kernel, see transform.js.
+ * @typedef {object} Profile
+ * @property {any} head as JSON has it
+ * @property {string[]} names of frames
+ * @property {string[]} groupNames of the frames that groupTree makes: all values of labels
+ * @property {(frame: number) => number} nameOf number of a frame's name
+ * @property {(name: number) => string} nameText
+ * @property {number} ownFrames
+ * @property {Uint32Array} frameName
+ * @property {Uint8Array} frameKind
+ * @property {Int32Array} frameMapping -1 for none
+ * @property {Uint32Array} frameFile
+ * @property {Float64Array} frameLine
+ * @property {Uint8Array} frameKernel whether it is the kernel's
+ * @property {Uint32Array} framePlace by which frames are told apart, see addCollapsedFrames
+ * @property {boolean} placesAreNames
+ * @property {Stacks} full all stacks, with frames told apart by what holds them
+ * @property {Stacks} tree and by name only
+ * @property {ProfileEvent[]} events
+ * @property {Uint32Array} rowLabels of each row
+ * @property {Functions[][]} [functions] by event and column, where stacks are cut
+ * @property {Moments} [moments]
+ * @property {Uint32Array} [nameRank] see nameRanks
+ * @property {Uint32Array} [momentCounts] see momentCounts
+ * @property {Map<number, Map<number, string>>} [comms] see commBeside
+ */
+
+/** @type {(bytes: Uint8Array) => Profile} */
 function decodeProfile(bytes) {
   const input = new Varints(bytes);
   const head = JSON.parse(input.text(input.next()));
-  const p = { head, names: head.names };
+  const p = /** @type {Profile} */ ({ head, names: head.names });
 
   p.ownFrames = head.frames.length / frameNumbers;
   const frames = p.ownFrames + head.mappings.length + 1;

@@ -51,11 +51,20 @@ const mostValues = 200; // listed at once
 // FilterPanel is the lists of labels to choose from.
 class FilterPanel {
   constructor(host, p, onChange) {
-    Object.assign(this, { host, p, onChange, find: new Map(), open: new Set([0]), filter: anyFilter });
+    this.host = host;
+    this.p = p;
+    this.onChange = onChange;
+    this.find = new Map();
+    this.open = new Set([0]);
+    this.filter = anyFilter;
   }
 
   show(tree, event, values, filter, unit) {
-    Object.assign(this, { tree, event, values, filter, unit });
+    this.tree = tree;
+    this.event = event;
+    this.values = values;
+    this.filter = filter;
+    this.unit = unit;
     const keys = this.p.head.keys.map((name, key) => this.section(name, key));
     const clear = element('button', {
       type: 'button', className: 'clear', textContent: 'Clear all filters', disabled: !filter.size,

@@ -38,6 +38,7 @@ function shown(name) {
 }
 
 // element makes an HTML element. What is not an element itself is put in as text.
+/** @returns {any} */
 function element(tag, properties = {}, ...children) {
   const e = Object.assign(document.createElement(tag), properties);
   e.append(...children);
@@ -46,6 +47,7 @@ function element(tag, properties = {}, ...children) {
 
 // formatTime writes ns in the unit that suits, with all digits that tell times apart.
 function formatTime(ns) {
+  /** @type {[number, string]} */
   const scale = ns >= 1e9 || ns === 0 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
   return `${Number((ns / scale[0]).toPrecision(6))}\u202f${scale[1]}`;
 }

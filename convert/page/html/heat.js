@@ -27,7 +27,10 @@ function* countHeat(samples, time, part, duration) {
 
 class HeatMap {
   constructor(host, onSelect) {
-    Object.assign(this, { host, onSelect, colors: palette(false) });
+    this.host = host;
+    this.onSelect = onSelect;
+    this.colors = palette(false);
+    this.at = [0, 0]; // the cell that keys go on from
     this.canvas = element('canvas', { tabIndex: 0 });
     this.canvas.setAttribute('role', 'img');
     host.append(this.canvas);
@@ -42,7 +45,9 @@ class HeatMap {
   }
 
   show(heat, span, unit) {
-    Object.assign(this, { heat, span, unit, at: this.at ?? [0, 0] });
+    this.heat = heat;
+    this.span = span;
+    this.unit = unit;
     this.canvas.setAttribute('aria-label', `Heat map: ${formatTime(heat.step)} a column, offsets upwards; arrows move, Shift and arrows select${span ? `; ${formatTime(span[0])} to ${formatTime(span[1])} selected` : ''}`);
     this.draw();
   }

@@ -5,7 +5,7 @@ App.prototype.listen = function listen() {
     this.state = stateOf(this.p, location.hash);
     this.show();
   });
-  for (const tab of document.querySelectorAll('[role=tab]')) {
+  for (const tab of viewTabs()) {
     tab.onclick = () => this.set({ view: tab.dataset.view, range: null, zoom: 0 }, { push: true });
   }
   byId('value').onchange = (e) => {
@@ -77,7 +77,7 @@ App.prototype.key = function key(e) {
   } else if (this.menuKey(e)) {
     e.preventDefault();
   } else if (e.key >= '1' && e.key <= '8') {
-    document.querySelectorAll('[role=tab]')[e.key - 1].click();
+    viewTabs()[e.key - 1].click();
   }
 };
 
@@ -136,10 +136,10 @@ async function start() {
     if (typeof DecompressionStream === 'undefined') throw new Error('this browser is too old: it has no DecompressionStream');
     const bytes = await inflate(data.textContent);
     data.remove();
-    // For whoever wants to look at the numbers from the browser's console.
-    window.kprof = new App(decodeProfile(bytes), blank);
+    const kprof = new App(decodeProfile(bytes), blank);
+    Object.assign(window, { kprof }); // for whoever wants to look at the numbers from the browser's console
     byId('loading').remove();
-    if (window.kprof.p.head.comments.some((c) => c.startsWith('warning: '))) byId('about').classList.add('warning');
+    if (kprof.p.head.comments.some((c) => c.startsWith('warning: '))) byId('about').classList.add('warning');
   } catch (e) {
     byId('loading').textContent = `The profile cannot be shown: ${e.message}`;
     throw e;

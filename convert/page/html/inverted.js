@@ -3,6 +3,7 @@
 // inverted is the stacks of sums from their leaves on: of all nodes at which stacks end,
 // those of one name are laid together, then those above them, and so on. It is made from
 // the root on, in the order of names, as it is shown; a generator, see slices.js.
+/** @type {(p: Profile, sums: Sums) => Generator<void, Sums>} */
 function* inverted(p, { tree, self, total, width }) {
   const { parent, frame } = tree, negative = width !== total;
   const names = p.names.length + p.groupNames.length, rank = nameRanks(p);

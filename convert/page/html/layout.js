@@ -1,16 +1,23 @@
-// Where the boxes of a chart lie. A layout is boxes, level by level and within a
-// level from left to right:
-//
-//   levels     number of levels
-//   start      index of each level's first box, and behind the last one's last
-//   node       what a box shows
-//   x0, x1     its edges, in units of the value or of time
-//   min, max   the edges of everything
+// Where the boxes of a chart lie.
+
+/**
+ * Layout is boxes, level by level and within a level from left to right.
+ * @typedef {object} Layout
+ * @property {number} levels number of levels
+ * @property {number[]} start index of each level's first box, and behind the last one's last
+ * @property {Uint32Array} node what a box shows
+ * @property {Float64Array} x0 its edges, in units of the value or of time
+ * @property {Float64Array} x1
+ * @property {number} min the edges of everything
+ * @property {number} max
+ * @property {Float64Array} [filled] see filledUpTo
+ */
 
 // layOut lays out a tree by value: the box of a node is as wide as its total, and
 // lies above its parent's; siblings are in the order of their names, as in a flame graph,
 // whatever a filter lets pass, or the heaviest first, and what the parent spends itself is
 // the free space on the right.
+/** @type {(p: Profile, sums: Pick<Sums, 'tree' | 'width'>, heavy?: boolean) => Generator<void, Layout>} */
 function* layOut(p, { tree, width }, heavy = false) {
   if (!(width[0] > 0)) return { levels: 0, start: [0], node: new Uint32Array(0), x0: new Float64Array(0), x1: new Float64Array(0), min: 0, max: width[0] };
   const order = yield* orderOf(p, { tree, width }, heavy), { depth } = tree, n = order.length;

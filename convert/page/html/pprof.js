@@ -64,7 +64,7 @@ function pprofBytes(app) {
         out.message(2, sample);
       };
       if (compared) {
-        for (const [column, sign, more] of [[newColumn, 1, []], [baseColumn, -1, ofBase]]) {
+        for (const { column, sign, more } of [{ column: newColumn, sign: 1, more: [] }, { column: baseColumn, sign: -1, more: ofBase }]) {
           values[0] = sign * events[e].values[column][row - event.from];
           if (values[0]) write(more);
         }

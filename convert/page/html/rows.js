@@ -205,7 +205,10 @@ class SampleList {
 
   // show shows samples by their numbers.
   show(samples, tree, part, unit) {
-    Object.assign(this, { samples, tree, part, unit });
+    this.samples = samples;
+    this.tree = tree;
+    this.part = part;
+    this.unit = unit;
     this.list.show(samples.length, `${wholeNumber.format(samples.length)} samples`);
   }
 

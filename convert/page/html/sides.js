@@ -51,9 +51,9 @@ App.prototype.showOther = function showOther() {
   if (!both) return;
   const column = newColumn + baseColumn - state.column;
   const sums = this.other.sums = this.sumsOfSide(column);
-  [['flame-side', state.column], ['other-side', column]].forEach(([id, of]) => {
+  for (const { id, of } of [{ id: 'flame-side', of: state.column }, { id: 'other-side', of: column }]) {
     byId(id).textContent = `${shown(this.event.columns[of].type)}: ${formatValue(this.sumsOfSide(of).total[0], this.unit)}`;
-  });
+  }
   this.other.tint = this.flame.tint;
   this.showZoomed(this.other, finish(this.layoutOfOtherIn()), sums.tree, state.range);
 };

@@ -5,6 +5,7 @@ const sliceTime = 12; // ms of work until the page answers
 
 // slices calls body(from, to) for the parts of a range. What computes is in the bodies, since
 // browsers are slower with generators.
+/** @type {(from: number, to: number, body: (from: number, to: number) => void) => Generator<void, void>} */
 function* slices(from, to, body) {
   for (let at = from; at < to; at += sliceSteps) {
     body(at, Math.min(at + sliceSteps, to));
@@ -20,6 +21,7 @@ function* copied(column, n = column.length, room = n) {
 }
 
 // finish does work to its end, and returns what comes of it.
+/** @type {<T>(work: Generator<void, T>) => T} */
 function finish(work) {
   for (;;) {
     const { done, value } = work.next();

@@ -1,28 +1,36 @@
 // What the reader looks at, and how the URL's hash says it.
-//
-//   view              one of views
-//   event, column     what is counted
-//   group             number of the label that frames are grouped by, -1 for none
-//   query             regular expression to search for
-//   icicle            the root at the top
-//   heavy             the heaviest of siblings first, else by name
-//   inverted          stacks from their leaves on
-//   filter            see filters.js
-//   name              text of the function whose callers are shown
-//   zoom              node of the flame graph, 0 for all
-//   range             part of the x axis that is shown, null for all of it
-//   laneKey, lane     label and value whose samples are shown by time; laneKey -1 for all
-//   changes           of a comparison only what is more than noise
-//   sides             of a comparison the flame graphs of both sides
-//   span              part of the time that is counted, see span.js
-//   sizes             range of the values of samples that count, its end not included; null for all
-//   steps             what is done to stacks, see transform.js
-//   sort, ascending   of the table
+
+/**
+ * State is what a view is made of, beside the profile.
+ * @typedef {object} State
+ * @property {string} view one of views
+ * @property {number} event
+ * @property {number} column what is counted
+ * @property {number} group number of the label that frames are grouped by, -1 for none
+ * @property {string} query regular expression to search for
+ * @property {boolean} icicle the root at the top
+ * @property {boolean} heavy the heaviest of siblings first, else by name
+ * @property {boolean} inverted stacks from their leaves on
+ * @property {Map<number, Set<number>>} filter see filters.js
+ * @property {string} name text of the function whose callers are shown
+ * @property {number} zoom node of the flame graph, 0 for all
+ * @property {number[] | null} range part of the x axis that is shown, null for all of it
+ * @property {number} laneKey label and value whose samples are shown by time; -1 for all
+ * @property {number | null} lane
+ * @property {boolean} changes of a comparison only what is more than noise
+ * @property {boolean} sides of a comparison the flame graphs of both sides
+ * @property {number[] | null} span part of the time that is counted, see span.js
+ * @property {number[] | null} sizes range of the values of samples that count, its end not included; null for all
+ * @property {Step[]} steps what is done to stacks, see transform.js
+ * @property {string} sort of the table
+ * @property {boolean} ascending
+ */
 
 const views = ['flame', 'time', 'callers', 'functions', 'tree', 'heat', 'values', 'samples'];
 
 const mostGrouped = 2e6; // nodes of a tree that is grouped from the start
 
+/** @type {(p: Profile) => State} */
 function firstState(p) {
   const { keys, values } = p.head;
   const comm = p.head.nodes > mostGrouped ? -1 : keys.indexOf('comm');
@@ -36,6 +44,7 @@ function firstState(p) {
 }
 
 // hashOf writes what differs from the first state.
+/** @type {(p: Profile, s: State) => string} */
 function hashOf(p, s) {
   const first = firstState(p);
   const { keys, values } = p.head;
@@ -67,6 +76,7 @@ function hashOf(p, s) {
 }
 
 // stateOf reads a hash; what makes no sense in it is passed over.
+/** @type {(p: Profile, hash: string) => State} */
 function stateOf(p, hash) {
   const s = firstState(p);
   const { keys, values } = p.head;

@@ -5,6 +5,11 @@ const inBar = 8, leastBars = 20; // samples in a bar on average, and bars of few
 const stripBars = 34, stripLane = 12, stripAxis = 16, mostLanes = 6, fewLanes = 2;
 
 class TimeStrip {
+  /** @type {((bins: number) => { bins: number, kinds: Float64Array, lanes: { text: string, sums: Float64Array }[] }) | null} */ count = null;
+  /** @type {number[] | null} */ span = null;
+  duration = 1;
+  samples = 0;
+
   // onSelect is called with [from, to] or null.
   constructor(host, onSelect) {
     this.host = host;

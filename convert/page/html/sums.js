@@ -28,6 +28,7 @@ App.prototype.needs = function needs(but = {}) {
 // stacks is the profile's tree after the steps.
 App.prototype.stacks = function stacks() { return finish(this.stacksIn()); };
 
+/** @returns {Generator<void, Stacks>} */
 App.prototype.stacksIn = function* stacksIn() {
   const { p, state: { steps } } = this;
   return steps.length ? yield* this.onceIn('stacks', steps, () => transformTree(p, steps)) : p.tree;
@@ -35,6 +36,7 @@ App.prototype.stacksIn = function* stacksIn() {
 
 App.prototype.tree = function tree() { return finish(this.treeIn()); };
 
+/** @returns {Generator<void, Stacks>} */
 App.prototype.treeIn = function* treeIn() {
   const { group, steps } = this.state, stacks = yield* this.stacksIn();
   return group < 0 ? stacks : yield* this.onceIn('tree', [group, steps], () => groupTree(this.p, stacks, group));
@@ -44,6 +46,7 @@ App.prototype.mask = function mask() { return this.once('mask', this.needs(), ()
 
 App.prototype.sums = function sums() { return finish(this.sumsIn()); };
 
+/** @returns {Generator<void, Sums>} */
 App.prototype.sumsIn = function* sumsIn() {
   const tree = yield* this.treeIn(), values = yield* this.valuesIn();
   return yield* this.onceIn('sums', this.needs(), () => sumTree(this.p, tree, this.event, values, this.mask()));
@@ -52,6 +55,7 @@ App.prototype.sumsIn = function* sumsIn() {
 // values are those of the event's rows, of the span of time that is counted.
 App.prototype.values = function values() { return finish(this.valuesIn()); };
 
+/** @returns {Generator<void, Float64Array>} */
 App.prototype.valuesIn = function* valuesIn() {
   const { event, column, span, sizes } = this.state;
   return yield* this.onceIn('values', [event, column, span, sizes && sizes.map(String)], () => spanValues(this.p, this.event, column, span, sizes));
@@ -60,6 +64,7 @@ App.prototype.valuesIn = function* valuesIn() {
 // functions are those of all samples where a tree that is cut cannot tell them.
 App.prototype.functions = function functions() { return finish(this.functionsIn()); };
 
+/** @returns {Generator<void, Functions>} */
 App.prototype.functionsIn = function* functionsIn() {
   const { p, state } = this;
   if (p.functions && !state.filter.size && !state.span && !state.sizes && !state.steps.length) return p.functions[state.event][state.column];
@@ -84,6 +89,7 @@ App.prototype.name = function name() {
 };
 
 // matchedIn is the sum of the stacks with a name that is searched for.
+/** @returns {Generator<void, number>} */
 App.prototype.matchedIn = function* matchedIn() {
   const sums = yield* this.sumsIn();
   return yield* this.onceIn('matched', [this.state.query, this.needs()], () => sumMatching(this.p, sums, this.matchOf));
@@ -92,11 +98,13 @@ App.prototype.matchedIn = function* matchedIn() {
 // flameSumsIn is what the flame graph shows, and flameLayoutIn where.
 App.prototype.flameSums = function flameSums() { return finish(this.flameSumsIn()); };
 
+/** @returns {Generator<void, Sums>} */
 App.prototype.flameSumsIn = function* flameSumsIn() {
   const sums = yield* this.sumsIn();
   return this.state.inverted ? yield* this.onceIn('inverted', this.needs(), () => inverted(this.p, sums)) : sums;
 };
 
+/** @returns {Generator<void, Layout>} */
 App.prototype.flameLayoutIn = function* flameLayoutIn() {
   const { heavy, inverted } = this.state, sums = yield* this.flameSumsIn();
   return yield* this.onceIn('layout', [this.needs(), heavy, inverted], () => layOut(this.p, sums, heavy));
@@ -132,6 +140,7 @@ App.prototype.laneOf = function laneOf(lanes) {
   return lanes.some(([value]) => value === this.state.lane) ? this.state.lane : lanes[0]?.[0] ?? null;
 };
 
+/** @returns {Generator<void, Layout>} */
 App.prototype.timeIn = function* timeIn() {
   const { p, event, state: { laneKey, sizes } } = this, tree = yield* this.treeIn(), lane = this.laneOf(yield* this.lanesIn());
   return yield* this.onceIn('time', [laneKey, lane, this.needs()], () => {

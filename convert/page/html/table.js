@@ -25,7 +25,12 @@ class FunctionTable {
 
   // show lists the functions that have something, or those that match.
   show(p, sums, { total, unit, sort, ascending, matches, picked, times }) {
-    Object.assign(this, { names: p.names, sums, total, unit, picked, times });
+    this.names = p.names;
+    this.sums = sums;
+    this.total = total;
+    this.unit = unit;
+    this.picked = picked;
+    this.times = times;
     const rows = [];
     let all = 0;
     for (let i = 0; i < sums.some.length; i++) {

@@ -1,10 +1,13 @@
 // What is done to stacks before they are shown: a list of steps {op, text}, as kprof's
 // convert/transform does them; text is a regular expression on names, or a mapping.
 
+/** @typedef {{ op: string, text: string }} Step */
+
 const ops = ['focus', 'ignore', 'show-from', 'show-to', 'hide', 'show', 'collapse-recursion', 'collapse'];
 const kernelMapping = '[kernel]';
 
 // addCollapsedFrames fills in the frames that stand for all of a mapping, and for the kernel.
+/** @type {(p: Profile) => void} */
 function addCollapsedFrames(p) {
   const names = new Map(p.names.map((name, i) => [name, i]));
   const nameOf = (name) => {
@@ -64,6 +67,7 @@ function* stepsDone(p, steps) {
   return t;
 }
 
+/** @type {(p: Profile, steps: Step[]) => Generator<void, Stacks>} */
 function* transformTree(p, steps) {
   const t = yield* stepsDone(p, steps);
   return p.tree === p.full && p.placesAreNames ? t : yield* mergeByName(p, t);

@@ -1,16 +1,33 @@
 // Trees of frames and the sums on them.
 //
-// A tree is columns by node. Node 0 is the root and shows everything; a parent
-// comes before its children:
-//
-//   parent, depth, frame
-//   again      1 if a node above has the same name: a recursion, to be counted once
-//   rowNode    the node where each row's stack ends; noNode of rows that do not count
-//
 // What computes all of a tree is a generator, see slices.js.
+
+/**
+ * Tree is columns by node. Node 0 is the root and shows everything; a parent comes before its
+ * children.
+ * @typedef {object} Tree
+ * @property {Uint32Array} parent
+ * @property {Uint32Array} frame
+ * @property {Uint32Array} [depth]
+ * @property {Uint8Array} [again] 1 if a node above has the same name: a recursion, to be counted once
+ * @property {boolean} [sorted] children are in the order of their names
+ * @property {Uint32Array} [order] see orderOf
+ * @property {{ at: Uint32Array, children: Uint32Array }} [byName] see childrenOf
+ *
+ * Stacks is a tree of stacks, with the node where each row's ends; noNode of rows that do not count.
+ * @typedef {Tree & { depth: Uint32Array, again: Uint8Array, rowNode: Uint32Array }} Stacks
+ *
+ * Sums are what ends at each node, and what is at all below it too; width is total, or its sizes
+ * where some are negative.
+ * @typedef {{ tree: Tree, self: Float64Array, total: Float64Array, width: Float64Array }} Sums
+ *
+ * Functions are sums by name; some is 1 of those that have any.
+ * @typedef {{ self: Float64Array, total: Float64Array, some: Uint8Array }} Functions
+ */
 
 const noNode = 0xffffffff;
 
+/** @type {(p: Profile, depth: Uint32Array, frame: Uint32Array, rowNode: Uint32Array) => Stacks} */
 function newTree(p, depth, frame, rowNode) {
   const n = depth.length;
   const parent = new Uint32Array(n);
@@ -29,6 +46,7 @@ function newTree(p, depth, frame, rowNode) {
 }
 
 // mergeByName makes one of the children of a node that have the same name.
+/** @type {(p: Profile, t: Stacks) => Generator<void, Stacks>} */
 function* mergeByName(p, t) {
   const n = t.parent.length, { parent, frame } = t, { frameName } = p;
   const at = new Uint32Array(n + 2); // of the children of each node
@@ -81,8 +99,7 @@ function* mergeByName(p, t) {
     node = end;
   }
   for (const column of Object.keys(out)) out[column] = out[column].subarray(0, count);
-  out.rowNode = yield* movedRows(t, to);
-  return out;
+  return { ...out, rowNode: yield* movedRows(t, to) };
 }
 
 // movedRows is where the rows of a tree end when its nodes have become others.
@@ -100,6 +117,7 @@ function* movedRows({ rowNode }, to) {
 // groupTree is a tree under the values of a label: a node for each
 // value, and below it the stacks of its rows. What has no such label is left as
 // it is.
+/** @type {(p: Profile, t: Stacks, key: number) => Generator<void, Stacks>} */
 function* groupTree(p, t, key) {
   const n = t.parent.length;
   const groups = labelValues(p, key); // of each list of labels, -1 for none
@@ -186,6 +204,7 @@ function groupFrame(p, key, value) {
 // self, what ends at a node, and total, with all below it. Where values are
 // negative, as differences are, width is the total of their sizes, so that boxes
 // have room for those below them; else it is total.
+/** @type {(p: Profile, tree: Stacks, event: { from: number, to: number }, values: Float64Array, mask: ArrayLike<number>) => Generator<void, Sums>} */
 function* sumTree(p, tree, event, values, mask) {
   const self = new Float64Array(tree.parent.length);
   const { rowNode } = tree, { rowLabels } = p, first = event.from;
@@ -214,6 +233,7 @@ function* addUp({ parent }, self) {
 
 // sumFunctions adds up by name: self, and total of the stacks that a name is in,
 // each counted once.
+/** @type {(p: Profile, sums: Sums) => Generator<void, Functions>} */
 function* sumFunctions(p, { tree, self, total, width }) {
   const fself = new Float64Array(p.names.length);
   const ftotal = new Float64Array(p.names.length);
@@ -233,6 +253,7 @@ function* sumFunctions(p, { tree, self, total, width }) {
 }
 
 // sumMatching is the sum of the stacks that have a name that matches.
+/** @type {(p: Profile, sums: Sums, matches: Uint8Array) => Generator<void, number>} */
 function* sumMatching(p, { tree: { parent, frame }, total }, matches) {
   const under = new Uint8Array(total.length), hits = Uint8Array.from({ length: frameCount(p) }, (_, f) => matches[p.nameOf(f)]);
   let sum = 0;
@@ -249,6 +270,14 @@ function* sumMatching(p, { tree: { parent, frame }, total }, matches) {
 // GrowingNodes are the columns of a tree that grows at its end, with some beside those that
 // every tree has.
 class GrowingNodes {
+  /** @type {Uint32Array} */ parent;
+  /** @type {Uint32Array} */ depth;
+  /** @type {Uint32Array} */ frame;
+  /** @type {Uint8Array} */ again;
+  /** @type {Float64Array} */ self;
+  /** @type {Float64Array} */ total;
+  /** @type {Float64Array} */ width;
+
   constructor(more) {
     this.types = Object.entries({ parent: Uint32Array, depth: Uint32Array, frame: Uint32Array, ...more });
     this.count = 0;
@@ -274,6 +303,7 @@ class GrowingNodes {
     for (const [name] of this.types) this[name] = yield* copied(this[name], this.count, Math.max(2 * length, least));
   }
 
+  /** @returns {any} */
   columns() { return Object.fromEntries(this.types.map(([name]) => [name, this[name].subarray(0, this.count)])); }
 }
 
@@ -337,6 +367,7 @@ class GrowingTree extends GrowingNodes {
 
 // callees is what a function calls: all that is below it, laid together. Below a
 // recursive call the function shows again.
+/** @type {(p: Profile, sums: Sums, name: number) => Generator<void, Sums>} */
 function* callees(p, { tree: { parent, frame }, self, total, width }, name) {
   const out = new GrowingTree(p, frameOf(p, name)), n = total.length;
   const to = new Int32Array(n).fill(-1), { nameOf } = out;
@@ -360,6 +391,7 @@ function* callees(p, { tree: { parent, frame }, self, total, width }, name) {
 
 // callers is who calls a function, nearest first: the paths above its outermost
 // calls, upside down.
+/** @type {(p: Profile, sums: Sums, name: number) => Generator<void, Sums>} */
 function* callers(p, { tree: { parent, frame, again }, total, width }, name) {
   const out = new GrowingTree(p, frameOf(p, name)), n = total.length, { nameOf } = out;
   const add = (i, end, enough) => {
