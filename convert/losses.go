@@ -65,6 +65,9 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: ExitedTasks, Count: s.Exited},
 		{Kind: UnnamedThreads, Count: s.Unnamed},
 		{Kind: OverflowTasks, Count: s.OverflowTasks},
+		{Kind: MergedStacks, Count: s.MergedSamples},
+		{Kind: MergedTasks, Count: s.MergedTasks},
+		{Kind: DroppedTimes, Count: s.TimelessSamples},
 		{Kind: OverflowFrames, Count: s.OverflowFrames},
 		{Kind: AbandonedLookups, Count: s.AbandonedLookups},
 	})

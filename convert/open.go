@@ -99,6 +99,10 @@ type Options struct {
 	// profiles in the format of pprof carry, so that they compare as recordings do.
 	Blocks bool
 
+	// MaxMemory is how many bytes the stacks, rows and times of a recording may take, at least
+	// 8 MiB. Above it, what is rare is merged: see replay.Options. 0 is no bound.
+	MaxMemory int64
+
 	// Unnamed leaves recorded addresses without names. Default: they are named.
 	Unnamed bool
 
@@ -148,7 +152,7 @@ func (o *Options) Replay() replay.Options {
 	r := replay.Options{
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times, Blocks: o.Blocks,
+		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times, Blocks: o.Blocks, MaxMemory: o.MaxMemory,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

@@ -39,6 +39,9 @@ const (
 	ExitedTasks                               // samples of tasks past their exit, which have no pid any more
 	UnnamedThreads                            // samples of threads whose name was never recorded
 	OverflowTasks                             // samples of more tasks than are told apart
+	MergedStacks                              // samples of rare stacks, merged into their callers as Options.MaxMemory was reached
+	MergedTasks                               // samples of tasks that have few, which do not tell their process for that reason
+	DroppedTimes                              // samples whose times were not kept for that reason
 	OverflowLabels                            // samples with more values of the label Key than are told apart
 	OverflowFrames                            // frames at more places than are told apart
 	AbandonedLookups                          // look-ups of addresses that did not go as far back as maps and forks do
@@ -133,6 +136,9 @@ var lossTexts = map[WarningKind][3]string{
 	ExitedTasks:            {"", "sample", " of tasks past their exit, which have no pid any more (comm :-1)"},
 	UnnamedThreads:         {"", "sample", " of threads whose name was never recorded"},
 	OverflowTasks:          {"", "sample", ` of more tasks than can be told apart, shown as "[others]"`},
+	MergedStacks:           {"", "sample", " of rare stacks merged into their callers, as \"" + replay.MergedFrame + "\", for want of memory"},
+	MergedTasks:            {"", "sample", " of tasks that have few do not tell which process it was, for want of memory"},
+	DroppedTimes:           {"", "sample", " without a time, for want of memory"},
 	OverflowFrames:         {"", "frame", " at more places than can be told apart, shown without a name"},
 	AbandonedLookups:       {"", "address look-up", " given up: too many maps and forks lie between"},
 	TraceErrors:            {"the hardware trace could not be decoded at ", "place", ""},

@@ -49,6 +49,7 @@ type recordFlags struct {
 	noSymbols           bool
 	maxLost             uint64
 	maxLostSet          bool
+	maxMemory           string
 	open                bool
 	parts               partFlags
 	when                controlFlags
@@ -164,6 +165,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
 	fl.BoolVar(&f.noSymbols, "no-symbols", false, "leave the names of sampled functions out of perf.data, and the kernel's symbols")
 	fl.Uint64Var(&f.maxLost, "max-lost", 0, "fail if more than `N` records are lost; what was recorded is kept")
+	fl.StringVar(&f.maxMemory, "max-memory", "", "keep a profile that is made while recording within a `size` like 256M: above it, rare stacks are merged into their callers (default a quarter of what there is)")
 	f.sel.shape.flags(c)
 	f.parts.flags(fl)
 	f.when.flags(fl)
@@ -197,6 +199,9 @@ func (f *recordFlags) run(ctx context.Context) error {
 		if err := f.sel.shape.forData(); err != nil {
 			return err
 		}
+	}
+	if err := f.checkMemory(out); err != nil {
+		return err
 	}
 	if f.push.to != "" {
 		return f.recordAndPush(ctx)
@@ -289,7 +294,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	}
 	o.ProbeVia, o.MaxProbes, o.EveryFunction = via, f.maxProbes, f.allFunctions
 	o.MountTracefs = true
-	if o.RingSize, err = parseSize(f.ring); err != nil {
+	if o.RingSize, err = parseSize("-m", f.ring, 1<<30); err != nil {
 		return o, err
 	}
 	if o.Target, err = f.target(); err != nil {
@@ -420,8 +425,9 @@ func processesNamed(name string) string {
 	return fmt.Sprintf("; %s is %s", name, spelling.List(pids[:min(len(pids), spelling.Most)]))
 }
 
-// parseSize parses a size in bytes with an optional K, M or G; "" is 0.
-func parseSize(s string) (int, error) {
+// parseSize parses the size that a flag has, in bytes with an optional K, M or G, at most so
+// many; "" is 0.
+func parseSize(flag, s string, most int) (int, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -432,8 +438,8 @@ func parseSize(s string) (int, error) {
 	if s[len(digits):] == "" {
 		ok, sh = true, 0
 	}
-	if err != nil || !ok || n <= 0 || n > 1<<30>>sh {
-		return 0, usagef("-m %q: wants a size like 512K or 8M, at most 1G", s)
+	if err != nil || !ok || n <= 0 || n > most>>sh {
+		return 0, usagef("%s %q: wants a size like 512K or 8M, at most %dG", flag, s, most>>30)
 	}
 	return n << sh, nil
 }

@@ -23,6 +23,8 @@ func wording(w *convert.Warning) string {
 		return text + "; --call-graph dwarf,SIZE copies more"
 	case convert.DroppedCopies:
 		return text + ". A lower frequency (-F) or smaller copies (--call-graph dwarf,SIZE) take less time"
+	case convert.MergedStacks, convert.MergedTasks, convert.DroppedTimes:
+		return text + " (--max-memory)"
 	case convert.TracedBranches:
 		return text + ". For stacks over time print samples of the trace: 'perf script --itrace=i10usg'"
 	case convert.KernelNotMapped:

@@ -112,6 +112,9 @@ func nameInterrupted(ctx context.Context, set *stacks.Set, sym *symbolize.Symbol
 		}
 		changed := false
 		above := role[stack[0]]
+		if l := &set.Locations[stack[0]]; l.Mapping == stacks.NoMapping && l.Kind == stacks.KindUnknown {
+			above = kernelRole // it may stand for what was there
+		}
 		for i := 1; i < len(stack) && above != userRole; i++ {
 			here := role[stack[i]]
 			if here == userRole {

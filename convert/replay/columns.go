@@ -63,12 +63,7 @@ func (r *rows) reorder() {
 	if slices.IsSorted(to) {
 		return
 	}
-	for _, m := range r.set.Mappings {
-		set.AddMapping(m)
-	}
-	for _, l := range r.set.Locations {
-		set.AddLocation(l.Mapping, l.Addr, l.Kind)
-	}
+	set.CopyLocations(r.set)
 	for i := range r.set.NumStacks() {
 		set.Intern(r.set.Stack(stacks.StackID(i)))
 	}

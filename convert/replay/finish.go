@@ -90,6 +90,7 @@ func finish(r *rows, st *Stats) error {
 		set.DurationNanos = int64(st.LastTime - st.FirstTime)
 	}
 	setPeriod(r)
+	r.countMerged(st)
 	set.SortTimedSamples()
 	set.SumBlocks()
 	return nil

@@ -27,6 +27,7 @@ type labels struct {
 
 	asked  uint64
 	others uint64 // samples whose labels do not tell the task
+	most   uint64 // lists that there may be at all, 0 for any number
 }
 
 // maxLabels bounds the different lists of labels, and an eighth of the samples may
@@ -64,7 +65,7 @@ func (l *labels) of(key labelKey) stacks.LabelsID {
 	last := &l.last[(uint32(key.pid^key.tid)+key.fields)%uint32(len(l.last))]
 	if !last.set || last.key != key {
 		id, known := l.ids[key]
-		if !known && uint64(len(l.ids)) >= maxLabels+l.asked/8 {
+		if n := uint64(len(l.ids)); !known && (n >= maxLabels+l.asked/8 || l.most > 0 && n >= l.most) {
 			l.others++
 			return l.set.InternLabels([]stacks.Label{{Key: "comm", Str: otherTasks}})
 		}

@@ -100,6 +100,13 @@ type Options struct {
 	// Blocks keeps the sums of samples over blocks of time (stacks.Set.BlockSums), a few
 	// hundred of a row at most, and not those of times that something took.
 	Blocks bool
+
+	// MaxMemory is how many bytes stacks, rows and times may take, at least 8 MiB. Above it the
+	// samples of rare stacks are merged into their callers, as MergedFrame, those of tasks
+	// that have few do not tell their process, and the times of single samples are not
+	// kept; Stats say of how many. Where rows are made of pairs of events, stacks that are
+	// not known by then are MergedFrame alone. 0 is no bound.
+	MaxMemory int64
 }
 
 // Labels is a set of labels that multiply the distinct samples.

@@ -75,6 +75,7 @@ func (r *rows) addAll(ctx context.Context, in *samples.File) error {
 		free <- &batch{}
 	}
 	r.batch = <-free
+	r.bound.begin(r) // before there are two goroutines
 	r.flush = func(b *batch) *batch {
 		full <- b
 		return <-free

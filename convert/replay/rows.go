@@ -35,6 +35,7 @@ type rows struct {
 	pairing *pairing // nil where rows are of samples alone
 	calls   map[callKey]*span.Histogram
 	code    kernelCode
+	bound   bound
 	stats   rowStats
 
 	measuresTime func(*perfdata.Event) bool // see samples.File.MeasuresTime
@@ -63,6 +64,9 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		measuresTime: func(*perfdata.Event) bool { return false },
 	}
 	r.labels.lists = r.fields.labels.first()
+	if opts.MaxMemory > 0 {
+		r.labels.most = uint64(max(opts.MaxMemory, leastBound)) / 4 / labelsCost
+	}
 	r.code = kernelCode{tl: tl, ask: opts.KernelCode}
 	r.fields.labels.code, r.fields.labels.syscalls = r.code.find, r.syscalls
 	r.flush = func(b *batch) *batch {
@@ -104,6 +108,9 @@ const (
 
 // addTo adds the rows to the Set, and empties the batch.
 func (b *batch) addTo(r *rows) {
+	if r.bound.full {
+		b.keepKnown(r)
+	}
 	b.ids = r.set.InternAll(b.ids[:0], b.locs, b.ends)
 	r.set.Fetch(b.ids)
 	r.labels.lists = append(r.labels.lists, b.lists...)
@@ -113,7 +120,7 @@ func (b *batch) addTo(r *rows) {
 		if x.time == 0 {
 			continue
 		}
-		if r.opts.Times {
+		if r.opts.Times && !r.bound.timeless {
 			r.set.AddTimedSample(stacks.TimedSample{Time: x.time, Sample: uint32(n), Value: x.weight})
 		}
 		if r.opts.Blocks {
@@ -125,6 +132,7 @@ func (b *batch) addTo(r *rows) {
 		r.pairing.addPoints(b)
 	}
 	b.rows, b.ends, b.locs, b.lists = b.rows[:0], b.ends[:0], b.locs[:0], b.lists[:0]
+	r.keepWithin()
 }
 
 // take makes rows of a sample: one, or one for each counter that it read.

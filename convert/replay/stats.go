@@ -35,6 +35,12 @@ type Stats struct {
 	OverflowFrames   uint64          // frames whose address is not told, as there are too many
 	AbandonedLookups uint64          // look-ups of addresses that did not go as far back as maps and forks do
 
+	// What is not told as it would have taken more than Options.MaxMemory.
+	MergedSamples   uint64 // samples that are at MergedFrame, in the place of the frames that they had
+	MergedStacks    uint64 // stacks that lost frames so, each as often as it did
+	MergedTasks     uint64 // samples that tell the name of their task, and not which it was
+	TimelessSamples uint64 // samples whose times were not kept
+
 	FirstTime, LastTime uint64 // of samples, ns of the recording's clock
 
 	JITDumps []JITDump // that processes were seen to write

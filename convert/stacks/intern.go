@@ -74,6 +74,17 @@ func (t *chainTable) internHashed(c []uint32, h uint64) uint32 {
 	return id
 }
 
+// knows reports whether a chain has an id.
+func (t *chainTable) knows(c []uint32) bool {
+	p := t.index.Probe(intern.Words(t.seed, c))
+	for id, ok := p.Next(); ok; id, ok = p.Next() {
+		if slices.Equal(t.at(id), c) {
+			return true
+		}
+	}
+	return false
+}
+
 // store copies c into the arena and returns its position.
 func (t *chainTable) store(c []uint32) uint32 {
 	if len(c) > MaxDepth {

@@ -246,6 +246,9 @@ func (s *Set) Lines(loc uint32) []Line {
 // copied. It panics on a stack of more than MaxDepth locations.
 func (s *Set) Intern(stack []uint32) StackID { return StackID(s.chains.intern(stack)) }
 
+// Knows reports whether a stack has an id.
+func (s *Set) Knows(stack []uint32) bool { return s.chains.knows(stack) }
+
 // InternAll appends to ids those of many stacks, as Intern would give them one
 // after the other: ends are where each ends in locs. It is faster, as it waits for
 // memory of several at once.

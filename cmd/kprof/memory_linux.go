@@ -1,0 +1,48 @@
+//go:build !portable
+
+package main
+
+import (
+	"math"
+	"os"
+	"runtime/debug"
+
+	"kprof/perfevent/procfs"
+)
+
+// leastMemory is what --max-memory may be at least: the kernel's symbols take some tens of
+// megabytes while they are read.
+const leastMemory = 64 << 20
+
+// checkMemory refuses --max-memory where nothing grows that it could bound.
+func (f *recordFlags) checkMemory(out output) error {
+	if f.maxMemory == "" {
+		return nil
+	}
+	if out.format == formatData && f.push.to == "" {
+		return usagef("--max-memory is for profiles that are made while recording: what becomes a perf.data does not stay in memory")
+	}
+	_, err := f.tableMemory()
+	return err
+}
+
+// tableMemory returns what of --max-memory tables may take, and sets the limit that the
+// garbage collector keeps: a third, as tables are copied when they become smaller, and some of
+// what was there before has not been collected yet.
+func (f *recordFlags) tableMemory() (int64, error) {
+	most, err := parseSize("--max-memory", f.maxMemory, min(1<<40, math.MaxInt))
+	if err == nil && f.maxMemory != "" && most < leastMemory {
+		err = usagef("--max-memory %s: wants at least %dM", f.maxMemory, leastMemory>>20)
+	}
+	if err != nil {
+		return 0, err
+	}
+	limit := int64(most)
+	if limit == 0 {
+		limit = procfs.Memory(os.DirFS("/")) / 4
+	}
+	if limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
+	return limit / 3, nil
+}
