@@ -26,6 +26,7 @@ import (
 	"kprof/record/capture"
 	"kprof/record/datafile"
 	"kprof/record/parts"
+	"kprof/symbolize"
 )
 
 // partFlags are those that make many files of a recording.
@@ -114,9 +115,9 @@ func (f *recordFlags) checkParts(out output) error {
 		return usagef("--open shows one recording, and --switch-output, --every and --flight make many files")
 	case out.name == "-":
 		return usagef("--switch-output, --every and --flight make files: use -o FILE")
-	case out.format == formatData:
+	case out.format == formatData, o.Window > 0:
 	case o.Every == 0 || len(f.parts.on) > 0:
-		return usagef("--flight, and --switch-output but for a time, write perf.data: use -o NAME.data; profiles are made with --every TIME")
+		return usagef("--switch-output but for a time, and --on without --flight, write perf.data: use -o NAME.data; profiles are made with --every TIME or --flight")
 	case o.Every < leastPeriod:
 		return usagef("--every %v: wants at least %v", o.Every, leastPeriod)
 	}
@@ -175,6 +176,9 @@ type partsSink struct {
 	files   int
 	samples uint64
 	last    string // file
+
+	profiles profileSeries // of what is kept in memory, where these are profiles
+	collect  func() (*live.Collector, error)
 }
 
 // dataPart is a part that is a file of its own.
@@ -195,13 +199,27 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights}
 	names := namesOf(s, limitTime)
 	p.open = func(at *outfile.Place) (*datafile.File, error) {
-		file, err := datafile.Create(at.Name(), at.Create, events, header, f.rules(), s.BuildIDs, s.Kernel)
+		to := datafile.Output{Name: at.Name(), Create: at.Create}
+		if f.parts.flight != "" { // what is written is in memory until it is whole
+			to.Whole = true
+			to.Create = func() (*os.File, func() error, error) {
+				file, publish, err := at.Create()
+				return file, func() error { return s.WithRights(publish) }, err
+			}
+		}
+		file, err := datafile.Create(to, events, header, f.rules(), s.BuildIDs, s.Kernel)
 		if err == nil {
 			file.Names = names
 		}
 		return file, err
 	}
 	o.Open = p.create
+	if out.format != formatData {
+		o.Open = p.createProfile
+		if err := p.makeProfiles(out, s); err != nil {
+			return nil, err
+		}
+	}
 	o.Triggers = s.Triggers()
 	p.Divider = parts.NewDivider(&events[len(events)-1], o)
 	// What is in the way of files would be found out when it is too late.
@@ -269,24 +287,79 @@ func (d *dataPart) Finish(about parts.About) error {
 	missing, err := finish(ctx)
 	reportMissing(missing)
 	p := d.s
+	err = errors.Join(err, p.rights(func() error { return p.series.Made(d.place) }))
+	p.made(about, d.Name(), d.Size(), err)
+	return err
+}
+
+// made notes and says that there is one more file, unless that failed.
+func (p *partsSink) made(about parts.About, name string, size int64, err error) {
 	p.files++
 	p.samples += about.Samples
-	p.last = d.Name()
-	err = errors.Join(err, p.rights(func() error { return p.series.Made(d.place) }))
+	p.last = name
 	if about.LeftOut > 0 {
 		messagef("%d names and maps of processes are left out, which took too much memory", about.LeftOut)
 	}
-	if !voice.quiet && err == nil {
-		of := ""
-		if p.f.parts.flight != "" {
-			of = fmt.Sprintf(" of the last %v", about.Time.Round(10*time.Millisecond))
-			if about.Full {
-				of += " (no more fits: --flight TIME,SIZE)"
-			}
-		}
-		notef("%d samples%s in %s (%s)", about.Samples, of, d.Name(), printable.Bytes(d.Size()))
+	if voice.quiet || err != nil {
+		return
 	}
+	of := ""
+	if p.f.parts.flight != "" {
+		of = fmt.Sprintf(" of the last %v", about.Time.Round(10*time.Millisecond))
+		if about.Full {
+			of += " (no more fits: --flight TIME,SIZE)"
+		}
+	}
+	notef("%d samples%s in %s (%s)", about.Samples, of, name, printable.Bytes(size))
+}
+
+// makeProfiles prepares for profiles of what is kept in memory.
+func (p *partsSink) makeProfiles(out output, s *capture.Capture) (err error) {
+	if p.profiles, err = newProfileSeries(out, p.f.parts.most); err != nil {
+		return err
+	}
+	p.series = p.profiles.series
+	sel, err := p.f.liveOptions(out, s.Events())
+	if err != nil {
+		return err
+	}
+	sel.Symbols.Files = symbolize.NewFileCache()
+	p.collect = func() (*live.Collector, error) {
+		c := live.NewPartCollector(s.Events(), s.Kernel, s.BuildIDs, sel)
+		return c, worded(c.Check())
+	}
+	_, err = p.collect() // what is asked for can be evaluated
 	return err
+}
+
+// profilePart is a part that becomes a profile.
+type profilePart struct {
+	*live.Collector
+	s *partsSink
+}
+
+func (p *partsSink) createProfile() (parts.Part, error) {
+	c, err := p.collect()
+	return &profilePart{c, p}, err
+}
+
+// Finish writes the profile, unless nothing was sampled.
+func (d *profilePart) Finish(about parts.About) error {
+	header := liveHeader()
+	profile, err := d.Profile(context.Background(), &header, 0)
+	if err != nil {
+		return worded(err)
+	}
+	p, before := d.s, d.s.profiles.files
+	if err := p.profiles.write(profile); err != nil || p.profiles.files == before {
+		return err
+	}
+	st, err := os.Stat(p.profiles.last)
+	if err != nil {
+		return err
+	}
+	p.made(about, p.profiles.last, st.Size(), nil)
+	return nil
 }
 
 func (p *partsSink) finish(_ context.Context, stats *record.Stats) error {

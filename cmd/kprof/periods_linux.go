@@ -47,22 +47,36 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 // periodsSink writes a profile of each period to a file of its own.
 type periodsSink struct {
 	*live.Periods
-	out     output
-	series  *outfile.Series
+	profileSeries
 	unasked func() // by signals
-	files   int
-	last    string // file
+}
+
+// profileSeries is files of profiles, of which the last are kept.
+type profileSeries struct {
+	out    output
+	series *outfile.Series
+	files  int
+	last   string // file
+}
+
+// newProfileSeries returns the series of an output, of which at most so many files are kept, 0
+// for all.
+func newProfileSeries(out output, most int) (s profileSeries, err error) {
+	if !out.place.IsFile() {
+		return s, usagef("%s is a pipe or a device, of which there are not many: use -o FILE", out.name)
+	}
+	out.sync = true
+	return profileSeries{out: out, series: outfile.NewSeries(out.name, formatEnding(out.name), most)}, nil
 }
 
 func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture.Capture) (*periodsSink, error) {
-	if !out.place.IsFile() {
-		return nil, usagef("%s is a pipe or a device, of which there are not many: use -o FILE", out.name)
-	}
-	s := &periodsSink{out: out, series: outfile.NewSeries(out.name, formatEnding(out.name), f.parts.most)}
-	s.out.sync = true
 	o, err := f.parts.options()
-	if err == nil {
-		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, s.take)
+	if err != nil {
+		return nil, err
+	}
+	s := &periodsSink{}
+	if s.profileSeries, err = newProfileSeries(out, f.parts.most); err == nil {
+		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, s.write)
 	}
 	if err != nil {
 		return nil, err
@@ -84,8 +98,8 @@ func formatEnding(name string) string {
 	return ""
 }
 
-// take writes the profile of a period.
-func (s *periodsSink) take(p *convert.Profile) error {
+// write writes one more profile to a file of its own; none where it has no sample.
+func (s *profileSeries) write(p *convert.Profile) error {
 	if voice.verbose {
 		say(p.Warnings)
 	}
@@ -127,7 +141,7 @@ func (s *periodsSink) finish(_ context.Context, stats *record.Stats) error {
 	return worded(err)
 }
 
-func (s *periodsSink) String() string {
+func (s *profileSeries) String() string {
 	if s.files == 1 {
 		return s.last
 	}

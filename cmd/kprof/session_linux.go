@@ -56,7 +56,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		return nil
 	}
 	// Names are looked for again and again.
-	opts.KernelCode = f.top != nil || f.viewed != nil || f.push.to != "" || f.parts.every > 0 && out.format != formatData
+	opts.KernelCode = f.top != nil || f.viewed != nil || f.push.to != "" || f.parts.given() && out.format != formatData
 	cost := startCost()
 	shown := newProgress(voice.quiet || f.trace != nil || f.top != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
@@ -174,6 +174,9 @@ type sink interface {
 
 func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Capture) (sink, error) {
 	events, builds, kernel := s.Events(), s.BuildIDs, s.Kernel
+	if out.format != formatData && f.parts.flight != "" {
+		return f.newPartsSink(out, s, events, perfdata.Features{})
+	}
 	if out.format != formatData && f.parts.given() {
 		return f.newPeriodsSink(ctx, out, s)
 	}
@@ -253,6 +256,9 @@ func (f *recordFlags) liveOptions(out output, events []abi.Event) (convert.Optio
 	}
 	out.needs(&sel, &f.sym)
 	f.sym.addTo(&sel)
+	if sel.MaxMemory, err = f.tableMemory(); err != nil {
+		return sel, err
+	}
 	sel.Name = out.name
 	sel.Formats, err = live.Formats(events, &sel)
 	return sel, err
@@ -287,7 +293,7 @@ type fileSink struct {
 // newFileSink creates the file; one that exists is kept with ".old" behind its
 // name, as perf does.
 func newFileSink(at *outfile.Place, events []abi.Event, header perfdata.Features, rules []string, builds *symbols.BuildIDs, kernel *symbols.Kernel, sig *signals) (*fileSink, error) {
-	f, err := datafile.Create(at.Name(), at.Create, events, header, rules, builds, kernel)
+	f, err := datafile.Create(datafile.Output{Name: at.Name(), Create: at.Create}, events, header, rules, builds, kernel)
 	if err != nil {
 		return nil, err
 	}

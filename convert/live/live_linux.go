@@ -85,6 +85,15 @@ type Collector struct {
 // The symbols of the kernel, and the build ids of files, are those kept while it runs.
 // A Time in percent is refused, when the profile is made: no last sample was known.
 func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
+	c := newCollector(events, kernel, builds, o)
+	if c.files != nil {
+		c.queue = newQueue(c.Collector, events, func() { builds.Settle(settleTime) }, defaultQueueLimits)
+	}
+	return c
+}
+
+// newCollector returns a Collector that walks copies of stacks when it takes them.
+func newCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
 	ro := o.Replay()
 	o.Symbols.ParseKallsyms = kernel.Parse
 	ro.KernelCode = func(m stacks.Mapping) symbolize.FindCode {
@@ -106,9 +115,15 @@ func NewCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.Bu
 		ro.Unwind = &replay.Unwind{Frames: c.files.CallFrames}
 	}
 	c.Collector = replay.NewCollector(abi.LittleEndian, events, ro)
-	if c.files != nil {
-		c.queue = newQueue(c.Collector, events, func() { builds.Settle(settleTime) }, defaultQueueLimits)
-	}
+	return c
+}
+
+// NewPartCollector is NewCollector of a part of a session that goes on (record/parts), all of whose
+// records are there already: copies of stacks are walked as these are taken, however long that
+// takes.
+func NewPartCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
+	c := newCollector(events, kernel, builds, o)
+	c.going = true
 	return c
 }
 
@@ -133,8 +148,12 @@ func (c *Collector) FinishRound() error {
 
 // finish ends the collection, and returns what was collected.
 func (c *Collector) finish() (_ *stacks.Set, _ replay.Stats, err error) {
-	if c.queue == nil {
+	if c.files == nil {
 		return c.Finish()
+	}
+	if c.queue == nil {
+		set, stats, err := c.Finish()
+		return set, stats, errors.Join(err, c.files.Close())
 	}
 	dropped, err := c.queue.finish()
 	set, stats, failed := c.Finish()

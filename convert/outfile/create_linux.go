@@ -19,9 +19,13 @@ func (p *Place) Replace() (f *os.File, publish func() error, err error) {
 	fd, err := unix.Openat(p.dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, private)
 	if err == nil {
 		return os.NewFile(uintptr(fd), p.name), func() error {
+			if err := p.linkTo(fd, p.base); !errors.Is(err, unix.EEXIST) {
+				return err
+			}
+			// A link does not replace what is there.
 			beside := p.beside()
-			if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), p.dir, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
-				return fmt.Errorf("create %s: %w", p.name, err)
+			if err := p.linkTo(fd, beside); err != nil {
+				return err
 			}
 			return p.take(beside)
 		}, nil
@@ -33,6 +37,14 @@ func (p *Place) Replace() (f *os.File, publish func() error, err error) {
 		return nil, nil, fmt.Errorf("create %s: %w", p.name, err)
 	}
 	return os.NewFile(uintptr(fd), p.name), func() error { return p.take(beside) }, nil
+}
+
+// linkTo gives an unnamed file a name in the directory.
+func (p *Place) linkTo(fd int, name string) error {
+	if err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), p.dir, name, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return &os.PathError{Op: "create", Path: p.name, Err: err}
+	}
+	return nil
 }
 
 // beside is a name that nobody can have made before.
@@ -49,33 +61,48 @@ func (p *Place) take(beside string) error {
 	return nil
 }
 
-// Create makes a new file under the name at once. One that is there, unless it is
-// empty, is kept with ".old" behind its name, as perf does. The file is the caller's to
-// close.
-func (p *Place) Create() (*os.File, error) {
-	fail := func(err error) (*os.File, error) {
-		return nil, &os.PathError{Op: "create", Path: p.name, Err: err}
+// Create opens a new file that gets the name when publish is called, before it is closed, and
+// goes on being written. Whoever looks sees none before, however this process ends; file systems without
+// O_TMPFILE show it at once. What is there then, unless it is empty, is kept with ".old" behind its
+// name, as perf does. The file is the caller's to close.
+func (p *Place) Create() (f *os.File, publish func() error, err error) {
+	fd, err := unix.Openat(p.dir, ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, private)
+	if err == nil {
+		return os.NewFile(uintptr(fd), p.name), func() error {
+			if err := p.keepOld(); err != nil {
+				return err
+			}
+			return p.linkTo(fd, p.base)
+		}, nil
 	}
+	if err := p.keepOld(); err != nil {
+		return nil, nil, err
+	}
+	fd, err = unix.Openat(p.dir, p.base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, private)
+	if err != nil {
+		return nil, nil, &os.PathError{Op: "create", Path: p.name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), p.name), func() error { return nil }, nil
+}
+
+// keepOld gives what is at the place another name, or removes it if it is empty.
+func (p *Place) keepOld() error {
 	switch {
 	case p.st.Mode == 0:
 	case p.st.Size == 0:
 		if err := unix.Unlinkat(p.dir, p.base, 0); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fail(err)
+			return &os.PathError{Op: "create", Path: p.name, Err: err}
 		}
 	default:
 		var st unix.Stat_t
 		if err := unix.Fstatat(p.dir, p.base+".old", &st, unix.AT_SYMLINK_NOFOLLOW); err == nil {
 			if trusted, err := p.trusts(&st); err != nil || !trusted {
-				return nil, fmt.Errorf("%s.old belongs to user %d, in a directory that many may write to, so it is not replaced: name another file", p.name, st.Uid)
+				return fmt.Errorf("%s.old belongs to user %d, in a directory that many may write to, so it is not replaced: name another file", p.name, st.Uid)
 			}
 		}
 		if err := unix.Renameat(p.dir, p.base, p.dir, p.base+".old"); err != nil {
-			return fail(err)
+			return &os.PathError{Op: "create", Path: p.name, Err: err}
 		}
 	}
-	fd, err := unix.Openat(p.dir, p.base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, private)
-	if err != nil {
-		return fail(err)
-	}
-	return os.NewFile(uintptr(fd), p.name), nil
+	return nil
 }

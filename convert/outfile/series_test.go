@@ -46,12 +46,15 @@ func TestSeries(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := p.Create()
+			f, publish, err := p.Create()
 			if err != nil {
 				t.Fatal(err)
 			}
 			fmt.Fprint(f, i)
-			if err := f.Close(); err != nil {
+			if _, err := os.Stat(p.Name()); err == nil {
+				t.Errorf("%s is there before it is published", p.Name())
+			}
+			if err := errors.Join(publish(), f.Close()); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Made(p); err != nil {
@@ -117,11 +120,13 @@ func TestSeriesRemovesItsOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := p.Create()
+		f, publish, err := p.Create()
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Close()
+		if err := errors.Join(publish(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
 		if err := s.Made(p); err != nil {
 			t.Fatal(err)
 		}

@@ -39,16 +39,27 @@ type File struct {
 	Names Namer
 
 	f      *os.File
-	name   string
+	out    Output
 	builds *symbols.BuildIDs
 	kernel *symbols.Kernel
 }
 
-// Create begins the file that create makes, called name in errors, with the header, the
-// rules by which it is to be read (perfdata.Reader.Rules), and the symbols that the kernel
-// had at the start; kernel may be nil, for none. The file is made when these are known, so
-// that none is left of a recording that cannot begin.
-func Create(name string, create func() (*os.File, error), events []abi.Event, header perfdata.Features, rules []string, builds *symbols.BuildIDs, kernel *symbols.Kernel) (*File, error) {
+// Output is where a recording is written to.
+type Output struct {
+	Name string // that it has in errors
+	// Create opens the file, which nobody sees before it calls publish.
+	Create func() (f *os.File, publish func() error, err error)
+	// Whole publishes the file when it is finished. Default: when it can be read, which is so from
+	// the first moment on, whatever ends this process.
+	Whole bool
+
+	publish func() error
+}
+
+// Create begins a file with the header, the rules by which it is to be read (perfdata.Reader.Rules),
+// and the symbols that the kernel had at the start; kernel may be nil, for none. The file is made
+// when these are known, so that none is left of a recording that cannot begin.
+func Create(out Output, events []abi.Event, header perfdata.Features, rules []string, builds *symbols.BuildIDs, kernel *symbols.Kernel) (*File, error) {
 	o := perfdata.WriterOptions{Rules: rules}
 	if kernel != nil {
 		var err error
@@ -56,15 +67,20 @@ func Create(name string, create func() (*os.File, error), events []abi.Event, he
 			return nil, err
 		}
 	}
-	f, err := create()
+	f, publish, err := out.Create()
 	if err != nil {
 		return nil, err
 	}
 	w, err := perfdata.NewWriter(f, events, header, o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+		err = fmt.Errorf("%s: %w", out.Name, err)
+	} else if out.publish = publish; !out.Whole {
+		err = publish()
 	}
-	return &File{Writer: w, f: f, name: name, builds: builds, kernel: kernel}, nil
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &File{Writer: w, f: f, out: out, builds: builds, kernel: kernel}, nil
 }
 
 // kernelSymbols are encoded those of the start, with what says whose registers are where if
@@ -84,7 +100,7 @@ func kernelSymbols(kernel *symbols.Kernel, events []abi.Event) ([]byte, error) {
 }
 
 // Name is what the file is called.
-func (f *File) Name() string { return f.name }
+func (f *File) Name() string { return f.out.Name }
 
 // Missing is what a file does without, and why; nil for what it has.
 type Missing struct {
@@ -123,8 +139,11 @@ func (f *File) finish(ctx context.Context, modules func(*symbols.Kernel) (*perfd
 	if err == nil && f.Names != nil {
 		m.NamesLeftOut, m.Names = f.addNames(ctx)
 	}
+	if err == nil && f.out.Whole {
+		err = f.out.publish()
+	}
 	if err := errors.Join(err, f.f.Close()); err != nil {
-		return m, fmt.Errorf("%s: %w", f.name, err)
+		return m, fmt.Errorf("%s: %w", f.out.Name, err)
 	}
 	return m, nil
 }

@@ -61,7 +61,10 @@ func TestLiveFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "perf.data")
-	f, err := datafile.Create(name, func() (*os.File, error) { return os.Create(name) }, c.Events(), header, nil, c.BuildIDs, c.Kernel)
+	f, err := datafile.Create(datafile.Output{Name: name, Create: func() (*os.File, func() error, error) {
+		f, err := os.Create(name)
+		return f, func() error { return nil }, err
+	}}, c.Events(), header, nil, c.BuildIDs, c.Kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
