@@ -32,6 +32,15 @@ const (
 	leastCost    = 0.6
 	leastCode    = 0.8
 
+	// Where nearly all callers and callees are the same, half the cost is enough: if one function
+	// had become two, neither would have more.
+	leastAround = 0.9
+	leastHalf   = 0.5
+
+	// Of names that are not nearly the same the code must be of like size, as far as that is
+	// known.
+	leastSize = 0.35
+
 	// Of what is called once, cost tells little: the names must be nearly one.
 	leastCalledName = 0.7
 
@@ -46,12 +55,13 @@ const (
 	// cost the same there, where nobody knows whether that build has it; leastSeen how
 	// many there are in any case: fewer have no callers to go by. Where it is known that each
 	// has one of the two, seldom are enough for names of which leastSameName is the same; and
-	// nearly the same names, of leastNearly, need to have less in common, since what calls a
-	// function is often inlined otherwise, or rewritten.
+	// nearly the same names, of leastNearly, or leastNearest if hardly a sample is of either, need
+	// to have less in common, since what calls a function is often inlined otherwise, or rewritten.
 	leastExpected = 8
 	leastSeen     = 3
 	seldom        = 1
-	leastNearly   = 0.85
+	leastNearly   = 0.75
+	leastNearest  = 0.85
 	leastNamed    = 0.4
 )
 
@@ -236,14 +246,22 @@ func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names na
 	}
 	cost := min(a.cum, b.cum) / max(a.cum, b.cum)
 	score := weightCallers*callers + weightCallees*callees + weightCost*cost + weightName*name
-	spoken := name >= leastSameName || name >= leastName && cost >= leastCost/2 || called >= leastCallees && cost >= leastCost
+	spoken := name >= leastSameName || name >= leastName && cost >= leastCost/2 || called >= leastCallees && cost >= leastCost ||
+		min(callers, called) >= leastAround && cost >= leastHalf
 	if r.SimilarCode != nil && score >= leastAlike/2 {
 		if code, known := r.SimilarCode(r.table.functions[base], r.table.functions[new]); known {
+			if name < leastSameName && code < leastSize {
+				return pair{}, false
+			}
 			score = (score + weightCode*code) / (1 + weightCode)
 			spoken = spoken || code >= leastCode
 		}
 	}
-	if a.known && b.known && name >= leastNearly {
+	nearly := leastNearly
+	if a.seldom && b.seldom {
+		nearly = leastNearest
+	}
+	if a.known && b.known && name >= nearly {
 		return pair{base, new, score, false}, score >= leastNamed
 	}
 	return pair{base, new, score, name < leastName}, spoken && score >= leastAlike
@@ -336,6 +354,8 @@ func sameWord(a, b string) float64 {
 	case strings.HasPrefix(a, b) || strings.HasPrefix(b, a) || strings.HasSuffix(a, b) || strings.HasSuffix(b, a):
 		return aPartOf
 	case (a == "page" || a == "pages") && strings.HasPrefix(b, "folio"): // since 5.16 pages became folios
+		return aPartOf
+	case a == "pagevec" && b == "batch": // and vectors of pages batches of folios
 		return aPartOf
 	}
 	return 0

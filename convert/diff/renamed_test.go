@@ -72,6 +72,25 @@ func TestRenamed(t *testing.T) {
 		},
 		{name: "few samples", base: "m;g;do_mas_munmap 4\nm;f 9800", new: "m;g;do_vmi_munmap 3\nm;f 9800"},
 		{
+			name: "of another name and cost, but everything around is the same", base: "m;g;clear_huge_page;clear_page 300\nm;f 9800", new: "m;g;folio_zero_user;clear_page 580\nm;f 9800",
+			want: []string{"clear_huge_page folio_zero_user more rewritten"},
+		},
+		{name: "less than half of the cost", base: "m;g;clear_huge_page;clear_page 280\nm;f 9800", new: "m;g;folio_zero_user;clear_page 600\nm;f 9800"},
+		{name: "words in common, but other code", base: "m;g;policy_node 200\nm;f 9800", new: "m;g;vma_policy 190\nm;f 9800", code: 0.3},
+		{
+			name: "and code of like size", base: "m;g;policy_node 200\nm;f 9800", new: "m;g;vma_policy 190\nm;f 9800", code: 0.5,
+			want: []string{"policy_node vma_policy renamed"},
+		},
+		{
+			name: "nearly the same name, called otherwise", base: "m;g;do_mas_align_munmap 55\nm;g;x 90\nm;h;x 90\nm;f 9800", new: "m;h;do_vmi_align_munmap 14\nm;g;x 90\nm;h;x 90\nm;f 9800", code: 0.4,
+			builds: map[string]Presence{"do_mas_align_munmap": in(true, false), "do_vmi_align_munmap": in(false, true)},
+			want:   []string{"do_mas_align_munmap do_vmi_align_munmap renamed"},
+		},
+		{
+			name: "of which nearly nothing is seen", base: "m;g;do_mas_align_munmap 2\nm;g;x 90\nm;h;x 90\nm;f 9800", new: "m;h;do_vmi_align_munmap 1\nm;g;x 90\nm;h;x 90\nm;f 9800", code: 0.2,
+			builds: map[string]Presence{"do_mas_align_munmap": in(true, false), "do_vmi_align_munmap": in(false, true)},
+		},
+		{
 			name: "the best of several", base: "m;g;lru_cache_add 300\nm;g;lru_add_fn 300\nm;f 9400",
 			new:  "m;g;folio_add_lru 300\nm;g;lru_add 300\nm;f 9400",
 			want: []string{"lru_add_fn lru_add renamed", "lru_cache_add folio_add_lru renamed"},
@@ -83,7 +102,7 @@ func TestRenamed(t *testing.T) {
 			o.Builds = func([]string) map[string]Presence { return test.builds }
 		}
 		if test.code > 0 {
-			o.SimilarCode = func(base, new string) (float64, bool) { return test.code, base == "x" && new == "y" }
+			o.SimilarCode = func(base, new string) (float64, bool) { return test.code, true }
 		}
 		r := compareLines(t, test.base, test.new, o)
 		if got := pairsOf(r); !slices.Equal(got, test.want) {
