@@ -136,7 +136,7 @@ func programs(string) error {
 // names makes and removes files and directories, and looks them up.
 func names(dir string) error {
 	sub := filepath.Join(dir, "sub")
-	for range 15 {
+	for range 40 {
 		if err := os.Mkdir(sub, 0o700); err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func messages(string) error {
 		return err
 	}
 	b := make([]byte, 512)
-	for range 150 {
+	for range 300 {
 		if _, err := unix.Write(pipe[1], b); err != nil {
 			return err
 		}
