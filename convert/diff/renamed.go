@@ -32,8 +32,8 @@ const (
 	leastCost    = 0.6
 	leastCode    = 0.8
 
-	// Where nearly all callers and callees are the same, half the cost is enough: if one function
-	// had become two, neither would have more.
+	// Where nearly all callers and callees are the same, and those of no other function are, half
+	// the cost is enough: one function did not become two.
 	leastAround = 0.9
 	leastHalf   = 0.5
 
@@ -71,6 +71,8 @@ type pair struct {
 	base, new uint32
 	alike     float64
 	rewritten bool // under another name altogether
+	around    bool // nearly all callers and callees are the same
+	only      bool // and that speaks for it, and nothing else
 }
 
 // renamed finds the pairs of functions that have another name on the new side than on the
@@ -199,16 +201,23 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 	var pairs []pair
 	for range pairRounds {
 		var found []pair
+		ways := make(map[uint32]int) // how many have around them what a function has
 		for _, a := range only[0] {
 			for _, b := range only[1] {
 				if taken[a] || taken[b] {
 					continue
 				}
-				if p, ok := r.alike(a, b, around, names, same); ok {
+				p, ok := r.alike(a, b, around, names, same)
+				if p.around {
+					ways[a]++
+					ways[b]++
+				}
+				if ok {
 					found = append(found, p)
 				}
 			}
 		}
+		found = slices.DeleteFunc(found, func(p pair) bool { return p.only && max(ways[p.base], ways[p.new]) > 1 })
 		slices.SortFunc(found, func(a, b pair) int {
 			return cmp.Or(cmp.Compare(b.alike, a.alike), strings.Compare(r.table.functions[a.base], r.table.functions[b.base]),
 				strings.Compare(r.table.functions[a.new], r.table.functions[b.new]))
@@ -228,7 +237,7 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 	return pairs
 }
 
-// alike says what two functions have in common.
+// alike says what two functions have in common, and whether that is enough to be one.
 func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names names, same map[uint32]uint32) (pair, bool) {
 	a, b := around[base], around[new]
 	name := names.similar(base, new)
@@ -246,25 +255,28 @@ func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names na
 	}
 	cost := min(a.cum, b.cum) / max(a.cum, b.cum)
 	score := weightCallers*callers + weightCallees*callees + weightCost*cost + weightName*name
-	spoken := name >= leastSameName || name >= leastName && cost >= leastCost/2 || called >= leastCallees && cost >= leastCost ||
-		min(callers, called) >= leastAround && cost >= leastHalf
+	spoken := name >= leastSameName || name >= leastName && cost >= leastCost/2 || called >= leastCallees && cost >= leastCost
+	p := pair{base: base, new: new, around: min(callers, called) >= leastAround}
 	if r.SimilarCode != nil && score >= leastAlike/2 {
 		if code, known := r.SimilarCode(r.table.functions[base], r.table.functions[new]); known {
 			if name < leastSameName && code < leastSize {
-				return pair{}, false
+				return p, false
 			}
 			score = (score + weightCode*code) / (1 + weightCode)
 			spoken = spoken || code >= leastCode
 		}
 	}
+	p.alike = score
 	nearly := leastNearly
 	if a.seldom && b.seldom {
 		nearly = leastNearest
 	}
 	if a.known && b.known && name >= nearly {
-		return pair{base, new, score, false}, score >= leastNamed
+		return p, score >= leastNamed
 	}
-	return pair{base, new, score, name < leastName}, spoken && score >= leastAlike
+	p.rewritten = name < leastName
+	p.only = !spoken && p.around && cost >= leastHalf
+	return p, (spoken || p.only) && score >= leastAlike
 }
 
 // common is how much of two distributions is the same.
