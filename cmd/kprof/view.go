@@ -128,19 +128,25 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 			return err
 		}
 	}
-	if !records {
-		if err := shown.inputs(ctx, inputs, opts, f.sym); err != nil {
-			return err
-		}
-	}
-	// Before anything is recorded: what cannot be shown is not.
+	// Before anything is read or recorded: what cannot be shown is not.
 	server, err := listenView(f.addr)
 	if err != nil {
 		return err
 	}
 	server.browser = !f.noBrowser && haveDisplay()
 	if !records {
-		return errors.Join(server.serve(shown), server.Close())
+		shown.read = func() {
+			server.signals = watchSignals()
+			server.start(shown)
+		}
+		err = shown.inputs(ctx, inputs, opts, f.sym)
+		switch {
+		case err == nil:
+			err = server.serve(shown)
+		case server.served != nil:
+			server.remove()
+		}
+		return errors.Join(err, server.Close())
 	}
 	err = f.record(ctx, shown, server)
 	switch ended, ending := f.capture.ending(); {

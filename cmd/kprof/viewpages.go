@@ -32,6 +32,8 @@ type shownPages struct {
 	// waits until somebody asks for it.
 	later, laterBase func() (*profile, error)
 	lazy             bool
+	read             func()        // called when the input has been read, and its page is being made
+	made             chan struct{} // closed when all pages of inputs are made; nil before inputs are shown
 	recording        chan struct{} // closed when what is shown is whole; nil if it is from the start
 	recorded         *profile      // to be shown by then
 }
@@ -62,9 +64,11 @@ func (s *shownPages) inputs(ctx context.Context, inputs []string, opts convert.O
 		debug.SetGCPercent(20)
 	}
 	again := readAgain(ctx, inputs, opts, sym) // as they were before they are read
+	s.made = make(chan struct{})
 	if err := s.showInputs(ctx, inputs, opts, sym); err != nil {
 		return err
 	}
+	defer close(s.made)
 	if again != nil && s.laterBase == nil && !s.onlyPprof {
 		s.later, s.lazy = again, true
 	}
@@ -94,6 +98,10 @@ func (s *shownPages) showInputs(ctx context.Context, inputs []string, opts conve
 		p, err := load(ctx, inputs[0], opts, sym)
 		if err != nil {
 			return err
+		}
+		if s.read != nil { // a browser has started when the page is there
+			s.newTabs([]string{"profile"})
+			s.read()
 		}
 		return s.show(p, inputs)
 	}
@@ -242,16 +250,19 @@ func (s *shownPages) handler() http.Handler {
 		debug.FreeOSMemory()
 		return &s.profiles, err
 	})
-	if s.lazy {
-		go debug.FreeOSMemory()
-	} else {
-		go func() {
-			if s.recording != nil {
-				<-s.recording
-			}
-			encode()
-		}()
-	}
+	go func() {
+		switch {
+		case s.recording != nil:
+			<-s.recording
+		case s.made != nil:
+			<-s.made
+		}
+		if s.lazy {
+			debug.FreeOSMemory()
+			return
+		}
+		encode()
+	}()
 	pprof := pprofui.Handler(encode, pprofui.Options{
 		Sources:    s.sources,
 		Message:    func(text string) { messagef("%s", text) },
@@ -264,7 +275,16 @@ func (s *shownPages) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/"+pprofPath, s.whole(http.StripPrefix("/"+strings.TrimSuffix(pprofPath, "/"), pprof)))
 	mux.Handle("/", s.tabs)
-	return mux
+	if s.made == nil {
+		return mux
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.made:
+			mux.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
 }
 
 // whole has pages of what is recorded answer when it is whole.

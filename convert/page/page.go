@@ -76,7 +76,7 @@ var htmlFiles embed.FS
 
 // htmlScripts are the page's scripts in the order in which they are needed.
 var htmlScripts = []string{
-	"format", "slices", "data", "tree", "transform", "layout", "inverted", "time", "span", "strip", "colors", "compare", "pixels", "chart", "rows", "table", "heat", "filters", "state", "command",
+	"format", "slices", "data", "tree", "siblings", "transform", "layout", "inverted", "time", "span", "strip", "colors", "compare", "pixels", "chart", "rows", "table", "heat", "filters", "state", "command",
 	"menu", "app", "sums", "chips", "details", "coarse", "sides", "views", "spread", "pointing", "save", "selected", "pprof", "repage", "live", "input",
 }
 

@@ -114,7 +114,7 @@ function decodeProfile(bytes) {
   }
   addCollapsedFrames(p);
 
-  const { depth, frame } = readTree(input, p);
+  const { depth, frame, alike } = readTree(input, p);
   let rows = 0;
   for (const e of head.events) rows += e.rows;
   const rowNode = new Uint32Array(rows);
@@ -126,7 +126,7 @@ function decodeProfile(bytes) {
     from += e.rows;
   }
   p.full = newTree(p, depth, frame, rowNode);
-  p.tree = finish(mergeByName(p, p.full));
+  p.tree = mergeSiblings(p, p.full, alike);
 
   if (head.cut) p.functions = p.events.map((e) => e.columns.map(() => readFunctions(input, p.names.length)));
   if (head.moments) p.moments = readMoments(input, p);
@@ -137,19 +137,32 @@ function decodeProfile(bytes) {
   return p;
 }
 
-// readTree reads the depth and the frame of each node.
-function readTree(input, { head: { nodes }, ownFrames }) {
+// readTree reads the depth and the frame of each node, and which may have a sibling of the same
+// name.
+function readTree(input, { head: { nodes }, ownFrames, frameName, names }) {
   const at = new Uint32Array(ownFrames + 2); // of the callees of each frame, and of the root
   const callees = [];
   for (let f = 0; f <= ownFrames; f++) {
     for (let left = input.next(); left > 0; left--) callees.push(input.next());
     at[f + 1] = callees.length;
   }
-  const depth = new Uint32Array(nodes), frame = new Uint32Array(nodes);
+  const shared = new Uint8Array(callees.length), seen = new Uint32Array(names.length); // the last callee of a name, plus 1
+  for (let f = 0; f <= ownFrames; f++) {
+    for (let c = at[f]; c < at[f + 1]; c++) {
+      const name = frameName[callees[c]], before = seen[name];
+      if (before > at[f]) shared[before - 1] = shared[c] = 1;
+      seen[name] = c + 1;
+    }
+  }
+  const depth = new Uint32Array(nodes), frame = new Uint32Array(nodes), alike = [];
   for (let i = 1; i < nodes; i++) depth[i] = depth[i - 1] + 1 - input.next();
   const path = [ownFrames]; // frames from the root to the node before
-  for (let i = 1; i < nodes; i++) frame[i] = path[depth[i]] = callees[at[path[depth[i] - 1]] + input.next()];
-  return { depth, frame };
+  for (let i = 1; i < nodes; i++) {
+    const c = at[path[depth[i] - 1]] + input.next();
+    frame[i] = path[depth[i]] = callees[c];
+    if (shared[c]) alike.push(i);
+  }
+  return { depth, frame, alike };
 }
 
 // readMoments reads the samples, which it puts into the order of their times. Those of a bin lie
