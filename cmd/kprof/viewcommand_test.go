@@ -114,7 +114,7 @@ func TestViewCommands(t *testing.T) {
 				const f = kprof.functions(), sums = kprof.sums(), functions = {};
 				f.some.forEach((some, i) => { if (some && f.total[i]) functions[kprof.p.names[i]] = [f.self[i], f.total[i]].map(Math.round) });
 				return {Command: kprof.command(), Functions: functions,
-					Total: Math.round(kprof.state.query ? kprof.matched() : sums.total[0])};
+					Total: Math.round(kprof.state.query ? kprof.matchedSoon() : sums.total[0])};
 			})()`)
 			what := fmt.Sprintf("%s: %s", filepath.Base(input[0]), got.Command)
 			if got.Command == "" {
