@@ -335,7 +335,7 @@ func TestTimeBins(t *testing.T) {
 	for _, x := range []struct {
 		bits int // of each sample
 		bin  uint64
-	}{{32, 1}, {14, 1000}, {10, 20_000}, {4, 1_000_000}, {0, 2_000_000}} { // 16 ms are 2^13.97 µs; 4,096 bins there are in any case
+	}{{32, 1}, {14, 1000}, {10, 20_000}, {7, 200_000}, {0, 500_000}} { // 16 ms are 2^13.97 µs; 2^15 bins there are in any case
 		head, _, got := pageRows(t, pageWithin(t, pageLimits{1 << 20, samples, x.bits * samples}, s, Options{}))
 		if bin := uint64(head["bin"].(float64)); bin != x.bin {
 			t.Errorf("%d bits: bins of %d ns, want %d", x.bits, bin, x.bin)

@@ -78,7 +78,7 @@ func TestTimeSpan(t *testing.T) {
 			t.Errorf("%s: bins of %d ns", name, bin)
 		}
 		r := rand.New(rand.NewPCG(1, 2))
-		for range 20 {
+		for range 12 {
 			from, to := r.Uint64N(last), r.Uint64N(last)
 			if r.IntN(2) == 0 { // at samples
 				from, to = times[r.IntN(len(times))], times[r.IntN(len(times))]

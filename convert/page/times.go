@@ -65,8 +65,9 @@ func (d *pageData) weigh() {
 	}
 }
 
-// leastBins is how many bins there are in any case: more than a screen is wide.
-const leastBins = 1 << 12
+// leastBins is how many bins there are in any case: more than a heat map has cells, which are up to
+// 400 columns of 50.
+const leastBins = 1 << 15
 
 // chooseBin returns the shortest bin, of 1, 2 or 5 times a power of ten ns, with which the
 // times take no more than so many bits: of a sample as many as tell apart the bins between the
