@@ -30,6 +30,10 @@ type Sampling struct {
 	// NoRaw leaves the fields of tracepoints out, where nothing needs them: of those of
 	// returns and of ftrace's functions the function is in them.
 	NoRaw bool
+	// Data has samples tell the address of data that an event is about, as page faults,
+	// breakpoints and accesses to memory are; PhysData where that is in memory; and Weight what the
+	// access cost, of events of processors that say so.
+	Data, PhysData, Weight bool
 	// Cgroup has samples tell the cgroup of their task (Linux 5.7).
 	Cgroup bool
 
@@ -75,6 +79,15 @@ func (e *Event) Configure(s Sampling) {
 	}
 	if s.Cgroup {
 		a.SampleType |= abi.SampleCgroup
+	}
+	if s.Data || s.PhysData {
+		a.SampleType |= abi.SampleAddr // of which the other is the place
+	}
+	if s.PhysData {
+		a.SampleType |= abi.SamplePhysAddr
+	}
+	if s.Weight {
+		a.SampleType |= abi.SampleWeight
 	}
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain

@@ -45,6 +45,10 @@ type Options struct {
 	// sample, or more.
 	NoRaw bool
 
+	// Data, PhysData and Weight have samples tell the address of the data that an event is about,
+	// where that is in memory, and what it cost: see perfevent.Sampling.
+	Data, PhysData, Weight bool
+
 	// Cgroups has samples tell the cgroup of their task, which takes Linux 5.7, and which those
 	// of several cgroups do where they can.
 	Cgroups bool

@@ -136,6 +136,9 @@ func (s *Session) resolve() error {
 		UserCallers:      s.opts.UserCallers,
 		StackSize:        uint32(cmp.Or(s.opts.StackSize, defaultStack)),
 		NoRaw:            s.opts.NoRaw,
+		Data:             s.opts.Data,
+		PhysData:         s.opts.PhysData,
+		Weight:           s.opts.Weight,
 		Cgroup:           s.opts.Cgroups || len(s.opts.Target.Cgroups) > 1 && s.features.Sideband&abi.FlagCgroup != 0,
 	}
 	if sampling.DefaultFrequency == 0 {
@@ -172,6 +175,9 @@ func (s *Session) resolve() error {
 	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks())}, filtered: true}
 	if s.opts.copiesStacks() && s.opts.UserCallers == perfevent.CopiedStacks {
 		// perf reads call frame information where it is mapped: not with the code.
+		s.sideband.Attr.Flags |= abi.FlagMmapData
+	}
+	if s.opts.Data || s.opts.PhysData { // perf names data by what is mapped there
 		s.sideband.Attr.Flags |= abi.FlagMmapData
 	}
 	if s.opts.Switches || s.opts.SwitchRecords {

@@ -22,14 +22,13 @@ func (f *recordFlags) checkMemory(out output) error {
 	if out.format == formatData && f.push.to == "" {
 		return usagef("--max-memory is for profiles that are made while recording: what becomes a perf.data does not stay in memory")
 	}
-	_, err := f.tableMemory()
+	_, err := f.memory()
 	return err
 }
 
-// tableMemory returns what of --max-memory tables may take, and sets the limit that the
-// garbage collector keeps: a third, as tables are copied when they become smaller, and some of
-// what was there before has not been collected yet.
-func (f *recordFlags) tableMemory() (int64, error) {
+// memory is what a profile that is made while recording may take: what --max-memory says, or a
+// quarter of what the machine has, or half of what the cgroup allows; 0 where none is known.
+func (f *recordFlags) memory() (int64, error) {
 	most, err := parseSize("--max-memory", f.maxMemory, min(1<<40, math.MaxInt))
 	if err == nil && f.maxMemory != "" && most < leastMemory {
 		err = usagef("--max-memory %s: wants at least %dM", f.maxMemory, leastMemory>>20)
@@ -37,12 +36,23 @@ func (f *recordFlags) tableMemory() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	limit := int64(most)
-	if limit == 0 {
-		limit = procfs.Memory(os.DirFS("/")) / 4
+	if most > 0 {
+		return int64(most), nil
 	}
-	if limit > 0 {
-		debug.SetMemoryLimit(limit)
+	machine, limit := procfs.Memory(os.DirFS("/"))
+	if limit > 0 && limit/2 < machine/4 {
+		return limit / 2, nil
 	}
-	return limit / 3, nil
+	return machine / 4, nil
+}
+
+// tableMemory returns what of that tables may take, and sets the limit that the garbage collector
+// keeps: a third, as tables are copied when they become smaller, and some of what was there before
+// has not been collected yet.
+func (f *recordFlags) tableMemory() (int64, error) {
+	most, err := f.memory()
+	if most > 0 {
+		debug.SetMemoryLimit(most)
+	}
+	return most / 3, err
 }

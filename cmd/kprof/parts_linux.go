@@ -219,6 +219,10 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 		if err := p.makeProfiles(out, s); err != nil {
 			return nil, err
 		}
+		if f.maxMemory != "" && o.Bytes == 0 { // beside the tables, which are made of it
+			most, _ := f.memory()
+			o.Bytes = most / 3
+		}
 	}
 	o.Triggers = s.Triggers()
 	p.Divider = parts.NewDivider(&events[len(events)-1], o)

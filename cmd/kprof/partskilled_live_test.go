@@ -20,7 +20,8 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// countedProgram makes a file "begun", calls itself n0, n1, n2…, and has four page faults of user code under each name.
+// countedProgram makes a file "begun", calls itself n0, n1, n2…, and has four page faults of user code under each
+// name, until its parent is gone.
 const countedProgram = `
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ __attribute__((noinline)) void touch_pages(void) {
 }
 int main(void) {
 	close(creat("begun", 0600));
-	for (int i = 0;; i++) {
+	for (int i = 0, parent = getppid(); getppid() == parent; i++) {
 		char name[16];
 		madvise((void *)pages, sizeof pages, MADV_DONTNEED);
 		snprintf(name, sizeof name, "n%d", i);
@@ -85,7 +86,7 @@ func partsKilled(t *testing.T, counted string, flags []string) {
 	c.Dir = dir
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
-	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	c.SysProcAttr = &unix.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL} // nor is it to outlive the test
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 	if err != nil {
 		return nil, err
 	}
+	sel.MaxMemory /= 3 // of this period, the next one, and the last, of which a profile is being made
 	header := liveHeader()
 	p, err := live.NewPeriods(ctx, live.PeriodsOptions{
 		Every: every,

@@ -37,6 +37,8 @@ type recordFlags struct {
 	userChains          bool
 	kernelChains        bool
 	switchEvents        bool
+	data, physData      bool
+	weight              bool
 	maxStack            int
 	filter              string
 	probeVia            string
@@ -125,6 +127,9 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	f.sourceFlags(c)
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
 	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000; 999 with --call-graph dwarf)")
+	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr")
+	fl.BoolVar(&f.physData, "phys-data", false, "and where that is in memory: the field phys_addr")
+	fl.BoolVarP(&f.weight, "weight", "W", false, "record what an access to memory cost, of events that say so: the field weight")
 	fl.BoolVar(&f.switchEvents, "switch-events", false, "record too when tasks leave their CPU and come back")
 	defer under(fl, headingChains)()
 	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
@@ -165,7 +170,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
 	fl.BoolVar(&f.noSymbols, "no-symbols", false, "leave the names of sampled functions out of perf.data, and the kernel's symbols")
 	fl.Uint64Var(&f.maxLost, "max-lost", 0, "fail if more than `N` records are lost; what was recorded is kept")
-	fl.StringVar(&f.maxMemory, "max-memory", "", "keep a profile that is made while recording within a `size` like 256M: above it, rare stacks are merged into their callers (default a quarter of what there is)")
+	fl.StringVar(&f.maxMemory, "max-memory", "", "keep a profile that is made while recording within a `size` like 256M: above it, rare stacks are merged into their callers (default a quarter of what the machine has, or half of what the cgroup may)")
 	f.sel.shape.flags(c)
 	f.parts.flags(fl)
 	f.when.flags(fl)
@@ -283,6 +288,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		return o, err
 	}
 	o.SwitchRecords, o.Cgroups = f.switchEvents, f.allCgroups
+	o.Data, o.PhysData, o.Weight = f.data, f.physData, f.weight
 	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
 	o.Filter = f.filter
 	via, ok := probeVias[f.probeVia]

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"kprof/perfevent/abi"
@@ -45,7 +46,7 @@ func (b *Bound) Of(e *perfdata.Event) (*expr.Program, error) {
 		p.err = err
 		return nil, err
 	}
-	p.program, p.err = b.Expr.Compile(EventName(e.Name, f), f)
+	p.program, p.err = b.Expr.CompileFor(EventName(e.Name, f), f, optional(&e.Attr))
 	return p.program, p.err
 }
 
@@ -66,11 +67,24 @@ func (b *Bound) Check(events []*perfdata.Event) error {
 	return b.Expr.Check(programs, b.formats.FieldNames(events))
 }
 
+// optional says what samples of an event have that those of others have not.
+func optional(a *abi.Attr) (has expr.Own) {
+	for _, o := range []struct {
+		bits abi.SampleType
+		own  expr.Own
+	}{{abi.SampleAddr, expr.OwnAddr}, {abi.SamplePhysAddr, expr.OwnPhysAddr}, {abi.SampleWeight | abi.SampleWeightStruct, expr.OwnWeight}} {
+		if a.SampleType&o.bits != 0 {
+			has |= o.own
+		}
+	}
+	return has
+}
+
 // Own are the names of what every sample has.
 var Own = []string{"comm", "pid", "tid", "cpu", "time", "event"}
 
 // FieldNames are the names that expressions over events can have, sorted: their own
-// fields, the common ones, and Own. Formats that cannot be read have none.
+// fields, the common ones, Own, and what else their samples have. Formats that cannot be read have none.
 func (f *Formats) FieldNames(events []*perfdata.Event) []string {
 	names := map[string]bool{}
 	for _, n := range Own {
@@ -81,6 +95,9 @@ func (f *Formats) FieldNames(events []*perfdata.Event) []string {
 			for i := range of.Fields {
 				names[of.Fields[i].Name] = true
 			}
+		}
+		for _, name := range optional(&e.Attr).Names() {
+			names[name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
@@ -103,6 +120,10 @@ func (f *Formats) OwnFields(events []*perfdata.Event) []string {
 // the next one. The caller sets x.Comm.
 func Fill(x *expr.Sample, s *abi.Sample, a *abi.Attr) {
 	x.PID, x.TID, x.CPU, x.Time, x.Raw = s.PID, s.TID, uint32(s.CPU), s.Time, s.Raw
+	x.Addr, x.PhysAddr, x.Weight = s.Addr, s.PhysAddr, s.Weight
+	if a.SampleType&abi.SampleWeightStruct != 0 {
+		x.Weight &= math.MaxUint32 // its first part (union perf_sample_weight)
+	}
 	x.Without = 0
 	if a.SampleType&abi.SampleTID == 0 {
 		x.Without |= expr.OwnPID | expr.OwnTID | expr.OwnComm

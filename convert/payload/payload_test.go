@@ -95,3 +95,45 @@ func TestFill(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestOptional: what samples of some events have is a name where they have it, and the event's
+// own field where it has one of that name.
+func TestOptional(t *testing.T) {
+	f := New(&perfdata.TracingData{LongSize: 8, Tracepoints: []perfdata.Tracepoint{
+		{System: "s", Name: "own", ID: 1, Format: text("own", "\tfield:int addr;\toffset:4;\tsize:4;\tsigned:1;\n")},
+	}})
+	set := perfdata.NewEventSet(abi.LittleEndian, nil)
+	set.Add(abi.Event{Name: "s:own", Attr: abi.Attr{Type: abi.TypeTracepoint, Config: 1, SampleType: abi.SampleAddr}})
+	set.Add(abi.Event{Name: "page-faults", Attr: abi.Attr{Type: abi.TypeSoftware, Config: 2, SampleType: abi.SampleAddr | abi.SamplePhysAddr | abi.SampleWeightStruct}})
+	set.Add(abi.Event{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware}})
+	own, faults, clock := set.Events[0], set.Events[1], set.Events[2]
+	sample := abi.Sample{Addr: 7 << 40, PhysAddr: 9, Weight: 5<<32 | 3, Raw: []byte{1, 0, 0, 0, 11, 0, 0, 0}}
+	for _, c := range []struct {
+		event *perfdata.Event
+		src   string
+		want  int64 // -1: the event lacks it
+	}{
+		{own, "addr", 11}, {own, "weight", -1},
+		{faults, "addr", 7 << 40}, {faults, "phys_addr", 9}, {faults, "weight", 3}, {faults, "field.addr", -1},
+		{clock, "addr", -1},
+	} {
+		x, err := expr.Parse(c.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.Bind(x).Of(c.event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s expr.Sample
+		Fill(&s, &sample, &c.event.Attr)
+		v, ok := p.Value(&s)
+		n, _ := v.Int64()
+		if ok != (c.want >= 0) || ok && n != c.want || (len(p.Missing()) > 0) == ok {
+			t.Errorf("%s of %s: %d, %v, want %d; missing %q", c.src, c.event.Name, n, ok, c.want, p.Missing())
+		}
+	}
+	if names := f.FieldNames([]*perfdata.Event{faults}); !slices.Contains(names, "phys_addr") || slices.Contains(f.FieldNames([]*perfdata.Event{clock}), "addr") {
+		t.Errorf("names %q", names)
+	}
+}

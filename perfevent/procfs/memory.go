@@ -7,21 +7,16 @@ import (
 	"strings"
 )
 
-// Memory returns how many bytes of memory this process may have at most: what the machine has, or
-// what its cgroup or one above that is limited to (memory.max of version 2,
-// Documentation/admin-guide/cgroup-v2.rst). The root is that of the file system, with /proc and
-// /sys in it. 0 stands for not known.
-func Memory(root fs.FS) (most int64) {
-	least := func(n int64) {
-		if n > 0 && (most == 0 || n < most) {
-			most = n
-		}
-	}
+// Memory returns how many bytes of memory the machine has, 0 where that is not known, and how many
+// this process may have, as its cgroup or one above that is limited (memory.max of version 2,
+// Documentation/admin-guide/cgroup-v2.rst), 0 for no limit. The root is that of the file system, with
+// /proc and /sys in it.
+func Memory(root fs.FS) (machine, limit int64) {
 	b, _ := fs.ReadFile(root, "proc/meminfo")
 	for line := range strings.Lines(string(b)) {
 		if kB, ok := strings.CutPrefix(line, "MemTotal:"); ok { // the unit is fs/proc/meminfo.c's
 			n, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kB), "kB")), 10, 52)
-			least(n << 10)
+			machine = max(n, 0) << 10
 			break
 		}
 	}
@@ -32,10 +27,11 @@ func Memory(root fs.FS) (most int64) {
 			continue
 		}
 		for dir := path.Join("sys/fs/cgroup", at); strings.HasPrefix(dir, "sys/fs/cgroup/"); dir = path.Dir(dir) {
-			limit, _ := fs.ReadFile(root, dir+"/memory.max") // "max" for none
-			n, _ := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 62)
-			least(n)
+			most, _ := fs.ReadFile(root, dir+"/memory.max") // "max" for none
+			if n, _ := strconv.ParseInt(strings.TrimSpace(string(most)), 10, 62); n > 0 && (limit == 0 || n < limit) {
+				limit = n
+			}
 		}
 	}
-	return most
+	return machine, limit
 }

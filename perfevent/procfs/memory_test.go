@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// TestMemory: the least of what the machine has and what cgroups allow.
+// TestMemory: what the machine has, and the least of what cgroups allow.
 func TestMemory(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	const (
@@ -13,26 +13,26 @@ func TestMemory(t *testing.T) {
 		service = "0::/system.slice/kprof.service\n"
 	)
 	for _, tt := range []struct {
-		what string
-		root fstest.MapFS
-		want int64
+		what           string
+		root           fstest.MapFS
+		machine, limit int64
 	}{
-		{"nothing", fstest.MapFS{}, 0},
-		{"a machine", fstest.MapFS{"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("7\n")}, 24689764 << 10},
+		{"nothing", fstest.MapFS{}, 0, 0},
+		{"a machine", fstest.MapFS{"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("7\n")}, 24689764 << 10, 0},
 		{"a service", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file("1:name=systemd:/x\n" + service),
 			"sys/fs/cgroup/system.slice/kprof.service/memory.max": file("536870912\n"), "sys/fs/cgroup/system.slice/memory.max": file("max\n"),
-		}, 512 << 20},
+		}, 24689764 << 10, 512 << 20},
 		{"its slice has less", fstest.MapFS{
 			"proc/meminfo": file(meminfo), "proc/self/cgroup": file(service),
 			"sys/fs/cgroup/system.slice/kprof.service/memory.max": file("536870912\n"), "sys/fs/cgroup/system.slice/memory.max": file("268435456\n"),
-		}, 256 << 20},
-		{"version 1 alone", fstest.MapFS{"proc/meminfo": file(meminfo), "proc/self/cgroup": file("9:memory:/x\n")}, 24689764 << 10},
-		{"a path that leads out", fstest.MapFS{"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/../../x\n"), "sys/x/memory.max": file("5\n")}, 24689764 << 10},
-		{"damage", fstest.MapFS{"proc/meminfo": file("MemTotal: x kB\n"), "proc/self/cgroup": file("0::/a\n"), "sys/fs/cgroup/a/memory.max": file("-1\n")}, 0},
+		}, 24689764 << 10, 256 << 20},
+		{"version 1 alone", fstest.MapFS{"proc/meminfo": file(meminfo), "proc/self/cgroup": file("9:memory:/x\n")}, 24689764 << 10, 0},
+		{"a path that leads out", fstest.MapFS{"proc/meminfo": file(meminfo), "proc/self/cgroup": file("0::/../../x\n"), "sys/x/memory.max": file("5\n")}, 24689764 << 10, 0},
+		{"damage", fstest.MapFS{"proc/meminfo": file("MemTotal: x kB\n"), "proc/self/cgroup": file("0::/a\n"), "sys/fs/cgroup/a/memory.max": file("-1\n")}, 0, 0},
 	} {
-		if got := Memory(tt.root); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.what, got, tt.want)
+		if machine, limit := Memory(tt.root); machine != tt.machine || limit != tt.limit {
+			t.Errorf("%s: %d and %d, want %d and %d", tt.what, machine, limit, tt.machine, tt.limit)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Own are the sample's own values.
-type Own uint8
+type Own uint16
 
 const (
 	OwnComm Own = 1 << iota
@@ -20,9 +20,28 @@ const (
 	OwnTID
 	OwnCPU
 	OwnTime
+	// What samples of some events have: see CompileFor.
+	OwnAddr
+	OwnPhysAddr
+	OwnWeight
 )
 
 var ownNames = map[string]Own{"comm": OwnComm, "pid": OwnPID, "tid": OwnTID, "cpu": OwnCPU, "time": OwnTime}
+
+// optional are what samples of some events have.
+var optional = map[string]Own{"addr": OwnAddr, "phys_addr": OwnPhysAddr, "weight": OwnWeight}
+
+// Names are the names in expressions of what samples of some events have, as far as it is in o,
+// sorted.
+func (o Own) Names() (names []string) {
+	for name, own := range optional {
+		if o&own != 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 const eventName = "event"
 
@@ -51,6 +70,7 @@ type compiler struct {
 	expr    *Expr
 	event   string // sched:sched_switch
 	format  *format.Format
+	has     Own // of optional
 	missing []string
 	err     error
 }
@@ -60,7 +80,13 @@ type compiler struct {
 // *Error, is text where a number must stand, or the contrary. That the event lacks
 // a field is none: see Program.Missing.
 func (e *Expr) Compile(event string, f *format.Format) (*Program, error) {
-	c := &compiler{expr: e, event: event, format: f}
+	return e.CompileFor(event, f, 0)
+}
+
+// CompileFor is Compile for an event whose samples have OwnAddr and what follows it too, as far as
+// it is in has. These names are the event's fields, where it has such.
+func (e *Expr) CompileFor(event string, f *format.Format, has Own) (*Program, error) {
+	c := &compiler{expr: e, event: event, format: f, has: has}
 	n := c.node(e.root)
 	if n.text {
 		c.fail(e.root, "text is neither true nor false, and no number: compare it")
@@ -272,7 +298,7 @@ func (c *compiler) foldEvent(n *node) {
 }
 
 // ownEvent marks the string that is the event's name.
-const ownEvent Own = 1 << 7
+const ownEvent Own = 1 << 15
 
 // name finds what a name stands for.
 func (c *compiler) name(n *node, t *tree) {
@@ -293,13 +319,15 @@ func (c *compiler) name(n *node, t *tree) {
 		c.lacks(t)
 		return
 	}
-	if c.format == nil {
-		c.lacks(t)
-		return
+	var f *format.Field
+	if c.format != nil {
+		f = c.format.Field(t.str)
 	}
-	f := c.format.Field(t.str)
 	if f == nil {
-		c.lacks(t)
+		if n.own = optional[t.str] & c.has; t.qualifier != "" || n.own == 0 {
+			n.own = 0
+			c.lacks(t)
+		}
 		return
 	}
 	n.field, n.signed = f, f.Signed && f.Kind != format.Mask

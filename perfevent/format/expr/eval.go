@@ -13,6 +13,9 @@ type Sample struct {
 	PID, TID int32
 	CPU      uint32
 	Time     uint64 // ns
+	Addr     uint64 // of data
+	PhysAddr uint64 // of the same in memory, 0 for none
+	Weight   uint64 // what the access cost, in a unit of the processor's
 	Raw      []byte // the payload, from the common fields on
 	Without  Own    // the values above that this sample does not have
 }
@@ -127,6 +130,12 @@ func (n *node) load(s *Sample) (uint64, bool) {
 		v = uint64(s.CPU)
 	case OwnTime:
 		v = s.Time
+	case OwnAddr:
+		v = s.Addr
+	case OwnPhysAddr:
+		v = s.PhysAddr
+	case OwnWeight:
+		v = s.Weight
 	}
 	return v, s.Without&n.own == 0
 }
