@@ -309,7 +309,7 @@ boot() {
 		timeout --foreground $((limit + 120)) $qemu "${machine[@]}" -accel tcg,thread=single -m 1024 \
 			-display none -serial stdio -monitor none -nic none -no-reboot \
 			-drive "file=$3/disk,format=raw,if=none,id=d0,cache=unsafe" -device nvme,drive=d0,serial=kprof \
-			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 rcupdate.rcu_expedited=1 $more kprof.word=$4" \
+			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 $more kprof.word=$4" \
 			>"$3/console" 2>&1
 }
 
