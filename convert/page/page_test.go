@@ -59,13 +59,14 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		t.Fatal(err)
 	}
 	in := bytes.NewReader(data)
-	next := func() int {
+	long := func() uint64 {
 		v, err := binary.ReadUvarint(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return int(v)
+		return v
 	}
+	next := func() int { return int(long()) }
 	raw := make([]byte, next())
 	io.ReadFull(in, raw)
 	if err := json.Unmarshal(raw, &head); err != nil {
@@ -160,9 +161,9 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := make([]int, len(list(head["labels"])))
+		first := make([]uint64, len(list(head["labels"])))
 		for i := range first {
-			first[i] = next()
+			first[i] = long()
 		}
 		row := 0
 		for _, e := range list(head["events"]) {
@@ -176,8 +177,8 @@ func pageRows(t testing.TB, page string) (head map[string]any, rows, moments []s
 		for row, n := range counts {
 			bin := first[labelsOf[row]]
 			for range n {
-				bin += next()
-				moments = append(moments, fmt.Sprint(clock+int64(bin*number(head["bin"])))+"|"+keys[row]+fmt.Sprint(sums[keys[row]]))
+				bin += long()
+				moments = append(moments, fmt.Sprint(clock+int64(bin)*int64(number(head["bin"])))+"|"+keys[row]+fmt.Sprint(sums[keys[row]]))
 			}
 		}
 		if len(moments) != number(head["moments"]) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/elastic/go-perf"
 	"golang.org/x/sys/unix"
@@ -136,6 +137,19 @@ func retryOpen[C any](open func() (C, error)) (C, error) {
 	}
 }
 
+// settled reads a group, again if a task that inherited it is about to end: the kernel takes its
+// members away one after the other, and does not add up what differs (__perf_read_group_add in
+// kernel/events/core.c, of 6.6 and of stable kernels before).
+func settled[C any](read func() (C, error)) (C, error) {
+	for wait := 10 * time.Microsecond; ; wait *= 2 {
+		c, err := read()
+		if !errors.Is(err, unix.ECHILD) || wait > 200*time.Millisecond {
+			return c, err
+		}
+		time.Sleep(wait)
+	}
+}
+
 func (c *libraryCounter) wrap(what string, err error) error {
 	if err == nil {
 		return nil
@@ -151,7 +165,7 @@ func (c *libraryCounter) read() ([]perfevent.Count, error) {
 		n, err := c.events[0].ReadCount()
 		return []perfevent.Count{{Value: n.Value, Enabled: n.Enabled, Running: n.Running}}, c.wrap("read", err)
 	}
-	group, err := c.events[0].ReadGroupCount()
+	group, err := settled(c.events[0].ReadGroupCount)
 	if err != nil {
 		return nil, c.wrap("read", err)
 	}
@@ -202,7 +216,7 @@ func (c ownCounter) read() ([]perfevent.Count, error) {
 		n, err := c[0].Read()
 		return []perfevent.Count{n}, err
 	}
-	counts, err := c[0].ReadGroup(len(c) - 1)
+	counts, err := settled(func() ([]perfevent.Count, error) { return c[0].ReadGroup(len(c) - 1) })
 	if !errors.Is(err, perfevent.ErrDisbanded) {
 		return counts, err
 	}

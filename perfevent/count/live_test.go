@@ -168,6 +168,37 @@ func TestLiveProcess(t *testing.T) {
 	wantHits(t, "in a group", got[2], threads*hits)
 }
 
+// TestLiveGroupEnding reads groups while tasks that inherited them start and end.
+func TestLiveGroupEnding(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	s := open(t, Options{Groups: groups(t, "{"+getppid+",task-clock}", "{page-faults,task-clock}"), Target: Target{PIDs: []int{os.Getpid()}}})
+	if err := s.Enable(); err != nil {
+		t.Fatal(err)
+	}
+	const threads = 300
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var wg sync.WaitGroup
+		for range threads {
+			wg.Go(runtime.LockOSThread) // the thread ends with the goroutine
+		}
+		wg.Wait()
+	}()
+	for reads := 0; ; reads++ {
+		if _, err := s.Read(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+			if reads > 0 {
+				return
+			}
+		default:
+		}
+	}
+}
+
 // TestLivePlaces adds up to the same whatever is told apart.
 func TestLivePlaces(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
