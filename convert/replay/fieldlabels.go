@@ -318,10 +318,23 @@ func (l *fieldLabels) check(events []*perfdata.Event, formats *payload.Formats) 
 		if len(events) == 0 || slices.ContainsFunc(events, has) {
 			continue
 		}
-		fields := formats.OwnFields(events)
+		fields := l.known(events, formats)
 		return &UnknownFieldError{Key: l.keys[i].key, Near: spelling.Closest(l.keys[i].field, fields), Fields: fields}
 	}
 	return nil
+}
+
+// known lists what there is to label samples by: the events' own fields, and what rules of
+// spans make of them.
+func (l *fieldLabels) known(events []*perfdata.Event, formats *payload.Formats) []string {
+	names := formats.OwnFields(events)
+	for i := range l.keys {
+		if l.keys[i].ofRule && slices.ContainsFunc(events, func(e *perfdata.Event) bool { return l.of(e, formats)[i].field != nil }) {
+			names = append(names, l.keys[i].key)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // LabelOverflow is how many samples have a value of a key that is not told apart.

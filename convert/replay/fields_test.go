@@ -394,3 +394,18 @@ func BenchmarkFields(b *testing.B) {
 		})
 	}
 }
+
+// TestFieldNamesOfRules: what a rule of spans calls its labels is named beside the fields.
+func TestFieldNamesOfRules(t *testing.T) {
+	b, err := syscallRecording(abi.LittleEndian).recording().Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unknown *UnknownFieldError
+	if _, _, err := convertBytes(b, false, Options{Spans: mustRules(t, "span:syscalls"), FieldLabels: []string{"sycall"}}); !errors.As(err, &unknown) {
+		t.Fatal(err)
+	}
+	if want := []string{"error", "id", "kprof_sp", "ret", "syscall"}; !slices.Equal(unknown.Fields, want) || !slices.Equal(unknown.Near, []string{"syscall"}) {
+		t.Errorf("%v, near %v; want %v", unknown.Fields, unknown.Near, want)
+	}
+}
