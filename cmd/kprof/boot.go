@@ -12,6 +12,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/bootlog"
+	"kprof/convert/printable"
 	"kprof/convert/sniff"
 )
 
@@ -143,7 +144,7 @@ func readBoot(input string, o bootlog.Options) (l *bootlog.Log, name string, err
 func bootError(name string, l *bootlog.Log, err error) error {
 	switch {
 	case errors.Is(err, bootlog.ErrNoCalls) && l.Command != "":
-		return fmt.Errorf("%s: %w; it was booted with: %.200s", name, err, l.Command)
+		return fmt.Errorf("%s: %w; it was booted with: %s", name, err, printable.Shorten(l.Command, 200))
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
