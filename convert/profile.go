@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"kprof/convert/stacktext"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/symbolize"
 )
 
 // Profile is a Set of named stacks with what belongs to it: where it comes from, and
@@ -29,6 +31,10 @@ type Profile struct {
 
 	perfScript bool // the input is what perf script printed
 	opts       *Options
+
+	// Of a recording.
+	release string // of the kernel
+	foreign bool   // of another machine or boot
 }
 
 // New returns the profile of a Set that was collected while recording: of the events,
@@ -43,6 +49,17 @@ func New(set *stacks.Set, events []abi.Event, stats replay.Stats, header *perfda
 // OfBoot returns the profile of what a kernel called while it booted.
 func OfBoot(l *bootlog.Log, o Options) *Profile {
 	return &Profile{Set: l.Set(), Source: o.Name, opts: &o}
+}
+
+// Symbolizer returns what finds the files that have the profile's code, where its names are
+// from. Close it.
+func (p *Profile) Symbolizer() *symbolize.Symbolizer {
+	var so symbolize.Options
+	if p.opts != nil {
+		so = p.opts.Symbols
+	}
+	so.Release, so.Foreign = cmp.Or(so.Release, p.release), so.Foreign || p.foreign
+	return symbolize.New(so)
 }
 
 // describe writes into the Set's comments what the recording says of itself.

@@ -151,6 +151,7 @@ func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
 	so := in.p.opts.Symbols
 	so.Release = cmp.Or(so.Release, in.Features.OSRelease)
 	so.Foreign = so.Foreign || !recordedHere(&in.Features, in.written)
+	in.p.release, in.p.foreign = so.Release, so.Foreign
 	so.CallFrames = in.copiesStacks()
 	if so.Kallsyms == nil && so.KallsymsPath == "" && !in.p.opts.Unnamed {
 		recorded, err := in.KernelSymbols()

@@ -23,34 +23,45 @@ type moduleTree map[string][]string
 // addModule adds the file of module m to t: its debug information and, where t
 // has no names, these too.
 func (s *Symbolizer) addModule(t *kernelTable, m Mapping) error {
+	file, moved, err := s.moduleFile(m)
+	if err != nil {
+		return err
+	}
+	t.file, t.moved = file, moved
+	t.byFile = len(t.names) == 0
+	return nil
+}
+
+// moduleFile returns the file of module m, and what to add to an address of m to find it
+// there.
+func (s *Symbolizer) moduleFile(m Mapping) (file *elfsym.File, moved uint64, err error) {
 	name, id := procfs.ModuleName(m.Path()), trimBuildID(m.BuildID)
 	if name == "" || m.Start == 0 {
-		return notFound("module of unknown name or address")
+		return nil, 0, notFound("module of unknown name or address")
 	}
 	if id == "" && !s.opts.Foreign {
 		id = trimBuildID(ownBuildID(procfs.ModuleNotes(name)))
 	}
 	if len(id) < 4 {
-		return notFound("file of module " + name + ", whose build id is not known")
+		return nil, 0, notFound("file of module " + name + ", whose build id is not known")
 	}
-	file, err := s.modules.get(moduleKey{name, id}, func() (*elfsym.File, error) {
+	file, err = s.modules.get(moduleKey{name, id}, func() (*elfsym.File, error) {
 		return s.findModule(name, id, m.Path())
 	})
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	text, ok := file.ModuleText()
 	if !ok {
-		return fmt.Errorf("module %s: no section .text", name)
+		return nil, 0, fmt.Errorf("module %s: no section .text", name)
 	}
-	t.file, t.moved = file, -m.Start
+	moved = -m.Start
 	if !s.opts.Foreign {
 		if now, ok := ownModuleText(name); ok && now >= m.Start && now < m.Limit {
-			t.moved = text - now
+			moved = text - now
 		}
 	}
-	t.byFile = len(t.names) == 0
-	return nil
+	return file, moved, nil
 }
 
 // ownModuleText returns where the kernel that runs here has .text of a module.

@@ -22,6 +22,7 @@ var errUnplaced = errors.New("the recording does not say where the kernel was lo
 // vmlinux is the kernel's file with symbols.
 type vmlinux struct {
 	path  string
+	at    string // path, with what it is below
 	file  *elfsym.File
 	table *kallsyms.Table // at the addresses it was linked for
 }
@@ -50,28 +51,17 @@ func (s *Symbolizer) loadVmlinux(f *os.File, path string) (*vmlinux, error) {
 	if table == nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &vmlinux{path, file, table}, nil
+	return &vmlinux{path: path, at: path, file: file, table: table}, nil
 }
 
 // givenVmlinux names m by Options.Vmlinux, and what that does not cover (BPF
 // programs, say) by kallsyms.
 func (s *Symbolizer) givenVmlinux(m Mapping) (Table, error) {
-	v, err := s.kernels.get("", s.openVmlinux)
+	v, err := s.checkedVmlinux(m)
 	if err != nil {
-		var image *BootImageError
-		if id := s.kernelBuildID(m); errors.As(err, &image) && id != "" && !sameBuildID(id, image.BuildID) {
-			err = &BuildIDError{Path: image.Path, Recorded: id, Found: image.BuildID}
-		}
-		return nil, &VmlinuxError{s.opts.Vmlinux, err}
+		return nil, err
 	}
 	names, _ := s.kallsymsTable(m) // its errors matter only without a vmlinux
-	if id, found := s.kernelBuildID(m), hex.EncodeToString(v.file.BuildID()); id != "" && !sameBuildID(id, found) {
-		wrong := &BuildIDError{Path: v.path, Recorded: id, Found: found}
-		if !s.opts.Force {
-			return nil, &VmlinuxError{s.opts.Vmlinux, wrong}
-		}
-		s.override(wrong)
-	}
 	shift, err := s.shift(v, m)
 	if err != nil {
 		return nil, err
@@ -84,6 +74,27 @@ func (s *Symbolizer) givenVmlinux(m Mapping) (Table, error) {
 		t.file = nil
 	}
 	return t, nil
+}
+
+// checkedVmlinux is Options.Vmlinux, if it is of the kernel of m.
+func (s *Symbolizer) checkedVmlinux(m Mapping) (*vmlinux, error) {
+	v, err := s.kernels.get("", s.openVmlinux)
+	id := s.kernelBuildID(m)
+	if err != nil {
+		var image *BootImageError
+		if errors.As(err, &image) && id != "" && !sameBuildID(id, image.BuildID) {
+			err = &BuildIDError{Path: image.Path, Recorded: id, Found: image.BuildID}
+		}
+		return nil, &VmlinuxError{s.opts.Vmlinux, err}
+	}
+	if found := hex.EncodeToString(v.file.BuildID()); id != "" && !sameBuildID(id, found) {
+		wrong := &BuildIDError{Path: v.path, Recorded: id, Found: found}
+		if !s.opts.Force {
+			return nil, &VmlinuxError{s.opts.Vmlinux, wrong}
+		}
+		s.override(wrong)
+	}
+	return v, nil
 }
 
 // openVmlinux reads Options.Vmlinux.
@@ -144,11 +155,7 @@ func (s *Symbolizer) shift(v *vmlinux, m Mapping) (uint64, error) {
 // addVmlinux adds the vmlinux with the build id of m to t: its debug information
 // and, where t has no names yet, these too.
 func (s *Symbolizer) addVmlinux(t *kernelTable, m Mapping) error {
-	id := trimBuildID(s.kernelBuildID(m))
-	if len(id) < 4 {
-		return notFound("vmlinux of a kernel whose build id is not known")
-	}
-	v, err := s.kernels.get(id, func() (*vmlinux, error) { return s.findVmlinux(id) })
+	v, err := s.foundVmlinux(m)
 	if err != nil {
 		return err
 	}
@@ -163,6 +170,15 @@ func (s *Symbolizer) addVmlinux(t *kernelTable, m Mapping) error {
 		t.file, t.moved = v.file, shift
 	}
 	return nil
+}
+
+// foundVmlinux is the vmlinux with the build id of m.
+func (s *Symbolizer) foundVmlinux(m Mapping) (*vmlinux, error) {
+	id := trimBuildID(s.kernelBuildID(m))
+	if len(id) < 4 {
+		return nil, notFound("vmlinux of a kernel whose build id is not known")
+	}
+	return s.kernels.get(id, func() (*vmlinux, error) { return s.findVmlinux(id) })
 }
 
 // findVmlinux looks for the vmlinux with a build id.
@@ -200,7 +216,11 @@ func (s *Symbolizer) tryVmlinux(f *os.File, p place, id string) (*vmlinux, error
 		f.Close()
 		return nil, &BuildIDError{Path: p.String(), Recorded: id, Found: found}
 	}
-	return s.loadVmlinux(f, p.path)
+	v, err := s.loadVmlinux(f, p.path)
+	if v != nil {
+		v.at = p.String()
+	}
+	return v, err
 }
 
 // vmlinuxPlaces lists where the vmlinux with a build id may be: by that id, by

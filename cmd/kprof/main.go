@@ -119,7 +119,7 @@ Topics of kprof help:
 		root.AddGroup(&g)
 	}
 	addCommands(root, "record", newRecord(), newStat(), newTrace(), newTop())
-	addCommands(root, "look", newConvert(), newReport(), newScript(), newView(), newBoot())
+	addCommands(root, "look", newConvert(), newReport(), newScript(), newAnnotate(), newView(), newBoot())
 	addCommands(root, "compare", newDiff(), newHistory(), newBench())
 	addCommands(root, "fleet", newMerge(), newPush(), newFetch())
 	addCommands(root, "machine", newList(), newProbe(), newDoctor())

@@ -1,5 +1,5 @@
-// Package disasm disassembles functions of ELF files such that builds can be compared:
-// what only the linker decides is told apart from what the compiler did.
+// Package disasm disassembles functions of ELF files, to be shown and such that builds can
+// be compared: what only the linker decides is told apart from what the compiler did.
 //
 // Code of x86-64, i386 and arm64 is decoded, by golang.org/x/arch. Files are hostile input:
 // what cannot be decoded is shown as its bytes, and no function takes more than MaxCode.
@@ -133,6 +133,15 @@ func (f *File) Functions() iter.Seq[elfsym.Symbol] {
 			}
 		}
 	}
+}
+
+// At returns the function that has the instruction at an address of the file.
+func (f *File) At(vaddr uint64) (elfsym.Symbol, bool) {
+	s, ok := f.symbols.Lookup(vaddr)
+	if !ok {
+		s, ok = f.symbols.GoFunction(vaddr)
+	}
+	return s, ok && !s.PLT && f.isCode(s.Start)
 }
 
 // isCode tells whether the file has instructions at an address.

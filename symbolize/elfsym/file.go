@@ -92,6 +92,9 @@ func Open(path string, opts Options) (*File, error) {
 	return FromFile(f, path, opts)
 }
 
+// Path is what the file was opened by, empty if it was not.
+func (f *File) Path() string { return f.path }
+
 // FromFile takes over f, an open regular file: Close closes it, and so does
 // FromFile if it fails. The path serves messages, and to find a separate debug
 // file beside it; it is a path below opts.Root.

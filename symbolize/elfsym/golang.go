@@ -147,16 +147,41 @@ func parseGoTable(data []byte, order binary.ByteOrder) (*goTable, error) {
 // Entry count is where the last one ends.
 func (t *goTable) entry(i int) uint64 { return uint64(t.order.Uint32(t.funcs[8*i:])) }
 
+// at returns the index of the function at vaddr, and how far vaddr is from the text's start.
+func (t *goTable) at(vaddr uint64) (i int, off uint64, ok bool) {
+	if vaddr < t.text {
+		return 0, 0, false
+	}
+	off = vaddr - t.text
+	i = sort.Search(t.count, func(i int) bool { return t.entry(i) > off }) - 1
+	return i, off, i >= 0 && off < t.entry(i+1)
+}
+
+// GoFunction returns the function at vaddr that the function table of a Go program tells,
+// which it has when it is stripped too.
+func (f *File) GoFunction(vaddr uint64) (Symbol, bool) {
+	if !f.golang {
+		return Symbol{}, false
+	}
+	f.Load() // its error is the caller's to ask for
+	t := f.table.golang
+	if t == nil {
+		return Symbol{}, false
+	}
+	i, _, ok := t.at(vaddr)
+	if !ok {
+		return Symbol{}, false
+	}
+	fn, ok := t.function(i)
+	return Symbol{Name: fn.name, Start: t.text + t.entry(i), End: t.text + t.entry(i+1)}, ok && t.entry(i) < t.entry(i+1)
+}
+
 // appendFunctions appends the function at vaddr and, with inline, before it
 // those inlined there, the innermost first. It appends nothing for an address
 // outside Go's functions.
 func (t *goTable) appendFunctions(dst []Function, vaddr uint64, inline bool) []Function {
-	if vaddr < t.text {
-		return dst
-	}
-	off := vaddr - t.text
-	i := sort.Search(t.count, func(i int) bool { return t.entry(i) > off }) - 1
-	if i < 0 || off >= t.entry(i+1) {
+	i, off, ok := t.at(vaddr)
+	if !ok {
 		return dst
 	}
 	f, ok := t.function(i)

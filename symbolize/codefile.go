@@ -1,0 +1,115 @@
+package symbolize
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"kprof/symbolize/elfsym"
+)
+
+// ErrNoCodeFile reports code that is in no file: that of BPF programs, of JIT compilers, of
+// the vdso.
+var ErrNoCodeFile = errors.New("its code is in no file")
+
+// Code is an ELF file with the code of a mapping.
+type Code struct {
+	Path string
+	// Vaddr returns the address in the file of an address of the mapping as Resolve takes
+	// them; ok is false outside of the file.
+	Vaddr func(addr uint64) (vaddr uint64, ok bool)
+}
+
+// Code finds the file with the code of m, among those that Resolve takes names from: with
+// the recorded build id, where there is one. It lasts until Close.
+func (s *Symbolizer) Code(m Mapping) (*Code, error) {
+	switch m.Kind {
+	case User:
+		return s.userCode(m)
+	case Kernel:
+		return s.kernelCode(m)
+	case Module:
+		file, moved, err := s.moduleFile(m)
+		if err != nil {
+			return nil, s.foreign(err)
+		}
+		return &Code{Path: s.path(file.Path()), Vaddr: movedInto(file, moved)}, nil
+	}
+	return nil, ErrNoCodeFile
+}
+
+// movedInto returns what finds addresses in a file that is loaded as a whole.
+func movedInto(file *elfsym.File, moved uint64) func(addr uint64) (uint64, bool) {
+	return func(addr uint64) (uint64, bool) {
+		_, ok := file.Offset(addr + moved)
+		return addr + moved, ok
+	}
+}
+
+func (s *Symbolizer) kernelCode(m Mapping) (*Code, error) {
+	s.kernel.load(s.opts) // tells where the kernel that runs here is
+	v, err := s.vmlinuxOf(m)
+	if err != nil {
+		return nil, s.foreign(err)
+	}
+	shift, err := s.shift(v, m)
+	if err != nil {
+		return nil, err
+	}
+	return &Code{Path: v.at, Vaddr: movedInto(v.file, shift)}, nil
+}
+
+// vmlinuxOf returns the vmlinux that Options name, else one with the build id of m.
+func (s *Symbolizer) vmlinuxOf(m Mapping) (*vmlinux, error) {
+	if s.opts.Vmlinux != "" {
+		return s.checkedVmlinux(m)
+	}
+	return s.foundVmlinux(m)
+}
+
+func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
+	if s.opts.Foreign && s.opts.Root == "" && m.BuildID == "" {
+		return nil, fmt.Errorf("%w, and without a build id", ErrForeign)
+	}
+	var why error
+	places := s.places(m)
+	if f, path, err := s.servers.fetch(trimBuildID(m.BuildID), "executable"); err == nil {
+		f.Close() // it is opened again as any other
+		places = append(places, place{path: path})
+	}
+	for _, p := range places {
+		if p.link {
+			continue // it leads to the file as long as the process lives
+		}
+		code, err := codeAt(p, m)
+		if err == nil {
+			return code, nil
+		}
+		why = moreTelling(why, err)
+	}
+	if why == nil {
+		why = fmt.Errorf("find %q: %w", m.Path(), fs.ErrNotExist)
+	}
+	return nil, s.elsewhere(why)
+}
+
+// codeAt returns the program or library at p, if it is that of m.
+func codeAt(p place, m Mapping) (*Code, error) {
+	f, _, err := p.open(m.Path(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	file, err := elfsym.New(f, elfsym.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p, err)
+	}
+	if found := hex.EncodeToString(file.BuildID()); trimBuildID(m.BuildID) != "" && !sameBuildID(m.BuildID, found) {
+		return nil, &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
+	}
+	return &Code{Path: p.String(), Vaddr: file.Vaddr}, nil
+}
+
+// path is where a file below Root is.
+func (s *Symbolizer) path(name string) string { return place{root: s.opts.Root, path: name}.String() }
