@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 
@@ -37,7 +36,7 @@ type Instruction struct {
 type File struct {
 	symbols *elfsym.File
 	elf     *elf.File
-	file    *os.File
+	file    *io.SectionReader
 	data    []symbol          // of data, by address
 	relocs  map[uint64]target // of a file that is not linked, by the offset of the field
 	decode  func(f *File, fn *function) []Instruction
@@ -69,13 +68,9 @@ func (t *target) key() string {
 var ErrMachine = errors.New("its instructions are not decoded: only those of x86-64, i386 and arm64 are")
 
 // Open opens the ELF file at path: a program, a library, a kernel (vmlinux) or a kernel
-// module. Close closes it.
+// module, which may be compressed. Close closes it.
 func Open(path string) (*File, error) {
-	file, st, err := regular.Open("", path)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{file: file, size: st.Size()}
+	f := &File{}
 	if err := f.open(path); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -85,15 +80,12 @@ func Open(path string) (*File, error) {
 
 func (f *File) open(path string) (err error) {
 	// elfsym checks the headers, which debug/elf trusts.
-	if f.symbols, err = elfsym.Open(path, elfsym.Options{}); err != nil {
-		return err
-	}
-	if f.elf, err = elf.NewFile(f.file); err != nil {
+	if err := f.openWith(path, elfsym.Options{}); err != nil {
 		return err
 	}
 	if f.elf.Type == elf.ET_REL {
 		f.symbols.Close()
-		if f.symbols, err = elfsym.Open(path, elfsym.Options{Module: true}); err != nil {
+		if err := f.openWith(path, elfsym.Options{Module: true}); err != nil {
 			return err
 		}
 	}
@@ -112,13 +104,30 @@ func (f *File) open(path string) (err error) {
 	return nil
 }
 
+func (f *File) openWith(path string, o elfsym.Options) error {
+	file, _, err := regular.Open("", path)
+	if err != nil {
+		return err
+	}
+	symbols, err := elfsym.FromCompressed(file, path, o)
+	if err != nil {
+		return err
+	}
+	f.symbols = symbols
+	if f.file, err = symbols.Contents(); err != nil {
+		return err
+	}
+	f.size = f.file.Size()
+	f.elf, err = elf.NewFile(f.file)
+	return err
+}
+
 // Close closes the file.
 func (f *File) Close() error {
-	var err error
-	if f.symbols != nil {
-		err = f.symbols.Close()
+	if f.symbols == nil {
+		return nil
 	}
-	return errors.Join(err, f.file.Close())
+	return f.symbols.Close()
 }
 
 // BuildID returns the GNU build id, nil if the file has none.

@@ -13,6 +13,7 @@
 package elfsym
 
 import (
+	"bytes"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -94,6 +95,21 @@ func Open(path string, opts Options) (*File, error) {
 
 // Path is what the file was opened by, empty if it was not.
 func (f *File) Path() string { return f.path }
+
+// Contents reads the file, unpacked if it is compressed. It must be open.
+func (f *File) Contents() (*io.SectionReader, error) {
+	switch r := f.reader.(type) {
+	case *bytes.Reader:
+		return io.NewSectionReader(r, 0, r.Size()), nil
+	case *os.File:
+		st, err := r.Stat()
+		if err != nil {
+			return nil, err
+		}
+		return io.NewSectionReader(r, 0, st.Size()), nil
+	}
+	return nil, fmt.Errorf("%s: its size is not known", f.path)
+}
 
 // FromFile takes over f, an open regular file: Close closes it, and so does
 // FromFile if it fails. The path serves messages, and to find a separate debug

@@ -1,0 +1,143 @@
+package symbolize
+
+import (
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kprof/perfevent/livetest"
+	"kprof/symbolize/disasm"
+	"kprof/symbolize/elfsym"
+)
+
+// functionAt disassembles what a Symbolizer says has the code at an address of m.
+func functionAt(t *testing.T, s *Symbolizer, m Mapping, addr uint64) (name string, off uint64) {
+	t.Helper()
+	code, err := s.Code(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vaddr, ok := code.Vaddr(addr)
+	if !ok {
+		t.Fatalf("%s has no %#x", code.Path, addr)
+	}
+	file, err := disasm.Open(code.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbol, ok := file.At(vaddr)
+	if !ok {
+		t.Fatalf("%s has no function at %#x", code.Path, vaddr)
+	}
+	if list, err := file.Function(symbol); err != nil || len(list) == 0 {
+		t.Errorf("%s: %d instructions, %v", symbol.Name, len(list), err)
+	}
+	return symbol.Name, vaddr - symbol.Start
+}
+
+// TestCodeOfKernel: the code of a kernel that was moved is found in the vmlinux that was
+// named or has its build id, and in no other.
+func TestCodeOfKernel(t *testing.T) {
+	path, id, addrs := miniature(t, "-static", "-no-pie", "-Wl,-Ttext-segment=0x81000000")
+	const shift = 0x1e00000
+	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"] + shift}
+	root := t.TempDir()
+	install(t, path, root, "/boot/vmlinux-6.1.0-99-test")
+	for _, o := range []Options{{Vmlinux: path, Foreign: true}, {Root: root, Foreign: true, Release: "6.1.0-99-test"}} {
+		s := New(o)
+		if name, off := functionAt(t, s, m, addrs["vfs_read"]+shift+6); name != "__se_sys_read" && name != "vfs_read" || off != 6 {
+			t.Errorf("%s+%#x", name, off)
+		}
+		if code, err := s.Code(m); err != nil {
+			t.Error(err)
+		} else if _, ok := code.Vaddr(0x1000); ok {
+			t.Error("an address outside of the kernel is in it")
+		}
+		unplaced := m
+		unplaced.Offset = 0
+		if _, err := s.Code(unplaced); !errors.Is(err, errUnplaced) {
+			t.Errorf("%v", err)
+		}
+		other := m
+		other.BuildID = "00112233445566778899aabbccddeeff00112233"
+		var wrong *BuildIDError
+		if _, err := s.Code(other); !errors.As(err, &wrong) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrForeign) {
+			t.Errorf("%v", err)
+		}
+		s.Close()
+	}
+}
+
+// TestCodeOfModule: of a module too, compressed or not.
+func TestCodeOfModule(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc", "ld", "xz")
+	dir := t.TempDir()
+	object, ko := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
+	livetest.Run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
+	livetest.Run(t, "ld", "-r", "--build-id", "-o", ko, object)
+	if err := os.WriteFile(ko+".xz", []byte(livetest.Run(t, "xz", "-kc", ko)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := elfsym.Open(ko, elfsym.Options{Module: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := hex.EncodeToString(file.BuildID())
+	file.Close()
+	const base = 0xffffffffc0a00000
+	m := Mapping{Kind: Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
+	for _, suffix := range []string{"", ".xz"} {
+		root := t.TempDir()
+		install(t, ko+suffix, root, "/lib/modules/6.1.0-99-test/kernel/fs/ext4/ext4.ko"+suffix)
+		s := New(Options{Root: root, Foreign: true, Release: "6.1.0-99-test"})
+		if name, off := functionAt(t, s, m, base+3); name != "ext4_map" || off != 3 {
+			t.Errorf("%q: %s+%#x", suffix, name, off)
+		}
+		s.Close()
+	}
+}
+
+// TestCodeOfPrograms: the file has to be the one that was recorded.
+func TestCodeOfPrograms(t *testing.T) {
+	path, id, addrs := miniature(t)
+	s := New(Options{Foreign: true, Root: filepath.Dir(path)})
+	defer s.Close()
+	m := Mapping{Kind: User, File: "/vmlinux", BuildID: id}
+	code, err := s.Code(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := elfsym.Open(path, elfsym.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	off, ok := file.Offset(addrs["main"])
+	if !ok {
+		t.Fatal("main is nowhere")
+	}
+	if name, at := functionAt(t, s, m, off+1); name != "main" || at != 1 {
+		t.Errorf("%s+%#x", name, at)
+	}
+	if code.Path != path {
+		t.Errorf("%s, want %s", code.Path, path)
+	}
+	m.BuildID = "00112233445566778899aabbccddeeff00112233"
+	var wrong *BuildIDError
+	if _, err := s.Code(m); !errors.As(err, &wrong) {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Code(Mapping{Kind: User, File: "/none", BuildID: id}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if _, err := New(Options{Foreign: true}).Code(Mapping{Kind: User, File: path}); !errors.Is(err, ErrForeign) {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Code(Mapping{Kind: BPF, File: "bpf_prog"}); !errors.Is(err, ErrNoCodeFile) {
+		t.Errorf("%v", err)
+	}
+}
