@@ -28,14 +28,7 @@ func TestAccessible(t *testing.T) {
 	axe := needChecker(t, "axe-core", "axe-core/axe.min.js")
 	check := func(p *browsertest.Page, what string) {
 		t.Helper()
-		settle(p)
-		for _, found := range browsertest.Eval[[]string](p, `(async () => {
-			const { violations } = await axe.run(document, { resultTypes: ['violations'] });
-			return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-				.map((v) => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + ' ' + n.failureSummary.slice(0, 200)).join(' | '));
-		})()`) {
-			t.Errorf("%s: %s", what, found)
-		}
+		accessible(t, p, what)
 	}
 	load := func(p *browsertest.Page) { p.Do(axe) }
 	p := openHTML(t, pageSet(), browsertest.View{})
@@ -62,4 +55,17 @@ func TestAccessible(t *testing.T) {
 	load(p)
 	p.Do("document.querySelector('#verdict details').open = true; kprof.set({sides: true})")
 	check(p, "comparison")
+}
+
+// accessible fails the test for each serious problem that axe-core, which the page has, finds in it.
+func accessible(t *testing.T, p *browsertest.Page, what string) {
+	t.Helper()
+	settle(p)
+	for _, found := range browsertest.Eval[[]string](p, `(async () => {
+		const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+		return violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+			.map((v) => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + ' ' + n.failureSummary.slice(0, 200)).join(' | '));
+	})()`) {
+		t.Errorf("%s: %s", what, found)
+	}
 }

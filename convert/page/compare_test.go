@@ -143,7 +143,7 @@ func TestCompareSave(t *testing.T) {
 	p.Keys(browsertest.Escape)
 	sums := func() map[string]int64 {
 		t.Helper()
-		g, err := profile.ParseData(saved(t, p, "await kprof.compress(kprof.pprofBytes(kprof))"))
+		g, err := profile.ParseData(saved(t, p, "await kprof.selectedProfile()"))
 		if err == nil {
 			err = g.CheckValid()
 		}
@@ -159,7 +159,7 @@ func TestCompareSave(t *testing.T) {
 	}
 	equal(t, "both sides", sums(), map[string]int64{"same ": 500, "same true": -500, "added ": 300, "gone true": -200, "more ": 200, "more true": -100})
 	page := func() *browsertest.Page {
-		return openPage(t, string(bytes.Clone(saved(t, p, "new Uint8Array(await (await kprof.selectedPage()).arrayBuffer())"))), browsertest.View{})
+		return openPage(t, string(bytes.Clone(saved(t, p, "await kprof.selectedPage()"))), browsertest.View{})
 	}
 	const seen = `[document.querySelector('#verdict p').textContent, document.querySelectorAll('#verdict tbody tr').length,
 		...[0, 1].map((column) => (kprof.set({column}), kprof.sums().total[0])), kprof.p.head.names.join(' ')].map(String)`

@@ -15,6 +15,9 @@ import (
 	"kprof/convert/stacks"
 )
 
+// firefoxSettled says that the page shows what it was asked for.
+const firefoxSettled = "window.kprof && !kprof.counting && [kprof.flame, kprof.callers, kprof.callees].every((c) => c.settled)"
+
 // TestFirefox: in Firefox too every view is drawn, and mouse and keyboard select what they do in
 // Chromium, with the sums of the samples.
 func TestFirefox(t *testing.T) {
@@ -27,7 +30,7 @@ func TestFirefox(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := browsertest.OpenFirefox(t, browsertest.FileURL(t, file), browsertest.View{})
-	const settled = "window.kprof && !kprof.counting && [kprof.flame, kprof.callers, kprof.callees].every((c) => c.settled)"
+	settled := firefoxSettled
 	// total waits until a sum is selected.
 	total := func(what string, want int64) {
 		t.Helper()
@@ -133,7 +136,7 @@ func TestFirefox(t *testing.T) {
 	total("part of the time of "+comm, within(comm))
 
 	// What is saved is that.
-	packed, err := base64.StdEncoding.DecodeString(text("(async () => (await kprof.compress(kprof.pprofBytes(kprof))).toBase64())()"))
+	packed, err := base64.StdEncoding.DecodeString(text("(async () => new Uint8Array(await (await kprof.selectedProfile()).arrayBuffer()).toBase64())()"))
 	if err != nil {
 		t.Fatal(err)
 	}

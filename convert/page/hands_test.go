@@ -131,8 +131,10 @@ func (h hands) byKeys() {
 			h.has("kprof.state.steps.length === 1", "u", noSteps)
 		case "functions":
 			h.tabTo("#table .rows .tr")
-			h.Keys(browsertest.Down + browsertest.Enter)
-			h.Wait("kprof.state.view === 'callers' && kprof.state.name === kprof.p.names[document.querySelectorAll('#table .rows .tr')[1].dataset.name]")
+			h.Keys(browsertest.Down)
+			name := h.text("kprof.p.names[document.activeElement.dataset.name]")
+			h.Keys(browsertest.Enter)
+			h.Wait("kprof.state.view === 'callers' && kprof.state.name === " + js(name))
 		case "tree":
 			h.tabTo("#tree .tr")
 			rows := h.text("kprof.callTree.nodes.length")
@@ -152,7 +154,7 @@ func (h hands) byKeys() {
 		case "samples":
 			h.tabTo("#samples .tr")
 			h.Keys(browsertest.Down + browsertest.Down)
-			h.Wait("document.activeElement.dataset.row === '2'")
+			h.Wait("Number(document.activeElement.dataset.row) === Math.min(2, kprof.sampleList.list.count - 1)")
 			h.Keys("f")
 			h.has("kprof.state.steps.length === 1", "u", noSteps)
 		}
@@ -190,6 +192,11 @@ func (h hands) boxAt(chart string, level int) (at point) {
 		return {X: r.x + (c.x(l.x0[best]) + c.x(l.x1[best])) / 2, Y: r.y + c.y(level) + 9};
 	})()`, chart, level), &at)
 	return at
+}
+
+// second chooses the second row of a list, or the only one.
+func second(list string) string {
+	return list + " .rows .tr:nth-child(2), " + list + " .rows .tr:only-child"
 }
 
 func (h hands) byMouse() {
@@ -232,7 +239,7 @@ func (h hands) byMouse() {
 		case "callers":
 			menu(h.boxAt("callees", 0))
 		case "functions":
-			h.click(0, h.middle("#table .rows .tr:nth-child(2)"))
+			h.click(0, h.middle(second("#table")))
 			h.Wait("kprof.state.view === 'callers'")
 		case "tree":
 			rows := h.text("kprof.callTree.nodes.length")
@@ -240,7 +247,7 @@ func (h hands) byMouse() {
 			h.Wait("kprof.callTree.nodes.length < " + rows)
 			h.click(0, h.middle("#tree .rows .tr"))
 			h.Wait("kprof.callTree.nodes.length > 1")
-			menu(h.middle("#tree .rows .tr:nth-child(2)"))
+			menu(h.middle(second("#tree")))
 		case "heat":
 			at := h.middle("#heat canvas")
 			h.Drag(0, at.X-100, at.Y, at.X+100, at.Y)
@@ -251,7 +258,7 @@ func (h hands) byMouse() {
 			h.click(0, h.middle("#chips button"))
 			h.Wait("!kprof.state.sizes")
 		case "samples":
-			menu(h.middle("#samples .rows .tr:nth-child(2)"))
+			menu(h.middle(second("#samples")))
 		}
 	}
 }

@@ -28,12 +28,12 @@ func TestSave(t *testing.T) {
 	p.Do("kprof.set({group: -1, steps: [{op: 'focus', text: '^do_syscall_64$'}]})")
 	settle(p)
 	want := sumOf(s, 0, 1, func(_ stacks.Sample, path []string) bool { return slices.Contains(path, "do_syscall_64") })
-	set, err := folded.Read(strings.NewReader(browsertest.Eval[string](p, "kprof.foldedText(kprof.p, kprof.sums())")), folded.ReadOptions{})
+	set, err := folded.Read(strings.NewReader(browsertest.Eval[string](p, "(async () => (await kprof.selectedStacks()).text())()")), folded.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "folded", set.Totals(0)[0], want)
-	d := xml.NewDecoder(strings.NewReader(browsertest.Eval[string](p, "kprof.svgText(kprof, kprof.flame)")))
+	d := xml.NewDecoder(strings.NewReader(browsertest.Eval[string](p, "(async () => (await kprof.selectedPicture()).text())()")))
 	boxes := 0
 	for {
 		token, err := d.Token()
@@ -74,11 +74,11 @@ func TestSave(t *testing.T) {
 	t.Run("page", testSavePage)
 }
 
-// saved is a file that the page makes, from an expression of its bytes.
+// saved is a file that the page makes, from an expression of its Blob.
 func saved(t *testing.T, p *browsertest.Page, js string) []byte {
 	t.Helper()
 	text := browsertest.Eval[string](p, `(async () => {
-		const bytes = `+js+`;
+		const bytes = new Uint8Array(await (`+js+`).arrayBuffer());
 		let text = '';
 		for (let i = 0; i < bytes.length; i += 4096) text += String.fromCharCode(...bytes.subarray(i, i + 4096));
 		return btoa(text);
@@ -112,7 +112,7 @@ func testSaveProfile(t *testing.T) {
 		},
 	} {
 		p.Do("kprof.set({...{steps: [], span: null, filter: new Map()}, ..." + test.state + "})")
-		b := saved(t, p, "await kprof.compress(kprof.pprofBytes(kprof))")
+		b := saved(t, p, "await kprof.selectedProfile()")
 		google, err := profile.ParseData(b)
 		if err == nil {
 			err = google.CheckValid()
@@ -186,7 +186,7 @@ func testSavePage(t *testing.T) {
 	} {
 		p.Do("kprof.set({...{span: null, filter: new Map()}, ..." + state + "})")
 		want := browsertest.Eval[[]string](p, seen)
-		again := openPage(t, string(saved(t, p, "new Uint8Array(await (await kprof.selectedPage()).arrayBuffer())")), browsertest.View{})
+		again := openPage(t, string(saved(t, p, "await kprof.selectedPage()")), browsertest.View{})
 		if got := browsertest.Eval[[]string](again, seen); !slices.Equal(got, want) {
 			t.Errorf("%s: %.3000q\nwant %.3000q", state, got, want)
 		}

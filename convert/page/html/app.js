@@ -38,7 +38,7 @@ class App {
     this.flame.onRange = () => this.set({ range: this.flame.range, zoom: 0 }, { draw: false });
     this.table = new FunctionTable(byId('table'), {
       kindOf: (name) => this.frameOfName[name] < 0 ? unknownKind : this.kinds[this.frameOfName[name]],
-      placeOf: (name) => this.frameOfName[name] < 0 ? '' : this.place(this.frameOfName[name]).join(' · '),
+      placeOf: (name) => this.placeOf(name),
       onPick: (name) => this.set({ view: 'callers', name: this.p.names[name] }, { push: true }),
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
@@ -221,16 +221,17 @@ class App {
   // search finds the names that match, and tells their share.
   search() {
     const { p, state } = this;
-    const expression = this.once('expression', state.query, () => compileSearch(state.query));
+    const from = fromOf(state.query), expression = this.once('expression', state.query, () => compileSearch(from ?? state.query));
     const input = byId('search'), output = byId('matched');
     if (document.activeElement !== input) input.value = state.query;
     input.setAttribute('aria-invalid', expression === undefined);
-    this.matchOf = !state.query ? null : this.once('matches', state.query, () => {
+    this.matchOf = !state.query || expression === null ? null : this.once('matches', state.query, () => {
       const matches = new Uint8Array(p.names.length + p.groupNames.length);
-      if (expression) for (let i = 0; i < matches.length; i++) matches[i] = expression.test(p.nameText(i)) ? 1 : 0;
+      const text = from === null ? (i) => p.nameText(i) : (i) => i < p.names.length ? this.placeOf(i) : '';
+      if (expression) for (let i = 0; i < matches.length; i++) matches[i] = expression.test(text(i)) ? 1 : 0;
       return matches;
     });
-    if (!state.query) output.textContent = '';
+    if (!this.matchOf) output.textContent = '';
     else if (!expression) output.textContent = 'not a regular expression';
     else {
       const sum = this.matchedSoon();
@@ -281,7 +282,7 @@ class App {
     const option = (value, text) => element('option', { value, textContent: text });
     const several = p.events.length > 1;
     byId('value').replaceChildren(...p.events.flatMap((e, i) => e.columns.map((c, j) =>
-      option(`${i}.${j}`, shown(`${several ? `${e.name}: ` : ''}${c.type}${c.unit && c.unit !== 'count' ? ` (${c.unit})` : ''}`)))));
+      option(`${i}.${j}`, shown(`${several && e.name !== c.type ? `${e.name}: ` : ''}${c.type}${c.unit && c.unit !== 'count' ? ` (${c.unit})` : ''}`)))));
     byId('group').replaceChildren(option(-1, 'nothing'), ...p.head.keys.map((k, i) => option(i, shown(k))));
     byId('group-pick').hidden = !p.head.keys.length;
     byId('lane-key').replaceChildren(option(-1, 'all'), ...p.head.keys.map((k, i) => option(i, shown(k))));

@@ -3,6 +3,7 @@
 const rowHeight = 19, textInset = 4, axisHeight = 20;
 const frameFont = '12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 const moveTime = 160; // ms
+const aim = 2; // CSS pixels by which a pointer may miss a box that has nothing beside it
 const mostMixed = 6; // boxes of one pixel whose colours are looked at
 
 class Chart {
@@ -308,14 +309,18 @@ class Chart {
     outline.style.height = `${rowHeight - 1}px`;
   }
 
-  // boxAt is the box under a point of the canvas, null if there is none.
+  // boxAt is the box under a point of the canvas, else the nearest one within what a pointer can
+  // aim at, as boxes may be narrower than a pixel and stand alone; null if there is none.
   boxAt(x, y) {
     const { layout } = this;
     const level = this.levelAt(y);
     if (!layout || level < 0 || level >= layout.levels || y < this.top()) return null;
-    const position = this.positionAt(x);
-    const i = firstAfter(layout, layout.start[level], layout.start[level + 1], position);
-    return i < layout.start[level + 1] && layout.x0[i] <= position ? { level, i } : null;
+    const position = this.positionAt(x), first = layout.start[level], end = layout.start[level + 1];
+    const i = firstAfter(layout, first, end, position);
+    if (i < end && layout.x0[i] <= position) return { level, i };
+    const after = i < end ? this.x(layout.x0[i]) - x : Infinity, before = i > first ? x - this.x(layout.x1[i - 1]) : Infinity;
+    if (Math.min(after, before) > aim) return null;
+    return { level, i: after < before ? i : i - 1 };
   }
 
   pointerAt(e) {

@@ -50,7 +50,10 @@ App.prototype.neededIn = function* neededIn() {
   const { p, state: { view, sides } } = this;
   yield* this.functionsIn();
   yield* this.sumsIn();
-  if (p.moments && !byId('strip').hidden) yield* this.stripIn(this.strip.binsFor(p.moments.time.length));
+  if (p.moments) {
+    byId('strip').hidden = false; // it has as many bars as there is room
+    yield* this.stripIn(this.strip.binsFor(p.moments.time.length));
+  }
   if (this.hasSpread() || view === 'values') yield* this.sizedIn();
   if (p.head.compare) for (const column of [newColumn, baseColumn]) yield* this.sumsOfSideIn(column);
   if (view === 'flame') yield* this.flameLayoutIn();

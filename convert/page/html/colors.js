@@ -73,15 +73,17 @@ function shadeOf(text) {
 }
 
 // followTheme draws parts in the colours that the reader's system asks for, now and whenever
-// that changes.
+// that changes; on paper light.
 function followTheme(parts) {
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  const apply = () => {
+  const apply = (isDark) => {
     for (const part of parts()) {
-      part.colors = palette(dark.matches);
+      part.colors = palette(isDark);
       part.draw();
     }
   };
-  dark.addEventListener('change', apply);
-  apply();
+  dark.addEventListener('change', () => apply(dark.matches));
+  window.addEventListener('beforeprint', () => apply(false));
+  window.addEventListener('afterprint', () => apply(dark.matches));
+  apply(dark.matches);
 }

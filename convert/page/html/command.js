@@ -5,7 +5,7 @@
 // control characters is none: a terminal that it is pasted into may obey them.
 function selectCommand(p, { event, filter, span, sizes, steps, query, group }) {
   const { command, inputs, given, flags, labels } = p.head.select;
-  if (!command?.length || sizes) return '';
+  if (!command?.length || sizes || fromOf(query) !== null) return '';
   const own = [];
   const put = (flag, text) => own.push([flag, text]);
   if (p.events.length > 1) {

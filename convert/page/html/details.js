@@ -54,8 +54,13 @@ App.prototype.origin = function origin(frame) {
   return frame < this.p.frameName.length ? [frameKinds[this.kinds[frame]].text, ...this.place(frame)] : [];
 };
 
+// placeOf is where a function is from, by its number.
+App.prototype.placeOf = function placeOf(name) { return this.frameOfName[name] < 0 ? '' : this.place(this.frameOfName[name]).join(' · '); };
+
+// place is the mapping and the source of a frame, as far as they are known.
 App.prototype.place = function place(frame) {
   const { p } = this;
   const mapping = p.frameMapping[frame] < 0 ? '' : p.head.mappings[p.frameMapping[frame]];
-  return [shown(mapping), shown(p.head.files[p.frameFile[frame]])].filter(Boolean);
+  const file = p.head.files[p.frameFile[frame]], line = p.frameLine[frame];
+  return [shown(mapping), shown(file && line ? `${file}:${line}` : file)].filter(Boolean);
 };

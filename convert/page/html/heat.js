@@ -36,8 +36,11 @@ class HeatMap {
     host.append(this.canvas);
     this.context = this.canvas.getContext('2d');
     this.canvas.addEventListener('pointerdown', (e) => {
-      if (e.button === 0) this.drag = { from: this.cellAt(e), to: this.cellAt(e) };
+      if (e.button !== 0 || !this.heat) return;
+      this.canvas.setPointerCapture(e.pointerId);
+      this.drag = { from: this.cellAt(e), to: this.cellAt(e), x: e.offsetX, y: e.offsetY };
     });
+    this.canvas.addEventListener('pointercancel', () => { this.drag = null; this.draw(); });
     this.canvas.addEventListener('pointermove', (e) => this.move(e));
     this.canvas.addEventListener('pointerup', () => this.endDrag());
     this.canvas.addEventListener('keydown', (e) => this.key(e));
@@ -81,8 +84,10 @@ class HeatMap {
     c.font = '10px system-ui, sans-serif';
     c.textBaseline = 'middle';
     c.fillStyle = colors.axis;
+    const text = `↑ ${formatTime(heat.step)} a column`, right = width - c.measureText(text).width - 4; // what upwards means
+    c.fillText(text, right, height - stripAxis / 2);
     for (let x = 0, from = -100; x < heat.columns; x++) {
-      if (x * w < from + 70) continue;
+      if (x * w < from + 70 || x * w + 70 > right) continue;
       from = x * w;
       c.fillText(formatTime(x * heat.step), x * w + 2, height - stripAxis / 2);
     }
@@ -124,7 +129,7 @@ class HeatMap {
     this.canvas.title = `${formatTime(this.spanOf([column, row], [column, row])[0])}: ${formatValue(sum, this.unit)}`;
     if (!this.drag) return;
     this.drag.to = [column, row];
-    this.drag.moved ||= String(this.drag.to) !== String(this.drag.from);
+    this.drag.moved ||= Math.hypot(e.offsetX - this.drag.x, e.offsetY - this.drag.y) > 3; // perhaps in one cell
     this.draw();
   }
 

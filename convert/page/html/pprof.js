@@ -35,11 +35,11 @@ class Message extends ByteWriter {
 
 const packedList = new ByteWriter(); // of Message.packed
 
-// pprofBytes is the profile, not compressed. A sample has zeros in the columns of other events. Of a
+// pprofOf is the profile, not compressed, a Blob. A sample has zeros in the columns of other events. Of a
 // comparison it is as pprof -diff_base has it, and kprof diff writes it: what the base has is
 // negative, with the label pprof::base.
-function pprofBytes(app) {
-  const { p, state } = app, out = new Message(), { tree, events } = selectRows(app);
+function* pprofOf(app) {
+  const { p, state } = app, out = new Message(true), { tree, events } = yield* selectRows(app);
   const strings = new Numbering(), frames = [], mappings = new Numbering();
   const locationOf = new Uint32Array(p.frameName.length); // number of the location of each frame, 0 for none yet
   strings.id('');
@@ -51,8 +51,8 @@ function pprofBytes(app) {
   const sample = new Message(), stack = [];
   const ofBase = compared ? new Message().message(3, new Message().number(1, strings.id('pprof::base')).number(2, strings.id('true'))).written() : [];
   let first = 0; // column of the event
-  p.events.forEach((event, e) => {
-    for (const row of events[e].rows) {
+  for (const [e, event] of p.events.entries()) {
+    yield* eachRow([events[e]], (row) => {
       stack.length = 0;
       for (let node = tree.rowNode[row]; node !== 0; node = tree.parent[node]) {
         const frame = tree.frame[node];
@@ -68,23 +68,23 @@ function pprofBytes(app) {
           values[0] = sign * events[e].values[column][row - event.from];
           if (values[0]) write(more);
         }
-        continue;
+        return;
       }
       events[e].values.forEach((v, c) => { values[first + c] = v[row - event.from]; });
       write([]);
-    }
+    });
     values.fill(0);
     first += event.columns.length;
-  });
+  }
 
   const locations = new Message(), functions = new Message();
-  frames.forEach((frame, i) => {
-    const mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
+  yield* slices(0, frames.length, (from, to) => frames.slice(from, to).forEach((frame, k) => {
+    const i = from + k, mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
     locations.message(4, new Message().number(1, i + 1).number(2, mapping).message(4, new Message().number(1, i + 1)));
     const name = strings.id(p.names[p.frameName[frame]]);
     functions.message(5, new Message().number(1, i + 1).number(2, name).number(3, name)
       .number(4, strings.id(p.head.files[p.frameFile[frame]])).number(5, p.frameLine[frame]));
-  });
+  }));
   mappings.all.forEach((mapping, i) => out.message(3, new Message().number(1, i + 1)
     .number(5, strings.id(p.head.mappings[mapping])).number(6, strings.id(p.head.buildids[mapping])).number(7, 1)));
   out.append(locations.written());
@@ -92,11 +92,11 @@ function pprofBytes(app) {
   const comments = selectedComments(app).map((text) => strings.id(text));
   const shownType = strings.id(compared ? columns[0].type : p.events[state.event].columns[state.column].type);
   const encoder = new TextEncoder();
-  for (const text of strings.all) out.block(6, encoder.encode(text));
+  yield* slices(0, strings.all.length, (i, to) => { for (; i < to; i++) out.block(6, encoder.encode(strings.all[i])); });
   const { start, duration } = selectedTime(app);
   out.number(9, start).number(10, duration);
   if (comments.length) out.packed(13, comments);
-  return out.number(14, shownType).written();
+  return out.number(14, shownType).blob();
 }
 
 // labelWriter returns the fields of a list of labels. Values of a key that all are whole numbers

@@ -14,10 +14,11 @@ function blankPage() {
 
 // pageOf is a Blob of a page with a title and data.
 async function pageOf(blank, title, data) {
+  const packed = new Uint8Array(await (await compress(data)).arrayBuffer());
   const text = title.replace(/[&<>]/g, (c) => `&#${c.charCodeAt(0)};`);
   const [head, tail] = splitAfter(blank, 'id="data">');
   const [before, between] = splitAfter(head, '<title>'), [inner, after] = splitAfter(between, '<h1>');
-  return new Blob([before.replace("; connect-src 'self'", ''), text, inner, text, after, base64(await compress(data)), tail], { type: 'text/html' });
+  return new Blob([before.replace("; connect-src 'self'", ''), text, inner, text, after, ...await inSlices(base64(packed)), tail], { type: 'text/html' });
 }
 
 function splitAfter(text, mark) {
@@ -25,36 +26,42 @@ function splitAfter(text, mark) {
   return [text.slice(0, at), text.slice(at)];
 }
 
-function base64(bytes) {
-  if (bytes.toBase64) return bytes.toBase64();
-  let text = '';
-  for (let i = 0; i < bytes.length; i += 1 << 14) text += String.fromCharCode(...bytes.subarray(i, i + (1 << 14)));
-  return btoa(text);
+const base64Part = 3 << 13; // bytes, which are whole letters
+
+// base64 is the parts of a text.
+function* base64(bytes) {
+  const parts = [];
+  for (let i = 0; i < bytes.length; i += base64Part) {
+    parts.push(btoa(String.fromCharCode(...bytes.subarray(i, i + base64Part))));
+    yield;
+  }
+  return parts;
 }
 
-// selectedData is the data of what is selected, not compressed, with a title.
-function selectedData(app, title) {
-  const { p, state } = app, { tree, events } = selectRows(app);
-  const nodes = preorder(tree, events.flatMap((e) => e.rows).map((row) => tree.rowNode[row]));
-  const used = usedParts(p, tree, nodes.order);
-  const labels = usedLabels(p, events.flatMap((e) => e.rows));
+// selectedData is the data of what is selected, not compressed, with a title: a Blob.
+function* selectedData(app, title) {
+  const { p, state } = app, { tree, events } = yield* selectRows(app);
+  const nodes = yield* preorder(tree, events);
+  const used = yield* usedParts(p, tree, nodes.order);
+  const labels = yield* usedLabels(p, events);
   const rowOf = new Uint32Array(p.rowLabels.length).fill(noNode); // number of each row that is kept
-  const body = new ByteWriter();
-  writeTree(body, tree, nodes.order, used.frames);
+  const body = new ByteWriter(true);
+  yield* writeTree(body, tree, nodes.order, used.frames);
   let first = 0;
-  p.events.forEach((event, e) => {
-    const { values } = events[e], rows = events[e].rows.sort((a, b) => nodes.to[tree.rowNode[a]] - nodes.to[tree.rowNode[b]]);
+  for (const [e, event] of p.events.entries()) {
+    const { values } = events[e], rows = yield* inOrderOf(nodes, tree, events[e].rows);
+    const each = (body) => eachRow([{ rows }], body);
     let last = 0;
-    for (const row of rows) {
+    yield* each((row) => {
       const node = nodes.to[tree.rowNode[row]];
       body.varint(node - last);
       last = node;
       rowOf[row] = first++;
-    }
-    for (const row of rows) body.varint(labels.lists.id(p.rowLabels[row]));
-    for (const column of values) for (const row of rows) body.zigzag(column[row - event.from]);
-  });
-  const { moments, clock } = writeMoments(body, app, rowOf, first, labels.lists.all);
+    });
+    yield* each((row) => body.varint(labels.lists.id(p.rowLabels[row])));
+    for (const column of values) yield* each((row) => body.zigzag(column[row - event.from]));
+  }
+  const { moments, clock } = yield* writeMoments(body, app, rowOf, first, labels.lists.all);
   const { start, duration } = selectedTime(app);
   const head = {
     ...p.head, title, tabs: [], tab: 0, links: [], live: 0, start: Math.floor(start / 1e6), duration, comments: selectedComments(app),
@@ -65,8 +72,7 @@ function selectedData(app, title) {
   const out = new ByteWriter(), text = new TextEncoder().encode(JSON.stringify(head));
   out.varint(text.length);
   out.append(text);
-  out.append(body.written());
-  return out.written();
+  return new Blob([out.written(), body.blob()]);
 }
 
 // selectedChanges is what a page of a part of a comparison says of it, null of what is none. The
@@ -77,37 +83,51 @@ function selectedChanges({ p, state }, names) {
   return { ...compare, verdict: 'A part of what was compared; verdicts are of all of it.', rows: compare.rows.filter((r) => known.has(r.function)) };
 }
 
-// preorder is the nodes that lead to some, each before its children and these together:
+// preorder is the nodes that lead to those of rows, each before its children and these together:
 // {order, to}: the nodes, and where in them each is.
-function preorder(tree, leaves) {
+function* preorder(tree, events) {
   const n = tree.parent.length, wanted = new Uint8Array(n), child = new Uint32Array(n), next = new Uint32Array(n);
   wanted[0] = 1;
   let count = 1;
-  for (let node of leaves) for (; !wanted[node]; node = tree.parent[node], count++) wanted[node] = 1;
-  for (let i = n - 1; i > 0; i--) {
-    if (!wanted[i]) continue;
-    next[i] = child[tree.parent[i]];
-    child[tree.parent[i]] = i;
-  }
-  const order = new Uint32Array(count), to = new Uint32Array(n);
-  for (let node = 0, i = 0; i < count; i++) {
-    order[i] = node;
-    to[node] = i;
-    if (child[node]) node = child[node];
-    else {
-      while (node && !next[node]) node = tree.parent[node];
-      node = next[node];
+  yield* eachRow(events, (row) => { for (let node = tree.rowNode[row]; !wanted[node]; node = tree.parent[node], count++) wanted[node] = 1; });
+  yield* slices(0, n - 1, (from, to) => {
+    for (let i = n - 1 - from; i > n - 1 - to; i--) {
+      if (!wanted[i]) continue;
+      next[i] = child[tree.parent[i]];
+      child[tree.parent[i]] = i;
     }
-  }
+  });
+  const order = new Uint32Array(count), to = new Uint32Array(n);
+  let node = 0;
+  yield* slices(0, count, (i, end) => {
+    for (; i < end; i++) {
+      order[i] = node;
+      to[node] = i;
+      if (child[node]) node = child[node];
+      else {
+        while (node && !next[node]) node = tree.parent[node];
+        node = next[node];
+      }
+    }
+  });
   return { order, to };
+}
+
+// inOrderOf is rows of one event in the order of their nodes.
+function* inOrderOf(nodes, tree, rows) {
+  const node = new Uint32Array(rows.length);
+  yield* slices(0, rows.length, (i, to) => { for (; i < to; i++) node[i] = nodes.to[tree.rowNode[rows[i]]]; });
+  const order = yield* rowsByNode({ parent: nodes.order, rowNode: node });
+  yield* slices(0, order.length, (i, to) => { for (; i < to; i++) order[i] = rows[order[i]]; });
+  return order;
 }
 
 // usedParts are the frames of nodes, and the names, mappings and files of these, as the head of
 // a page has them.
-function usedParts(p, tree, order) {
+function* usedParts(p, tree, order) {
   const frames = new Numbering(), names = new Numbering(), mappings = new Numbering(), files = new Numbering();
   files.id(0);
-  for (const node of order.subarray(1)) frames.id(tree.frame[node]);
+  yield* slices(1, order.length, (i, to) => { for (; i < to; i++) frames.id(tree.frame[order[i]]); });
   const list = frames.all.flatMap((f) => [names.id(p.frameName[f]), p.frameKind[f],
     p.frameMapping[f] < 0 ? -1 : mappings.id(p.frameMapping[f]), files.id(p.frameFile[f]), p.frameLine[f], p.frameKernel[f]]);
   const { mappings: files0, buildids, files: paths } = p.head;
@@ -120,9 +140,9 @@ function usedParts(p, tree, order) {
 }
 
 // usedLabels are the lists of labels of rows, and their keys and values, likewise.
-function usedLabels(p, rows) {
+function* usedLabels(p, events) {
   const lists = new Numbering(), keys = new Numbering(), values = [];
-  for (const row of rows) lists.id(p.rowLabels[row]);
+  yield* eachRow(events, (row) => lists.id(p.rowLabels[row]));
   const labels = lists.all.map((list) => {
     const out = [], all = p.head.labels[list];
     for (let i = 0; i < all.length; i += 2) {
@@ -136,48 +156,56 @@ function usedLabels(p, rows) {
 }
 
 // writeTree writes the callees of frames, and the nodes.
-function writeTree(body, tree, order, frames) {
+function* writeTree(body, tree, order, frames) {
   const callees = Array.from({ length: frames.all.length + 1 }, () => new Numbering());
-  const path = [frames.all.length], ranks = []; // frames from the root to the node before
-  for (const node of order.subarray(1)) {
-    const depth = tree.depth[node], frame = frames.id(tree.frame[node]);
-    ranks.push(callees[path[depth - 1]].id(frame));
+  const path = [frames.all.length], ranks = new Uint32Array(order.length); // frames from the root to the node before
+  const each = (body) => slices(1, order.length, (i, to) => { for (; i < to; i++) body(i); });
+  yield* each((i) => {
+    const node = order[i], depth = tree.depth[node], frame = frames.id(tree.frame[node]);
+    ranks[i] = callees[path[depth - 1]].id(frame);
     path[depth] = frame;
-  }
+  });
   for (const { all } of callees) for (const n of [all.length, ...all]) body.varint(n);
-  for (let i = 1, last = 0; i < order.length; i++) {
+  let last = 0;
+  yield* each((i) => {
     const depth = tree.depth[order[i]];
     body.varint(last + 1 - depth);
     last = depth;
-  }
-  for (const rank of ranks) body.varint(rank);
+  });
+  yield* each((i) => body.varint(ranks[i]));
 }
 
 // writeMoments writes the samples of rows that are kept, in the span of time and the range of
 // values; it returns how many, and the clock of the first.
-function writeMoments(body, { p, state: { event, span, sizes } }, rowOf, rows, lists) {
+function* writeMoments(body, { p, state: { event, span, sizes } }, rowOf, rows, lists) {
   if (!p.moments) return { moments: 0, clock: p.head.clock };
-  const { time, row, value } = p.moments, { bin: size } = p.head, kept = [], inSizes = sizeTest(p, p.events[event], sizes);
+  const { time, row, value } = p.moments, { bin: size } = p.head, inSizes = sizeTest(p, p.events[event], sizes);
   const [from, to] = span ? momentsIn(p, span) : [0, time.length];
-  for (let i = from; i < to; i++) if (rowOf[row[i]] !== noNode && inSizes(i)) kept.push(i);
-  const origin = kept.length ? Math.floor(time[kept[0]] / size) : 0, binOf = (i) => Math.floor(time[i] / size) - origin;
-  const first = new Map(), ofRow = Array.from({ length: rows }, () => []);
-  for (const i of kept) {
-    const labels = p.rowLabels[row[i]];
-    if (!first.has(labels)) first.set(labels, binOf(i));
-    ofRow[rowOf[row[i]]].push(i);
-  }
-  if (kept.length) {
-    for (const list of lists) body.varint(first.get(list) ?? 0);
-    for (const all of ofRow) body.varint(all.length);
-    for (const all of ofRow) {
-      let last = all.length ? first.get(p.rowLabels[row[all[0]]]) : 0;
-      for (const i of all) {
-        body.varint(binOf(i) - last);
-        last = binOf(i);
-      }
+  const ofMoment = new Uint32Array(to - from).fill(noNode); // the row that each is of
+  const first = new Map(), counts = new Uint32Array(rows);
+  let origin = -1;
+  const binOf = (i) => Math.floor(time[i] / size) - origin;
+  yield* slices(from, to, (i, end) => {
+    for (; i < end; i++) {
+      const r = rowOf[row[i]], labels = p.rowLabels[row[i]];
+      if (r === noNode || !inSizes(i)) continue;
+      if (origin < 0) origin = Math.floor(time[i] / size);
+      if (!first.has(labels)) first.set(labels, binOf(i));
+      ofMoment[i - from] = r;
+      counts[r]++;
     }
-    if (value) for (const all of ofRow) for (const i of all) body.zigzag(value[i]);
+  });
+  const order = yield* rowsByNode({ parent: counts, rowNode: ofMoment }), each = (body) => slices(0, order.length, (i, end) => { for (; i < end; i++) body(from + order[i]); });
+  if (order.length) {
+    for (const list of lists) body.varint(first.get(list) ?? 0);
+    yield* slices(0, rows, (i, end) => { for (; i < end; i++) body.varint(counts[i]); });
+    let last = 0, of = noNode;
+    yield* each((i) => {
+      if (row[i] !== of) last = first.get(p.rowLabels[of = row[i]]);
+      body.varint(binOf(i) - last);
+      last = binOf(i);
+    });
+    if (value) yield* each((i) => body.zigzag(value[i]));
   }
-  return { moments: kept.length, clock: String(BigInt(p.head.clock) + BigInt(origin * size)) };
+  return { moments: order.length, clock: String(BigInt(p.head.clock) + BigInt(Math.max(origin, 0) * size)) };
 }

@@ -1,34 +1,40 @@
 // Saving what is selected: stacks as folded text or for pprof, the flame graph as SVG or as it is
 // drawn, or all of it as a page.
 
-// foldedText is the stacks of sums, a line each: names from the root on, and their value.
-function foldedText(p, { tree, self }) {
-  const paths = [''], lines = [];
-  for (let i = 1; i < self.length; i++) {
-    const name = p.nameText(p.nameOf(tree.frame[i])).replace(/[;\r\n\0]/g, ':'), up = paths[tree.parent[i]];
-    paths[i] = up ? `${up};${name}` : name;
-    if (self[i]) lines.push(`${paths[i]} ${Math.round(self[i])}`);
-  }
-  return lines.sort().concat('').join('\n');
+// foldedText is a Blob: the stacks of sums, a line each, with names from the root on and their
+// value.
+function* foldedText(p, { tree, self }) {
+  const paths = [''], parts = [], names = Array.from({ length: frameCount(p) }, (_, f) => p.nameText(p.nameOf(f)).replace(/[;\r\n\0]/g, ':'));
+  yield* slices(1, self.length, (i, to) => {
+    const lines = [];
+    for (; i < to; i++) {
+      const name = names[tree.frame[i]], up = paths[tree.parent[i]];
+      paths[i] = up ? `${up};${name}` : name;
+      if (self[i]) lines.push(`${paths[i]} ${Math.round(self[i])}\n`);
+    }
+    parts.push(new Blob([lines.join('')]));
+  });
+  return new Blob(parts, { type: 'text/plain' });
 }
 
 const svgWidth = 1200, svgLeast = 0.3; // pixels
 
 // svgText is a layout as a picture of its own, without boxes too narrow to be seen.
-function svgText(app, { layout, tree, sums }) {
+function* svgText(app, { layout, tree, sums }) {
   const { p } = app, { levels, start, node, x0, x1, max } = layout, k = svgWidth / (max || 1), height = levels * rowHeight + 2;
   const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`).replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd]/g, '\ufffd');
   const boxes = [];
   for (let level = 0; level < levels; level++) {
     const y = app.state.icicle ? level * rowHeight : height - (level + 1) * rowHeight;
-    for (let i = start[level]; i < start[level + 1]; i++) {
+    const draw = (i) => {
       const width = (x1[i] - x0[i]) * k, frame = tree.frame[node[i]];
-      if (width < svgLeast) continue;
+      if (width < svgLeast) return;
       const name = level ? shown(p.nameText(p.nameOf(frame))) : 'all', letters = Math.floor((width - 6) / 7);
       const color = app.flame.colors.fills[(level ? app.kinds[frame] : groupKind) * shades + (level ? app.shades[frame] : middleShade)];
       const text = letters < 3 ? '' : `<text x="${(x0[i] * k + 3).toFixed(1)}" y="${y + 13}">${escape(name.length > letters ? `${name.slice(0, letters - 1)}…` : name)}</text>`;
       boxes.push(`<g><title>${escape(`${name}: ${app.amount(sums.total[node[i]], sums.total[0])}`)}</title><rect x="${(x0[i] * k).toFixed(2)}" y="${y}" width="${Math.max(width - 0.5, 0.2).toFixed(2)}" height="${rowHeight - 1}" fill="${cssColor(color)}"/>${text}</g>`);
-    }
+    };
+    yield* slices(start[level], start[level + 1], (i, to) => { for (; i < to; i++) draw(i); });
   }
   const space = ['http:', '', 'www.w3.org', '2000', 'svg'].join('/');
   return `<svg xmlns="${space}" viewBox="0 0 ${svgWidth} ${height}" width="${svgWidth}" height="${height}" font-family="monospace" font-size="11.5">\n${boxes.join('\n')}\n</svg>\n`;
@@ -41,17 +47,29 @@ function saveAs(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+// save has the browser keep a file, when the promise of its Blob is kept.
+App.prototype.save = async function save(name, blob) {
+  this.say(`Saving ${name} …`);
+  try {
+    saveAs(name, await blob);
+    this.say(`Saved ${name}`);
+  } catch (e) {
+    this.say(`Not saved: ${e.message}`);
+    throw e;
+  }
+};
+
 // saveMenu offers what can be saved.
 App.prototype.saveMenu = function saveMenu(button) {
   const { title } = this.p.head;
-  const name = title.replace(/[^\w.-]+/g, '_'), text = (type, t) => new Blob([t], { type });
+  const name = title.replace(/[^\w.-]+/g, '_');
   const actions = [
-    { key: 'f', text: 'Stacks, folded', run: () => saveAs(`${name}.folded`, text('text/plain', foldedText(this.p, this.sums()))) },
-    { key: 'b', text: 'Profile for pprof and speedscope', run: async () => saveAs(`${name}.pb.gz`, new Blob([await compress(pprofBytes(this))], { type: 'application/octet-stream' })) },
-    { key: 'h', text: 'This page, with that alone', run: async () => saveAs(`${name}.selected.html`, await this.selectedPage()) },
+    { key: 'f', text: 'Stacks, folded', run: () => this.save(`${name}.folded`, this.selectedStacks()) },
+    { key: 'b', text: 'Profile for pprof and speedscope', run: () => this.save(`${name}.pb.gz`, this.selectedProfile()) },
+    { key: 'h', text: 'This page, with that alone', run: () => this.save(`${name}.selected.html`, this.selectedPage()) },
   ];
   if (this.state.view === 'flame') {
-    actions.push({ key: 's', text: 'Flame graph, SVG', run: () => saveAs(`${name}.svg`, text('image/svg+xml', svgText(this, this.flame))) },
+    actions.push({ key: 's', text: 'Flame graph, SVG', run: () => this.save(`${name}.svg`, this.selectedPicture()) },
       { key: 'p', text: 'What is to be seen of it, PNG', run: () => this.flame.canvas.toBlob((blob) => saveAs(`${name}.png`, blob)) });
   }
   const command = selectCommand(this.p, { ...this.state, query: '' }); // as what is saved, which has all stacks
@@ -65,11 +83,28 @@ App.prototype.saveMenu = function saveMenu(button) {
   this.menu.show(Object.assign(actions, { title: 'Save what is selected' }), r.x, r.bottom + 4, button);
 };
 
-// selectedPage is a page of what is selected, a Blob.
-App.prototype.selectedPage = function selectedPage() {
-  const title = `${this.p.head.title} (selected)`;
-  return pageOf(this.blank, title, selectedData(this, title));
+// asNow is the page with what is selected now, whatever is meanwhile.
+App.prototype.asNow = function asNow() {
+  const { p, memory, kinds, shades } = this;
+  return Object.assign(Object.create(this), { state: { ...this.state }, p, memory, kinds, shades });
 };
 
-// For the browser's console, and tests.
-Object.assign(App.prototype, { foldedText, svgText, compress, pprofBytes });
+// What is selected, each a promise of a Blob: folded stacks, a profile, the flame graph, and a page.
+App.prototype.selectedStacks = async function selectedStacks() {
+  const now = this.asNow();
+  return inSlices(function* text() { return yield* foldedText(now.p, yield* now.sumsIn()); }());
+};
+
+App.prototype.selectedProfile = async function selectedProfile() {
+  return compress(await inSlices(pprofOf(this.asNow())));
+};
+
+App.prototype.selectedPicture = async function selectedPicture() {
+  const { layout, tree, sums } = this.flame;
+  return new Blob([await inSlices(svgText(this.asNow(), { layout, tree, sums }))], { type: 'image/svg+xml' });
+};
+
+App.prototype.selectedPage = async function selectedPage() {
+  const title = `${this.p.head.title} (selected)`;
+  return pageOf(this.blank, title, await inSlices(selectedData(this.asNow(), title)));
+};

@@ -3,19 +3,31 @@
 
 // selectRows returns {tree, events}: a tree in which frames are told apart by what holds them,
 // and for each event {rows, values}: numbers of rows, and by column whole values of all rows of
-// the event. A range of values selects from its event alone, and leaves the others out.
-function selectRows(app) {
-  const { p, state } = app, mask = app.mask(), tree = finish(stepsDone(p, state.steps));
-  const events = p.events.map((event, e) => {
-    if (state.sizes && e !== state.event) return { rows: [], values: event.columns.map(() => []) };
-    const values = event.columns.map((_, c) => finish(spanValues(p, event, c, state.span, state.sizes)).map(Math.round));
-    const rows = [];
-    for (let i = event.from; i < event.to; i++) {
-      if (mask[p.rowLabels[i]] && tree.rowNode[i] !== noNode && values.some((v) => v[i - event.from])) rows.push(i);
+// the event. A range of values selects from its event alone, and leaves the others out. Like what
+// else is made to be saved, it is a generator, see slices.js.
+function* selectRows(app) {
+  const { p, state } = app, mask = app.mask(), tree = yield* stepsDone(p, state.steps), events = [];
+  for (const [e, event] of p.events.entries()) {
+    const { from } = event, all = state.sizes && e !== state.event ? 0 : event.to - from;
+    const values = event.columns.map(() => new Float64Array(all)), rows = new Uint32Array(all);
+    if (all) {
+      for (const [c, whole] of values.entries()) {
+        const exact = yield* spanValues(p, event, c, state.span, state.sizes);
+        yield* slices(0, all, (i, to) => { for (; i < to; i++) whole[i] = Math.round(exact[i]); });
+      }
     }
-    return { rows, values };
-  });
+    let n = 0;
+    yield* slices(0, all, (i, to) => {
+      for (; i < to; i++) if (mask[p.rowLabels[from + i]] && tree.rowNode[from + i] !== noNode && values.some((v) => v[i])) rows[n++] = from + i;
+    });
+    events.push({ rows: rows.subarray(0, n), values });
+  }
   return { tree, events };
+}
+
+// eachRow calls body for all rows of events.
+function* eachRow(events, body) {
+  for (const { rows } of events) yield* slices(0, rows.length, (i, to) => { for (; i < to; i++) body(rows[i]); });
 }
 
 // selectedTime is when what is selected began, Unix time in ns, and how long it lasted; 0 for
@@ -48,15 +60,25 @@ class Numbering {
   }
 }
 
-// ByteWriter appends to bytes.
+const partSize = 1 << 20;
+
+// ByteWriter appends to bytes, or to a Blob, whose parts are put away as they are written.
 class ByteWriter {
-  constructor() {
-    this.bytes = new Uint8Array(1 << 12);
+  constructor(inParts = false) {
+    this.parts = inParts ? [] : null;
+    this.bytes = new Uint8Array(inParts ? partSize : 1 << 12);
     this.length = 0;
   }
 
+  blob() { return new Blob([...this.parts, this.written()]); }
+
   room(n) {
     if (this.length + n <= this.bytes.length) return;
+    if (this.parts) {
+      this.parts.push(new Blob([this.written()]));
+      this.length = 0;
+      if (n <= this.bytes.length) return;
+    }
     const bytes = new Uint8Array(2 * (this.length + n));
     bytes.set(this.written());
     this.bytes = bytes;
@@ -95,7 +117,5 @@ class ByteWriter {
   }
 }
 
-async function compress(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
+/** @type {(blob: Blob) => Promise<Blob>} */
+function compress(blob) { return new Response(blob.stream().pipeThrough(new CompressionStream('gzip'))).blob(); }

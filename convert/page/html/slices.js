@@ -29,6 +29,21 @@ function finish(work) {
   }
 }
 
+// inSlices does work in slices, whatever else is done meanwhile, and is a promise of what comes of it.
+/** @type {<T>(work: Generator<void, T>) => Promise<T>} */
+function inSlices(work) {
+  return new Promise((done, failed) => {
+    const all = function* () {
+      try {
+        done(yield* work);
+      } catch (e) {
+        failed(e);
+      }
+    };
+    new Background().start(all(), () => {});
+  });
+}
+
 // Background does one work at a time, a slice after the other.
 class Background {
   constructor() {

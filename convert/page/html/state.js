@@ -119,6 +119,9 @@ function stateOf(p, hash) {
 
 function hasMapping(p, text) { return text === kernelMapping || p.head.mappings.includes(text); }
 
+// fromOf is what a search for where functions are from looks for there, null of one for names.
+function fromOf(query) { return /^from:(?!:)(.*)$/s.exec(query)?.[1].trim() ?? null; }
+
 // compileSearch returns a regular expression, case-blind unless there are capital
 // letters in it, of which escapes like \W are none; null for nothing to search, and
 // undefined for what is none. Flame graphs (svg/details.js) do the same.

@@ -15,7 +15,7 @@ class TimeStrip {
     this.host = host;
     this.onSelect = onSelect;
     this.colors = palette(false);
-    this.canvas = element('canvas', { tabIndex: 0 });
+    this.canvas = element('canvas', { tabIndex: 0, height: 0 });
     this.canvas.setAttribute('role', 'img');
     host.append(this.canvas);
     this.context = this.canvas.getContext('2d');
@@ -66,24 +66,24 @@ class TimeStrip {
       for (let k = 0; k < n; k++) sum += data.kinds[b * n + k];
       most = Math.max(most, sum);
     }
-    const step = width / data.bins;
+    const ratio = window.devicePixelRatio || 1, edge = (b) => Math.round(b / data.bins * width * ratio) / ratio; // so that bars have no seams
     for (let b = 0; b < data.bins && most > 0; b++) {
       let y = stripBars;
       for (let k = 0; k < n; k++) {
         const h = data.kinds[b * n + k] / most * (stripBars - 2);
         if (!h) continue;
         c.fillStyle = cssColor(colors.fills[k * shades + middleShade]);
-        c.fillRect(b * step, y - h, step, h);
+        c.fillRect(edge(b), y - h, edge(b + 1) - edge(b), h);
         y -= h;
       }
     }
-    this.drawLanes(step);
+    this.drawLanes(edge);
     this.drawAxis();
     this.drawSpan(this.drag?.span ?? this.span);
   }
 
   // drawLanes draws a row for each value, the darker the more there is at a time.
-  drawLanes(step) {
+  drawLanes(edge) {
     const { context: c, data, colors } = this;
     c.font = '10px system-ui, sans-serif';
     c.textBaseline = 'middle';
@@ -94,7 +94,7 @@ class TimeStrip {
       lane.sums.forEach((sum, b) => {
         if (!sum) return;
         c.globalAlpha = 0.25 + 0.75 * sum / most;
-        c.fillRect(b * step, y + 1, step, stripLane - 2);
+        c.fillRect(edge(b), y + 1, edge(b + 1) - edge(b), stripLane - 2);
       });
       c.globalAlpha = 1;
       const text = lane.text, textWidth = c.measureText(text).width;

@@ -60,17 +60,17 @@ class FunctionTable {
 
   row(name, i) {
     const { sums, total, unit } = this;
-    const text = shown(this.names[name]);
+    const text = shown(this.names[name]), place = this.placeOf(name);
     const kind = frameKinds[this.kindOf(name)];
     const cell = (id, value) => element('div', { className: `cell ${id}`, title: formatValue(value, unit) },
       this.bar(value / this.most[id]), element('em', { textContent: formatValue(value, unit) }),
       element('span', { textContent: this.share(value, total) }));
     const mark = element('i', { className: `kind ${kind.id}`, textContent: kind.mark, title: kind.text });
-    const row = element('button', { type: 'button', className: 'tr', title: text, onclick: () => this.onPick(name) },
+    const row = element('button', { type: 'button', className: 'tr', title: place ? `${text}\n${place}` : text, onclick: () => this.onPick(name) },
       cell('self', sums.self[name]), cell('total', sums.total[name]),
       element('div', { className: 'cell name' }, mark, element('span', { textContent: text })),
       element('div', { className: 'cell times' }, this.times?.has(name) ? sparkline(this.times.get(name)) : ''),
-      element('div', { className: 'cell place', textContent: this.placeOf(name) }));
+      element('div', { className: 'cell place', textContent: place }));
     row.setAttribute('role', 'row');
     row.setAttribute('aria-rowindex', i + 2);
     for (const cell of row.children) cell.setAttribute('role', 'cell');
