@@ -91,3 +91,50 @@ func TestMenu(t *testing.T) {
 	p.Screenshot("html-phone-menu")
 	equal(t, "the menu is cut", browsertest.Eval[bool](p, `(() => { const r = document.querySelector('#menu').getBoundingClientRect(); return r.left < 0 || r.right > 390 || r.bottom > 844 })()`), false)
 }
+
+// TestNarrow: what is narrower than a pixel and stands alone can be pointed at; and functions are
+// found by where they are from, which has no command.
+func TestNarrow(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	m := s.AddMapping(stacks.Mapping{File: "/usr/bin/server", Kind: stacks.KindUser})
+	for i, name := range []string{"often", "once"} {
+		l := s.AddLocation(m, uint64(i), stacks.KindUser)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name, File: "src/" + name + ".c", StartLine: 40})})
+		for n := range []int{99, 1}[i] {
+			row := s.Add(0, s.Intern([]uint32{l}), 0, 1)
+			s.AddTimedSample(stacks.TimedSample{Time: 1e9 + uint64(n)*1000 + uint64(i)*5e8, Sample: uint32(row), Value: 1})
+		}
+	}
+	row := s.Add(0, s.Intern([]uint32{0}), 0, 1)
+	s.AddTimedSample(stacks.TimedSample{Time: 2e9, Sample: uint32(row), Value: 1})
+	s.SortTimedSamples()
+	p := openPage(t, pageOf(t, s, Options{Select: Select{Command: []string{"kprof", "report"}, Inputs: []string{"x.data"}, Flags: map[string]string{"focus": "--focus"}}}), browsertest.View{})
+	p.Do("kprof.set({view: 'time'})")
+	settle(p)
+	box := browsertest.Eval[struct{ X, Y, Width float64 }](p, `(() => {
+		const c = kprof.flame, l = c.layout, r = c.canvas.getBoundingClientRect();
+		const i = l.x0.findIndex((x) => Math.abs(x - 5e8) < 10);
+		return {X: r.x + c.x(l.x0[i]), Y: r.y + c.y(1) + 9, Width: c.x(l.x1[i]) - c.x(l.x0[i])};
+	})()`)
+	if box.Width > .1 {
+		t.Errorf("the box is %v pixels wide", box.Width)
+	}
+	p.Click(box.X-9, box.Y)
+	equal(t, "beside it", browsertest.Eval[bool](p, "kprof.state.range === null"), true)
+	p.Click(box.X-1.2, box.Y)
+	settle(p)
+	equal(t, "the box", browsertest.Eval[string](p, "document.querySelector('#details strong').textContent"), "once")
+	equal(t, "shown from", browsertest.Eval[float64](p, "Math.round(kprof.state.range[0] / 1000)"), 5e5)
+
+	p.Do("kprof.set({view: 'functions', range: null, query: 'from:/once\\\\.C:40$'})")
+	rows := "[...document.querySelectorAll('#table .rows .tr')].map((r) => r.querySelector('.name').innerText.trim() + ' ' + r.querySelector('.place').textContent)"
+	equal(t, "with capitals", browsertest.Eval[[]string](p, rows), []string{})
+	p.Do("kprof.set({query: 'from:/once\\\\.c:40$'})")
+	equal(t, "from a file", browsertest.Eval[[]string](p, rows), []string{"once server · src/once.c:40"})
+	equal(t, "matched", browsertest.Eval[string](p, "document.querySelector('#matched').textContent"), "0.99% matched")
+	equal(t, "command", browsertest.Eval[string](p, "kprof.command()"), "")
+	p.Do("kprof.set({query: 'from:'})")
+	equal(t, "from anywhere", browsertest.Eval[[]string](p, rows)[0], "often server · src/often.c:40")
+	p.Do("kprof.set({query: 'from::once'})")
+	equal(t, "a name", browsertest.Eval[[]string](p, rows), []string{})
+}

@@ -72,16 +72,24 @@ func TestViews(t *testing.T) {
 	equal(t, "cells", browsertest.Eval[int64](p, "Math.round(kprof.heat.heat.cells.reduce((a, b) => a + b))"), total(p))
 	p.Do("kprof.heat.canvas.focus()")
 	p.Keys(browsertest.Right + browsertest.Up + browsertest.Left)
-	p.Do(`const c = kprof.heat.canvas, r = c.getBoundingClientRect(), h = kprof.heat;
-		const at = (type, column, row) => c.dispatchEvent(new PointerEvent(type, {bubbles: true, button: 0,
-			clientX: r.x + (column + .5) / h.heat.columns * h.width, clientY: r.y + (1 - (row + .5) / 50) * h.height}));
-		at('pointerdown', 0, 10); at('pointermove', 1, 20); at('pointerup', 1, 20)`)
+	cell := func(column, row int) point {
+		return browsertest.Eval[point](p, fmt.Sprintf(`(() => {
+			const {canvas, heat, width, height} = kprof.heat, r = canvas.getBoundingClientRect();
+			return {X: r.x + (%d + .5) / heat.columns * width, Y: r.y + (1 - (%d + .5) / 50) * height};
+		})()`, column, row))
+	}
+	from, to := cell(0, 10), cell(1, 20)
+	p.Drag(0, from.X, from.Y, to.X, to.Y)
 	span := browsertest.Eval[[]uint64](p, "kprof.state.span")
 	_, sum := inSpan(s, 0, span[0], span[1], anySample)
 	step := browsertest.Eval[uint64](p, "kprof.heat.heat.step")
 	equal(t, "dragged over", span, []uint64{step * 10 / 50, step + step*21/50 - 1})
 	equal(t, "in what is dragged over", total(p), sum)
 	p.Screenshot("view-heat-span")
+	at := cell(1, 20) // the canvas is lower than before
+	p.Drag(0, at.X-5, at.Y, at.X+5, at.Y)
+	equal(t, "dragged in one cell", browsertest.Eval[[]uint64](p, "kprof.state.span"), []uint64{step + step*20/50, step + step*21/50 - 1})
+	p.Back()
 
 	// The samples in it.
 	p.Do("kprof.set({view: 'samples'})")

@@ -243,7 +243,7 @@ class App {
       const { some } = this.functions();
       const found = this.matchOf.subarray(0, p.names.length).reduce((n, hit, i) => n + (hit && some[i] ? 1 : 0), 0);
       output.textContent = `${p.functions ? 'at least ' : ''}${formatShare(sum, this.sums().total[0])} matched`;
-      output.title = `${formatValue(sum, this.unit)} in stacks with ${wholeNumber.format(found)} functions that match`;
+      output.title = `${formatValue(sum, this.unit)} in stacks with ${counted(found, 'matching function')}`;
     }
   }
 

@@ -10,6 +10,9 @@ const scales = {
 
 const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
+// counted is a number of things: "1 row", "2 rows".
+function counted(n, thing) { return `${wholeNumber.format(n)} ${thing}${n === 1 ? '' : 's'}`; }
+
 // formatValue writes times and sizes in a unit that suits, all else as a number.
 function formatValue(value, unit) {
   const scale = scales[unit];

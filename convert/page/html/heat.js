@@ -7,7 +7,7 @@ const heatRows = 50, mostHeatColumns = 400;
 // be few or very many of them.
 function heatStep(duration) {
   let step = 1e9;
-  while (duration / step < 8 && step > 1e6) step /= 10;
+  while (duration / step < 8 && step > 1e3) step /= 10;
   while (duration / step > mostHeatColumns) step *= 10;
   return step;
 }

@@ -130,7 +130,7 @@ class CallTree {
       this.levels.push(level);
       if (this.open.has(node)) for (let c = at[node + 1] - 1; c >= at[node]; c--) stack.push([children[c], level + 1]);
     }
-    this.list.show(this.nodes.length, `${wholeNumber.format(this.nodes.length)} rows; right and left open and close, * all below`);
+    this.list.show(this.nodes.length, `${counted(this.nodes.length, 'row')}; right and left open and close, * all below`);
   }
 
   leaf(node) {
@@ -209,7 +209,7 @@ class SampleList {
     this.tree = tree;
     this.part = part;
     this.unit = unit;
-    this.list.show(samples.length, `${wholeNumber.format(samples.length)} samples`);
+    this.list.show(samples.length, counted(samples.length, 'sample'));
   }
 
   row(i) {

@@ -54,8 +54,8 @@ class FunctionTable {
     }
     this.list.table.setAttribute('aria-rowcount', rows.length + 1);
     this.list.show(rows.length, matches
-      ? `${wholeNumber.format(rows.length)} of ${wholeNumber.format(all)} functions match`
-      : `${wholeNumber.format(all)} functions`);
+      ? `${wholeNumber.format(rows.length)} of ${counted(all, 'function')} match`
+      : counted(all, 'function'));
   }
 
   row(name, i) {
