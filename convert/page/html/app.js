@@ -43,7 +43,8 @@ class App {
       onSort: (sort) => this.set({ sort, ascending: this.state.sort === sort && !this.state.ascending }),
     });
     this.background = new Background();
-    this.strip = new TimeStrip(byId('strip'), (span) => this.set({ span, range: null }, { push: true }));
+    this.strip = new TimeStrip(byId('strip'), (span, onTheWay) => this.set({ span, range: null }, { push: !onTheWay }),
+      () => this.set({ lanes: !this.state.lanes }, { push: true }));
     this.callTree = new CallTree(byId('tree'), this);
     this.sampleList = new SampleList(byId('samples'), this);
     this.heat = new HeatMap(byId('heat'), (span) => this.set({ span, range: null }, { push: true }));
@@ -135,7 +136,7 @@ class App {
     const { p, state } = this;
     byId('strip').hidden = !p.moments;
     if (!p.moments) return;
-    this.strip.show((bins) => finish(this.stripIn(bins)), Math.max(p.moments.time.at(-1), 1), p.moments.time.length, state.span);
+    this.strip.show((bins) => finish(this.stripIn(bins)), Math.max(p.moments.time.at(-1), 1), p.moments.time.length, state.span, state.lanes);
   }
 
   // sayNothing tells why there is nothing to see.

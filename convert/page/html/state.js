@@ -17,6 +17,7 @@
  * @property {number[] | null} range part of the x axis that is shown, null for all of it
  * @property {number} laneKey label and value whose samples are shown by time; -1 for all
  * @property {number | null} lane
+ * @property {boolean} lanes many rows above the views, else the busiest
  * @property {boolean} changes of a comparison only what is more than noise
  * @property {boolean} sides of a comparison the flame graphs of both sides
  * @property {number[] | null} span part of the time that is counted, see span.js
@@ -39,7 +40,7 @@ function firstState(p) {
     group: comm >= 0 && values[comm].length > 1 ? comm : -1,
     query: '', icicle: false, heavy: false, inverted: false, filter: anyFilter, name: '', zoom: 0, range: null,
     laneKey: ['tid', 'pid', 'cpu', 'comm'].map((k) => keys.indexOf(k)).find((k) => k >= 0) ?? -1, lane: null,
-    span: null, sizes: null, steps: [], changes: false, sides: false, sort: 'self', ascending: false,
+    lanes: false, span: null, sizes: null, steps: [], changes: false, sides: false, sort: 'self', ascending: false,
   };
 }
 
@@ -57,6 +58,7 @@ function hashOf(p, s) {
   put('icicle', s.icicle, false);
   put('heavy', s.heavy, false);
   put('inverted', s.inverted, false);
+  put('rows', s.lanes, false);
   put('changes', s.changes, false);
   put('sides', s.sides, false);
   put('function', s.name, '');
@@ -91,6 +93,7 @@ function stateOf(p, hash) {
   s.icicle = given.has('icicle');
   s.heavy = given.has('heavy');
   s.inverted = given.has('inverted') && !p.head.compare;
+  s.lanes = given.has('rows');
   s.changes = given.has('changes');
   s.sides = given.has('sides') && Boolean(p.head.compare);
   s.name = given.get('function') ?? '';

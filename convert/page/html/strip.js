@@ -2,36 +2,42 @@
 // the busiest values of a label; dragging over it selects a span of time.
 
 const inBar = 8, leastBars = 20; // samples in a bar on average, and bars of few samples
-const stripBars = 34, stripLane = 12, stripAxis = 16, mostLanes = 6, fewLanes = 2;
+const stripBars = 34, stripLane = 12, stripAxis = 16, mostLanes = 6, fewLanes = 2, unfoldedLanes = 60;
 
 class TimeStrip {
-  /** @type {((bins: number) => { bins: number, kinds: Float64Array, lanes: { text: string, sums: Float64Array }[] }) | null} */ count = null;
+  /** @type {((bins: number) => { bins: number, kinds: Float64Array, lanes: { text: string, sums: Float64Array }[], folded: number }) | null} */ count = null;
   /** @type {number[] | null} */ span = null;
   duration = 1;
   samples = 0;
 
-  // onSelect is called with [from, to] or null.
-  constructor(host, onSelect) {
+  // onSelect is called with [from, to] or null, and whether that is on the way to another;
+  // onFold to show more lanes, or few.
+  constructor(host, onSelect, onFold) {
     this.host = host;
     this.onSelect = onSelect;
     this.colors = palette(false);
     this.canvas = element('canvas', { tabIndex: 0, height: 0 });
     this.canvas.setAttribute('role', 'img');
-    host.append(this.canvas);
+    this.more = element('button', { type: 'button', hidden: true, onclick: onFold });
+    host.append(this.canvas, this.more);
     this.context = this.canvas.getContext('2d');
     this.canvas.addEventListener('pointerdown', (e) => this.startDrag(e));
     this.canvas.addEventListener('pointermove', (e) => this.moveDrag(e));
     this.canvas.addEventListener('pointerup', () => this.endDrag());
     this.canvas.addEventListener('pointercancel', () => { this.drag = null; this.draw(); });
     this.canvas.addEventListener('keydown', (e) => this.key(e));
+    this.canvas.addEventListener('wheel', (e) => this.wheel(e), { passive: false });
     new ResizeObserver(() => this.resize()).observe(host);
   }
 
   // show draws bars that count(bins) gives: {bins, kinds: sums by bin and kind, lanes:
-  // [{text, sums}]}, of a time that long and so many samples, with a span selected or null.
-  show(count, duration, samples, span) {
+  // [{text, sums}], folded: number of lanes that are not shown}, of a time that long and so many
+  // samples, with a span selected or null.
+  show(count, duration, samples, span, unfolded) {
     Object.assign(this, { count, duration, samples, span });
-    this.canvas.setAttribute('aria-label', span ? `Activity over time, ${this.text(span)} selected` : 'Activity over time, all selected; arrows select a part');
+    this.host.classList.toggle('unfolded', unfolded);
+    this.more.setAttribute('aria-expanded', unfolded);
+    this.canvas.setAttribute('aria-label', span ? `Activity over time, ${this.text(span)} selected` : 'Activity over time, all selected; arrows, + and - select a part');
     this.resize();
   }
 
@@ -45,6 +51,10 @@ class TimeStrip {
     if (!width || !this.count) return;
     this.width = width;
     this.data = this.count(this.binsFor(this.samples));
+    const unfolded = this.host.classList.contains('unfolded');
+    this.more.hidden = !unfolded && !this.data.folded;
+    this.more.textContent = unfolded ? 'fewer' : `${wholeNumber.format(this.data.folded)} more`;
+    this.more.title = unfolded ? 'Only the busiest' : 'Show those that are less busy too';
     this.height = stripBars + this.data.lanes.length * stripLane + stripAxis;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(this.height * ratio);
@@ -113,7 +123,7 @@ class TimeStrip {
     c.textBaseline = 'middle';
     c.fillStyle = colors.axis;
     const about = duration / Math.max(width / 110, 1), power = 10 ** Math.floor(Math.log10(about));
-    const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= about);
+    const step = Math.max([1, 2, 5, 10].map((f) => f * power).find((s) => s >= about), 1);
     for (let t = 0; t <= duration; t += step) {
       const x = t / duration * width, text = formatTime(t);
       c.fillRect(Math.round(x), height - stripAxis, 1, 4);
@@ -160,8 +170,30 @@ class TimeStrip {
     if (drag) this.onSelect(drag.span);
   }
 
-  // key moves what is selected with the arrows; with Shift it moves the end.
+  // zoom selects that many times what is selected, around a time.
+  zoom(factor, time) {
+    const [from, to] = this.span ?? [0, this.duration], at = Math.min(Math.max(time, from), to);
+    const span = [from, to].map((t) => Math.round(Math.min(Math.max(at + (t - at) * factor, 0), this.duration)));
+    if (span[1] > span[0]) this.onSelect(span[1] - span[0] < this.duration ? span : null, true);
+  }
+
+  // The wheel zooms; where there are more rows than fit, it does with Ctrl, and scrolls without.
+  wheel(e) {
+    if (!this.data || !e.deltaY || !e.ctrlKey && this.host.scrollHeight > this.host.clientHeight + 1) return;
+    e.preventDefault();
+    this.zoom(Math.exp(Math.min(Math.max(e.deltaY, -200), 200) * 0.004), this.timeAt(e.offsetX));
+  }
+
+  // key moves what is selected with the arrows; with Shift it moves the end; plus and minus zoom.
   key(e) {
+    const zoom = { '+': 0.5, '=': 0.5, '-': 2 }[e.key];
+    if (zoom && this.data && !e.ctrlKey && !e.metaKey && !e.altKey) {
+      const [from, to] = this.span ?? [0, this.duration];
+      this.zoom(zoom, (from + to) / 2);
+      e.preventDefault();
+      e.stopPropagation();
+      return;
+    }
     const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
     if (!by || !this.data) return;
     e.preventDefault();
@@ -178,7 +210,7 @@ class TimeStrip {
 
 // countTime counts values by time: {bins, kinds, lanes} as TimeStrip.show has it; kindOf
 // is that of a row, lanes are the label values to count apart, with their texts.
-function* countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, key, lanes, inSizes) {
+function* countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf, key, lanes, folded, inSizes) {
   const n = frameKinds.length;
   const kinds = new Float64Array(bins * n);
   const of = key < 0 ? null : labelValues(p, key);
@@ -197,5 +229,5 @@ function* countTime(p, { rowNode }, event, column, mask, bins, duration, kindOf,
       if (lane !== undefined && lane !== null) sums[lane][bin] += value;
     }
   });
-  return { bins, kinds, lanes: lanes.map(([, text], i) => ({ text, sums: sums[i] })) };
+  return { bins, kinds, lanes: lanes.map(([, text], i) => ({ text, sums: sums[i] })), folded };
 }

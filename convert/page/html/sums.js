@@ -151,11 +151,13 @@ App.prototype.timeIn = function* timeIn() {
 };
 
 App.prototype.stripIn = function* stripIn(bins) {
-  const { p, event, kinds, state: { column, laneKey, sizes } } = this, tree = yield* this.stacksIn(), mask = this.mask();
-  const most = innerWidth < 760 ? fewLanes : mostLanes, needs = [this.needs({ span: null, group: -1 }), laneKey];
+  const { p, event, kinds, state: { column, laneKey, sizes, lanes: unfolded } } = this, tree = yield* this.stacksIn(), mask = this.mask();
+  const most = unfolded ? unfoldedLanes : innerWidth < 760 ? fewLanes : mostLanes, needs = [this.needs({ span: null, group: -1 }), laneKey];
   const all = laneKey < 0 ? [] : yield* this.onceIn('strip lanes', needs, () => timeLanes(p, tree, event, mask, laneKey));
-  const lanes = all.length > 1 ? all.slice(0, most).map(([value]) => [value, `${p.head.keys[laneKey]} ${labelText(p, laneKey, value)}`]) : [];
+  const lanes = all.length < 2 ? [] : unfolded ? byProcess(p, laneKey, all.slice(0, most))
+    : all.slice(0, most).map(([value]) => [value, `${p.head.keys[laneKey]} ${labelText(p, laneKey, value)}`]);
+  const folded = Math.max(all.length - Math.max(most, 1), 0);
   const kindOf = (row) => kinds[tree.frame[tree.rowNode[row]]];
   return yield* this.onceIn('strip', [needs, bins, most], () =>
-    countTime(p, tree, event, column, mask, bins, Math.max(p.moments.time.at(-1), 1), kindOf, laneKey, lanes, sizeTest(p, event, sizes)));
+    countTime(p, tree, event, column, mask, bins, Math.max(p.moments.time.at(-1), 1), kindOf, laneKey, lanes, folded, sizeTest(p, event, sizes)));
 };

@@ -15,6 +15,20 @@ function* timeLanes(p, { rowNode }, event, mask, key) {
   return Array.from(samples, (n, i) => [i - 1, n]).filter(([, n]) => n).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }
 
+// byProcess is lanes, with their texts, such that threads of one process are together, those of
+// the busiest process first.
+function byProcess(p, key, lanes) {
+  const name = p.head.keys[key], pid = name === 'tid' ? p.head.keys.indexOf('pid') : -1;
+  const text = (value) => `${name} ${labelText(p, key, value)}`;
+  if (pid < 0) return lanes.map(([value]) => [value, text(value)]);
+  const processes = labelValues(p, pid), processOf = new Map(), sums = new Map();
+  labelValues(p, key).forEach((value, i) => { if (!processOf.has(value)) processOf.set(value, processes[i]); });
+  for (const [value, n] of lanes) sums.set(processOf.get(value), (sums.get(processOf.get(value)) ?? 0) + n);
+  const sumOf = ([value]) => sums.get(processOf.get(value));
+  return lanes.slice().sort((a, b) => sumOf(b) - sumOf(a) || processOf.get(a[0]) - processOf.get(b[0]) || b[1] - a[1])
+    .map(([value]) => [value, processOf.get(value) >= 0 ? `${shown(p.head.values[pid][processOf.get(value)])}/${labelText(p, key, value)}` : text(value)]);
+}
+
 // timeOrder lays out the samples that a mask lets pass. A sample lasts until the
 // next one, but no longer than a few of the usual steps: what follows is a gap.
 // Neighbours share the boxes of the frames they share.
