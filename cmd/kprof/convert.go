@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/page"
 	"kprof/perfevent/spelling"
 )
 
@@ -18,6 +19,7 @@ func newConvert() *cobra.Command {
 	var svg svgFlags
 	var info inspection
 	var out, f string
+	var source page.Source
 	c := &cobra.Command{
 		Use:   "convert [INPUT…] {-o FILE | -f FORMAT}",
 		Short: "Convert a recording to a flame graph, pprof, folded stacks and others",
@@ -48,6 +50,7 @@ With -f and no -o it goes to standard output.`,
 				return err
 			}
 			o.needs(&opts, &sym)
+			o.source = source
 			o.inputs, o.given = []string{inputArg(args)}, readingFlags(cmd, opts.Transforms)
 			if len(args) > 1 {
 				o.inputs = args
@@ -61,6 +64,7 @@ With -f and no -o it goes to standard output.`,
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
 	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	c.Flags().Var(sourceFlag{&source}, "source-url", sourceUsage)
 	info.flags(c)
 	sel.flags(c)
 	sym.flags(c)

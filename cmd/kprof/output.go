@@ -11,6 +11,7 @@ import (
 	"kprof/convert/export"
 	"kprof/convert/flamegraph"
 	"kprof/convert/outfile"
+	"kprof/convert/page"
 	"kprof/convert/printable"
 )
 
@@ -35,6 +36,7 @@ type output struct {
 
 	inputs []string    // what is read, for who reads it again; nil of what is recorded
 	given  [][2]string // with these flags
+	source page.Source // where pages have source looked at
 
 	keep func(*profile) error // takes what is written, nil for nobody
 
@@ -42,6 +44,19 @@ type output struct {
 	withRights func(func() error) error // runs what needs them, nil for where all runs
 	sync       bool                     // what is written is on the disk before it has its name
 }
+
+// sourceFlag is --source-url, of what writes or shows pages.
+type sourceFlag struct{ *page.Source }
+
+func (f sourceFlag) Set(text string) (err error) {
+	*f.Source, err = page.ParseSource(text)
+	return err
+}
+
+func (sourceFlag) Type() string     { return "address" }
+func (f sourceFlag) String() string { return "" }
+
+const sourceUsage = "have pages lead to source at this `address`, in which {file} and {line} stand for where a function is; as PREFIX=address of files below PREFIX"
 
 // inMemory reports whether nothing is written, only kept.
 func (o output) inMemory() bool { return o.name == "" }
@@ -94,7 +109,7 @@ func (o output) write(p *profile) error {
 	}
 	return o.create(func(w io.Writer) error {
 		eo := export.Options{
-			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint, Select: selectFlags(o.inputs, o.given),
+			Format: o.format, Gzip: o.gzip, Title: o.svg.Title, Notes: p.losses(), Lines: o.lines, SVG: o.svg, TimesHint: timesHint, Select: selectFlags(o.inputs, o.given), Source: o.source,
 		}
 		switch {
 		case o.format == export.HTML && len(p.Set.Events) > 0: // has them all

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"kprof/convert/page"
 )
 
 // viewFlags are the flags of kprof view.
@@ -18,6 +20,7 @@ type viewFlags struct {
 	bases     []string
 	addr      string
 	source    string
+	sourceURL page.Source
 	pprof     bool
 	noBrowser bool
 	capture   recordFlags
@@ -57,8 +60,8 @@ changed, and the flame graphs of both sides, in which one points at the same sta
 other tabs are the profiles.
 
 A link on the page leads to the web interface of google/pprof, which --pprof opens
-instead; it also shows source lines, of files below --source only. Its graph view is drawn
-by graphviz, if that is installed.`,
+instead; it also shows source lines, of files below --source only, and the menu of a function
+leads to its. Its graph view is drawn by graphviz, if that is installed.`,
 		Example: `  kprof view cpu.pb.gz
   kprof view -a -d 5s
   kprof view -- ls -lR /usr/share
@@ -66,6 +69,7 @@ by graphviz, if that is installed.`,
   kprof view before.data after.data
   kprof view --diff-base before.data after.data
   kprof view --http localhost:8080 --no-browser perf.data
+  kprof view --lines --source-url /build/=https://git.example.org/project/{file}#L{line}
   kprof view --pprof --source ~/src/project perf.data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			inputs := args
@@ -88,6 +92,7 @@ by graphviz, if that is installed.`,
 	fl.StringVar(&f.addr, "http", defaultAddr, "`host:port` to listen at; port 0 is any that is free")
 	fl.BoolVar(&f.pprof, "pprof", false, "open pprof's web interface")
 	fl.StringVar(&f.source, "source", "", "have pprof's interface show source lines of files below this `directory`")
+	fl.Var(sourceFlag{&f.sourceURL}, "source-url", sourceUsage)
 	fl.BoolVar(&f.noBrowser, "no-browser", false, "do not open a browser")
 	f.flags(c)
 	f.sym.flags(c)
@@ -121,7 +126,7 @@ func (f *viewFlags) run(ctx context.Context, inputs []string, records bool) (err
 	if err != nil {
 		return err
 	}
-	shown := &shownPages{onlyPprof: f.pprof, sources: dir, given: f.given}
+	shown := &shownPages{onlyPprof: f.pprof, sources: dir, given: f.given, sourceURL: f.sourceURL}
 	shown.needs(&opts, &f.sym)
 	if len(f.bases) > 0 {
 		if err := f.takeBases(ctx, shown, opts); err != nil {

@@ -23,6 +23,7 @@ type shownPages struct {
 	onlyPprof bool
 	sources   *os.Root    // for pprof, nil for none
 	given     [][2]string // flags with which inputs are read
+	sourceURL page.Source // where source is looked at
 
 	bases *viewBases // to compare with, nil for none
 
@@ -193,7 +194,7 @@ func (s *shownPages) showLive(p *profile) error {
 	if s.tabs == nil {
 		s.newTabs([]string{"profile"})
 	}
-	o := page.Options{TimesHint: timesHint, Event: p.Set.Most()}
+	o := page.Options{TimesHint: timesHint, Event: p.Set.Most(), Source: s.sourceURL}
 	o.Column, _ = p.ShownColumn(o.Event)
 	return s.tabs.WriteLive(0, p.Set, o)
 }
@@ -204,7 +205,7 @@ func (s *shownPages) newTabs(names []string) {
 
 // writeTab writes the page of a profile, whose title is the name of its input by default.
 func (s *shownPages) writeTab(tab int, p *profile, title string, inputs []string) error {
-	o := page.Options{Title: title, TimesHint: timesHint, Select: selectFlags(inputs, s.given)}
+	o := page.Options{Title: title, TimesHint: timesHint, Select: selectFlags(inputs, s.given), Source: s.sourceURL}
 	if len(p.Set.Events) > 0 {
 		o.Event = p.Set.Most()
 		o.Column = p.shownColumn(o.Event)

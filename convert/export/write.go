@@ -44,6 +44,7 @@ type Options struct {
 	SVG       flamegraph.Options // Event, Column, Title and Notes are set by those above
 	TimesHint string             // HTML: see page.Options
 	Select    page.Select        // HTML: see page.Options
+	Source    page.Source        // HTML: see page.Options
 }
 
 // ErrNoTimes is the error of a flame graph in the order of time of a profile whose
@@ -74,7 +75,7 @@ func write(w io.Writer, p *convert.Profile, o Options) (cut flamegraph.Cut, err 
 	case Text:
 		return cut, table.Top(w, p.Set, table.TopOptions{Event: o.Event, Column: o.Column, Lines: o.Lines, Notes: o.Notes})
 	case HTML:
-		return cut, page.Write(w, p.Set, page.Options{Event: o.Event, Column: o.Column, Title: o.title(p, ""), TimesHint: o.TimesHint, Select: o.Select})
+		return cut, page.Write(w, p.Set, page.Options{Event: o.Event, Column: o.Column, Title: o.title(p, ""), TimesHint: o.TimesHint, Select: o.Select, Source: o.Source})
 	case SVG:
 		if o.SVG.ByTime && len(p.Set.TimedSamples) == 0 {
 			return cut, ErrNoTimes

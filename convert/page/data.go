@@ -74,6 +74,7 @@ type pageHead struct {
 	Bin          uint64 `json:"bin"`          // ns that times are told apart by, 1 if they are exact
 	Weighed      bool   `json:"weighed"`      // their values are written: they are no equal parts of those of rows
 	Select       Select `json:"select"`
+	Source       Source `json:"source"`
 
 	Compare *Compare `json:"compare"` // null if it is no comparison
 }
@@ -142,6 +143,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 		Tabs:     append([]Link{}, o.tabs...),
 		Tab:      o.tab,
 		Links:    append([]Link{}, o.links...),
+		Source:   o.Source,
 		Live:     o.live,
 		Start:    s.TimeNanos / 1e6,
 		Duration: s.DurationNanos,

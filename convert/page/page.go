@@ -25,6 +25,8 @@ type Options struct {
 	// Select is how the command line selects what a page does. Default: the page does not
 	// say.
 	Select Select
+	// Source is where the page has source looked at. Default: it offers no source.
+	Source Source
 
 	// Compare has the page show what differs between the first two values of the event
 	// shown: new and base. Default: it is no comparison.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -137,4 +138,36 @@ func TestNarrow(t *testing.T) {
 	equal(t, "from anywhere", browsertest.Eval[[]string](p, rows)[0], "often server · src/often.c:40")
 	p.Do("kprof.set({query: 'from::once'})")
 	equal(t, "a name", browsertest.Eval[[]string](p, rows), []string{})
+}
+
+// TestSource: the menu leads to the source of a function, at addresses of a page's own choosing.
+func TestSource(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	for i, file := range []string{"/build/linux/./fs/x/../read $& #1.c", "/usr/src/other.c", ""} {
+		l := s.AddLocation(stacks.NoMapping, uint64(i), stacks.KindUser)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: fmt.Sprint("f", i), File: file, StartLine: int64(40 * i)}), Line: 7})
+		s.Add(0, s.Intern([]uint32{l}), 0, 1)
+	}
+	source, err := ParseSource("/build/linux/=https://example.org/{file}#L{line}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := openPage(t, pageOf(t, s, Options{Source: source, links: []Link{{"pprof", "pprof/"}}}), browsertest.View{})
+	p.Do("window.opened = []; window.open = (...all) => opened.push(all.join(' '))")
+	for i, want := range [][]string{
+		{"https://example.org/fs/read%20%24%26%20%231.c#L1 _blank noopener", "pprof/source?f=%5Ef0%24 _blank noopener"},
+		{"pprof/source?f=%5Ef1%24 _blank noopener"},
+		nil,
+	} {
+		for _, key := range []string{"g", "p"} {
+			p.Do(fmt.Sprintf("kprof.openMenu({frame: kprof.p.frameName.indexOf(kprof.p.names.indexOf('f%d'))}, 9, 9)", i))
+			p.Do("[...document.querySelectorAll('#menu button')].find((b) => b.dataset.key === '" + key + "')?.click(); kprof.menu.close()")
+		}
+		equal(t, fmt.Sprint("of function ", i), browsertest.Eval[[]string](p, "opened.splice(0)"), append([]string{}, want...))
+	}
+	for _, bad := range []string{"", "javascript:alert(1)//http://{file}", "ftp://example.org/{file}", "https://{file}", "https://example.org/", "https:///{file}", "/x=javascript:{file}", "x=http:{file}"} {
+		if s, err := ParseSource(bad); err == nil {
+			t.Errorf("%q is %+v", bad, s)
+		}
+	}
 }

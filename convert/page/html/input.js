@@ -104,7 +104,7 @@ App.prototype.escape = function escape() {
 
 const keysHelp = [
   ['/ or Ctrl-F', 'search for functions, from:… for files and lines'], ['Escape', 'close, clear the search, zoom out'], ['arrows', 'go from box to box'],
-  ['Enter', 'zoom to the box'], ['m', 'what can be done with the box or the row: f v b x h r l c s y t do it'],
+  ['Enter', 'zoom to the box'], ['m', 'what can be done with the box or the row: f v b x h r l c s y t g do it'],
   ['u', 'undo the last of these'], ['o', 'copy the command that selects the same'], ['i', 'flip'], ['1 … 8', 'views'],
   ['Ctrl-wheel, drag', 'zoom and move freely'], ['drag over the times', 'count only that part; arrows, Shift, + and - there, and the wheel'],
 ];

@@ -23,9 +23,30 @@ function actionsOf(app, target) {
     { key: 's', text: 'Search for it', run: () => app.set({ query: exactly(name) }, { push: true }) },
     { key: 'y', text: 'Copy its name', run: () => app.copy(text, 'The name of the function:') });
   if (target.chart) actions.push({ key: 't', text: 'Copy its stack', run: () => app.copy(app.stackText(target), 'The stack, outermost first:') });
+  const source = sourceURL(p, frame), lines = linesURL(p, frame);
+  if (source) actions.push({ key: 'g', text: 'Look at its source', run: () => window.open(source, '_blank', 'noopener') });
+  if (lines) actions.push({ key: 'p', text: 'Its lines, in pprof', run: () => window.open(lines, '_blank', 'noopener') });
   const command = app.command();
   if (command) actions.push({ key: 'o', text: 'Copy the command', run: () => app.copy(command, 'The command that selects the same:') });
   return Object.assign(actions, { title: text });
+}
+
+// sourceURL is where the source of a frame's function is, '' where that is not known.
+function sourceURL(p, frame) {
+  const { prefix, url } = p.head.source ?? {}, file = p.head.files[p.frameFile[frame]];
+  if (!file || !file.startsWith(prefix) || !/^https?:/.test(url)) return '';
+  const path = [];
+  for (const part of file.slice(prefix.length).replaceAll('\\', '/').split('/')) {
+    if (part === '..') path.pop();
+    else if (part && part !== '.') path.push(encodeURIComponent(part));
+  }
+  return url.replaceAll('{file}', () => path.join('/')).replaceAll('{line}', () => String(p.frameLine[frame] || 1));
+}
+
+// linesURL is where pprof lists the lines of a frame's function, '' where it does not.
+function linesURL(p, frame) {
+  const link = p.head.links.find(({ text }) => text === 'pprof');
+  return link && p.frameFile[frame] && !p.head.live ? `${link.address}source?f=${encodeURIComponent(exactly(p.names[p.frameName[frame]]))}` : '';
 }
 
 // groupActions is what can be done with the value of a label.

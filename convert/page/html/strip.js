@@ -53,7 +53,8 @@ class TimeStrip {
     this.data = this.count(this.binsFor(this.samples));
     const unfolded = this.host.classList.contains('unfolded');
     this.more.hidden = !unfolded && !this.data.folded;
-    this.more.textContent = unfolded ? 'fewer' : `${wholeNumber.format(this.data.folded)} more`;
+    const folded = wholeNumber.format(this.data.folded);
+    this.more.textContent = !unfolded ? `${folded} more` : this.data.folded ? `fewer; ${folded} not shown` : 'fewer';
     this.more.title = unfolded ? 'Only the busiest' : 'Show those that are less busy too';
     this.height = stripBars + this.data.lanes.length * stripLane + stripAxis;
     this.canvas.width = Math.round(width * ratio);
