@@ -78,13 +78,14 @@ function* pprofOf(app) {
   }
 
   const locations = new Message(), functions = new Message();
-  yield* slices(0, frames.length, (from, to) => frames.slice(from, to).forEach((frame, k) => {
-    const i = from + k, mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
+  for (const [i, frame] of frames.entries()) {
+    const mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
     locations.message(4, new Message().number(1, i + 1).number(2, mapping).message(4, new Message().number(1, i + 1)));
     const name = strings.id(p.names[p.frameName[frame]]);
     functions.message(5, new Message().number(1, i + 1).number(2, name).number(3, name)
       .number(4, strings.id(p.head.files[p.frameFile[frame]])).number(5, p.frameLine[frame]));
-  }));
+    if (i % 1000 === 999) yield;
+  }
   mappings.all.forEach((mapping, i) => out.message(3, new Message().number(1, i + 1)
     .number(5, strings.id(p.head.mappings[mapping])).number(6, strings.id(p.head.buildids[mapping])).number(7, 1)));
   out.append(locations.written());

@@ -4,16 +4,17 @@
 // foldedText is a Blob: the stacks of sums, a line each, with names from the root on and their
 // value.
 function* foldedText(p, { tree, self }) {
-  const paths = [''], parts = [], names = Array.from({ length: frameCount(p) }, (_, f) => p.nameText(p.nameOf(f)).replace(/[;\r\n\0]/g, ':'));
-  yield* slices(1, self.length, (i, to) => {
+  const parts = [], stack = [], names = Array.from({ length: frameCount(p) }, (_, f) => p.nameText(p.nameOf(f)).replace(/[;\r\n\0]/g, ':'));
+  for (let i = 1; i < self.length; yield) {
     const lines = [];
-    for (; i < to; i++) {
-      const name = names[tree.frame[i]], up = paths[tree.parent[i]];
-      paths[i] = up ? `${up};${name}` : name;
-      if (self[i]) lines.push(`${paths[i]} ${Math.round(self[i])}\n`);
+    for (; i < self.length && lines.length < sliceRows; i++) {
+      if (!self[i]) continue;
+      stack.length = 0;
+      for (let node = i; node !== 0; node = tree.parent[node]) stack.push(names[tree.frame[node]]);
+      lines.push(`${stack.reverse().join(';')} ${Math.round(self[i])}\n`);
     }
     parts.push(new Blob([lines.join('')]));
-  });
+  }
   return new Blob(parts, { type: 'text/plain' });
 }
 

@@ -25,9 +25,13 @@ function* selectRows(app) {
   return { tree, events };
 }
 
+const sliceRows = 1 << 11; // each of which takes longer than most steps of a loop
+
 // eachRow calls body for all rows of events.
 function* eachRow(events, body) {
-  for (const { rows } of events) yield* slices(0, rows.length, (i, to) => { for (; i < to; i++) body(rows[i]); });
+  for (const { rows } of events) {
+    for (let i = 0; i < rows.length; yield) for (const end = Math.min(i + sliceRows, rows.length); i < end; i++) body(rows[i]);
+  }
 }
 
 // selectedTime is when what is selected began, Unix time in ns, and how long it lasted; 0 for
@@ -66,7 +70,7 @@ const partSize = 1 << 20;
 class ByteWriter {
   constructor(inParts = false) {
     this.parts = inParts ? [] : null;
-    this.bytes = new Uint8Array(inParts ? partSize : 1 << 12);
+    this.bytes = new Uint8Array(inParts ? partSize : 64);
     this.length = 0;
   }
 
