@@ -264,7 +264,7 @@ class Chart {
 
   // fit cuts a name to a width: first the path that names of Go have in front.
   fit(name, width) {
-    if (name.length * this.letter <= width && this.measure(name) <= width) return name;
+    if (name.length * this.letter <= 4 * width && this.measure(name) <= width) return name; // an emoji may be of eight
     const path = /^[^(<[ ]*\/(?=.*\.)/.exec(name);
     if (path) return this.fit(name.slice(path[0].length), width);
     const most = Math.floor(width / this.letter * 2) + 2;
