@@ -215,9 +215,21 @@ func rootComms(profiles [2][]*convert.Profile) {
 	}
 	for side := range profiles {
 		for _, p := range profiles[side] {
-			p.Set = commRooted(p.Set)
+			if hasComms(p.Set) {
+				p.Set = commRooted(p.Set)
+			}
 		}
 	}
+}
+
+// hasComms reports whether any sample has a comm.
+func hasComms(s *stacks.Set) bool {
+	for i := range s.NumSamples() {
+		if _, ok := s.Label(s.Sample(i).Labels, "comm"); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // commShares returns the share of each comm in a column of an event; nil if the

@@ -17,17 +17,21 @@ import (
 // input is a file, which is read more than once.
 type input struct {
 	data  []byte
-	plain []byte // decompressed, if it is small; else nil
+	plain []byte // decompressed, if that is small enough; else nil
 	opts  ReadOptions
 }
 
-// maxPlain is up to which size, decompressed, a file is decompressed only once.
-const maxPlain = 4 << 20
+// A file is decompressed only once if that is small, or not much larger than the file itself.
+const (
+	maxPlain    = 4 << 20
+	maxPlainFew = 64 << 20
+	few         = 8 // times the file
+)
 
 // unpackers are there again for the next file of many.
 var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// unpack fills plain of a small file. What is wrong with a file is found as it is read.
+// unpack fills plain, if it is small enough. What is wrong with a file is found as it is read.
 func (in *input) unpack() {
 	if !isGzip(in.data) || len(in.data) < 18 {
 		return
@@ -35,7 +39,7 @@ func (in *input) unpack() {
 	// The size stands at the end (RFC 1952), if the file is one member; deflate has at
 	// most 1032 bytes for each.
 	size := int64(binary.LittleEndian.Uint32(in.data[len(in.data)-4:]))
-	if size == 0 || size > maxPlain || size > 1032*int64(len(in.data)) {
+	if size == 0 || size > min(maxPlainFew, max(maxPlain, few*int64(len(in.data)))) || size > 1032*int64(len(in.data)) {
 		return
 	}
 	z := unpackers.Get().(*gzip.Reader)
