@@ -22,7 +22,8 @@
 # -install only gets what it needs: programs with apt-get, as root, and kernels.
 # These are the newest of their series; they are kept in .build/rig/cache, and
 # looked for again after a day. Logs, recordings and results lie in
-# .build/rig/GUEST.
+# .build/rig/GUEST. RIG_SUITES names suites of Debian to look in beside those of
+# these guests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
@@ -116,11 +117,12 @@ install_needs() {
 apt() {
 	mkdir -p "$cache"/apt/{state/lists/partial,archives/partial,parts}
 	: >"$cache/apt/status"
-	for suite in bookworm trixie trixie-backports; do
+	for suite in bookworm trixie trixie-backports ${RIG_SUITES-}; do
 		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
 		[[ $suite = *-backports ]] ||
 			echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian-security $suite-security main"
-	done >"$cache/apt/sources.list"
+	done >"$cache/apt/sources.list.new"
+	cmp -s "$cache"/apt/sources.list{.new,} || { mv "$cache"/apt/sources.list{.new,} && rm -f "$cache"/apt/updated "$cache"/apt/failed; }
 	cat >"$cache/apt/conf" <<-END
 		Dir::State "$cache/apt/state";
 		Dir::State::status "$cache/apt/status";
@@ -143,6 +145,7 @@ apt() {
 # lists brings the lists of packages up to date, once a day; where that failed,
 # as it does offline, it is tried again after ten minutes.
 lists() {
+	apt true
 	[ -z "$(find "$cache/apt/updated" -mtime -1 2>/dev/null)" ] || return 0
 	[ -z "$(find "$cache/apt/failed" -mmin -10 2>/dev/null)" ] || return 1
 	apt apt-get update -q -o APT::Update::Error-Mode=any >&2 && touch "$cache/apt/updated" ||
