@@ -63,7 +63,7 @@ With -f and no -o it goes to standard output.`,
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
-	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	c.Flags().Var(sourceFlag{&source}, "source-url", sourceUsage)
 	info.flags(c)
 	sel.flags(c)

@@ -83,7 +83,7 @@ is what all of them together cost in an hour.`,
 	}
 	fl := c.Flags()
 	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
-	fl.StringVarP(&f, "format", "f", "", "pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	fl.StringVarP(&f, "format", "f", "", "pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.StringArrayVar(&m.setLabels, "set-label", nil, "`KEY=VALUE`, a label for all samples; or KEY=PATTERN, whose group in parentheses is found in each input's name")
 	fl.StringSliceVar(&m.dropLabels, "drop-label", nil, "leave these `labels` out")
 	fl.StringSliceVar(&m.keepLabels, "keep-label", nil, "keep these `labels` although they mean something on one machine only: pid, tid")

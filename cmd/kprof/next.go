@@ -15,7 +15,7 @@ func (o output) next() string {
 	switch o.format {
 	case formatData:
 		return "to look at it: kprof view " + shellArg(o.name)
-	case formatPprof, formatFolded:
+	case formatPprof, formatFolded, export.FoldedHeader:
 		return "to look at it: kprof view " + shellArg(o.name)
 	case formatSVG, export.HTML:
 		return "to look at it, open " + o.name + " in a browser"

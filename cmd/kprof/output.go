@@ -77,7 +77,7 @@ func chooseOutput(name, f string) (output, error) {
 	case o.format != "":
 		o.gzip = o.format.CompressedAs(o.name)
 		if !o.format.Known() {
-			return o, usagef("unknown format %q: use pprof, folded, svg, html, text, speedscope, firefox, chrome or data", f)
+			return o, usagef("unknown format %q: use pprof, folded, folded-header, svg, html, text, speedscope, firefox, chrome or data", f)
 		}
 	case o.name != "-":
 		if o.format, o.gzip = export.Of(o.name); o.format == "" {
@@ -127,6 +127,9 @@ func (o output) write(p *profile) error {
 		}
 		if err == nil {
 			sayCut(o.name, cut, "; --max-size shows more")
+			if o.format == export.FoldedHeader && len(p.Set.BlockSums) == 0 {
+				messagef("the header has no sums over blocks of time, since %s does not have the times of its samples", p.Source)
+			}
 			o.sayBelowZero(p, eo.Event, eo.Column)
 		}
 		return err
@@ -136,7 +139,7 @@ func (o output) write(p *profile) error {
 // sayBelowZero warns of values that charts cannot show; flame graphs have refused them.
 func (o output) sayBelowZero(p *profile, event, column int) {
 	switch o.format {
-	case formatPprof, formatFolded, formatText, formatSVG:
+	case formatPprof, formatFolded, export.FoldedHeader, formatText, formatSVG:
 		return
 	}
 	if len(p.Set.Events) == 0 {

@@ -166,7 +166,7 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl := c.Flags()
 	defer under(fl, headingResult)()
 	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
-	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
 	fl.BoolVar(&f.noSymbols, "no-symbols", false, "leave the names of sampled functions out of perf.data, and the kernel's symbols")
 	fl.Uint64Var(&f.maxLost, "max-lost", 0, "fail if more than `N` records are lost; what was recorded is kept")

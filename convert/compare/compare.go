@@ -262,6 +262,7 @@ func commRooted(s *stacks.Set) *stacks.Set {
 	}
 	comms := map[string]uint32{}
 	var chain []uint32
+	rows := make([]uint32, s.NumSamples())
 	for i := range s.NumSamples() {
 		x := s.Sample(i)
 		chain = append(chain[:0], s.Stack(x.Stack)...)
@@ -273,8 +274,15 @@ func commRooted(s *stacks.Set) *stacks.Set {
 			}
 			chain = append(chain, loc)
 		}
-		rooted.Add(x.Event, rooted.Intern(chain), 0, x.Values...)
+		rows[i] = uint32(rooted.Add(x.Event, rooted.Intern(chain), 0, x.Values...))
 	}
+	rooted.SetBlockShift(s.BlockShift())
+	for _, b := range s.BlockSums {
+		b.Sample = rows[b.Sample]
+		rooted.AddBlockSum(b)
+	}
+	rooted.SumBlocks()
+	rooted.DurationNanos = s.DurationNanos
 	return rooted
 }
 

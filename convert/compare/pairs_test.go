@@ -36,8 +36,8 @@ func TestRecordedPairs(t *testing.T) {
 			name, comms = "--comm "+comm, []string{comm}
 		}
 		// recorded are as read from the recordings, written are pprof's of these, paged are pages,
-		// and stacked have no times.
-		var recorded, written, paged, stacked []*convert.Profile
+		// headed are folded stacks with a header, and stacked have no times.
+		var recorded, written, paged, headed, stacked []*convert.Profile
 		for _, file := range files {
 			p, err := convert.Open(t.Context(), file, convert.Options{Times: true, Blocks: true, Comms: comms})
 			if err != nil {
@@ -47,6 +47,7 @@ func TestRecordedPairs(t *testing.T) {
 			recorded = append(recorded, p)
 			written = append(written, through(t, p, func(w io.Writer) error { return pprof.Write(w, p.Set, pprof.WriteOptions{}) }))
 			paged = append(paged, through(t, p, func(w io.Writer) error { return page.Write(w, p.Set, page.Options{}) }))
+			headed = append(headed, through(t, p, func(w io.Writer) error { return folded.Write(w, p.Set, folded.Options{Header: true}) }))
 			stacked = append(stacked, through(t, p, func(w io.Writer) error { return folded.Write(w, p.Set, folded.Options{}) }))
 		}
 		for _, kind := range []struct {
@@ -57,6 +58,7 @@ func TestRecordedPairs(t *testing.T) {
 			{"pprof", written, written},
 			{"perf.data and pprof", recorded, written},
 			{"page", paged, paged},
+			{"folded with header", headed, headed},
 			{"folded", stacked, stacked},
 		} {
 			for _, repeat := range []int{1, 3} {

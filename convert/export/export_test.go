@@ -53,13 +53,13 @@ func TestOf(t *testing.T) {
 
 // TestWrite: every format is written, each as what it is; compressed ones hold the same.
 func TestWrite(t *testing.T) {
-	p, err := convert.Open(context.Background(), "../../testdata/demo.data", convert.Options{Unnamed: true})
+	p, err := convert.Open(context.Background(), "../../testdata/demo.data", convert.Options{Unnamed: true, Blocks: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begins := map[export.Format]string{
 		export.Pprof: "\x1f\x8b", export.HTML: "<!DOCTYPE html>", export.SVG: "<svg ", export.Text: "Event: cpu-clock",
-		export.Speedscope: "{", export.Firefox: "{", export.Chrome: "{", export.Folded: "",
+		export.Speedscope: "{", export.Firefox: "{", export.Chrome: "{", export.Folded: "", export.FoldedHeader: "# kprof: crc64=",
 	}
 	for _, f := range export.Formats {
 		if !f.Known() {

@@ -20,9 +20,13 @@ type Format string
 const (
 	Pprof  Format = "pprof" // for go tool pprof, compressed
 	Folded Format = "folded"
-	HTML   Format = "html" // a page to look at it
-	SVG    Format = "svg"  // a flame graph
-	Text   Format = "text" // a table of functions
+	// FoldedHeader is Folded with a comment ahead that has sums over blocks of time, to be
+	// compared as well as a recording.
+	FoldedHeader Format = "folded-header"
+
+	HTML Format = "html" // a page to look at it
+	SVG  Format = "svg"  // a flame graph
+	Text Format = "text" // a table of functions
 
 	// What other viewers open.
 	Speedscope Format = "speedscope"
@@ -34,7 +38,7 @@ const (
 )
 
 // Formats are all that a profile can be written as.
-var Formats = []Format{Pprof, Folded, SVG, HTML, Text, Speedscope, Firefox, Chrome}
+var Formats = []Format{Pprof, Folded, FoldedHeader, SVG, HTML, Text, Speedscope, Firefox, Chrome}
 
 // endings of file names and what they stand for.
 var endings = []struct {
@@ -83,13 +87,13 @@ func (f Format) Binary() bool { return f == Pprof || f == Data }
 func (f Format) forViewer() bool { return viewers[f] != nil }
 
 // NamesOnly reports whether functions are shown without the source lines in them.
-func (f Format) NamesOnly() bool { return f == Folded || f == SVG || f == Text }
+func (f Format) NamesOnly() bool { return f == Folded || f == FoldedHeader || f == SVG || f == Text }
 
 // Needs adds to the options of a conversion what a profile written as f shows besides
 // stacks: threads, and what they did when, or how much of it in blocks of time. byTime is for
 // an SVG in the order of time.
 func (f Format) Needs(o *convert.Options, byTime bool) {
-	o.Blocks = f == Pprof
+	o.Blocks = f == Pprof || f == FoldedHeader
 	if f.forViewer() || f == HTML || f == SVG && byTime {
 		o.Times = true
 		o.Labels |= replay.LabelTID | replay.LabelCPU

@@ -70,8 +70,8 @@ func write(w io.Writer, p *convert.Profile, o Options) (cut flamegraph.Cut, err 
 	switch o.Format {
 	case Pprof:
 		return cut, pprof.Write(w, p.Set, pprof.WriteOptions{})
-	case Folded:
-		return cut, folded.Write(w, p.Set, folded.Options{Event: o.Event, Column: o.Column})
+	case Folded, FoldedHeader:
+		return cut, folded.Write(w, p.Set, folded.Options{Event: o.Event, Column: o.Column, Header: o.Format == FoldedHeader})
 	case Text:
 		return cut, table.Top(w, p.Set, table.TopOptions{Event: o.Event, Column: o.Column, Lines: o.Lines, Notes: o.Notes})
 	case HTML:

@@ -19,7 +19,7 @@ func BenchmarkFolded(b *testing.B) {
 		var o Options
 		t0 := time.Now()
 		f := newFrames(s, o)
-		lines := mergeRows(s, f, o)
+		lines := mergeRows(s, f, o, nil)
 		t1 := time.Now()
 		sortLines(s, f, lines)
 		t2 := time.Now()

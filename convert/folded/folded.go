@@ -15,6 +15,9 @@ type Options struct {
 	// PlainNames leaves names as they are, except for ";", line ends and NUL. Default:
 	// shortened as stackcollapse-perf.pl does.
 	PlainNames bool
+	// Header puts a comment ahead with the event's name, the duration, and the sums over blocks
+	// of time (Set.BlockSums), where the Set has them of this column.
+	Header bool
 }
 
 // Write writes the samples of one event as folded stacks, "comm;outer;inner 12",
@@ -36,8 +39,17 @@ func Write(w io.Writer, s *stacks.Set, o Options) error {
 		return fmt.Errorf("write folded: %w", err)
 	}
 	f := newFrames(s, o)
-	lines := mergeRows(s, f, o)
+	var firstRows []uint32
+	if o.Header {
+		firstRows = make([]uint32, s.NumSamples())
+	}
+	lines := mergeRows(s, f, o, firstRows)
 	sortLines(s, f, lines)
+	if o.Header {
+		if err := writeHeader(w, s, o, f, lines, blocksOf(s, o, lines, firstRows)); err != nil {
+			return fmt.Errorf("write folded: %w", err)
+		}
+	}
 	if err := writeLines(w, s, f, lines); err != nil {
 		return fmt.Errorf("write folded: %w", err)
 	}

@@ -24,11 +24,12 @@ func each(n int, f func(i int)) {
 func workers() int { return runtime.GOMAXPROCS(0) }
 
 // mergeRows sums the rows of the event whose names are the same and returns one
-// line for each, in no order.
+// line for each, in no order, and fills in firstRows, unless it is nil: for each row
+// that of its line's stack and labels.
 //
 // First each stack gets the first one that reads the same; then rows are put beside
 // each other by that, in the order of their numbers, and summed by their comm.
-func mergeRows(s *stacks.Set, f *frames, o Options) []line {
+func mergeRows(s *stacks.Set, f *frames, o Options, firstRows []uint32) []line {
 	same := sameText{first: f.sameStacks(s, false)}
 	same.nothing = f.stackOfNothing(s, same.first)
 	if f.java != nil {
@@ -62,7 +63,7 @@ func mergeRows(s *stacks.Set, f *frames, o Options) []line {
 	begin := uint32(0)
 	for _, end := range ends {
 		if begin < end {
-			lines = f.sumRows(lines, s, rows[begin:end], o.Column)
+			lines = f.sumRows(lines, s, rows[begin:end], o.Column, firstRows)
 		}
 		begin = end
 	}
@@ -71,7 +72,7 @@ func mergeRows(s *stacks.Set, f *frames, o Options) []line {
 
 // sumRows appends a line for each comm among rows that read the same but for it, and
 // whose sum is not 0.
-func (f *frames) sumRows(lines []line, s *stacks.Set, rows []uint32, column int) []line {
+func (f *frames) sumRows(lines []line, s *stacks.Set, rows []uint32, column int, firstRows []uint32) []line {
 	root := func(row uint32) uint32 { return f.comm[s.Sample(int(row)).Labels].name }
 	if len(rows) > 1 {
 		slices.SortStableFunc(rows, func(a, b uint32) int { return cmp.Compare(root(a), root(b)) })
@@ -82,6 +83,11 @@ func (f *frames) sumRows(lines []line, s *stacks.Set, rows []uint32, column int)
 		n := 1
 		for of := root(rows[0]); n < len(rows) && root(rows[n]) == of; n++ {
 			l.weight += s.Sample(int(rows[n])).Values[column]
+		}
+		if firstRows != nil {
+			for _, row := range rows[:n] {
+				firstRows[row] = rows[0]
+			}
 		}
 		rows = rows[n:]
 		if l.weight == 0 {

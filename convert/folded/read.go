@@ -29,6 +29,10 @@ const maxLine = 16 << 20
 // with one column, samples/count. If a weight has a fraction, all are kept in
 // thousandths, rounded, and the column's unit says so.
 //
+// Lines that begin with "# kprof: " are comments, the first of which may be the header that
+// Write makes: the event is the one that it names, and its sums over blocks of time are the
+// Set's if all lines are as they were.
+//
 // A frame is a function without file, mapping or address; equal names are one.
 //
 // The text may be compressed with gzip. Then no more is kept of it than
@@ -58,7 +62,13 @@ func Read(r io.Reader, o ReadOptions) (*stacks.Set, error) {
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("read folded: line %d: %w", n, err)
 		}
-		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+		if line = bytes.TrimRight(line, "\r\n"); bytes.HasPrefix(line, []byte(headerStart)) {
+			if n == 1 {
+				if f.header = parseHeader(line); f.header != nil {
+					f.names += perSum * int64(len(f.header.blocks))
+				}
+			}
+		} else if len(line) > 0 {
 			if err := f.line(line); err != nil {
 				return nil, fmt.Errorf("read folded: line %d: %w", n, err)
 			}
@@ -129,6 +139,8 @@ type foldedReader struct {
 	stack  stacks.StackID
 	labels stacks.LabelsID
 
+	header *header // nil for none
+
 	scale int64   // 1, or 1000 from the first fraction on
 	large *weight // the first that is too large for fractions
 }
@@ -145,6 +157,10 @@ const lookEvery = 256 << 10
 
 // perName is what a name takes beside its bytes: places in three maps and the Set.
 const perName = 512
+
+// perSum is what a byte of a header takes, which may be the sum of a block: twice while they
+// are put into their order.
+const perSum = 2 * 24
 
 func (f *foldedReader) line(line []byte) error {
 	blank := bytes.LastIndexByte(line, ' ')
@@ -164,7 +180,11 @@ func (f *foldedReader) line(line []byte) error {
 		}
 		f.last = append(f.last[:0], stack...)
 	}
-	f.add(w)
+	row := f.add(w)
+	if f.header != nil {
+		f.header.add(line, row)
+		f.names += 4
+	}
 	return nil
 }
 
@@ -205,7 +225,7 @@ func (f *foldedReader) frames(rest []byte) error {
 
 // add adds a weight to the row of the line. At the first fraction, what the rows
 // have becomes thousandths.
-func (f *foldedReader) add(w weight) {
+func (f *foldedReader) add(w weight) (row int) {
 	if f.large == nil && (w.whole > math.MaxInt64/1000-1 || w.whole < math.MinInt64/1000+1) {
 		f.large = &w
 	}
@@ -216,7 +236,7 @@ func (f *foldedReader) add(w weight) {
 			f.set.Add(0, x.Stack, x.Labels, x.Values[0]*(f.scale-1))
 		}
 	}
-	f.set.Add(0, f.stack, f.labels, w.whole*f.scale+int64(w.milli))
+	return f.set.Add(0, f.stack, f.labels, w.whole*f.scale+int64(w.milli))
 }
 
 func (f *foldedReader) commLabel(name []byte) stacks.LabelsID {
@@ -256,6 +276,9 @@ func parseWeight(s string) (weight, error) {
 
 func (f *foldedReader) finish() error {
 	if f.scale == 1 {
+		if f.header != nil {
+			f.header.finish(f.set)
+		}
 		return nil
 	}
 	if f.large != nil {

@@ -110,6 +110,7 @@ func FuzzFoldedRead(f *testing.F) {
 	fuzztest.Add(f)
 	f.Add("bash;main;read 3\nbash 1.5\n", true)
 	f.Add(folded(f, stackstest.SetOf(stackstest.OddRows(1, 20)), Options{}), false)
+	f.Add(folded(f, timedSet(), Options{Header: true}), true)
 	f.Fuzz(func(t *testing.T, in string, comm bool) {
 		defer memtest.Within(t, 32<<20+2000*len(in))()
 		s, err := Read(strings.NewReader(in), ReadOptions{Comm: comm})

@@ -19,6 +19,7 @@ var starts = []struct {
 	{"<!DOCTYPE HTML", HTML},
 	{"<html", HTML},
 	{"# callgrind format", Callgrind},
+	{"# kprof: crc64=", Folded}, // see convert/folded
 	{"Analysis of sampling ", MacSample},
 	{"sample:\n  event_type: ", SimpleperfText},
 	{"sample:\r\n  event_type: ", SimpleperfText},

@@ -99,7 +99,7 @@ func compareKernels(t *testing.T, base, new string) {
 	verdicts := map[string]string{"shmem_file_write_iter": "not there"}
 	paired := 0
 	for _, f := range r.Functions {
-		if to, known := renamed[f.Base_name]; f.Base_name != "" {
+		if to, known := renamed["6.1 6.12"][f.Base_name]; f.Base_name != "" {
 			t.Logf("%s => %s, %s", f.Base_name, f.Name, f.Verdict)
 			// A few samples may be the wrong ones: it takes some to tell whose callers and
 			// callees are the same.
