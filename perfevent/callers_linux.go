@@ -38,6 +38,10 @@ var userRegisters = map[string]uint64{
 	"arm64": 1<<33 - 1,
 }
 
+// Registers are the registers that samples of this machine can have, as a mask: none of vectors. 0
+// stands for not known.
+func Registers() uint64 { return userRegisters[runtime.GOARCH] }
+
 // CanCopyStacks reports whether stacks of this machine's programs can be copied and walked.
 func CanCopyStacks() bool { return userRegisters[runtime.GOARCH] != 0 }
 
@@ -54,7 +58,8 @@ func (e *Event) setUserCallers(s Sampling) {
 	switch s.UserCallers {
 	case CopiedStacks, CopiedStacksToo:
 		a.SampleType |= abi.SampleRegsUser | abi.SampleStackUser
-		a.SampleRegsUser, a.SampleStackUser = userRegisters[runtime.GOARCH], s.StackSize
+		a.SampleRegsUser |= userRegisters[runtime.GOARCH]
+		a.SampleStackUser = s.StackSize
 		if s.UserCallers == CopiedStacks {
 			a.Flags |= abi.FlagExcludeCallchainUser
 		}

@@ -34,6 +34,9 @@ type Sampling struct {
 	// breakpoints and accesses to memory are; PhysData where that is in memory; and Weight what the
 	// access cost, of events of processors that say so.
 	Data, PhysData, Weight bool
+	// UserRegs and IntrRegs are registers that samples have, as masks (see Registers and
+	// abi.RegisterMask): those of user code when it was left, and those that were interrupted.
+	UserRegs, IntrRegs uint64
 	// Cgroup has samples tell the cgroup of their task (Linux 5.7).
 	Cgroup bool
 
@@ -47,6 +50,9 @@ type Sampling struct {
 // kernels unwind: its caller is in this register alone. Package record puts it
 // into the callchain.
 const linkRegister = 1 << 30
+
+// programCounter is PERF_REG_ARM64_PC, as a mask.
+const programCounter = 1 << 32
 
 const (
 	// baseSample is what all records of a ring share. With IDENTIFIER the id
@@ -89,6 +95,16 @@ func (e *Event) Configure(s Sampling) {
 	if s.Weight {
 		a.SampleType |= abi.SampleWeight
 	}
+	if s.UserRegs != 0 {
+		a.SampleType |= abi.SampleRegsUser
+		a.SampleRegsUser = s.UserRegs
+	}
+	if s.IntrRegs != 0 {
+		a.SampleType |= abi.SampleRegsIntr
+		if a.SampleRegsIntr = s.IntrRegs; a.SampleRegsIntr == linkRegister {
+			a.SampleRegsIntr |= programCounter // alone it would be taken for a caller
+		}
+	}
 	if s.Callchain {
 		a.SampleType |= abi.SampleCallchain
 		a.SampleMaxStack = s.MaxStack
@@ -101,7 +117,7 @@ func (e *Event) Configure(s Sampling) {
 		e.setUserCallers(s)
 		if e.AtEntry && !s.NoKernelCallers && runtime.GOARCH == "arm64" {
 			a.SampleType |= abi.SampleRegsIntr
-			a.SampleRegsIntr = linkRegister
+			a.SampleRegsIntr |= linkRegister // which of several stays where it is
 		}
 	}
 }

@@ -17,21 +17,34 @@ import (
 //	… nr=3  KERNEL pc caller's-caller      … raw  abi=64  lr
 //	… nr=4  KERNEL pc lr caller's-caller   … raw  abi=none
 
+// linkRegister is the mask of registers of such samples, see perfevent.
+const linkRegister = 1 << 30
+
 // chainPlace is where callchains begin in the samples of an event that lack the
 // caller. It is zero for all other events.
 type chainPlace struct {
-	at  int  // from the record's header on
-	raw bool // raw data follow
+	at       int  // from the record's header on
+	raw      bool // raw data follow
+	userRegs int  // how many of user code follow these, if a sample has any; -1 for no such dump
+	between  int  // bytes from there to the link register's dump
+	behind   int  // bytes behind that
 }
 
 func placeOfChain(a *abi.Attr) chainPlace {
 	const before = abi.SampleIdentifier | abi.SampleIP | abi.SampleTID | abi.SampleTime | abi.SampleAddr |
 		abi.SampleID | abi.SampleStreamID | abi.SampleCPU | abi.SamplePeriod
-	const want, all = abi.SampleCallchain | abi.SampleRegsIntr, before | abi.SampleCallchain | abi.SampleRaw | abi.SampleRegsIntr
-	if t := a.SampleType; t&want != want || t&^all != 0 || bits.OnesCount64(a.SampleRegsIntr) != 1 {
+	const between, behind = abi.SampleWeight | abi.SampleWeightStruct, abi.SamplePhysAddr | abi.SampleCgroup
+	const want = abi.SampleCallchain | abi.SampleRegsIntr
+	const all = before | abi.SampleCallchain | abi.SampleRaw | abi.SampleRegsUser | between | abi.SampleRegsIntr | behind
+	if t := a.SampleType; t&want != want || t&^all != 0 || a.SampleRegsIntr != linkRegister {
 		return chainPlace{}
 	}
-	return chainPlace{abi.HeaderSize + 8*bits.OnesCount64(uint64(a.SampleType&before)), a.SampleType&abi.SampleRaw != 0}
+	words := func(t abi.SampleType) int { return 8 * bits.OnesCount64(uint64(a.SampleType&t)) }
+	p := chainPlace{abi.HeaderSize + words(before), a.SampleType&abi.SampleRaw != 0, -1, words(between), words(behind)}
+	if a.SampleType&abi.SampleRegsUser != 0 {
+		p.userRegs = bits.OnesCount64(a.SampleRegsUser)
+	}
+	return p
 }
 
 // addCaller completes the callchain of a sample. One that has no registers stays
@@ -50,9 +63,20 @@ func addCaller(rec []byte, p chainPlace, trampolines []uint64) {
 	regs += int(n) * word
 	chain := rec[p.at+word : regs]
 	if p.raw && len(rec)-regs >= 4 {
-		regs += 4 + int(o.Uint32(rec[regs:]))
+		size := o.Uint32(rec[regs:])
+		if uint64(size) > uint64(len(rec)-regs) {
+			return
+		}
+		regs += 4 + int(size)
 	}
-	if regs+2*word != len(rec) || o.Uint64(rec[regs:]) == 0 {
+	if p.userRegs >= 0 && len(rec)-regs >= word {
+		if abi := o.Uint64(rec[regs:]); abi != 0 {
+			regs += p.userRegs * word
+		}
+		regs += word
+	}
+	regs += p.between
+	if regs+2*word+p.behind != len(rec) || o.Uint64(rec[regs:]) == 0 {
 		return
 	}
 	caller := o.Uint64(rec[regs+word:])

@@ -41,6 +41,8 @@ func TestAddCaller(t *testing.T) {
 		{name: "program", chain: []uint64{toUser, user}, caller: 0xaaaa00005678, want: []uint64{toUser, user, 0xaaaa00005678}, wantNoRegs: true},
 		{name: "the kernel knew it", chain: []uint64{kernel, pc, lr, up}, caller: lr, want: []uint64{kernel, pc, lr, up}},
 		{name: "trampoline", chain: []uint64{kernel, pc, up}, caller: tramp, want: []uint64{kernel, pc, up}},
+		{name: "user registers", chain: []uint64{kernel, pc, up}, caller: lr, want: []uint64{kernel, pc, lr, up}, wantNoRegs: true, typ: abi.SampleRegsUser},
+		{name: "more behind", chain: []uint64{kernel, pc, up}, caller: lr, want: []uint64{kernel, pc, lr, up}, wantNoRegs: true, typ: abi.SampleWeight | abi.SamplePhysAddr | abi.SampleCgroup},
 		{name: "no registers", chain: []uint64{kernel, pc, up}, want: []uint64{kernel, pc, up}, wantNoRegs: true},
 		{name: "empty", chain: nil, caller: lr, want: nil},
 		{name: "only a marker", chain: []uint64{kernel}, caller: lr, want: []uint64{kernel}},
@@ -48,6 +50,7 @@ func TestAddCaller(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := attr
 			a.SampleType |= tt.typ
+			a.SampleRegsUser = 1<<3 | 1<<5
 			rec := o.AppendUint32(nil, uint32(abi.RecordSample))
 			rec = o.AppendUint16(o.AppendUint16(rec, 1), 0)
 			for _, v := range []uint64{7, pc, 42<<32 | 42, 1000, 1, 1} {
@@ -60,10 +63,23 @@ func TestAddCaller(t *testing.T) {
 			if tt.raw != nil {
 				rec = append(o.AppendUint32(rec, uint32(len(tt.raw))), tt.raw...)
 			}
+			if tt.typ&abi.SampleRegsUser != 0 {
+				for _, v := range []uint64{2, 1003, 1005} {
+					rec = o.AppendUint64(rec, v)
+				}
+			}
+			if tt.typ&abi.SampleWeight != 0 {
+				rec = o.AppendUint64(rec, 77)
+			}
 			if tt.caller == 0 {
 				rec = o.AppendUint64(rec, 0)
 			} else {
 				rec = o.AppendUint64(o.AppendUint64(rec, 2), tt.caller)
+			}
+			for _, t := range []abi.SampleType{abi.SamplePhysAddr, abi.SampleCgroup} {
+				if tt.typ&t != 0 {
+					rec = o.AppendUint64(rec, uint64(t))
+				}
 			}
 			size := len(rec)
 			copy(rec[6:], o.AppendUint16(nil, uint16(size)))
@@ -83,6 +99,10 @@ func TestAddCaller(t *testing.T) {
 				t.Error(diff)
 			}
 			if (s.IntrABI == 0) != tt.wantNoRegs || !bytes.Equal(s.Raw, tt.raw) || s.Period != 1 || s.IP != pc || len(rec) != size {
+				t.Errorf("%+v", s)
+			}
+			if tt.typ&abi.SampleRegsUser != 0 && (len(s.UserRegs) != 2 || s.UserRegs[1] != 1005) || tt.typ&abi.SampleWeight != 0 && s.Weight != 77 ||
+				s.PhysAddr != uint64(tt.typ&abi.SamplePhysAddr) || s.Cgroup != uint64(tt.typ&abi.SampleCgroup) {
 				t.Errorf("%+v", s)
 			}
 		})

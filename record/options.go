@@ -49,6 +49,9 @@ type Options struct {
 	// where that is in memory, and what it cost: see perfevent.Sampling.
 	Data, PhysData, Weight bool
 
+	// UserRegs and IntrRegs are masks of registers that samples have: see perfevent.Sampling.
+	UserRegs, IntrRegs uint64
+
 	// Cgroups has samples tell the cgroup of their task, which takes Linux 5.7, and which those
 	// of several cgroups do where they can.
 	Cgroups bool

@@ -139,6 +139,8 @@ func (s *Session) resolve() error {
 		Data:             s.opts.Data,
 		PhysData:         s.opts.PhysData,
 		Weight:           s.opts.Weight,
+		UserRegs:         s.opts.UserRegs,
+		IntrRegs:         s.opts.IntrRegs,
 		Cgroup:           s.opts.Cgroups || len(s.opts.Target.Cgroups) > 1 && s.features.Sideband&abi.FlagCgroup != 0,
 	}
 	if sampling.DefaultFrequency == 0 {

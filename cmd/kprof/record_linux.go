@@ -39,6 +39,7 @@ type recordFlags struct {
 	switchEvents        bool
 	data, physData      bool
 	weight              bool
+	userRegs, intrRegs  string
 	maxStack            int
 	filter              string
 	probeVia            string
@@ -130,6 +131,9 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr")
 	fl.BoolVar(&f.physData, "phys-data", false, "and where that is in memory: the field phys_addr")
 	fl.BoolVarP(&f.weight, "weight", "W", false, "record what an access to memory cost, of events that say so: the field weight")
+	fl.StringVar(&f.userRegs, "user-regs", "", "record registers of user code, a comma-separated `list` like ax,sp, --user-regs for all, --user-regs=? to see which there are: the fields ax, sp…")
+	fl.StringVarP(&f.intrRegs, "intr-regs", "I", "", "and those of what was interrupted, the kernel too: the fields iregs.ax…")
+	fl.Lookup("user-regs").NoOptDefVal, fl.Lookup("intr-regs").NoOptDefVal = allRegisters, allRegisters
 	fl.BoolVar(&f.switchEvents, "switch-events", false, "record too when tasks leave their CPU and come back")
 	defer under(fl, headingChains)()
 	fl.BoolVarP(&f.callGraph, "call-chains", "g", true, "record callchains; --call-chains=false for none")
@@ -184,6 +188,9 @@ func (f *recordFlags) outputFlags(c *cobra.Command) {
 
 // run records.
 func (f *recordFlags) run(ctx context.Context) error {
+	if f.listsRegisters() {
+		return nil
+	}
 	if f.traces() {
 		return f.runTracer(ctx)
 	}
@@ -289,6 +296,12 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	}
 	o.SwitchRecords, o.Cgroups = f.switchEvents, f.allCgroups
 	o.Data, o.PhysData, o.Weight = f.data, f.physData, f.weight
+	if o.UserRegs, err = registerMask("--user-regs", f.userRegs); err != nil {
+		return o, err
+	}
+	if o.IntrRegs, err = registerMask("--intr-regs", f.intrRegs); err != nil {
+		return o, err
+	}
 	o.Frequency, o.Period, o.MaxStack = f.frequency, f.period, f.maxStack
 	o.Filter = f.filter
 	via, ok := probeVias[f.probeVia]

@@ -12,7 +12,8 @@ import (
 // Columns are what is shown of events.
 type Columns uint32
 
-// The columns, in the order in which they are shown, which is that of perf script.
+// The columns, in the order in which they are shown, which is that of perf script; but in text
+// registers and PhysAddr come last.
 const (
 	Comm Columns = 1 << iota
 	PID
@@ -25,6 +26,10 @@ const (
 	Fields // the payload as name=value
 	Raw    // the payload as bytes
 	Addr
+	Weight
+	IRegs    // registers of what was interrupted
+	URegs    // registers of user code
+	PhysAddr // of Addr
 	IP
 	Sym // of IP
 	DSO
@@ -32,7 +37,7 @@ const (
 )
 
 // columnNames are perf's words, but for fields and raw.
-var columnNames = []string{"comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "fields", "raw", "addr", "ip", "sym", "dso"}
+var columnNames = []string{"comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "fields", "raw", "addr", "weight", "iregs", "uregs", "phys_addr", "ip", "sym", "dso"}
 
 // ColumnNames are the names of all columns, in the order in which they are shown.
 func ColumnNames() []string { return slices.Clone(columnNames) }
@@ -126,10 +131,11 @@ func (k *Kind) offCPU() bool { return k.Name == "offcpu-time" }
 func (k *Kind) lacks() (c Columns) {
 	t := k.Event.Attr.SampleType
 	for _, of := range []struct {
-		bit     abi.SampleType
+		bits    abi.SampleType // any of them
 		columns Columns
-	}{{abi.SampleTID, Comm | PID | TID}, {abi.SampleCPU, CPU}, {abi.SampleTime, Time}, {abi.SampleAddr, Addr}, {abi.SampleIP, IP | Sym | DSO}} {
-		if t&of.bit == 0 {
+	}{{abi.SampleTID, Comm | PID | TID}, {abi.SampleCPU, CPU}, {abi.SampleTime, Time}, {abi.SampleAddr, Addr}, {abi.SampleIP, IP | Sym | DSO},
+		{abi.SampleWeight | abi.SampleWeightStruct, Weight}, {abi.SampleRegsIntr, IRegs}, {abi.SampleRegsUser, URegs}, {abi.SamplePhysAddr, PhysAddr}} {
+		if t&of.bits == 0 {
 			c |= of.columns
 		}
 	}

@@ -30,6 +30,7 @@ type Kind struct {
 	code             *kernelCode
 	program          *expr.Program // of Options.Where
 	matched, unknown uint64
+	names            map[uint64][]string // of registers, by their mask
 }
 
 // Field is a field of a Kind.

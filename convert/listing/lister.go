@@ -140,6 +140,7 @@ func (l *Lister) ready() {
 	if l.formats, err = payload.Decode(l.from.features.TracingData); err != nil {
 		l.warn(convert.Warning{Kind: convert.UnreadFormats, Err: err})
 	}
+	l.formats.Arch = l.from.features.Arch
 	if l.o.Where != nil {
 		l.where = l.formats.Bind(l.o.Where)
 		l.whereErr = l.where.Check(l.taken())

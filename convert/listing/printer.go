@@ -60,6 +60,7 @@ type Printer struct {
 	items  []item
 	stack  []uint32  // of items
 	addrs  []address // of stack
+	more   []byte    // of items: text behind the names
 	frames frames
 	out    []byte
 	tail   tail
@@ -111,6 +112,8 @@ type item struct {
 	loc     uint32
 	from, n int // in stack
 	lost    bool
+
+	more, nMore int // in Printer.more
 }
 
 // NewPrinter returns a Printer that writes to w.
@@ -160,6 +163,11 @@ func (p *Printer) Event(e *Event) error {
 		p.addrs = appendAddresses(p.addrs, &e.Sample.Sample, len(e.Stack))
 		it.n = len(e.Stack)
 	}
+	if p.o.Format == Text && k.columns&atEnd != 0 {
+		it.more = len(p.more)
+		p.more = k.appendMore(p.more, e)
+		it.nMore = len(p.more) - it.more
+	}
 	p.events++
 	if err := p.add(it); err != nil {
 		return err
@@ -175,7 +183,7 @@ func (p *Printer) limit() error {
 }
 
 // named reports whether names are shown of an event, which are not there at first.
-func (p *Printer) named(k *shown) bool { return k.chains || k.columns&(Sym|DSO) != 0 }
+func (p *Printer) named(k *shown) bool { return k.chains || k.columns&(Sym|DSO|beyondRow) != 0 }
 
 // add ends an event.
 func (p *Printer) add(it item) error {
@@ -184,6 +192,9 @@ func (p *Printer) add(it item) error {
 		return nil
 	}
 	p.text = p.appendEnd(p.text, it, nil)
+	if len(p.items) == 0 {
+		p.more = p.more[:0]
+	}
 	if len(p.items) == 0 && len(p.text) >= flushAt {
 		return p.flush()
 	}
@@ -220,7 +231,7 @@ func (p *Printer) Settle(set *stacks.Set) error {
 		}
 	}
 	p.out = append(p.out, p.text[from:]...)
-	p.items, p.stack, p.addrs, p.text = p.items[:0], p.stack[:0], p.addrs[:0], p.text[:0]
+	p.items, p.stack, p.addrs, p.text, p.more = p.items[:0], p.stack[:0], p.addrs[:0], p.text[:0], p.more[:0]
 	if len(p.out) == 0 {
 		return nil
 	}

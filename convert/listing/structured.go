@@ -70,6 +70,20 @@ func (f *formatter) appendJSON(dst []byte, e *Event, k *shown, at uint64) []byte
 		key("addr")
 		dst = appendAddress(dst, s.Addr)
 	}
+	if c&Weight != 0 {
+		key("weight")
+		dst = strconv.AppendUint(dst, weight(e), 10)
+	}
+	for _, r := range [...]Columns{IRegs, URegs} {
+		if d, ok := k.kind.dump(c&r, e); ok {
+			key(d.column)
+			dst = d.appendJSON(dst)
+		}
+	}
+	if c&PhysAddr != 0 {
+		key("phys_addr")
+		dst = appendAddress(dst, s.PhysAddr)
+	}
 	if c&IP != 0 && !k.chains {
 		key("ip")
 		dst = appendAddress(dst, s.IP)
@@ -229,6 +243,14 @@ func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte 
 			dst = hex.AppendEncode(dst, s.Raw)
 		case Addr:
 			dst = appendHex(append(dst, "0x"...), s.Addr, 0)
+		case Weight:
+			dst = strconv.AppendUint(dst, weight(e), 10)
+		case IRegs, URegs:
+			if d, ok := k.kind.dump(c, e); ok {
+				dst = d.appendFields(dst)
+			}
+		case PhysAddr:
+			dst = appendHex(append(dst, "0x"...), s.PhysAddr, 0)
 		case IP:
 			dst = appendHex(append(dst, "0x"...), s.IP, 0)
 		}

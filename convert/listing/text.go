@@ -25,6 +25,9 @@ func (f *formatter) appendText(dst []byte, e *Event, k *shown, at uint64) []byte
 	if c&Addr != 0 {
 		dst = appendHex(dst, s.Addr, 16)
 	}
+	if c&Weight != 0 {
+		dst = appendDigits(dst, weight(e), 16, ' ')
+	}
 	return dst
 }
 
@@ -166,6 +169,7 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 		return p.endCSV(dst, it, set)
 	}
 	c := it.kind.columns
+	more := p.more[it.more : it.more+it.nMore]
 	if it.kind.chains {
 		dst = append(dst, '\n')
 		for i, loc := range p.stack[it.from : it.from+it.n] {
@@ -176,7 +180,7 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 			}
 			dst = p.frames.append(dst, set, loc, p.addrs[it.from+i].of(set, loc))
 		}
-		return append(dst, '\n')
+		return append(append(dst, more...), '\n')
 	}
 	if c&(IP|Sym|DSO) != 0 {
 		if c&IP != 0 {
@@ -191,7 +195,7 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 			dst = append(oneLine(append(append(dst, " ("...), objectOf(set, it.loc)...), from), ')')
 		}
 	}
-	return append(dst, '\n')
+	return append(append(dst, more...), '\n')
 }
 
 // frames have the lines of locations, each of which is shown many times.

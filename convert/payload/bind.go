@@ -46,7 +46,7 @@ func (b *Bound) Of(e *perfdata.Event) (*expr.Program, error) {
 		p.err = err
 		return nil, err
 	}
-	p.program, p.err = b.Expr.CompileFor(EventName(e.Name, f), f, optional(&e.Attr))
+	p.program, p.err = b.Expr.CompileFor(EventName(e.Name, f), f, b.formats.optional(&e.Attr))
 	return p.program, p.err
 }
 
@@ -68,14 +68,20 @@ func (b *Bound) Check(events []*perfdata.Event) error {
 }
 
 // optional says what samples of an event have that those of others have not.
-func optional(a *abi.Attr) (has expr.Own) {
+func (f *Formats) optional(a *abi.Attr) (has expr.Optional) {
 	for _, o := range []struct {
 		bits abi.SampleType
 		own  expr.Own
 	}{{abi.SampleAddr, expr.OwnAddr}, {abi.SamplePhysAddr, expr.OwnPhysAddr}, {abi.SampleWeight | abi.SampleWeightStruct, expr.OwnWeight}} {
 		if a.SampleType&o.bits != 0 {
-			has |= o.own
+			has.Own |= o.own
 		}
+	}
+	if a.SampleType&abi.SampleRegsUser != 0 {
+		has.UserRegs = abi.RegisterNames(f.Arch, a.SampleRegsUser)
+	}
+	if a.SampleType&abi.SampleRegsIntr != 0 {
+		has.IntrRegs = abi.RegisterNames(f.Arch, a.SampleRegsIntr)
 	}
 	return has
 }
@@ -96,11 +102,42 @@ func (f *Formats) FieldNames(events []*perfdata.Event) []string {
 				names[of.Fields[i].Name] = true
 			}
 		}
-		for _, name := range optional(&e.Attr).Names() {
+		has := f.optional(&e.Attr)
+		for _, name := range has.Names() {
 			names[name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// Own returns the expression that is a name of what samples of an event have beside its fields: a
+// register, addr, phys_addr or weight. It is nil where the name is another's, or nobody's.
+func (f *Formats) Own(e *perfdata.Event, name string) *expr.Program {
+	has := f.optional(&e.Attr)
+	if has.Own == 0 && len(has.UserRegs)+len(has.IntrRegs) == 0 {
+		return nil
+	}
+	x, err := expr.Parse(name)
+	if err != nil {
+		return nil
+	}
+	of, _ := f.Of(&e.Attr)
+	p, err := x.CompileFor(EventName(e.Name, of), of, has)
+	if err != nil || !p.Optional() {
+		return nil
+	}
+	return p
+}
+
+// LabelNames are OwnFields and what else samples have, sorted.
+func (f *Formats) LabelNames(events []*perfdata.Event) []string {
+	names := f.OwnFields(events)
+	for _, e := range events {
+		has := f.optional(&e.Attr)
+		names = append(names, has.Names()...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // OwnFields are the names of the fields that events do not have in common, sorted.
@@ -124,6 +161,7 @@ func Fill(x *expr.Sample, s *abi.Sample, a *abi.Attr) {
 	if a.SampleType&abi.SampleWeightStruct != 0 {
 		x.Weight &= math.MaxUint32 // its first part (union perf_sample_weight)
 	}
+	x.UserRegs, x.IntrRegs = s.UserRegs, s.IntrRegs
 	x.Without = 0
 	if a.SampleType&abi.SampleTID == 0 {
 		x.Without |= expr.OwnPID | expr.OwnTID | expr.OwnComm

@@ -34,6 +34,9 @@ type Formats struct {
 	// PageSize is how many bytes a page of memory has on the machine, 0 where that is not
 	// told.
 	PageSize uint32
+	// Arch is the machine of the recording, as uname -m or Go calls it: it says what registers are
+	// called. "" stands for not known.
+	Arch string
 }
 
 type parsed struct {

@@ -102,12 +102,17 @@ func TestOptional(t *testing.T) {
 	f := New(&perfdata.TracingData{LongSize: 8, Tracepoints: []perfdata.Tracepoint{
 		{System: "s", Name: "own", ID: 1, Format: text("own", "\tfield:int addr;\toffset:4;\tsize:4;\tsigned:1;\n")},
 	}})
+	f.Arch = "x86_64"
 	set := perfdata.NewEventSet(abi.LittleEndian, nil)
 	set.Add(abi.Event{Name: "s:own", Attr: abi.Attr{Type: abi.TypeTracepoint, Config: 1, SampleType: abi.SampleAddr}})
 	set.Add(abi.Event{Name: "page-faults", Attr: abi.Attr{Type: abi.TypeSoftware, Config: 2, SampleType: abi.SampleAddr | abi.SamplePhysAddr | abi.SampleWeightStruct}})
 	set.Add(abi.Event{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware}})
-	own, faults, clock := set.Events[0], set.Events[1], set.Events[2]
-	sample := abi.Sample{Addr: 7 << 40, PhysAddr: 9, Weight: 5<<32 | 3, Raw: []byte{1, 0, 0, 0, 11, 0, 0, 0}}
+	set.Add(abi.Event{Name: "cycles", Attr: abi.Attr{SampleType: abi.SampleRegsUser | abi.SampleRegsIntr, SampleRegsUser: 1<<8 | 1<<23, SampleRegsIntr: 1 | 1<<8}})
+	own, faults, clock, regs := set.Events[0], set.Events[1], set.Events[2], set.Events[3]
+	sample := abi.Sample{
+		Addr: 7 << 40, PhysAddr: 9, Weight: 5<<32 | 3, Raw: []byte{1, 0, 0, 0, 11, 0, 0, 0},
+		UserRegs: []uint64{1008, 1023}, IntrRegs: []uint64{2000, 2008},
+	}
 	for _, c := range []struct {
 		event *perfdata.Event
 		src   string
@@ -115,7 +120,9 @@ func TestOptional(t *testing.T) {
 	}{
 		{own, "addr", 11}, {own, "weight", -1},
 		{faults, "addr", 7 << 40}, {faults, "phys_addr", 9}, {faults, "weight", 3}, {faults, "field.addr", -1},
-		{clock, "addr", -1},
+		{clock, "addr", -1}, {clock, "ip", -1},
+		{regs, "ip", 1008}, {regs, "IP", 1008}, {regs, "uregs.ip", 1008}, {regs, "iregs.ip", 2008},
+		{regs, "r15", 1023}, {regs, "iregs.r15", -1}, {regs, "ax", 2000}, {regs, "uregs.ax", -1}, {regs, "field.ax", -1},
 	} {
 		x, err := expr.Parse(c.src)
 		if err != nil {
@@ -132,6 +139,20 @@ func TestOptional(t *testing.T) {
 		if ok != (c.want >= 0) || ok && n != c.want || (len(p.Missing()) > 0) == ok {
 			t.Errorf("%s of %s: %d, %v, want %d; missing %q", c.src, c.event.Name, n, ok, c.want, p.Missing())
 		}
+	}
+	var kthread expr.Sample // without registers of user code
+	Fill(&kthread, &abi.Sample{IntrRegs: sample.IntrRegs}, &regs.Attr)
+	for name, want := range map[string]bool{"r15": false, "ax": true} {
+		p := f.Own(regs, name)
+		if _, ok := p.Value(&kthread); ok != want {
+			t.Errorf("%s of a task without registers: %v", name, ok)
+		}
+	}
+	if f.Own(own, "addr") != nil || f.Own(faults, "weight") == nil || f.Own(regs, "uregs.ip") == nil || f.Own(regs, "pid") != nil || f.Own(regs, "ip+1") != nil {
+		t.Error("what is a sample's own")
+	}
+	if got, want := f.LabelNames([]*perfdata.Event{regs, own}), []string{"addr", "ax", "ip", "r15"}; !slices.Equal(got, want) {
+		t.Errorf("labels %q, want %q", got, want)
 	}
 	if names := f.FieldNames([]*perfdata.Event{faults}); !slices.Contains(names, "phys_addr") || slices.Contains(f.FieldNames([]*perfdata.Event{clock}), "addr") {
 		t.Errorf("names %q", names)

@@ -10,6 +10,7 @@ import (
 	"kprof/convert/payload"
 	"kprof/convert/stacks"
 	"kprof/perfevent/format"
+	"kprof/perfevent/format/expr"
 	"kprof/perfevent/format/printfmt"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/spanrule"
@@ -50,6 +51,7 @@ type labelKeyOf struct {
 // labelField is where an event has such a field.
 type labelField struct {
 	field    *format.Field // nil for nowhere
+	own      *expr.Program // in its place, what samples of the event have beside their fields
 	symbolic *printfmt.Symbolic
 	unit     string
 	returns  bool // errors as negative numbers
@@ -109,13 +111,17 @@ func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelFie
 	found := make([]labelField, len(l.keys))
 	l.events[e.Index] = found
 	f, _ := formats.Of(&e.Attr)
-	if f == nil {
-		return found
+	var printer *printfmt.Printer
+	if f != nil {
+		printer = formats.Printer(f, nil)
 	}
-	printer := formats.Printer(f, nil)
 	for i := range l.keys {
 		k := &l.keys[i]
-		if !k.means(payload.EventName(e.Name, f)) {
+		if own := formats.Own(e, k.name()); own != nil && !k.ofRule {
+			found[i] = labelField{own: own, numbers: map[uint64]uint32{}}
+			continue
+		}
+		if f == nil || !k.means(payload.EventName(e.Name, f)) {
 			continue
 		}
 		if field := f.Field(k.field); field != nil {
@@ -126,6 +132,16 @@ func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelFie
 		}
 	}
 	return found
+}
+
+func (f *labelField) found() bool { return f.field != nil || f.own != nil }
+
+// name is the key as expressions have it.
+func (k *labelKeyOf) name() string {
+	if k.qualifier == "" {
+		return k.field
+	}
+	return k.qualifier + "." + k.field
 }
 
 // same reports whether both are the label of the same field.
@@ -144,13 +160,13 @@ func returnsError(f *format.Field) bool {
 	return f.Scalar() && slices.Contains([]string{"ret", "retval", "rc", "err", "error", "errno", "result", "res"}, f.Name)
 }
 
-// listOf returns the number of the list of what a sample's payload has, and the list
-// itself where it is new.
-func (l *fieldLabels) listOf(fields []labelField, raw []byte) (id uint32, list []stacks.Label) {
+// listOf returns the number of the list of what a sample has, and the list itself where it
+// is new.
+func (l *fieldLabels) listOf(fields []labelField, x *expr.Sample) (id uint32, list []stacks.Label) {
 	l.list = l.list[:0]
 	any := false
 	for i := range fields {
-		v := l.value(&l.keys[i], &fields[i], raw)
+		v := l.value(&l.keys[i], &fields[i], x)
 		any = any || v != 0
 		l.list = binary.LittleEndian.AppendUint32(l.list, v)
 	}
@@ -174,13 +190,14 @@ func (l *fieldLabels) listOf(fields []labelField, raw []byte) (id uint32, list [
 	return id, list
 }
 
-// value returns the number of the value that a field has in a payload, 0 for none.
-func (l *fieldLabels) value(k *labelKeyOf, f *labelField, raw []byte) uint32 {
+// value returns the number of the value that a field has in a sample, 0 for none.
+func (l *fieldLabels) value(k *labelKeyOf, f *labelField, x *expr.Sample) uint32 {
+	raw := x.Raw
 	switch {
-	case f.field == nil:
+	case f.field == nil && f.own == nil:
 		return 0
-	case f.field.Scalar():
-		n, ok := f.field.Uint(raw)
+	case f.own != nil || f.field.Scalar():
+		n, ok := f.uint(x)
 		if !ok {
 			return 0
 		}
@@ -225,6 +242,15 @@ func (l *fieldLabels) value(k *labelKeyOf, f *labelField, raw []byte) uint32 {
 	return id
 }
 
+// uint returns the number that a sample has.
+func (f *labelField) uint(x *expr.Sample) (uint64, bool) {
+	if f.own == nil {
+		return f.field.Uint(x.Raw)
+	}
+	v, ok := f.own.Value(x)
+	return v.Bits, ok
+}
+
 // intern returns the number of a value.
 func (l *fieldLabels) intern(k *labelKeyOf, v stacks.Label) uint32 {
 	if id, known := k.labels[v]; known {
@@ -251,6 +277,14 @@ func shownText(s string) string {
 func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte) stacks.Label {
 	label := stacks.Label{Key: k.key}
 	signed := int64(n)
+	if f.own != nil {
+		if k.field == "weight" {
+			label.Num, label.Unit = signed, "count"
+		} else { // an address, or what may be one
+			label.Str = fmt.Sprintf("%#x", n)
+		}
+		return label
+	}
 	if f.returns && f.field.Size == 4 {
 		signed = int64(int32(n))
 	}
@@ -314,7 +348,7 @@ func (l *fieldLabels) check(events []*perfdata.Event, formats *payload.Formats) 
 		if l.keys[i].ofRule {
 			continue
 		}
-		has := func(e *perfdata.Event) bool { return l.of(e, formats)[i].field != nil }
+		has := func(e *perfdata.Event) bool { return l.of(e, formats)[i].found() }
 		if len(events) == 0 || slices.ContainsFunc(events, has) {
 			continue
 		}
@@ -324,10 +358,10 @@ func (l *fieldLabels) check(events []*perfdata.Event, formats *payload.Formats) 
 	return nil
 }
 
-// known lists what there is to label samples by: the events' own fields, and what rules of
-// spans make of them.
+// known lists what there is to label samples by: the events' own fields, registers and the like, and
+// what rules of spans make of them.
 func (l *fieldLabels) known(events []*perfdata.Event, formats *payload.Formats) []string {
-	names := formats.OwnFields(events)
+	names := formats.LabelNames(events)
 	for i := range l.keys {
 		if l.keys[i].ofRule && slices.ContainsFunc(events, func(e *perfdata.Event) bool { return l.of(e, formats)[i].field != nil }) {
 			names = append(names, l.keys[i].key)

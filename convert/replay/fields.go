@@ -16,6 +16,7 @@ import (
 type fields struct {
 	opts   *Options
 	open   func() (*payload.Formats, error) // when the first of them is needed
+	arch   func() string                    // of the recording, as uname -m or Go calls it
 	where  *payload.Bound
 	value  *payload.Bound
 	events []eventFields // by index
@@ -51,6 +52,9 @@ func (f *fields) start() {
 	f.open = nil
 	if formats == nil {
 		formats = payload.New(nil)
+	}
+	if formats.Arch == "" && f.arch != nil {
+		formats.Arch = f.arch()
 	}
 	f.all = formats
 	f.fail(err)
@@ -158,7 +162,13 @@ func (f *fields) labelsOf(r *rows, s *samples.Sample, c samples.Count) uint32 {
 		return noList
 	}
 	f.start()
-	id, list := f.labels.listOf(f.labels.of(s.Event, f.all), s.Raw)
+	fields := f.labels.of(s.Event, f.all)
+	if slices.ContainsFunc(fields, func(l labelField) bool { return l.own != nil }) {
+		payload.Fill(&f.x, &s.Sample, &s.Event.Attr)
+	} else {
+		f.x.Raw = s.Raw
+	}
+	id, list := f.labels.listOf(fields, &f.x)
 	if list != nil {
 		r.batch.lists = append(r.batch.lists, list)
 	}

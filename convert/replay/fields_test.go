@@ -291,7 +291,7 @@ func TestFieldLabelBounds(t *testing.T) {
 	take := func(bytes, delta uint64) {
 		binary.LittleEndian.PutUint64(raw[16:], bytes)
 		binary.LittleEndian.PutUint64(raw[8:], delta)
-		id, list := l.listOf(fields, raw)
+		id, list := l.listOf(fields, &expr.Sample{Raw: raw})
 		if list != nil {
 			lists++
 		}

@@ -69,6 +69,7 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 	}
 	r.code = kernelCode{tl: tl, ask: opts.KernelCode}
 	r.fields.labels.code, r.fields.labels.syscalls = r.code.find, r.syscalls
+	r.fields.arch = func() string { return r.naming.host.Arch }
 	r.flush = func(b *batch) *batch {
 		b.addTo(r)
 		return b

@@ -24,6 +24,8 @@ const (
 	OwnAddr
 	OwnPhysAddr
 	OwnWeight
+	OwnUserReg
+	OwnIntrReg
 )
 
 var ownNames = map[string]Own{"comm": OwnComm, "pid": OwnPID, "tid": OwnTID, "cpu": OwnCPU, "time": OwnTime}
@@ -31,16 +33,50 @@ var ownNames = map[string]Own{"comm": OwnComm, "pid": OwnPID, "tid": OwnTID, "cp
 // optional are what samples of some events have.
 var optional = map[string]Own{"addr": OwnAddr, "phys_addr": OwnPhysAddr, "weight": OwnWeight}
 
-// Names are the names in expressions of what samples of some events have, as far as it is in o,
-// sorted.
-func (o Own) Names() (names []string) {
+// Optional is what samples of some events have, beside what all have.
+type Optional struct {
+	Own Own // OwnAddr, OwnPhysAddr and OwnWeight
+	// UserRegs and IntrRegs are the names of the registers of Sample's, in their order, in upper or
+	// lower case.
+	UserRegs, IntrRegs []string
+}
+
+// The qualifiers of registers, where both kinds are recorded; perf script's words for them.
+const (
+	userRegs = "uregs"
+	intrRegs = "iregs"
+)
+
+// Names are the names of these in expressions, sorted: registers in lower case.
+func (o *Optional) Names() (names []string) {
 	for name, own := range optional {
-		if o&own != 0 {
+		if o.Own&own != 0 {
 			names = append(names, name)
 		}
 	}
+	for _, regs := range [][]string{o.UserRegs, o.IntrRegs} {
+		for _, name := range regs {
+			names = append(names, strings.ToLower(name))
+		}
+	}
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
+}
+
+// register finds a register: what was said of which, otherwise the user's before those that were
+// interrupted.
+func (o *Optional) register(qualifier, name string) (own Own, at int) {
+	for _, of := range []struct {
+		qualifier string
+		own       Own
+		names     []string
+	}{{userRegs, OwnUserReg, o.UserRegs}, {intrRegs, OwnIntrReg, o.IntrRegs}} {
+		same := func(n string) bool { return strings.EqualFold(n, name) }
+		if at := slices.IndexFunc(of.names, same); at >= 0 && (qualifier == "" || qualifier == of.qualifier) {
+			return of.own, at
+		}
+	}
+	return 0, 0
 }
 
 const eventName = "event"
@@ -52,6 +88,7 @@ type node struct {
 	num     uint64
 	str     string
 	own     Own           // of opName: 0 is the field
+	reg     int           // which of registers
 	field   *format.Field // nil: the event has none
 	text    bool
 	signed  bool // the number is an int64
@@ -70,7 +107,7 @@ type compiler struct {
 	expr    *Expr
 	event   string // sched:sched_switch
 	format  *format.Format
-	has     Own // of optional
+	has     Optional
 	missing []string
 	err     error
 }
@@ -80,12 +117,12 @@ type compiler struct {
 // *Error, is text where a number must stand, or the contrary. That the event lacks
 // a field is none: see Program.Missing.
 func (e *Expr) Compile(event string, f *format.Format) (*Program, error) {
-	return e.CompileFor(event, f, 0)
+	return e.CompileFor(event, f, Optional{})
 }
 
-// CompileFor is Compile for an event whose samples have OwnAddr and what follows it too, as far as
-// it is in has. These names are the event's fields, where it has such.
-func (e *Expr) CompileFor(event string, f *format.Format, has Own) (*Program, error) {
+// CompileFor is Compile for an event whose samples have more than those of all events. These names
+// are the event's fields, where it has such; registers can also be called uregs.NAME and iregs.NAME.
+func (e *Expr) CompileFor(event string, f *format.Format, has Optional) (*Program, error) {
 	c := &compiler{expr: e, event: event, format: f, has: has}
 	n := c.node(e.root)
 	if n.text {
@@ -108,6 +145,9 @@ func (p *Program) Field() *format.Field {
 	}
 	return nil
 }
+
+// Optional reports whether the expression is a name of Optional and nothing else.
+func (p *Program) Optional() bool { return p.root.op == opName && p.root.own >= OwnAddr }
 
 // Check returns an error, of type *Error, when a name of the expression is in none
 // of the events that it was compiled for. names are those that can be meant.
@@ -315,6 +355,11 @@ func (c *compiler) name(n *node, t *tree) {
 			return
 		}
 	case "field", here:
+	case userRegs, intrRegs:
+		if n.own, n.reg = c.has.register(t.qualifier, t.str); n.own == 0 {
+			c.lacks(t)
+		}
+		return
 	default:
 		c.lacks(t)
 		return
@@ -324,8 +369,12 @@ func (c *compiler) name(n *node, t *tree) {
 		f = c.format.Field(t.str)
 	}
 	if f == nil {
-		if n.own = optional[t.str] & c.has; t.qualifier != "" || n.own == 0 {
-			n.own = 0
+		if t.qualifier == "" {
+			if n.own = optional[t.str] & c.has.Own; n.own == 0 {
+				n.own, n.reg = c.has.register("", t.str)
+			}
+		}
+		if n.own == 0 {
 			c.lacks(t)
 		}
 		return

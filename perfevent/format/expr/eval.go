@@ -18,6 +18,9 @@ type Sample struct {
 	Weight   uint64 // what the access cost, in a unit of the processor's
 	Raw      []byte // the payload, from the common fields on
 	Without  Own    // the values above that this sample does not have
+
+	// UserRegs and IntrRegs are registers, as Optional names them: all, or none of a task without.
+	UserRegs, IntrRegs []uint64
 }
 
 // Result is whether a sample matches.
@@ -136,8 +139,19 @@ func (n *node) load(s *Sample) (uint64, bool) {
 		v = s.PhysAddr
 	case OwnWeight:
 		v = s.Weight
+	case OwnUserReg:
+		return register(s.UserRegs, n.reg)
+	case OwnIntrReg:
+		return register(s.IntrRegs, n.reg)
 	}
 	return v, s.Without&n.own == 0
+}
+
+func register(regs []uint64, at int) (uint64, bool) {
+	if at >= len(regs) {
+		return 0, false
+	}
+	return regs[at], true
 }
 
 func (n *node) index(s *Sample) (uint64, bool) {
