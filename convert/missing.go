@@ -23,6 +23,7 @@ const (
 	ReasonNotInRoot                          // the directory of the recorded machine's files does not hold it
 	ReasonRuntimeCode                        // code made at run time, of which the process left nothing
 	ReasonFileGone                           // the file was here and is gone
+	ReasonGuestKernel                        // the kernel of a virtual machine, whose symbols were not given
 )
 
 // missingReason finds out why the names of a mapping are missing.
@@ -42,6 +43,8 @@ func missingReason(m *naming.Missing) MissingReason {
 	}
 	kernel := e.Mapping.Kind == symbolize.Kernel || e.Mapping.Kind == symbolize.Module
 	switch {
+	case errors.Is(e, symbolize.ErrGuest):
+		return ReasonGuestKernel
 	case foreign && kernel:
 		return ReasonForeignKernel
 	case foreign && (missing || other != nil):
@@ -70,6 +73,8 @@ func reasonText(r MissingReason, of error) string {
 		return symbolize.ErrNotInRoot.Error()
 	case ReasonRuntimeCode:
 		return "code made at run time, and the process left no perf-PID.map and no jitdump"
+	case ReasonGuestKernel:
+		return symbolize.ErrGuest.Error()
 	case ReasonFileGone:
 		return "the file is not there any more"
 	}

@@ -26,6 +26,7 @@ import (
 	"kprof/convert/stacktext"
 	"kprof/convert/transform"
 	"kprof/perfevent/format/expr"
+	"kprof/perfevent/procfs"
 	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
@@ -110,6 +111,9 @@ type Options struct {
 	// in: Foreign, Release, Kallsyms and CallFrames.
 	Symbols symbolize.Options
 
+	// GuestModules are the modules of the kernel of a virtual machine, for what was recorded of it.
+	GuestModules []procfs.Module
+
 	// Naming is called when the looking for names begins, which may wait for a
 	// server or a file system that does not answer; end is called when it is over.
 	// When the context that it returns ends, the profile is left without the names
@@ -153,6 +157,7 @@ func (o *Options) Replay() replay.Options {
 		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
 		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
 		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times, Blocks: o.Blocks, MaxMemory: o.MaxMemory,
+		GuestModules:  o.GuestModules,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

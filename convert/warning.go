@@ -34,7 +34,7 @@ const (
 	OpenSpans                                 // spans of Event that had not ended with the recording
 	StillOffCPU                               // tasks that had not come back when the recording ended
 	WithoutWakeups                            // times off the CPU without wake-ups: what a task waited for a CPU is not told apart
-	GuestSamples                              // samples inside virtual machines, whose processes are not known
+	GuestSamples                              // samples of programs inside virtual machines, which are not known
 	HypervisorSamples                         // samples in the hypervisor, which has no symbols here
 	ExitedTasks                               // samples of tasks past their exit, which have no pid any more
 	UnnamedThreads                            // samples of threads whose name was never recorded
@@ -131,7 +131,7 @@ var lossTexts = map[WarningKind][3]string{
 	OpenSpans:              {"", "span", " of %s had not ended when the recording did: how long they had lasted is in the column 'unended'"},
 	StillOffCPU:            {"", "task", " had not come back to a CPU when the recording ended: how long they were away is in the column 'unended'"},
 	WithoutWakeups:         {"", "time", " off the CPU without a wake-up, of which none was recorded: what tasks waited for a CPU is part of 'blocked'"},
-	GuestSamples:           {"", "sample", " inside virtual machines, of whose processes nothing was recorded"},
+	GuestSamples:           {"", "sample", " of programs inside virtual machines, of which nothing was recorded"},
 	HypervisorSamples:      {"", "sample", " in the hypervisor, which has no symbols here"},
 	ExitedTasks:            {"", "sample", " of tasks past their exit, which have no pid any more (comm :-1)"},
 	UnnamedThreads:         {"", "sample", " of threads whose name was never recorded"},

@@ -33,6 +33,9 @@ var (
 	// the process.
 	ErrUntrusted = process.ErrUntrusted
 
+	// ErrGuest: only the virtual machine itself could tell.
+	ErrGuest = errors.New("the kernel of a virtual machine, of which no symbols were given")
+
 	// ErrNoSymbols: the mapping is of a kind that has no names.
 	ErrNoSymbols = errors.New("no symbols for this kind of mapping")
 )

@@ -153,6 +153,68 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 	return &t, k.err
 }
 
+// guestTable names addresses of the kernel of a virtual machine.
+func (s *Symbolizer) guestTable(m Mapping) (Table, error) {
+	g := &s.guest
+	g.once.Do(func() {
+		switch {
+		case s.opts.GuestVmlinux != "":
+			f, _, err := regular.Open("", s.opts.GuestVmlinux)
+			if err == nil {
+				g.file, err = s.loadVmlinux(f, s.opts.GuestVmlinux)
+			}
+			if g.err = err; err == nil {
+				g.table = g.file.table
+			}
+		case s.opts.GuestKallsyms != "":
+			f, _, err := regular.OpenWith(s.opts.GuestKallsyms, regular.Options{})
+			if err != nil {
+				g.err = err
+				return
+			}
+			defer f.Close()
+			if g.table, g.err = kallsyms.Parse(f); g.err != nil {
+				g.err = fmt.Errorf("%s: %w", s.opts.GuestKallsyms, g.err)
+			}
+		default:
+			g.err = ErrGuest
+		}
+	})
+	if g.table == nil {
+		return nil, g.err
+	}
+	t := movedTable{table: g.table, moved: moved(g.table, m)}
+	k := kernelTable{names: []movedTable{t}, moved: t.moved, inline: s.opts.Inline}
+	if g.file != nil && s.opts.debug() {
+		k.file = g.file.file
+	}
+	return guestNames{k}, g.err
+}
+
+// GuestSuffix is what stands behind the names of functions of a virtual machine's kernel, since the
+// host's are called the same: as flamegraph.pl's annotations are written, with perf report's letter.
+const GuestSuffix = "_[g]"
+
+// guestNames are names of the kernel of a virtual machine.
+type guestNames struct{ kernelTable }
+
+func (t guestNames) Lookup(dst []Frame, addr uint64) []Frame {
+	from := len(dst)
+	dst = t.kernelTable.Lookup(dst, addr)
+	for i := from; i < len(dst); i++ {
+		dst[i].Name += GuestSuffix
+	}
+	return dst
+}
+
+// guest is the symbol table of the kernel of a virtual machine, read once.
+type guest struct {
+	once  sync.Once
+	table *kallsyms.Table
+	file  *vmlinux // nil for kallsyms
+	err   error
+}
+
 // FindCode finds the function at a run-time address of a kernel, and how far into it the
 // address is; ok is false where there is none.
 type FindCode func(addr uint64) (name string, offset uint64, ok bool)

@@ -41,6 +41,7 @@ const (
 	User   = mapping.User
 	VDSO   = mapping.VDSO
 	Anon   = mapping.Anon
+	Guest  = mapping.Guest
 )
 
 // A Table names addresses. Lookup appends the frames at addr to dst, nothing
@@ -63,6 +64,10 @@ type Options struct {
 
 	// KallsymsPath is a file like Kallsyms; empty is this machine's own.
 	KallsymsPath string
+
+	// GuestKallsyms is a file with /proc/kallsyms of the virtual machine that was recorded, and
+	// GuestVmlinux one with its kernel's symbols, which is preferred. Empty for none.
+	GuestKallsyms, GuestVmlinux string
 
 	// RunningKallsyms is this machine's own, opened while there was the right to
 	// see addresses in it. nil opens it at the first need.
@@ -148,6 +153,7 @@ func (o *Options) debug() bool { return o.Inline || o.Lines }
 type Symbolizer struct {
 	opts     Options
 	kernel   kernel
+	guest    guest
 	vdso     vdso
 	files    cache[fileKey, *fileTable]
 	kernels  cache[string, *vmlinux] // by build id; the one of Options without
@@ -267,6 +273,8 @@ func (s *Symbolizer) table(ctx context.Context, m Mapping, addrs []uint64) (Tabl
 			return s.kernelTable(m)
 		}
 		return named(m.File), nil
+	case Guest:
+		return s.guestTable(m)
 	case User:
 		return s.userTable(ctx, m, addrs)
 	case VDSO:

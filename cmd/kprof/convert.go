@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/page"
+	"kprof/perfevent/procfs"
 	"kprof/perfevent/spelling"
 )
 
@@ -100,12 +102,40 @@ func (s *symbolOptions) flags(c *cobra.Command) {
 	f := c.Flags()
 	defer under(f, headingNames)()
 	f.StringVar(&s.KallsymsPath, "kallsyms", "", "`file` with the recorded kernel's /proc/kallsyms")
+	f.StringVar(&s.GuestKallsyms, "guest-kallsyms", "", "`file` with /proc/kallsyms of the virtual machine whose kernel was recorded (perf kvm)")
+	f.StringVar(&s.GuestVmlinux, "guest-vmlinux", "", "`file` of its kernel, with its symbols")
+	f.Var(&s.modules, "guest-modules", "`file` with its /proc/modules")
+	f.StringVar(&s.GuestKallsyms, "guestkallsyms", "", "") // perf's words
+	f.StringVar(&s.GuestVmlinux, "guestvmlinux", "", "")
+	f.Var(&s.modules, "guestmodules", "")
+	for _, perfs := range []string{"guestkallsyms", "guestvmlinux", "guestmodules"} {
+		f.Lookup(perfs).Hidden = true
+	}
 	f.StringVar(&s.Vmlinux, "vmlinux", "", "`file` of the recorded kernel, with its symbols; without it one is looked for by build id")
 	f.BoolVar(&s.Force, "force", false, "use --vmlinux although its build id is not the recorded one")
 	f.StringVar(&s.Root, "symfs", "", "`directory` that holds the recorded machine's files")
 	f.BoolVar(&s.Inline, "inline", false, "show inlined functions, where debug information tells them")
 	f.BoolVar(&s.Lines, "lines", false, "add source files and lines, where debug information tells them")
 	f.StringVar(&s.debuginfod, "debuginfod", os.Getenv("DEBUGINFOD_URLS"), "`URLs` of debuginfod servers to ask for debug files (default $DEBUGINFOD_URLS)")
+}
+
+// guestModules are what is in a file like /proc/modules.
+type guestModules []procfs.Module
+
+func (m *guestModules) String() string { return "" }
+func (m *guestModules) Type() string   { return "file" }
+
+// Set reads the file.
+func (m *guestModules) Set(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if *m, err = procfs.ReadModules(f); err == nil && len(*m) == 0 {
+		err = fmt.Errorf("%s: no modules", path)
+	}
+	return err
 }
 
 // selection is the flags that say which samples to take.

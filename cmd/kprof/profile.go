@@ -50,14 +50,16 @@ func (p *profile) losses() []string {
 // symbolOptions are the flags that say where names come from.
 type symbolOptions struct {
 	symbolize.Options
-	debuginfod string   // servers, separated by blanks
-	none       bool     // nothing is to be named
-	signals    *signals // nil where none are watched for
+	debuginfod string       // servers, separated by blanks
+	none       bool         // nothing is to be named
+	signals    *signals     // nil where none are watched for
+	modules    guestModules // of a virtual machine
 }
 
 // addTo adds the flags to the options of a conversion, and how naming ends.
 func (s *symbolOptions) addTo(o *convert.Options) {
 	o.Symbols, o.Unnamed, o.Wording = s.Options, s.none, wording
+	o.GuestModules = s.modules
 	o.Symbols.BuildIDCache = buildIDCache()
 	o.Symbols.DebuginfodURLs = strings.Fields(s.debuginfod)
 	o.Naming = func(ctx context.Context) (context.Context, func()) { return s.signals.whileNaming(ctx) }

@@ -35,6 +35,8 @@ func wording(w *convert.Warning) string {
 		switch w.Reason {
 		case convert.ReasonForeignKernel:
 			return text + ": use --vmlinux or --kallsyms"
+		case convert.ReasonGuestKernel:
+			return text + ": use --guest-kallsyms FILE, a copy of its /proc/kallsyms"
 		case convert.ReasonForeignFile:
 			return text + ", whose files --symfs brings"
 		case convert.ReasonNotInRoot:

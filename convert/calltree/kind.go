@@ -49,6 +49,7 @@ var kindOfCode = [...]FrameKind{
 // what they are.
 var annotations = map[string]FrameKind{
 	"_[k]": FrameKernel, "_[j]": FrameJIT, "_[i]": FrameInlined,
+	"_[g]": FrameGuest, // kprof's own: see symbolize.GuestSuffix
 }
 
 // KindOf is the kind of a frame called name at a location. Text tells no

@@ -30,7 +30,7 @@ func Read(ctx context.Context, rec *convert.Recording, o Options, to Consumer) (
 	if !rec.Rewindable() || l.needsNoMore(rec) {
 		return l.readOnce(ctx, rec.Reader)
 	}
-	so := samples.Options{KernelSymbols: l.chosen.KernelSymbols, SampleTimes: l.chosen.Window != nil}
+	so := samples.Options{KernelSymbols: l.chosen.KernelSymbols, GuestModules: l.chosen.GuestModules, SampleTimes: l.chosen.Window != nil}
 	if !rec.PipeMode() && o.Stacks && !o.Unnamed {
 		so.JITCode = l.jitCode
 	}

@@ -171,7 +171,7 @@ func (p *Printer) endJSON(dst []byte, it item, set *stacks.Set) []byte {
 			}
 			dst = appendAddress(append(dst, `{"ip":`...), addr)
 			if j < len(lines) {
-				dst = appendJSON(append(dst, `,"sym":`...), set.Functions[lines[j].Function].Name)
+				dst = appendJSON(append(dst, `,"sym":`...), functionOf(set, loc, lines[j].Function))
 			}
 			dst = appendJSON(append(dst, `,"dso":`...), objectOf(set, loc))
 			if j+1 < len(lines) {

@@ -242,7 +242,7 @@ func appendFrame(dst []byte, set *stacks.Set, loc uint32, addr uint64) []byte {
 		dst = append(appendHex(append(dst, '\t'), addr, 16), ' ')
 		name := unknown
 		if i < len(lines) {
-			name = set.Functions[lines[i].Function].Name
+			name = functionOf(set, loc, lines[i].Function)
 		}
 		dst = append(dst, name...)
 		dst = append(append(append(dst, " ("...), objectOf(set, loc)...), ')')
@@ -262,7 +262,17 @@ func symbolOf(set *stacks.Set, loc uint32) string {
 	if len(lines) == 0 {
 		return unknown
 	}
-	return set.Functions[lines[0].Function].Name
+	return functionOf(set, loc, lines[0].Function)
+}
+
+// functionOf is the name of a function at a location. That it is one of a virtual machine is told
+// by the object beside it.
+func functionOf(set *stacks.Set, loc, function uint32) string {
+	f := &set.Functions[function]
+	if set.Locations[loc].Kind == stacks.KindGuest {
+		return f.SystemName
+	}
+	return f.Name
 }
 
 func objectOf(set *stacks.Set, loc uint32) string {

@@ -30,7 +30,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	if !r.Rewindable() {
 		return pipe(ctx, r, opts)
 	}
-	in, err := samples.Scan(ctx, r, samples.Options{JITCode: opts.jitCode(), KernelSymbols: opts.KernelSymbols, SampleTimes: opts.Window != nil})
+	in, err := samples.Scan(ctx, r, samples.Options{JITCode: opts.jitCode(), KernelSymbols: opts.KernelSymbols, GuestModules: opts.GuestModules, SampleTimes: opts.Window != nil})
 	if err != nil {
 		return nil, Stats{}, err
 	}

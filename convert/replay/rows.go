@@ -221,7 +221,7 @@ func (r *rows) countTask(s *samples.Sample) {
 		r.stats.unnamed++
 	}
 	switch timeline.ModeOf(s.Misc) {
-	case timeline.GuestKernel, timeline.GuestUser:
+	case timeline.GuestUser:
 		r.stats.guest++
 	case timeline.Hypervisor:
 		r.stats.hypervisor++

@@ -19,7 +19,7 @@ type Stats struct {
 	BadRecords            uint64 // other records that could not be decoded
 	Unnamed               uint64 // samples of threads the recording never named
 	Exited                uint64 // samples of tasks past their exit, whose pid is -1
-	Guest                 uint64 // samples of virtual machines; their processes are not the host's
+	Guest                 uint64 // samples of programs in virtual machines, which are not the host's
 	Hypervisor            uint64 // samples of what runs below the kernel
 	UnwalkedStacks        uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
 	TruncatedStacks       uint64 // samples whose copy could not be walked to its end

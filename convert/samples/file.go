@@ -8,6 +8,7 @@ import (
 	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/procfs"
 )
 
 // Options say what a recording is to be completed with, and what is asked of it.
@@ -19,6 +20,8 @@ type Options struct {
 	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
 	// also where the recording does not say that there is a kernel.
 	KernelSymbols bool
+	// GuestModules are those of the kernel of a virtual machine that was recorded.
+	GuestModules []procfs.Module
 
 	// SampleTimes asks for File.First and Last, which costs a decoding of all samples.
 	SampleTimes bool
@@ -54,6 +57,7 @@ const cancelEvery = 1 << 16
 // or with garbage, is not an error: see File.Truncated.
 func Scan(ctx context.Context, r *perfdata.Reader, opts Options) (*File, error) {
 	tl := timeline.New(timeline.Options{})
+	tl.AssumeGuest()
 	f := &File{
 		Timeline: tl, reader: r,
 		sideband: &sideband{tl: tl, events: r.Events, byPlace: byPlace(r.Events)},
@@ -119,6 +123,7 @@ func (f *File) complete(opts Options) {
 			f.Timeline.AddJITCode(d, opts.JITCode(d))
 		}
 	}
+	f.Timeline.AddGuestModules(opts.GuestModules)
 	f.Timeline.Freeze()
 	if opts.KernelSymbols {
 		f.Timeline.AssumeKernel()

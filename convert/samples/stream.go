@@ -59,6 +59,7 @@ func NewStream(events *perfdata.EventSet, to Consumer) *Stream {
 
 // NewStreamOn is NewStream with a new Timeline that Forgets.
 func NewStreamOn(tl *timeline.Timeline, events *perfdata.EventSet, to Consumer) *Stream {
+	tl.AssumeGuest()
 	s := &Stream{
 		Timeline: tl, events: events,
 		sideband: &sideband{tl: tl, events: events},

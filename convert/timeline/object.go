@@ -7,6 +7,7 @@ import (
 
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/procfs"
 )
 
 // Object is what a mapping maps: a file of a certain build, anonymous memory,
@@ -73,12 +74,39 @@ func kernelObject(file string) (string, stacks.Kind) {
 	switch {
 	case strings.HasPrefix(file, "[kernel.kallsyms"): // "[kernel.kallsyms._text]" before Linux 2.6.34
 		return "[kernel.kallsyms]", stacks.KindKernel
-	case strings.HasPrefix(file, "[guest.kernel.kallsyms"):
-		return "[guest.kernel.kallsyms]", stacks.KindGuest
 	case strings.HasPrefix(file, "bpf_prog_") || strings.HasPrefix(file, "bpf_trampoline_"):
 		return file, stacks.KindBPF
 	}
 	return file, stacks.KindModule
+}
+
+// guestKernel is what perf calls the kernel of a virtual machine.
+const guestKernel = "[guest.kernel.kallsyms]"
+
+// guestObject names what a mapping of a guest's kernel maps, as kernelObject does, and the symbol:
+// "[guest.kernel.kallsyms]_text", or, where perf knows several guests, with the process of each,
+// "[guest.kernel.kallsyms.1234]_text".
+func guestObject(file string) (name, symbol string) {
+	kernel, symbol, ok := strings.Cut(file, "]")
+	if !ok || !strings.HasPrefix(kernel, strings.TrimSuffix(guestKernel, "]")) {
+		return file, ""
+	}
+	return guestKernel, symbol
+}
+
+// AssumeGuest maps the kernel of virtual machines where no record will, as one that is where its
+// symbols say. It is to be called before any record.
+func (tl *Timeline) AssumeGuest() {
+	tl.mmap(abi.Mmap{PID: -1, Len: 1<<64 - 1, File: guestKernel}, abi.MiscGuestKernel, 0)
+}
+
+// AddGuestModules maps modules into the kernel of virtual machines, over what records have there.
+func (tl *Timeline) AddGuestModules(modules []procfs.Module) {
+	for _, m := range modules {
+		if m.Addr != 0 {
+			tl.mmap(abi.Mmap{PID: -1, Addr: m.Addr, Len: m.Size, File: "[" + m.Name + "]"}, abi.MiscGuestKernel, 0)
+		}
+	}
 }
 
 // userKind tells a file from memory without one, as perf's is_anon_memory and

@@ -92,7 +92,8 @@ func (tl *Timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		return // pids of a guest are not those of the host
 	case mode == abi.MiscGuestKernel:
 		op = opGuest
-		file, o.Kind = kernelObject(m.File)
+		file, symbol = guestObject(m.File)
+		o.Kind = stacks.KindGuest // its modules too: they are not the host's
 	case mode == abi.MiscKernel || m.PID == -1 && mode != abi.MiscUser:
 		op = opKernel
 		if file, o.Kind = kernelObject(m.File); o.Kind == stacks.KindKernel {
