@@ -35,6 +35,8 @@ func wording(w *convert.Warning) string {
 		switch w.Reason {
 		case convert.ReasonForeignKernel:
 			return text + ": use --vmlinux or --kallsyms"
+		case convert.ReasonRuntimeCode:
+			return text + ": they do with node --perf-basic-prof, java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, python3.12 -X perf and the like (kprof help symbols)"
 		case convert.ReasonGuestKernel:
 			return text + ": use --guest-kallsyms FILE, a copy of its /proc/kallsyms"
 		case convert.ReasonForeignFile:
