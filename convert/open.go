@@ -23,10 +23,10 @@ import (
 	"kprof/convert/pprof"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
+	"kprof/convert/stacks"
 	"kprof/convert/stacktext"
 	"kprof/convert/transform"
 	"kprof/perfevent/format/expr"
-	"kprof/perfevent/procfs"
 	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
@@ -111,8 +111,9 @@ type Options struct {
 	// in: Foreign, Release, Kallsyms and CallFrames.
 	Symbols symbolize.Options
 
-	// GuestModules are the modules of the kernel of a virtual machine, for what was recorded of it.
-	GuestModules []procfs.Module
+	// GuestModules are the modules of the kernel of a virtual machine that was recorded: from where
+	// to where they are, with File as perf calls them ("[ext4]").
+	GuestModules []stacks.Mapping
 
 	// Naming is called when the looking for names begins, which may wait for a
 	// server or a file system that does not answer; end is called when it is over.

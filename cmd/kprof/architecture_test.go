@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"convert/printable":                  {},
 	"convert/registers":                  {"convert/listing", "convert/printable", "convert/samples", "convert/span", "convert/stacks", "perfevent/format"},
 	"convert/replay":                     {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/cgroup", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spanrule", "perfevent/spelling", "perfevent/syscalls", "symbolize", "symbolize/unwind"},
-	"convert/samples":                    {"convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/perfdata"},
+	"convert/samples":                    {"convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/perfdata"},
 	"convert/sniff":                      {"convert/stacktext"},
 	"convert/span":                       {},
 	"convert/spandiff":                   {"convert/diff", "convert/span", "convert/stacks"},

@@ -11,6 +11,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/page"
+	"kprof/convert/stacks"
 	"kprof/perfevent/procfs"
 	"kprof/perfevent/spelling"
 )
@@ -120,7 +121,7 @@ func (s *symbolOptions) flags(c *cobra.Command) {
 }
 
 // guestModules are what is in a file like /proc/modules.
-type guestModules []procfs.Module
+type guestModules []stacks.Mapping
 
 func (m *guestModules) String() string { return "" }
 func (m *guestModules) Type() string   { return "file" }
@@ -132,8 +133,14 @@ func (m *guestModules) Set(path string) error {
 		return err
 	}
 	defer f.Close()
-	if *m, err = procfs.ReadModules(f); err == nil && len(*m) == 0 {
-		err = fmt.Errorf("%s: no modules", path)
+	modules, err := procfs.ReadModules(f)
+	for _, one := range modules {
+		if one.Addr != 0 {
+			*m = append(*m, stacks.Mapping{File: "[" + one.Name + "]", Start: one.Addr, Limit: one.Addr + one.Size})
+		}
+	}
+	if err == nil && len(*m) == 0 {
+		err = fmt.Errorf("%s: no modules with addresses: root sees them in /proc/modules", path)
 	}
 	return err
 }

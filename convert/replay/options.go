@@ -10,7 +10,6 @@ import (
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
 	"kprof/perfevent/format/expr"
-	"kprof/perfevent/procfs"
 	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
@@ -84,8 +83,9 @@ type Options struct {
 	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
 	// also where the recording does not say that there is a kernel.
 	KernelSymbols bool
-	// GuestModules are the modules of the kernel of a virtual machine, for what was recorded of it.
-	GuestModules []procfs.Module
+	// GuestModules are the modules of the kernel of a virtual machine that was recorded: from where
+	// to where they are, with File as perf calls them ("[ext4]").
+	GuestModules []stacks.Mapping
 
 	// KernelCode returns what finds the function at an address of the recorded kernel, whose
 	// image is m, for labels of fields that are such addresses. It is asked when the first

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"slices"
 
+	"kprof/convert/stacks"
 	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
-	"kprof/perfevent/procfs"
 )
 
 // Options say what a recording is to be completed with, and what is asked of it.
@@ -20,8 +20,9 @@ type Options struct {
 	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
 	// also where the recording does not say that there is a kernel.
 	KernelSymbols bool
-	// GuestModules are those of the kernel of a virtual machine that was recorded.
-	GuestModules []procfs.Module
+	// GuestModules are the modules of the kernel of a virtual machine that was recorded: from where
+	// to where they are, with File as perf calls them ("[ext4]").
+	GuestModules []stacks.Mapping
 
 	// SampleTimes asks for File.First and Last, which costs a decoding of all samples.
 	SampleTimes bool

@@ -7,7 +7,6 @@ import (
 
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
-	"kprof/perfevent/procfs"
 )
 
 // Object is what a mapping maps: a file of a certain build, anonymous memory,
@@ -101,11 +100,9 @@ func (tl *Timeline) AssumeGuest() {
 }
 
 // AddGuestModules maps modules into the kernel of virtual machines, over what records have there.
-func (tl *Timeline) AddGuestModules(modules []procfs.Module) {
+func (tl *Timeline) AddGuestModules(modules []stacks.Mapping) {
 	for _, m := range modules {
-		if m.Addr != 0 {
-			tl.mmap(abi.Mmap{PID: -1, Addr: m.Addr, Len: m.Size, File: "[" + m.Name + "]"}, abi.MiscGuestKernel, 0)
-		}
+		tl.mmap(abi.Mmap{PID: -1, Addr: m.Start, Len: m.Limit - m.Start, File: m.File}, abi.MiscGuestKernel, 0)
 	}
 }
 
