@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -32,10 +33,18 @@ const (
 	leastCost    = 0.6
 	leastCode    = 0.8
 
+	// What is called otherwise, and costs more or less than chance explains, costs this at least,
+	// unless its name has the same words in another order.
+	leastFraction = 0.1
+	sameWords     = 0.95
+
 	// Where nearly all callers and callees are the same, and those of no other function are, half
 	// the cost is enough: one function did not become two.
 	leastAround = 0.9
 	leastHalf   = 0.5
+
+	// What calls so much of the same, or is called by it, is as deep in the stack.
+	leastDeep = 0.75
 
 	// Of names that are not nearly the same the code must be of like size, as far as that is
 	// known.
@@ -55,7 +64,7 @@ const (
 	// cost the same there, where nobody knows whether that build has it; leastSeen how
 	// many there are in any case: fewer have no callers to go by. Where it is known that each
 	// has one of the two, seldom are enough for names of which leastSameName is the same; and
-	// nearly the same names, of leastNearly, or leastNearest if hardly a sample is of either, need
+	// nearly the same names, of leastNearly, or leastNearest if hardly a sample is of one, need
 	// to have less in common, since what calls a function is often inlined otherwise, or rewritten.
 	leastExpected = 8
 	leastSeen     = 3
@@ -73,6 +82,8 @@ type pair struct {
 	rewritten bool // under another name altogether
 	around    bool // nearly all callers and callees are the same
 	only      bool // and that speaks for it, and nothing else
+	beside    bool // it has the same callers, and costs about the same
+	alone     bool // and nothing else speaks for it but code of like size
 }
 
 // renamed finds the pairs of functions that have another name on the new side than on the
@@ -126,10 +137,15 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 		only[side] = slices.DeleteFunc(only[side], func(fn uint32) bool {
 			p := builds[r.table.functions[fn]]
 			seen := cum[side][fn] * samples[side]
-			if p.Known[1-side] {
-				return p.In[1-side] || seen < leastSeen && !p.Known[side]
+			expected := cum[side][fn] * samples[1-side]
+			if p.Known[1-side] && p.In[1-side] {
+				// Its name may have stayed for what calls the one that has its code now.
+				return !p.Known[side] || seen < leastSeen || expected < leastExpected
 			}
-			return seen < leastSeen || cum[side][fn]*samples[1-side] < leastExpected
+			if p.Known[1-side] {
+				return seen < leastSeen && !p.Known[side]
+			}
+			return seen < leastSeen || expected < leastExpected
 		})
 	}
 	for side := range only {
@@ -140,8 +156,9 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 		for _, fn := range only[side] {
 			p := builds[r.table.functions[fn]]
 			around[fn] = &neighbours{
-				callers: map[uint32]float64{}, callees: map[uint32]float64{}, cum: cum[side][fn],
-				known: p.Known[0] && p.Known[1], seldom: cum[side][fn]*samples[side] < leastSeen,
+				callers: map[uint32]float64{}, callees: map[uint32]float64{}, beyond: map[uint32]float64{}, below: map[uint32]float64{}, cum: cum[side][fn],
+				samples: cum[side][fn] * samples[side], expected: cum[side][fn] * samples[1-side],
+				known: p.Known[0] && p.Known[1], stayed: p.In[1-side],
 			}
 		}
 	}
@@ -153,10 +170,15 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 // costs itself, and what nobody calls, is that of number many.
 type neighbours struct {
 	callers, callees map[uint32]float64
-	cum              float64 // share of the side's total
-	known            bool    // that only this build has it
-	seldom           bool    // it has less than leastSeen samples
+	beyond, below    map[uint32]float64 // the nearest ones that are not of one side only
+	cum              float64            // share of the side's total
+	samples          float64
+	expected         float64 // samples of the other side, if it cost the same there
+	known            bool    // which builds have it
+	stayed           bool    // the other build has it too, and no samples of it
 }
+
+func (n *neighbours) seldom() bool { return n.samples < leastSeen }
 
 // lookAround sums up who calls functions, and whom they call.
 func (r *Result) lookAround(around map[uint32]*neighbours) {
@@ -175,18 +197,40 @@ func (r *Result) lookAround(around map[uint32]*neighbours) {
 			}
 			n.callees[callee] += float64(v)
 			n.callers[caller] += float64(v)
+			n.beyond[nearest(slices.Values(fns[at+1:]), around)] += float64(v)
+			n.below[nearest(backward(fns[:at]), around)] += float64(v)
 		}
 	}
 	r.eachStack(nil, look)
 	r.eachInterrupt(look)
 	for _, n := range around {
-		for _, m := range []map[uint32]float64{n.callers, n.callees} {
+		for _, m := range []map[uint32]float64{n.callers, n.callees, n.beyond, n.below} {
 			var sum float64
 			for _, v := range m {
 				sum += v
 			}
 			for fn := range m {
 				m[fn] /= sum
+			}
+		}
+	}
+}
+
+// nearest is the first function that is not of one side only; many if there is none.
+func nearest(fns iter.Seq[uint32], around map[uint32]*neighbours) uint32 {
+	for fn := range fns {
+		if around[fn] == nil {
+			return fn
+		}
+	}
+	return many
+}
+
+func backward(fns []uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for _, fn := range slices.Backward(fns) {
+			if !yield(fn) {
+				return
 			}
 		}
 	}
@@ -201,7 +245,8 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 	var pairs []pair
 	for range pairRounds {
 		var found []pair
-		ways := make(map[uint32]int) // how many have around them what a function has
+		ways := make(map[uint32]int)    // how many have around them what a function has
+		besides := make(map[uint32]int) // how many are called by what calls it, and cost the same
 		for _, a := range only[0] {
 			for _, b := range only[1] {
 				if taken[a] || taken[b] {
@@ -212,12 +257,18 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 					ways[a]++
 					ways[b]++
 				}
+				if p.beside {
+					besides[a]++
+					besides[b]++
+				}
 				if ok {
 					found = append(found, p)
 				}
 			}
 		}
-		found = slices.DeleteFunc(found, func(p pair) bool { return p.only && max(ways[p.base], ways[p.new]) > 1 })
+		found = slices.DeleteFunc(found, func(p pair) bool {
+			return p.only && max(ways[p.base], ways[p.new]) > 1 || p.alone && max(besides[p.base], besides[p.new]) > 1
+		})
 		slices.SortFunc(found, func(a, b pair) int {
 			return cmp.Or(cmp.Compare(b.alike, a.alike), strings.Compare(r.table.functions[a.base], r.table.functions[b.base]),
 				strings.Compare(r.table.functions[a.new], r.table.functions[b.new]))
@@ -241,42 +292,76 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names names, same map[uint32]uint32) (pair, bool) {
 	a, b := around[base], around[new]
 	name := names.similar(base, new)
-	if (a.seldom || b.seldom) && name < leastSameName {
+	if (a.seldom() || b.seldom()) && name < leastSameName || a.stayed && b.stayed {
 		return pair{}, false
 	}
 	callers := common(a.callers, b.callers, same)
-	if callers < leastCallers && name < leastSameName {
-		return pair{}, false
-	}
 	callees := common(a.callees, b.callees, same)
 	called := callees - min(a.callees[many], b.callees[many])
+	// What is called by the same, or calls the same, is as deep in the stack: there may be other
+	// functions between it and the others around it.
+	switch {
+	case called >= leastDeep:
+		callers = max(callers, common(a.beyond, b.beyond, same))
+	case callers >= leastDeep:
+		callees = max(callees, common(a.below, b.below, same))
+		called = max(called, callees-min(a.below[many], b.below[many]))
+	}
+	if callers < leastCallers && (name < leastSameName || a.stayed || b.stayed) {
+		return pair{}, false
+	}
 	if r.Measured() && (name < leastCalledName || callers < leastCallers) {
 		return pair{}, false
 	}
 	cost := min(a.cum, b.cum) / max(a.cum, b.cum)
+	if (a.stayed || b.stayed) && cost < leastCost {
+		return pair{}, false
+	}
+	if callers < leastCallers && name < sameWords && !byChance(a, b) {
+		if cost < leastFraction || cost < leastCost && name < leastNearly {
+			return pair{}, false
+		}
+	}
 	score := weightCallers*callers + weightCallees*callees + weightCost*cost + weightName*name
 	spoken := name >= leastSameName || name >= leastName && cost >= leastCost/2 || called >= leastCallees && cost >= leastCost
-	p := pair{base: base, new: new, around: min(callers, called) >= leastAround}
+	p := pair{
+		base: base, new: new, around: min(callers, called) >= leastAround,
+		beside: callers >= leastAround && cost >= leastCost,
+	}
+	sized := false // their code is of like size
 	if r.SimilarCode != nil && score >= leastAlike/2 {
 		if code, known := r.SimilarCode(r.table.functions[base], r.table.functions[new]); known {
 			if name < leastSameName && code < leastSize {
 				return p, false
 			}
+			sized = code >= leastSize
 			score = (score + weightCode*code) / (1 + weightCode)
 			spoken = spoken || code >= leastCode
 		}
 	}
 	p.alike = score
 	nearly := leastNearly
-	if a.seldom && b.seldom {
+	if a.seldom() || b.seldom() {
 		nearly = leastNearest
 	}
-	if a.known && b.known && name >= nearly {
+	if a.known && b.known && name >= nearly && !a.stayed && !b.stayed {
 		return p, score >= leastNamed
 	}
 	p.rewritten = name < leastName
 	p.only = !spoken && p.around && cost >= leastHalf
-	return p, (spoken || p.only) && score >= leastAlike
+	if (spoken || p.only) && score >= leastAlike {
+		return p, true
+	}
+	// What calls nothing is inlined in one build, and not in the other.
+	p.alone = p.beside && sized && min(a.samples, b.samples) >= leastExpected && max(a.callees[many], b.callees[many]) <= leastHalf
+	return p, p.alone
+}
+
+// byChance tells whether two functions may cost the same, for the number of their samples.
+func byChance(a, b *neighbours) bool {
+	const deviations = 2
+	x, y := a.expected, b.samples
+	return math.Abs(x-y) <= deviations*math.Sqrt(x+y)
 }
 
 // common is how much of two distributions is the same.
@@ -288,94 +373,6 @@ func common(base, new map[uint32]float64, same map[uint32]uint32) (sum float64) 
 		sum += min(v, base[fn])
 	}
 	return sum
-}
-
-// names are the words of the names of functions, by their numbers.
-type names [][]word
-
-// word is a part of a name, and what it says: its letters, and how rare it is.
-type word struct {
-	text   string
-	weight float64
-}
-
-const (
-	// fewNames are too few to tell from them how rare a word is.
-	fewNames = 1000
-	// mostWords of a name are looked at.
-	mostWords = 64
-)
-
-func newNames(functions []string) names {
-	n := make(names, len(functions))
-	having := make(map[string]int) // how many names have a word
-	for fn, name := range functions {
-		for _, text := range words(name) {
-			n[fn] = append(n[fn], word{text: text})
-			having[text]++
-		}
-	}
-	all := float64(max(len(functions), fewNames))
-	for _, words := range n {
-		for i := range words {
-			w := &words[i]
-			w.weight = float64(len(w.text)) * math.Log1p(all/float64(having[w.text]))
-		}
-	}
-	return n
-}
-
-// similar is how like the names of two functions are, from 0 to 1: how much of them is in
-// words that both have, in whatever order.
-func (n names) similar(a, b uint32) float64 {
-	y := n[b]
-	var all, shared float64
-	var taken [mostWords]bool
-	for i := range y {
-		all += y[i].weight
-	}
-	for _, x := range n[a] {
-		all += x.weight
-		best, at := 0.0, 0
-		for i := range y {
-			if s := sameWord(x.text, y[i].text); s > best && !taken[i] {
-				best, at = s, i
-			}
-		}
-		if best > 0 {
-			taken[at] = true
-			shared += best * (x.weight + y[at].weight)
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return shared / all
-}
-
-// aPartOf is what a word that begins or ends another is worth, or stands for it.
-const aPartOf = 0.75
-
-func sameWord(a, b string) float64 {
-	const shortest = 3
-	switch {
-	case a == b:
-		return 1
-	case len(a) < shortest || len(b) < shortest:
-		return 0
-	case strings.HasPrefix(a, b) || strings.HasPrefix(b, a) || strings.HasSuffix(a, b) || strings.HasSuffix(b, a):
-		return aPartOf
-	case (a == "page" || a == "pages") && strings.HasPrefix(b, "folio"): // since 5.16 pages became folios
-		return aPartOf
-	case a == "pagevec" && b == "batch": // and vectors of pages batches of folios
-		return aPartOf
-	}
-	return 0
-}
-
-func words(name string) []string {
-	all := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_.:<>(), ", r) })
-	return all[:min(len(all), mostWords)]
 }
 
 // pairUp makes one function of each pair: the new side's, which has then what the base

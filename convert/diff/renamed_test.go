@@ -91,6 +91,37 @@ func TestRenamed(t *testing.T) {
 			builds: map[string]Presence{"do_mas_align_munmap": in(true, false), "do_vmi_align_munmap": in(false, true)},
 		},
 		{
+			name: "the old name stays for a wrapper", base: "m;g;mark_page_accessed;x 100\nm;f 9800", new: "m;g;folio_mark_accessed;x 95\nm;f 9800",
+			builds: map[string]Presence{"mark_page_accessed": in(true, true), "folio_mark_accessed": in(false, true)},
+			want:   []string{"mark_page_accessed folio_mark_accessed renamed"},
+		},
+		{
+			name: "the old name stays, and the cost is another", base: "m;g;mark_page_accessed;x 100\nm;f 9800", new: "m;g;folio_mark_accessed;x 45\nm;f 9800",
+			builds: map[string]Presence{"mark_page_accessed": in(true, true), "folio_mark_accessed": in(false, true)},
+		},
+		{
+			name: "a new function between it and its callers", base: "m;g;get_pages_nodemask;x 300\nm;f 9700", new: "m;g;folio_get;get_pages;x 290\nm;g;folio_get 10\nm;f 9700",
+			builds: map[string]Presence{"get_pages_nodemask": in(true, false), "get_pages": in(false, true), "folio_get": in(false, true)},
+			want:   []string{"get_pages_nodemask get_pages renamed"},
+		},
+		{
+			name: "called otherwise, and much cheaper", base: "m;g;init_fpstate_to_fpregs 270\nm;h;x 90\nm;f 9800", new: "m;h;save_fpregs_to_fpstate 20\nm;h;x 90\nm;f 9800",
+			builds: map[string]Presence{"init_fpstate_to_fpregs": in(true, false), "save_fpregs_to_fpstate": in(false, true)},
+		},
+		{
+			name: "the only ones of a caller, with code of like size", base: "m;g;delete_from_cache;x 60\nm;g;delete_from_cache;y 40\nm;f 9800", new: "m;g;filemap_remove;z 95\nm;f 9800", code: 0.4,
+			builds: map[string]Presence{"delete_from_cache": in(true, false), "filemap_remove": in(false, true)},
+			want:   []string{"delete_from_cache filemap_remove renamed rewritten"},
+		},
+		{
+			name: "two of a caller", base: "m;g;delete_from_cache;x 60\nm;g;delete_from_cache;y 40\nm;f 9800", new: "m;g;filemap_remove;z 95\nm;g;xas_put;z 95\nm;f 9800", code: 0.4,
+			builds: map[string]Presence{"delete_from_cache": in(true, false), "filemap_remove": in(false, true), "xas_put": in(false, true)},
+		},
+		{
+			name: "the only ones of a caller, which call nothing", base: "m;g;delete_from_cache 100\nm;f 9800", new: "m;g;filemap_remove 95\nm;f 9800", code: 0.4,
+			builds: map[string]Presence{"delete_from_cache": in(true, false), "filemap_remove": in(false, true)},
+		},
+		{
 			name: "the best of several", base: "m;g;lru_cache_add 300\nm;g;lru_add_fn 300\nm;f 9400",
 			new:  "m;g;folio_add_lru 300\nm;g;lru_add 300\nm;f 9400",
 			want: []string{"lru_add_fn lru_add renamed", "lru_cache_add folio_add_lru renamed"},
