@@ -6,7 +6,8 @@
 #	testdata/renames.sh record [BASE NEW [SECONDS]]    # 6.1 6.12 120
 #	testdata/renames.sh compare                        # what was recorded
 #
-# The rules were made with 6.1 and 6.12; 5.10 and 6.1 were compared when they were done.
+# The rules were made with 6.1 and 6.12, and then with 5.10 and 6.1; 6.12 and 6.18 were compared
+# when they were done.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 guests=("${2:-6.1}-amd64" "${3:-6.12}-amd64")
