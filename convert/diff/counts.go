@@ -45,7 +45,7 @@ func newCountsModel(d *data, functions int) *countsModel {
 }
 
 func (m *countsModel) method() string {
-	return fmt.Sprintf("from the number of samples, assumed to have %.3g times the variance of independent ones, since without their times it cannot be measured (recordings have these, and pprof as kprof writes it)", m.dispersion)
+	return fmt.Sprintf("from the number of samples, assumed to have %.3g times the variance of independent ones, since without their times it cannot be measured (recordings have these, and kprof's pprof, pages, and folded stacks with a header)", m.dispersion)
 }
 
 // variance has as many degrees of freedom as there are samples that count as

@@ -38,7 +38,8 @@ func ExampleText() {
 	//   changed.
 	// Intervals of 95%: from the number of samples, assumed to have 3 times the
 	//   variance of independent ones, since without their times it cannot be measured
-	//   (recordings have these, and pprof as kprof writes it).
+	//   (recordings have these, and kprof's pprof, pages, and folded stacks with a
+	//   header).
 	// What changed is not chance (p at most 0.05 for all 3 differences together, by
 	//   Holm), and at least 0.25% of the base's total.
 	//

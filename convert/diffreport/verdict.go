@@ -411,6 +411,9 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 	if r.Measured() {
 		return text + "; more runs of each side tell more"
 	}
+	if j.Limit == 0 {
+		return text + "; no recording tells that nothing costs any more: it takes a limit above 0"
+	}
 	if _, s, runs := r.Advice(j.Limit / decisive); !math.IsInf(r.Resolution, 1) && s > 0 && len(r.Base.Runs) == 1 {
 		text += fmt.Sprintf("; record %s, or %d runs of each side", duration(s), runs)
 	} else {
