@@ -99,7 +99,7 @@ func ownSamples(t *testing.T, file string, inFiles bool) []string {
 		if isPackedOffCPU(s.Event) {
 			return
 		}
-		if m := timeline.ModeOf(s.Misc); m == timeline.GuestUser {
+		if m := timeline.ModeOf(s.Misc); m == timeline.GuestKernel || m == timeline.GuestUser {
 			return // perf script shows them with --guest alone
 		}
 		if n := len(s.Callchain); n > 1 && s.Callchain[n-2] == abi.ContextUserDeferred {
