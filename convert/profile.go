@@ -58,7 +58,8 @@ func (p *Profile) Symbolizer() *symbolize.Symbolizer {
 	if p.opts != nil {
 		so = p.opts.Symbols
 	}
-	so.Release, so.Foreign = cmp.Or(so.Release, p.release), so.Foreign || p.foreign
+	// What is no recording may come from anywhere.
+	so.Release, so.Foreign = cmp.Or(so.Release, p.release), so.Foreign || p.foreign || p.Header == nil
 	return symbolize.New(so)
 }
 

@@ -57,6 +57,10 @@ func (s *Symbolizer) kernelCode(m Mapping) (*Code, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A profile that does not say which of the two was at Offset leaves open where the rest is.
+	if text, stext := v.table.Text(); m.Symbol == "" && m.Offset != 0 && text != 0 && stext != 0 && text != stext {
+		return nil, errUnplaced
+	}
 	return &Code{Path: v.at, Vaddr: movedInto(v.file, shift)}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -56,16 +55,7 @@ samples are shown; --wide shows all.`,
 			if err != nil {
 				return err
 			}
-			p, err := loadSum(cmd.Context(), args[1:], opts, sym)
-			if err != nil {
-				return err
-			}
 			o := annotate.TextOptions{Options: annotate.Options{Root: sym.Root}}
-			o.Event, o.Column = p.choose(nil)
-			a, err := annotated(p, args[0], o.Options)
-			if err != nil {
-				return err
-			}
 			if source != "" {
 				files, err := annotate.OpenSources(source)
 				if err != nil {
@@ -73,6 +63,15 @@ samples are shown; --wide shows all.`,
 				}
 				defer files.Close()
 				o.Text = files.Text
+			}
+			p, err := loadSum(cmd.Context(), args[1:], opts, sym)
+			if err != nil {
+				return err
+			}
+			o.Event, o.Column = p.choose(nil)
+			a, err := annotated(p, args[0], o.Options)
+			if err != nil {
+				return err
 			}
 			write := func(w io.Writer) error { return a.WriteText(w, p.Set, o) }
 			if json {
@@ -120,7 +119,7 @@ func annotated(p *profile, function string, o annotate.Options) (*annotate.Annot
 	}
 	switch {
 	case len(a.Listings) > 0:
-		for err := range slices.Values(missing) {
+		for _, err := range missing {
 			messagef("%v", err)
 		}
 		return a, nil

@@ -3,8 +3,6 @@
 package annotate
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +10,6 @@ import (
 	"kprof/convert/stacks"
 	"kprof/perfevent/spelling"
 	"kprof/symbolize"
-	"kprof/symbolize/disasm"
-	"kprof/symbolize/elfsym"
 )
 
 // Options say what of a Set is annotated. The zero value is the first column of the first
@@ -99,25 +95,39 @@ func Function(s *stacks.Set, name string, files *symbolize.Symbolizer, o Options
 	if err != nil {
 		return nil, err
 	}
-	c := count(s, is, o)
-	a := &Annotation{Total: c.total}
-	byMapping := map[int32][]uint32{}
-	for loc, of := range is {
-		if of && c.cum[loc] != 0 {
-			m := s.Locations[loc].Mapping
-			byMapping[m] = append(byMapping[m], uint32(loc))
+	g := newGroups(len(s.Locations))
+	byPath := map[string][]place{}
+	code := map[int32]*symbolize.Code{}
+	failed := map[int32]error{}
+	for loc := range is {
+		if !is[loc] {
+			continue
 		}
+		m := s.Locations[loc].Mapping
+		if code[m] == nil && failed[m] == nil {
+			if m < 0 {
+				failed[m] = errNoMapping
+			} else {
+				code[m], failed[m] = files.Code(s.Mappings[m])
+			}
+		}
+		if failed[m] != nil {
+			g.miss(m, uint32(loc), failed[m])
+			continue
+		}
+		p := place{loc: uint32(loc), path: code[m].Path}
+		addr := s.Locations[loc].Addr
+		if s.Locations[loc].Kind.ByOffset() {
+			addr += s.Mappings[m].Offset - s.Mappings[m].Start
+		}
+		p.vaddr, p.in = code[m].Vaddr(addr)
+		byPath[p.path] = append(byPath[p.path], p)
 	}
-	for m, locs := range byMapping {
-		a.add(s, m, locs, c, files, o)
+	for path, places := range byPath {
+		g.find(s, path, places, o)
 	}
-	slices.SortFunc(a.Listings, func(a, b *Listing) int {
-		return cmp.Or(cmp.Compare(b.Cum, a.Cum), cmp.Compare(b.Self, a.Self), strings.Compare(a.Path, b.Path), strings.Compare(a.Function, b.Function))
-	})
-	slices.SortFunc(a.Missing, func(a, b Missing) int {
-		return cmp.Or(cmp.Compare(b.Cum, a.Cum), strings.Compare(a.Mapping.File, b.Mapping.File))
-	})
-	return a, nil
+	c := count(s, g, o)
+	return g.annotation(s, c), nil
 }
 
 // locations marks those of the function called name.
@@ -157,167 +167,4 @@ func locations(s *stacks.Set, name string) (is []bool, err error) {
 		names[i] = s.Functions[i].Name
 	}
 	return nil, &UnknownFunctionError{Name: name, Near: spelling.Closest(name, names)}
-}
-
-// costs are sums by location.
-type costs struct {
-	self, cum []int64
-	total     int64
-	s         *stacks.Set
-	o         Options
-}
-
-// count adds up the samples at and above the marked locations.
-func count(s *stacks.Set, is []bool, o Options) *costs {
-	c := &costs{self: make([]int64, len(is)), cum: make([]int64, len(is)), s: s, o: o}
-	seen := make([]int, len(is)) // the last row that a location was counted for, plus 1
-	for i := range s.NumSamples() {
-		x := s.Sample(i)
-		if x.Event != o.Event {
-			continue
-		}
-		v := x.Values[o.Column]
-		c.total += v
-		for j, loc := range s.Stack(x.Stack) {
-			if !is[loc] {
-				continue
-			}
-			if j == 0 {
-				c.self[loc] += v
-			}
-			if seen[loc] != i+1 {
-				seen[loc] = i + 1
-				c.cum[loc] += v
-			}
-		}
-	}
-	return c
-}
-
-// sum adds up what the samples cost that have one of the locations.
-func (c *costs) sum(locs []uint32) (self, cum int64) {
-	of := make([]bool, len(c.self))
-	for _, loc := range locs {
-		of[loc] = true
-		self += c.self[loc]
-	}
-	for i := range c.s.NumSamples() {
-		x := c.s.Sample(i)
-		if x.Event == c.o.Event && slices.ContainsFunc(c.s.Stack(x.Stack), func(loc uint32) bool { return of[loc] }) {
-			cum += x.Values[c.o.Column]
-		}
-	}
-	return self, cum
-}
-
-var errNoMapping = errors.New("the profile does not say where its code is")
-
-// errOutside says that a file does not have the code of an address.
-var errOutside = errors.New("the file has no function there")
-
-// add annotates the locations of one mapping.
-func (a *Annotation) add(s *stacks.Set, mapping int32, locs []uint32, c *costs, files *symbolize.Symbolizer, o Options) {
-	m := stacks.Mapping{}
-	missing := func(locs []uint32, err error) {
-		if len(locs) > 0 {
-			self, cum := c.sum(locs)
-			a.Missing = append(a.Missing, Missing{Mapping: m, Self: self, Cum: cum, Err: err})
-		}
-	}
-	if mapping < 0 {
-		missing(locs, errNoMapping)
-		return
-	}
-	m = s.Mappings[mapping]
-	code, err := files.Code(m)
-	if err != nil {
-		missing(locs, err)
-		return
-	}
-	file, err := disasm.Open(code.Path)
-	if err != nil {
-		missing(locs, err)
-		return
-	}
-	defer file.Close()
-	// Without debug information there are no lines.
-	lines, err := elfsym.Open(code.Path, elfsym.Options{DWARF: true, Root: o.Root, Module: m.Kind == stacks.KindModule})
-	if err == nil {
-		defer lines.Close()
-	}
-	functions := map[elfsym.Symbol][]place{}
-	var outside []uint32
-	for _, loc := range locs {
-		addr := s.Locations[loc].Addr
-		if s.Locations[loc].Kind.ByOffset() {
-			addr += m.Offset - m.Start
-		}
-		vaddr, ok := code.Vaddr(addr)
-		symbol, known := file.At(vaddr)
-		if !ok || !known {
-			outside = append(outside, loc)
-			continue
-		}
-		functions[symbol] = append(functions[symbol], place{loc, vaddr - symbol.Start})
-	}
-	missing(outside, errOutside)
-	for symbol, places := range functions {
-		here := make([]uint32, len(places))
-		for i := range places {
-			here[i] = places[i].loc
-		}
-		list, err := file.Function(symbol)
-		if err != nil || len(list) == 0 {
-			missing(here, cmp.Or(err, errOutside))
-			continue
-		}
-		l := &Listing{Function: symbol.Name, Mapping: m, Path: code.Path, Rows: rows(list, places, c)}
-		l.Self, l.Cum = c.sum(here)
-		if lines != nil {
-			l.addSources(lines, symbol.Start)
-		}
-		a.Listings = append(a.Listings, l)
-	}
-}
-
-// place is a location at an offset of a function.
-type place struct {
-	loc uint32
-	off uint64
-}
-
-// rows gives instructions what samples in them cost.
-func rows(list []disasm.Instruction, places []place, c *costs) []Row {
-	rows := make([]Row, len(list))
-	for i := range list {
-		rows[i].Off, rows[i].Text = list[i].Off, list[i].Text
-	}
-	for _, p := range places {
-		i, found := slices.BinarySearchFunc(rows, p.off, func(r Row, off uint64) int { return cmp.Compare(r.Off, off) })
-		if !found {
-			i = max(i-1, 0)
-		}
-		rows[i].Self += c.self[p.loc]
-		rows[i].Cum += c.cum[p.loc]
-	}
-	return rows
-}
-
-// addSources finds the lines that instructions come from. What pads a function behind its
-// last line is left out.
-func (l *Listing) addSources(lines *elfsym.File, start uint64) {
-	var found []elfsym.Function
-	end := 0
-	for i := range l.Rows {
-		found = lines.AppendFunctions(found[:0], start+l.Rows[i].Off, true)
-		if len(found) > 0 && found[0].Line > 0 {
-			l.Rows[i].Source = Source{Function: found[0].Name, File: found[0].File, Line: found[0].Line}
-			end = i + 1
-		} else if l.Rows[i].Cum != 0 {
-			end = i + 1
-		}
-	}
-	if slices.ContainsFunc(l.Rows, func(r Row) bool { return r.Source.Line > 0 }) {
-		l.Rows = l.Rows[:end]
-	}
 }

@@ -112,6 +112,14 @@ func TestFunction(t *testing.T) {
 			t.Errorf("first %+v; self %d, cum %d", l.Rows[0], self, cum)
 		}
 	}
+	// Other tools have a mapping for each piece of a file.
+	m := s.AddMapping(s.Mappings[0])
+	again := s.AddLocation(m, entry, stacks.KindUser)
+	s.SetLines(again, s.Lines(s.Stack(s.Sample(2).Stack)[0])...)
+	s.Add(1, s.Intern([]uint32{again}), s.InternLabels(nil), 1, 500)
+	if a, err := Function(s, "annotate.caller", files, Options{Event: 1, Column: 1}); err != nil || len(a.Listings) != 1 || a.Listings[0].Rows[0].Self != 3500 || a.Listings[0].Cum != 8500 {
+		t.Errorf("of two mappings: %v, %v", a, err)
+	}
 	if a, err := Function(s, "annotate.caller", files, Options{}); err != nil || a.Total != 7 || len(a.Listings) != 1 || a.Listings[0].Self != 7 {
 		t.Errorf("of the other event: %v, %v", a, err)
 	}

@@ -456,8 +456,7 @@ func TestHTMLCut(t *testing.T) {
 // TestHTMLPolicy: the page allows its own scripts and styles, by hash, and no
 // other; and no text of the profile is part of its markup.
 func TestHTMLPolicy(t *testing.T) {
-	const title = `</title><script>alert(1)</script>{{data}}{{script}}`
-	page := pageOf(t, oddSet(), Options{Title: title})
+	page := pageOf(t, oddSet(), Options{Title: `</title><script>alert(1)</script>{{data}}{{script}}`})
 	for _, not := range []string{"<script>alert", "in_<innermost>", "http://", "https://", "src=", "<b>"} {
 		if strings.Contains(page, not) {
 			t.Errorf("the page has %s", not)

@@ -32,7 +32,7 @@ func TestEveryRecording(t *testing.T) {
 				p := browsertest.OpenFile(t, page, browsertest.View{})
 				settle(p)
 				if browsertest.Eval[bool](p, "!kprof.sums().total[0]") {
-					t.Skip("has no samples")
+					return // as there are no samples, there is nothing to look at
 				}
 				h := hands{t, p}
 				h.byKeys()
@@ -55,7 +55,7 @@ func TestEveryRecording(t *testing.T) {
 				f.Wait(firefoxSettled)
 				h := hands{t, f}
 				if h.text("!kprof.sums().total[0]") == "true" {
-					t.Skip("has no samples")
+					return // as there are no samples, there is nothing to look at
 				}
 				h.byKeys()
 				h.byMouse()
