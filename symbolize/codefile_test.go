@@ -72,6 +72,28 @@ func TestCodeOfKernel(t *testing.T) {
 	}
 }
 
+// TestCodeOfKernelPlace: arm64 kernels begin well before their first function, so that the
+// place of one of the two does not tell where the kernel is, unless it is said of which.
+func TestCodeOfKernelPlace(t *testing.T) {
+	const begin, shift = 0x81000000, 0x1e00000
+	path, id, addrs := miniature(t, "-static", "-no-pie", "-Wl,-Ttext-segment=0x81000000", "-Wl,--defsym=_text=0x81000000")
+	if addrs["_text"] != begin || addrs["_stext"] == begin {
+		t.Fatalf("_text is at %#x, _stext at %#x", addrs["_text"], addrs["_stext"])
+	}
+	s := New(Options{Vmlinux: path, Foreign: true})
+	defer s.Close()
+	for _, symbol := range []string{"_text", "_stext"} {
+		m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: symbol, BuildID: id, Offset: addrs[symbol] + shift}
+		if name, off := functionAt(t, s, m, addrs["vfs_write"]+shift+2); name != "vfs_write" || off != 2 {
+			t.Errorf("%s: %s+%#x", symbol, name, off)
+		}
+		m.Symbol = ""
+		if code, err := s.Code(m); !errors.Is(err, errUnplaced) {
+			t.Errorf("without %s: %v, %v", symbol, code, err)
+		}
+	}
+}
+
 // TestCodeOfModule: of a module too, compressed or not.
 func TestCodeOfModule(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc", "ld", "xz")

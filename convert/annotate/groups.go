@@ -79,7 +79,7 @@ func (g *groups) find(s *stacks.Set, path string, places []place, o Options) {
 	defer file.Close()
 	// Without debug information there are no lines.
 	module := s.Locations[places[0].loc].Kind == stacks.KindModule
-	lines, err := elfsym.Open(path, elfsym.Options{DWARF: true, Root: o.Root, Module: module})
+	lines, err := elfsym.OpenCompressed(path, elfsym.Options{DWARF: true, Root: o.Root, Module: module})
 	if err == nil {
 		defer lines.Close()
 	}

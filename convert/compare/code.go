@@ -362,7 +362,7 @@ func (c *Comparison) codePaths(m *stacks.Mapping, root string) []string {
 // look adds the code that a file has of the functions in it. The file must have
 // the build id, if one is given.
 func (w *wantedCode) look(key, path, buildID string, found map[string]diffreport.CodeOf) (bool, error) {
-	file, err := elfsym.Open(path, elfsym.Options{DWARF: true})
+	file, err := elfsym.OpenCompressed(path, elfsym.Options{DWARF: true})
 	if err != nil {
 		return false, err
 	}

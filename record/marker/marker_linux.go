@@ -77,6 +77,9 @@ func Open(fs *tracefs.FS, a *abi.Attr, names bool) (_ *Reader, err error) {
 	if err := r.describe(fs); err != nil {
 		return nil, err
 	}
+	if err := expand(filepath.Join(fs.Path(), "buffer_size_kb")); err != nil {
+		return nil, err
+	}
 	if err := r.openRings(filepath.Join(fs.Path(), "per_cpu")); err != nil {
 		return nil, err
 	}
@@ -114,6 +117,26 @@ func (r *Reader) describe(fs *tracefs.FS) error {
 	}
 	if r.typ == nil || r.tid == nil {
 		return fmt.Errorf("%w: this kernel has no tracer that takes trace_marker", perfevent.ErrNotSupported)
+	}
+	return nil
+}
+
+// expand gives rings that nobody has used their size. Until a tracer or an event is used for
+// the first time they have a page or two, and writing to trace_marker does not change that
+// (kernel/trace/trace.c, tracing_entries_read and tracing_update_buffers). Who may not change
+// them reads what fits: the rest is counted as lost.
+func expand(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	_, size, small := strings.Cut(string(text), "(expanded: ")
+	if !small {
+		return nil
+	}
+	size, _, _ = strings.Cut(size, ")")
+	if err := os.WriteFile(path, []byte(size), 0); err != nil && !errors.Is(err, os.ErrPermission) {
+		return err
 	}
 	return nil
 }

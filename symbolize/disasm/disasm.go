@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"kprof/symbolize/elfsym"
-	"kprof/symbolize/regular"
 )
 
 // MaxCode is how many bytes of one function are disassembled at most.
@@ -105,11 +104,7 @@ func (f *File) open(path string) (err error) {
 }
 
 func (f *File) openWith(path string, o elfsym.Options) error {
-	file, _, err := regular.Open("", path)
-	if err != nil {
-		return err
-	}
-	symbols, err := elfsym.FromCompressed(file, path, o)
+	symbols, err := elfsym.OpenCompressed(path, o)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,22 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
+
+	"kprof/symbolize/regular"
 )
 
 // maxUnpacked bounds a file that is unpacked in memory; the largest modules with
 // debug information have some 100 MB.
 const maxUnpacked = 1 << 30
+
+// OpenCompressed is Open for files that may be compressed, as kernel modules are.
+func OpenCompressed(path string, opts Options) (*File, error) {
+	f, _, err := regular.Open("", path)
+	if err != nil {
+		return nil, err
+	}
+	return FromCompressed(f, path, opts)
+}
 
 // FromCompressed is FromFile for files that may be compressed with gzip, xz or
 // zstd, as their first bytes tell. These are unpacked in memory, and f closed.
