@@ -22,6 +22,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -218,8 +219,12 @@ var modulePath = func() string {
 }()
 
 // line takes one line of a log. What is not an event is a message of the go
-// command, which goes wherever the tests of no package go.
+// command, which goes wherever the tests of no package go, and counts as a failure; that it
+// downloads modules is none.
 func (t tally) line(run string, line []byte) {
+	if bytes.HasPrefix(line, []byte("go: downloading ")) {
+		return
+	}
 	var e event
 	if json.Unmarshal(line, &e) != nil {
 		t.at(id{run: run}).output.Write(line)

@@ -120,6 +120,29 @@ func TestAgain(t *testing.T) {
 	}
 }
 
+// TestMessages: what the go command says beside the tests is a failure, but not that it
+// downloads modules, as it does on a machine that has none.
+func TestMessages(t *testing.T) {
+	for _, tt := range []struct {
+		said, want string
+		ok         bool
+	}{
+		{"go: downloading github.com/google/go-cmp v0.7.0\n", "1 passed, 0 failed, 0 skipped", true},
+		{"go: no module in this folder\n", "1 passed, 1 failed, 0 skipped", false},
+	} {
+		all := tally{}
+		if err := all.read("a.json", strings.NewReader(tt.said+ended("pass", "p", "TestA"))); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		ok := all.report(&out, policy{strict: true})
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
+			t.Errorf("%q: %v, %q\n%s", tt.said, ok, got, out.String())
+		}
+	}
+}
+
 func TestPrintFailed(t *testing.T) {
 	all := tally{}
 	if err := all.read("a.json", strings.NewReader(failing("p", "TestB/x", "TestA"))); err != nil {
