@@ -142,7 +142,8 @@ func cutHex(b []byte) (v uint64, rest []byte, ok bool) {
 var errEmptyMap = errors.New("no entries")
 
 // perfMap names addresses of the process of m by its perf map: in the file system and
-// under the number that the process itself knows, then in this machine's /tmp.
+// under the number that the process itself knows, or knew when it was seen last, then in
+// this machine's /tmp.
 func (s *Symbolizer) perfMap(ctx context.Context, m Mapping, addrs []uint64) (Table, error) {
 	if m.PID <= 0 {
 		return nil, fmt.Errorf("%w: process unknown", ErrNoSymbols)
@@ -157,10 +158,15 @@ func (s *Symbolizer) perfMap(ctx context.Context, m Mapping, addrs []uint64) (Ta
 			defer p.Close()
 			// The owner of what is in its file system is that of this very process.
 			may = process.Owner{Known: true, UID: p.UID}
-			places = append(places, place{root: p.Path("root"), path: fmt.Sprintf("/tmp/perf-%d.map", p.InnerPID)})
+			places = append(places, perfMapPlace(p.Path("root"), p.InnerPID))
+		}
+		if s.opts.Retained != nil && !s.opts.Foreign {
+			if root, inner, ok := s.opts.Retained.RootOf(m.PID); ok {
+				places = append(places, perfMapPlace(root, inner))
+			}
 		}
 	}
-	places = append(places, place{root: s.opts.Root, path: fmt.Sprintf("/tmp/perf-%d.map", m.PID)})
+	places = append(places, perfMapPlace(s.opts.Root, m.PID))
 	var why error
 	for _, p := range places {
 		t, err := s.perfMapAt(ctx, p, may, addrs)
@@ -170,6 +176,12 @@ func (s *Symbolizer) perfMap(ctx context.Context, m Mapping, addrs []uint64) (Ta
 		why = moreTelling(why, err)
 	}
 	return nil, why
+}
+
+// perfMapPlace is where a process leaves its perf map below a root directory, by the number
+// that it knows itself.
+func perfMapPlace(root string, pid int) place {
+	return place{root: root, path: fmt.Sprintf("/tmp/perf-%d.map", pid)}
 }
 
 // perfMapAt reads the perf map at p if it is of who may write it: anyone may put a

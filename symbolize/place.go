@@ -42,6 +42,10 @@ type Retainer interface {
 
 	// UserOf returns the user of a process that was seen while it lived.
 	UserOf(pid int) (uid uint32, ok bool)
+
+	// RootOf returns the root directory of a process that was seen while it lived, "" for
+	// this process's own, and its number in its own pid namespace.
+	RootOf(pid int) (root string, inner int, ok bool)
 }
 
 // ownerOf looks at process pid, or asks who it was when its files were retained.

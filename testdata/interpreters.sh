@@ -2,7 +2,8 @@
 # Records interpreters and virtual machines as `kprof help symbols` says, and looks whether the
 # functions of their programs have names: sh testdata/interpreters.sh [KPROF]. PHP_DIR is where
 # php8.2-cli and php8.2-opcache were unpacked (dpkg-deb -x), if they are not installed. What is not
-# there is left out. Run it by hand, with the right to record (README.md).
+# there is left out; ROOT is a tree of a newer Debian, such as debootstrap --include=python3,ruby
+# trixie makes, whose python3 and ruby are run there. Run it by hand, with the right to record (README.md).
 set -u
 kprof=${1:-kprof}
 dir=$(mktemp -d) || exit 1
@@ -52,8 +53,11 @@ def innermost(n):
     for i in range(n):
         s = (s * 31 + i) % 1000003
     return s
-for k in range(1000):
-    innermost(10000)
+def middle(k):
+    while k:
+        innermost(10000)
+        k -= 1
+middle(1000)
 END
 cat >busy.rb <<'END'
 def innermost(n)
@@ -87,6 +91,23 @@ if ruby --yjit --yjit-perf -e 1 2>/dev/null; then
 	check "ruby --yjit-perf" 60 ruby --yjit --yjit-perf busy.rb
 else
 	echo "ruby --yjit --yjit-perf: takes Ruby 3.3 with YJIT"
+fi
+
+# Debian's python3 has no frame pointers, and its code made at run time no call frame information.
+if [ -n "${ROOT:-}" ]; then
+	cp busy.py busy.rb "$ROOT/tmp/"
+	for mode in perf perf_jit; do
+		"$kprof" record -q --call-graph auto -e cpu-clock:u -F 499 -o out.folded -- chroot "$ROOT" python3 -X $mode /tmp/busy.py
+		share=$(awk '{ n = $NF; all += n; if (/;py::<module>:.*;py::middle:.*;py::innermost:/) found += n } END { printf "%d", all ? 100 * found / all : 0 }' out.folded)
+		echo "$(chroot "$ROOT" python3 --version) -X $mode: $share % of the time has the names of the program, from its module on"
+		[ "$share" -ge 80 ] || { echo "FAIL python3 -X $mode: wanted 80 %"; failed=1; }
+	done
+	if chroot "$ROOT" ruby --yjit --yjit-perf -e 1 2>&1 | grep -q 'without YJIT'; then
+		echo "ruby --yjit-perf: $(chroot "$ROOT" ruby --version) is built without YJIT"
+	else
+		check "ruby --yjit-perf in $ROOT" 60 chroot "$ROOT" ruby --yjit --yjit-perf /tmp/busy.rb
+	fi
+	rm -f "$ROOT"/tmp/perf-*.map "$ROOT"/tmp/jit-*.dump
 fi
 
 # Without being asked, no process leaves names, and one line says how it would.

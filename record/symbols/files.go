@@ -84,12 +84,16 @@ type otherFile struct {
 
 type retainedRoot struct{ dir *os.File }
 
+func (r *retainedRoot) path() string { return fmt.Sprintf("/proc/self/fd/%d", r.dir.Fd()) }
+
 // procRoot is the root directory of a process.
 type procRoot struct {
 	root    *retainedRoot // nil for this process's own
 	checked bool          // since it was made or called exec; before, it is its parent's
 	uid     uint32        // its user, when it was checked
-	user    bool          // uid is known
+	inner   int           // its number in its own pid namespace
+	user    bool          // uid and inner are known
+	away    bool          // it has a root of its own, which could not be held
 }
 
 // retainerLimits bound what a FileRetainer holds.
@@ -275,7 +279,7 @@ func (r *FileRetainer) openMapped(m *Map) (*os.File, error) {
 	opts.Root = ""
 	r.mu.Lock()
 	if root := r.rootOf[m.PID].root; root != nil {
-		opts.Root = fmt.Sprintf("/proc/self/fd/%d", root.dir.Fd())
+		opts.Root = root.path()
 	}
 	r.mu.Unlock()
 	f, info, err := regular.OpenWith(m.Path, opts)
@@ -291,7 +295,7 @@ func (r *FileRetainer) openMapped(m *Map) (*os.File, error) {
 
 // setRoot looks at the root directory of a process and whose it is, if it lives still.
 func (r *FileRetainer) setRoot(pid int) {
-	dir, id, uid, err := openRoot(pid)
+	dir, id, of, err := openRoot(pid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := procRoot{root: r.rootOf[pid].root, checked: true}
@@ -299,7 +303,7 @@ func (r *FileRetainer) setRoot(pid int) {
 	if err != nil {
 		return
 	}
-	p.uid, p.user = uid, true
+	p.uid, p.inner, p.user = of.UID, of.InnerPID, true
 	if id == r.own {
 		p.root = nil
 	} else if p.root = r.roots[id]; p.root == nil && len(r.roots) < r.limits.roots && !r.closed {
@@ -307,6 +311,7 @@ func (r *FileRetainer) setRoot(pid int) {
 		r.roots[id] = p.root
 		return
 	}
+	p.away = id != r.own && p.root == nil
 	dir.Close() // held already, or one too many
 }
 
@@ -319,23 +324,36 @@ func (r *FileRetainer) UserOf(pid int) (uid uint32, ok bool) {
 	return p.uid, p.user
 }
 
-// openRoot opens the root directory of a process, and says who its user is.
-func openRoot(pid int) (*os.File, rootID, uint32, error) {
+// RootOf returns the root directory of a process that was seen while it lived, by a path
+// that leads there until Close, "" for that of this process; and its number in its own pid
+// namespace. That is where it left files whose names have its number.
+func (r *FileRetainer) RootOf(pid int) (root string, inner int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.rootOf[pid]
+	if p.root != nil {
+		root = p.root.path()
+	}
+	return root, p.inner, p.user && !p.away
+}
+
+// openRoot opens the root directory of a process, which it returns closed.
+func openRoot(pid int) (*os.File, rootID, *process.Process, error) {
 	p, err := process.Open(pid)
 	if err != nil {
-		return nil, rootID{}, 0, err
+		return nil, rootID{}, nil, err
 	}
 	defer p.Close()
 	mounts, err := os.Readlink(p.Path("ns/mnt"))
 	if err != nil {
-		return nil, rootID{}, 0, err
+		return nil, rootID{}, nil, err
 	}
 	dir, info, err := regular.OpenDirectory(p.Path("root"))
 	if err != nil {
-		return nil, rootID{}, 0, err
+		return nil, rootID{}, nil, err
 	}
 	id, _ := regular.Identify(info)
-	return dir, rootID{mounts, id.Dev, id.Inode}, p.UID, nil
+	return dir, rootID{mounts, id.Dev, id.Inode}, p, nil
 }
 
 // Retained returns a path by which the file can be opened that a process mapped at

@@ -58,7 +58,8 @@ type Finder interface {
 //
 // Where a file has no call frame information for its code, a frame pointer is
 // believed if it leads up the stack; of a function that was interrupted, which may be a stub
-// without a frame, where it returns to is believed before that.
+// without a frame, where it returns to is believed before that. Of one that called and whose
+// frame pointer leads to no code, what is where a caller without a frame returns to.
 func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]uint64, End) {
 	r := registersOf(m)
 	stack.narrow = r.word == 4
@@ -102,7 +103,11 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		default:
 			exact = r.pc == noRegister && regs.stepFrameRecord(stack)
 			if more = exact || interrupted && t != FramePointers && regs.stepStub(r, stack, f); !more {
+				frameless := *regs
 				more, end = regs.stepFramePointer(r, stack)
+				if !interrupted && !(more && leads(f, regs.PC)) && frameless.stepAligned(r, stack, f) {
+					*regs, more = frameless, true
+				}
 			}
 		}
 		switch {
@@ -245,6 +250,33 @@ func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
 	if r.pc != noRegister {
 		regs.General[r.sp] += r.word
 	}
+	return true
+}
+
+// leads reports whether an address is one that a call returns to, or that of no caller.
+func leads(f Finder, ret uint64) bool {
+	if ret == 0 {
+		return true
+	}
+	_, _, mapped := f.Find(ret - 1)
+	return mapped
+}
+
+// stepAligned goes to the caller of a function that called another one, and keeps nothing on
+// the stack: CPython's trampolines (Python/asm_trampoline.S) are made at run time, without
+// call frame information. On x86-64 calls are made with a stack pointer that 16 divides, so
+// that there is a word between it and the return address.
+func (regs *Registers) stepAligned(r special, stack *Stack, f Finder) bool {
+	const word, alignment = 8, 16
+	sp := regs.General[r.sp]
+	if r.pc == noRegister || r.word != word || sp%alignment != 0 {
+		return false
+	}
+	ret, ok := stack.read(sp + word)
+	if !ok || !describes(f, ret) {
+		return false
+	}
+	regs.PC, regs.General[r.sp] = ret, sp+alignment
 	return true
 }
 
