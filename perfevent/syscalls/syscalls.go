@@ -46,19 +46,25 @@ func Of(machine string) *Table {
 
 func parse(text string) *Table {
 	t := &Table{numbers: map[string]uint64{}}
+	at := 0 // the number of the next word
 	for word := range strings.FieldsSeq(text) {
-		if at, ok := strings.CutPrefix(word, "@"); ok {
-			n, _ := strconv.Atoi(at)
-			t.names = append(t.names, make([]string, n-len(t.names))...)
+		if n, ok := strings.CutPrefix(word, "@"); ok {
+			at, _ = strconv.Atoi(n)
 			continue
 		}
 		if word == "-" {
 			word = ""
 		}
-		if word != "" {
-			t.numbers[word] = uint64(len(t.names))
+		if at >= len(t.names) {
+			t.names = append(t.names, make([]string, at+1-len(t.names))...)
 		}
-		t.names = append(t.names, word)
+		t.names[at] = word
+		at++
+	}
+	for n, name := range t.names {
+		if name != "" {
+			t.numbers[name] = uint64(n)
+		}
 	}
 	return t
 }

@@ -1,13 +1,14 @@
 package syscalls
 
 // tables has, for each architecture, the names of its system calls in the order of their
-// numbers: "-" for a number without, "@N" where the numbers go on at N. They are the numbers
-// of the kernel's asm/unistd.h, as golang.org/x/sys/unix has them.
+// numbers: "-" for a number without, "@N" where the numbers go on at N, which replaces what
+// has been said of them before. They are the numbers of the kernel's asm/unistd.h, as
+// golang.org/x/sys/unix has them.
 var tables = map[string]string{
-	"386": `restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod lchown
-break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty access
-nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid acct
-umount2 lock ioctl fcntl mpx setpgid ulimit oldolduname umask chroot ustat dup2 getppid getpgrp setsid
+	"386": `restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod
+lchown break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty
+access nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid
+acct umount2 lock ioctl fcntl mpx setpgid ulimit oldolduname umask chroot ustat dup2 getppid getpgrp setsid
 sigaction sgetmask ssetmask setreuid setregid sigsuspend sigpending sethostname setrlimit getrlimit getrusage
 gettimeofday settimeofday getgroups setgroups select symlink oldlstat readlink uselib swapon reboot readdir
 mmap munmap truncate ftruncate fchmod fchown getpriority setpriority profil statfs fstatfs ioperm socketcall
@@ -39,16 +40,7 @@ process_vm_writev kcmp finit_module sched_setattr sched_getattr renameat2 seccom
 execveat socket socketpair bind connect listen accept4 getsockopt setsockopt getsockname getpeername sendto
 sendmsg recvfrom recvmsg shutdown userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect
 pkey_alloc pkey_free statx arch_prctl io_pgetevents rseq @393 semget semctl shmget shmctl shmat shmdt msgget
-msgsnd msgrcv msgctl clock_gettime64 clock_settime64 clock_adjtime64 clock_getres_time64
-clock_nanosleep_time64 timer_gettime64 timer_settime64 timerfd_gettime64 timerfd_settime64 utimensat_time64
-pselect6_time64 ppoll_time64 - io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64
-semtimedop_time64 rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64 pidfd_send_signal
-io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open
-clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd
-landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_waitv
-set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount
-listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat
-removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield`,
+msgsnd msgrcv msgctl @403 ` + time64 + ` @424 ` + since424,
 	"amd64": `read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask
 rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select sched_yield mremap msync mincore madvise
 shmget shmat shmctl dup dup2 pause nanosleep getitimer alarm setitimer getpid sendfile socket connect accept
@@ -79,24 +71,17 @@ signalfd4 eventfd2 epoll_create1 dup3 pipe2 inotify_init1 preadv pwritev rt_tgsi
 recvmmsg fanotify_init fanotify_mark prlimit64 name_to_handle_at open_by_handle_at clock_adjtime syncfs
 sendmmsg setns getcpu process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr
 renameat2 seccomp getrandom memfd_create kexec_file_load bpf execveat userfaultfd membarrier mlock2
-copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe
-@424 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig
-fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2
-mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret
-process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake
-futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal
-setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr file_setattr listns
-rseq_slice_yield`,
-	"arm": `restart_syscall exit fork read write open close - creat link unlink execve chdir - mknod chmod lchown - - lseek
-getpid mount - setuid getuid - ptrace - - pause - - - access nice - sync kill rename mkdir rmdir dup pipe
-times - brk setgid getgid - geteuid getegid acct umount2 - ioctl fcntl - setpgid - - umask chroot ustat dup2
-getppid getpgrp setsid sigaction - - setreuid setregid sigsuspend sigpending sethostname setrlimit - getrusage
-gettimeofday settimeofday getgroups setgroups - symlink - readlink uselib swapon reboot - - munmap truncate
-ftruncate fchmod fchown getpriority setpriority - statfs fstatfs - - syslog setitimer getitimer stat lstat
-fstat - - vhangup - - wait4 swapoff sysinfo - fsync sigreturn clone setdomainname uname - adjtimex mprotect
-sigprocmask - init_module delete_module - quotactl getpgid fchdir bdflush sysfs personality - setfsuid
-setfsgid _llseek getdents _newselect flock msync readv writev getsid fdatasync _sysctl mlock munlock mlockall
-munlockall sched_setparam sched_getparam sched_setscheduler sched_getscheduler sched_yield
+copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe @424 ` + since424,
+	"arm": `restart_syscall exit fork read write open close - creat link unlink execve chdir - mknod chmod lchown - -
+lseek getpid mount - setuid getuid - ptrace - - pause - - - access nice - sync kill rename mkdir rmdir dup
+pipe times - brk setgid getgid - geteuid getegid acct umount2 - ioctl fcntl - setpgid - - umask chroot ustat
+dup2 getppid getpgrp setsid sigaction - - setreuid setregid sigsuspend sigpending sethostname setrlimit -
+getrusage gettimeofday settimeofday getgroups setgroups - symlink - readlink uselib swapon reboot - - munmap
+truncate ftruncate fchmod fchown getpriority setpriority - statfs fstatfs - - syslog setitimer getitimer stat
+lstat fstat - - vhangup - - wait4 swapoff sysinfo - fsync sigreturn clone setdomainname uname - adjtimex
+mprotect sigprocmask - init_module delete_module - quotactl getpgid fchdir bdflush sysfs personality -
+setfsuid setfsgid _llseek getdents _newselect flock msync readv writev getsid fdatasync _sysctl mlock munlock
+mlockall munlockall sched_setparam sched_getparam sched_setscheduler sched_getscheduler sched_yield
 sched_get_priority_max sched_get_priority_min sched_rr_get_interval nanosleep mremap setresuid getresuid - -
 poll nfsservctl setresgid getresgid prctl rt_sigreturn rt_sigaction rt_sigprocmask rt_sigpending
 rt_sigtimedwait rt_sigqueueinfo rt_sigsuspend pread64 pwrite64 chown getcwd capget capset sigaltstack sendfile
@@ -120,83 +105,9 @@ eventfd2 epoll_create1 dup3 pipe2 inotify_init1 preadv pwritev rt_tgsigqueueinfo
 accept4 fanotify_init fanotify_mark prlimit64 name_to_handle_at open_by_handle_at clock_adjtime syncfs
 sendmmsg setns process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr renameat2
 seccomp getrandom memfd_create bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2
-pkey_mprotect pkey_alloc pkey_free statx rseq io_pgetevents migrate_pages kexec_file_load - clock_gettime64
-clock_settime64 clock_adjtime64 clock_getres_time64 clock_nanosleep_time64 timer_gettime64 timer_settime64
-timerfd_gettime64 timerfd_settime64 utimensat_time64 pselect6_time64 ppoll_time64 - io_pgetevents_time64
-recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64 semtimedop_time64 rt_sigtimedwait_time64
-futex_time64 sched_rr_get_interval_time64 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register
-open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd
-faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-landlock_restrict_self - process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2
-map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr
-lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr
-file_setattr listns rseq_slice_yield`,
-	"arm64": `io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr
-listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getcwd lookup_dcookie eventfd2
-epoll_create1 epoll_ctl epoll_pwait dup dup3 fcntl inotify_init1 inotify_add_watch inotify_rm_watch ioctl
-ioprio_set ioprio_get flock mknodat mkdirat unlinkat symlinkat linkat renameat umount2 mount pivot_root
-nfsservctl statfs fstatfs truncate ftruncate fallocate faccessat chdir fchdir chroot fchmod fchmodat fchownat
-fchown openat close vhangup pipe2 quotactl getdents64 lseek read write readv writev pread64 pwrite64 preadv
-pwritev sendfile pselect6 ppoll signalfd4 vmsplice splice tee readlinkat newfstatat fstat sync fsync fdatasync
-sync_file_range timerfd_create timerfd_settime timerfd_gettime utimensat acct capget capset personality exit
-exit_group waitid set_tid_address unshare futex set_robust_list get_robust_list nanosleep getitimer setitimer
-kexec_load init_module delete_module timer_create timer_gettime timer_getoverrun timer_settime timer_delete
-clock_settime clock_gettime clock_getres clock_nanosleep syslog ptrace sched_setparam sched_setscheduler
-sched_getscheduler sched_getparam sched_setaffinity sched_getaffinity sched_yield sched_get_priority_max
-sched_get_priority_min sched_rr_get_interval restart_syscall kill tkill tgkill sigaltstack rt_sigsuspend
-rt_sigaction rt_sigprocmask rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigreturn setpriority getpriority
-reboot setregid setgid setreuid setuid setresuid getresuid setresgid getresgid setfsuid setfsgid times setpgid
-getpgid getsid setsid getgroups setgroups uname sethostname setdomainname getrlimit setrlimit getrusage umask
-prctl getcpu gettimeofday settimeofday adjtimex getpid getppid getuid geteuid getgid getegid gettid sysinfo
-mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr msgget msgctl msgrcv msgsnd semget
-semctl semtimedop semop shmget shmctl shmat shmdt socket socketpair bind listen accept connect getsockname
-getpeername sendto recvfrom setsockopt getsockopt shutdown sendmsg recvmsg readahead brk munmap mremap add_key
-request_key keyctl clone execve mmap fadvise64 swapon swapoff mprotect msync mlock munlock mlockall munlockall
-mincore madvise remap_file_pages mbind get_mempolicy set_mempolicy migrate_pages move_pages rt_tgsigqueueinfo
-perf_event_open accept4 recvmmsg arch_specific_syscall @260 wait4 prlimit64 fanotify_init fanotify_mark
-name_to_handle_at open_by_handle_at clock_adjtime syncfs setns sendmmsg process_vm_readv process_vm_writev
-kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf execveat
-userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx
-io_pgetevents rseq kexec_file_load @424 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register
-open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd
-faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2
-map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr
-lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr
-file_setattr listns rseq_slice_yield`,
-	"loong64": `io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr
-listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getcwd lookup_dcookie eventfd2
-epoll_create1 epoll_ctl epoll_pwait dup dup3 fcntl inotify_init1 inotify_add_watch inotify_rm_watch ioctl
-ioprio_set ioprio_get flock mknodat mkdirat unlinkat symlinkat linkat - umount2 mount pivot_root nfsservctl
-statfs fstatfs truncate ftruncate fallocate faccessat chdir fchdir chroot fchmod fchmodat fchownat fchown
-openat close vhangup pipe2 quotactl getdents64 lseek read write readv writev pread64 pwrite64 preadv pwritev
-sendfile pselect6 ppoll signalfd4 vmsplice splice tee readlinkat newfstatat fstat sync fsync fdatasync
-sync_file_range timerfd_create timerfd_settime timerfd_gettime utimensat acct capget capset personality exit
-exit_group waitid set_tid_address unshare futex set_robust_list get_robust_list nanosleep getitimer setitimer
-kexec_load init_module delete_module timer_create timer_gettime timer_getoverrun timer_settime timer_delete
-clock_settime clock_gettime clock_getres clock_nanosleep syslog ptrace sched_setparam sched_setscheduler
-sched_getscheduler sched_getparam sched_setaffinity sched_getaffinity sched_yield sched_get_priority_max
-sched_get_priority_min sched_rr_get_interval restart_syscall kill tkill tgkill sigaltstack rt_sigsuspend
-rt_sigaction rt_sigprocmask rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigreturn setpriority getpriority
-reboot setregid setgid setreuid setuid setresuid getresuid setresgid getresgid setfsuid setfsgid times setpgid
-getpgid getsid setsid getgroups setgroups uname sethostname setdomainname - - getrusage umask prctl getcpu
-gettimeofday settimeofday adjtimex getpid getppid getuid geteuid getgid getegid gettid sysinfo mq_open
-mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr msgget msgctl msgrcv msgsnd semget semctl
-semtimedop semop shmget shmctl shmat shmdt socket socketpair bind listen accept connect getsockname
-getpeername sendto recvfrom setsockopt getsockopt shutdown sendmsg recvmsg readahead brk munmap mremap add_key
-request_key keyctl clone execve mmap fadvise64 swapon swapoff mprotect msync mlock munlock mlockall munlockall
-mincore madvise remap_file_pages mbind get_mempolicy set_mempolicy migrate_pages move_pages rt_tgsigqueueinfo
-perf_event_open accept4 recvmmsg arch_specific_syscall @260 wait4 prlimit64 fanotify_init fanotify_mark
-name_to_handle_at open_by_handle_at clock_adjtime syncfs setns sendmmsg process_vm_readv process_vm_writev
-kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf execveat
-userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx
-io_pgetevents rseq kexec_file_load @424 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register
-open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd
-faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2
-map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr
-lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr
-file_setattr listns rseq_slice_yield`,
+pkey_mprotect pkey_alloc pkey_free statx rseq io_pgetevents migrate_pages kexec_file_load @403 ` + time64 + ` @424 ` + since424 + ` @447 -`,
+	"arm64":   generic + ` @424 ` + since424,
+	"loong64": generic + ` @38 - @163 - - @424 ` + since424,
 	"mips64": `@5000 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask
 ioctl pread64 pwrite64 readv writev access pipe _newselect sched_yield mremap msync mincore madvise shmget
 shmat shmctl dup dup2 pause nanosleep getitimer setitimer alarm getpid sendfile socket connect accept sendto
@@ -227,17 +138,11 @@ preadv pwritev rt_tgsigqueueinfo perf_event_open accept4 recvmmsg fanotify_init 
 name_to_handle_at open_by_handle_at clock_adjtime syncfs sendmmsg setns process_vm_readv process_vm_writev
 kcmp finit_module getdents64 sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf execveat
 userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx rseq
-io_pgetevents @5424 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount
-fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise
-epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self -
-process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake
-futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal
-setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr file_setattr listns
-rseq_slice_yield`,
-	"ppc64": `restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod lchown
-break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty access
-nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid acct
-umount2 lock ioctl fcntl mpx setpgid ulimit oldolduname umask chroot ustat dup2 getppid getpgrp setsid
+io_pgetevents @5424 ` + since424 + ` @5447 -`,
+	"ppc64": `restart_syscall exit fork read write open close waitpid creat link unlink execve chdir time mknod chmod
+lchown break oldstat lseek getpid mount umount setuid getuid stime ptrace alarm oldfstat pause utime stty gtty
+access nice ftime sync kill rename mkdir rmdir dup pipe times prof brk setgid getgid signal geteuid getegid
+acct umount2 lock ioctl fcntl mpx setpgid ulimit oldolduname umask chroot ustat dup2 getppid getpgrp setsid
 sigaction sgetmask ssetmask setreuid setregid sigsuspend sigpending sethostname setrlimit getrlimit getrusage
 gettimeofday settimeofday getgroups setgroups select symlink oldlstat readlink uselib swapon reboot readdir
 mmap munmap truncate ftruncate fchmod fchown getpriority setpriority profil statfs fstatfs ioperm socketcall
@@ -268,46 +173,8 @@ recvmmsg accept4 name_to_handle_at open_by_handle_at clock_adjtime syncfs sendmm
 process_vm_writev finit_module kcmp sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf
 execveat switch_endian userfaultfd membarrier @378 mlock2 copy_file_range preadv2 pwritev2 kexec_file_load
 statx pkey_alloc pkey_free pkey_mprotect rseq io_pgetevents - - - semtimedop semget semctl shmget shmctl shmat
-shmdt msgget msgsnd msgrcv msgctl @424 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register
-open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd
-faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule
-landlock_restrict_self - process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2
-map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr
-lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr
-file_setattr listns rseq_slice_yield`,
-	"riscv64": `io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr
-listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getcwd lookup_dcookie eventfd2
-epoll_create1 epoll_ctl epoll_pwait dup dup3 fcntl inotify_init1 inotify_add_watch inotify_rm_watch ioctl
-ioprio_set ioprio_get flock mknodat mkdirat unlinkat symlinkat linkat - umount2 mount pivot_root nfsservctl
-statfs fstatfs truncate ftruncate fallocate faccessat chdir fchdir chroot fchmod fchmodat fchownat fchown
-openat close vhangup pipe2 quotactl getdents64 lseek read write readv writev pread64 pwrite64 preadv pwritev
-sendfile pselect6 ppoll signalfd4 vmsplice splice tee readlinkat newfstatat fstat sync fsync fdatasync
-sync_file_range timerfd_create timerfd_settime timerfd_gettime utimensat acct capget capset personality exit
-exit_group waitid set_tid_address unshare futex set_robust_list get_robust_list nanosleep getitimer setitimer
-kexec_load init_module delete_module timer_create timer_gettime timer_getoverrun timer_settime timer_delete
-clock_settime clock_gettime clock_getres clock_nanosleep syslog ptrace sched_setparam sched_setscheduler
-sched_getscheduler sched_getparam sched_setaffinity sched_getaffinity sched_yield sched_get_priority_max
-sched_get_priority_min sched_rr_get_interval restart_syscall kill tkill tgkill sigaltstack rt_sigsuspend
-rt_sigaction rt_sigprocmask rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigreturn setpriority getpriority
-reboot setregid setgid setreuid setuid setresuid getresuid setresgid getresgid setfsuid setfsgid times setpgid
-getpgid getsid setsid getgroups setgroups uname sethostname setdomainname getrlimit setrlimit getrusage umask
-prctl getcpu gettimeofday settimeofday adjtimex getpid getppid getuid geteuid getgid getegid gettid sysinfo
-mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr msgget msgctl msgrcv msgsnd semget
-semctl semtimedop semop shmget shmctl shmat shmdt socket socketpair bind listen accept connect getsockname
-getpeername sendto recvfrom setsockopt getsockopt shutdown sendmsg recvmsg readahead brk munmap mremap add_key
-request_key keyctl clone execve mmap fadvise64 swapon swapoff mprotect msync mlock munlock mlockall munlockall
-mincore madvise remap_file_pages mbind get_mempolicy set_mempolicy migrate_pages move_pages rt_tgsigqueueinfo
-perf_event_open accept4 recvmmsg arch_specific_syscall @258 riscv_hwprobe riscv_flush_icache wait4 prlimit64
-fanotify_init fanotify_mark name_to_handle_at open_by_handle_at clock_adjtime syncfs setns sendmmsg
-process_vm_readv process_vm_writev kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom
-memfd_create bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect
-pkey_alloc pkey_free statx io_pgetevents rseq kexec_file_load @424 pidfd_send_signal io_uring_setup
-io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3
-close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd
-landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_waitv
-set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount
-listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat
-removexattrat open_tree_attr file_getattr file_setattr listns rseq_slice_yield`,
+shmdt msgget msgsnd msgrcv msgctl @424 ` + since424 + ` @447 -`,
+	"riscv64": generic + ` @38 - @258 riscv_hwprobe riscv_flush_icache @424 ` + since424,
 	"s390x": `- exit fork read write open close restart_syscall creat link unlink execve chdir - mknod chmod - - - lseek
 getpid mount umount - - - ptrace alarm - pause utime - - access nice - sync kill rename mkdir rmdir dup pipe
 times - brk - - signal - - acct umount2 - ioctl fcntl - setpgid - - umask chroot ustat dup2 getppid getpgrp
@@ -340,11 +207,50 @@ memfd_create bpf s390_pci_mmio_write s390_pci_mmio_read execveat userfaultfd mem
 socket socketpair bind connect listen accept4 getsockopt setsockopt getsockname getpeername sendto sendmsg
 recvfrom recvmsg shutdown mlock2 copy_file_range preadv2 pwritev2 s390_guarded_storage statx s390_sthyi
 kexec_file_load io_pgetevents rseq pkey_mprotect pkey_alloc pkey_free @392 semtimedop semget semctl shmget
-shmctl shmat shmdt msgget msgsnd msgrcv msgctl @424 pidfd_send_signal io_uring_setup io_uring_enter
-io_uring_register open_tree move_mount fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2
-pidfd_getfd faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd landlock_create_ruleset
-landlock_add_rule landlock_restrict_self memfd_secret process_mrelease futex_waitv set_mempolicy_home_node
-cachestat fchmodat2 map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount lsm_get_self_attr
-lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat listxattrat removexattrat open_tree_attr
-file_getattr file_setattr listns rseq_slice_yield`,
+shmctl shmat shmdt msgget msgsnd msgrcv msgctl @424 ` + since424,
 }
+
+// generic has the numbers below 424 of architectures that came after 2008
+// (include/uapi/asm-generic/unistd.h).
+const generic = `io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr getxattr lgetxattr
+fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr fremovexattr getcwd lookup_dcookie eventfd2
+epoll_create1 epoll_ctl epoll_pwait dup dup3 fcntl inotify_init1 inotify_add_watch inotify_rm_watch ioctl
+ioprio_set ioprio_get flock mknodat mkdirat unlinkat symlinkat linkat renameat umount2 mount pivot_root
+nfsservctl statfs fstatfs truncate ftruncate fallocate faccessat chdir fchdir chroot fchmod fchmodat fchownat
+fchown openat close vhangup pipe2 quotactl getdents64 lseek read write readv writev pread64 pwrite64 preadv
+pwritev sendfile pselect6 ppoll signalfd4 vmsplice splice tee readlinkat newfstatat fstat sync fsync fdatasync
+sync_file_range timerfd_create timerfd_settime timerfd_gettime utimensat acct capget capset personality exit
+exit_group waitid set_tid_address unshare futex set_robust_list get_robust_list nanosleep getitimer setitimer
+kexec_load init_module delete_module timer_create timer_gettime timer_getoverrun timer_settime timer_delete
+clock_settime clock_gettime clock_getres clock_nanosleep syslog ptrace sched_setparam sched_setscheduler
+sched_getscheduler sched_getparam sched_setaffinity sched_getaffinity sched_yield sched_get_priority_max
+sched_get_priority_min sched_rr_get_interval restart_syscall kill tkill tgkill sigaltstack rt_sigsuspend
+rt_sigaction rt_sigprocmask rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigreturn setpriority getpriority
+reboot setregid setgid setreuid setuid setresuid getresuid setresgid getresgid setfsuid setfsgid times setpgid
+getpgid getsid setsid getgroups setgroups uname sethostname setdomainname getrlimit setrlimit getrusage umask
+prctl getcpu gettimeofday settimeofday adjtimex getpid getppid getuid geteuid getgid getegid gettid sysinfo
+mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr msgget msgctl msgrcv msgsnd semget
+semctl semtimedop semop shmget shmctl shmat shmdt socket socketpair bind listen accept connect getsockname
+getpeername sendto recvfrom setsockopt getsockopt shutdown sendmsg recvmsg readahead brk munmap mremap add_key
+request_key keyctl clone execve mmap fadvise64 swapon swapoff mprotect msync mlock munlock mlockall munlockall
+mincore madvise remap_file_pages mbind get_mempolicy set_mempolicy migrate_pages move_pages rt_tgsigqueueinfo
+perf_event_open accept4 recvmmsg arch_specific_syscall @260 wait4 prlimit64 fanotify_init fanotify_mark
+name_to_handle_at open_by_handle_at clock_adjtime syncfs setns sendmmsg process_vm_readv process_vm_writev
+kcmp finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf execveat
+userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc pkey_free statx
+io_pgetevents rseq kexec_file_load`
+
+// time64 has the numbers from 403 on, which only architectures of 32 bits have.
+const time64 = `clock_gettime64 clock_settime64 clock_adjtime64 clock_getres_time64 clock_nanosleep_time64 timer_gettime64
+timer_settime64 timerfd_gettime64 timerfd_settime64 utimensat_time64 pselect6_time64 ppoll_time64 -
+io_pgetevents_time64 recvmmsg_time64 mq_timedsend_time64 mq_timedreceive_time64 semtimedop_time64
+rt_sigtimedwait_time64 futex_time64 sched_rr_get_interval_time64`
+
+// since424 has the numbers from 424 on, which are those of all architectures.
+const since424 = `pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount fsopen fsconfig
+fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd faccessat2 process_madvise epoll_pwait2
+mount_setattr quotactl_fd landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret
+process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 map_shadow_stack futex_wake
+futex_wait futex_requeue statmount listmount lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal
+setxattrat getxattrat listxattrat removexattrat open_tree_attr file_getattr file_setattr listns
+rseq_slice_yield`
