@@ -247,47 +247,18 @@ type featureCodec struct {
 }
 
 var features = [...]featureCodec{
-	FeatureTracingData: rawFeature("TRACING_DATA", func(f *Features) *[]byte { return &f.TracingData }, false),
-	FeatureBuildID: {
-		name:   "BUILD_ID",
-		has:    func(f *Features) bool { return len(f.BuildIDs) > 0 },
-		append: func(f *Features, e *encoder) { e.buildIDs(f.BuildIDs) },
-		decode: func(f *Features, c *cursor) { f.BuildIDs = c.buildIDs() },
-	},
-	FeatureHostname:  stringFeature("HOSTNAME", func(f *Features) *string { return &f.Hostname }),
-	FeatureOSRelease: stringFeature("OSRELEASE", func(f *Features) *string { return &f.OSRelease }),
-	FeatureVersion:   stringFeature("VERSION", func(f *Features) *string { return &f.Version }),
-	FeatureArch:      stringFeature("ARCH", func(f *Features) *string { return &f.Arch }),
-	FeatureNrCPUs: {
-		name:   "NRCPUS",
-		has:    func(f *Features) bool { return f.CPUs != CPUCount{} },
-		append: func(f *Features, e *encoder) { e.u32(f.CPUs.Available); e.u32(f.CPUs.Online) },
-		decode: func(f *Features, c *cursor) { f.CPUs = CPUCount{Available: c.u32(), Online: c.u32()} },
-		pipe:   true,
-	},
-	FeatureCPUDesc: stringFeature("CPUDESC", func(f *Features) *string { return &f.CPUDesc }),
-	FeatureCPUID:   stringFeature("CPUID", func(f *Features) *string { return &f.CPUID }),
-	FeatureTotalMem: {
-		name:   "TOTAL_MEM",
-		has:    func(f *Features) bool { return f.TotalMem != 0 },
-		append: func(f *Features, e *encoder) { e.u64(f.TotalMem) },
-		decode: func(f *Features, c *cursor) { f.TotalMem = c.u64() },
-		pipe:   true,
-	},
-	FeatureCmdline: {
-		name:   "CMDLINE",
-		has:    func(f *Features) bool { return len(f.Cmdline) > 0 },
-		append: func(f *Features, e *encoder) { e.strings(f.Cmdline) },
-		decode: func(f *Features, c *cursor) { f.Cmdline = c.strings() },
-		pipe:   true,
-	},
-	FeatureEventDesc: {
-		name:   "EVENT_DESC",
-		has:    func(f *Features) bool { return len(f.Events) > 0 },
-		append: func(f *Features, e *encoder) { e.eventDesc(f.Events) },
-		decode: func(f *Features, c *cursor) { f.Events = c.eventDesc() },
-		pipe:   true,
-	},
+	FeatureTracingData: rawFeature("TRACING_DATA", func(f *Features) *[]byte { return &f.TracingData }).inFiles(),
+	FeatureBuildID:     listFeature("BUILD_ID", func(f *Features) *[]BuildID { return &f.BuildIDs }, (*encoder).buildIDs, (*cursor).buildIDs).inFiles(),
+	FeatureHostname:    valueFeature("HOSTNAME", func(f *Features) *string { return &f.Hostname }, (*encoder).string, (*cursor).string),
+	FeatureOSRelease:   valueFeature("OSRELEASE", func(f *Features) *string { return &f.OSRelease }, (*encoder).string, (*cursor).string),
+	FeatureVersion:     valueFeature("VERSION", func(f *Features) *string { return &f.Version }, (*encoder).string, (*cursor).string),
+	FeatureArch:        valueFeature("ARCH", func(f *Features) *string { return &f.Arch }, (*encoder).string, (*cursor).string),
+	FeatureNrCPUs:      valueFeature("NRCPUS", func(f *Features) *CPUCount { return &f.CPUs }, (*encoder).cpuCount, (*cursor).cpuCount),
+	FeatureCPUDesc:     valueFeature("CPUDESC", func(f *Features) *string { return &f.CPUDesc }, (*encoder).string, (*cursor).string),
+	FeatureCPUID:       valueFeature("CPUID", func(f *Features) *string { return &f.CPUID }, (*encoder).string, (*cursor).string),
+	FeatureTotalMem:    valueFeature("TOTAL_MEM", func(f *Features) *uint64 { return &f.TotalMem }, (*encoder).u64, (*cursor).u64),
+	FeatureCmdline:     listFeature("CMDLINE", func(f *Features) *[]string { return &f.Cmdline }, (*encoder).strings, (*cursor).strings),
+	FeatureEventDesc:   listFeature("EVENT_DESC", func(f *Features) *[]abi.Event { return &f.Events }, (*encoder).eventDesc, (*cursor).eventDesc),
 	FeatureCPUTopology: {
 		name: "CPU_TOPOLOGY",
 		has: func(f *Features) bool {
@@ -298,48 +269,14 @@ var features = [...]featureCodec{
 		decode: func(f *Features, c *cursor) { f.Topology = c.cpuTopology(f.CPUs.Available) },
 		pipe:   true,
 	},
-	FeatureNUMATopology: {
-		name:   "NUMA_TOPOLOGY",
-		has:    func(f *Features) bool { return len(f.NUMA) > 0 },
-		append: func(f *Features, e *encoder) { e.numa(f.NUMA) },
-		decode: func(f *Features, c *cursor) { f.NUMA = c.numa() },
-		pipe:   true,
-	},
-	FeatureBranchStack: flagFeature("BRANCH_STACK", func(f *Features) *bool { return &f.BranchStack }),
-	FeaturePMUMappings: {
-		name:   "PMU_MAPPINGS",
-		has:    func(f *Features) bool { return len(f.PMUs) > 0 },
-		append: func(f *Features, e *encoder) { e.pmus(f.PMUs) },
-		decode: func(f *Features, c *cursor) { f.PMUs = c.pmus() },
-		pipe:   true,
-	},
-	FeatureGroupDesc: {
-		name:   "GROUP_DESC",
-		has:    func(f *Features) bool { return len(f.Groups) > 0 },
-		append: func(f *Features, e *encoder) { e.groups(f.Groups) },
-		decode: func(f *Features, c *cursor) { f.Groups = c.groups() },
-		pipe:   true,
-	},
-	FeatureAuxtrace: {
-		name:   "AUXTRACE",
-		has:    func(f *Features) bool { return len(f.Auxtrace) > 0 },
-		append: func(f *Features, e *encoder) { e.auxtrace(f.Auxtrace) },
-		decode: func(f *Features, c *cursor) { f.Auxtrace = c.auxtrace() },
-	},
-	FeatureStat: flagFeature("STAT", func(f *Features) *bool { return &f.Stat }),
-	FeatureCache: {
-		name:   "CACHE",
-		has:    func(f *Features) bool { return len(f.Caches) > 0 },
-		append: func(f *Features, e *encoder) { e.caches(f.Caches) },
-		decode: func(f *Features, c *cursor) { f.Caches = c.caches() },
-	},
-	FeatureSampleTime: {
-		name:   "SAMPLE_TIME",
-		has:    func(f *Features) bool { return f.SampleTime != SampleTime{} },
-		append: func(f *Features, e *encoder) { e.u64(f.SampleTime.First); e.u64(f.SampleTime.Last) },
-		decode: func(f *Features, c *cursor) { f.SampleTime = SampleTime{First: c.u64(), Last: c.u64()} },
-		pipe:   true,
-	},
+	FeatureNUMATopology: listFeature("NUMA_TOPOLOGY", func(f *Features) *[]NUMANode { return &f.NUMA }, (*encoder).numa, (*cursor).numa),
+	FeatureBranchStack:  flagFeature("BRANCH_STACK", func(f *Features) *bool { return &f.BranchStack }).inFiles(),
+	FeaturePMUMappings:  listFeature("PMU_MAPPINGS", func(f *Features) *[]PMU { return &f.PMUs }, (*encoder).pmus, (*cursor).pmus),
+	FeatureGroupDesc:    listFeature("GROUP_DESC", func(f *Features) *[]Group { return &f.Groups }, (*encoder).groups, (*cursor).groups),
+	FeatureAuxtrace:     listFeature("AUXTRACE", func(f *Features) *[]AuxtraceEntry { return &f.Auxtrace }, (*encoder).auxtrace, (*cursor).auxtrace).inFiles(),
+	FeatureStat:         flagFeature("STAT", func(f *Features) *bool { return &f.Stat }).inFiles(),
+	FeatureCache:        listFeature("CACHE", func(f *Features) *[]Cache { return &f.Caches }, (*encoder).caches, (*cursor).caches).inFiles(),
+	FeatureSampleTime:   valueFeature("SAMPLE_TIME", func(f *Features) *SampleTime { return &f.SampleTime }, (*encoder).sampleTime, (*cursor).sampleTime),
 	FeatureMemTopology: {
 		name:   "MEM_TOPOLOGY",
 		has:    func(f *Features) bool { return f.Memory.BlockSize != 0 || len(f.Memory.Nodes) > 0 },
@@ -347,70 +284,15 @@ var features = [...]featureCodec{
 		decode: func(f *Features, c *cursor) { f.Memory = c.memory() },
 		pipe:   true,
 	},
-	FeatureClockID: {
-		name:   "CLOCKID",
-		has:    func(f *Features) bool { return f.ClockRes != 0 },
-		append: func(f *Features, e *encoder) { e.u64(f.ClockRes) },
-		decode: func(f *Features, c *cursor) { f.ClockRes = c.u64() },
-		pipe:   true,
-	},
-	FeatureDirFormat: {
-		name:   "DIR_FORMAT",
-		has:    func(f *Features) bool { return f.DirFormat != 0 },
-		append: func(f *Features, e *encoder) { e.u64(f.DirFormat) },
-		decode: func(f *Features, c *cursor) { f.DirFormat = c.u64() },
-	},
-	FeatureBPFProgInfo: rawFeature("BPF_PROG_INFO", func(f *Features) *[]byte { return &f.BPFProgInfo }, true),
-	FeatureBPFBTF:      rawFeature("BPF_BTF", func(f *Features) *[]byte { return &f.BPFBTF }, true),
-	FeatureCompressed: {
-		name: "COMPRESSED",
-		has:  func(f *Features) bool { return f.Compressed != Compression{} },
-		append: func(f *Features, e *encoder) {
-			c := f.Compressed
-			for _, v := range []uint32{c.Version, c.Type, c.Level, c.Ratio, c.MmapLen} {
-				e.u32(v)
-			}
-		},
-		decode: func(f *Features, c *cursor) {
-			f.Compressed = Compression{Version: c.u32(), Type: c.u32(), Level: c.u32(), Ratio: c.u32(), MmapLen: c.u32()}
-		},
-		pipe: true,
-	},
-	FeatureCPUPMUCaps: {
-		name:   "CPU_PMU_CAPS",
-		has:    func(f *Features) bool { return len(f.CPUCaps) > 0 },
-		append: func(f *Features, e *encoder) { e.caps(f.CPUCaps) },
-		decode: func(f *Features, c *cursor) { f.CPUCaps = c.caps() },
-		pipe:   true,
-	},
-	FeatureClockData: {
-		name: "CLOCK_DATA",
-		has:  func(f *Features) bool { return f.Clock != Clock{} },
-		append: func(f *Features, e *encoder) {
-			e.u32(1)
-			e.u32(f.Clock.ID)
-			e.u64(f.Clock.Wall)
-			e.u64(f.Clock.Time)
-		},
-		decode: func(f *Features, c *cursor) {
-			c.version(uint64(c.u32()), 1)
-			f.Clock = Clock{ID: c.u32(), Wall: c.u64(), Time: c.u64()}
-		},
-		pipe: true,
-	},
-	FeatureHybridTopology: {
-		name:   "HYBRID_TOPOLOGY",
-		has:    func(f *Features) bool { return len(f.Hybrid) > 0 },
-		append: func(f *Features, e *encoder) { e.hybrid(f.Hybrid) },
-		decode: func(f *Features, c *cursor) { f.Hybrid = c.hybrid() },
-	},
-	FeaturePMUCaps: {
-		name:   "PMU_CAPS",
-		has:    func(f *Features) bool { return len(f.PMUCaps) > 0 },
-		append: func(f *Features, e *encoder) { e.pmuCaps(f.PMUCaps) },
-		decode: func(f *Features, c *cursor) { f.PMUCaps = c.pmuCaps() },
-		pipe:   true,
-	},
+	FeatureClockID:        valueFeature("CLOCKID", func(f *Features) *uint64 { return &f.ClockRes }, (*encoder).u64, (*cursor).u64),
+	FeatureDirFormat:      valueFeature("DIR_FORMAT", func(f *Features) *uint64 { return &f.DirFormat }, (*encoder).u64, (*cursor).u64).inFiles(),
+	FeatureBPFProgInfo:    rawFeature("BPF_PROG_INFO", func(f *Features) *[]byte { return &f.BPFProgInfo }),
+	FeatureBPFBTF:         rawFeature("BPF_BTF", func(f *Features) *[]byte { return &f.BPFBTF }),
+	FeatureCompressed:     valueFeature("COMPRESSED", func(f *Features) *Compression { return &f.Compressed }, (*encoder).compression, (*cursor).compression),
+	FeatureCPUPMUCaps:     listFeature("CPU_PMU_CAPS", func(f *Features) *[]PMUCap { return &f.CPUCaps }, (*encoder).caps, (*cursor).caps),
+	FeatureClockData:      valueFeature("CLOCK_DATA", func(f *Features) *Clock { return &f.Clock }, (*encoder).clock, (*cursor).clock),
+	FeatureHybridTopology: listFeature("HYBRID_TOPOLOGY", func(f *Features) *[]HybridPMU { return &f.Hybrid }, (*encoder).hybrid, (*cursor).hybrid).inFiles(),
+	FeaturePMUCaps:        listFeature("PMU_CAPS", func(f *Features) *[]PMUCaps { return &f.PMUCaps }, (*encoder).pmuCaps, (*cursor).pmuCaps),
 	FeatureCPUDomainInfo: {
 		name:   "CPU_DOMAIN_INFO",
 		has:    func(f *Features) bool { return f.SchedDomains.Version != 0 },
@@ -418,48 +300,45 @@ var features = [...]featureCodec{
 		decode: func(f *Features, c *cursor) { f.SchedDomains = c.schedDomains() },
 		pipe:   true,
 	},
-	FeatureEMachine: {
-		name:   "E_MACHINE",
-		has:    func(f *Features) bool { return f.Machine != ELFMachine{} },
-		append: func(f *Features, e *encoder) { e.u32(f.Machine.Machine); e.u32(f.Machine.Flags) },
-		decode: func(f *Features, c *cursor) { f.Machine = ELFMachine{Machine: c.u32(), Flags: c.u32()} },
-		pipe:   true,
-	},
-	FeatureClnSize: {
-		name:   "CLN_SIZE",
-		has:    func(f *Features) bool { return f.CacheLine != 0 },
-		append: func(f *Features, e *encoder) { e.u32(f.CacheLine) },
-		decode: func(f *Features, c *cursor) { f.CacheLine = c.u32() },
-		pipe:   true,
-	},
+	FeatureEMachine: valueFeature("E_MACHINE", func(f *Features) *ELFMachine { return &f.Machine }, (*encoder).elfMachine, (*cursor).elfMachine),
+	FeatureClnSize:  valueFeature("CLN_SIZE", func(f *Features) *uint32 { return &f.CacheLine }, (*encoder).u32, (*cursor).u32),
 }
 
-func stringFeature(name string, field func(*Features) *string) featureCodec {
+// valueFeature is a feature that there is where a field of Features is not zero.
+func valueFeature[T comparable](name string, field func(*Features) *T, write func(*encoder, T), read func(*cursor) T) featureCodec {
+	var zero T
 	return featureCodec{
 		name:   name,
-		has:    func(f *Features) bool { return *field(f) != "" },
-		append: func(f *Features, e *encoder) { e.string(*field(f)) },
-		decode: func(f *Features, c *cursor) { *field(f) = c.string() },
+		has:    func(f *Features) bool { return *field(f) != zero },
+		append: func(f *Features, e *encoder) { write(e, *field(f)) },
+		decode: func(f *Features, c *cursor) { *field(f) = read(c) },
+		pipe:   true,
+	}
+}
+
+// listFeature is a feature that there is where a field of Features has elements.
+func listFeature[T any](name string, field func(*Features) *[]T, write func(*encoder, []T), read func(*cursor) []T) featureCodec {
+	return featureCodec{
+		name:   name,
+		has:    func(f *Features) bool { return len(*field(f)) > 0 },
+		append: func(f *Features, e *encoder) { write(e, *field(f)) },
+		decode: func(f *Features, c *cursor) { *field(f) = read(c) },
 		pipe:   true,
 	}
 }
 
 // flagFeature is a feature without a body.
 func flagFeature(name string, field func(*Features) *bool) featureCodec {
-	return featureCodec{
-		name:   name,
-		has:    func(f *Features) bool { return *field(f) },
-		append: func(*Features, *encoder) {},
-		decode: func(f *Features, _ *cursor) { *field(f) = true },
-	}
+	return valueFeature(name, field, func(*encoder, bool) {}, func(*cursor) bool { return true })
 }
 
-func rawFeature(name string, field func(*Features) *[]byte, pipe bool) featureCodec {
-	return featureCodec{
-		name:   name,
-		has:    func(f *Features) bool { return len(*field(f)) > 0 },
-		append: func(f *Features, e *encoder) { e.b = append(e.b, *field(f)...) },
-		decode: func(f *Features, c *cursor) { *field(f) = c.take(len(c.b)) },
-		pipe:   pipe,
-	}
+// rawFeature is a feature that is not looked into.
+func rawFeature(name string, field func(*Features) *[]byte) featureCodec {
+	return listFeature(name, field, func(e *encoder, b []byte) { e.b = append(e.b, b...) }, func(c *cursor) []byte { return c.take(len(c.b)) })
+}
+
+// inFiles is c where perf does not accept it as a record of pipe mode.
+func (c featureCodec) inFiles() featureCodec {
+	c.pipe = false
+	return c
 }

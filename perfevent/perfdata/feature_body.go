@@ -267,3 +267,46 @@ func (e *encoder) hybrid(pmus []HybridPMU) {
 		e.string(p.CPUs)
 	}
 }
+
+func (c *cursor) cpuCount() CPUCount { return CPUCount{Available: c.u32(), Online: c.u32()} }
+
+func (e *encoder) cpuCount(n CPUCount) {
+	e.u32(n.Available)
+	e.u32(n.Online)
+}
+
+func (c *cursor) sampleTime() SampleTime { return SampleTime{First: c.u64(), Last: c.u64()} }
+
+func (e *encoder) sampleTime(t SampleTime) {
+	e.u64(t.First)
+	e.u64(t.Last)
+}
+
+func (c *cursor) compression() Compression {
+	return Compression{Version: c.u32(), Type: c.u32(), Level: c.u32(), Ratio: c.u32(), MmapLen: c.u32()}
+}
+
+func (e *encoder) compression(c Compression) {
+	for _, v := range []uint32{c.Version, c.Type, c.Level, c.Ratio, c.MmapLen} {
+		e.u32(v)
+	}
+}
+
+func (c *cursor) clock() Clock {
+	c.version(uint64(c.u32()), 1)
+	return Clock{ID: c.u32(), Wall: c.u64(), Time: c.u64()}
+}
+
+func (e *encoder) clock(k Clock) {
+	e.u32(1)
+	e.u32(k.ID)
+	e.u64(k.Wall)
+	e.u64(k.Time)
+}
+
+func (c *cursor) elfMachine() ELFMachine { return ELFMachine{Machine: c.u32(), Flags: c.u32()} }
+
+func (e *encoder) elfMachine(m ELFMachine) {
+	e.u32(m.Machine)
+	e.u32(m.Flags)
+}
