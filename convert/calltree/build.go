@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kprof/convert/intern"
 	"kprof/convert/stacks"
 )
 
@@ -78,19 +79,12 @@ func (b *treeBuilder) root(sum [2]int64) error {
 
 // nameAll gives the frames and comms of all sides their names.
 func (b *treeBuilder) nameAll() {
-	ids := make(map[string]uint32)
-	var names []string
+	var all intern.Strings
 	id := func(name string) uint32 {
 		if name == "" { // a comm
 			name = "[unknown]"
 		}
-		i, ok := ids[name]
-		if !ok {
-			i = uint32(len(names))
-			ids[name] = i
-			names = append(names, name)
-		}
-		return i
+		return all.ID(name)
 	}
 	for i := range b.sides {
 		d := &b.sides[i]
@@ -107,6 +101,7 @@ func (b *treeBuilder) nameAll() {
 			}
 		}
 	}
+	names := all.All
 	// Sorted names, so that their ids sort as they do.
 	order := make([]uint32, len(names))
 	for i := range order {

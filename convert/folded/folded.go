@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kprof/convert/intern"
 	"kprof/convert/stacks"
 )
 
@@ -68,7 +69,7 @@ type line struct {
 // frames holds the names of a Set's frames, each once, and which of them each
 // location and label list stands for.
 type frames struct {
-	names []string
+	names intern.Strings
 	// one[loc] is the name of a location with a single frame, else many|i, of
 	// which the frames are lists[i], outermost first.
 	one   []uint32
@@ -77,8 +78,6 @@ type frames struct {
 	java    []uint32
 	comm    []root // by LabelsID
 	nothing uint32 // "[unknown]"
-
-	ids map[string]uint32 // while being filled
 }
 
 const many = 1 << 31
@@ -96,21 +95,10 @@ func newFrames(s *stacks.Set, o Options) *frames {
 	if o.PlainNames {
 		n = plainNamer{}
 	}
-	f := &frames{ids: make(map[string]uint32)}
+	f := &frames{}
 	f.locations(s, n)
 	f.comms(s, n)
-	f.ids = nil
 	return f
-}
-
-func (f *frames) id(name string) uint32 {
-	id, ok := f.ids[name]
-	if !ok {
-		id = uint32(len(f.names))
-		f.names = append(f.names, name)
-		f.ids[name] = id
-	}
-	return id
 }
 
 func (f *frames) locations(s *stacks.Set, n frameNamer) {
@@ -119,14 +107,14 @@ func (f *frames) locations(s *stacks.Set, n frameNamer) {
 	for i, fn := range s.Functions {
 		names = n.appendFrames(names[:0], fn.Name)
 		for _, x := range names {
-			functions[i] = append(functions[i], f.id(x))
+			functions[i] = append(functions[i], f.names.ID(x))
 		}
 	}
 	unnamed := make([]uint32, len(s.Mappings))
 	for i := range s.Mappings {
-		unnamed[i] = f.id(n.unnamed(&s.Mappings[i]))
+		unnamed[i] = f.names.ID(n.unnamed(&s.Mappings[i]))
 	}
-	f.nothing = f.id(n.unnamed(nil))
+	f.nothing = f.names.ID(n.unnamed(nil))
 
 	f.one = make([]uint32, len(s.Locations))
 	for loc := range s.Locations {
@@ -160,16 +148,16 @@ func (f *frames) comms(s *stacks.Set, n frameNamer) {
 			continue
 		}
 		name := n.comm(l.Str)
-		f.comm[i] = root{f.id(name), script && len(name) >= 4 && name[:4] == "java"}
+		f.comm[i] = root{f.names.ID(name), script && len(name) >= 4 && name[:4] == "java"}
 		java = java || f.comm[i].java
 	}
 	if !java {
 		return
 	}
-	for i := range f.names {
-		f.java = append(f.java, f.id(javaName(f.names[i])))
+	for i := range f.names.All {
+		f.java = append(f.java, f.names.ID(javaName(f.names.All[i])))
 	}
-	for i := len(f.java); i < len(f.names); i++ { // those just made
+	for i := len(f.java); i < len(f.names.All); i++ { // those just made
 		f.java = append(f.java, uint32(i))
 	}
 }

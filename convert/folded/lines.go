@@ -19,7 +19,7 @@ const chunkLines = 64
 // workers are stopped.
 func writeLines(w io.Writer, s *stacks.Set, f *frames, lines []line) error {
 	n := max(min(workers(), len(lines)/chunkLines), 1)
-	text := joinNames(f.names)
+	text := joinNames(f.names.All)
 	made := make([]chan []byte, n)
 	free := make([]chan []byte, n)
 	stop := make(chan struct{})

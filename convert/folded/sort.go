@@ -18,8 +18,8 @@ import (
 // ranks as fit make a word, and lines are sorted by a multikey quicksort over the
 // words: by the first, then each run of equal ones by the next.
 func sortLines(s *stacks.Set, f *frames, lines []line) {
-	r := sorter{set: s, frames: f, width: bits.Len(uint(2 * len(f.names))), free: make(chan struct{}, workers()-1)}
-	r.inner, r.last = rankNames(f.names)
+	r := sorter{set: s, frames: f, width: bits.Len(uint(2 * len(f.names.All))), free: make(chan struct{}, workers()-1)}
+	r.inner, r.last = rankNames(f.names.All)
 	part := (len(lines) + workers()) / workers()
 	var wg sync.WaitGroup
 	for c := range slices.Chunk(lines, part) {

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/binary"
 	"strings"
+
+	"kprof/convert/intern"
 )
 
 // columnWriter writes varints; Flush of w tells the first error.
@@ -17,13 +19,10 @@ func (c *columnWriter) putSigned(v int64) { c.w.Write(c.buf[:binary.PutVarint(c.
 
 // stringTable gives each string a number, in order of appearance. What is not
 // UTF-8 of a string is replaced.
-type stringTable struct {
-	all []string
-	ids map[string]uint32
-}
+type stringTable struct{ intern.Strings }
 
 func newStringTable(first ...string) *stringTable {
-	t := &stringTable{all: []string{}, ids: make(map[string]uint32)}
+	t := &stringTable{intern.Strings{All: []string{}}}
 	for _, s := range first {
 		t.id(s)
 	}
@@ -31,12 +30,5 @@ func newStringTable(first ...string) *stringTable {
 }
 
 func (t *stringTable) id(s string) uint32 {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	id, ok := t.ids[s]
-	if !ok {
-		id = uint32(len(t.all))
-		t.all = append(t.all, s)
-		t.ids[s] = id
-	}
-	return id
+	return t.ID(strings.ToValidUTF8(s, "\uFFFD"))
 }

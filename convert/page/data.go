@@ -209,7 +209,7 @@ func (d *pageData) addFunctions(s *stacks.Set) error {
 			}
 		}
 	}
-	d.head.Names = d.names.all
+	d.head.Names = d.names.All
 	return nil
 }
 
@@ -230,9 +230,9 @@ func (d *pageData) addLabels(s *stacks.Set) {
 			h.Labels[i] = append(h.Labels[i], k, values[k].id(labelText(l)))
 		}
 	}
-	h.Keys, h.Values = keys.all, make([][]string, len(values))
+	h.Keys, h.Values = keys.All, make([][]string, len(values))
 	for i, v := range values {
-		h.Values[i] = v.all
+		h.Values[i] = v.All
 	}
 }
 

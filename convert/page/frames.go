@@ -76,7 +76,7 @@ func (d *pageData) addFrames(s *stacks.Set) {
 		}
 		h.Frames = append(h.Frames, int64(d.names.id(t.Names[f.Name])), int64(f.Kind), mapping, int64(files.id(f.File)), max(f.StartLine, 0), kernel)
 	}
-	h.Names, h.Mappings, h.BuildIDs, h.Files = d.names.all, mappings.all, buildIDs, files.all
+	h.Names, h.Mappings, h.BuildIDs, h.Files = d.names.All, mappings.All, buildIDs, files.All
 	d.addCallees(len(order))
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"kprof/convert/intern"
 	"kprof/convert/stacks"
 )
 
@@ -93,26 +94,6 @@ func (b *buf) bytes(field int, x []byte) {
 	*b = append(*b, x...)
 }
 
-// stringTable numbers strings in order of first use; 0 is "".
-type stringTable struct {
-	ids  map[string]int64
-	list []string
-}
-
-func newStringTable() *stringTable {
-	return &stringTable{ids: map[string]int64{"": 0}, list: []string{""}}
-}
-
-func (t *stringTable) id(s string) int64 {
-	id, ok := t.ids[s]
-	if !ok {
-		id = int64(len(t.list))
-		t.list = append(t.list, s)
-		t.ids[s] = id
-	}
-	return id
-}
-
 // encoder turns a Set into profile.proto, a piece at a time: each method appends
 // to out, and flush hands full buffers on.
 type encoder struct {
@@ -120,7 +101,7 @@ type encoder struct {
 	out     buf
 	msg     buf // the message being made
 	sub     buf // a message inside msg
-	strings *stringTable
+	strings intern.Strings
 	// placeIDs has a function for each name that locations without one are called by
 	// (Set.PlaceName): one of the set, or one of places, which come behind those.
 	placeIDs map[string]uint32
@@ -136,48 +117,42 @@ const bufferSize = 256 << 10
 // run encodes the whole set; false if flush said to stop.
 func (e *encoder) run() bool {
 	e.header()
-	if !e.samples() {
+	if !e.samples() || !e.each(len(e.set.Mappings), e.mapping) {
 		return false
-	}
-	for i := range e.set.Mappings {
-		e.mapping(i)
-		if !e.room() {
-			return false
-		}
 	}
 	if len(e.set.Mappings) == 0 && len(e.set.Locations) > 0 {
 		e.noMapping()
 	}
 	e.nameUnnamed()
-	for i := range e.set.Locations {
-		e.location(uint32(i))
-		if !e.room() {
-			return false
-		}
-	}
-	for i := range e.set.Functions {
-		e.function(i)
-		if !e.room() {
-			return false
-		}
-	}
-	for i, name := range e.places {
-		e.functionNamed(len(e.set.Functions)+i, &stacks.Function{Name: name})
-		if !e.room() {
-			return false
-		}
+	if !e.each(len(e.set.Locations), func(i int) { e.location(uint32(i)) }) || !e.each(len(e.set.Functions), e.function) || !e.each(len(e.places), e.place) {
+		return false
 	}
 	// Last, because everything above adds to it. A decoder resolves strings once
 	// it has read everything.
-	for _, s := range e.strings.list {
-		e.out.bytes(profileStringTable, []byte(s))
-		if !e.room() {
-			return false
-		}
+	if !e.each(len(e.strings.All), e.text) {
+		return false
 	}
 	_, ok := e.flush(e.out)
 	return ok
 }
+
+// each encodes n of a kind; false if flush said to stop.
+func (e *encoder) each(n int, encode func(i int)) bool {
+	for i := range n {
+		encode(i)
+		if !e.room() {
+			return false
+		}
+	}
+	return true
+}
+
+// place is the function of a name that locations without one are called by.
+func (e *encoder) place(i int) {
+	e.functionNamed(len(e.set.Functions)+i, &stacks.Function{Name: e.places[i]})
+}
+
+func (e *encoder) text(i int) { e.out.bytes(profileStringTable, []byte(e.strings.All[i])) }
 
 // room hands out on when it is full.
 func (e *encoder) room() bool {
@@ -195,9 +170,12 @@ func (e *encoder) emit(field int) {
 	e.msg = e.msg[:0]
 }
 
+// str is the number of a string in the profile's table, the first of which is "".
+func (e *encoder) str(s string) int64 { return int64(e.strings.ID(s)) }
+
 func (e *encoder) valueType(field int, v stacks.ValueType) {
-	e.msg.int(valueTypeType, e.strings.id(v.Type))
-	e.msg.int(valueTypeUnit, e.strings.id(v.Unit))
+	e.msg.int(valueTypeType, e.str(v.Type))
+	e.msg.int(valueTypeUnit, e.str(v.Unit))
 	e.emit(field)
 }
 
@@ -208,8 +186,8 @@ func (e *encoder) header() {
 			e.valueType(profileSampleType, v)
 		}
 	}
-	e.out.int(profileDropFrames, e.strings.id(s.DropFrames))
-	e.out.int(profileKeepFrames, e.strings.id(s.KeepFrames))
+	e.out.int(profileDropFrames, e.str(s.DropFrames))
+	e.out.int(profileKeepFrames, e.str(s.KeepFrames))
 	e.out.int(profileTimeNanos, s.TimeNanos)
 	e.out.int(profileDurationNanos, s.DurationNanos)
 	if s.PeriodType != (stacks.ValueType{}) {
@@ -218,10 +196,10 @@ func (e *encoder) header() {
 	e.out.int(profilePeriod, s.Period)
 	for _, c := range s.Comments {
 		e.out.varint(profileComment << 3) // an empty comment is one too
-		e.out.varint(uint64(e.strings.id(c)))
+		e.out.varint(uint64(e.str(c)))
 	}
-	e.out.int(profileDefaultType, e.strings.id(s.DefaultType))
-	e.out.int(profileDocURL, e.strings.id(s.DocURL))
+	e.out.int(profileDefaultType, e.str(s.DefaultType))
+	e.out.int(profileDocURL, e.str(s.DocURL))
 	if e.blocks = newBlockWriter(s); e.blocks != nil {
 		e.out.bytes(profileBlocks, e.blocks.header)
 	}
@@ -284,12 +262,12 @@ func (e *encoder) labelSets() [][]byte {
 		var b buf
 		for _, l := range e.set.Labels(stacks.LabelsID(i)) {
 			m := e.sub[:0]
-			m.int(labelKey, e.strings.id(l.Key))
+			m.int(labelKey, e.str(l.Key))
 			if l.Str != "" {
-				m.int(labelStr, e.strings.id(l.Str))
+				m.int(labelStr, e.str(l.Str))
 			} else {
 				m.int(labelNum, l.Num)
-				m.int(labelUnit, e.strings.id(numUnit(l)))
+				m.int(labelUnit, e.str(numUnit(l)))
 			}
 			b.bytes(sampleLabel, m)
 			e.sub = m
@@ -319,8 +297,8 @@ func (e *encoder) mapping(i int) {
 	e.msg.uint(mappingStart, m.Start)
 	e.msg.uint(mappingLimit, m.Limit)
 	e.msg.uint(mappingOffset, m.Offset)
-	e.msg.int(mappingFile, e.strings.id(m.File))
-	e.msg.int(mappingBuildID, e.strings.id(m.BuildID))
+	e.msg.int(mappingFile, e.str(m.File))
+	e.msg.int(mappingBuildID, e.str(m.BuildID))
 	// Always: pprof looks for the binary of a mapping without functions, on a
 	// machine that may not be the recorded one, and complains.
 	e.msg.bool(mappingHasFunctions, true)
@@ -399,9 +377,9 @@ func (e *encoder) function(i int) { e.functionNamed(i, &e.set.Functions[i]) }
 
 func (e *encoder) functionNamed(i int, f *stacks.Function) {
 	e.msg.uint(functionID, uint64(i)+1)
-	e.msg.int(functionName, e.strings.id(f.Name))
-	e.msg.int(functionSystemName, e.strings.id(f.SystemName))
-	e.msg.int(functionFilename, e.strings.id(f.File))
+	e.msg.int(functionName, e.str(f.Name))
+	e.msg.int(functionSystemName, e.str(f.SystemName))
+	e.msg.int(functionFilename, e.str(f.File))
 	e.msg.int(functionStartLine, f.StartLine)
 	e.emit(profileFunction)
 }

@@ -67,7 +67,8 @@ func stream(s *stacks.Set, w io.Writer) error {
 	stop := make(chan struct{})
 	go func() {
 		defer close(full)
-		e := encoder{set: s, strings: newStringTable(), out: <-free}
+		e := encoder{set: s, out: <-free}
+		e.str("") // is number 0
 		e.flush = func(b []byte) ([]byte, bool) {
 			full <- b // never blocks: no more than buffers are about
 			select {

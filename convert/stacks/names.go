@@ -3,6 +3,8 @@ package stacks
 import (
 	"strconv"
 	"strings"
+
+	"kprof/convert/intern"
 )
 
 // Names gives every location the names of its frames, each distinct name once:
@@ -25,16 +27,7 @@ func (s *Set) NamesWithLines() *Names { return s.names(true) }
 
 func (s *Set) names(lines bool) *Names {
 	n := &Names{offsets: make([]uint32, 1, len(s.Locations)+1)}
-	ids := make(map[string]uint32)
-	id := func(name string) uint32 {
-		i, ok := ids[name]
-		if !ok {
-			i = uint32(len(n.Names))
-			ids[name] = i
-			n.Names = append(n.Names, name)
-		}
-		return i
-	}
+	var all intern.Strings
 	for loc := range s.Locations {
 		for _, l := range s.Lines(uint32(loc)) {
 			f := &s.Functions[l.Function]
@@ -42,13 +35,14 @@ func (s *Set) names(lines bool) *Names {
 			if lines && f.File != "" && l.Line > 0 {
 				name += " " + f.File[strings.LastIndexByte(f.File, '/')+1:] + ":" + strconv.FormatInt(l.Line, 10)
 			}
-			n.frames = append(n.frames, id(name))
+			n.frames = append(n.frames, all.ID(name))
 		}
 		if s.Locations[loc].lines == 0 {
-			n.frames = append(n.frames, id(s.PlaceName(uint32(loc))))
+			n.frames = append(n.frames, all.ID(s.PlaceName(uint32(loc))))
 		}
 		n.offsets = append(n.offsets, uint32(len(n.frames)))
 	}
+	n.Names = all.All
 	return n
 }
 

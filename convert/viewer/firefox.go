@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kprof/convert/intern"
 	"kprof/convert/stacks"
 )
 
@@ -35,10 +36,9 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 		jsonWriter: newJSONWriter(w), set: s, frames: frames, tree: tree,
 		threads: newTracks(s, o.Event, o.Column, nil, func() *stackTree { return tree }),
 		unit:    s.Events[o.Event].Values[o.Column].Unit,
-		strings: newStringIndex(),
 	}
 	f.instants = f.threads.timed && s.Events[o.Event].Instants
-	f.event = f.strings.of(s.Events[o.Event].Name)
+	f.event = f.text(s.Events[o.Event].Name)
 	f.raw(`{"meta":`)
 	f.value(f.meta(&o))
 	f.raw(`,"libs":`)
@@ -71,7 +71,7 @@ type firefox struct {
 	event    int          // index of its name into strings
 	spans    []spanMarker // of spans, by row; nil for what is none
 
-	strings  *stringIndex
+	strings  intern.Strings
 	lib      []int // by mapping, index into libs or -1
 	resource []int // by lib, index of its name into strings
 }
@@ -185,7 +185,7 @@ func (f *firefox) libs() list {
 			code = m.BuildID
 		}
 		f.lib[i] = len(libs)
-		f.resource = append(f.resource, f.strings.of(name))
+		f.resource = append(f.resource, f.text(name))
 		libs = append(libs, object{
 			"arch": "", "name": name, "path": m.File, "debugName": name, "debugPath": m.File,
 			"breakpadId": "", "codeId": code,
@@ -220,10 +220,10 @@ func (f *firefox) shared() {
 	}
 
 	n = len(t.functions)
-	sources := newStringIndex()
+	var sources intern.Strings
 	f.raw(`},"funcTable":{"length":` + strconv.Itoa(n))
 	f.column("name", n, func(b []byte, i int) []byte {
-		return strconv.AppendInt(b, int64(f.strings.of(t.functions[i].name)), 10)
+		return strconv.AppendInt(b, int64(f.text(t.functions[i].name)), 10)
 	})
 	f.column("resource", n, func(b []byte, i int) []byte {
 		lib := -1
@@ -237,7 +237,7 @@ func (f *firefox) shared() {
 		if file == "" {
 			return append(b, "null"...)
 		}
-		return strconv.AppendInt(b, int64(sources.of(file)), 10)
+		return strconv.AppendInt(b, int64(sources.ID(file)), 10)
 	})
 	f.column("lineNumber", n, func(b []byte, i int) []byte {
 		return appendOrNull(b, t.functions[i].startLine, t.functions[i].startLine > 0)
@@ -253,13 +253,16 @@ func (f *firefox) shared() {
 	f.column("type", n, same("1")) // a library
 	f.column("host", n, same("null"))
 
-	n = len(sources.list)
+	n = len(sources.All)
 	f.raw(`},"sources":{"length":` + strconv.Itoa(n))
 	f.column("id", n, same("null"))
-	f.column("filename", n, func(b []byte, i int) []byte { return strconv.AppendInt(b, int64(f.strings.of(sources.list[i])), 10) })
+	f.column("filename", n, func(b []byte, i int) []byte { return strconv.AppendInt(b, int64(f.text(sources.All[i])), 10) })
 	f.raw(`},"nativeSymbols":{"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]}`)
-	f.column("stringArray", len(f.strings.list), func(b []byte, i int) []byte { return append(b, jsonText(f.strings.list[i])...) })
+	f.column("stringArray", len(f.strings.All), func(b []byte, i int) []byte { return append(b, jsonText(f.strings.All[i])...) })
 }
+
+// text is the index of a text into strings.
+func (f *firefox) text(s string) int { return int(f.strings.ID(s)) }
 
 func (f *firefox) thread(k *track) {
 	f.raw(`{"name":`)
@@ -340,22 +343,4 @@ func appendOrNull(b []byte, n int64, known bool) []byte {
 		return append(b, "null"...)
 	}
 	return strconv.AppendInt(b, n, 10)
-}
-
-// stringIndex numbers strings in the order in which they come.
-type stringIndex struct {
-	list []string
-	ids  map[string]int
-}
-
-func newStringIndex() *stringIndex { return &stringIndex{ids: map[string]int{}} }
-
-func (x *stringIndex) of(s string) int {
-	id, ok := x.ids[s]
-	if !ok {
-		id = len(x.list)
-		x.ids[s] = id
-		x.list = append(x.list, s)
-	}
-	return id
 }

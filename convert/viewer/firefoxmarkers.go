@@ -29,7 +29,7 @@ func (f *firefox) spanMarkers(event int) (schema object) {
 		}
 		m := &f.spans[i]
 		name, fields := spanFields(f.set, &row)
-		m.name = f.strings.of(name)
+		m.name = f.text(name)
 		for _, x := range fields {
 			if x.key == "type" || x.key == "cause" {
 				continue // which are the format's own
