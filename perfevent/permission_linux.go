@@ -71,17 +71,17 @@ func (e *PermissionError) Unwrap() error { return e.Err }
 
 // For is e for all that a recording asks for: what is needed for the event that
 // was refused first may not be enough for the next.
-func (e *PermissionError) For(asked []Request, t Target) *PermissionError {
-	return e.forState(asked, t, thisState())
+func (e *PermissionError) For(asked []Request, of Extent) *PermissionError {
+	return e.forState(asked, of, thisState())
 }
 
-func (e *PermissionError) forState(asked []Request, t Target, st *state) *PermissionError {
+func (e *PermissionError) forState(asked []Request, of Extent, st *state) *PermissionError {
 	whole := *e
 	needs := make([]demand, 0, len(asked))
 	for _, r := range asked {
-		needs = append(needs, r.demand(t.Machine, t.UserOnly, st.readable))
+		needs = append(needs, r.demand(of.Machine, of.UserOnly, st.readable))
 	}
-	if t.Foreign {
+	if of.Foreign {
 		needs = append(needs, foreign)
 	}
 	if len(needs) == 0 {
@@ -91,11 +91,16 @@ func (e *PermissionError) forState(asked []Request, t Target, st *state) *Permis
 	return &whole
 }
 
-// Target is what a recording is of, as far as permissions go.
-type Target struct {
+// Extent is what a recording is of, as far as permissions go.
+type Extent struct {
 	Machine  bool // all tasks, or those of a cgroup
 	Foreign  bool // tasks of another user
 	UserOnly bool // the kernel is left out
+}
+
+// Foreign reports whether any of the tasks is another user's.
+func (t *Target) Foreign() bool {
+	return slices.ContainsFunc(slices.Concat(t.PIDs, t.TIDs), ForeignTask)
 }
 
 // foreign is what tasks of another user take, or those that may not be traced

@@ -40,38 +40,38 @@ func TestPermissionFor(t *testing.T) {
 	level := func(n string) func(*state) { return func(st *state) { st.paranoid = n } }
 	for _, tt := range []struct {
 		events []Request
-		target Target
+		target Extent
 		state  func(*state)
 		level  int
 		caps   []string
 		lower  bool
 	}{
-		{[]Request{clock}, Target{}, nil, 1, perfmon, false},
-		{[]Request{user}, Target{}, level("3"), 1, perfmon, false},
-		{[]Request{clock}, Target{UserOnly: true}, level("3"), 1, perfmon, false},
-		{[]Request{clock}, Target{UserOnly: true}, level("2"), 1, perfmon, false},
-		{[]Request{clock}, Target{}, level("4"), 1, perfmon, false},
-		{[]Request{clock}, Target{Machine: true}, nil, 0, perfmon, false},
-		{[]Request{user}, Target{Machine: true}, nil, 0, perfmon, false},
-		{[]Request{clock, user}, Target{}, level("3"), 1, perfmon, false},
-		{[]Request{tracepoint}, Target{}, readable, -1, perfmon, false},
-		{[]Request{clock, tracepoint}, Target{Machine: true}, readable, -1, perfmon, false},
-		{[]Request{tracepoint}, Target{}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_DAC_READ_SEARCH"}, false},
-		{[]Request{tracepoint}, Target{}, level("3"), NoLevel, []string{"CAP_PERFMON", "CAP_DAC_READ_SEARCH"}, true},
-		{[]Request{probe}, Target{}, level("-1"), NoLevel, []string{"CAP_PERFMON", "CAP_SYSLOG"}, false},
-		{[]Request{probe}, Target{}, level("4"), NoLevel, []string{"CAP_PERFMON", "CAP_SYSLOG"}, true},
-		{[]Request{clock, probe}, Target{Machine: true}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_SYSLOG"}, false},
-		{[]Request{arguments}, Target{}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_SYSLOG"}, false},
+		{[]Request{clock}, Extent{}, nil, 1, perfmon, false},
+		{[]Request{user}, Extent{}, level("3"), 1, perfmon, false},
+		{[]Request{clock}, Extent{UserOnly: true}, level("3"), 1, perfmon, false},
+		{[]Request{clock}, Extent{UserOnly: true}, level("2"), 1, perfmon, false},
+		{[]Request{clock}, Extent{}, level("4"), 1, perfmon, false},
+		{[]Request{clock}, Extent{Machine: true}, nil, 0, perfmon, false},
+		{[]Request{user}, Extent{Machine: true}, nil, 0, perfmon, false},
+		{[]Request{clock, user}, Extent{}, level("3"), 1, perfmon, false},
+		{[]Request{tracepoint}, Extent{}, readable, -1, perfmon, false},
+		{[]Request{clock, tracepoint}, Extent{Machine: true}, readable, -1, perfmon, false},
+		{[]Request{tracepoint}, Extent{}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_DAC_READ_SEARCH"}, false},
+		{[]Request{tracepoint}, Extent{}, level("3"), NoLevel, []string{"CAP_PERFMON", "CAP_DAC_READ_SEARCH"}, true},
+		{[]Request{probe}, Extent{}, level("-1"), NoLevel, []string{"CAP_PERFMON", "CAP_SYSLOG"}, false},
+		{[]Request{probe}, Extent{}, level("4"), NoLevel, []string{"CAP_PERFMON", "CAP_SYSLOG"}, true},
+		{[]Request{clock, probe}, Extent{Machine: true}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_SYSLOG"}, false},
+		{[]Request{arguments}, Extent{}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_SYSLOG"}, false},
 		// Since Linux 6.17 CAP_PERFMON is not enough.
-		{[]Request{uprobe}, Target{}, level("4"), NoLevel, []string{"CAP_SYS_ADMIN"}, false},
-		{[]Request{kernelMemory}, Target{}, nil, NoLevel, []string{"CAP_SYS_ADMIN"}, false},
-		{[]Request{userMemory}, Target{}, nil, 1, perfmon, false},
-		{[]Request{clock}, Target{Foreign: true}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_SYS_PTRACE"}, false},
+		{[]Request{uprobe}, Extent{}, level("4"), NoLevel, []string{"CAP_SYS_ADMIN"}, false},
+		{[]Request{kernelMemory}, Extent{}, nil, NoLevel, []string{"CAP_SYS_ADMIN"}, false},
+		{[]Request{userMemory}, Extent{}, nil, 1, perfmon, false},
+		{[]Request{clock}, Extent{Foreign: true}, nil, NoLevel, []string{"CAP_PERFMON", "CAP_SYS_PTRACE"}, false},
 		// The level permits it, so something else is in the way.
-		{[]Request{clock}, Target{}, level("1"), NoLevel, []string{"CAP_PERFMON", "CAP_SYS_PTRACE"}, false},
-		{[]Request{clock}, Target{Machine: true}, func(st *state) { st.old = true }, 0, []string{"CAP_SYS_ADMIN"}, false},
+		{[]Request{clock}, Extent{}, level("1"), NoLevel, []string{"CAP_PERFMON", "CAP_SYS_PTRACE"}, false},
+		{[]Request{clock}, Extent{Machine: true}, func(st *state) { st.old = true }, 0, []string{"CAP_SYS_ADMIN"}, false},
 		// Debian's 6.1 refuses CAP_PERFMON above 2.
-		{[]Request{clock}, Target{Machine: true}, func(st *state) { st.paranoid, st.effective = "3", 1<<unix.CAP_PERFMON }, 2, nil, false},
+		{[]Request{clock}, Extent{Machine: true}, func(st *state) { st.paranoid, st.effective = "3", 1<<unix.CAP_PERFMON }, 2, nil, false},
 	} {
 		got := (&PermissionError{Err: os.ErrPermission}).forState(tt.events, tt.target, plain(tt.state))
 		if got.Level != tt.level || !slices.Equal(got.Capabilities, tt.caps) || got.Lower != tt.lower || got.Environment != "" {
@@ -104,7 +104,7 @@ func TestPermissionEnvironment(t *testing.T) {
 		"level does it": {[]Request{clock}, func(st *state) { st.noNewPrivs = true }, ""},
 		"all there":     {[]Request{clock}, func(st *state) { st.effective = all }, "security module"},
 	} {
-		got := (&PermissionError{}).forState(tt.events, Target{Machine: true}, plain(tt.state))
+		got := (&PermissionError{}).forState(tt.events, Extent{Machine: true}, plain(tt.state))
 		words := strings.Split(tt.want, ".*")
 		if (got.Environment == "") != (tt.want == "") || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(got.Error(), w) }) {
 			t.Errorf("%s: %q, want %q", name, got.Environment, tt.want)

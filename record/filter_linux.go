@@ -40,10 +40,10 @@ func (s *Session) planFilters() error {
 		e.filter = e.asked
 		if isFunctionTrace(e) {
 			// The kernel takes no filter but of ip there.
-			e.leaveOut = !s.opts.Target.tasks()
+			e.leaveOut = !s.opts.Target.OfTasks()
 			continue
 		}
-		if !s.opts.Target.tasks() && !s.opts.Switches && !s.opts.Self {
+		if !s.opts.Target.OfTasks() && !s.opts.Switches && !s.opts.Self {
 			e.filter = joinFilters(e.asked, selfFilter())
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Session) planFilters() error {
 	if s.opts.Filter != "" && len(without) > 0 {
 		s.note("the filter does not apply to %s", strings.Join(without, ", "))
 	}
-	if takers > 0 && !s.opts.Target.tasks() && !s.opts.Switches && !s.opts.Self {
+	if takers > 0 && !s.opts.Target.OfTasks() && !s.opts.Switches && !s.opts.Self {
 		s.selfName = selfName()
 		return nameThreads(s.selfName)
 	}

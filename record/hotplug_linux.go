@@ -46,7 +46,7 @@ func watchCPUs(recorded []int, t *Target) (*hotplug, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch CPUs: %w", err)
 	}
-	h := &hotplug{f: f, live: recorded, cpus: slices.Clone(recorded), wanted: t.CPUs, tasks: t.tasks()}
+	h := &hotplug{f: f, live: recorded, cpus: slices.Clone(recorded), wanted: t.CPUs, tasks: t.OfTasks()}
 	if h.tasks { // its CPUs need not be online
 		if h.live, err = procfs.ReadCPUs(sysfs, procfs.CPUsOnline); err != nil {
 			return nil, errors.Join(err, f.Close())

@@ -11,7 +11,7 @@ import (
 // that, if Options.KernelCode wants it and the user may, each CPU has a counter for it.
 func (s *Session) followKernel() {
 	t := &s.opts.Target
-	if s.features.Sideband&abi.FlagKsymbol == 0 || len(t.CPUs) > 0 || t.tasks() && (!s.opts.KernelCode || !s.openKernelCode()) {
+	if s.features.Sideband&abi.FlagKsymbol == 0 || len(t.CPUs) > 0 || t.OfTasks() && (!s.opts.KernelCode || !s.openKernelCode()) {
 		return
 	}
 	s.follows.Store(true)

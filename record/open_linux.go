@@ -11,14 +11,14 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/event"
-	"kprof/record/synth"
+	"kprof/perfevent/procfs"
 )
 
 // checkTargets finds out early, and in plain words, that a target is not there.
 func (s *Session) checkTargets() error {
 	t := &s.opts.Target
 	for _, pid := range t.PIDs {
-		if _, err := synth.Threads("", pid); err != nil {
+		if _, err := procfs.ThreadsOf(os.DirFS("/proc"), pid); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (s *Session) openOne(e *event.Event, w perfevent.Where) (*perfevent.Counter
 
 func (s *Session) openCounters(ctx context.Context) error {
 	t := &s.opts.Target
-	if !t.tasks() {
+	if !t.OfTasks() {
 		for _, r := range s.rings {
 			if err := s.openOn(r); wentOffline(err, r.cpu) {
 				// Run opens it again when it is back.
@@ -64,7 +64,7 @@ func (s *Session) openCounters(ctx context.Context) error {
 	err := o.openAll(ctx, func() ([]int, error) {
 		all := slices.Clone(t.TIDs)
 		for _, pid := range t.PIDs {
-			tids, err := synth.Threads("", pid)
+			tids, err := procfs.ThreadsOf(os.DirFS("/proc"), pid)
 			if err != nil && !errors.Is(err, unix.ESRCH) {
 				return nil, err
 			}

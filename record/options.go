@@ -3,7 +3,6 @@ package record
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"kprof/perfevent"
@@ -122,19 +121,8 @@ type Options struct {
 // Synthesizer writes the state of the machine as records.
 type Synthesizer func(write func(rec []byte) error) error
 
-// Target is what to watch: one of AllCPUs, Cgroups, or PIDs and TIDs.
-type Target struct {
-	AllCPUs bool       // every task
-	PIDs    []int      // processes: their threads, and what these start
-	TIDs    []int      // threads, and what these start
-	Cgroups []*os.File // directories of cgroups, none of them in another one: their tasks; open while the session is
-
-	// EnableOnExec starts sampling when a task calls exec: for a command that
-	// waits to be started.
-	EnableOnExec bool
-
-	CPUs []int // only on these; all that are online when empty
-}
+// Target is what to record.
+type Target = perfevent.Target
 
 const (
 	defaultFrequency = 4000
@@ -148,19 +136,8 @@ func (o Options) validate() error {
 	if len(o.Specs) == 0 {
 		return errors.New("no events to record")
 	}
-	kinds := 0
-	for _, is := range []bool{o.Target.AllCPUs, len(o.Target.Cgroups) > 0, o.Target.tasks()} {
-		if is {
-			kinds++
-		}
-	}
-	if kinds != 1 {
-		return errors.New("wants one target: all CPUs, cgroups, or processes and threads")
-	}
-	for _, id := range append(append([]int{}, o.Target.PIDs...), o.Target.TIDs...) {
-		if id <= 0 {
-			return fmt.Errorf("target: %d is no process or thread", id)
-		}
+	if err := o.Target.Validate(); err != nil {
+		return err
 	}
 	if o.Frequency != 0 && o.Period != 0 {
 		return errors.New("frequency and period exclude each other")
@@ -180,7 +157,7 @@ func (o Options) validate() error {
 	if o.copiesStacks() && !perfevent.CanCopyStacks() {
 		return fmt.Errorf("copies of stacks are walked on x86 and arm64: %w", perfevent.ErrNotSupported)
 	}
-	if o.CopiesIf != nil && !(o.copiesStacks() && o.Target.tasks()) {
+	if o.CopiesIf != nil && !(o.copiesStacks() && o.Target.OfTasks()) {
 		return errors.New("stacks are copied of some programs only where tasks are recorded, and stacks copied")
 	}
 	if o.RingSize < 0 || o.RingSize > 1<<30 {
@@ -193,5 +170,3 @@ func (o Options) validate() error {
 func (o *Options) copiesStacks() bool {
 	return !o.NoCallchain && (o.UserCallers == perfevent.CopiedStacks || o.UserCallers == perfevent.CopiedStacksToo)
 }
-
-func (t Target) tasks() bool { return len(t.PIDs)+len(t.TIDs) > 0 }

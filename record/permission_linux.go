@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"slices"
 
 	"kprof/perfevent"
 	"kprof/perfevent/event"
@@ -12,7 +11,7 @@ import (
 // user may record, as perf does; what names the kernel explicitly stays, and is
 // refused.
 func (s *Session) userOnly() {
-	if !s.opts.Target.tasks() || !perfevent.KernelDenied() {
+	if !s.opts.Target.OfTasks() || !perfevent.KernelDenied() {
 		return
 	}
 	left := false
@@ -35,12 +34,7 @@ func (s *Session) explainDenied(err error) error {
 	if !errors.As(err, &denied) {
 		return err
 	}
-	return denied.For(event.Requests(s.opts.Specs), perfevent.Target{
-		Machine: !s.opts.Target.tasks(), Foreign: s.opts.Target.foreign(), UserOnly: s.kernelLeftOut,
+	return denied.For(event.Requests(s.opts.Specs), perfevent.Extent{
+		Machine: !s.opts.Target.OfTasks(), Foreign: s.opts.Target.Foreign(), UserOnly: s.kernelLeftOut,
 	})
-}
-
-// foreign reports whether any of the tasks is another user's.
-func (t *Target) foreign() bool {
-	return slices.ContainsFunc(slices.Concat(t.PIDs, t.TIDs), perfevent.ForeignTask)
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kprof/record/synth"
+	"kprof/perfevent/procfs"
 )
 
 // A filter can tell our own hits by the name of the task alone: common_pid is
@@ -64,7 +64,7 @@ func nameThreadsOnce(name string) (changed bool, err error) {
 	for _, e := range entries {
 		file := filepath.Join(dir, e.Name(), "comm")
 		had, err := os.ReadFile(file)
-		if synth.IsGone(err) {
+		if procfs.IsGone(err) {
 			continue
 		}
 		if err != nil {
@@ -74,7 +74,7 @@ func nameThreadsOnce(name string) (changed bool, err error) {
 			continue
 		}
 		changed = true
-		if err := os.WriteFile(file, []byte(name), 0); err != nil && !synth.IsGone(err) {
+		if err := os.WriteFile(file, []byte(name), 0); err != nil && !procfs.IsGone(err) {
 			return false, fmt.Errorf("name own threads: %w", err)
 		}
 	}

@@ -92,7 +92,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 			err = errors.Join(s.explainDenied(err), s.Close())
 		}
 	}()
-	if s.cpus, err = pickCPUs(opts.Target.CPUs, opts.Target.tasks()); err != nil {
+	if s.cpus, err = pickCPUs(opts.Target.CPUs, opts.Target.OfTasks()); err != nil {
 		return nil, err
 	}
 	if err := s.checkTargets(); err != nil {
@@ -102,7 +102,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 		return nil, err
 	}
 	s.removeLeftovers()
-	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.tasks()
+	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.OfTasks()
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *Session) resolve() error {
 		DefaultFrequency: s.opts.DefaultFrequency,
 		Callchain:        !s.opts.NoCallchain,
 		MaxStack:         uint16(s.opts.MaxStack),
-		Inherit:          s.opts.Target.tasks(),
+		Inherit:          s.opts.Target.OfTasks(),
 		EnableOnExec:     s.opts.Target.EnableOnExec && !s.opts.Disabled,
 		ReadLost:         s.features.ReadLost,
 		NoKernelCallers:  s.opts.NoKernelCallers,
@@ -174,7 +174,7 @@ func (s *Session) resolve() error {
 		}
 	}
 	s.userOnly()
-	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.tasks())}, filtered: true}
+	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.OfTasks())}, filtered: true}
 	if s.opts.copiesStacks() && s.opts.UserCallers == perfevent.CopiedStacks {
 		// perf reads call frame information where it is mapped: not with the code.
 		s.sideband.Attr.Flags |= abi.FlagMmapData

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
 	"kprof/perfevent/event"
+	"kprof/perfevent/procfs"
 )
 
 // maxPasses bounds how often a process that starts threads all the time is opened
@@ -23,10 +23,10 @@ const maxPasses = 20
 // again until none was started in between.
 func (s *Session) openAll(ctx context.Context) error {
 	t := &s.opts.Target
-	if !t.tasks() {
+	if !t.OfTasks() {
 		return s.openOn(ctx, []int{perfevent.AllTasks})
 	}
-	tasks, err := t.threads()
+	tasks, err := threads(t)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Session) openAll(ctx context.Context) error {
 		if t.EnableOnExec {
 			return nil // what waits for its exec starts nothing that outlives that
 		}
-		now, err := t.threads()
+		now, err := threads(t)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *Session) openOn(ctx context.Context, tasks []int) error {
 	for group := range s.groups {
 		for _, tid := range tasks {
 			ok, err := s.openGroup(group, tid)
-			if isGone(err) {
+			if procfs.IsGone(err) {
 				continue
 			}
 			if err != nil {
@@ -145,7 +145,7 @@ func (s *Session) counted(members []int) []event.Event {
 	for i, member := range members {
 		events[i] = s.events[member].Event
 		events[i].Count(perfevent.Counting{
-			Inherit:      t.tasks(),
+			Inherit:      t.OfTasks(),
 			EnableOnExec: t.EnableOnExec,
 			Leader:       i == 0 && len(members) > 1,
 			Member:       i > 0,
@@ -155,7 +155,7 @@ func (s *Session) counted(members []int) []event.Event {
 }
 
 // threads lists the threads to be counted, sorted.
-func (t *Target) threads() ([]int, error) {
+func threads(t *Target) ([]int, error) {
 	all := slices.Clone(t.TIDs)
 	for _, tid := range t.TIDs {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", tid)); err != nil && len(t.TIDs) == 1 {
@@ -163,20 +163,11 @@ func (t *Target) threads() ([]int, error) {
 		}
 	}
 	for _, pid := range t.PIDs {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if isGone(err) {
-			return nil, fmt.Errorf("process %d: %w", pid, unix.ESRCH)
-		}
+		tids, err := procfs.ThreadsOf(os.DirFS("/proc"), pid)
 		if err != nil {
-			return nil, fmt.Errorf("threads of process %d: %w", pid, err)
+			return nil, err
 		}
-		for _, e := range entries {
-			tid, err := strconv.Atoi(e.Name())
-			if err != nil {
-				return nil, fmt.Errorf("threads of process %d: %w", pid, err)
-			}
-			all = append(all, tid)
-		}
+		all = append(all, tids...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -68,7 +67,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	s := &Session{opts: opts}
 	s.resolver = event.Resolver{
 		MountTracefs: opts.MountTracefs, ProbeVia: opts.ProbeVia, MaxProbes: opts.MaxProbes,
-		Inherit: opts.Target.tasks(),
+		Inherit: opts.Target.OfTasks(),
 	}
 	defer func() {
 		if err != nil {
@@ -90,7 +89,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 // pickCPUs are those to count on, nil where tasks are counted wherever they run.
 func (s *Session) pickCPUs() ([]int, error) {
 	t := &s.opts.Target
-	if t.tasks() && len(t.CPUs) == 0 && !s.opts.PerCPU {
+	if t.OfTasks() && len(t.CPUs) == 0 && !s.opts.PerCPU {
 		return []int{perfevent.AnyCPU}, nil
 	}
 	online, err := procfs.ReadCPUs(sysfs, procfs.CPUsOnline)
@@ -133,7 +132,7 @@ func (s *Session) resolve() error {
 			s.events = append(s.events, one)
 		}
 	}
-	if s.opts.Target.tasks() && perfevent.KernelDenied() {
+	if s.opts.Target.OfTasks() && perfevent.KernelDenied() {
 		s.leaveKernelOut()
 	}
 	return nil
@@ -164,9 +163,9 @@ func (s *Session) explainDenied(err error) error {
 	for _, g := range s.opts.Groups {
 		specs = append(specs, g.Specs...)
 	}
-	whole := denied.For(event.Requests(specs), perfevent.Target{
-		Machine:  !t.tasks(),
-		Foreign:  slices.ContainsFunc(slices.Concat(t.PIDs, t.TIDs), perfevent.ForeignTask),
+	whole := denied.For(event.Requests(specs), perfevent.Extent{
+		Machine:  !t.OfTasks(),
+		Foreign:  t.Foreign(),
 		UserOnly: s.userOnly,
 	})
 	whole.Counting = true
@@ -264,7 +263,7 @@ const tick = 20 * time.Millisecond
 // are not counted. It is to be called before Disable.
 func (s *Session) Hotplug() (went, came []int, err error) {
 	online, err := procfs.ReadCPUs(sysfs, procfs.CPUsOnline)
-	if err != nil || s.opts.Target.tasks() {
+	if err != nil || s.opts.Target.OfTasks() {
 		return nil, nil, err
 	}
 	for _, cpu := range s.cpus {
@@ -339,9 +338,4 @@ func (s *Session) closePlaces() error {
 func isRefusal(err error) bool {
 	return slices.ContainsFunc([]error{unix.EINVAL, unix.ENOSYS, unix.ENOENT, unix.EOPNOTSUPP, unix.ENXIO},
 		func(e error) bool { return errors.Is(err, e) })
-}
-
-// isGone reports whether err says that a task is not there any more.
-func isGone(err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }

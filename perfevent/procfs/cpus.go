@@ -17,13 +17,8 @@ func ParseCPUs(list string) ([]int, error) {
 	var in [MaxCPU]bool
 	count := 0
 	for span := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(span, "-")
-		lo, err := strconv.ParseUint(first, 10, 32)
-		hi := lo
-		if err == nil && isRange {
-			hi, err = strconv.ParseUint(last, 10, 32)
-		}
-		if err != nil || hi < lo || hi >= MaxCPU {
+		lo, hi, ok := ParseRange(span, 32)
+		if !ok || hi >= MaxCPU {
 			return nil, fmt.Errorf("CPUs %q: wants numbers and ranges, such as 0-3,8", list)
 		}
 		for cpu := lo; cpu <= hi; cpu++ {
@@ -40,6 +35,18 @@ func ParseCPUs(list string) ([]int, error) {
 		}
 	}
 	return cpus, nil
+}
+
+// ParseRange reads "0-3", or "8" for 8-8: numbers of so many bits, the first not above the
+// second.
+func ParseRange(s string, bits int) (lo, hi uint64, ok bool) {
+	first, last, isRange := strings.Cut(s, "-")
+	lo, err := strconv.ParseUint(first, 10, bits)
+	hi = lo
+	if err == nil && isRange {
+		hi, err = strconv.ParseUint(last, 10, bits)
+	}
+	return lo, hi, err == nil && lo <= hi
 }
 
 // FormatCPUs is the inverse of ParseCPUs for sorted lists.

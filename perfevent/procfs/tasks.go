@@ -1,11 +1,13 @@
 package procfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Process is one that runs.
@@ -47,6 +49,25 @@ func Threads(proc fs.FS, except int) ([]int, error) {
 		}
 	}
 	return tids, nil
+}
+
+// ThreadsOf lists the threads of a process below proc, which is /proc, in the order of their ids;
+// of one that is gone the error is ESRCH.
+func ThreadsOf(proc fs.FS, pid int) ([]int, error) {
+	tids, err := taskDirs(proc, fmt.Sprintf("%d/task", pid))
+	switch {
+	case IsGone(err):
+		return nil, fmt.Errorf("process %d: %w", pid, syscall.ESRCH)
+	case err != nil:
+		return nil, fmt.Errorf("threads of process %d: %w", pid, err)
+	}
+	return tids, nil
+}
+
+// IsGone reports whether err says that a task or its files are not there (any
+// more): /proc answers ENOENT, or ESRCH when it went while being read.
+func IsGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH)
 }
 
 // Comm reads the name of a process or thread.

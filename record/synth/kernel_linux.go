@@ -93,19 +93,15 @@ func (s *synth) kallsyms() (k kallsyms, err error) {
 }
 
 func readKallsyms(r io.Reader, name string) (k kallsyms, err error) {
-	var text, stext, etext uint64
+	var text procfs.KernelText
 	err = procfs.ReadSymbols(r, func(s *procfs.Symbol) bool {
 		switch {
 		case s.Module != nil:
 			if string(s.Module) == "bpf" && s.Addr != 0 {
 				k.bpf = append(k.bpf, kernelSymbol{s.Addr, string(s.Name)})
 			}
-		case text == 0 && string(s.Name) == "_text":
-			text = s.Addr
-		case stext == 0 && string(s.Name) == "_stext":
-			stext = s.Addr
-		case string(s.Name) == "_etext":
-			etext = s.Addr
+		default:
+			text.Add(s)
 		}
 		return true
 	})
@@ -114,13 +110,7 @@ func readKallsyms(r io.Reader, name string) (k kallsyms, err error) {
 		return k, fmt.Errorf("read %s: %w", name, err)
 	}
 	slices.SortFunc(k.bpf, func(a, b kernelSymbol) int { return cmp.Compare(a.addr, b.addr) })
-	k.start, k.startName = text, "_text"
-	if text == 0 {
-		k.start, k.startName = stext, "_stext"
-	}
-	if k.end = etext; k.end <= k.start {
-		k.end = 1<<64 - 1 // perf's way to say that it does not know
-	}
+	k.start, k.end, k.startName = text.Range()
 	return k, nil
 }
 

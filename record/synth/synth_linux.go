@@ -11,6 +11,7 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/procfs"
 )
 
 // Options say what Describe describes, and how.
@@ -238,7 +239,7 @@ func (s *synth) threads(now uint64, pid, n int) ([]int, error) {
 	if n <= 1 {
 		return nil, nil
 	}
-	tids, err := Threads(s.opts.Root, pid)
+	tids, err := procfs.ThreadsOf(os.DirFS(s.opts.Root+"/proc"), pid)
 	if err != nil {
 		if errors.Is(err, unix.ESRCH) {
 			return nil, nil
