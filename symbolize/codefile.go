@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // ErrNoCodeFile reports code that is in no file: that of BPF programs, of JIT compilers, of
@@ -25,11 +26,11 @@ type Code struct {
 // the recorded build id, where there is one. It lasts until Close.
 func (s *Symbolizer) Code(m Mapping) (*Code, error) {
 	switch m.Kind {
-	case User:
+	case mapping.User:
 		return s.userCode(m)
-	case Kernel:
+	case mapping.Kernel:
 		return s.kernelCode(m)
-	case Module:
+	case mapping.Module:
 		file, moved, err := s.moduleFile(m)
 		if err != nil {
 			return nil, s.foreign(err)

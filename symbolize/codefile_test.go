@@ -11,6 +11,7 @@ import (
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/disasm"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // functionAt disassembles what a Symbolizer says has the code at an address of m.
@@ -44,7 +45,7 @@ func functionAt(t *testing.T, s *Symbolizer, m Mapping, addr uint64) (name strin
 func TestCodeOfKernel(t *testing.T) {
 	path, id, addrs := miniature(t, "-static", "-no-pie", "-Wl,-Ttext-segment=0x81000000")
 	const shift = 0x1e00000
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"] + shift}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"] + shift}
 	root := t.TempDir()
 	install(t, path, root, "/boot/vmlinux-6.1.0-99-test")
 	for _, o := range []Options{{Vmlinux: path, Foreign: true}, {Root: root, Foreign: true, Release: "6.1.0-99-test"}} {
@@ -111,7 +112,7 @@ func TestCodeOfModule(t *testing.T) {
 	id := hex.EncodeToString(file.BuildID())
 	file.Close()
 	const base = 0xffffffffc0a00000
-	m := Mapping{Kind: Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
+	m := Mapping{Kind: mapping.Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
 	for _, suffix := range []string{"", ".xz"} {
 		root := t.TempDir()
 		install(t, ko+suffix, root, "/lib/modules/6.1.0-99-test/kernel/fs/ext4/ext4.ko"+suffix)
@@ -128,7 +129,7 @@ func TestCodeOfPrograms(t *testing.T) {
 	path, id, addrs := miniature(t)
 	s := New(Options{Foreign: true, Root: filepath.Dir(path)})
 	defer s.Close()
-	m := Mapping{Kind: User, File: "/vmlinux", BuildID: id}
+	m := Mapping{Kind: mapping.User, File: "/vmlinux", BuildID: id}
 	code, err := s.Code(m)
 	if err != nil {
 		t.Fatal(err)
@@ -153,13 +154,13 @@ func TestCodeOfPrograms(t *testing.T) {
 	if _, err := s.Code(m); !errors.As(err, &wrong) {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.Code(Mapping{Kind: User, File: "/none", BuildID: id}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Code(Mapping{Kind: mapping.User, File: "/none", BuildID: id}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	if _, err := New(Options{Foreign: true}).Code(Mapping{Kind: User, File: path}); !errors.Is(err, ErrForeign) {
+	if _, err := New(Options{Foreign: true}).Code(Mapping{Kind: mapping.User, File: path}); !errors.Is(err, ErrForeign) {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.Code(Mapping{Kind: BPF, File: "bpf_prog"}); !errors.Is(err, ErrNoCodeFile) {
+	if _, err := s.Code(Mapping{Kind: mapping.BPF, File: "bpf_prog"}); !errors.Is(err, ErrNoCodeFile) {
 		t.Errorf("%v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // server serves files as debuginfod does, and counts what it is asked for.
@@ -70,9 +71,9 @@ func TestDebuginfod(t *testing.T) {
 	byID := "/buildid/" + id
 	srv, url := serve(t, map[string]string{byID + "/debuginfo": debug, byID + "/executable": stripped})
 	empty, emptyURL := serve(t, nil)
-	local := Mapping{Kind: User, File: stripped, BuildID: id}
-	gone := Mapping{Kind: User, File: "/gone/prog", BuildID: id}
-	vmlinux := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	local := Mapping{Kind: mapping.User, File: stripped, BuildID: id}
+	gone := Mapping{Kind: mapping.User, File: "/gone/prog", BuildID: id}
+	vmlinux := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	for _, test := range []struct {
 		m    Mapping
 		addr uint64
@@ -126,7 +127,7 @@ func TestDebuginfodRefuses(t *testing.T) {
 	if err := os.WriteFile(text, []byte("no ELF file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	for name, file := range map[string]string{"another build": other, "text": text, "too large": kernel} {
 		srv, url := serve(t, map[string]string{"/buildid/" + id + "/debuginfo": file})
 		dir := t.TempDir()
@@ -196,7 +197,7 @@ func TestDebuginfodSlow(t *testing.T) {
 	s.servers.patience.limit = 300 * time.Millisecond
 	begun := time.Now()
 	for i := range 20 {
-		m := Mapping{Kind: User, File: "/gone/prog", BuildID: fmt.Sprintf("%040x", i+1)}
+		m := Mapping{Kind: mapping.User, File: "/gone/prog", BuildID: fmt.Sprintf("%040x", i+1)}
 		if got, err := chain(t, s, m, 0x1000); got != "" || err == nil {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -227,7 +228,7 @@ func TestDebuginfodClose(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.Resolve(context.Background(), Mapping{Kind: User, File: "/gone/prog", BuildID: "0123456789abcdef"}, []uint64{1})
+		s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: "/gone/prog", BuildID: "0123456789abcdef"}, []uint64{1})
 	}()
 	<-asked
 	if err := s.Close(); err != nil {
@@ -237,7 +238,7 @@ func TestDebuginfodClose(t *testing.T) {
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if _, err := s.Resolve(context.Background(), Mapping{Kind: User, File: "/x"}, []uint64{1}); !errors.Is(err, fs.ErrClosed) {
+	if _, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: "/x"}, []uint64{1}); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -254,7 +255,7 @@ func TestDebuginfodRedirect(t *testing.T) {
 		http.Redirect(w, r, map[bool]string{true: plain, false: "/there"}[strings.HasPrefix(r.URL.Path, "/out")]+strings.TrimPrefix(r.URL.Path, "/out"), http.StatusFound)
 	}))
 	defer secure.Close()
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	for url, good := range map[string]bool{secure.URL: true, secure.URL + "/out": false} {
 		s := New(Options{Foreign: true, DebugDirs: []string{}, DebuginfodURLs: []string{url}})
 		s.servers.once.Do(s.servers.start)
@@ -272,7 +273,7 @@ func TestDebuginfodRedirect(t *testing.T) {
 func TestDebuginfodPrivate(t *testing.T) {
 	kernel, id, addrs := miniature(t)
 	_, url := serve(t, map[string]string{"/buildid/" + id + "/debuginfo": kernel})
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	name := func(dir string) (string, error) {
 		s := New(Options{Foreign: true, DebugDirs: []string{}, DebuginfodURLs: []string{url}, DebuginfodCache: dir})
 		defer s.Close()

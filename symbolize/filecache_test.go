@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kprof/symbolize/kallsyms"
+	"kprof/symbolize/mapping"
 )
 
 // TestFileCache: what one Symbolizer has read another need not, which is seen by what is in the
@@ -18,7 +19,7 @@ func TestFileCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := Mapping{Kind: User, File: path}
+	m := Mapping{Kind: mapping.User, File: path}
 	cache := NewFileCache()
 	named := func(o Options) string {
 		t.Helper()
@@ -67,7 +68,7 @@ func TestParseKallsyms(t *testing.T) {
 		return table, nil
 	}})
 	defer s.Close()
-	if got, err := names(t, s, Mapping{Kind: Kernel}, 0xffffffff81000041); got[0] != "known" || err != nil {
+	if got, err := names(t, s, Mapping{Kind: mapping.Kernel}, 0xffffffff81000041); got[0] != "known" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"kprof/symbolize/mapping"
 )
 
 // TestGuest: the kernel of a virtual machine is named by its own symbols, from where it was
@@ -31,7 +33,7 @@ func TestGuest(t *testing.T) {
 	} {
 		s := New(x.o)
 		for _, moved := range []uint64{0, shift} {
-			m := Mapping{Kind: Guest, File: "[guest.kernel.kallsyms]", Symbol: "_text", Offset: x.text + moved}
+			m := Mapping{Kind: mapping.Guest, File: "[guest.kernel.kallsyms]", Symbol: "_text", Offset: x.text + moved}
 			frames, err := s.Resolve(context.Background(), m, []uint64{x.addr + moved})
 			if err != nil || len(frames[0]) == 0 || frames[0][0].Name != x.want || frames[0][0].SystemName+GuestSuffix != x.want {
 				t.Errorf("%+v, moved by %#x: %+v, %v; want %s", x.o, moved, frames, err, x.want)
@@ -44,7 +46,7 @@ func TestGuest(t *testing.T) {
 		want error
 	}{{Options{}, ErrGuest}, {Options{GuestKallsyms: "/none"}, fs.ErrNotExist}, {Options{GuestVmlinux: "/none"}, fs.ErrNotExist}} {
 		s := New(x.o)
-		frames, err := s.Resolve(context.Background(), Mapping{Kind: Guest, File: "[guest.kernel.kallsyms]"}, []uint64{0x81000110})
+		frames, err := s.Resolve(context.Background(), Mapping{Kind: mapping.Guest, File: "[guest.kernel.kallsyms]"}, []uint64{0x81000110})
 		if !errors.Is(err, x.want) || len(frames[0]) > 0 {
 			t.Errorf("%+v: %v, %v; want %v", x.o, frames, err, x.want)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 func TestInlineFramesOfGo(t *testing.T) {
@@ -30,7 +31,7 @@ func TestInlineFramesOfGo(t *testing.T) {
 				}
 			}
 		}
-		frames, err := s.Resolve(context.Background(), Mapping{Kind: User, File: path}, addrs)
+		frames, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: path}, addrs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestInlineFramesOfGo(t *testing.T) {
 		s.Close()
 
 		s = New(Options{Inline: inline, NamesOnly: true})
-		names, err := s.Resolve(context.Background(), Mapping{Kind: User, File: path}, addrs)
+		names, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: path}, addrs)
 		if err != nil {
 			t.Fatal(err)
 		}

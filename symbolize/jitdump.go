@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"kprof/symbolize/mapping"
 )
 
 // jitDump is the code that a process made at run time, as it wrote itself into
@@ -356,7 +358,7 @@ func (s *Symbolizer) AddJITDump(pid int, path string) {
 
 // jitDump finds a dump, which is a file that the process has mapped.
 func (s *Symbolizer) jitDump(pid int, path string) (*jitDump, error) {
-	t, err := s.userFile(Mapping{Kind: User, File: path, PID: pid})
+	t, err := s.userFile(Mapping{Kind: mapping.User, File: path, PID: pid})
 	if t == nil {
 		return nil, err
 	}

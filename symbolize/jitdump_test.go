@@ -13,6 +13,7 @@ import (
 
 	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/memtest"
+	"kprof/symbolize/mapping"
 )
 
 // dumpWriter writes jitdumps as programs do.
@@ -90,8 +91,8 @@ func TestJITDump(t *testing.T) {
 			return strings.TrimSuffix(got, " from 0\n")
 		}
 		// By its bytes in the file, each has its name; by address, what came last.
-		file := Mapping{Kind: User, File: path}
-		anon := Mapping{Kind: Anon, PID: os.Getpid()}
+		file := Mapping{Kind: mapping.User, File: path}
+		anon := Mapping{Kind: mapping.Anon, PID: os.Getpid()}
 		s.AddJITDump(os.Getpid(), path)
 		for _, tt := range []struct {
 			m    Mapping

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"kprof/symbolize/mapping"
 	"kprof/symbolize/unwind"
 )
 
@@ -58,7 +59,7 @@ func (n *KeptNames) keep(m *Mapping, addrs []uint64, frames [][]Frame, err error
 
 // keepUnwind notes how stacks go on in a file.
 func (n *KeptNames) keepUnwind(m *Mapping, t *unwind.Table) {
-	if n == nil || !portable(m.Kind) || m.Kind == Anon {
+	if n == nil || !portable(m.Kind) || m.Kind == mapping.Anon {
 		return
 	}
 	n.mu.Lock()
@@ -92,7 +93,7 @@ func (n *KeptNames) sampledCode(k dumpKey) []JITCode {
 
 // names is the key of the names of a dump's code.
 func (k dumpKey) names() nameKey {
-	return keyOfNames(&Mapping{Kind: User, File: k.path, PID: k.pid})
+	return keyOfNames(&Mapping{Kind: mapping.User, File: k.path, PID: k.pid})
 }
 
 func (k dumpKey) compare(o dumpKey) int {
@@ -265,24 +266,29 @@ func (e *namesEncoder) bool(v bool) {
 	}
 }
 
+// known writes the number of what has been written before, or 0 ahead of what has not, which gets
+// the next one, from 1 on.
+func known[T comparable](e *namesEncoder, numbers map[T]uint64, x T) bool {
+	n, ok := numbers[x]
+	if !ok {
+		numbers[x] = uint64(len(numbers)) + 1
+	}
+	e.uint(n)
+	return ok
+}
+
 func (e *namesEncoder) text(s string) {
-	if id, ok := e.texts[s]; ok {
-		e.uint(id)
+	if known(e, e.texts, s) {
 		return
 	}
-	e.texts[s] = uint64(len(e.texts)) + 1
-	e.uint(0)
 	e.uint(uint64(len(s)))
 	e.b = append(e.b, s...)
 }
 
 func (e *namesEncoder) frame(f Frame) {
-	if id, ok := e.frames[f]; ok {
-		e.uint(id)
+	if known(e, e.frames, f) {
 		return
 	}
-	e.frames[f] = uint64(len(e.frames)) + 1
-	e.uint(0)
 	e.text(f.SystemName)
 	e.bool(f.Name != f.SystemName)
 	e.text(f.File)

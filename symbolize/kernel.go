@@ -15,6 +15,7 @@ import (
 	"kprof/perfevent/procfs"
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/kallsyms"
+	"kprof/symbolize/mapping"
 	"kprof/symbolize/regular"
 )
 
@@ -75,11 +76,11 @@ func ownBuildID(name string) string {
 // kernelTable names addresses of the kernel and its modules, by kallsyms, or by
 // files with symbols where these are asked for, tell more, or are all there is.
 func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
-	if m.Kind == Kernel && s.opts.Vmlinux != "" {
+	if m.Kind == mapping.Kernel && s.opts.Vmlinux != "" {
 		return s.givenVmlinux(m)
 	}
 	names, err := s.kallsymsTable(m)
-	if names != nil && !s.opts.debug() || m.Kind == BPF {
+	if names != nil && !s.opts.debug() || m.Kind == mapping.BPF {
 		return asTable(names), err
 	}
 	t := kernelTable{inline: s.opts.Inline}
@@ -87,7 +88,7 @@ func (s *Symbolizer) kernelTable(m Mapping) (Table, error) {
 		t.names = []movedTable{*names}
 	}
 	var more error
-	if m.Kind == Kernel {
+	if m.Kind == mapping.Kernel {
 		more = s.addVmlinux(&t, m)
 	} else {
 		more = s.addModule(&t, m)
@@ -122,15 +123,15 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 
 	t := movedTable{table: k.table}
 	switch m.Kind {
-	case Module:
+	case mapping.Module:
 		t.module = procfs.ModuleName(m.Path())
-	case BPF:
+	case mapping.BPF:
 		t.module = "bpf"
 	}
 	verified := !k.own
 	if k.own {
 		notes, id := procfs.KernelNotes, k.id
-		if m.Kind == Module && t.module != "" && m.BuildID != "" {
+		if m.Kind == mapping.Module && t.module != "" && m.BuildID != "" {
 			notes = procfs.ModuleNotes(t.module)
 			id = ownBuildID(notes)
 		}
@@ -140,11 +141,11 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 			}
 			verified = true
 		}
-		if s.opts.Foreign && (!verified || m.Kind != Kernel || m.Offset == 0) {
+		if s.opts.Foreign && (!verified || m.Kind != mapping.Kernel || m.Offset == 0) {
 			return nil, ErrForeign
 		}
 	}
-	if m.Kind == Kernel {
+	if m.Kind == mapping.Kernel {
 		t.moved = moved(k.table, m)
 		if t.moved != 0 && !verified {
 			return nil, fmt.Errorf("%w: the kernel started at another address", ErrForeign)

@@ -77,14 +77,7 @@ func ownModuleText(name string) (uint64, bool) {
 // findModule looks for the file of a module with a build id: in the debug trees
 // by that id, where it was recorded, in the trees of the release by its name.
 func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error) {
-	var places []place
-	for _, dir := range s.debugDirs() {
-		places = append(places, place{root: s.opts.Root, path: filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
-	}
-	if cache := s.opts.BuildIDCache; cache != "" {
-		dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
-		places = append(places, place{path: filepath.Join(dir, "debug")}, place{path: filepath.Join(dir, "elf")})
-	}
+	places := s.placesByID(id, "debug")
 	if rel := s.release(); rel != "" {
 		for _, dir := range append(s.debugDirs(), "/") {
 			for _, path := range s.moduleTree(filepath.Join(dir, "lib/modules", rel))[name] {

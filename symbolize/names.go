@@ -70,12 +70,12 @@ func missingBy(err error) missing {
 const maxFrames = 256
 
 // portable reports whether names of a kind are kept. The kernel's symbols are kept otherwise.
-func portable(k Kind) bool { return k == User || k == VDSO || k == Anon }
+func portable(k Kind) bool { return k == mapping.User || k == mapping.VDSO || k == mapping.Anon }
 
 func keyOfNames(m *Mapping) nameKey {
 	k := nameKey{kind: m.Kind}
 	switch {
-	case m.Kind == Anon:
+	case m.Kind == mapping.Anon:
 		k.pid = m.PID
 	case m.ID != mapping.ID{}:
 		k.file, k.id = m.File, m.ID

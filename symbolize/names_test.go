@@ -24,18 +24,18 @@ func kept() *KeptNames {
 		n.keep(&m, []uint64{addr}, [][]Frame{frames}, err)
 	}
 	one, other := mapping.ID{Major: 8, Minor: 1, Inode: 5}, mapping.ID{Major: 8, Minor: 1, Inode: 5, Generation: 1}
-	keep(Mapping{Kind: User, File: "/a", ID: one}, nil, 0x10, Frame{Name: "first", SystemName: "first"})
-	keep(Mapping{Kind: User, File: "/a", ID: one}, nil, 0x20)
-	keep(Mapping{Kind: User, File: "/a", ID: other}, nil, 0x10, Frame{Name: "f(int)", SystemName: "_Z1fi"})
-	keep(Mapping{Kind: User, File: "/a", ID: other}, nil, 0x18, Frame{Name: "f(int)@plt", SystemName: "_Z1fi@plt"})
-	keep(Mapping{Kind: User, File: "/go", BuildID: "abcd"}, nil, 0x99, Frame{"main.x", "main.x", "/src/x.go", 12, 10}, Frame{"main.y", "main.y", "/src/x.go", 7, 3})
-	keep(Mapping{Kind: User, File: "/stripped", BuildID: "ef"}, ErrStripped, 0x10, Frame{Name: "exported", SystemName: "exported"})
-	keep(Mapping{Kind: VDSO, File: "[vdso]", BuildID: "12"}, nil, 0x5, Frame{Name: "__vdso_time", SystemName: "__vdso_time"})
-	keep(Mapping{Kind: Anon, File: "//anon", PID: 7, Start: 0x1000}, nil, 0x1010, Frame{Name: "_Z3jiti", SystemName: "_Z3jiti"})
-	keep(Mapping{Kind: Kernel, File: "[kernel.kallsyms]"}, nil, 1<<63, Frame{Name: "vfs_read", SystemName: "vfs_read"})
-	keep(Mapping{Kind: User, File: "/tmp/jit-1.dump", PID: 7}, nil, 0x110, Frame{Name: "made", SystemName: "made"})
-	keep(Mapping{Kind: User, File: "/tmp/jit-1.dump", PID: 9}, nil, 0x110, Frame{Name: "in another container", SystemName: "in another container"})
-	n.keepUnwind(&Mapping{Kind: User, File: "/a", ID: one}, unwind.FramePointers)
+	keep(Mapping{Kind: mapping.User, File: "/a", ID: one}, nil, 0x10, Frame{Name: "first", SystemName: "first"})
+	keep(Mapping{Kind: mapping.User, File: "/a", ID: one}, nil, 0x20)
+	keep(Mapping{Kind: mapping.User, File: "/a", ID: other}, nil, 0x10, Frame{Name: "f(int)", SystemName: "_Z1fi"})
+	keep(Mapping{Kind: mapping.User, File: "/a", ID: other}, nil, 0x18, Frame{Name: "f(int)@plt", SystemName: "_Z1fi@plt"})
+	keep(Mapping{Kind: mapping.User, File: "/go", BuildID: "abcd"}, nil, 0x99, Frame{"main.x", "main.x", "/src/x.go", 12, 10}, Frame{"main.y", "main.y", "/src/x.go", 7, 3})
+	keep(Mapping{Kind: mapping.User, File: "/stripped", BuildID: "ef"}, ErrStripped, 0x10, Frame{Name: "exported", SystemName: "exported"})
+	keep(Mapping{Kind: mapping.VDSO, File: "[vdso]", BuildID: "12"}, nil, 0x5, Frame{Name: "__vdso_time", SystemName: "__vdso_time"})
+	keep(Mapping{Kind: mapping.Anon, File: "//anon", PID: 7, Start: 0x1000}, nil, 0x1010, Frame{Name: "_Z3jiti", SystemName: "_Z3jiti"})
+	keep(Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]"}, nil, 1<<63, Frame{Name: "vfs_read", SystemName: "vfs_read"})
+	keep(Mapping{Kind: mapping.User, File: "/tmp/jit-1.dump", PID: 7}, nil, 0x110, Frame{Name: "made", SystemName: "made"})
+	keep(Mapping{Kind: mapping.User, File: "/tmp/jit-1.dump", PID: 9}, nil, 0x110, Frame{Name: "in another container", SystemName: "in another container"})
+	n.keepUnwind(&Mapping{Kind: mapping.User, File: "/a", ID: one}, unwind.FramePointers)
 	n.keepCode(7, "/tmp/jit-1.dump", []JITCode{{5, 0x4000, 0x4040, 0x100}, {6, 0x5000, 0x5040, 0x200}, {7, 0x6000, 0x6040, 0x100}})
 	return n
 }
@@ -71,16 +71,16 @@ func TestNames(t *testing.T) {
 		"lines that are wanted": {o: Options{NamesOnly: true, Lines: true}, m: Mapping{File: "/go", BuildID: "abcd"}, addr: 0x99, want: goFrames, err: true},
 		"root":                  {o: Options{Root: t.TempDir()}, m: Mapping{File: "/go", BuildID: "abcd"}, addr: 0x99, want: goFrames, err: true},
 		"stripped":              {m: Mapping{File: "/stripped", BuildID: "ef"}, addr: 0x10, want: []Frame{{Name: "exported", SystemName: "exported"}}, err: true},
-		"vdso":                  {m: Mapping{Kind: VDSO, File: "[vdso]", BuildID: "12"}, addr: 5, want: []Frame{{Name: "__vdso_time", SystemName: "__vdso_time"}}},
-		"memory":                {m: Mapping{Kind: Anon, File: "[heap]", PID: 7}, addr: 0x1010, want: []Frame{{Name: "_Z3jiti", SystemName: "_Z3jiti"}}},
-		"of another process":    {m: Mapping{Kind: Anon, File: "//anon", PID: 8}, addr: 0x1010, err: true},
-		"the kernel":            {m: Mapping{Kind: Kernel, File: "[kernel.kallsyms]", BuildID: "ff"}, addr: 1 << 63, err: true},
+		"vdso":                  {m: Mapping{Kind: mapping.VDSO, File: "[vdso]", BuildID: "12"}, addr: 5, want: []Frame{{Name: "__vdso_time", SystemName: "__vdso_time"}}},
+		"memory":                {m: Mapping{Kind: mapping.Anon, File: "[heap]", PID: 7}, addr: 0x1010, want: []Frame{{Name: "_Z3jiti", SystemName: "_Z3jiti"}}},
+		"of another process":    {m: Mapping{Kind: mapping.Anon, File: "//anon", PID: 8}, addr: 0x1010, err: true},
+		"the kernel":            {m: Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", BuildID: "ff"}, addr: 1 << 63, err: true},
 		"made at run time":      {m: Mapping{File: "/tmp/jit-1.dump", PID: 7}, addr: 0x110, want: []Frame{{Name: "made", SystemName: "made"}}},
 		"and by another":        {m: Mapping{File: "/tmp/jit-1.dump", PID: 9}, addr: 0x110, want: []Frame{{Name: "in another container", SystemName: "in another container"}}},
 		"and by a third":        {m: Mapping{File: "/tmp/jit-1.dump", PID: 8}, addr: 0x110, err: true},
 	} {
 		if x.m.Kind == 0 {
-			x.m.Kind = User
+			x.m.Kind = mapping.User
 		}
 		x.o.Foreign, x.o.Recorded = true, names
 		s := New(x.o)
@@ -96,10 +96,10 @@ func TestNames(t *testing.T) {
 
 	s := New(Options{Foreign: true, Recorded: names})
 	defer s.Close()
-	if got := s.CallFrames(Mapping{Kind: User, File: "/a", ID: one}); got != unwind.FramePointers {
+	if got := s.CallFrames(Mapping{Kind: mapping.User, File: "/a", ID: one}); got != unwind.FramePointers {
 		t.Errorf("call frames %v", got)
 	}
-	if got := s.CallFrames(Mapping{Kind: User, File: "/a", ID: other}); got != nil {
+	if got := s.CallFrames(Mapping{Kind: mapping.User, File: "/a", ID: other}); got != nil {
 		t.Errorf("call frames of a file without %v", got)
 	}
 	if d := cmp.Diff([]JITCode{{5, 0x4000, 0x4040, 0x100}, {7, 0x6000, 0x6040, 0x100}}, s.JITCode(7, "/tmp/jit-1.dump")); d != "" {
@@ -114,7 +114,7 @@ func TestNames(t *testing.T) {
 // without the file, and what is in the file now is not asked for.
 func TestNamesOfFile(t *testing.T) {
 	kept := NewKeptNames()
-	m := Mapping{Kind: User, File: goProgram(t), Start: 0x1000, Limit: 1 << 40}
+	m := Mapping{Kind: mapping.User, File: goProgram(t), Start: 0x1000, Limit: 1 << 40}
 	addrs := []uint64{0x1000, 0x2345, 0x8000, 0x10000, 0x20000}
 	s := New(Options{Keep: kept, CallFrames: true})
 	want, err := s.Resolve(context.Background(), m, addrs)
@@ -147,23 +147,23 @@ func TestNamesOfFile(t *testing.T) {
 // TestNamesBounded: what does not fit is left out and counted, and looked for elsewhere,
 // whether it is of one file, of many with few names each, or code of dumps.
 func TestNamesBounded(t *testing.T) {
-	mapping := func(file int) *Mapping {
-		return &Mapping{Kind: User, File: fmt.Sprintf("/usr/lib/lib%d.so", file), BuildID: fmt.Sprintf("%016x", file+1)}
+	library := func(file int) *Mapping {
+		return &Mapping{Kind: mapping.User, File: fmt.Sprintf("/usr/lib/lib%d.so", file), BuildID: fmt.Sprintf("%016x", file+1)}
 	}
 	for files, perFile := range map[int]int{1: 1000, 20: 50, 1000: 1} {
 		n := NewKeptNames()
 		for file := range files {
 			for i := range perFile {
 				name := strings.Repeat("x", i%50) + string(rune('a'+i%26))
-				n.keep(mapping(file), []uint64{uint64(i) * 16}, [][]Frame{{{Name: name, SystemName: name}}}, nil)
+				n.keep(library(file), []uint64{uint64(i) * 16}, [][]Frame{{{Name: name, SystemName: name}}}, nil)
 			}
-			n.keepUnwind(mapping(file), unwind.FramePointers)
+			n.keepUnwind(library(file), unwind.FramePointers)
 		}
 		dump := dumpKey{1, "/tmp/jit-1.dump"}
 		var code []JITCode
 		for i := range uint64(100) {
 			code = append(code, JITCode{Time: i, Start: 1 << 40, Limit: 1<<40 + 16, Offset: i * 16})
-			n.keep(&Mapping{Kind: User, File: dump.path, PID: 1}, []uint64{i * 16}, [][]Frame{{{Name: "made", SystemName: "made"}}}, nil)
+			n.keep(&Mapping{Kind: mapping.User, File: dump.path, PID: 1}, []uint64{i * 16}, [][]Frame{{{Name: "made", SystemName: "made"}}}, nil)
 		}
 		n.keepCode(dump.pid, dump.path, code)
 		all := files*perFile + len(code)
@@ -192,7 +192,7 @@ func TestNamesBounded(t *testing.T) {
 			if kept != all-leftOut || limit >= 1000 && kept == 0 {
 				t.Errorf("%d files, limit %d: %d addresses, %d left out of %d", files, limit, kept, leftOut, all)
 			}
-			if has := names.of(&Mapping{Kind: User, File: dump.path, PID: 1}) != nil; has != (len(names.code(1, dump.path)) == len(code)) {
+			if has := names.of(&Mapping{Kind: mapping.User, File: dump.path, PID: 1}) != nil; has != (len(names.code(1, dump.path)) == len(code)) {
 				t.Errorf("%d files, limit %d: names of a dump %v, and %d of its functions", files, limit, has, len(names.code(1, dump.path)))
 			}
 		}
@@ -206,7 +206,7 @@ func TestNamesBounded(t *testing.T) {
 	b, _ := kept().AppendTo(nil, 1<<20)
 	for kind := range 128 {
 		b[2] = byte(kind) // of the first file
-		if _, err := DecodeNames(b); (err == nil) != (kind == int(User) || kind == int(VDSO) || kind == int(Anon)) {
+		if _, err := DecodeNames(b); (err == nil) != (kind == int(mapping.User) || kind == int(mapping.VDSO) || kind == int(mapping.Anon)) {
 			t.Errorf("names of kind %v: %v", Kind(kind), err)
 		}
 	}
@@ -217,7 +217,7 @@ func repeated(n, often int) []byte {
 	name := "_Z8000" + strings.Repeat("b", 8000) + "@plt"
 	e := namesEncoder{b: []byte{namesVersion}, texts: map[string]uint64{}, frames: map[Frame]uint64{}}
 	e.uint(1)
-	e.uint(uint64(User))
+	e.uint(uint64(mapping.User))
 	e.uint(0)
 	e.text("/a")
 	e.text("ab")
@@ -249,7 +249,7 @@ func TestNamesRepeated(t *testing.T) {
 	}
 	s := New(Options{Foreign: true, Recorded: names})
 	defer s.Close()
-	m := Mapping{Kind: User, File: "/a", BuildID: "ab"}
+	m := Mapping{Kind: mapping.User, File: "/a", BuildID: "ab"}
 	addrs := names.of(&m).addrs
 	within := memtest.Within(t, 8<<20) // 2.5 MB of frames, 4.2 under the race detector
 	frames, err := s.Resolve(context.Background(), m, addrs)

@@ -16,6 +16,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // record samples a program with perf, and skips the test where perf may not.
@@ -108,15 +109,15 @@ func TestNamesOfPerfScript(t *testing.T) {
 			defer s.Close()
 			compared := 0
 			for path, list := range names {
-				m := Mapping{Kind: User, File: path}
+				m := Mapping{Kind: mapping.User, File: path}
 				switch path {
 				case "[kernel.kallsyms]":
-					m.Kind = Kernel
+					m.Kind = mapping.Kernel
 				case "[vdso]":
 					if strconv.IntSize == 32 {
 						continue // that of the program has 64
 					}
-					m.Kind = VDSO
+					m.Kind = mapping.VDSO
 				case "[unknown]":
 					continue
 				}
@@ -198,7 +199,7 @@ func TestSymbolsApart(t *testing.T) {
 			}
 			s := New(Options{DebugDirs: []string{dirs}, Demangle: DemangleNone})
 			defer s.Close()
-			m := Mapping{Kind: User, File: stripped, BuildID: id}
+			m := Mapping{Kind: mapping.User, File: stripped, BuildID: id}
 			frames, err := s.Resolve(context.Background(), m, offs)
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kprof/perfevent/livetest"
+	"kprof/symbolize/mapping"
 )
 
 // TestPerfMapOfAContainer: a process in its own root and pid namespace writes its map
@@ -29,7 +30,7 @@ func TestPerfMapOfAContainer(t *testing.T) {
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Cloneflags: syscall.CLONE_NEWPID}
 	livetest.StartWaiting(t, cmd)
-	m := Mapping{Kind: Anon, PID: cmd.Process.Pid}
+	m := Mapping{Kind: mapping.Anon, PID: cmd.Process.Pid}
 	file := filepath.Join(root, "tmp/perf-1.map")
 	name := func() (string, error) {
 		s := New(Options{})
@@ -72,7 +73,7 @@ func TestJITDumpOwner(t *testing.T) {
 	name := func(path string, pid int) (string, error) {
 		s := New(Options{})
 		defer s.Close()
-		got, err := names(t, s, Mapping{Kind: User, File: path, PID: pid}, off)
+		got, err := names(t, s, Mapping{Kind: mapping.User, File: path, PID: pid}, off)
 		return got[0], err
 	}
 	for _, pid := range []int{pid, nobody} {

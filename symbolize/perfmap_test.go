@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/memtest"
+	"kprof/symbolize/mapping"
 )
 
 func TestParsePerfMap(t *testing.T) {
@@ -46,7 +47,7 @@ func TestParsePerfMap(t *testing.T) {
 func TestPerfMapOfAProcess(t *testing.T) {
 	path, _, _ := program(t, waiting, "-DNUMBER=6")
 	pid := start(t, path).Process.Pid
-	m := Mapping{Kind: Anon, PID: pid}
+	m := Mapping{Kind: mapping.Anon, PID: pid}
 	file := fmt.Sprintf("/tmp/perf-%d.map", pid)
 	if _, err := os.Lstat(file); err == nil {
 		t.Skipf("needs %s not to be there", file)
@@ -86,7 +87,7 @@ func TestPerfMapBelowRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(Options{Root: root, Foreign: true})
-	if got, err := names(t, s, Mapping{Kind: Anon, PID: 42}, 0x1010); got[0] != "jitted" || err != nil {
+	if got, err := names(t, s, Mapping{Kind: mapping.Anon, PID: 42}, 0x1010); got[0] != "jitted" || err != nil {
 		t.Errorf("%q (%v), want jitted", got[0], err)
 	}
 }

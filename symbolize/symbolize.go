@@ -33,17 +33,6 @@ type (
 	Mapping = mapping.Mapping
 )
 
-const (
-	Other  = mapping.Unknown
-	Kernel = mapping.Kernel
-	Module = mapping.Module
-	BPF    = mapping.BPF
-	User   = mapping.User
-	VDSO   = mapping.VDSO
-	Anon   = mapping.Anon
-	Guest  = mapping.Guest
-)
-
 // A Table names addresses. Lookup appends the frames at addr to dst, nothing
 // if it knows none; it may be called concurrently.
 type Table interface {
@@ -266,20 +255,20 @@ type debugTable interface {
 // names.
 func (s *Symbolizer) table(ctx context.Context, m Mapping, addrs []uint64) (Table, error) {
 	switch m.Kind {
-	case Kernel, Module:
+	case mapping.Kernel, mapping.Module:
 		return s.kernelTable(m)
-	case BPF:
+	case mapping.BPF:
 		if m.File == "" {
 			return s.kernelTable(m)
 		}
 		return named(m.File), nil
-	case Guest:
+	case mapping.Guest:
 		return s.guestTable(m)
-	case User:
+	case mapping.User:
 		return s.userTable(ctx, m, addrs)
-	case VDSO:
+	case mapping.VDSO:
 		return s.vdsoTable(m)
-	case Anon:
+	case mapping.Anon:
 		return s.anonTable(ctx, m, addrs)
 	}
 	return nil, ErrNoSymbols

@@ -18,6 +18,7 @@ import (
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/procfs"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // nobody is the number of a process that there is not.
@@ -99,7 +100,7 @@ func TestLongBuildID(t *testing.T) {
 			id[:38]: "", id[:39] + "0": "", id[:42] + "00": map[bool]string{true: "f"}[size == 21],
 		} {
 			s := New(Options{})
-			got, err := names(t, s, Mapping{Kind: User, File: path, BuildID: recorded}, off)
+			got, err := names(t, s, Mapping{Kind: mapping.User, File: path, BuildID: recorded}, off)
 			var wrong *BuildIDError
 			if got[0] != want || errors.As(err, &wrong) != (want == "") {
 				t.Errorf("%d bytes, recorded %s: %q, %v", size, recorded, got[0], err)
@@ -142,7 +143,7 @@ func TestUserFile(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			test.m.Kind = User
+			test.m.Kind = mapping.User
 			s := New(Options{})
 			defer s.Close()
 			got, err := names(t, s, test.m, off, 1<<40)
@@ -181,7 +182,7 @@ func TestReplacedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := Mapping{Kind: User, File: path, PID: pid}
+	m := Mapping{Kind: mapping.User, File: path, PID: pid}
 	for line := range strings.Lines(string(maps)) {
 		if strings.Contains(line, "r-xp") && strings.HasSuffix(line, path+"\n") {
 			if _, err := fmt.Sscanf(line, "%x-%x r-xp %x", &m.Start, &m.Limit, &m.Offset); err != nil {
@@ -242,7 +243,7 @@ func TestRootAndBuildIDCache(t *testing.T) {
 	}
 	cache := put(t.TempDir(), filepath.Join(".build-id", id[:2], id[2:], "elf"))
 	root := put(t.TempDir(), "/opt/prog")
-	m := Mapping{Kind: User, File: "/opt/prog", BuildID: id}
+	m := Mapping{Kind: mapping.User, File: "/opt/prog", BuildID: id}
 	for _, test := range []struct {
 		opts Options
 		want string
@@ -264,7 +265,7 @@ func TestRootAndBuildIDCache(t *testing.T) {
 func TestStripped(t *testing.T) {
 	path, off, id := program(t, waiting, "-DNUMBER=4", "-rdynamic")
 	livetest.Run(t, "strip", path)
-	m := Mapping{Kind: User, File: path, BuildID: id}
+	m := Mapping{Kind: mapping.User, File: path, BuildID: id}
 	s := New(Options{})
 	defer s.Close()
 	if got, err := names(t, s, m, off); got[0] != "f" || err != nil {
@@ -287,17 +288,17 @@ func TestKernel(t *testing.T) {
 		addr uint64
 		want string
 	}{
-		{"kernel", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text"}, 0xffffffff81000110, "vfs_read"},
-		{"kernel where it was recorded", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0xffffffff81000000}, 0xffffffff81000110, "vfs_read"},
-		{"kernel of another boot", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0xffffffff9e000000}, 0xffffffff9e000210, "vfs_write"},
-		{"kernel by _stext", Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", Offset: 0xffffffff71000000}, 0xffffffff71000110, "vfs_read"},
-		{"module", Mapping{Kind: Module, File: "[ext4]"}, 0xffffffffc0000010, "ext4_map"},
-		{"module by file", Mapping{Kind: Module, File: "/lib/modules/6.1/fs/ext4.ko.xz"}, 0xffffffffc0000010, "ext4_map"},
-		{"another module was there", Mapping{Kind: Module, File: "[xfs]"}, 0xffffffffc0000010, ""},
-		{"announced symbol", Mapping{Kind: BPF, File: "bpf_prog_77_y"}, 0xffffffffc0100010, "bpf_prog_77_y"},
-		{"bpf program from kallsyms", Mapping{Kind: BPF}, 0xffffffffc0100010, "bpf_prog_1234_x"},
-		{"past the end", Mapping{Kind: Kernel}, 0xffffffffc0300000, ""},
-		{"build id of the kernel is not asked of a given table", Mapping{Kind: Kernel, BuildID: "abcd"}, 0xffffffff81000110, "vfs_read"},
+		{"kernel", Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text"}, 0xffffffff81000110, "vfs_read"},
+		{"kernel where it was recorded", Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0xffffffff81000000}, 0xffffffff81000110, "vfs_read"},
+		{"kernel of another boot", Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0xffffffff9e000000}, 0xffffffff9e000210, "vfs_write"},
+		{"kernel by _stext", Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", Offset: 0xffffffff71000000}, 0xffffffff71000110, "vfs_read"},
+		{"module", Mapping{Kind: mapping.Module, File: "[ext4]"}, 0xffffffffc0000010, "ext4_map"},
+		{"module by file", Mapping{Kind: mapping.Module, File: "/lib/modules/6.1/fs/ext4.ko.xz"}, 0xffffffffc0000010, "ext4_map"},
+		{"another module was there", Mapping{Kind: mapping.Module, File: "[xfs]"}, 0xffffffffc0000010, ""},
+		{"announced symbol", Mapping{Kind: mapping.BPF, File: "bpf_prog_77_y"}, 0xffffffffc0100010, "bpf_prog_77_y"},
+		{"bpf program from kallsyms", Mapping{Kind: mapping.BPF}, 0xffffffffc0100010, "bpf_prog_1234_x"},
+		{"past the end", Mapping{Kind: mapping.Kernel}, 0xffffffffc0300000, ""},
+		{"build id of the kernel is not asked of a given table", Mapping{Kind: mapping.Kernel, BuildID: "abcd"}, 0xffffffff81000110, "vfs_read"},
 	}
 	path := filepath.Join(t.TempDir(), "kallsyms")
 	if err := os.WriteFile(path, []byte(kernelText), 0o600); err != nil {
@@ -322,17 +323,17 @@ func TestKernelUnavailable(t *testing.T) {
 		m    Mapping
 		want error
 	}{
-		{"hidden", Options{Kallsyms: zero}, Mapping{Kind: Kernel}, ErrRestricted},
-		{"no file", Options{KallsymsPath: "/none"}, Mapping{Kind: Kernel}, fs.ErrNotExist},
-		{"a directory", Options{KallsymsPath: "/"}, Mapping{Kind: Kernel}, ErrNotRegular},
-		{"other machine", Options{Foreign: true}, Mapping{Kind: Kernel}, ErrForeign},
-		{"other machine's module", Options{Foreign: true}, Mapping{Kind: Module, File: "[x]"}, ErrForeign},
-		{"other boot", Options{}, Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0x1234000}, ErrForeign},
-		{"other machine's file", Options{Foreign: true}, Mapping{Kind: User, File: "/proc/self/exe"}, ErrForeign},
-		{"other vdso", Options{Foreign: true}, Mapping{Kind: VDSO}, ErrForeign},
-		{"other map", Options{Foreign: true}, Mapping{Kind: Anon, PID: 1}, ErrForeign},
-		{"heap", Options{}, Mapping{Kind: Other}, ErrNoSymbols},
-		{"anonymous memory of nobody", Options{}, Mapping{Kind: Anon}, ErrNoSymbols},
+		{"hidden", Options{Kallsyms: zero}, Mapping{Kind: mapping.Kernel}, ErrRestricted},
+		{"no file", Options{KallsymsPath: "/none"}, Mapping{Kind: mapping.Kernel}, fs.ErrNotExist},
+		{"a directory", Options{KallsymsPath: "/"}, Mapping{Kind: mapping.Kernel}, ErrNotRegular},
+		{"other machine", Options{Foreign: true}, Mapping{Kind: mapping.Kernel}, ErrForeign},
+		{"other machine's module", Options{Foreign: true}, Mapping{Kind: mapping.Module, File: "[x]"}, ErrForeign},
+		{"other boot", Options{}, Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: 0x1234000}, ErrForeign},
+		{"other machine's file", Options{Foreign: true}, Mapping{Kind: mapping.User, File: "/proc/self/exe"}, ErrForeign},
+		{"other vdso", Options{Foreign: true}, Mapping{Kind: mapping.VDSO}, ErrForeign},
+		{"other map", Options{Foreign: true}, Mapping{Kind: mapping.Anon, PID: 1}, ErrForeign},
+		{"heap", Options{}, Mapping{Kind: mapping.Unknown}, ErrNoSymbols},
+		{"anonymous memory of nobody", Options{}, Mapping{Kind: mapping.Anon}, ErrNoSymbols},
 	} {
 		s := New(test.opts)
 		got, err := names(t, s, test.m, 0xffffffff81000110)
@@ -356,12 +357,12 @@ func TestKernelBuildID(t *testing.T) {
 	}
 	s := New(Options{})
 	defer s.Close()
-	_, err := names(t, s, Mapping{Kind: Kernel, BuildID: "0123456789abcdef0123456789abcdef01234567"}, 1)
+	_, err := names(t, s, Mapping{Kind: mapping.Kernel, BuildID: "0123456789abcdef0123456789abcdef01234567"}, 1)
 	var wrong *BuildIDError
 	if !errors.As(err, &wrong) || wrong.Found != id {
 		t.Errorf("error %v, want a wrong build id, found %s", err, id)
 	}
-	if _, err := names(t, s, Mapping{Kind: Kernel, BuildID: id}, 1); err != nil {
+	if _, err := names(t, s, Mapping{Kind: mapping.Kernel, BuildID: id}, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -386,12 +387,12 @@ func TestVDSO(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
 	for _, buildID := range []string{"", id} {
-		got, err := names(t, s, Mapping{Kind: VDSO, File: "[vdso]", BuildID: buildID}, off, 0)
+		got, err := names(t, s, Mapping{Kind: mapping.VDSO, File: "[vdso]", BuildID: buildID}, off, 0)
 		if !strings.HasSuffix(got[0], "clock_gettime") || err != nil {
 			t.Errorf("build id %q: %q (%v)", buildID, got, err)
 		}
 	}
-	got, err := names(t, s, Mapping{Kind: VDSO, BuildID: "aabb"}, off)
+	got, err := names(t, s, Mapping{Kind: mapping.VDSO, BuildID: "aabb"}, off)
 	var wrong *BuildIDError
 	if got[0] != "" || !errors.As(err, &wrong) {
 		t.Errorf("another build id: %q (%v)", got, err)
@@ -405,7 +406,7 @@ func TestResolveConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
-			m := Mapping{Kind: User, File: path}
+			m := Mapping{Kind: mapping.User, File: path}
 			if i%2 == 0 {
 				m.BuildID = id
 			}
@@ -413,7 +414,7 @@ func TestResolveConcurrently(t *testing.T) {
 			if err != nil || len(frames[0]) != 1 || frames[0][0].Name != "f" {
 				t.Errorf("frames %v, %v", frames, err)
 			}
-			frames, err = s.Resolve(context.Background(), Mapping{Kind: Kernel}, []uint64{0xffffffff81000110})
+			frames, err = s.Resolve(context.Background(), Mapping{Kind: mapping.Kernel}, []uint64{0xffffffff81000110})
 			if err != nil || len(frames[0]) != 1 || frames[0][0].Name != "vfs_read" {
 				t.Errorf("frames %v, %v", frames, err)
 			}
@@ -429,7 +430,7 @@ func TestResolveEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s := New(Options{Kallsyms: strings.NewReader(kernelText)})
-	if _, err := s.Resolve(ctx, Mapping{Kind: Kernel}, []uint64{1}); !errors.Is(err, context.Canceled) {
+	if _, err := s.Resolve(ctx, Mapping{Kind: mapping.Kernel}, []uint64{1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // TestSignalFrame names the return address of a signal handler of a Go program,
@@ -29,7 +30,7 @@ func TestSignalFrame(t *testing.T) {
 	}
 	s := New(Options{})
 	defer s.Close()
-	frames, err := s.Resolve(context.Background(), Mapping{Kind: User, File: exe}, []uint64{off - 1, off - 2})
+	frames, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: exe}, []uint64{off - 1, off - 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestUnnamedStub(t *testing.T) {
 	}
 	s := New(Options{})
 	defer s.Close()
-	frames, err := s.Resolve(context.Background(), Mapping{Kind: User, File: libc}, []uint64{off})
+	frames, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: libc}, []uint64{off})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 	"kprof/symbolize/process"
 	"kprof/symbolize/regular"
 	"kprof/symbolize/unwind"
@@ -283,13 +284,13 @@ func (s *Symbolizer) CallFrames(m Mapping) *unwind.Table {
 // foundFrames is CallFrames of what this machine has.
 func (s *Symbolizer) foundFrames(m Mapping) *unwind.Table {
 	switch m.Kind {
-	case Anon:
+	case mapping.Anon:
 		return unwind.FramePointers // code made at run time
-	case User:
+	case mapping.User:
 		if t, _ := s.userFile(m); t != nil { // why it is not found is told with its names
 			return t.frames
 		}
-	case VDSO:
+	case mapping.VDSO:
 		t, _ := s.vdsoTable(m)
 		if f, ok := t.(*fileTable); ok {
 			return f.frames

@@ -223,17 +223,23 @@ func (s *Symbolizer) tryVmlinux(f *os.File, p place, id string) (*vmlinux, error
 	return v, err
 }
 
-// vmlinuxPlaces lists where the vmlinux with a build id may be: by that id, by
-// the kernel's release, under any release.
-func (s *Symbolizer) vmlinuxPlaces(id string) []place {
-	var places []place
+// placesByID lists where a file of the kernel with a build id may be by that id: in the debug
+// trees, and in perf's cache, under the name that it has there or as "elf".
+func (s *Symbolizer) placesByID(id, cached string) (places []place) {
 	for _, dir := range s.debugDirs() {
 		places = append(places, place{root: s.opts.Root, path: filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
 	}
 	if cache := s.opts.BuildIDCache; cache != "" {
 		dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
-		places = append(places, place{path: filepath.Join(dir, "vmlinux")}, place{path: filepath.Join(dir, "elf")})
+		places = append(places, place{path: filepath.Join(dir, cached)}, place{path: filepath.Join(dir, "elf")})
 	}
+	return places
+}
+
+// vmlinuxPlaces lists where the vmlinux with a build id may be: by that id, by
+// the kernel's release, under any release.
+func (s *Symbolizer) vmlinuxPlaces(id string) []place {
+	places := s.placesByID(id, "vmlinux")
 	patterns := []string{
 		"/usr/lib/debug/lib/modules/%s/vmlinux",
 		"/usr/lib/debug/boot/vmlinux-%s",

@@ -15,6 +15,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // debugKernel returns a vmlinux with debug information, its mapping as recorded
@@ -27,7 +28,7 @@ func debugKernel(t testing.TB, n int) (path string, m Mapping, addrs []uint64) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	m = Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: hex.EncodeToString(file.BuildID())}
+	m = Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: hex.EncodeToString(file.BuildID())}
 	for _, s := range elfSymbols(t, path) {
 		switch {
 		case s.Name == "_stext":

@@ -17,6 +17,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
 )
 
 // miniature compiles testdata/kernel.c, and returns the file, its build id, and
@@ -76,7 +77,7 @@ func TestVmlinux(t *testing.T) {
 		path, id, addrs := miniature(t, test.flags...)
 		for _, shift := range []uint64{0, 0x1e00000, 1<<64 - 0x10000} {
 			for _, start := range []string{"_text", "_stext"} {
-				m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: start, BuildID: id, Offset: addrs[start] + shift}
+				m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: start, BuildID: id, Offset: addrs[start] + shift}
 				addr := addrs["vfs_read"] + shift + 6
 				for _, want := range []struct {
 					opts Options
@@ -105,7 +106,7 @@ func TestVmlinux(t *testing.T) {
 func TestVmlinuxOfAnotherBuild(t *testing.T) {
 	path, id, addrs := miniature(t)
 	other := "00112233445566778899aabbccddeeff00112233"
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: other, Offset: addrs["_text"]}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: other, Offset: addrs["_text"]}
 
 	s := New(Options{Vmlinux: path, Foreign: true})
 	_, err := chain(t, s, m, addrs["vfs_write"])
@@ -173,7 +174,7 @@ func TestBootImage(t *testing.T) {
 		{other, &BuildIDError{vmlinuz, other, id}},
 	} {
 		s := New(Options{Vmlinux: vmlinuz, Foreign: true, Force: true})
-		m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: tt.recorded, Offset: addrs["_text"]}
+		m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: tt.recorded, Offset: addrs["_text"]}
 		got, err := chain(t, s, m, addrs["vfs_read"])
 		var given *VmlinuxError
 		if got != "" || !errors.As(err, &given) || given.Error() != tt.want.Error() {
@@ -190,7 +191,7 @@ func TestWithoutLines(t *testing.T) {
 	stripped, debug := path+".stripped", path+".debug"
 	livetest.Run(t, "objcopy", "--only-keep-debug", path, debug)
 	livetest.Run(t, "strip", "--strip-debug", "-o", stripped, path)
-	kernel := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	kernel := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	names := func() Options {
 		return Options{Foreign: true, Kallsyms: strings.NewReader(fmt.Sprintf("%x T _text\n%x T vfs_read\n", addrs["_text"], addrs["vfs_read"]))}
 	}
@@ -223,7 +224,7 @@ func TestWithoutLines(t *testing.T) {
 func TestVmlinuxIsFound(t *testing.T) {
 	path, id, addrs := miniature(t)
 	decoy, _, _ := miniature(t, "-DDECOY", "-O1")
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	const rel = "6.1.0-99-test"
 	for _, where := range []string{
 		"/usr/lib/debug/lib/modules/" + rel + "/vmlinux",
@@ -273,7 +274,7 @@ func TestInlineFramesBesideKallsyms(t *testing.T) {
 		fmt.Fprintf(&text, "%x T %s\n", addrs[name]+booted, name)
 	}
 	fmt.Fprintf(&text, "%x t bpf_prog_x\t[bpf]\n", uint64(0xa0000000))
-	m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: id, Offset: addrs["_stext"] + recorded}
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: id, Offset: addrs["_stext"] + recorded}
 	for _, given := range []string{"", path} {
 		s := New(Options{Root: root, Foreign: true, Inline: true, Vmlinux: given, Kallsyms: strings.NewReader(text.String())})
 		name := "vfs_read"
@@ -326,7 +327,7 @@ func TestModule(t *testing.T) {
 	addrs["ext4_error"] = (text.Size + unlikely.Addralign - 1) &^ (unlikely.Addralign - 1)
 
 	const base = 0xffffffffc0a00000
-	m := Mapping{Kind: Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
+	m := Mapping{Kind: mapping.Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
 	inlined := map[string]string{
 		"ext4_map":   "ext4_journal module.c:6 from 4\next4_map module.c:12 from 10\n",
 		"ext4_error": "ext4_journal module.c:6 from 4\next4_error module.c:17 from 15\n",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"fmt"
+	"slices"
 )
 
 // relocate returns the contents of section index of a relocatable file (a kernel
@@ -34,10 +35,10 @@ func (im *image) relocate(data []byte, index int) ([]byte, error) {
 		return nil, err
 	}
 	data = bytes.Clone(data) // it may be mapped
-	order := im.elf.ByteOrder
+	order, known := im.elf.ByteOrder, relocations[im.elf.Machine]
 	for ; len(relocs) >= relaSize; relocs = relocs[relaSize:] {
 		off, info, addend := order.Uint64(relocs), order.Uint64(relocs[8:]), order.Uint64(relocs[16:])
-		width := relocationWidth(im.elf.Machine, uint32(info))
+		width := known.width(uint32(info))
 		switch {
 		case width == 0:
 			continue // of no use here
@@ -70,55 +71,41 @@ func (im *image) bytes(sec *elf.Section) ([]byte, error) {
 	return im.mapped[sec.Offset : sec.Offset+sec.FileSize], nil
 }
 
-// relocationWidth returns how many bytes an absolute relocation changes, 0 if
-// it changes none, -1 for any other kind.
-func relocationWidth(machine elf.Machine, typ uint32) int {
-	switch machine {
-	case elf.EM_X86_64:
-		switch elf.R_X86_64(typ) {
-		case elf.R_X86_64_NONE:
-			return 0
-		case elf.R_X86_64_64:
-			return 8
-		case elf.R_X86_64_32, elf.R_X86_64_32S:
-			return 4
-		}
-	case elf.EM_AARCH64:
-		switch elf.R_AARCH64(typ) {
-		case elf.R_AARCH64_NONE, elf.R_AARCH64_NULL:
-			return 0
-		case elf.R_AARCH64_ABS64:
-			return 8
-		case elf.R_AARCH64_ABS32:
-			return 4
-		}
-	case elf.EM_RISCV:
-		switch elf.R_RISCV(typ) {
-		case elf.R_RISCV_NONE:
-			return 0
-		case elf.R_RISCV_64:
-			return 8
-		case elf.R_RISCV_32:
-			return 4
-		}
-	case elf.EM_S390:
-		switch elf.R_390(typ) {
-		case elf.R_390_NONE:
-			return 0
-		case elf.R_390_64:
-			return 8
-		case elf.R_390_32:
-			return 4
-		}
-	case elf.EM_PPC64:
-		switch elf.R_PPC64(typ) {
-		case elf.R_PPC64_NONE:
-			return 0
-		case elf.R_PPC64_ADDR64:
-			return 8
-		case elf.R_PPC64_ADDR32:
-			return 4
-		}
+// absolutes are the types of a machine's relocations that change nothing, and those that are
+// an address in eight bytes or in four.
+type absolutes struct{ none, eight, four []uint32 }
+
+var relocations = map[elf.Machine]*absolutes{
+	elf.EM_X86_64: {
+		none: types(elf.R_X86_64_NONE), eight: types(elf.R_X86_64_64), four: types(elf.R_X86_64_32, elf.R_X86_64_32S),
+	},
+	elf.EM_AARCH64: {
+		none: types(elf.R_AARCH64_NONE, elf.R_AARCH64_NULL), eight: types(elf.R_AARCH64_ABS64), four: types(elf.R_AARCH64_ABS32),
+	},
+	elf.EM_RISCV: {none: types(elf.R_RISCV_NONE), eight: types(elf.R_RISCV_64), four: types(elf.R_RISCV_32)},
+	elf.EM_S390:  {none: types(elf.R_390_NONE), eight: types(elf.R_390_64), four: types(elf.R_390_32)},
+	elf.EM_PPC64: {none: types(elf.R_PPC64_NONE), eight: types(elf.R_PPC64_ADDR64), four: types(elf.R_PPC64_ADDR32)},
+}
+
+func types[T ~int](all ...T) (numbers []uint32) {
+	for _, t := range all {
+		numbers = append(numbers, uint32(t))
+	}
+	return numbers
+}
+
+// width returns how many bytes a relocation changes, 0 if it changes none, -1 for any other
+// kind. Nil is a machine that is not known.
+func (a *absolutes) width(typ uint32) int {
+	switch {
+	case a == nil:
+		return -1
+	case slices.Contains(a.eight, typ):
+		return 8
+	case slices.Contains(a.four, typ):
+		return 4
+	case slices.Contains(a.none, typ):
+		return 0
 	}
 	return -1
 }

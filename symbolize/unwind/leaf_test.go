@@ -39,12 +39,6 @@ func TestInnermost(t *testing.T) {
 		0x800: frame(8, regRule{fp, rule{kind: offset, off: -16}}), // behind pop %rbp
 		0x810: frame(16, regRule{fp, rule{kind: offset, off: -16}}),
 	})
-	words := func(w ...uint64) (b []byte) {
-		for _, v := range w {
-			b = le.AppendUint64(b, v)
-		}
-		return b
-	}
 	for _, c := range []struct {
 		name   string
 		pc, fp uint64

@@ -248,14 +248,16 @@ func (c *code) Find(pc uint64) (*Table, uint64, bool) {
 	return c.table, pc - c.start, true
 }
 
+// words are the bytes of a stack.
+func words(w ...uint64) (b []byte) {
+	for _, v := range w {
+		b = le.AppendUint64(b, v)
+	}
+	return b
+}
+
 // TestFramePointers walks code without call frame information, on both machines.
 func TestFramePointers(t *testing.T) {
-	words := func(w ...uint64) (b []byte) {
-		for _, v := range w {
-			b = le.AppendUint64(b, v)
-		}
-		return b
-	}
 	for _, c := range []struct {
 		name  string
 		m     Machine

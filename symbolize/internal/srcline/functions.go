@@ -41,14 +41,9 @@ func (u *loaded) readFunctions(deep bool, budget *int) *functions {
 	}
 	var e entry
 	for !c.done() && *budget >= 0 {
-		off := uint64(c.off)
-		code := c.uleb()
-		if code == 0 {
-			if depth == 0 {
-				break
-			}
-			depth--
-			continue
+		off, code, ok := c.nextEntry(&depth)
+		if !ok {
+			break
 		}
 		a := u.abbrevs.get(code)
 		if a == nil {
@@ -137,6 +132,23 @@ func (u *loaded) skipToSibling(c *cursor, a *abbrev) bool {
 	return true
 }
 
+// nextEntry reads up to the attributes of the next entry: where it starts, and the code of its
+// abbreviation. depth counts the lists of children that are open, and what ends one makes it
+// less; false is the end of the outermost, or of the section.
+func (c *cursor) nextEntry(depth *int) (off, code uint64, ok bool) {
+	for !c.done() {
+		off = uint64(c.off)
+		if code = c.uleb(); code != 0 {
+			return off, code, true
+		}
+		if *depth == 0 {
+			break
+		}
+		*depth--
+	}
+	return 0, 0, false
+}
+
 // maxInlined bounds how many calls may be inlined in each other.
 const maxInlined = 1000
 
@@ -161,13 +173,9 @@ func (u *loaded) appendInlined(dst []inlined, off, addr uint64) []inlined {
 	depth := 0 // of blocks without addresses, which hide nothing
 	var e entry
 	for !c.done() && budget >= 0 {
-		code := c.uleb()
-		if code == 0 {
-			if depth == 0 {
-				break
-			}
-			depth--
-			continue
+		_, code, ok := c.nextEntry(&depth)
+		if !ok {
+			break
 		}
 		if a = u.abbrevs.get(code); a == nil {
 			break
