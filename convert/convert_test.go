@@ -127,7 +127,7 @@ func TestReadErrors(t *testing.T) {
 	}
 
 	var empty *convert.EmptyError
-	p, err := convert.Open(t.Context(), "../testdata/demo.data", convert.Options{Comms: []string{"nobody"}})
+	p, err := convert.Open(t.Context(), "../testdata/demo.data", convert.Options{Selection: convert.Selection{Comms: []string{"nobody"}}})
 	if !errors.As(err, &empty) || p == nil || p.Stats.Samples[0].Samples != 199 {
 		t.Errorf("nothing of that comm: %v, %+v", err, p)
 	}

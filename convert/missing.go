@@ -9,6 +9,7 @@ import (
 
 	"kprof/convert/naming"
 	"kprof/symbolize"
+	"kprof/symbolize/mapping"
 )
 
 // MissingReason says why names or lines are missing.
@@ -41,7 +42,7 @@ func missingReason(m *naming.Missing) MissingReason {
 	if foreign {
 		errors.As(e, &other)
 	}
-	kernel := e.Mapping.Kind == symbolize.Kernel || e.Mapping.Kind == symbolize.Module
+	kernel := e.Mapping.Kind == mapping.Kernel || e.Mapping.Kind == mapping.Module
 	switch {
 	case errors.Is(e, symbolize.ErrGuest):
 		return ReasonGuestKernel
@@ -53,7 +54,7 @@ func missingReason(m *naming.Missing) MissingReason {
 		return ReasonNotInRoot
 	case !missing, kernel:
 		return ReasonError
-	case e.Mapping.Kind == symbolize.Anon:
+	case e.Mapping.Kind == mapping.Anon:
 		return ReasonRuntimeCode
 	}
 	return ReasonFileGone

@@ -19,90 +19,40 @@ import (
 	"kprof/convert/bootlog"
 	"kprof/convert/folded"
 	"kprof/convert/pagefile"
-	"kprof/convert/payload"
 	"kprof/convert/pprof"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
-	"kprof/convert/stacks"
 	"kprof/convert/stacktext"
 	"kprof/convert/transform"
-	"kprof/perfevent/format/expr"
-	"kprof/perfevent/spanrule"
 	"kprof/symbolize"
 )
+
+// Selection says which samples to take, what they count, and which labels they get.
+type Selection = replay.Selection
 
 // Options say which samples of an input to take, and how to name them. The zero
 // value takes all, labels them with comm and pid, and names them by what the input
 // and this machine's files tell; no server is asked.
 type Options struct {
-	Events []string // events to take, as stacks.Choose finds them; none for all
-	PIDs   []int32  // processes to take, none for all
-	TIDs   []int32  // threads to take, none for all
-	Comms  []string // names of threads to take, none for all
-	CPUs   []int32  // processors to take, none for all
-	Time   TimeRange
+	// Selection is taken from the samples of recordings. Of a profile without fields, Where is
+	// on its labels and its events, and Value the name of one of its values. Of a recording,
+	// OffCPU without samples of sched:sched_switch is an error, replay.ErrNoSwitches, WallClock
+	// without the clock replay.ErrNoClock, and Spans without the events of a rule
+	// *replay.NoSpanEventsError. Without any Spans, and where neither OffCPU nor Events or Value
+	// ask for something else, they are the rules that a recording has been made with, beside its
+	// other events. Blocks are kept so that profiles in the format of pprof compare as
+	// recordings do.
+	Selection
+	Time TimeRange
 
-	// Where is what samples must match, an expression on the fields of their event and on
-	// comm, pid, tid, cpu, time and event; of a profile without fields, on its labels and
-	// its events. Nil for all.
-	Where *expr.Expr
-	// Value is what the profile adds up beside the number of samples, an expression on
-	// the fields of an event; of a profile without fields, the name of one of its values.
-	// Samples without are left out. Nil for periods.
-	Value *expr.Expr
-	// Unit is that of Value. Default: that of its fields, where they are well known.
-	Unit string
-	// Formats describe the fields of what arrives live; a recording brings its own.
-	Formats *payload.Formats
-
-	// OffCPU makes a profile of the times that tasks were off the CPU, of a recording with
-	// samples of sched:sched_switch: see replay.OffCPUEvent. A recording without is an
-	// error, replay.ErrNoSwitches.
-	OffCPU bool
-	// WallClock makes a profile of where the time of threads went, on the CPU and off it: see
-	// replay.WallClockEvent. A recording without the clock is an error, replay.ErrNoClock.
-	WallClock bool
-	// Wakers puts the stacks of who woke tasks in front of those at which they left: see
-	// replay.Options.
-	Wakers bool
-	// Spans are rules of times between events, of which the profile of a recording is made
-	// in the place of its events. A recording without the events of a rule is an error,
-	// *replay.NoSpanEventsError. Without any, and where neither OffCPU nor Events or Value
-	// ask for something else, they are the rules that the recording has been made with,
-	// beside its other events.
-	Spans []*spanrule.Rule
-	// Beside keeps the events that are of no rule, and no times off the CPU.
-	Beside bool
-	// SlowerThan leaves out shorter times, of Spans and OffCPU, ns.
-	SlowerThan uint64
-	// SpanFields labels spans with the fields that their rules fetch too, arguments and what
-	// was returned.
-	SpanFields bool
-
-	Labels replay.Labels // labels besides comm and pid
 	// DropLabels are keys of labels that will not be used, beyond what selects samples:
 	// they need not be read.
 	DropLabels []string
-	// FieldLabels are fields of a recording's events whose values are labels too: names,
-	// or "field.NAME" or "EVENT.NAME" where that is the name of something else.
-	FieldLabels []string
 	// TagRoot and TagLeaf are keys of labels whose values become frames: of the first of
 	// TagRoot that at the root, of the last of TagLeaf that at the leaf, as pprof has it.
 	TagRoot, TagLeaf []string
 	// Transforms are done to the stacks, one after the other, once these have names.
 	Transforms []transform.Transform
-
-	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
-	// bytes each. Memory then grows with the number of samples.
-	Times bool
-
-	// Blocks keeps the sums of samples over blocks of time (stacks.Set.BlockSums), which
-	// profiles in the format of pprof carry, so that they compare as recordings do.
-	Blocks bool
-
-	// MaxMemory is how many bytes the stacks, rows and times of a recording may take, at least
-	// 8 MiB. Above it, what is rare is merged: see replay.Options. 0 is no bound.
-	MaxMemory int64
 
 	// Unnamed leaves recorded addresses without names. Default: they are named.
 	Unnamed bool
@@ -110,10 +60,6 @@ type Options struct {
 	// Symbols say where names come from. What a recording says of itself is filled
 	// in: Foreign, Release, Kallsyms and CallFrames.
 	Symbols symbolize.Options
-
-	// GuestModules are the modules of the kernel of a virtual machine that was recorded: from where
-	// to where they are, with File as perf calls them ("[ext4]").
-	GuestModules []stacks.Mapping
 
 	// Naming is called when the looking for names begins, which may wait for a
 	// server or a file system that does not answer; end is called when it is over.
@@ -155,10 +101,7 @@ func (o *Options) UsesFields() bool {
 // Replay returns what of the options is for the replaying of records.
 func (o *Options) Replay() replay.Options {
 	r := replay.Options{
-		Events: o.Events, PIDs: o.PIDs, TIDs: o.TIDs, Comms: o.Comms, CPUs: o.CPUs,
-		Where: o.Where, Value: o.Value, Unit: o.Unit, Formats: o.Formats,
-		OffCPU: o.OffCPU, WallClock: o.WallClock, Wakers: o.Wakers, Spans: o.Spans, Beside: o.Beside, SlowerThan: o.SlowerThan, SpanFields: o.SpanFields, Labels: o.Labels, FieldLabels: o.FieldLabels, Times: o.Times, Blocks: o.Blocks, MaxMemory: o.MaxMemory,
-		GuestModules:  o.GuestModules,
+		Selection:     o.Selection,
 		KernelSymbols: o.Symbols.KallsymsPath != "" || o.Symbols.Kallsyms != nil || o.Symbols.Vmlinux != "",
 	}
 	o.Time.apply(&r)

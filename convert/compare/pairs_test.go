@@ -39,7 +39,7 @@ func TestRecordedPairs(t *testing.T) {
 		// headed are folded stacks with a header, and stacked have no times.
 		var recorded, written, paged, headed, stacked []*convert.Profile
 		for _, file := range files {
-			p, err := convert.Open(t.Context(), file, convert.Options{Times: true, Blocks: true, Comms: comms})
+			p, err := convert.Open(t.Context(), file, convert.Options{Selection: convert.Selection{Times: true, Blocks: true, Comms: comms}})
 			if err != nil {
 				t.Log(err) // a busy machine may leave the load out
 				continue
@@ -113,7 +113,7 @@ func through(t *testing.T, p *convert.Profile, write func(io.Writer) error) *con
 	if err := write(&b); err != nil {
 		t.Fatal(err)
 	}
-	again, err := convert.Read(t.Context(), &b, convert.Options{Name: p.Source, Times: true})
+	again, err := convert.Read(t.Context(), &b, convert.Options{Selection: convert.Selection{Times: true}, Name: p.Source})
 	if err != nil {
 		t.Fatal(err)
 	}

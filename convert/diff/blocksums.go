@@ -10,12 +10,13 @@ const mostInBlock = 2
 func divideSums(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	s := r.Set
 	var count, value, most, block int64
+	d := newDivider(r, stackOf, c)
 	for i := range s.BlockSums {
 		b := &s.BlockSums[i]
 		if i > 0 && b.Time != s.BlockSums[i-1].Time {
 			block = 0
 		}
-		if stackOf[b.Sample] == many {
+		if !d.expect(int(b.Sample)) {
 			continue
 		}
 		count += int64(b.Count)
@@ -26,17 +27,7 @@ func divideSums(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	if value != c.total || count < 2*maxBlocks || most*maxBlocks > mostInBlock*count || r.durations() {
 		return nil
 	}
-	d := newDivided(s.NumStacks())
-	for i := range s.BlockSums {
-		if stack := stackOf[s.BlockSums[i].Sample]; stack != many {
-			d.starts[stack+1]++
-		}
-	}
-	next := d.begin()
-	c.totalBlocks = make([]int64, maxBlocks)
-	if per == PerEvent {
-		c.perBlocks = make([]int64, maxBlocks)
-	}
+	d.begin(per)
 	first, last := s.BlockSums[0].Time, s.BlockSums[len(s.BlockSums)-1].Time
 	before := int64(0) // samples in the blocks before
 	for i := 0; i < len(s.BlockSums); {
@@ -53,30 +44,8 @@ func divideSums(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 		block = min(block, maxBlocks-1)
 		before += inside
 		for _, b := range s.BlockSums[from:i] {
-			stack := stackOf[b.Sample]
-			if stack == many {
-				if c.perBlocks != nil && s.Sample(int(b.Sample)).Event == r.PerEvent {
-					c.perBlocks[block] += b.Value
-				}
-				continue
-			}
-			c.totalBlocks[block] += b.Value
-			d.moments[next[stack]] = moment{b.Value, uint8(block)}
-			next[stack]++
+			d.add(int(b.Sample), b.Value, block)
 		}
 	}
-	return d
-}
-
-// newDivided returns one of which the starts are to be counted.
-func newDivided(stacks int) *divided { return &divided{starts: make([]uint32, stacks+1)} }
-
-// begin makes starts of the number of moments of each stack, which are at the next one's
-// place, and returns a copy.
-func (d *divided) begin() []uint32 {
-	for i := range len(d.starts) - 1 {
-		d.starts[i+1] += d.starts[i]
-	}
-	d.moments = make([]moment, d.starts[len(d.starts)-1])
-	return append([]uint32(nil), d.starts...)
+	return d.divided
 }

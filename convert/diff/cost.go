@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"slices"
+
 	"kprof/convert/stacks"
 )
 
@@ -125,9 +127,10 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	}
 	var count, value int64
 	var first, last uint64
+	d := newDivider(r, stackOf, c)
 	for i := range s.TimedSamples {
 		m := &s.TimedSamples[i]
-		if stackOf[m.Sample] == many {
+		if !d.expect(int(m.Sample)) {
 			continue
 		}
 		if count == 0 {
@@ -140,17 +143,7 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 	if value != c.total || count < 2*maxBlocks || last == first {
 		return nil
 	}
-	d := newDivided(s.NumStacks())
-	for i := range s.TimedSamples {
-		if stack := stackOf[s.TimedSamples[i].Sample]; stack != many {
-			d.starts[stack+1]++
-		}
-	}
-	next := d.begin()
-	c.totalBlocks = make([]int64, maxBlocks)
-	if per == PerEvent {
-		c.perBlocks = make([]int64, maxBlocks)
-	}
+	d.begin(per)
 	var n int64
 	for i := range s.TimedSamples {
 		m := &s.TimedSamples[i]
@@ -161,17 +154,61 @@ func divide(r *Run, stackOf []uint32, c *cost, per Per) *divided {
 			t := min(max(m.Time, first), last)
 			block = min(int64(float64(t-first)/float64(last-first)*maxBlocks), maxBlocks-1)
 		}
-		stack := stackOf[m.Sample]
-		if stack == many {
-			if c.perBlocks != nil && s.Sample(int(m.Sample)).Event == r.PerEvent {
-				c.perBlocks[block] += m.Value
-			}
-			continue
+		if d.add(int(m.Sample), m.Value, block) {
+			n++
 		}
-		c.totalBlocks[block] += m.Value
-		d.moments[next[stack]] = moment{m.Value, uint8(block)}
-		next[stack]++
-		n++
 	}
-	return d
+	return d.divided
+}
+
+// divider makes the moments of a run: those to expect are counted before begin, and added after.
+type divider struct {
+	*divided
+	run     *Run
+	stackOf []uint32 // by sample; many for what is not compared
+	cost    *cost
+	next    []uint32 // by stack, where its next moment goes
+}
+
+func newDivider(r *Run, stackOf []uint32, c *cost) *divider {
+	return &divider{divided: &divided{starts: make([]uint32, r.Set.NumStacks()+1)}, run: r, stackOf: stackOf, cost: c}
+}
+
+// expect says that a moment of a sample will be added; false if it is not compared.
+func (d *divider) expect(sample int) bool {
+	stack := d.stackOf[sample]
+	if stack == many {
+		return false
+	}
+	d.starts[stack+1]++
+	return true
+}
+
+// begin makes room for what is expected, and for the sums of blocks.
+func (d *divider) begin(per Per) {
+	for i := range len(d.starts) - 1 {
+		d.starts[i+1] += d.starts[i]
+	}
+	d.moments = make([]moment, d.starts[len(d.starts)-1])
+	d.next = slices.Clone(d.starts)
+	d.cost.totalBlocks = make([]int64, maxBlocks)
+	if per == PerEvent {
+		d.cost.perBlocks = make([]int64, maxBlocks)
+	}
+}
+
+// add puts the value of a sample into a block. What is not compared may be of the event that
+// is divided by: false then.
+func (d *divider) add(sample int, value, block int64) bool {
+	stack := d.stackOf[sample]
+	if stack == many {
+		if d.cost.perBlocks != nil && d.run.Set.Sample(sample).Event == d.run.PerEvent {
+			d.cost.perBlocks[block] += value
+		}
+		return false
+	}
+	d.cost.totalBlocks[block] += value
+	d.moments[d.next[stack]] = moment{value, uint8(block)}
+	d.next[stack]++
+	return true
 }

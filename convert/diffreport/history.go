@@ -1,7 +1,6 @@
 package diffreport
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -158,11 +157,5 @@ func HistoryJSON(w io.Writer, h *diff.History) error {
 		}
 		d.Series = append(d.Series, x)
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	if err := e.Encode(d); err != nil {
-		return fmt.Errorf("write history: %w", err)
-	}
-	return nil
+	return writeJSON(w, "history", d)
 }

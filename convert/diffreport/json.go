@@ -245,11 +245,16 @@ func JSON(w io.Writer, r *diff.Result, o Options) error {
 		}
 		d.Merged = append(d.Merged, x)
 	}
+	return writeJSON(w, "comparison", d)
+}
+
+// writeJSON writes a document, of which an error says what it is.
+func writeJSON(w io.Writer, what string, document any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
-	if err := e.Encode(d); err != nil {
-		return fmt.Errorf("write comparison: %w", err)
+	if err := e.Encode(document); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
 	}
 	return nil
 }

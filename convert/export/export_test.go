@@ -53,7 +53,7 @@ func TestOf(t *testing.T) {
 
 // TestWrite: every format is written, each as what it is; compressed ones hold the same.
 func TestWrite(t *testing.T) {
-	p, err := convert.Open(context.Background(), "../../testdata/demo.data", convert.Options{Unnamed: true, Blocks: true})
+	p, err := convert.Open(context.Background(), "../../testdata/demo.data", convert.Options{Selection: convert.Selection{Blocks: true}, Unnamed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

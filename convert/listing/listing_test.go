@@ -44,7 +44,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	p := listing.NewPrinter(os.Stdout, listing.PrinterOptions{Limit: 2})
-	_, err = listing.Read(context.Background(), rec, listing.Options{Options: convert.Options{Where: where}, Address: p.Address}, p)
+	_, err = listing.Read(context.Background(), rec, listing.Options{Options: convert.Options{Selection: convert.Selection{Where: where}}, Address: p.Address}, p)
 	if err := errors.Join(err, p.Close()); err != nil {
 		log.Fatal(err)
 	}
@@ -164,10 +164,10 @@ func TestSelected(t *testing.T) {
 		{`prev_state == 0`, convert.Options{}, `prev_state=R `},
 		{`next_comm ~ "c*"`, convert.Options{}, `next_comm=c`},
 		{`cpu == 1 && event == "sched_switch"`, convert.Options{}, `\[001\].*sched:sched_switch`},
-		{``, convert.Options{Comms: []string{"swapper"}}, `^ *swapper `},
-		{``, convert.Options{CPUs: []int32{0}}, `\[000\]`},
-		{``, convert.Options{Events: []string{"sched_switch"}}, `sched:sched_switch`},
-		{`pid != 0`, convert.Options{CPUs: []int32{1}}, `^ *[^ ]+ +[1-9][0-9]* \[001\]`},
+		{``, convert.Options{Selection: convert.Selection{Comms: []string{"swapper"}}}, `^ *swapper `},
+		{``, convert.Options{Selection: convert.Selection{CPUs: []int32{0}}}, `\[000\]`},
+		{``, convert.Options{Selection: convert.Selection{Events: []string{"sched_switch"}}}, `sched:sched_switch`},
+		{`pid != 0`, convert.Options{Selection: convert.Selection{CPUs: []int32{1}}}, `^ *[^ ]+ +[1-9][0-9]* \[001\]`},
 	} {
 		var want []string
 		for _, l := range all {
@@ -175,19 +175,25 @@ func TestSelected(t *testing.T) {
 				want = append(want, l)
 			}
 		}
-		o := listing.Options{Options: c.options}
-		if c.where != "" {
-			x, err := expr.Parse(c.where)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Where = x
-		}
+		o := where(t, c.options, c.where)
 		got, res := list(t, switches, o, listing.PrinterOptions{})
 		if len(want) == 0 || !slices.Equal(got, want) || res.Listed != uint64(len(got)) {
 			t.Errorf("%s %+v: %d lines, want %d", c.where, c.options.Events, len(got), len(want))
 		}
 	}
+}
+
+// where are options to list what matches an expression, "" for all.
+func where(t *testing.T, o convert.Options, text string) listing.Options {
+	t.Helper()
+	if text != "" {
+		x, err := expr.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Where = x
+	}
+	return listing.Options{Options: o}
 }
 
 // TestFirstAndLast: a limit is the beginning, a tail the end, and times are counted from
@@ -344,19 +350,12 @@ func TestNothing(t *testing.T) {
 		where   string
 		want    string
 	}{
-		{convert.Options{Comms: []string{"nobody"}}, "", "no sample of comm nobody; comms here: a\nb (3)"},
-		{convert.Options{Events: []string{"cycles"}}, "", `it has no event "cycles"; events here: cpu-clock (3)`},
+		{convert.Options{Selection: convert.Selection{Comms: []string{"nobody"}}}, "", "no sample of comm nobody; comms here: a\nb (3)"},
+		{convert.Options{Selection: convert.Selection{Events: []string{"cycles"}}}, "", `it has no event "cycles"; events here: cpu-clock (3)`},
 		{convert.Options{}, "pid == 8", "no event matches pid == 8; there are cpu-clock (3)"},
 		{convert.Options{}, "nosuch == 8", `no event has a field "nosuch"`},
 	} {
-		o := listing.Options{Options: c.options}
-		if c.where != "" {
-			x, err := expr.Parse(c.where)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.Where = x
-		}
+		o := where(t, c.options, c.where)
 		for _, pipe := range []bool{false, true} {
 			out, _, err := written(t, perftext.MustParse(twoCPUs), o, listing.PrinterOptions{}, pipe)
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(out, "cpu-clock") {

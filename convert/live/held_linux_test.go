@@ -27,7 +27,7 @@ func TestLiveHeld(t *testing.T) {
 		"--", "sh", "-c", "ls -R /etc > /dev/null; sleep 0.1").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p, err := convert.Open(context.Background(), file, convert.Options{Spans: []*spanrule.Rule{mustRule(t, "span:kmalloc")}, Unnamed: true})
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, "span:kmalloc")}}, Unnamed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func compareTimehist(t *testing.T, namespace bool) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p, err := convert.Open(context.Background(), file, convert.Options{OffCPU: true, Labels: replay.LabelTID, Times: true, Unnamed: true})
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{OffCPU: true, Labels: replay.LabelTID, Times: true}, Unnamed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestLiveOffCPUOfTask(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	most := time.Since(begun)
-	p, err := convert.Open(context.Background(), file, convert.Options{OffCPU: true})
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{OffCPU: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestLiveRecordOffCPU(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	for _, all := range []bool{false, true} {
 		o := record.Options{Specs: event.OffCPUSpecs(false), Switches: true, Target: record.Target{AllCPUs: all}}
-		w := recordWaiting(t, exec.Command("sh", "-c", "read go; exec sleep 0.3"), o, convert.Options{OffCPU: true})
+		w := recordWaiting(t, exec.Command("sh", "-c", "read go; exec sleep 0.3"), o, convert.Options{Selection: convert.Selection{OffCPU: true}})
 		p, most := w.p, w.most
 		var slept time.Duration
 		for i := range p.Set.NumSamples() {

@@ -32,7 +32,7 @@ func TestLiveSyscallsRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := recordWaiting(t, exec.Command(program), record.Options{Specs: specs},
-		convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, Labels: replay.LabelTID, FieldLabels: []string{"ret"}})
+		convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{rule}, Times: true, Labels: replay.LabelTID, FieldLabels: []string{"ret"}}})
 	took, err := strconv.ParseInt(strings.TrimSpace(w.said), 10, 64)
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func TestLiveFunctionSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := recordWaiting(t, exec.Command(program), record.Options{Specs: specs},
-		convert.Options{Spans: []*spanrule.Rule{rule}, Times: true, FieldLabels: []string{"ret"}})
+		convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{rule}, Times: true, FieldLabels: []string{"ret"}}})
 	p := w.p
 	type call struct{ before, first, last, after int64 }
 	var calls []call // in the order of their beginnings
@@ -88,7 +88,7 @@ func TestLiveSyscallSpans(t *testing.T) {
 		"--", "ls", "-R", "/etc", "/nowhere").CombinedOutput(); !strings.Contains(string(out), "/nowhere") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p, err := convert.Open(context.Background(), file, convert.Options{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}, Unnamed: true})
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}}, Unnamed: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestLiveSpansLost(t *testing.T) {
 	// A shell that reads a character at a time, from a pipe that is slow at its end.
 	w := recordWaiting(t, exec.Command("sh", "-c", "read go; (yes | head -c 300000; sleep 0.5; echo) | while read x; do :; done"),
 		record.Options{Specs: specs, RingSize: 8 << 10, DrainInterval: 200e6},
-		convert.Options{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}, Times: true, Labels: replay.LabelTID, Unnamed: true})
+		convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}, Times: true, Labels: replay.LabelTID}, Unnamed: true})
 	p, st := w.p, w.st
 	if st.Lost == 0 {
 		t.Fatalf("nothing was lost of %d samples", st.Samples)

@@ -83,7 +83,7 @@ func TestLiveWakers(t *testing.T) {
 		}()
 		return nil
 	}
-	p, st, err := live.Record(ctx, o, convert.Options{OffCPU: true, Wakers: true, PIDs: []int32{int32(reader.Process.Pid)}})
+	p, st, err := live.Record(ctx, o, convert.Options{Selection: convert.Selection{OffCPU: true, Wakers: true, PIDs: []int32{int32(reader.Process.Pid)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

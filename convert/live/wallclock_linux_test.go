@@ -28,7 +28,7 @@ func TestLiveWallClock(t *testing.T) {
 	}
 	for _, all := range []bool{false, true} {
 		o := record.Options{Specs: append(event.OffCPUSpecs(false), clock...), Switches: true, Target: record.Target{AllCPUs: all}}
-		w := recordWaiting(t, exec.Command(program), o, convert.Options{WallClock: true})
+		w := recordWaiting(t, exec.Command(program), o, convert.Options{Selection: convert.Selection{WallClock: true}})
 		var life, used time.Duration
 		if _, err := fmt.Sscan(w.said, (*int64)(&life), (*int64)(&used)); err != nil {
 			t.Fatal(err)

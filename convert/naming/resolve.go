@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kprof/symbolize"
+	"kprof/symbolize/mapping"
 )
 
 // errUnfinished: a job was still running when naming was ended.
@@ -95,7 +96,7 @@ func namingTasks(jobs []namingJob) []namingTask {
 		if len(j.addrs) == 0 {
 			continue
 		}
-		if j.mapping.Kind == symbolize.Anon {
+		if j.mapping.Kind == mapping.Anon {
 			if t, ok := ofProcess[j.mapping.PID]; ok {
 				tasks[t] = append(tasks[t], j)
 				continue

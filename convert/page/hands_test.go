@@ -24,7 +24,7 @@ func realPage(t *testing.T) string {
 			file, symbols = other, symbolize.Options{Root: t.TempDir()}
 		}
 	}
-	p, err := convert.Open(context.Background(), file, convert.Options{Times: true, Symbols: symbols})
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Times: true}, Symbols: symbols})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestEveryRecording(t *testing.T) {
 // pageOfRecording is a page of what can be read of a recording.
 func pageOfRecording(t *testing.T, file string) string {
 	t.Helper()
-	p, err := convert.Open(context.Background(), file, convert.Options{Times: true, Symbols: symbolize.Options{Root: t.TempDir()}})
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Times: true}, Symbols: symbolize.Options{Root: t.TempDir()}})
 	if p == nil || errors.Is(err, os.ErrNotExist) {
 		t.Skip(err)
 	}

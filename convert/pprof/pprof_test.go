@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"kprof/convert/stacks"
+	"kprof/convert/stacks/stackstest"
 )
 
 // canon is a Set as text: what a profile says, without how it is numbered.
@@ -381,19 +382,7 @@ func wide(n, depth, locations int) *stacks.Set {
 		f := s.AddFunction(stacks.Function{Name: fmt.Sprintf("function_%d", i/3), SystemName: fmt.Sprintf("function_%d", i/3)})
 		s.SetLines(s.AddLocation(m, addr, s.Mappings[m].Kind), stacks.Line{Function: f})
 	}
-	var labels []stacks.LabelsID
-	for i := range 300 {
-		labels = append(labels, s.InternLabels([]stacks.Label{{Key: "comm", Str: fmt.Sprintf("worker%d", i%20)}, {Key: "pid", Num: int64(i)}}))
-	}
-	c := make([]uint32, depth)
-	for i := range n {
-		for j := range c {
-			if i%16 == 0 || j < depth/2 {
-				c[j] = r.Uint32N(uint32(locations))
-			}
-		}
-		s.Add(0, s.Intern(c), labels[r.IntN(len(labels))], 1, 10_000_000)
-	}
+	stackstest.AddStacks(s, r, n, depth)
 	return s
 }
 

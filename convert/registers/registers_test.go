@@ -12,22 +12,14 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/listing/listingtest"
 	"kprof/convert/registers"
 )
 
 // tableOf reads what a file says. Those in testdata were made by testdata/mmio.sh of the project.
 func tableOf(t testing.TB, name string, recent int) *registers.Table {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
+	rec := listingtest.Open(t, name)
 	c := registers.Collector{Recent: recent}
 	res, err := listing.Read(context.Background(), rec, listing.Options{}, &c)
 	if err != nil {

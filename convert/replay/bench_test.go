@@ -83,17 +83,7 @@ func BenchmarkSample(b *testing.B) {
 }
 
 func BenchmarkFile(b *testing.B) {
-	whole, err := perftext.MustParse(benchText(20000)).Assemble(perftext.Form{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	b.SetBytes(int64(len(whole)))
-	for b.Loop() {
-		if _, _, err := convertBytes(whole, false, Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
+	benchFile(b, benchText(20000))
 }
 
 // BenchmarkTimeline replays changes that come in disorder, as from many CPUs.
@@ -103,7 +93,11 @@ func BenchmarkTimeline(b *testing.B) {
 	for i := range 2000 {
 		text.WriteString(processes(i ^ 511))
 	}
-	whole, err := perftext.MustParse(text.String()).Assemble(perftext.Form{})
+	benchFile(b, text.String())
+}
+
+func benchFile(b *testing.B, text string) {
+	whole, err := perftext.MustParse(text).Assemble(perftext.Form{})
 	if err != nil {
 		b.Fatal(err)
 	}

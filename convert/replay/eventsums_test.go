@@ -12,7 +12,6 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
 
@@ -99,11 +98,7 @@ func perfSums(t *testing.T, file string) (map[string]eventSum, bool) {
 }
 
 func ownSums(t *testing.T, file string) map[string]eventSum {
-	r, err := perfdata.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, file)
 	set, st, err := File(t.Context(), r, Options{})
 	if err != nil {
 		t.Fatal(err)

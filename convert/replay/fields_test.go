@@ -157,7 +157,7 @@ func TestValue(t *testing.T) {
 		{"delta*2 + ret", "pages", stacks.ValueType{Type: "delta*2 + ret", Unit: "pages"}, sums(func(a alloc) int64 { return 2*a.delta + int64(a.ret) })},
 		{"kmalloc.bytes_alloc + 1", "", stacks.ValueType{Type: "kmalloc.bytes_alloc + 1", Unit: "bytes"}, sums(func(a alloc) int64 { return int64(a.bytes) + 1 })},
 	} {
-		set, st := everyWay(t, allocs, Options{Value: mustExpr(t, c.value), Unit: c.unit, Times: true})
+		set, st := everyWay(t, allocs, Options{Selection: Selection{Value: mustExpr(t, c.value), Unit: c.unit, Times: true}})
 		if len(set.Events) != 1 || set.Events[0].Name != "kmem:kmalloc" || set.Events[0].Values[1] != c.want {
 			t.Fatalf("%s: events %v, want %v", c.value, set.Events, c.want)
 		}
@@ -200,7 +200,7 @@ func TestSaturated(t *testing.T) {
 		{"delta", []alloc{{delta: -1 << 62}, {delta: -1 << 62}}, -math.MaxInt64, 1},
 		{"delta", []alloc{{delta: -4}, {delta: 9}}, 5, 0},
 	} {
-		set, st := everyWay(t, c.in, Options{Value: mustExpr(t, c.value)})
+		set, st := everyWay(t, c.in, Options{Selection: Selection{Value: mustExpr(t, c.value)}})
 		if got := set.Totals(0)[1]; got != c.sum || st.Samples[0].Saturated != c.cut {
 			t.Errorf("%s of %v: %d with %d cut, want %d with %d", c.value, c.in, got, st.Samples[0].Saturated, c.sum, c.cut)
 		}
@@ -224,7 +224,7 @@ func TestWhere(t *testing.T) {
 		{"event == 'kfree' || bytes_alloc > 100", 2, []uint64{1, 0, 1}},
 		{"event ~ 'kmem:*'", 6, []uint64{0, 0, 0}},
 	} {
-		set, st := everyWay(t, allocs, Options{Where: mustExpr(t, c.where)})
+		set, st := everyWay(t, allocs, Options{Selection: Selection{Where: mustExpr(t, c.where)}})
 		var taken int64
 		for _, n := range set.SampleCounts() {
 			taken += n
@@ -240,11 +240,11 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%s: events without samples: %v of %v", c.where, set.SampleCounts(), set.Events)
 		}
 	}
-	_, st := everyWay(t, allocs, Options{Where: mustExpr(t, "bytes_alloc == 1"), PIDs: []int32{8}})
+	_, st := everyWay(t, allocs, Options{Selection: Selection{Where: mustExpr(t, "bytes_alloc == 1"), PIDs: []int32{8}}})
 	if l := st.LeftOut; l == nil || l.Samples != 7 || l.Matching != 0 || l.Unmatched != 3 {
 		t.Errorf("left out %+v", l)
 	}
-	set, _ := everyWay(t, allocs, Options{Events: []string{"kmalloc"}, Where: mustExpr(t, "ret < 0"), Value: mustExpr(t, "bytes_alloc")})
+	set, _ := everyWay(t, allocs, Options{Selection: Selection{Events: []string{"kmalloc"}, Where: mustExpr(t, "ret < 0"), Value: mustExpr(t, "bytes_alloc")}})
 	if got := set.Totals(0); !slices.Equal(got, []int64{2, 72}) {
 		t.Errorf("both: %v", got)
 	}
@@ -254,7 +254,7 @@ func TestWhere(t *testing.T) {
 // errors, and numbers with their unit.
 func TestFieldLabels(t *testing.T) {
 	allocs := []alloc{{-5, 8, "a", 0}, {7, 64, "b", -2}, {0, 7, "a\xff", 3}, {3, 64, "", -2}, {3, 64, "", -1 << 30}}
-	set, st := everyWay(t, allocs, Options{FieldLabels: []string{"delta", "kmalloc.bytes_alloc", "ret", "field.comm", "common_pid", "ptr"}})
+	set, st := everyWay(t, allocs, Options{Selection: Selection{FieldLabels: []string{"delta", "kmalloc.bytes_alloc", "ret", "field.comm", "common_pid", "ptr"}}})
 	got := map[string]int64{}
 	for i := range set.NumSamples() {
 		x := set.Sample(i)
@@ -282,7 +282,7 @@ func TestFieldLabels(t *testing.T) {
 // TestFieldLabelBounds: a key with more values than are told apart, and more lists of
 // values than are.
 func TestFieldLabelBounds(t *testing.T) {
-	l := newFieldLabels((&Options{FieldLabels: []string{"bytes_alloc", "delta"}}).labelKeys())
+	l := newFieldLabels((&Options{Selection: Selection{FieldLabels: []string{"bytes_alloc", "delta"}}}).labelKeys())
 	formats := payload.New(fieldFormats(abi.LittleEndian))
 	e := perfdata.NewEventSet(abi.LittleEndian, []abi.Event{{Name: "kmem:kmalloc", Attr: abi.Attr{Type: abi.TypeTracepoint, Config: 1}}}).Events[0]
 	fields := l.of(e, formats)
@@ -317,10 +317,11 @@ func TestFieldLabelBounds(t *testing.T) {
 // TestFieldErrors: what no event has is an error, before anything is converted.
 func TestFieldErrors(t *testing.T) {
 	rec := fieldRecording([]alloc{{}}, abi.LittleEndian)
-	for _, opts := range []Options{
+	for _, selected := range []Selection{
 		{Where: mustExpr(t, "bytes_allot > 1")}, {Value: mustExpr(t, "bytes_allot")}, {Where: mustExpr(t, "ptr > 1"), Events: []string{"kmalloc"}},
 		{Where: mustExpr(t, "field.comm > 5")}, {FieldLabels: []string{"bytes_allot"}}, {FieldLabels: []string{"kfree.bytes_alloc"}},
 	} {
+		opts := Options{Selection: selected}
 		is := func(err error) bool {
 			if len(opts.FieldLabels) > 0 {
 				return errors.As(err, new(*UnknownFieldError))
@@ -375,10 +376,10 @@ func TestFieldsNoAllocation(t *testing.T) {
 func fieldOptions(tb testing.TB) map[string]Options {
 	return map[string]Options{
 		"periods": {},
-		"label":   {FieldLabels: []string{"ret"}},
-		"labels":  {FieldLabels: []string{"ret", "field.comm"}},
-		"value":   {Value: mustExpr(tb, "bytes_alloc")},
-		"where":   {Where: mustExpr(tb, `bytes_alloc >= 0 && field.comm ~ "a*" && comm == "x"`)},
+		"label":   {Selection: Selection{FieldLabels: []string{"ret"}}},
+		"labels":  {Selection: Selection{FieldLabels: []string{"ret", "field.comm"}}},
+		"value":   {Selection: Selection{Value: mustExpr(tb, "bytes_alloc")}},
+		"where":   {Selection: Selection{Where: mustExpr(tb, `bytes_alloc >= 0 && field.comm ~ "a*" && comm == "x"`)}},
 	}
 }
 
@@ -402,7 +403,7 @@ func TestFieldNamesOfRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	var unknown *UnknownFieldError
-	if _, _, err := convertBytes(b, false, Options{Spans: mustRules(t, "span:syscalls"), FieldLabels: []string{"sycall"}}); !errors.As(err, &unknown) {
+	if _, _, err := convertBytes(b, false, Options{Selection: Selection{Spans: mustRules(t, "span:syscalls"), FieldLabels: []string{"sycall"}}}); !errors.As(err, &unknown) {
 		t.Fatal(err)
 	}
 	if want := []string{"error", "id", "kprof_sp", "ret", "syscall"}; !slices.Equal(unknown.Fields, want) || !slices.Equal(unknown.Near, []string{"syscall"}) {

@@ -84,11 +84,11 @@ func FuzzConvert(f *testing.F) {
 			opts.FieldLabels = []string{"ret", "field.comm", "bytes_alloc"}
 		}
 		if flags&16 != 0 { // whose rows are spans, not samples
-			opts = Options{OffCPU: true, WallClock: flags&4 != 0, Wakers: flags&2 != 0, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}
+			opts = Options{Selection: Selection{OffCPU: true, WallClock: flags&4 != 0, Wakers: flags&2 != 0, Times: flags&1 != 0, FieldLabels: []string{OffCPUState}}}
 		}
 		if flags&32 != 0 {
 			rule := rules[flags&3%3]
-			opts = Options{Spans: []*spanrule.Rule{rule}, Beside: flags&64 != 0, OffCPU: flags&16 != 0, Times: true, SpanFields: true, FieldLabels: []string{"ret"}}
+			opts = Options{Selection: Selection{Spans: []*spanrule.Rule{rule}, Beside: flags&64 != 0, OffCPU: flags&16 != 0, Times: true, SpanFields: true, FieldLabels: []string{"ret"}}}
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -35,7 +35,7 @@ func heldEvents(t *testing.T, rule string, pageSize uint32, names [][2]string, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, stats, err := convertBytes(whole, false, Options{Spans: mustRules(t, rule)})
+	s, stats, err := convertBytes(whole, false, Options{Selection: Selection{Spans: mustRules(t, rule)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestMaxMemory(t *testing.T) {
 		frames  = 60
 	)
 	r := rand.New(rand.NewPCG(7, 8))
-	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "task-clock", Attr: boundAttr}}, Options{MaxMemory: 1, Times: true, Blocks: true})
+	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "task-clock", Attr: boundAttr}}, Options{Selection: Selection{MaxMemory: 1, Times: true, Blocks: true}})
 	caller := []uint64{0x3000, 0x2000, 0x1001}
 	hot := append([]uint64{0x4000}, caller...)
 	var b []byte
@@ -119,7 +119,7 @@ func TestMaxMemory(t *testing.T) {
 // what they would be.
 func TestMaxMemoryTimes(t *testing.T) {
 	const samples = leastBound/2/24 + 5000
-	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "task-clock", Attr: boundAttr}}, Options{MaxMemory: 1, Times: true})
+	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "task-clock", Attr: boundAttr}}, Options{Selection: Selection{MaxMemory: 1, Times: true}})
 	var b []byte
 	for i := range samples {
 		b = rareSample(b, 7, uint64(i+1), []uint64{0x2000, 0x1000})
@@ -152,7 +152,7 @@ func TestMaxMemoryOfPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := NewCollector(abi.LittleEndian, rec.Events, Options{OffCPU: true, MaxMemory: 1, Formats: formats})
+		c := NewCollector(abi.LittleEndian, rec.Events, Options{Selection: Selection{OffCPU: true, MaxMemory: 1, Formats: formats}})
 		if full {
 			c.rows.bound.begin(c.rows)
 			c.rows.bound.full = true
@@ -188,7 +188,7 @@ func TestMergedFrame(t *testing.T) {
 	second, first := boundAttr, boundAttr
 	second.SampleType |= abi.SampleIdentifier
 	first.SampleType |= abi.SampleIdentifier
-	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "one", Attr: first, IDs: []uint64{1}}, {Name: "two", Attr: second, IDs: []uint64{2}}}, Options{MaxMemory: 1})
+	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "one", Attr: first, IDs: []uint64{1}}, {Name: "two", Attr: second, IDs: []uint64{2}}}, Options{Selection: Selection{MaxMemory: 1}})
 	c.rows.bound.begin(c.rows)
 	for _, id := range []uint64{2, 1} {
 		s := rareSample(nil, 7, id, []uint64{0x1000})

@@ -14,26 +14,18 @@ import (
 	"kprof/symbolize"
 )
 
-// Options say which samples to take and how to label them. The zero value takes
-// all and labels them with comm and pid.
-type Options struct {
+// Selection says which samples of a recording to take, what they count, and which labels they
+// get. The zero value takes all, counts their periods, and labels them with comm and pid.
+type Selection struct {
 	Events []string // events to take, as stacks.Choose finds them; none for all
 	PIDs   []int32  // processes to take, none for all
 	TIDs   []int32  // threads to take, none for all
 	Comms  []string // names of threads to take, none for all
 	CPUs   []int32  // processors to take, none for all
-	// From and To bound the times of samples, in ns of the recording's clock,
-	// both inclusive. To 0 is no bound.
-	From, To uint64
-	// Window makes From and To of the times of the first and the last sample of the
-	// recording, for bounds that are relative to them. What arrives only once has
-	// no last one yet: it is 0. The first is 0 where samples have no time. Nil for
-	// From and To as they are.
-	Window func(first, last uint64) (from, to uint64, err error)
 
 	// Where is what samples must match to be taken, an expression on the fields of their
-	// event and on what every sample has. Those of an event without the fields do not.
-	// Nil for all.
+	// event and on what every sample has: comm, pid, tid, cpu, time and event. Those of an
+	// event without the fields do not. Nil for all.
 	Where *expr.Expr
 	// Value is what a sample counts in the place of its period: its event's second column
 	// is the sum of it. Samples without are left out. Nil for periods.
@@ -67,34 +59,11 @@ type Options struct {
 	// SpanFields labels spans with the fields that their rules fetch too: what functions
 	// were called with, and what they returned.
 	SpanFields bool
-	// Machine is that of what arrives live, as uname -m or Go calls it; a recording says
-	// its own. Default: this one.
-	Machine string
 
 	Labels Labels // labels besides comm and pid
 	// FieldLabels are fields of events whose values are labels too: names, or
 	// "field.NAME" or "EVENT.NAME" where that is the name of something else.
 	FieldLabels []string
-
-	// JITCode returns what a jitdump says, in the order of time; nil for nobody
-	// who reads it. It is asked where times of dumps are those of the recording.
-	JITCode func(JITDump) []symbolize.JITCode
-
-	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
-	// also where the recording does not say that there is a kernel.
-	KernelSymbols bool
-	// GuestModules are the modules of the kernel of a virtual machine that was recorded: from where
-	// to where they are, with File as perf calls them ("[ext4]").
-	GuestModules []stacks.Mapping
-
-	// KernelCode returns what finds the function at an address of the recorded kernel, whose
-	// image is m, for labels of fields that are such addresses. It is asked when the first
-	// is met; nil, or a nil function, leaves them numbers.
-	KernelCode func(m stacks.Mapping) symbolize.FindCode
-
-	// Unwind walks the copies of stacks; nil leaves these samples the function
-	// that ran.
-	Unwind *Unwind
 
 	// Times keeps the time of each sample that has one (stacks.Set.TimedSamples), 24
 	// bytes each. Memory then grows with the number of samples.
@@ -110,6 +79,44 @@ type Options struct {
 	// kept; Stats say of how many. Where rows are made of pairs of events, stacks that are
 	// not known by then are MergedFrame alone. 0 is no bound.
 	MaxMemory int64
+
+	// GuestModules are the modules of the kernel of a virtual machine that was recorded: from where
+	// to where they are, with File as perf calls them ("[ext4]").
+	GuestModules []stacks.Mapping
+}
+
+// Options are a Selection, and what else the replaying of records takes. The zero value takes
+// all samples and labels them with comm and pid.
+type Options struct {
+	Selection
+	// From and To bound the times of samples, in ns of the recording's clock,
+	// both inclusive. To 0 is no bound.
+	From, To uint64
+	// Window makes From and To of the times of the first and the last sample of the
+	// recording, for bounds that are relative to them. What arrives only once has
+	// no last one yet: it is 0. The first is 0 where samples have no time. Nil for
+	// From and To as they are.
+	Window func(first, last uint64) (from, to uint64, err error)
+
+	// Machine is that of what arrives live, as uname -m or Go calls it; a recording says
+	// its own. Default: this one.
+	Machine string
+
+	// JITCode returns what a jitdump says, in the order of time; nil for nobody
+	// who reads it. It is asked where times of dumps are those of the recording.
+	JITCode func(JITDump) []symbolize.JITCode
+
+	// KernelSymbols says that the kernel's symbols are at hand: they are looked up
+	// also where the recording does not say that there is a kernel.
+	KernelSymbols bool
+	// KernelCode returns what finds the function at an address of the recorded kernel, whose
+	// image is m, for labels of fields that are such addresses. It is asked when the first
+	// is met; nil, or a nil function, leaves them numbers.
+	KernelCode func(m stacks.Mapping) symbolize.FindCode
+
+	// Unwind walks the copies of stacks; nil leaves these samples the function
+	// that ran.
+	Unwind *Unwind
 }
 
 // Labels is a set of labels that multiply the distinct samples.

@@ -81,11 +81,7 @@ func readScript(t *testing.T, file string, out []byte) []string {
 // ownSamples are the same by this package. Addresses are those in files, as perf
 // shows them (Linux 6.1), or in memory, as newer ones do.
 func ownSamples(t *testing.T, file string, inFiles bool) []string {
-	r, err := perfdata.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, file)
 	in, err := samples.Scan(context.Background(), r, samples.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -267,11 +263,7 @@ func forgotten(own, perf string) bool {
 // unwinds reports whether perf makes call chains of a recording out of dumps of
 // the stack.
 func unwinds(t *testing.T, file string) bool {
-	r, err := perfdata.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, file)
 	for range r.Records() { // for the events of pipe mode
 		continue
 	}

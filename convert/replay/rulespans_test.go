@@ -19,17 +19,29 @@ import (
 // callFormats are those of the entry and the exit of a system call, and of a function's
 // probes.
 func callFormats(o abi.Order) *perfdata.TracingData {
-	const common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	format := func(system, name string, id uint64, fields string) perfdata.Tracepoint {
-		return perfdata.Tracepoint{System: system, Name: name, ID: id, Format: fmt.Sprintf("name: %s\nID: %d\nformat:\n%s%s\nprint fmt: \"\"\n", name, id, common, fields)}
+	const pid, field = "int common_pid;\toffset:4;\tsize:4;\tsigned:1;", "long %s;\toffset:%d;\tsize:8;\tsigned:1;"
+	return tracingData(o,
+		tracepoint("raw_syscalls", "sys_enter", 1, pid, "", fmt.Sprintf(field, "id", 8)),
+		tracepoint("raw_syscalls", "sys_exit", 2, pid, "", fmt.Sprintf(field, "id", 8), fmt.Sprintf(field, "ret", 16)),
+		tracepoint("kprof_1", "f", 3, pid, "", fmt.Sprintf(field, "kprof_sp", 8)),
+		tracepoint("kprof_1", "f_2", 4, pid, "", fmt.Sprintf(field, "kprof_sp", 8), fmt.Sprintf(field, "ret", 16)),
+	)
+}
+
+// tracepoint is one with these fields behind common_type.
+func tracepoint(system, name string, id uint64, fields ...string) perfdata.Tracepoint {
+	text := fmt.Sprintf("name: %s\nID: %d\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n", name, id)
+	for _, f := range fields {
+		if f != "" { // a line between those of all events and its own
+			text += "\tfield:" + f
+		}
+		text += "\n"
 	}
-	const field = "\tfield:%s;\toffset:%d;\tsize:8;\tsigned:1;\n"
-	return &perfdata.TracingData{Version: "0.6", Order: o, LongSize: 8, PageSize: 4096, HeaderPage: "\n", HeaderEvent: "\n", Tracepoints: []perfdata.Tracepoint{
-		format("raw_syscalls", "sys_enter", 1, fmt.Sprintf(field, "long id", 8)),
-		format("raw_syscalls", "sys_exit", 2, fmt.Sprintf(field+field, "long id", 8, "long ret", 16)),
-		format("kprof_1", "f", 3, fmt.Sprintf(field, "long kprof_sp", 8)),
-		format("kprof_1", "f_2", 4, fmt.Sprintf(field+field, "long kprof_sp", 8, "long ret", 16)),
-	}}
+	return perfdata.Tracepoint{System: system, Name: name, ID: id, Format: text + "\nprint fmt: \"\"\n"}
+}
+
+func tracingData(o abi.Order, tracepoints ...perfdata.Tracepoint) *perfdata.TracingData {
+	return &perfdata.TracingData{Version: "0.6", Order: o, LongSize: 8, PageSize: 4096, HeaderPage: "\n", HeaderEvent: "\n", Tracepoints: tracepoints}
 }
 
 // calls writes the samples of a recording of these.
@@ -114,8 +126,15 @@ func spanRows(s *stacks.Set) (rows []string) {
 // allWays converts a recording as a file, through a pipe and live.
 func allWays(t *testing.T, c *calls, opts Options, check func(way string, s *stacks.Set, st Stats, err error)) {
 	t.Helper()
-	rec := c.recording()
-	for _, f := range []perftext.Form{{Order: c.o}, {Order: c.o, Pipe: true}} {
+	live := opts
+	live.Formats, live.Machine = payload.New(callFormats(c.o)), "x86_64"
+	eachWay(t, c.recording(), c.o, opts, live, check)
+}
+
+// eachWay converts a recording as a file, through a pipe and live.
+func eachWay(t *testing.T, rec *perftext.Recording, o abi.Order, opts, live Options, check func(way string, s *stacks.Set, st Stats, err error)) {
+	t.Helper()
+	for _, f := range []perftext.Form{{Order: o}, {Order: o, Pipe: true}} {
 		whole, err := rec.Assemble(f)
 		if err != nil {
 			t.Fatal(err)
@@ -123,9 +142,7 @@ func allWays(t *testing.T, c *calls, opts Options, check func(way string, s *sta
 		s, st, err := convertBytes(whole, f.Pipe, opts)
 		check(f.String(), s, st, err)
 	}
-	live := opts
-	live.Formats, live.Machine = payload.New(callFormats(c.o)), "x86_64"
-	s, st, err := convertLive(rec, c.o, live)
+	s, st, err := convertLive(rec, o, live)
 	check("live", s, st, err)
 }
 
@@ -137,28 +154,28 @@ func TestSyscallSpans(t *testing.T) {
 			want  []string
 			stats span.Stats
 		}{
-			{"all", Options{Spans: mustRules(t, "span:syscalls")}, []string{
+			{"all", Options{Selection: Selection{Spans: mustRules(t, "span:syscalls")}}, []string{
 				"span:syscalls 0x28 seven,openat,ENOENT [1 0 0 7]",
 				"span:syscalls 0x32 seven,rt_sigreturn [1 0 0 3]",
 				"span:syscalls 0x3c eight,futex,yes [0 1 41 0]",
 				"span:syscalls 0x64 seven,read [1 0 0 1]",
 				"span:syscalls 0xa seven,read [1 0 0 20]",
 			}, span.Stats{Ended: 4, Open: 1, Unbegun: 1}},
-			{"one call", Options{Spans: mustRules(t, "span:syscalls:openat,futex")}, []string{
+			{"one call", Options{Selection: Selection{Spans: mustRules(t, "span:syscalls:openat,futex")}}, []string{
 				"span:syscalls:openat,futex 0x28 seven,openat,ENOENT [1 0 0 7]",
 				"span:syscalls:openat,futex 0x3c eight,futex,yes [0 1 41 0]",
 			}, span.Stats{Ended: 1, Open: 1, Unbegun: 1, Refused: 3}},
-			{"by its end", Options{Spans: mustRules(t, "span:syscalls"), Where: mustExpr(t, "ret < 0")}, []string{
+			{"by its end", Options{Selection: Selection{Spans: mustRules(t, "span:syscalls"), Where: mustExpr(t, "ret < 0")}}, []string{
 				"span:syscalls 0x28 seven,openat,ENOENT [1 0 0 7]",
 			}, span.Stats{Ended: 1, Unbegun: 1, Refused: 4}},
-			{"by either end", Options{Spans: mustRules(t, "span:syscalls"), Where: mustExpr(t, "comm == 'seven' && id == 0"), SlowerThan: 2}, []string{
+			{"by either end", Options{Selection: Selection{Spans: mustRules(t, "span:syscalls"), Where: mustExpr(t, "comm == 'seven' && id == 0"), SlowerThan: 2}}, []string{
 				"span:syscalls 0xa seven,read [1 0 0 20]",
 			}, span.Stats{Ended: 2, Unbegun: 1, Refused: 3}},
-			{"selected by when they began", Options{Spans: mustRules(t, "span:syscalls"), From: 40, To: 59, FieldLabels: []string{"ret"}}, []string{
+			{"selected by when they began", Options{Selection: Selection{Spans: mustRules(t, "span:syscalls"), FieldLabels: []string{"ret"}}, From: 40, To: 59}, []string{
 				"span:syscalls 0x28 seven,openat,ENOENT,ENOENT [1 0 0 7]",
 				"span:syscalls 0x32 seven,rt_sigreturn, [1 0 0 3]",
 			}, span.Stats{Ended: 2, Unbegun: 1, Refused: 3}},
-			{"a rule of one's own", Options{Spans: mustRules(t, "span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id")}, []string{
+			{"a rule of one's own", Options{Selection: Selection{Spans: mustRules(t, "span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id")}}, []string{
 				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x28 seven [1 0 0 7]",
 				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x32 seven,yes [0 1 51 0]",
 				"span:raw_syscalls:sys_enter..raw_syscalls:sys_exit by common_pid, id 0x3c eight,yes [0 1 41 0]",
@@ -194,7 +211,7 @@ func TestSyscallSpans(t *testing.T) {
 // TestTook labels each time with the power of two that it is in.
 func TestTook(t *testing.T) {
 	for _, labels := range []Labels{0, LabelTook} {
-		opts := Options{Spans: mustRules(t, "span:syscalls"), Labels: labels}
+		opts := Options{Selection: Selection{Spans: mustRules(t, "span:syscalls"), Labels: labels}}
 		allWays(t, syscallRecording(abi.LittleEndian), opts, func(way string, s *stacks.Set, _ Stats, err error) {
 			if err != nil {
 				t.Fatal(err)
@@ -230,7 +247,7 @@ func TestFunctionSpans(t *testing.T) {
 	c.hit(30, 0, 7, 4, 0x9008, 6) // that of the second was missed
 	c.hit(31, 1, 8, 4, 0x9008, 7)
 	c.WriteString("sample t=95 pid=8 cpu=0 id=5 kernel 0xffffffff81000009\n")
-	allWays(t, c, Options{Spans: mustRules(t, "span:f", "span:syscalls"), FieldLabels: []string{"ret"}}, func(way string, s *stacks.Set, st Stats, err error) {
+	allWays(t, c, Options{Selection: Selection{Spans: mustRules(t, "span:f", "span:syscalls"), FieldLabels: []string{"ret"}}}, func(way string, s *stacks.Set, st Stats, err error) {
 		if err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
@@ -243,7 +260,7 @@ func TestFunctionSpans(t *testing.T) {
 			t.Errorf("%s: %s", way, got)
 		}
 	})
-	allWays(t, c, Options{Spans: mustRules(t, "span:*"), Beside: true}, func(way string, s *stacks.Set, st Stats, err error) {
+	allWays(t, c, Options{Selection: Selection{Spans: mustRules(t, "span:*"), Beside: true}}, func(way string, s *stacks.Set, st Stats, err error) {
 		want := []string{"cpu-clock 0x9 eight [1 1]", "span:* 0xa seven [1 0 0 20]", "span:* 0xb eight [1 0 0 20]", "span:* 0xd seven [1 0 0 7]"}
 		if got := spanRows(s); err != nil || !slices.Equal(got, want) || st.Durations[0].Event != 1 {
 			t.Errorf("%s: %q %v, want %q", way, got, err, want)
@@ -261,7 +278,7 @@ func TestSpansLost(t *testing.T) {
 	c.hit(30, 0, 7, 1, 0)
 	c.hit(31, 0, 7, 2, 0, 1)
 	c.hit(40, 1, 8, 2, 0, 1)
-	allWays(t, c, Options{Spans: mustRules(t, "span:syscalls")}, func(way string, s *stacks.Set, st Stats, err error) {
+	allWays(t, c, Options{Selection: Selection{Spans: mustRules(t, "span:syscalls")}}, func(way string, s *stacks.Set, st Stats, err error) {
 		want := []string{"span:syscalls 0x1e seven,read [1 0 0 1]", "span:syscalls 0xa seven,read [1 0 0 2]"}
 		if got := spanRows(s); err != nil || !slices.Equal(got, want) || st.Spans[0].Stats != (span.Stats{Ended: 2, Lost: 1}) {
 			t.Errorf("%s: %q %v %+v", way, got, err, st.Spans)
@@ -278,7 +295,7 @@ func TestNoSpans(t *testing.T) {
 		"span:vfs_*":                       "kprobe:vfs_*,kretprobe:vfs_*",
 		"span:raw_syscalls:sys_enter..cpu-clock by nothing": "",
 	} {
-		allWays(t, syscallRecording(abi.LittleEndian), Options{Spans: mustRules(t, text)}, func(way string, s *stacks.Set, st Stats, err error) {
+		allWays(t, syscallRecording(abi.LittleEndian), Options{Selection: Selection{Spans: mustRules(t, text)}}, func(way string, s *stacks.Set, st Stats, err error) {
 			var no *NoSpanEventsError
 			if errors.As(err, &no) != (missing != "") || err == nil || no != nil && strings.Join(no.Missing, ",") != missing {
 				t.Errorf("%s, %s: %v", text, way, err)
@@ -294,7 +311,7 @@ func TestNoSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	var no *NoSpanEventsError
-	if _, _, err := convertBytes(whole, false, Options{Spans: mustRules(t, "span:syscalls")}); !errors.As(err, &no) || no.Sampled != "raw_syscalls:sys_enter" {
+	if _, _, err := convertBytes(whole, false, Options{Selection: Selection{Spans: mustRules(t, "span:syscalls")}}); !errors.As(err, &no) || no.Sampled != "raw_syscalls:sys_enter" {
 		t.Errorf("some of the calls: %v", err)
 	}
 }
@@ -339,7 +356,7 @@ comm t=1 pid=7 comm=seven
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, st, err := convertBytes(whole, f.Pipe, Options{Spans: mustRules(t, "span:kmalloc"), SlowerThan: tc.slower})
+			s, st, err := convertBytes(whole, f.Pipe, Options{Selection: Selection{Spans: mustRules(t, "span:kmalloc"), SlowerThan: tc.slower}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -157,7 +157,7 @@ sched:sched_switch :8/8: ? 0x3000 = 1 790
 	if !strings.Contains(got, "sched:sched_switch :7/7: ? 0x2000 = 3 3") {
 		t.Errorf("without times, got\n%s", got)
 	}
-	set, _, err := File(t.Context(), simpleperfFile(t, text, traced), Options{Events: []string{"sched:sched_switch"}, Times: true})
+	set, _, err := File(t.Context(), simpleperfFile(t, text, traced), Options{Selection: Selection{Events: []string{"sched:sched_switch"}, Times: true}})
 	if err != nil || len(set.TimedSamples) != 4 || set.TimedSamples[0].Value != 100 || set.Period != 0 {
 		t.Errorf("moments %+v, period %d, %v", set.TimedSamples, set.Period, err)
 	}

@@ -16,37 +16,20 @@ import (
 
 // switchFormats are those of a switch and a wake-up with only what is looked at.
 func switchFormats(o abi.Order) *perfdata.TracingData {
-	return &perfdata.TracingData{Version: "0.6", Order: o, LongSize: 8, PageSize: 4096, HeaderPage: "\n", HeaderEvent: "\n", Tracepoints: []perfdata.Tracepoint{
-		{System: "sched", Name: "sched_switch", ID: 1, Format: `name: sched_switch
-ID: 1
-format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	const pid = "pid_t %s;\toffset:%d;\tsize:4;\tsigned:1;"
+	return tracingData(o,
+		tracepoint("sched", "sched_switch", 1, "", fmt.Sprintf(pid, "prev_pid", 4), "long prev_state;\toffset:8;\tsize:8;\tsigned:1;", fmt.Sprintf(pid, "next_pid", 16)),
+		tracepoint("sched", "sched_wakeup", 2, "", fmt.Sprintf(pid, "pid", 4)),
+		tracepoint("sched", "sched_waking", 3, "", fmt.Sprintf(pid, "pid", 4)),
+	)
+}
 
-	field:pid_t prev_pid;	offset:4;	size:4;	signed:1;
-	field:long prev_state;	offset:8;	size:8;	signed:1;
-	field:pid_t next_pid;	offset:16;	size:4;	signed:1;
-
-print fmt: "%d", REC->prev_pid
-`},
-		{System: "sched", Name: "sched_wakeup", ID: 2, Format: `name: sched_wakeup
-ID: 2
-format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-
-	field:pid_t pid;	offset:4;	size:4;	signed:1;
-
-print fmt: "%d", REC->pid
-`},
-		{System: "sched", Name: "sched_waking", ID: 3, Format: `name: sched_waking
-ID: 3
-format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-
-	field:pid_t pid;	offset:4;	size:4;	signed:1;
-
-print fmt: "%d", REC->pid
-`},
-	}}
+// switchWays converts a recording with these as a file, through a pipe and live.
+func switchWays(t *testing.T, rec *perftext.Recording, o abi.Order, opts Options, check func(way string, s *stacks.Set, st Stats, err error)) {
+	t.Helper()
+	live := opts
+	live.Formats = payload.New(switchFormats(o))
+	eachWay(t, rec, o, opts, live, check)
 }
 
 // switchRecording: task 7 sleeps at 10, is woken at 15 and back at 20 on the other CPU, whose
@@ -109,7 +92,7 @@ func TestOffCPU(t *testing.T) {
 	}
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 		rec := switchRecording(o, false)
-		opts := Options{OffCPU: true}
+		opts := Options{Selection: Selection{OffCPU: true}}
 		check := func(way string, s *stacks.Set, st Stats, err error) {
 			t.Helper()
 			if err != nil {
@@ -133,18 +116,7 @@ func TestOffCPU(t *testing.T) {
 				t.Errorf("%s: waits for a CPU %+v", way, d)
 			}
 		}
-		for _, f := range []perftext.Form{{Order: o}, {Order: o, Pipe: true}} {
-			whole, err := rec.Assemble(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, st, err := convertBytes(whole, f.Pipe, opts)
-			check(f.String(), s, st, err)
-		}
-		live := opts
-		live.Formats = payload.New(switchFormats(o))
-		s, st, err := convertLive(rec, o, live)
-		check("live", s, st, err)
+		switchWays(t, rec, o, opts, check)
 	}
 }
 
@@ -160,8 +132,8 @@ func TestWakers(t *testing.T) {
 	} {
 		rec := switchRecording(abi.LittleEndian, tc.waking)
 		want := []string{"0x1e () [1 0 7 0 7]", "0x28 () [1 0 0 20 0]", tc.woken}
-		opts := Options{OffCPU: true, Wakers: true, Times: true}
-		check := func(way string, s *stacks.Set, err error) {
+		opts := Options{Selection: Selection{OffCPU: true, Wakers: true, Times: true}}
+		check := func(way string, s *stacks.Set, _ Stats, err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatalf("%s: %v", way, err)
@@ -197,18 +169,7 @@ func TestWakers(t *testing.T) {
 				t.Errorf("%s: %s", way, wakes)
 			}
 		}
-		for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.LittleEndian, Pipe: true}} {
-			whole, err := rec.Assemble(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, _, err := convertBytes(whole, f.Pipe, opts)
-			check(f.String(), s, err)
-		}
-		live := opts
-		live.Formats = payload.New(switchFormats(abi.LittleEndian))
-		s, _, err := convertLive(rec, abi.LittleEndian, live)
-		check("live", s, err)
+		switchWays(t, rec, abi.LittleEndian, opts, check)
 	}
 }
 
@@ -231,7 +192,7 @@ sample t=39 pid=8 cpu=0 id=9 period=4 kernel 0xffffffff81000024
 		"0x39 seven running [1 4 0 0 4]",
 		"0xa seven interruptible [1 0 5 5 10]",
 	}
-	rec, opts := withSwitches(abi.LittleEndian, text), Options{WallClock: true, Times: true}
+	rec, opts := withSwitches(abi.LittleEndian, text), Options{Selection: Selection{WallClock: true, Times: true}}
 	check := func(way string, s *stacks.Set, st Stats, err error) {
 		t.Helper()
 		if err != nil {
@@ -249,18 +210,7 @@ sample t=39 pid=8 cpu=0 id=9 period=4 kernel 0xffffffff81000024
 			t.Errorf("%s: %q, want %q; %s, %d times, %+v", way, got, want, s.DefaultType, len(s.TimedSamples), st.Durations)
 		}
 	}
-	for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.LittleEndian, Pipe: true}} {
-		whole, err := rec.Assemble(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, st, err := convertBytes(whole, f.Pipe, opts)
-		check(f.String(), s, st, err)
-	}
-	live := opts
-	live.Formats = payload.New(switchFormats(abi.LittleEndian))
-	s, st, err := convertLive(rec, abi.LittleEndian, live)
-	check("live", s, st, err)
+	switchWays(t, rec, abi.LittleEndian, opts, check)
 
 	for text, want := range map[string]error{switchText(abi.LittleEndian, false): ErrNoClock, text[:strings.Index(text, "\n")+1]: ErrNoSwitches} {
 		whole, err := withSwitches(abi.LittleEndian, text).Assemble(perftext.Form{})
@@ -296,9 +246,9 @@ sample t=70 pid=8 cpu=0 id=9 period=4 user 0x1030
 		opts Options
 		want []string
 	}{
-		{Options{OffCPU: true}, []string{"- blocked  [1 2 0 0 2]", "0x14 blocked of the last sample [1 5 0 0 5]", "0x30 preempted of the last sample [1 0 7 0 7]"}},
-		{Options{OffCPU: true, From: 5, Where: mustExpr(t, "comm == 'seven'")}, []string{"0x14 blocked of the last sample [1 5 0 0 5]", "0x30 preempted of the last sample [1 0 7 0 7]"}},
-		{Options{WallClock: true, PIDs: []int32{7}}, []string{
+		{Options{Selection: Selection{OffCPU: true}}, []string{"- blocked  [1 2 0 0 2]", "0x14 blocked of the last sample [1 5 0 0 5]", "0x30 preempted of the last sample [1 0 7 0 7]"}},
+		{Options{Selection: Selection{OffCPU: true, Where: mustExpr(t, "comm == 'seven'")}, From: 5}, []string{"0x14 blocked of the last sample [1 5 0 0 5]", "0x30 preempted of the last sample [1 0 7 0 7]"}},
+		{Options{Selection: Selection{WallClock: true, PIDs: []int32{7}}}, []string{
 			"- blocked  [1 0 0 2 2]", "0x10 running  [1 4 0 0 4]", "0x14 blocked of the last sample [1 0 0 5 5]", "0x14 running  [1 4 0 0 4]",
 			"0x30 preempted of the last sample [1 0 7 0 7]", "0x30 running  [1 4 0 0 4]",
 		}},

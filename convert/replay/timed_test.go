@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // TestTimedSamplesAgainstScript: the moments of a recording are the samples that perf
@@ -27,12 +27,8 @@ func TestTimedSamplesAgainstScript(t *testing.T) {
 		f := strings.Fields(line) // pid/tid seconds: period event:
 		want = append(want, fmt.Sprint(strings.TrimSuffix(f[1], ":"), " ", f[0], " ", f[2]))
 	}
-	r, err := perfdata.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, _, err := File(context.Background(), r, Options{Times: true, Labels: LabelTID})
+	r := perftext.Open(t, file)
+	set, _, err := File(context.Background(), r, Options{Selection: Selection{Times: true, Labels: LabelTID}})
 	if err != nil {
 		t.Fatal(err)
 	}

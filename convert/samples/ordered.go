@@ -226,32 +226,20 @@ func (f *File) EachOrdered(ctx context.Context, to Ordered) (st timeorder.Stats,
 type OrderedStream struct {
 	Timeline *timeline.Timeline // as of the sample that is being emitted
 
-	events   *perfdata.EventSet
-	sideband *sideband
-	sampler  *sampler
-	order    *ordering
-	joined   []byte // records that lie in two pieces
-	place    uint64 // ordinal number of the next record
-	arrived  int    // bytes of records of this round
-	changed  bool   // the Timeline, since Apply, perhaps
+	intake
+	order   *ordering
+	joined  []byte // records that lie in two pieces
+	place   uint64 // ordinal number of the next record
+	arrived int    // bytes of records of this round
+	changed bool   // the Timeline, since Apply, perhaps
 }
 
 // NewOrderedStream returns an OrderedStream of a recording with the given events. Close it.
 func NewOrderedStream(events *perfdata.EventSet, to Ordered) *OrderedStream {
 	tl := timeline.New(timeline.Options{Forget: true})
-	s := &OrderedStream{
-		Timeline: tl, events: events,
-		sideband: &sideband{tl: tl, events: events},
-		sampler:  &sampler{tl: tl, events: events},
-	}
+	s := &OrderedStream{Timeline: tl, intake: newIntake(tl, events)}
 	s.order = newOrdering(events, s.sampler, to)
-	s.setOrder()
 	return s
-}
-
-func (s *OrderedStream) setOrder() {
-	s.sideband.byPlace = byPlace(s.events)
-	s.sampler.byPlace = s.sideband.byPlace
 }
 
 // Write takes whole records of one ring, in their order; b continues a, and a record may

@@ -28,11 +28,7 @@ func TestOrdered(t *testing.T) {
 				text string
 			}
 			scan := func() *File {
-				r, err := perfdata.Open("../../testdata/" + name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { r.Close() })
+				r := perftext.Open(t, "../../testdata/"+name)
 				f, err := Scan(t.Context(), r, Options{})
 				if err != nil {
 					t.Fatal(err)
@@ -55,11 +51,7 @@ func TestOrdered(t *testing.T) {
 			if err != nil || st.Late != 0 || (memory > 0) != (st.Spilled > 0) {
 				t.Errorf("%s: %+v, %v", name, st, err)
 			}
-			r, err := perfdata.Open("../../testdata/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r := perftext.Open(t, "../../testdata/"+name)
 			var s *OrderedStream
 			s = NewOrderedStream(r.Events, Ordered{Memory: memory, Emit: func(x *Sample) error {
 				stream = append(stream, row{x.Time, told(x, s.Timeline.Comm(x.State.Name, x.TID))})

@@ -193,6 +193,25 @@ func (x *sampler) period() uint64 {
 	return max(s.Event.Attr.SamplePeriod, 1)
 }
 
+// intake is what takes the records of a recording that arrive once.
+type intake struct {
+	events   *perfdata.EventSet
+	sideband *sideband
+	sampler  *sampler
+}
+
+func newIntake(tl *timeline.Timeline, events *perfdata.EventSet) intake {
+	in := intake{events, &sideband{tl: tl, events: events}, &sampler{tl: tl, events: events}}
+	in.setOrder()
+	return in
+}
+
+// setOrder is called again when there are more events.
+func (in *intake) setOrder() {
+	in.sideband.byPlace = byPlace(in.events)
+	in.sampler.byPlace = in.sideband.byPlace
+}
+
 // byPlace reports whether a recording with these events is ordered by the places of its
 // records, as they have no times.
 func byPlace(events *perfdata.EventSet) bool {

@@ -18,11 +18,9 @@ import (
 type Stream struct {
 	Timeline *timeline.Timeline // as of the sample that is being emitted
 
-	events   *perfdata.EventSet
-	sideband *sideband
-	sampler  *sampler
-	begin    func(first uint64) // nil once it has been called
-	settled  func()
+	intake
+	begin   func(first uint64) // nil once it has been called
+	settled func()
 
 	held    []byte // records of the round before this one
 	round   []byte // records of this round
@@ -60,22 +58,12 @@ func NewStream(events *perfdata.EventSet, to Consumer) *Stream {
 // NewStreamOn is NewStream with a new Timeline that Forgets.
 func NewStreamOn(tl *timeline.Timeline, events *perfdata.EventSet, to Consumer) *Stream {
 	tl.AssumeGuest()
-	s := &Stream{
-		Timeline: tl, events: events,
-		sideband: &sideband{tl: tl, events: events},
-		sampler:  &sampler{tl: tl, events: events, emit: to.Emit, order: to.Order},
-		begin:    to.Begin, settled: to.Settle,
-	}
+	s := &Stream{Timeline: tl, intake: newIntake(tl, events), begin: to.Begin, settled: to.Settle}
+	s.sampler.emit, s.sampler.order = to.Emit, to.Order
 	if s.settled == nil {
 		s.settled = func() {}
 	}
-	s.setOrder()
 	return s
-}
-
-func (s *Stream) setOrder() {
-	s.sideband.byPlace = byPlace(s.events)
-	s.sampler.byPlace = s.sideband.byPlace
 }
 
 // Write takes whole records of one ring, in their order; b continues a, and a

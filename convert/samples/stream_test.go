@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kprof/perfevent/abi"
-	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // listed is a sample with all that its stage adds to it.
@@ -19,11 +19,7 @@ func listed(s *Sample, comm string) string {
 // in it, each with the same state.
 func TestStreamAsFile(t *testing.T) {
 	for _, name := range []string{"demo.data", "recordings/armv7.data", "recordings/s390x.data", "recordings/deferred-7.3.data"} {
-		r, err := perfdata.Open("../../testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
+		r := perftext.Open(t, "../../testdata/"+name)
 		f, err := Scan(t.Context(), r, Options{})
 		if err != nil {
 			t.Fatal(err)

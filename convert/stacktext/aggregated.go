@@ -35,8 +35,8 @@ func newAggregation(r io.Reader) *aggregation {
 	}
 }
 
-// each calls line for each line, without the blanks at its end.
-func (a *aggregation) each(line func([]byte) error) (*stacks.Set, *Stats, error) {
+// each calls line for each line of a tool's text, without the blanks at its end.
+func (a *aggregation) each(tool string, line func([]byte) error) (*stacks.Set, *Stats, error) {
 	for {
 		l, err := a.lines.next()
 		if err == io.EOF {
@@ -48,11 +48,11 @@ func (a *aggregation) each(line func([]byte) error) (*stacks.Set, *Stats, error)
 			}
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("read %s: %w", tool, err)
 		}
 	}
 	if a.stats.Samples == 0 {
-		return nil, nil, errNoStacks
+		return nil, nil, fmt.Errorf("read %s: %w", tool, errNoStacks)
 	}
 	return a.set, &a.stats, nil
 }
@@ -131,11 +131,7 @@ type bpftrace struct {
 
 func readBPFTrace(r io.Reader) (*stacks.Set, *Stats, error) {
 	b := bpftrace{aggregation: newAggregation(r)}
-	set, st, err := b.each(b.line)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read bpftrace: %w", err)
-	}
-	return set, st, nil
+	return b.each("bpftrace", b.line)
 }
 
 func (b *bpftrace) line(line []byte) error {
@@ -257,11 +253,7 @@ const dtraceEvent = "count"
 
 func readDTrace(r io.Reader) (*stacks.Set, *Stats, error) {
 	d := dtrace{aggregation: newAggregation(r)}
-	set, st, err := d.each(d.line)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read DTrace: %w", err)
-	}
-	return set, st, nil
+	return d.each("DTrace", d.line)
 }
 
 func (d *dtrace) line(line []byte) error {

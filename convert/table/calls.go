@@ -24,20 +24,14 @@ func (o *TopOptions) calls(s *stacks.Set) map[string]*span.Histogram {
 	if o.By != "" || o.Lines || s.Events[o.Event].Values[o.Column].Unit != "nanoseconds" {
 		return nil
 	}
-	var all map[string]*span.Histogram
+	var all histograms
 	n := s.Names()
 	for _, c := range o.Calls {
 		if c.Event != o.Event || int(c.Location) >= len(s.Locations) {
 			continue
 		}
 		name := n.Names[n.Of(c.Location)[0]]
-		if all == nil {
-			all = map[string]*span.Histogram{}
-		}
-		if all[name] == nil {
-			all[name] = &span.Histogram{}
-		}
-		all[name].Merge(c.Histogram)
+		all.add(name, c.Histogram)
 	}
 	return all
 }

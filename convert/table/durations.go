@@ -19,6 +19,20 @@ type Durations struct {
 	*span.Histogram
 }
 
+// histograms are distributions by name, nil of none.
+type histograms map[string]*span.Histogram
+
+// add adds to the one of a name.
+func (m *histograms) add(name string, h *span.Histogram) {
+	if *m == nil {
+		*m = histograms{}
+	}
+	if (*m)[name] == nil {
+		(*m)[name] = &span.Histogram{}
+	}
+	(*m)[name].Merge(h)
+}
+
 // distributions are the histograms of the groups that o asks for, by their names; nil where
 // the event has none, or where groups are not of labels. The one without a name is of all.
 func (o *TopOptions) distributions(s *stacks.Set) map[string]*span.Histogram {
@@ -29,7 +43,7 @@ func (o *TopOptions) distributions(s *stacks.Set) map[string]*span.Histogram {
 	if slices.Contains(keys, byEvent) || slices.Contains(keys, byMapping) {
 		return nil
 	}
-	var all map[string]*span.Histogram
+	var all histograms
 	for _, d := range o.Durations {
 		if d.Event != o.Event {
 			continue
@@ -39,13 +53,7 @@ func (o *TopOptions) distributions(s *stacks.Set) map[string]*span.Histogram {
 			parts = append(parts, groupName(s, stacks.Sample{Event: d.Event, Labels: d.Labels}, key))
 		}
 		name := strings.Join(parts, ", ")
-		if all == nil {
-			all = map[string]*span.Histogram{}
-		}
-		if all[name] == nil {
-			all[name] = &span.Histogram{}
-		}
-		all[name].Merge(d.Histogram)
+		all.add(name, d.Histogram)
 	}
 	return all
 }

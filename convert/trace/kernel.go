@@ -18,7 +18,7 @@ type kernelMap struct {
 // kernelMaps finds the kernel and its modules by their symbols. Modules come later, and cut
 // the kernel where it is not known how long that is.
 func kernelMaps(k *perfdata.KernelSymbols) []kernelMap {
-	var text, stext, etext uint64
+	var text procfs.KernelText
 	modules := map[string]*kernelMap{}
 	_ = procfs.ReadSymbols(bytes.NewReader(k.Kallsyms), func(s *procfs.Symbol) bool { // bad lines are left out
 		switch {
@@ -34,26 +34,14 @@ func kernelMaps(k *perfdata.KernelSymbols) []kernelMap {
 			if code := s.Type == 't' || s.Type == 'T'; code || m.start == m.end {
 				m.start, m.end = min(m.start, s.Addr), max(m.end, s.Addr)
 			}
-		case text == 0 && string(s.Name) == "_text":
-			text = s.Addr
-		case stext == 0 && string(s.Name) == "_stext":
-			stext = s.Addr
-		case string(s.Name) == "_etext":
-			etext = s.Addr
+		default:
+			text.Add(s)
 		}
 		return true
 	})
 	var maps []kernelMap
-	start, name := text, "[kernel.kallsyms]_text"
-	if start == 0 {
-		start, name = stext, "[kernel.kallsyms]_stext"
-	}
-	if start != 0 {
-		end := etext
-		if end <= start {
-			end = 1<<64 - 1
-		}
-		maps = append(maps, kernelMap{start, end, start, name})
+	if start, end, symbol := text.Range(); start != 0 {
+		maps = append(maps, kernelMap{start, end, start, "[kernel.kallsyms]" + symbol})
 	}
 	for name, m := range modules {
 		if name == "bpf" || len(name) > 2 && name[:2] == "__" {

@@ -112,7 +112,7 @@ CPU:0 [LOST 3 EVENTS]
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	whole := written(t, strings.Replace(eventText, "CPU:0 [LOST 3 EVENTS]\n", "", 1))
-	if got := folded(t, whole, "off-cpu", 1, convert.Options{OffCPU: true}); fmt.Sprint(got) != "[0x460a63;do_wait;schedule 2000000]" {
+	if got := folded(t, whole, "off-cpu", 1, convert.Options{Selection: convert.Selection{OffCPU: true}}); fmt.Sprint(got) != "[0x460a63;do_wait;schedule 2000000]" {
 		t.Errorf("off the CPU: %v", got)
 	}
 	p, err := convert.Open(context.Background(), name, convert.Options{})
@@ -392,16 +392,7 @@ func TestOrder(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&b, " sh-%d [%03d] ..... %d.%06d: tick: n=%d\n", 10+i%3, i%3, i/1e6, i%1e6, i)
 	}
-	f, err := os.Open(written(t, b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
+	rec := listingtest.Open(t, written(t, b.String()))
 	var out bytes.Buffer
 	p := listing.NewPrinter(&out, listing.PrinterOptions{})
 	res, err := listing.Read(context.Background(), rec, listing.Options{Memory: 4 << 20}, p)

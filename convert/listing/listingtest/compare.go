@@ -160,19 +160,26 @@ func knowledge(t testing.TB, name string) *known {
 	return k
 }
 
-// Read lists the events of a recording.
-func Read(t testing.TB, name string, o listing.Options, p *listing.Printer) *listing.Result {
+// Open opens a recording, until the end of the test.
+func Open(t testing.TB, name string) *convert.Recording {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
 	rec, err := convert.OpenRecording(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rec.Close()
+	t.Cleanup(func() { rec.Close() })
+	return rec
+}
+
+// Read lists the events of a recording.
+func Read(t testing.TB, name string, o listing.Options, p *listing.Printer) *listing.Result {
+	t.Helper()
+	rec := Open(t, name)
 	o.Address = p.Address
 	res, err := listing.Read(t.Context(), rec, o, p)
 	if err != nil {

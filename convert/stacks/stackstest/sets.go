@@ -111,6 +111,13 @@ func Wide(n, depth, locations int) *stacks.Set {
 		f := s.AddFunction(stacks.Function{Name: fmt.Sprintf("function_%d", r.IntN(locations/3))})
 		s.SetLines(s.AddLocation(k, uint64(i), stacks.KindKernel), stacks.Line{Function: f})
 	}
+	AddStacks(s, r, n, depth)
+	return s
+}
+
+// AddStacks adds n distinct stacks of a Set's locations, which share their outer half in groups
+// of 16, with 300 lists of labels.
+func AddStacks(s *stacks.Set, r *rand.Rand, n, depth int) {
 	var labels []stacks.LabelsID
 	for i := range 300 {
 		labels = append(labels, s.InternLabels([]stacks.Label{{Key: "comm", Str: fmt.Sprintf("worker%d", i%20)}, {Key: "pid", Num: int64(i)}}))
@@ -119,12 +126,11 @@ func Wide(n, depth, locations int) *stacks.Set {
 	for i := range n {
 		for j := range c {
 			if i%16 == 0 || j < depth/2 {
-				c[j] = r.Uint32N(uint32(locations))
+				c[j] = r.Uint32N(uint32(len(s.Locations)))
 			}
 		}
 		s.Add(0, s.Intern(c), labels[r.IntN(len(labels))], 1, 10_000_000)
 	}
-	return s
 }
 
 // TreeSet has code of each kind, an inlined function, one name at several

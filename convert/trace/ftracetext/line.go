@@ -2,6 +2,8 @@ package ftracetext
 
 import (
 	"strings"
+
+	"kprof/perfevent/format"
 )
 
 // Kind is what a line is.
@@ -278,24 +280,14 @@ func what(l *Line, s string) {
 	}
 	l.Kind = Event
 	name, text, ok := strings.Cut(s, ":")
-	if ok && isName(name) {
+	if ok && format.IsFieldName(name) {
 		l.Name, l.Text = name, strings.TrimLeft(text, " ")
 		return
 	}
 	// "sys_openat(dfd: …)", "sys_openat -> 0x3"
-	if i := strings.IndexAny(s, "( "); i > 0 && isName(s[:i]) && (s[i] == '(' || strings.HasPrefix(s[i:], " -> ")) {
+	if i := strings.IndexAny(s, "( "); i > 0 && format.IsFieldName(s[:i]) && (s[i] == '(' || strings.HasPrefix(s[i:], " -> ")) {
 		l.Name, l.Text = s[:i], s
 		return
 	}
 	l.Name, l.Text = "print", s
-}
-
-func isName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c != '_' && c != '.' && (c < '0' || c > '9' || i == 0) && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return s != ""
 }
