@@ -12,6 +12,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 func TestReadCPUID(t *testing.T) {
@@ -33,11 +34,7 @@ func TestReadHostPerf(t *testing.T) {
 	if out, err := livetest.PerfCommand(t, "record", "-q", "-e", "cpu-clock", "-o", name, "true").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r, err := perfdata.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, name)
 	theirs := r.Features.Host
 	ours := ReadHost()
 	for i := range ours.NUMA {

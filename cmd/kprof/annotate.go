@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert/annotate"
+	"kprof/convert/export"
 	"kprof/convert/printable"
 	"kprof/convert/stacks"
 	"kprof/symbolize"
@@ -78,7 +79,7 @@ samples are shown; --wide shows all.`,
 				write = func(w io.Writer) error { return a.WriteJSON(w, p.Set, o.Options) }
 			}
 			if out != "-" {
-				return output{name: out, format: formatText}.create(write)
+				return output{name: out, format: export.Text}.create(write)
 			}
 			if isTerminal(os.Stdout) {
 				o.Color = os.Getenv("NO_COLOR") == ""

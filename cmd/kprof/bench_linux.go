@@ -83,13 +83,7 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 	ctx, end := context.WithCancel(cmd.Context())
 	defer end()
 	signals := watchSignals()
-	go func() {
-		select {
-		case <-signals.first:
-			end()
-		case <-ctx.Done():
-		}
-	}()
+	signals.stopping(ctx, end)
 	noisy, made := 0, 0
 	err = bench.Record(ctx, o, func(r bench.Run) {
 		made++

@@ -12,6 +12,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/bootlog"
+	"kprof/convert/export"
 	"kprof/convert/printable"
 	"kprof/convert/sniff"
 )
@@ -43,13 +44,13 @@ writes, of several logs their sum. Logs are read by all other commands too: kpro
 				return err
 			case limit < 0:
 				return usagef("-n %d: wants a number of rows, 0 for all", limit)
-			case o.format == formatData:
+			case o.format == export.Data:
 				return usagef("boot writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
 			case asJSON && o.format != "":
 				return usagef("--json and -f or the ending of -o exclude each other")
 			}
-			if asJSON || o.format == "" || o.format == formatText {
-				o.format = formatText
+			if asJSON || o.format == "" || o.format == export.Text {
+				o.format = export.Text
 				return writeBoot(o, func(w io.Writer) error {
 					return eachBoot(w, args, asJSON, func(name string) error {
 						l, _, err := readBoot(name, bootlog.Options{MinGap: minGap})
@@ -117,14 +118,11 @@ func readBoot(input string, o bootlog.Options) (l *bootlog.Log, name string, err
 		l, err = bootlog.Read(bytes.NewReader(text), o)
 		return l, name, bootError(name, l, err)
 	}
-	file, err := openInput(input)
+	file, name, err := openInput(input)
 	if err != nil {
-		return nil, input, err
+		return nil, name, err
 	}
 	defer file.Close()
-	if name = input; name == "-" {
-		name = "standard input"
-	}
 	in, err := convert.Unpack(file)
 	if err != nil {
 		return nil, name, fmt.Errorf("%s: %w", name, err)

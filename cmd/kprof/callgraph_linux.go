@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kprof/convert/export"
 	"kprof/convert/printable"
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
@@ -56,7 +57,7 @@ func (f *recordFlags) callers(o *record.Options) error {
 
 // forOutput fits what is recorded to what is made of it.
 func (f *recordFlags) forOutput(o *record.Options, out output) {
-	if out.format == formatData || f.trace != nil {
+	if out.format == export.Data || f.trace != nil {
 		return
 	}
 	if sel, err := f.sel.options(); err == nil && !sel.UsesFields() {

@@ -17,7 +17,7 @@ import (
 
 	recorded "kprof/convert/samples"
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // pathBuilds are ways to build the programs of testdata/callpaths. The first is always tested,
@@ -185,11 +185,7 @@ func (x *paths) read(t *testing.T, data string) {
 	t.Helper()
 	le := binary.LittleEndian
 	magic := le.AppendUint64(le.AppendUint64(nil, 0x617020796d206e49), 0x6d61206920736874)
-	r, err := perfdata.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, data)
 	f, err := recorded.Scan(t.Context(), r, recorded.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -157,7 +157,7 @@ func ofInput(values func(*profile) map[string]float64) completion {
 		if st, err := os.Stat(name); err != nil || st.Mode().IsRegular() && st.Size() > completable {
 			return nil, directive
 		}
-		opts := convert.Options{Labels: replay.LabelTID}
+		opts := convert.Options{Selection: convert.Selection{Labels: replay.LabelTID}}
 		p, err := loadAny(context.Background(), name, opts, symbolOptions{none: true})
 		if err != nil {
 			return nil, directive

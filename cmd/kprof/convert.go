@@ -17,11 +17,8 @@ import (
 )
 
 func newConvert() *cobra.Command {
-	var sel selection
-	var sym symbolOptions
-	var svg svgFlags
+	var to conversion
 	var info inspection
-	var out, f string
 	var source page.Source
 	c := &cobra.Command{
 		Use:   "convert [INPUT…] {-o FILE | -f FORMAT}",
@@ -41,38 +38,57 @@ With -f and no -o it goes to standard output.`,
 			if info.asked() {
 				return info.run(cmd.Context(), os.Stdout, args)
 			}
-			o, err := chooseProfileOutput(out, f, "convert")
+			o, opts, err := to.choose("convert")
 			if err != nil {
 				return err
 			}
-			if o.svg, err = svg.options(o.format); err != nil {
-				return err
-			}
-			opts, err := sel.options()
-			if err != nil {
-				return err
-			}
-			o.needs(&opts, &sym)
 			o.source = source
 			o.inputs, o.given = []string{inputArg(args)}, readingFlags(cmd, opts.Transforms)
 			if len(args) > 1 {
 				o.inputs = args
 			}
-			p, err := loadSum(cmd.Context(), args, opts, sym)
+			p, err := loadSum(cmd.Context(), args, opts, to.sym)
 			if err != nil {
 				return err
 			}
 			return o.write(p)
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "file to write, - for standard output")
-	c.Flags().StringVarP(&f, "format", "f", "", "pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	c.Flags().Var(sourceFlag{&source}, "source-url", sourceUsage)
 	info.flags(c)
-	sel.flags(c)
-	sym.flags(c)
-	svg.flags(c)
+	to.flags(c)
 	return c
+}
+
+// conversion is the flags of a command that makes one profile of its inputs, and writes it.
+type conversion struct {
+	sel         selection
+	sym         symbolOptions
+	svg         svgFlags
+	out, format string
+}
+
+func (v *conversion) flags(c *cobra.Command) {
+	c.Flags().StringVarP(&v.out, "output", "o", "", "file to write, - for standard output")
+	c.Flags().StringVarP(&v.format, "format", "f", "", "pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
+	v.sel.flags(c)
+	v.sym.flags(c)
+	v.svg.flags(c)
+}
+
+// choose returns where a command writes to, and how it reads for that.
+func (v *conversion) choose(command string) (o output, opts convert.Options, err error) {
+	if o, err = chooseProfileOutput(v.out, v.format, command); err != nil {
+		return o, opts, err
+	}
+	if o.svg, err = v.svg.options(o.format); err != nil {
+		return o, opts, err
+	}
+	if opts, err = v.sel.options(); err != nil {
+		return o, opts, err
+	}
+	o.needs(&opts, &v.sym)
+	return o, opts, nil
 }
 
 func inputArg(args []string) string {

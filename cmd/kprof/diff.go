@@ -50,14 +50,14 @@ var diffEndings = []struct {
 	suffix string
 	format format
 }{
-	{".pb.gz", formatPprof},
-	{".pprof", formatPprof},
-	{".folded", formatFolded},
-	{".svg", formatSVG},
+	{".pb.gz", export.Pprof},
+	{".pprof", export.Pprof},
+	{".folded", export.Folded},
+	{".svg", export.SVG},
 	{".html", export.HTML},
 	{".json", formatJSON},
 	{".md", formatMarkdown},
-	{".txt", formatText},
+	{".txt", export.Text},
 }
 
 // diffFlags are the flags of kprof diff.
@@ -290,14 +290,14 @@ func (f *diffFlags) output() (output, error) {
 		o.name = "-"
 	}
 	switch o.format {
-	case formatText, formatJSON, formatMarkdown, formatFolded, formatPprof, formatSVG, export.HTML:
+	case export.Text, formatJSON, formatMarkdown, export.Folded, export.Pprof, export.SVG, export.HTML:
 		return o, nil
 	case "":
 	default:
 		return o, usagef("unknown format %q: use text, json, markdown, html, folded, svg or pprof", f.format)
 	}
 	if o.name == "-" {
-		o.format = formatText
+		o.format = export.Text
 		return o, nil
 	}
 	for _, e := range diffEndings {
@@ -380,12 +380,12 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		scale = r.Scale()
 	}
 	switch out.format {
-	case formatFolded:
+	case export.Folded:
 		base, new := r.Sets()
 		return folded.WriteDiff(w, base, new, scale)
-	case formatPprof:
+	case export.Pprof:
 		return pprof.Write(w, r.Profile(scale), pprof.WriteOptions{})
-	case formatSVG:
+	case export.SVG:
 		base, new := r.Sets()
 		o := flamegraph.DiffOptions{BaseScale: r.Scale()}
 		o.Title = fmt.Sprintf("%s → %s", strings.Join(r.Base.Runs, " "), strings.Join(r.New.Runs, " "))

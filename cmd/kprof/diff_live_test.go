@@ -31,6 +31,16 @@ static void map(void)
 }
 `
 
+// mainBegin is the beginning of their main: a turn calls the first three functions.
+const mainBegin = `int main(void)
+{
+	map();
+	for (int i = 0; i < 50; i++) {
+		first();
+		second();
+		third();
+`
+
 // diffLoad is a program of five functions that do the same kind of work: a unit is
 // a page that they touch anew, which is a page fault. SLOW is the work of one of
 // them, NAME its name as the linker has it; all have 1000 units in the base.
@@ -41,14 +51,7 @@ N void third(void) { units(200); }
 N void fourth(void) { units(150); }
 N void slow(void) __asm__(NAME);
 N void slow(void) { units(SLOW); }
-int main(void)
-{
-	map();
-	for (int i = 0; i < 50; i++) {
-		first();
-		second();
-		third();
-		fourth();
+` + mainBegin + `		fourth();
 		slow();
 	}
 	return 0;
@@ -109,14 +112,7 @@ N void third(void)
 #endif
 	__asm__ volatile("");
 }
-int main(void)
-{
-	map();
-	for (int i = 0; i < 50; i++) {
-		first();
-		second();
-		third();
-		madvise((void *)pages, 300 * size, MADV_DONTNEED);
+` + mainBegin + `		madvise((void *)pages, 300 * size, MADV_DONTNEED);
 	}
 	return 0;
 }

@@ -88,7 +88,7 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return withFlags(err)
 	}
-	out := output{name: f.out, format: formatText}
+	out := output{name: f.out, format: export.Text}
 	if out.name == "" {
 		out.name = "-"
 	}

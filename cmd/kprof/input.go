@@ -41,14 +41,11 @@ func loadQuiet(ctx context.Context, name string, opts convert.Options, sym symbo
 	if isStore(name) {
 		return loadStore(ctx, name, opts)
 	}
-	f, err := openInput(name)
+	f, name, err := openInput(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if name == "-" {
-		name = "standard input"
-	}
 	sym.addTo(&opts)
 	opts.Name = name
 	p, err := convert.Read(ctx, f, opts)
@@ -58,24 +55,26 @@ func loadQuiet(ctx context.Context, name string, opts convert.Options, sym symbo
 	return p, err
 }
 
-// openInput opens an input, or standard input.
-func openInput(name string) (*os.File, error) {
+// openInput opens an input, or standard input for "-", and says what it is called.
+func openInput(name string) (f *os.File, called string, err error) {
 	if name == "-" {
-		return os.Stdin, nil
+		return os.Stdin, "standard input", nil
 	}
 	if isStore(name) {
-		return nil, fmt.Errorf("%s: a store has sums of profiles, and no single events", name)
+		return nil, name, fmt.Errorf("%s: a store has sums of profiles, and no single events", name)
 	}
 	st, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && name == defaultInput:
-		return nil, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
+		return nil, name, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
 	case err != nil:
-		return nil, err
+		return nil, name, err
 	case st.Mode()&os.ModeNamedPipe != 0:
-		return openPipe(name)
+		f, err = openPipe(name)
+	default:
+		f, err = os.Open(name)
 	}
-	return os.Open(name)
+	return f, name, err
 }
 
 // stdinOnce refuses inputs of which two are standard input.

@@ -31,7 +31,7 @@ func (i *inspection) asked() bool { return i.header || i.full || i.events }
 // run writes what was asked for.
 func (i *inspection) run(ctx context.Context, w io.Writer, inputs []string) error {
 	return eachHeaded(w, inputs, func(name string) error {
-		f, err := openInput(name)
+		f, name, err := openInput(name)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/record/doctor"
 )
 
@@ -78,11 +79,7 @@ func abroad(t *testing.T, from, to string) {
 	if bytes.Equal(b, moved) {
 		t.Fatalf("no host name %q in the recording", host)
 	}
-	r, err := perfdata.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, from)
 	i := slices.IndexFunc(r.Features.BuildIDs, func(id perfdata.BuildID) bool { return id.Name == "[kernel.kallsyms]" })
 	if i < 0 {
 		t.Fatal("no build id of the kernel in the recording")

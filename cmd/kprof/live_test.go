@@ -23,6 +23,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // kprof returns a command that runs this test binary as kprof.
@@ -42,11 +43,7 @@ func kprof(t *testing.T, args ...string) *exec.Cmd {
 // samples counts the samples of a recording as kprof reads them.
 func samples(t *testing.T, name string) (n int, truncated bool) {
 	t.Helper()
-	r, err := perfdata.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, name)
 	for rec, err := range r.Records() {
 		var end *perfdata.TruncatedError
 		if errors.As(err, &end) {
@@ -316,11 +313,7 @@ func TestLiveForks(t *testing.T) {
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			r, err := perfdata.Open(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r := perftext.Open(t, name)
 			set, st, err := replay.File(context.Background(), r, replay.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -393,11 +386,7 @@ func TestLiveNotItself(t *testing.T) {
 		most = max(most, n)
 	}
 	// What a machine with much else to do lost, it has told.
-	r, err := perfdata.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, name)
 	_, st, err := replay.File(context.Background(), r, replay.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"kprof/convert/export"
 	"kprof/perfevent/procfs"
 )
 
@@ -19,7 +20,7 @@ func (f *recordFlags) checkMemory(out output) error {
 	if f.maxMemory == "" {
 		return nil
 	}
-	if out.format == formatData && f.push.to == "" {
+	if out.format == export.Data && f.push.to == "" {
 		return usagef("--max-memory is for profiles that are made while recording: what becomes a perf.data does not stay in memory")
 	}
 	_, err := f.memory()

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/stacks"
 )
 
@@ -28,11 +29,8 @@ type merging struct {
 var machineLabels = []string{"pid", "tid"}
 
 func newMerge() *cobra.Command {
-	var sel selection
-	var sym symbolOptions
-	var svg svgFlags
+	var to conversion
 	var m merging
-	var out, f string
 	c := &cobra.Command{
 		Use:   "merge INPUT… {-o FILE | -f FORMAT}",
 		Short: "Add up the profiles of many machines",
@@ -52,18 +50,10 @@ is what all of them together cost in an hour.`,
   kprof report --by host all.pb.gz
   ls web[0-9]*.pb.gz | kprof merge --files-from - --rate -o hour.svg`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := chooseProfileOutput(out, f, "merge")
+			o, opts, err := to.choose("merge")
 			if err != nil {
 				return err
 			}
-			if o.svg, err = svg.options(o.format); err != nil {
-				return err
-			}
-			opts, err := sel.options()
-			if err != nil {
-				return err
-			}
-			o.needs(&opts, &sym)
 			inputs, err := m.inputs(args)
 			if err != nil {
 				return err
@@ -71,19 +61,17 @@ is what all of them together cost in an hour.`,
 			if err := o.prepare(); err != nil {
 				return err
 			}
-			p, err := m.load(cmd.Context(), inputs, opts, sym)
+			p, err := m.load(cmd.Context(), inputs, opts, to.sym)
 			if err != nil {
 				return err
 			}
-			if o.format == formatPprof && o.name != "-" {
+			if o.format == export.Pprof && o.name != "-" {
 				noteSum(p, len(inputs), o.name)
 			}
 			return o.write(p)
 		},
 	}
 	fl := c.Flags()
-	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
-	fl.StringVarP(&f, "format", "f", "", "pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.StringArrayVar(&m.setLabels, "set-label", nil, "`KEY=VALUE`, a label for all samples; or KEY=PATTERN, whose group in parentheses is found in each input's name")
 	fl.StringSliceVar(&m.dropLabels, "drop-label", nil, "leave these `labels` out")
 	fl.StringSliceVar(&m.keepLabels, "keep-label", nil, "keep these `labels` although they mean something on one machine only: pid, tid")
@@ -91,9 +79,7 @@ is what all of them together cost in an hour.`,
 	fl.BoolVar(&m.functions, "functions", false, "tell code apart by function and line, not by address: a smaller sum")
 	fl.BoolVar(&m.keepGoing, "keep-going", false, "leave out inputs that cannot be read, and say so")
 	fl.StringVar(&m.filesFrom, "files-from", "", "`file` with the names of inputs, one a line; - is standard input")
-	sel.flags(c)
-	sym.flags(c)
-	svg.flags(c)
+	to.flags(c)
 	return c
 }
 

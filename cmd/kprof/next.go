@@ -13,11 +13,11 @@ func (o output) next() string {
 		return ""
 	}
 	switch o.format {
-	case formatData:
+	case export.Data:
 		return "to look at it: kprof view " + shellArg(o.name)
-	case formatPprof, formatFolded, export.FoldedHeader:
+	case export.Pprof, export.Folded, export.FoldedHeader:
 		return "to look at it: kprof view " + shellArg(o.name)
-	case formatSVG, export.HTML:
+	case export.SVG, export.HTML:
 		return "to look at it, open " + o.name + " in a browser"
 	case export.Speedscope:
 		return "to look at it, open " + o.name + " at https://www.speedscope.app"

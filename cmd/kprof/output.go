@@ -18,14 +18,6 @@ import (
 // format is what an output is written as.
 type format = export.Format
 
-const (
-	formatData   = export.Data
-	formatPprof  = export.Pprof
-	formatFolded = export.Folded
-	formatSVG    = export.SVG
-	formatText   = export.Text
-)
-
 // output is where to write, and as what.
 type output struct {
 	name   string // "-" for standard output
@@ -65,7 +57,7 @@ func (o output) inMemory() bool { return o.name == "" }
 // threads, and what they did when; or less than all of their frames.
 func (o *output) needs(c *convert.Options, sym *symbolOptions) {
 	o.lines = sym.Lines
-	sym.NamesOnly = o.keep == nil && o.format.NamesOnly() && !(o.format == formatText && sym.Lines)
+	sym.NamesOnly = o.keep == nil && o.format.NamesOnly() && !(o.format == export.Text && sym.Lines)
 	o.format.Needs(c, o.svg.ByTime)
 }
 
@@ -94,7 +86,7 @@ func chooseProfileOutput(name, f, command string) (output, error) {
 	case err != nil:
 	case o.format == "":
 		err = usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text|speedscope|firefox|chrome")
-	case o.format == formatData:
+	case o.format == export.Data:
 		err = usagef("%s writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html", command)
 	}
 	return o, err
@@ -115,10 +107,10 @@ func (o output) write(p *profile) error {
 		case o.format == export.HTML && len(p.Set.Events) > 0: // has them all
 			eo.Event = p.Set.Most()
 			eo.Column = p.shownColumn(eo.Event)
-		case o.format != formatPprof:
+		case o.format != export.Pprof:
 			eo.Event, eo.Column = p.choose(nil)
 		}
-		if o.format == formatSVG && p.Source == o.name { // that of a live recording
+		if o.format == export.SVG && p.Source == o.name { // that of a live recording
 			eo.Title = cmp.Or(eo.Title, "Flame graph")
 		}
 		cut, err := export.Write(w, p.Profile, eo)
@@ -139,7 +131,7 @@ func (o output) write(p *profile) error {
 // sayBelowZero warns of values that charts cannot show; flame graphs have refused them.
 func (o output) sayBelowZero(p *profile, event, column int) {
 	switch o.format {
-	case formatPprof, formatFolded, export.FoldedHeader, formatText, formatSVG:
+	case export.Pprof, export.Folded, export.FoldedHeader, export.Text, export.SVG:
 		return
 	}
 	if len(p.Set.Events) == 0 {
@@ -187,7 +179,7 @@ func (o output) create(write func(io.Writer) error) (err error) {
 // terminal; of all other text, what a terminal would obey is taken out there.
 func (o output) stream(f *os.File, write func(io.Writer) error) error {
 	switch {
-	case o.format == formatText || !isTerminal(f):
+	case o.format == export.Text || !isTerminal(f):
 		return write(f)
 	case o.format.Binary() || o.gzip:
 		return usagef("a compressed profile is not for a terminal: use -o FILE, or a pipe")

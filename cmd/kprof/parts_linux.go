@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"kprof/convert/export"
 	"kprof/convert/live"
 	"kprof/convert/outfile"
 	"kprof/convert/printable"
@@ -115,7 +116,7 @@ func (f *recordFlags) checkParts(out output) error {
 		return usagef("--open shows one recording, and --switch-output, --every and --flight make many files")
 	case out.name == "-":
 		return usagef("--switch-output, --every and --flight make files: use -o FILE")
-	case out.format == formatData, o.Window > 0:
+	case out.format == export.Data, o.Window > 0:
 	case o.Every == 0 || len(f.parts.on) > 0:
 		return usagef("--switch-output but for a time, and --on without --flight, write perf.data: use -o NAME.data; profiles are made with --every TIME or --flight")
 	case o.Every < leastPeriod:
@@ -214,7 +215,7 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 		return file, err
 	}
 	o.Open = p.create
-	if out.format != formatData {
+	if out.format != export.Data {
 		o.Open = p.createProfile
 		if err := p.makeProfiles(out, s); err != nil {
 			return nil, err

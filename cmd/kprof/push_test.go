@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	pprofile "github.com/google/pprof/profile"
 
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
@@ -91,15 +90,7 @@ func TestPushAndFetch(t *testing.T) {
 	if _, stderr, code := outcome(t, dir, append(auth, "fetch", "--from", server.URL, "--by", "host", "-o", "all.pb.gz")...); code != 0 {
 		t.Fatal(stderr)
 	}
-	f, err := os.Open(filepath.Join(dir, "all.pb.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	p, err := pprofile.Parse(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := readProfile(t, filepath.Join(dir, "all.pb.gz"))
 	sums := map[string]int64{}
 	for _, s := range p.Sample {
 		sums[s.Label["host"][0]] += s.Value[1]

@@ -8,11 +8,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert/export"
 	"kprof/perfevent"
 	"kprof/perfevent/cgroup"
 	"kprof/perfevent/event"
@@ -202,12 +202,12 @@ func (f *recordFlags) run(ctx context.Context) error {
 		return err
 	}
 	if out.format == "" {
-		out.format = formatData
+		out.format = export.Data
 	}
 	if out.svg, err = f.svg.options(out.format); err != nil {
 		return err
 	}
-	if out.format == formatData && !f.open { // which shows what was recorded
+	if out.format == export.Data && !f.open { // which shows what was recorded
 		if err := f.sel.shape.forData(); err != nil {
 			return err
 		}
@@ -250,18 +250,11 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 	signals := watchSignals()
 	f.sym.signals = signals
 	if len(f.command) == 0 {
-		var ending sync.WaitGroup
-		ending.Go(func() {
-			select {
-			case <-signals.first:
-				stop()
-			case <-ctx.Done():
-			}
-		})
+		wait := signals.stopping(ctx, stop)
 		f.copyWhereNeeded(&opts, "")
 		err := f.session(ctx, stop, opts, out)
 		stop()
-		ending.Wait() // the next signal is for who comes next
+		wait() // the next signal is for who comes next
 		return err
 	}
 	// Signals end the recording of a command by way of the command.

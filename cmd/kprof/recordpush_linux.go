@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/live"
 	"kprof/convert/store"
 	"kprof/record"
@@ -65,7 +66,7 @@ func (f *recordFlags) recordAndPush(ctx context.Context) error {
 	}
 	defer end()
 	p.sending, p.before = sender, sender.Counts().Lost
-	return f.record(ctx, output{format: formatPprof})
+	return f.record(ctx, output{format: export.Pprof})
 }
 
 // pushSink makes profiles of periods and sends them.

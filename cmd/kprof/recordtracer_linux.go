@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/printable"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
@@ -49,7 +50,7 @@ func (f *recordFlags) runTracer(ctx context.Context) error {
 			return err
 		}
 	}
-	if out.format == formatData {
+	if out.format == export.Data {
 		return usagef("perf.data has no place for what the kernel's tracer records: use -o FILE.dat, which trace-cmd and KernelShark read too, or a profile, -o FILE.svg")
 	}
 	if out.svg, err = f.svg.options(out.format); err != nil {

@@ -37,14 +37,11 @@ func (o *registerOptions) read(ctx context.Context, name string, opts convert.Op
 	if isStore(name) {
 		return nil, nil
 	}
-	f, err := openInput(name)
+	f, name, err := openInput(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if name == "-" {
-		name = "standard input"
-	}
 	none := func() (*recordedRegisters, error) {
 		if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() {
 			return nil, fmt.Errorf("%s: --by register is of a recording with accesses to registers (rwmmio events), which this is not; for a label of that name write it to a file first", name)

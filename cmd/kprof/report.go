@@ -12,6 +12,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/browse"
+	"kprof/convert/export"
 	"kprof/convert/replay"
 	"kprof/convert/table"
 	"kprof/perfevent/spelling"
@@ -149,7 +150,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			}
 			toOut := func(write func(io.Writer) error) error {
 				if out != "-" {
-					return output{name: out, format: formatText}.create(write)
+					return output{name: out, format: export.Text}.create(write)
 				}
 				return paged(write)
 			}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // sampledProgram touches memory that it never touched before in a function of its own, and
@@ -136,11 +136,7 @@ func withoutNames(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := perfdata.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, from)
 	if names, err := r.UserSymbols(); err != nil || len(names) == 0 {
 		t.Fatalf("%d bytes of names, %v", len(names), err)
 	}

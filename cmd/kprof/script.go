@@ -162,14 +162,11 @@ func (l *listFlags) spans(ctx context.Context, name, input string, o convert.Opt
 
 // listRecording lists the events of an input.
 func listRecording(ctx context.Context, name string, o listing.Options, po listing.PrinterOptions) error {
-	f, err := openInput(name)
+	f, name, err := openInput(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if name == "-" {
-		name = "standard input"
-	}
 	rec, err := convert.OpenRecording(f)
 	if errors.Is(err, convert.ErrNoRecording) {
 		return fmt.Errorf("%s: it is no recording, but a profile or text, in which events are added up or without fields: kprof script lists those of a perf.data, or of a trace", name)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/live"
 	"kprof/convert/outfile"
 	"kprof/convert/printable"
@@ -56,14 +57,14 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		return nil
 	}
 	// Names are looked for again and again.
-	opts.KernelCode = f.top != nil || f.viewed != nil || f.push.to != "" || f.parts.given() && out.format != formatData
+	opts.KernelCode = f.top != nil || f.viewed != nil || f.push.to != "" || f.parts.given() && out.format != export.Data
 	cost := startCost()
 	shown := newProgress(voice.quiet || f.trace != nil || f.top != nil || f.parts.given(), f.duration, out)
 	opts.Progress = shown.update
 	s, err = capture.Open(ctx, opts, capture.Options{
-		NoKernel:      out.format == formatData && (f.noKernelSymbols || f.noSymbols),
-		KernelAtStart: out.format == formatData,
-		Files:         out.format == formatData && !f.noSymbols || out.format != formatData && f.trace == nil,
+		NoKernel:      out.format == export.Data && (f.noKernelSymbols || f.noSymbols),
+		KernelAtStart: out.format == export.Data,
+		Files:         out.format == export.Data && !f.noSymbols || out.format != export.Data && f.trace == nil,
 	})
 	if errors.Is(err, record.ErrEveryFunction) {
 		err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)
@@ -83,7 +84,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	events := s.Events()
 	reportHidden(events)
-	if s.Files != nil && out.format != formatData {
+	if s.Files != nil && out.format != export.Data {
 		f.sym.Retained = s.Files
 	}
 	out.withRights = s.WithRights
@@ -174,13 +175,13 @@ type sink interface {
 
 func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Capture) (sink, error) {
 	events, builds, kernel := s.Events(), s.BuildIDs, s.Kernel
-	if out.format != formatData && f.parts.flight != "" {
+	if out.format != export.Data && f.parts.flight != "" {
 		return f.newPartsSink(out, s, events, perfdata.Features{})
 	}
-	if out.format != formatData && f.parts.given() {
+	if out.format != export.Data && f.parts.given() {
 		return f.newPeriodsSink(ctx, out, s)
 	}
-	if out.format != formatData {
+	if out.format != export.Data {
 		sel, err := f.liveOptions(out, events)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"sync"
@@ -103,6 +104,20 @@ func (s *signals) hangsUp() bool {
 		take()
 	}
 	return take != nil
+}
+
+// stopping has the first signal call stop, until ctx ends. After wait, which returns then, the next
+// one is for who comes next.
+func (s *signals) stopping(ctx context.Context, stop func()) (wait func()) {
+	var ending sync.WaitGroup
+	ending.Go(func() {
+		select {
+		case <-s.first:
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	return ending.Wait
 }
 
 // asked is the signal that came last, nil for none.

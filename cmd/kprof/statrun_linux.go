@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"kprof/perfevent/count"
@@ -72,14 +71,7 @@ func (f *statFlags) open() (*os.File, error) {
 // runTarget counts what runs already, until a signal or the end of the time.
 func (f *statFlags) runTarget(ctx context.Context, opts count.Options, signals *signals, p *statPrinter) error {
 	ctx, stop := context.WithCancel(ctx)
-	var ending sync.WaitGroup
-	ending.Go(func() {
-		select {
-		case <-signals.first:
-			stop()
-		case <-ctx.Done():
-		}
-	})
+	wait := signals.stopping(ctx, stop)
 	err := p.session(ctx, opts, func() error {
 		if f.duration > 0 {
 			time.AfterFunc(f.duration, stop)
@@ -87,7 +79,7 @@ func (f *statFlags) runTarget(ctx context.Context, opts count.Options, signals *
 		return nil
 	}, nil)
 	stop()
-	ending.Wait()
+	wait()
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (f *svgFlags) flags(c *cobra.Command) {
 // options checks the flags for an output.
 func (f *svgFlags) options(out format) (o flamegraph.Options, err error) {
 	for _, name := range []string{"title", "width", "min-width", "max-size", "inverted", "reverse", "color", "total", "flamechart"} {
-		if f.given(name) && out != formatSVG && (name != "title" || out != export.HTML) {
+		if f.given(name) && out != export.SVG && (name != "title" || out != export.HTML) {
 			return o, usagef("--%s is for flame graphs: give -o FILE.svg or -f svg", name)
 		}
 	}

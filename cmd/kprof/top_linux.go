@@ -16,6 +16,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/browse"
+	"kprof/convert/export"
 	"kprof/convert/live"
 	"kprof/record"
 	"kprof/record/capture"
@@ -71,7 +72,7 @@ func (f *topFlags) run(ctx context.Context) error {
 			f.sel.shape.labels = append(f.sel.shape.labels, key)
 		}
 	}
-	return f.record(ctx, output{name: "-", format: formatText})
+	return f.record(ctx, output{name: "-", format: export.Text})
 }
 
 // topSink shows the profile of each period.
@@ -90,7 +91,7 @@ type topSink struct {
 func (f *topFlags) newSink(ctx context.Context, c *capture.Capture, stop func()) (*topSink, error) {
 	s := &topSink{f: f, stop: stop, updates: make(chan browse.Update), left: make(chan struct{})}
 	var err error
-	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), output{name: "kprof top", format: formatText}, c, f.every, s.take)
+	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), output{name: "kprof top", format: export.Text}, c, f.every, s.take)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/export"
 	"kprof/convert/listing"
 	"kprof/convert/live"
 	"kprof/perfevent/abi"
@@ -89,9 +90,9 @@ func (f *traceFlags) run(ctx context.Context) error {
 	if f.list.stacks {
 		f.callGraph, f.callGraphMode = true, "fp"
 	}
-	out := output{name: "-", format: formatText}
+	out := output{name: "-", format: export.Text}
 	if f.output != "" {
-		out = output{name: f.output, format: formatData}
+		out = output{name: f.output, format: export.Data}
 		if out.name == "-" {
 			return usagef("standard output is for the lines: -o wants a file")
 		}
@@ -140,7 +141,7 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	if err != nil {
 		return nil, err
 	}
-	if out.format == formatData {
+	if out.format == export.Data {
 		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
 			return nil, err
 		}

@@ -22,6 +22,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/symbolize"
 )
 
@@ -139,11 +140,7 @@ func compareWalks(t *testing.T, data string) walks {
 	t.Helper()
 	patched, execs := forgetExecs(t, data)
 	asRecorded, theirs := perfStacks(t, data), perfStacks(t, patched)
-	r, err := perfdata.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, data)
 	f, err := recorded.Scan(t.Context(), r, recorded.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -375,11 +372,7 @@ func forgetExecs(t *testing.T, data string) (copied string, execs map[int32]uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := perfdata.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, data)
 	each := func(do func(rec *perfdata.Record, l *abi.Layout, time uint64) error) {
 		for rec, err := range r.Records() {
 			if err != nil {

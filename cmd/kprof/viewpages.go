@@ -52,7 +52,7 @@ func (s *shownPages) needs(o *convert.Options, sym *symbolOptions) {
 // format is what pages show as much of as.
 func (s *shownPages) format() format {
 	if s.onlyPprof {
-		return formatPprof
+		return export.Pprof
 	}
 	return export.HTML
 }

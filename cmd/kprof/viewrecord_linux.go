@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert"
+	"kprof/convert/export"
 )
 
 // kprof view looks at an INPUT or at what it records itself. Flags that both have
@@ -166,7 +167,7 @@ func (f *recordFlags) recordAndOpen(ctx context.Context, out output) error {
 	if _, ending := f.ending(); ending {
 		return errors.Join(recorded, server.Close())
 	}
-	if out.format == formatData && f.recorded > 0 {
+	if out.format == export.Data && f.recorded > 0 {
 		sym := symbolOptions{signals: f.sym.signals}
 		if err := shown.inputs(ctx, []string{out.name}, shape, sym); err != nil {
 			return errors.Join(err, server.Close())

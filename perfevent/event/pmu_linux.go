@@ -11,6 +11,7 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/internal/errkind"
+	"kprof/perfevent/procfs"
 	"kprof/perfevent/spelling"
 )
 
@@ -155,13 +156,8 @@ func setField(a *abi.Attr, format string, value uint64) error {
 	}
 	left := value
 	for span := range strings.SplitSeq(ranges, ",") {
-		first, last, isRange := strings.Cut(span, "-")
-		lo, err := strconv.ParseUint(first, 10, 6)
-		hi := lo
-		if err == nil && isRange {
-			hi, err = strconv.ParseUint(last, 10, 6)
-		}
-		if err != nil || hi < lo {
+		lo, hi, ok := procfs.ParseRange(span, 6)
+		if !ok {
 			return fmt.Errorf("format %q: bits %q", format, span)
 		}
 		width := hi - lo + 1

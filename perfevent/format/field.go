@@ -104,14 +104,14 @@ func (f *Field) declare(decl string, m Machine) bool {
 		name, rest, ok := strings.Cut(decl[fn+2:], ")")
 		f.Name, f.Type = strings.TrimSpace(name), decl[:fn]+"(*)"+rest
 		f.Kind, f.Elem, f.Count = Pointer, f.Size, 1
-		return ok && isName(f.Name)
+		return ok && IsFieldName(f.Name)
 	}
 	if i := strings.IndexByte(decl, '['); i >= 0 && strings.HasSuffix(decl, "]") {
 		typ, dims = strings.TrimSpace(decl[:i]), decl[i:]
 	}
 	i := strings.LastIndexAny(typ, " \t*]") + 1
 	f.Name, typ = typ[i:], strings.TrimSpace(typ[:i])
-	if !isName(f.Name) {
+	if !IsFieldName(f.Name) {
 		return false
 	}
 	f.Type = typ + dims
@@ -178,8 +178,8 @@ func dimensions(s string) int {
 	return n
 }
 
-// isName accepts identifiers, and the paths of nested structures: "graph_ent.func".
-func isName(s string) bool {
+// IsFieldName accepts what fields are called: identifiers, and the paths of nested structures: "graph_ent.func".
+func IsFieldName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if c != '_' && c != '.' && (c < '0' || c > '9' || i == 0) && (c|0x20 < 'a' || c|0x20 > 'z') {

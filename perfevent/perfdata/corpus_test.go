@@ -12,6 +12,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // expectedNames are the names in EXPECTED.tsv that differ from perf's.
@@ -49,11 +50,7 @@ func checkCounts(t *testing.T, dir, table string) {
 			}
 			damaged := strings.Contains(col[3], "DAMAGED")
 			got := map[string]int{}
-			r, err := perfdata.Open(filepath.Join(dir, col[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r := perftext.Open(t, filepath.Join(dir, col[0]))
 			for rec, err := range r.Records() {
 				var trunc *perfdata.TruncatedError
 				if damaged && errors.As(err, &trunc) {

@@ -39,11 +39,10 @@ func openDir(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := NewReader(f)
+	r, err := readOwn(f, dirHeader)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dirHeader, err), f.Close())
+		return nil, err
 	}
-	r.files = append(r.files, f)
 	if r.Features.DirFormat == dirSingleFile {
 		return r, nil
 	}

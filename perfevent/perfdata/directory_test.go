@@ -56,11 +56,7 @@ sample t=2 pid=1 user 0x20
 // walkDir returns the times of samples and the error that ended the walk.
 func walkDir(t *testing.T, dir string) (times []uint64, err error) {
 	t.Helper()
-	r, err := perfdata.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, dir)
 	for rec, err := range r.Records() {
 		if err != nil {
 			return times, err

@@ -62,11 +62,7 @@ func compareHeader(t *testing.T, file string) bool {
 		if !ok {
 			return false
 		}
-		r, err := perfdata.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
+		r := perftext.Open(t, file)
 		if r.PipeMode() {
 			for range r.Records() { // bring the features
 				continue
@@ -163,11 +159,7 @@ func TestHeaderSwapped(t *testing.T) {
 	files := recordingsBut(t, "deferred-7.3.data") // perf (6.1) does not know its features
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			r, err := perfdata.Open(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r := perftext.Open(t, file)
 			for range r.Records() { // for the features of pipe mode
 				continue
 			}

@@ -81,11 +81,7 @@ func TestKernelSymbolsInFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := Open(f.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r := openRecording(t, f.Name())
 			got, err := r.KernelSymbols()
 			if err != nil {
 				t.Fatal(err)

@@ -55,6 +55,11 @@ func Open(name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	return readOwn(f, name)
+}
+
+// readOwn returns a reader that closes f, as this does where it fails.
+func readOwn(f *os.File, name string) (*Reader, error) {
 	r, err := NewReader(f)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())

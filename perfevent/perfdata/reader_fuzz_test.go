@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"kprof/perfevent/abi"
 	"kprof/perfevent/fuzztest"
 	"kprof/perfevent/memtest"
@@ -18,16 +16,8 @@ import (
 
 // addGoldens adds the recordings of convert's tests in all forms.
 func addGoldens(f *testing.F) {
-	names, _ := filepath.Glob("../../convert/replay/testdata/*.txtar")
-	if len(names) == 0 {
-		f.Fatal("the recordings of convert's tests are not where they were")
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		rec := perftext.MustParse(string(txtar.Parse(b).Files[0].Data))
+	for _, text := range perftext.Goldens(f, "../../convert/replay/testdata") {
+		rec := perftext.MustParse(text)
 		for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 			for _, z := range []abi.RecordType{0, abi.RecordCompressed, abi.RecordCompressed2} {
 				for _, pipe := range []bool{false, true} {

@@ -32,11 +32,7 @@ func TestRules(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				r, err := Open(f.Name())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer r.Close()
+				r := openRecording(t, f.Name())
 				if got, err := r.Rules(); err != nil || !slices.Equal(got, rules) {
 					t.Errorf("%q %v, want %q", got, err, rules)
 				}

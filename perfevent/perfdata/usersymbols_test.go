@@ -105,11 +105,7 @@ func TestDamagedKernelSymbols(t *testing.T) {
 		if err := w.Close(Features{}); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Open(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
+		r := openRecording(t, f.Name())
 		got, err := r.KernelSymbols()
 		if d := cmp.Diff(tt.want, got); d != "" || err == nil {
 			t.Errorf("%s: %v, -want +got\n%s", tt.name, err, d)
@@ -145,11 +141,7 @@ func TestUserSymbols(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := Open(f.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r := openRecording(t, f.Name())
 			if got, err := r.UserSymbols(); err != nil || !bytes.Equal(got, names) {
 				t.Errorf("%v: %d bytes, want %d, %v", o, len(got), len(names), err)
 			}
@@ -168,10 +160,7 @@ func TestUserSymbols(t *testing.T) {
 			if err := os.WriteFile(f.Name(), append(before, damaged(after[len(before):])...), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if r, err = Open(f.Name()); err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			r = openRecording(t, f.Name())
 			if got, err := r.UserSymbols(); err == nil {
 				t.Errorf("%v: %d bytes of damaged names", o, len(got))
 			}

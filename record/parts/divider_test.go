@@ -17,6 +17,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/record/parts"
 )
 
@@ -198,11 +199,7 @@ func (f *file) Finish(about parts.About) error {
 // count adds up what the samples of a file are of: command, process, file and offset.
 func count(t *testing.T, name string, sum map[string]int64) (samples int64) {
 	t.Helper()
-	r, err := perfdata.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, name)
 	set, _, err := replay.File(context.Background(), r, replay.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -253,27 +253,17 @@ func (b *BuildIDs) add(m *abi.Mmap) {
 // All waits for the last file and returns the build ids. Nothing may be taken after.
 // A file that does not answer is not waited for once ctx is done: then the error is
 // the cause, and some build ids are missing.
-func (b *BuildIDs) All(ctx context.Context) (list []perfdata.BuildID, err error) {
+func (b *BuildIDs) All(ctx context.Context) ([]perfdata.BuildID, error) {
 	b.mu.Lock()
 	b.over = true
 	b.wake.Signal()
 	b.mu.Unlock()
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i := range b.list {
-		list = append(list, b.list[i].BuildID)
-	}
-	return list, err
+	return b.when(ctx, b.done)
 }
 
 // SoFar returns what All does, of a recording that goes on: the build ids of what was
 // taken before.
-func (b *BuildIDs) SoFar(ctx context.Context) (list []perfdata.BuildID, err error) {
+func (b *BuildIDs) SoFar(ctx context.Context) ([]perfdata.BuildID, error) {
 	b.mu.Lock()
 	done := b.done
 	if !b.over {
@@ -282,6 +272,11 @@ func (b *BuildIDs) SoFar(ctx context.Context) (list []perfdata.BuildID, err erro
 		b.wake.Signal()
 	}
 	b.mu.Unlock()
+	return b.when(ctx, done)
+}
+
+// when waits for done, or until ctx is done, and returns what there is then.
+func (b *BuildIDs) when(ctx context.Context, done <-chan struct{}) (list []perfdata.BuildID, err error) {
 	select {
 	case <-done:
 	case <-ctx.Done():

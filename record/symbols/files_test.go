@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kprof/symbolize"
+	"kprof/symbolize/mapping"
 	"kprof/symbolize/regular"
 )
 
@@ -91,7 +92,7 @@ func TestFileRetainer(t *testing.T) {
 	}
 	s := symbolize.New(symbolize.Options{Retained: k})
 	defer s.Close()
-	if _, err := s.Resolve(t.Context(), symbolize.Mapping{Kind: symbolize.User, PID: nobody, Start: 0x5000, File: missed}, []uint64{1}); !errors.Is(err, errReplaced) {
+	if _, err := s.Resolve(t.Context(), symbolize.Mapping{Kind: mapping.User, PID: nobody, Start: 0x5000, File: missed}, []uint64{1}); !errors.Is(err, errReplaced) {
 		t.Errorf("error %v, want that the file was replaced", err)
 	}
 	if at, err := k.Retained(nobody, 0, "/never/mapped"); at != "" || err != nil {

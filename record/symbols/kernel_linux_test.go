@@ -55,13 +55,7 @@ func TestParse(t *testing.T) {
 // loaded or unloaded, and no module.
 func TestUnchanged(t *testing.T) {
 	livetest.Require(t, livetest.Root)
-	livetest.UseMachine(t)
-	if KernelHidden() {
-		t.Skip("this kernel shows no addresses")
-	}
-	k := WatchKernel(true, perfevent.BPFPrograms)
-	defer k.Close()
-	start, err := k.Start()
+	k, start, err := startKernel(t)
 	if err != nil {
 		t.Fatal(err)
 	}

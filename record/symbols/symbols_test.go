@@ -17,18 +17,26 @@ import (
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata"
 )
 
-// TestKernel: what is kept of the kernel is its functions, as grep finds them.
-func TestKernel(t *testing.T) {
-	livetest.Require(t, livetest.Root, livetest.Program("grep"))
+// startKernel watches the kernel, until the end of the test.
+func startKernel(t *testing.T) (*Kernel, *perfdata.KernelSymbols, error) {
+	t.Helper()
 	livetest.UseMachine(t)
 	if KernelHidden() {
 		t.Skip("this kernel shows no addresses")
 	}
 	k := WatchKernel(true, perfevent.BPFPrograms)
-	defer k.Close()
+	t.Cleanup(func() { k.Close() })
 	start, err := k.Start()
+	return k, start, err
+}
+
+// TestKernel: what is kept of the kernel is its functions, as grep finds them.
+func TestKernel(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Program("grep"))
+	k, start, err := startKernel(t)
 	if err != nil || start == nil {
 		t.Fatalf("%v, %v", start, err)
 	}

@@ -68,31 +68,39 @@ func TestHostCompare(t *testing.T) {
 	})
 }
 
-func compareKernels(t *testing.T, base, new string) {
+// comparison is what is read of the JSON of a comparison.
+type comparison struct {
+	Base, New struct{ Samples float64 }
+	Functions []struct {
+		Name, Verdict string
+		Base_name     string
+		Cum           struct{ Base, New float64 }
+		Code          struct{ Base, New *struct{ Size int } }
+	}
+	Merged []struct {
+		Name      string
+		Originals []struct {
+			Name      string
+			Base, New bool
+		}
+	}
+}
+
+// compared compares all functions of two recordings.
+func compared(t *testing.T, base, new string) (r comparison) {
+	t.Helper()
 	code, out, said := kprof(t, "diff", "-n", "0", "-f", "json", base, new)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	type size struct{ Size int }
-	var r struct {
-		Base, New struct{ Samples float64 }
-		Functions []struct {
-			Name, Verdict string
-			Base_name     string
-			Cum           struct{ Base, New float64 }
-			Code          struct{ Base, New *size }
-		}
-		Merged []struct {
-			Name      string
-			Originals []struct {
-				Name      string
-				Base, New bool
-			}
-		}
-	}
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
+	return r
+}
+
+func compareKernels(t *testing.T, base, new string) {
+	r := compared(t, base, new)
 	t.Logf("%.0f and %.0f samples", r.Base.Samples, r.New.Samples)
 	// An emulator that gets little of the CPU takes few samples.
 	enough := min(r.Base.Samples, r.New.Samples) > 600

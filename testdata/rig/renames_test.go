@@ -202,21 +202,7 @@ func TestHostRenames(t *testing.T) {
 }
 
 func compareRenamed(t *testing.T, renamed map[string]string, base, new string) {
-	code, out, said := kprof(t, "diff", "-n", "0", "-f", "json", base, new)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, said)
-	}
-	var r struct {
-		Base, New struct{ Samples float64 }
-		Functions []struct {
-			Name, Verdict string
-			Base_name     string
-			Cum           struct{ Base, New float64 }
-		}
-	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	r := compared(t, base, new)
 	t.Logf("%.0f and %.0f samples", r.Base.Samples, r.New.Samples)
 	found := map[string]string{}
 	var samples [2]map[string]float64

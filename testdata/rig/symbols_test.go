@@ -19,6 +19,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/symbolize"
 )
 
@@ -192,11 +193,7 @@ func compareVmlinux(t *testing.T, data string, want map[uint64]string) {
 // names of its places in the kernel.
 func hostNames(t *testing.T, data string, options func(*perfdata.Reader) symbolize.Options, other ...**symbolize.BuildIDError) map[uint64]string {
 	t.Helper()
-	r, err := perfdata.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, data)
 	set, _, err := replay.File(context.Background(), r, replay.Options{})
 	if err != nil {
 		t.Fatal(err)

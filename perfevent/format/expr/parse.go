@@ -107,6 +107,15 @@ func (p *parser) accept(punct string) bool {
 	return false
 }
 
+// need is accept, and an error without.
+func (p *parser) need(punct string) bool {
+	if p.accept(punct) {
+		return true
+	}
+	p.fail(p.tok.off, "%q is missing before %s", punct, p.what())
+	return false
+}
+
 func (p *parser) make(o op, off int, kids ...*tree) *tree {
 	if p.nodes++; p.nodes > maxNodes {
 		return p.fail(off, "the expression has more than %d parts", maxNodes)
@@ -133,8 +142,8 @@ func (p *parser) cond() *tree {
 		return c
 	}
 	yes := p.cond()
-	if !p.accept(":") {
-		return p.fail(p.tok.off, "%q is missing before %s", ":", p.what())
+	if !p.need(":") {
+		return &tree{}
 	}
 	return p.make(operator.Cond, at, c, yes, p.cond())
 }
@@ -221,8 +230,8 @@ func (p *parser) unary() *tree {
 		}
 		if p.accept("(") {
 			n := p.cond()
-			if !p.accept(")") {
-				return p.fail(p.tok.off, "%q is missing before %s", ")", p.what())
+			if !p.need(")") {
+				return &tree{}
 			}
 			return n
 		}
@@ -254,8 +263,8 @@ func (p *parser) name(t token) *tree {
 			return n
 		}
 		i := p.cond()
-		if !p.accept("]") {
-			return p.fail(p.tok.off, "%q is missing before %s", "]", p.what())
+		if !p.need("]") {
+			return &tree{}
 		}
 		n = p.make(opIndex, at, n, i)
 	}

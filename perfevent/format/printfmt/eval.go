@@ -266,14 +266,19 @@ func (p *Printer) toLong(v uint64) uint64 {
 	return v
 }
 
+// long is a number as toLong has it.
+func (p *Printer) long(n *node, raw []byte) (uint64, bool) {
+	v, ok := p.num(n, raw)
+	return p.toLong(v), ok
+}
+
 // flags does as trace_print_flags_seq: a flag of several bits needs them all, and
 // what no name is for is one number.
 func (p *Printer) flags(dst []byte, n *node, raw []byte) []byte {
-	v, ok := p.num(n.a, raw)
+	v, ok := p.long(n.a, raw)
 	if !ok {
 		return append(dst, '?')
 	}
-	v = p.toLong(v)
 	first := true
 	for i := range n.table {
 		mask := p.toLong(n.table[i].value)
@@ -300,11 +305,10 @@ func (p *Printer) flags(dst []byte, n *node, raw []byte) []byte {
 }
 
 func (p *Printer) symbol(dst []byte, n *node, raw []byte) []byte {
-	v, ok := p.num(n.a, raw)
+	v, ok := p.long(n.a, raw)
 	if !ok {
 		return append(dst, '?')
 	}
-	v = p.toLong(v)
 	for i := range n.table {
 		if v == p.toLong(n.table[i].value) {
 			return append(dst, n.table[i].name...)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"kprof/perfevent/perfdata"
 )
 
@@ -35,4 +37,32 @@ func WriteFile(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// Goldens are the texts of the recordings in the archives of a directory, the first file of each.
+func Goldens(t testing.TB, dir string) (texts []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("there are no recordings in %s, %v", dir, err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(txtar.Parse(b).Files[0].Data))
+	}
+	return texts
+}
+
+// Open opens a recording, in a file or in a directory, until the end of the test.
+func Open(t testing.TB, name string) *perfdata.Reader {
+	t.Helper()
+	r, err := perfdata.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
 }

@@ -2,12 +2,8 @@ package perftext_test
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/fuzztest"
@@ -126,16 +122,8 @@ func TestParseErrors(t *testing.T) {
 // FuzzParse parses and assembles arbitrary text.
 func FuzzParse(f *testing.F) {
 	fuzztest.Add(f)
-	names, _ := filepath.Glob("../../../convert/replay/testdata/*.txtar")
-	if len(names) == 0 {
-		f.Fatal("the recordings of convert's tests are not where they were")
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(txtar.Parse(b).Files[0].Data))
+	for _, text := range perftext.Goldens(f, "../../../convert/replay/testdata") {
+		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		defer memtest.Within(t, 1<<20+500*len(text))()
