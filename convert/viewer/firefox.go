@@ -38,7 +38,7 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 		unit:    s.Events[o.Event].Values[o.Column].Unit,
 	}
 	f.instants = f.threads.timed && s.Events[o.Event].Instants
-	f.event = f.text(s.Events[o.Event].Name)
+	f.event = f.stringIndex(s.Events[o.Event].Name)
 	f.raw(`{"meta":`)
 	f.value(f.meta(&o))
 	f.raw(`,"libs":`)
@@ -185,7 +185,7 @@ func (f *firefox) libs() list {
 			code = m.BuildID
 		}
 		f.lib[i] = len(libs)
-		f.resource = append(f.resource, f.text(name))
+		f.resource = append(f.resource, f.stringIndex(name))
 		libs = append(libs, object{
 			"arch": "", "name": name, "path": m.File, "debugName": name, "debugPath": m.File,
 			"breakpadId": "", "codeId": code,
@@ -223,7 +223,7 @@ func (f *firefox) shared() {
 	var sources intern.Strings
 	f.raw(`},"funcTable":{"length":` + strconv.Itoa(n))
 	f.column("name", n, func(b []byte, i int) []byte {
-		return strconv.AppendInt(b, int64(f.text(t.functions[i].name)), 10)
+		return strconv.AppendInt(b, int64(f.stringIndex(t.functions[i].name)), 10)
 	})
 	f.column("resource", n, func(b []byte, i int) []byte {
 		lib := -1
@@ -256,13 +256,13 @@ func (f *firefox) shared() {
 	n = len(sources.All)
 	f.raw(`},"sources":{"length":` + strconv.Itoa(n))
 	f.column("id", n, same("null"))
-	f.column("filename", n, func(b []byte, i int) []byte { return strconv.AppendInt(b, int64(f.text(sources.All[i])), 10) })
+	f.column("filename", n, func(b []byte, i int) []byte { return strconv.AppendInt(b, int64(f.stringIndex(sources.All[i])), 10) })
 	f.raw(`},"nativeSymbols":{"length":0,"libIndex":[],"address":[],"name":[],"functionSize":[]}`)
 	f.column("stringArray", len(f.strings.All), func(b []byte, i int) []byte { return append(b, jsonText(f.strings.All[i])...) })
 }
 
-// text is the index of a text into strings.
-func (f *firefox) text(s string) int { return int(f.strings.ID(s)) }
+// stringIndex is the index of a text into strings.
+func (f *firefox) stringIndex(s string) int { return int(f.strings.ID(s)) }
 
 func (f *firefox) thread(k *track) {
 	f.raw(`{"name":`)

@@ -29,7 +29,7 @@ func (f *firefox) spanMarkers(event int) (schema object) {
 		}
 		m := &f.spans[i]
 		name, fields := spanFields(f.set, &row)
-		m.name = f.text(name)
+		m.name = f.stringIndex(name)
 		for _, x := range fields {
 			if x.key == "type" || x.key == "cause" {
 				continue // which are the format's own
