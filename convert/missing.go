@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"kprof/convert/naming"
+	"kprof/convert/stacks"
 	"kprof/symbolize"
-	"kprof/symbolize/mapping"
 )
 
 // MissingReason says why names or lines are missing.
@@ -42,7 +42,7 @@ func missingReason(m *naming.Missing) MissingReason {
 	if foreign {
 		errors.As(e, &other)
 	}
-	kernel := e.Mapping.Kind == mapping.Kernel || e.Mapping.Kind == mapping.Module
+	kernel := e.Mapping.Kind == stacks.KindKernel || e.Mapping.Kind == stacks.KindModule
 	switch {
 	case errors.Is(e, symbolize.ErrGuest):
 		return ReasonGuestKernel
@@ -54,7 +54,7 @@ func missingReason(m *naming.Missing) MissingReason {
 		return ReasonNotInRoot
 	case !missing, kernel:
 		return ReasonError
-	case e.Mapping.Kind == mapping.Anon:
+	case e.Mapping.Kind == stacks.KindAnon:
 		return ReasonRuntimeCode
 	}
 	return ReasonFileGone

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"kprof/convert/naming"
+	"kprof/convert/stacks"
 	"kprof/perfevent/livetest"
 	"kprof/symbolize"
-	"kprof/symbolize/mapping"
 )
 
 // TestReason: what is said fits where the recording was made, and what was brought.
@@ -24,14 +24,14 @@ func TestMissingReason(t *testing.T) {
 		why  MissingReason
 		want string
 	}{
-		{symbolize.Options{}, symbolize.Mapping{Kind: mapping.User, File: "/no/such/file"}, ReasonFileGone, "the file is not there any more"},
-		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: mapping.User, File: "/no/such/file", BuildID: id},
+		{symbolize.Options{}, symbolize.Mapping{Kind: stacks.KindUser, File: "/no/such/file"}, ReasonFileGone, "the file is not there any more"},
+		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: stacks.KindUser, File: "/no/such/file", BuildID: id},
 			ReasonForeignFile, "recorded on another machine or boot"},
-		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: mapping.User, File: program, BuildID: id},
+		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: stacks.KindUser, File: program, BuildID: id},
 			ReasonForeignFile, "recorded on another machine or boot"},
-		{symbolize.Options{Foreign: true, Root: t.TempDir()}, symbolize.Mapping{Kind: mapping.User, File: "/no/such/file", BuildID: id},
+		{symbolize.Options{Foreign: true, Root: t.TempDir()}, symbolize.Mapping{Kind: stacks.KindUser, File: "/no/such/file", BuildID: id},
 			ReasonNotInRoot, "not among the recorded machine's files"},
-		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", BuildID: id},
+		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: stacks.KindKernel, File: "[kernel.kallsyms]", BuildID: id},
 			ReasonForeignKernel, "recorded on another machine or boot, and does not bring its symbols"},
 	} {
 		s := symbolize.New(test.opts)

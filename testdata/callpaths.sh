@@ -14,6 +14,7 @@ set -euo pipefail
 export LC_ALL=C
 case ${1-} in -*) sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2 ;; esac
 cd "$(dirname "$0")/.."
+. testdata/aptconf.sh
 missing=()
 for program in gcc:gcc g++:g++ clang:clang ld.lld:lld rustc:rustc perf:linux-perf; do
 	command -v "${program%%:*}" >/dev/null || missing+=("${program#*:}")
@@ -30,16 +31,7 @@ newest_perf() {
 	for suite in trixie trixie-backports; do
 		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main"
 	done >"$out/apt/sources.list"
-	cat >"$out/apt/conf" <<-END
-		Dir::State "$out/apt/state";
-		Dir::State::status "$out/apt/status";
-		Dir::Cache "$out/apt";
-		Dir::Etc::sourcelist "$out/apt/sources.list";
-		Dir::Etc::sourceparts "$out/apt/parts";
-		Dir::Etc::preferencesparts "$out/apt/parts";
-		APT::Sandbox::User "root";
-		Acquire::Languages "none";
-	END
+	apt_conf "$out/apt" >"$out/apt/conf"
 	export APT_CONFIG=$out/apt/conf
 	apt-get update -q >&2 || return
 	# All that it links to, but not what its scripts are run by.

@@ -26,6 +26,7 @@
 # these guests.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+. testdata/aptconf.sh
 exec </dev/null
 export PATH=$PATH:/usr/local/go/bin:/usr/lib/go/bin
 out=$PWD/.build/rig
@@ -123,17 +124,10 @@ apt() {
 			echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian-security $suite-security main"
 	done >"$cache/apt/sources.list.new"
 	cmp -s "$cache"/apt/sources.list{.new,} || { mv "$cache"/apt/sources.list{.new,} && rm -f "$cache"/apt/updated "$cache"/apt/failed; }
-	cat >"$cache/apt/conf" <<-END
-		Dir::State "$cache/apt/state";
-		Dir::State::status "$cache/apt/status";
-		Dir::Cache "$cache/apt";
-		Dir::Etc::sourcelist "$cache/apt/sources.list";
-		Dir::Etc::sourceparts "$cache/apt/parts";
-		Dir::Etc::preferencesparts "$cache/apt/parts";
+	apt_conf "$cache/apt" >"$cache/apt/conf"
+	cat >>"$cache/apt/conf" <<-END
 		APT::Architecture "amd64";
 		APT::Architectures { "amd64"; "arm64"; };
-		APT::Sandbox::User "root";
-		Acquire::Languages "none";
 		Acquire::Retries "2";
 		Acquire::http::Timeout "20";
 		Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";

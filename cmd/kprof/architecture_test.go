@@ -97,7 +97,7 @@ var imports = map[string][]string{
 	"perfevent/syscalls":                 {},
 	"perfevent/tracecmd":                 {"perfevent/abi"},
 	"perfevent/tracefs":                  {"perfevent/internal/errkind", "perfevent/spelling"},
-	"perfevent/tracetest":                {"perfevent/abi"},
+	"perfevent/tracetest":                {"perfevent/abi", "perfevent/tracecmd"},
 	"record/bench":                       {"perfevent/procfs", "record"},
 	"record":                             {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/tracefs", "record/synth"},
 	"record/capture":                     {"perfevent", "perfevent/abi", "record", "record/symbols", "record/synth"},

@@ -142,7 +142,6 @@ func pathNames(t *testing.T, prog string) map[string]byte {
 // perf script prints, or kprof.
 func userStacks(t *testing.T, text []byte) map[sampleKey][]string {
 	t.Helper()
-	header := regexp.MustCompile(`^ *(\d+) +(\d+)\.(\d{9}):`)
 	all := map[sampleKey][]string{}
 	var key sampleKey
 	for line := range strings.Lines(string(text)) {
@@ -150,10 +149,8 @@ func userStacks(t *testing.T, text []byte) map[sampleKey][]string {
 		if line == "" {
 			continue
 		}
-		if m := header.FindStringSubmatch(line); m != nil {
-			tid, _ := strconv.Atoi(m[1])
-			time, _ := strconv.ParseUint(m[2]+m[3], 10, 64)
-			key = sampleKey{int32(tid), time}
+		if k, ok := sampleLine(line); ok {
+			key = k
 			continue
 		}
 		word, name, _ := strings.Cut(line, " ")

@@ -326,10 +326,22 @@ func described(t *testing.T, file string, addr uint64) bool {
 	return false
 }
 
+var sampleHeader = regexp.MustCompile(`^ *(\d+) +(\d+)\.(\d{9}):`)
+
+// sampleLine is the sample that a line with its thread and time begins.
+func sampleLine(line string) (key sampleKey, ok bool) {
+	m := sampleHeader.FindStringSubmatch(line)
+	if m == nil {
+		return key, false
+	}
+	tid, _ := strconv.Atoi(m[1])
+	time, _ := strconv.ParseUint(m[2]+m[3], 10, 64)
+	return sampleKey{int32(tid), time}, true
+}
+
 // perfStacks returns the user part of each sample's stack as perf walks it.
 func perfStacks(t *testing.T, data string) map[sampleKey][]frame {
 	t.Helper()
-	header := regexp.MustCompile(`^ *(\d+) +(\d+)\.(\d{9}):`)
 	all := map[sampleKey][]frame{}
 	var key sampleKey
 	for line := range strings.Lines(string(command(t, nil, "perf", "script", "--no-inline", "--ns", "-F", "tid,time,ip,sym,symoff,dso", "-i", data))) {
@@ -337,10 +349,8 @@ func perfStacks(t *testing.T, data string) map[sampleKey][]frame {
 		if line == "" {
 			continue
 		}
-		if m := header.FindStringSubmatch(line); m != nil {
-			tid, _ := strconv.Atoi(m[1])
-			time, _ := strconv.ParseUint(m[2]+m[3], 10, 64)
-			key = sampleKey{int32(tid), time}
+		if k, ok := sampleLine(line); ok {
+			key = k
 			if _, twice := all[key]; twice {
 				t.Errorf("two samples at %v", key)
 			}

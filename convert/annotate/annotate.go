@@ -15,8 +15,8 @@ import (
 // Options say what of a Set is annotated. The zero value is the first column of the first
 // event.
 type Options struct {
-	Event  int // index into Set.Events
-	Column int // which of the event's values
+	// Event is an index into Set.Events, Column which of its values is added up.
+	Event, Column int
 	// Root is a directory that debug files are looked up in. Default: the machine's.
 	Root string
 }

@@ -44,8 +44,8 @@ type Node struct {
 
 // Options say what is merged, and how.
 type Options struct {
-	Event  int // index into Set.Events
-	Column int // which of the event's values
+	// Event is an index into Set.Events, Column which of its values is added up.
+	Event, Column int
 	// Comm makes the samples' label "comm" the outermost frame, where there is one.
 	Comm bool
 	// Lines keeps frames of the same name apart by source line, where it is known.

@@ -10,15 +10,21 @@ import (
 	"kprof/convert/folded"
 )
 
-func ExampleText() {
-	read := func(text string) []diff.Run {
+// compare compares folded stacks.
+func compare(texts ...string) (*diff.Result, error) {
+	var sides [2][]diff.Run
+	for i, text := range texts {
 		set, err := folded.Read(strings.NewReader(text), folded.ReadOptions{})
 		if err != nil {
-			log.Fatal(err)
+			return nil, err
 		}
-		return []diff.Run{{Name: "a run", Set: set}}
+		sides[i] = []diff.Run{{Name: "a run", Set: set}}
 	}
-	result, err := diff.Compare(read("main;parse 5000\nmain;read 5000\n"), read("main;parse 7000\nmain;read 5000\n"), diff.Defaults)
+	return diff.Compare(sides[0], sides[1], diff.Defaults)
+}
+
+func ExampleText() {
+	result, err := compare("main;parse 5000\nmain;read 5000\n", "main;parse 7000\nmain;read 5000\n")
 	if err != nil {
 		log.Fatal(err)
 	}

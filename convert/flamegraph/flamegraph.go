@@ -25,8 +25,8 @@ const (
 
 // Options say what a flame graph shows, and how.
 type Options struct {
-	Event  int // index into Set.Events
-	Column int // which of the event's values is a frame's width
+	// Event is an index into Set.Events, Column which of its values is a frame's width.
+	Event, Column int
 	// Title is the heading. Default: "Flame graph".
 	Title string
 	// Width of the picture in pixels. Default: 1200, and that of the window where

@@ -11,8 +11,9 @@ import (
 
 // Options say what Write writes.
 type Options struct {
-	Event  int // index into Set.Events; events are never merged
-	Column int // which of the event's values is a line's weight
+	// Event is an index into Set.Events, which are never merged, Column which of its values is a
+	// line's weight.
+	Event, Column int
 	// PlainNames leaves names as they are, except for ";", line ends and NUL. Default:
 	// shortened as stackcollapse-perf.pl does.
 	PlainNames bool

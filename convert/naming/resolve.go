@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kprof/convert/stacks"
 	"kprof/symbolize"
-	"kprof/symbolize/mapping"
 )
 
 // errUnfinished: a job was still running when naming was ended.
@@ -96,7 +96,7 @@ func namingTasks(jobs []namingJob) []namingTask {
 		if len(j.addrs) == 0 {
 			continue
 		}
-		if j.mapping.Kind == mapping.Anon {
+		if j.mapping.Kind == stacks.KindAnon {
 			if t, ok := ofProcess[j.mapping.PID]; ok {
 				tasks[t] = append(tasks[t], j)
 				continue

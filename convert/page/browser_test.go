@@ -176,6 +176,14 @@ func hash(p *browsertest.Page) string {
 
 func total(p *browsertest.Page) int64 { return browsertest.Eval[int64](p, "kprof.sums().total[0]") }
 
+// addressTells checks that the part of the address behind # has a text.
+func addressTells(t *testing.T, p *browsertest.Page, text string) {
+	t.Helper()
+	if !strings.Contains(hash(p), text) {
+		t.Errorf("the address %s does not tell %s", hash(p), text)
+	}
+}
+
 // TestHTMLInBrowser: what a reader does on a page, and what there is to see then.
 func TestHTMLInBrowser(t *testing.T) {
 	s := pageSet()
@@ -197,9 +205,7 @@ func TestHTMLInBrowser(t *testing.T) {
 		if most := sumOf(s, 0, 1, in); shownSum <= 0 || shownSum > most {
 			t.Errorf("zoomed to %d of %d", shownSum, most)
 		}
-		if !strings.Contains(hash(p), "zoom=") {
-			t.Errorf("the address does not tell the zoom: %s", hash(p))
-		}
+		addressTells(t, p, "zoom=")
 		boxesFit(t, p)
 		p.Reload()
 		settle(p)
@@ -287,9 +293,7 @@ func TestHTMLInBrowser(t *testing.T) {
 		if middle, size := (got[0]+got[1])/2/float64(all), (got[1]-got[0])/float64(all); math.Abs(middle-.5) > .001 || math.Abs(size-math.Exp(-.8)) > .001 {
 			t.Errorf("Ctrl and the wheel in the middle show %v of %d", got, all)
 		}
-		if !strings.HasPrefix(hash(p), "#range=") {
-			t.Errorf("the address does not tell the range: %s", hash(p))
-		}
+		addressTells(t, p, "#range=")
 		boxesFit(t, p)
 		p.Reload()
 		settle(p)

@@ -15,8 +15,8 @@ import (
 
 // Options say what a page shows first.
 type Options struct {
-	Event  int // index into Set.Events
-	Column int // which of the event's values
+	// Event is an index into Set.Events, Column which of its values is shown.
+	Event, Column int
 	// Title stands above the page and in the browser's tab. Default: "kprof".
 	Title string
 	// TimesHint is what a page advises that has no room for the times of all

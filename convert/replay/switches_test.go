@@ -25,11 +25,22 @@ func switchFormats(o abi.Order) *perfdata.TracingData {
 }
 
 // switchWays converts a recording with these as a file, through a pipe and live.
-func switchWays(t *testing.T, rec *perftext.Recording, o abi.Order, opts Options, check func(way string, s *stacks.Set, st Stats, err error)) {
+func switchWays(t *testing.T, rec *perftext.Recording, o abi.Order, opts Options, check func(way string, s *stacks.Set, st Stats)) {
 	t.Helper()
 	live := opts
 	live.Formats = payload.New(switchFormats(o))
-	eachWay(t, rec, o, opts, live, check)
+	eachWay(t, rec, o, opts, live, withoutError(t, check))
+}
+
+// withoutError is a check that the conversion has no error, and of the rest.
+func withoutError(t *testing.T, check func(way string, s *stacks.Set, st Stats)) func(string, *stacks.Set, Stats, error) {
+	return func(way string, s *stacks.Set, st Stats, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		check(way, s, st)
+	}
 }
 
 // switchRecording: task 7 sleeps at 10, is woken at 15 and back at 20 on the other CPU, whose
@@ -83,32 +94,32 @@ comm t=1 pid=8 comm=eight
 	return b.String()
 }
 
+// stateRows are the rows of a Set in a line each, sorted: the last byte of the leaf's address, comm,
+// state, values.
+func stateRows(s *stacks.Set) (rows []string) {
+	for i := range s.NumSamples() {
+		x := s.Sample(i)
+		state, _ := s.Label(x.Labels, OffCPUState)
+		comm, _ := s.Label(x.Labels, "comm")
+		rows = append(rows, fmt.Sprintf("%#x %s %s %v", s.Locations[s.Stack(x.Stack)[0]].Addr&0xff, comm.Str, state.Str, x.Values))
+	}
+	slices.Sort(rows)
+	return rows
+}
+
 // TestOffCPU: times by stack and state, of a file, a pipe and live, in either byte order.
 func TestOffCPU(t *testing.T) {
 	want := []string{
-		"0xffffffff8100000a interruptible [1 5 5 0 10]",
-		"0xffffffff8100001e preempted [1 0 7 0 7]",
-		"0xffffffff81000028 uninterruptible [1 0 0 20 0]",
+		"0x1e seven preempted [1 0 7 0 7]",
+		"0x28 seven uninterruptible [1 0 0 20 0]",
+		"0xa seven interruptible [1 5 5 0 10]",
 	}
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 		rec := switchRecording(o, false)
 		opts := Options{Selection: Selection{OffCPU: true}}
-		check := func(way string, s *stacks.Set, st Stats, err error) {
+		check := func(way string, s *stacks.Set, st Stats) {
 			t.Helper()
-			if err != nil {
-				t.Fatalf("%s: %v", way, err)
-			}
-			var got []string
-			for i := range s.NumSamples() {
-				x := s.Sample(i)
-				state, _ := s.Label(x.Labels, OffCPUState)
-				comm, _ := s.Label(x.Labels, "comm")
-				if comm.Str != "seven" {
-					t.Errorf("%s: comm %q", way, comm.Str)
-				}
-				got = append(got, fmt.Sprintf("%#x %s %v", s.Locations[s.Stack(x.Stack)[0]].Addr, state.Str, x.Values))
-			}
-			slices.Sort(got)
+			got := stateRows(s)
 			if !slices.Equal(got, want) || st.OffCPU.Dead != 1 || st.OffCPU.Lost != 0 || st.LatePoints != 0 {
 				t.Errorf("%s:\n%q\n%q\n%+v", way, got, want, st.OffCPU)
 			}
@@ -133,11 +144,8 @@ func TestWakers(t *testing.T) {
 		rec := switchRecording(abi.LittleEndian, tc.waking)
 		want := []string{"0x1e () [1 0 7 0 7]", "0x28 () [1 0 0 20 0]", tc.woken}
 		opts := Options{Selection: Selection{OffCPU: true, Wakers: true, Times: true}}
-		check := func(way string, s *stacks.Set, _ Stats, err error) {
+		check := func(way string, s *stacks.Set, _ Stats) {
 			t.Helper()
-			if err != nil {
-				t.Fatalf("%s: %v", way, err)
-			}
 			var got []string
 			for i := range s.NumSamples() {
 				x := s.Sample(i)
@@ -193,19 +201,9 @@ sample t=39 pid=8 cpu=0 id=9 period=4 kernel 0xffffffff81000024
 		"0xa seven interruptible [1 0 5 5 10]",
 	}
 	rec, opts := withSwitches(abi.LittleEndian, text), Options{Selection: Selection{WallClock: true, Times: true}}
-	check := func(way string, s *stacks.Set, st Stats, err error) {
+	check := func(way string, s *stacks.Set, st Stats) {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", way, err)
-		}
-		var got []string
-		for i := range s.NumSamples() {
-			x := s.Sample(i)
-			state, _ := s.Label(x.Labels, OffCPUState)
-			comm, _ := s.Label(x.Labels, "comm")
-			got = append(got, fmt.Sprintf("%#x %s %s %v", s.Locations[s.Stack(x.Stack)[0]].Addr&0xff, comm.Str, state.Str, x.Values))
-		}
-		slices.Sort(got)
+		got := stateRows(s)
 		if !slices.Equal(got, want) || s.DefaultType != WallClockEvent || len(s.Events) != 1 || len(s.TimedSamples) != 7 || len(st.Durations) != 0 {
 			t.Errorf("%s: %q, want %q; %s, %d times, %+v", way, got, want, s.DefaultType, len(s.TimedSamples), st.Durations)
 		}
@@ -253,11 +251,8 @@ sample t=70 pid=8 cpu=0 id=9 period=4 user 0x1030
 			"0x30 preempted of the last sample [1 0 7 0 7]", "0x30 running  [1 4 0 0 4]",
 		}},
 	} {
-		check := func(way string, s *stacks.Set, err error) {
+		check := func(way string, s *stacks.Set, _ Stats) {
 			t.Helper()
-			if err != nil {
-				t.Fatalf("%s: %v", way, err)
-			}
 			var got []string
 			for i := range s.NumSamples() {
 				x := s.Sample(i)
@@ -274,15 +269,8 @@ sample t=70 pid=8 cpu=0 id=9 period=4 user 0x1030
 				t.Errorf("%s: %q, want %q", way, got, tc.want)
 			}
 		}
-		for _, f := range []perftext.Form{{Order: abi.LittleEndian}, {Order: abi.BigEndian, Pipe: true}} {
-			whole, err := rec.Assemble(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, _, err := convertBytes(whole, f.Pipe, tc.opts)
-			check(f.String(), s, err)
+		for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+			eachWay(t, rec, o, tc.opts, tc.opts, withoutError(t, check))
 		}
-		s, _, err := convertLive(rec, abi.LittleEndian, tc.opts)
-		check("live", s, err)
 	}
 }

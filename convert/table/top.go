@@ -25,9 +25,9 @@ const (
 
 // TopOptions say what Top shows.
 type TopOptions struct {
-	Event  int // index into Set.Events
-	Column int // which of the event's values
-	Sort   TopSort
+	// Event is an index into Set.Events, Column which of its values is shown.
+	Event, Column int
+	Sort          TopSort
 	// Limit is the number of rows shown. Default: all.
 	Limit int
 	// Width is the number of characters a line may have. Default: any.

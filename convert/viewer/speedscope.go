@@ -13,8 +13,9 @@ import (
 
 // Options say what of a Set is written for another viewer.
 type Options struct {
-	Event  int // index into Set.Events; events are never merged
-	Column int // which of the event's values is a sample's weight
+	// Event is an index into Set.Events, which are never merged, Column which of its values is a
+	// sample's weight.
+	Event, Column int
 	// Name is what the viewer calls the profile. Default: the event's name.
 	Name string
 }

@@ -95,13 +95,11 @@ func fileOffset(t *testing.T, exe string) uint64 {
 	}
 	defer f.Close()
 	vaddr := uint64(reflect.ValueOf(probed).Pointer())
-	for _, seg := range f.Progs {
-		if seg.Type == elf.PT_LOAD && vaddr-seg.Vaddr < seg.Filesz {
-			return vaddr - seg.Vaddr + seg.Off
-		}
+	off, ok := segmentOffset(f, vaddr, elf.PF_X)
+	if !ok {
+		t.Fatalf("%#x is in no segment: a position-independent test program?", vaddr)
 	}
-	t.Fatalf("%#x is in no segment: a position-independent test program?", vaddr)
-	return 0
+	return off
 }
 
 func TestLiveUprobe(t *testing.T) {

@@ -244,6 +244,8 @@ type featureCodec struct {
 	append func(*Features, *encoder)
 	decode func(*Features, *cursor)
 	pipe   bool // perf accepts it as a HEADER_FEATURE record
+
+	value func(*Features) any // of one that is a single value
 }
 
 var features = [...]featureCodec{
@@ -313,6 +315,7 @@ func valueFeature[T comparable](name string, field func(*Features) *T, write fun
 		append: func(f *Features, e *encoder) { write(e, *field(f)) },
 		decode: func(f *Features, c *cursor) { *field(f) = read(c) },
 		pipe:   true,
+		value:  func(f *Features) any { return *field(f) },
 	}
 }
 

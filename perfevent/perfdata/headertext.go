@@ -92,26 +92,29 @@ var lineEnds = strings.NewReplacer("\n", "; ", "\r", " ")
 
 func oneLine(s string) string { return lineEnds.Replace(s) }
 
+// valueLines are how features that are one value are written.
+var valueLines = map[Feature]string{
+	FeatureHostname:  "hostname : %s",
+	FeatureOSRelease: "os release : %s",
+	FeatureVersion:   "perf version : %s",
+	FeatureArch:      "arch : %s",
+	FeatureCPUDesc:   "cpudesc : %s",
+	FeatureCPUID:     "cpuid : %s",
+	FeatureTotalMem:  "total memory : %d kB",
+	FeatureDirFormat: "directory data version : %d",
+	FeatureClnSize:   "cacheline size: %d",
+}
+
 func (h *headerText) feature(id Feature) {
+	if format, ok := valueLines[id]; ok {
+		h.line(format, features[id].value(h.f))
+		return
+	}
 	f := h.f
 	switch id {
-	case FeatureHostname:
-		h.line("hostname : %s", f.Hostname)
-	case FeatureOSRelease:
-		h.line("os release : %s", f.OSRelease)
-	case FeatureVersion:
-		h.line("perf version : %s", f.Version)
-	case FeatureArch:
-		h.line("arch : %s", f.Arch)
 	case FeatureNrCPUs:
 		h.line("nrcpus online : %d", f.CPUs.Online)
 		h.line("nrcpus avail : %d", f.CPUs.Available)
-	case FeatureCPUDesc:
-		h.line("cpudesc : %s", f.CPUDesc)
-	case FeatureCPUID:
-		h.line("cpuid : %s", f.CPUID)
-	case FeatureTotalMem:
-		h.line("total memory : %d kB", f.TotalMem)
 	case FeatureCmdline:
 		h.line("cmdline : %s ", strings.ReplaceAll(strings.Join(f.Cmdline, " "), "'", `\'`))
 	case FeatureEventDesc:
@@ -144,8 +147,6 @@ func (h *headerText) feature(id Feature) {
 		h.memory()
 	case FeatureClockID:
 		h.line("clockid frequency: %d MHz", f.ClockRes*1000)
-	case FeatureDirFormat:
-		h.line("directory data version : %d", f.DirFormat)
 	case FeatureCompressed:
 		kind := "Unknown"
 		if f.Compressed.Type == 1 {
@@ -168,8 +169,6 @@ func (h *headerText) feature(id Feature) {
 	case FeatureEMachine:
 		h.line("e_machine : %d", f.Machine.Machine)
 		h.line("  e_flags : %d", f.Machine.Flags)
-	case FeatureClnSize:
-		h.line("cacheline size: %d", f.CacheLine)
 	case FeatureCPUDomainInfo:
 		h.schedDomains()
 	}

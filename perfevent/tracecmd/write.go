@@ -47,7 +47,17 @@ type CPU struct {
 	Size  int64     // a multiple of PageSize
 }
 
-// Numbers of sections and options (trace-cmd-private.h).
+// Numbers of the sections of a file (trace-cmd-private.h).
+const (
+	SectionHeader   = 16
+	SectionFtrace   = 17
+	SectionEvents   = 18
+	SectionKallsyms = 19
+	SectionPrintk   = 20
+	SectionCmdlines = 21
+)
+
+// Numbers of options (trace-cmd-private.h).
 const (
 	optDone     = 0
 	optCPUStat  = 2
@@ -56,12 +66,6 @@ const (
 	optUname    = 5
 	optCPUCount = 8
 	optVersion  = 9
-	secHeader   = 16
-	secFtrace   = 17
-	secEvents   = 18
-	secKallsyms = 19
-	secPrintk   = 20
-	secCmdlines = 21
 )
 
 const compressed = 1 // flag of a section
@@ -82,12 +86,12 @@ func (f *File) Write(w io.WriteSeeker) (err error) {
 		defer o.zip.Close()
 	}
 	place := o.head()
-	o.section(secHeader, o.header())
-	o.section(secFtrace, o.formats(nil, f.Ftrace))
-	o.section(secEvents, o.systems())
-	o.section(secKallsyms, append(o.u32(nil, len(f.Kallsyms)), f.Kallsyms...))
-	o.section(secPrintk, append(o.u32(nil, len(f.Printk)), f.Printk...))
-	o.section(secCmdlines, append(o.u64(nil, int64(len(f.Cmdlines))), f.Cmdlines...))
+	o.section(SectionHeader, o.header())
+	o.section(SectionFtrace, o.formats(nil, f.Ftrace))
+	o.section(SectionEvents, o.systems())
+	o.section(SectionKallsyms, append(o.u32(nil, len(f.Kallsyms)), f.Kallsyms...))
+	o.section(SectionPrintk, append(o.u32(nil, len(f.Printk)), f.Printk...))
+	o.section(SectionCmdlines, append(o.u64(nil, int64(len(f.Cmdlines))), f.Cmdlines...))
 	o.buffer()
 	o.describe()
 	at := o.off

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
+
+	"kprof/perfevent/tracecmd"
 )
 
 // Dat is a trace.dat file.
@@ -44,14 +46,8 @@ type Instance struct {
 
 // Numbers of sections and options.
 const (
-	secOptions  = 0
-	optBuffer   = 3
-	secHeader   = 16
-	secFtrace   = 17
-	secEvents   = 18
-	secKallsyms = 19
-	secPrintk   = 20
-	secCmdlines = 21
+	secOptions = 0
+	optBuffer  = 3
 )
 
 func (d *Dat) u16(b []byte, v int) []byte {
@@ -154,8 +150,8 @@ func (d *Dat) sections(b []byte) []byte {
 		id   int
 		body []byte
 	}{
-		{secHeader, d.header(nil)}, {secFtrace, d.formats(nil, d.Ftrace)}, {secEvents, d.systems(nil)},
-		{secKallsyms, d.text32(nil, d.Kallsyms)}, {secPrintk, d.text32(nil, d.Printk)}, {secCmdlines, d.text64(nil, d.Cmdlines)},
+		{tracecmd.SectionHeader, d.header(nil)}, {tracecmd.SectionFtrace, d.formats(nil, d.Ftrace)}, {tracecmd.SectionEvents, d.systems(nil)},
+		{tracecmd.SectionKallsyms, d.text32(nil, d.Kallsyms)}, {tracecmd.SectionPrintk, d.text32(nil, d.Printk)}, {tracecmd.SectionCmdlines, d.text64(nil, d.Cmdlines)},
 	} {
 		options = d.option(options, Option{uint16(s.id), d.u64(nil, len(b))})
 		b = d.section(b, s.id, s.body, compression != "none")
