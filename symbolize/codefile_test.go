@@ -84,7 +84,7 @@ func TestCodeOfKernelPlace(t *testing.T) {
 	s := New(Options{Vmlinux: path, Foreign: true})
 	defer s.Close()
 	for _, symbol := range []string{"_text", "_stext"} {
-		m := Mapping{Kind: Kernel, File: "[kernel.kallsyms]", Symbol: symbol, BuildID: id, Offset: addrs[symbol] + shift}
+		m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: symbol, BuildID: id, Offset: addrs[symbol] + shift}
 		if name, off := functionAt(t, s, m, addrs["vfs_write"]+shift+2); name != "vfs_write" || off != 2 {
 			t.Errorf("%s: %s+%#x", symbol, name, off)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize"
+	"kprof/symbolize/mapping"
 )
 
 // TestPerfMapOfContainerGone: what a process of a container wrote about its code, below its
@@ -52,7 +53,7 @@ int main(void) { write(1, "x", 1); return pause(); }`)
 		want  string
 	}{{"its root is held", seen, "inner"}, {"one root too many", full, ""}} {
 		s := symbolize.New(symbolize.Options{Retained: tt.files})
-		frames, err := s.Resolve(t.Context(), symbolize.Mapping{Kind: symbolize.Anon, PID: pid}, []uint64{0x1010})
+		frames, err := s.Resolve(t.Context(), symbolize.Mapping{Kind: mapping.Anon, PID: pid}, []uint64{0x1010})
 		got := ""
 		if len(frames) == 1 && len(frames[0]) == 1 {
 			got = frames[0][0].Name
