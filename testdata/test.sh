@@ -19,8 +19,9 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 logs=.build/test
-# What is compiled in one clone serves in the next.
-export GOFLAGS="${GOFLAGS:-} -trimpath"
+# What is compiled in one clone serves in the next; and without C the command and all tests
+# share what is compiled, but for those under the race detector, which needs C.
+export GOFLAGS="${GOFLAGS:-} -trimpath" CGO_ENABLED=0
 # Programs below testdata, which ./... passes over.
 tools=$(find ./testdata -name '*.go' -exec dirname {} + | sort -u)
 tools_tested='./testdata/tally ./testdata/module ./testdata/platforms'
@@ -99,20 +100,25 @@ tests() {
 	[ $result = ok ]
 }
 
+# Most tests have a small heap, and the garbage collector would take half of their time, and a
+# quarter of that of vet and staticcheck. What is about memory does not heed it, nor does kprof
+# where the command's tests run it.
+patient="env GOGC=400"
+
 # gotests NAME SECONDS PACKAGES FLAG... runs tests, and those that fail a second time,
-# each alone: tally says what to make of it.
+# each alone: tally says what to make of it. go vet is a step of its own.
 gotests() {
 	local name=$1 limit=$2 packages=$3 failures package test end
 	shift 3
 	# A package that takes as long says itself which of its tests is running.
-	cut_by=QUIT tests "$name" "$limit" go test -json -count=1 -timeout $((limit - 20))s "$@" $packages && return
+	cut_by=QUIT tests "$name" "$limit" $patient go test -json -count=1 -vet=off -timeout $((limit - 20))s "$@" $packages && return
 	failures=$(.build/tally -failed "$logs/$name.json")
 	[ -n "$failures" ] || { failed "$name" && return; }
 	[ -z "$check" ] || return
 	sed 's/^/     again: /' <<<"$failures"
 	end=$((SECONDS + 300))
 	while read -r package test; do
-		cut_by=QUIT limited $((end - SECONDS)) go test -json -count=1 "$@" -run "^$test\$" "./$package"
+		cut_by=QUIT limited $((end - SECONDS)) $patient go test -json -count=1 -vet=off "$@" -run "^$test\$" "./$package"
 	done <<<"$failures" >"$logs/$name.again.json" 2>&1
 }
 
@@ -229,8 +235,8 @@ live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count
 computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
 run_live() {
 	local guests
-	gotests live 1200 "$live" -p 1 -skip="$computing"
-	! have gcc || gotests race-live 600 "./perfevent ./perfevent/event ./record" -race -short -p 1
+	patient= gotests live 1200 "$live" -p 1 -skip="$computing"
+	! have gcc || CGO_ENABLED=1 patient= gotests race-live 600 "./perfevent ./perfevent/event ./record" -race -short -p 1
 	wait "$kernels"
 	tests guests 1500 testdata/rig.sh -json || {
 		guests=$(.build/tally -failed "$logs/guests.json" | sed -nE 's/^[^ ]*@([^ ]*) .*/\1/p' | sort -u)
@@ -268,32 +274,32 @@ run_elsewhere() {
 	step vet-arm 300 .build/platforms linux/arm ./...
 	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
 	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
-	step build-darwin 300 env CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
-	step build-windows 300 env CGO_ENABLED=0 GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
+	step build-darwin 300 env GOOS=darwin GOARCH=arm64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
+	step build-windows 300 env GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
 	# A kernel of 64 bits runs programs of 32.
 	if [ "$(uname -m)" = x86_64 ]; then
 		# Tests that need nothing but Go; the programs that they build are this machine's.
-		step unit-386 1500 env KPROF_LIVE=skip CGO_ENABLED=0 GOARCH=386 go test -count=1 -short -skip="$lengthy" -exec 'env -u GOARCH -u CGO_ENABLED' \
+		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test -count=1 -vet=off -short -skip="$lengthy" -exec 'env -u GOARCH' \
 			$(elsewhere | grep -vxE './(cmd/kprof|convert/browsertest)')
 	fi
 }
 
 # run_others is what only computes.
 run_others() {
-	step build-arm64 300 env CGO_ENABLED=0 GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/kprof
+	step build-arm64 300 env GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/kprof
 	run_elsewhere
-	step vet 300 go vet ./... $tools
-	step vet-manpages 300 go vet -tags manpages ./cmd/kprof
-	step staticcheck 600 go tool staticcheck ./... $tools
+	step vet 300 $patient go vet ./... $tools
+	step vet-manpages 300 $patient go vet -tags manpages ./cmd/kprof
+	step staticcheck 600 $patient go tool staticcheck ./... $tools
 	step deadcode 600 reachable ./... $tools
 	gotests unit 1500 "$(packages | without $live) $tools_tested"
 	gotests unit-cmd 900 ./cmd/kprof -run="$computing"
 	if have gcc; then
-		gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
+		CGO_ENABLED=1 gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
 		# The command starts few goroutines of its own.
-		gotests race-cmd 600 ./cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
+		CGO_ENABLED=1 gotests race-cmd 600 ./cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
 	else
 		echo "skip race: there is no gcc"
 	fi
@@ -329,12 +335,11 @@ finish() {
 have go || { echo "there is no go command in PATH"; exit 1; }
 begun=$SECONDS installing=
 if [ -n "$check" ]; then
-	# Without C the command and all tests share what is compiled.
-	export KPROF_LIVE=skip CGO_ENABLED=0
+	export KPROF_LIVE=skip
 	step tally 300 go build -o .build/tally ./testdata/tally
-	step build 300 env CGO_ENABLED=0 go build -o /dev/null ./cmd/kprof
+	step build 300 go build -o /dev/null ./cmd/kprof
 	step gofmt 60 gofmt_clean
-	step vet 300 go vet ./... $tools
+	step vet 300 $patient go vet ./... $tools
 	gotests unit 1500 "./... $tools_tested" -short
 	finish check
 fi
@@ -361,7 +366,7 @@ else
 fi
 [ "${STEADY:-}" != true ] || strict+=(-steady)
 
-step build-amd64 300 env CGO_ENABLED=0 GOARCH=amd64 go build -o /dev/null ./cmd/kprof
+step build-amd64 300 env GOARCH=amd64 go build -o /dev/null ./cmd/kprof
 step tally 300 go build -o .build/tally ./testdata/tally
 step gofmt 60 gofmt_clean
 (renice -n 10 $BASHPID >/dev/null 2>&1; run_others) &

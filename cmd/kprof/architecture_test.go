@@ -34,6 +34,7 @@ var imports = map[string][]string{
 	"convert/calltree":                   {"convert/intern", "convert/stacks"},
 	"convert/compare":                    {"convert", "convert/bootlog", "convert/diff", "convert/diffreport", "convert/spandiff", "convert/stacks", "perfevent/perfdata", "symbolize/disasm", "symbolize/elfsym", "symbolize/kallsyms"},
 	"convert/diff":                       {"convert/stacks"},
+	"convert/diff/difftest":              {},
 	"convert/diffreport":                 {"convert/diff", "convert/page", "convert/printable", "convert/spandiff"},
 	"convert/export":                     {"convert", "convert/flamegraph", "convert/folded", "convert/page", "convert/pprof", "convert/replay", "convert/stacks", "convert/table", "convert/viewer"},
 	"convert/flamegraph":                 {"convert/calltree", "convert/printable", "convert/stacks"},
@@ -124,7 +125,7 @@ var imports = map[string][]string{
 
 // testOnly packages are for tests: nothing else imports them, and the rules on
 // what a library may do are not for them.
-var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "perfevent/tracetest", "convert/browsertest", "convert/listing/listingtest", "convert/stacks/stackstest", "convert/store/storetest"}
+var testOnly = []string{"perfevent/procfs/procfstest", "perfevent/fuzztest", "perfevent/livetest", "perfevent/memtest", "perfevent/perfdata/perftext", "perfevent/tracetest", "convert/browsertest", "convert/diff/difftest", "convert/listing/listingtest", "convert/stacks/stackstest", "convert/store/storetest"}
 
 // withoutKernel packages work on any operating system: neither they nor what
 // they import calls the kernel beside package os.

@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts in testdata co
 
 func TestMain(m *testing.M) {
 	beCommand()
+	os.Unsetenv("GOGC") // which is for the tests, not for the programs that they start
 	if dir := os.Getenv("KPROF_PREBUILD"); dir != "" {
 		os.Exit(prebuild(dir, os.Getenv("CC")))
 	}

@@ -121,8 +121,11 @@ func newDeflater(f Form) (*deflater, error) {
 	if d.form.Chunk <= 0 {
 		d.form.Chunk = 21
 	}
+	// Both ends keep as much as a window has, for each of thousands of recordings. Those in tests
+	// are smaller than this one.
+	const window = 64 << 10
 	var err error
-	d.enc, err = zstd.NewWriter((*deflated)(d), zstd.WithEncoderConcurrency(1))
+	d.enc, err = zstd.NewWriter((*deflated)(d), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window))
 	return d, err
 }
 
