@@ -302,22 +302,24 @@ func TestParseTimeRange(t *testing.T) {
 // TestOpenRecording: what a recording says of itself is there without its records being
 // read, also where it is compressed; a profile is none.
 func TestOpenRecording(t *testing.T) {
-	f, err := os.Open("../testdata/demo.data")
+	const name = "../testdata/demo.data"
+	r, err := convert.OpenRecordingFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	r, err := convert.OpenRecording(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st, err := f.Stat(); err != nil || r.Features.OSRelease != "6.18.44-fc-v657" || !r.Written.Equal(st.ModTime()) {
+	if st, err := os.Stat(name); err != nil || r.Features.OSRelease != "6.18.44-fc-v657" || !r.Written.Equal(st.ModTime()) {
 		t.Errorf("%q, written %v, %v", r.Features.OSRelease, r.Written, err)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
+	if err := r.Close(); err != nil {
+		t.Errorf("a second Close: %v", err)
+	}
 	if _, err := convert.OpenRecording(strings.NewReader("a;b 1\n")); !errors.Is(err, convert.ErrNoRecording) {
 		t.Errorf("folded stacks: %v", err)
+	}
+	if _, err := convert.OpenRecordingFile("nowhere"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -231,10 +232,25 @@ type Recording struct {
 	Written time.Time // when the recording ended, as far as its file tells
 
 	content *content
+	file    *os.File // that is closed with it; nil for none
 }
 
 // ErrNoRecording is the error of an input that is a profile, and no recording.
 var ErrNoRecording = errors.New("it is a profile, not a recording, and has no header")
+
+// OpenRecordingFile opens the recording at a path, a file or a directory, as OpenRecording does.
+func OpenRecordingFile(path string) (*Recording, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := OpenRecording(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	rec.file = f
+	return rec, nil
+}
 
 // OpenRecording opens the recording in r, which may be compressed, without reading
 // its records. r must stay open as long as the Recording.
@@ -314,5 +330,10 @@ func (r *Recording) Close() error {
 	if r.Reader != nil {
 		err = r.Reader.Close()
 	}
-	return errors.Join(err, r.content.close())
+	err = errors.Join(err, r.content.close())
+	if r.file != nil {
+		err = errors.Join(err, r.file.Close())
+		r.file = nil
+	}
+	return err
 }

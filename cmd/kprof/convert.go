@@ -222,13 +222,24 @@ func (s *selection) options() (o convert.Options, err error) {
 	return o, err
 }
 
-// numbers parses a list like "0,4-7".
-func numbers(flag, list string) ([]int32, error) {
+// listOf has each part of a list with commas parsed, "" being none.
+func listOf[T any](list string, parse func(part string) ([]T, error)) (all []T, err error) {
 	if list == "" {
 		return nil, nil
 	}
-	var ns []int32
 	for part := range strings.SplitSeq(list, ",") {
+		some, err := parse(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// numbers parses a list like "0,4-7".
+func numbers(flag, list string) ([]int32, error) {
+	return listOf(list, func(part string) (ns []int32, err error) {
 		lo, hi, span := strings.Cut(part, "-")
 		if !span {
 			hi = lo
@@ -241,6 +252,6 @@ func numbers(flag, list string) ([]int32, error) {
 		for n := a; n <= b; n++ {
 			ns = append(ns, int32(n))
 		}
-	}
-	return ns, nil
+		return ns, nil
+	})
 }

@@ -17,6 +17,7 @@ import (
 	pprofile "github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
+	"kprof/convert/stacks/stackstest"
 	"kprof/perfevent/livetest"
 )
 
@@ -51,20 +52,6 @@ func runKprof(t *testing.T, args ...string) string {
 		t.Fatalf("kprof %s: %v\n%s", strings.Join(args, " "), err, messages.Bytes())
 	}
 	return out.String()
-}
-
-func readProfile(t *testing.T, name string) *pprofile.Profile {
-	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	p, err := pprofile.Parse(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // sums are those of all columns of a profile.
@@ -107,7 +94,7 @@ func TestLiveFields(t *testing.T) {
 			} {
 				out := filepath.Join(dir, "out.pb.gz")
 				runKprof(t, append([]string{"convert", "-q", "-o", out, file}, c.args...)...)
-				p := readProfile(t, out)
+				p := stackstest.ReadPprof(t, out)
 				if got := sums(p); fmt.Sprint(got) != fmt.Sprint(c.want) || p.SampleType[1].Unit != c.unit || p.SampleType[1].Type != c.args[1] {
 					t.Errorf("%q: %v %v, want %v", c.args, p.SampleType, got, c.want)
 				}
@@ -128,7 +115,7 @@ func TestLiveFields(t *testing.T) {
 			switches := int64(len(regexp.MustCompile(`(?m)sched:sched_switch: prev_comm=ls `).FindAllString(script, -1)))
 			out := filepath.Join(dir, "out.pb.gz")
 			runKprof(t, "convert", "-q", "-o", out, "--where", `prev_comm == "ls"`, file)
-			if got := sums(readProfile(t, out))[0]; got != switches || switches == 0 {
+			if got := sums(stackstest.ReadPprof(t, out))[0]; got != switches || switches == 0 {
 				t.Errorf("%d switches away from ls, want %d", got, switches)
 			}
 		})
@@ -166,7 +153,7 @@ func labelsEqual(t *testing.T, file, script string) {
 		out := filepath.Join(t.TempDir(), "out.pb.gz")
 		runKprof(t, append([]string{"convert", "--label", c.key, "-o", out}, args...)...)
 		got := map[string]int64{}
-		for _, s := range readProfile(t, out).Sample {
+		for _, s := range stackstest.ReadPprof(t, out).Sample {
 			value := strings.Join(s.Label[c.key], "")
 			for _, n := range s.NumLabel[c.key] {
 				value = strconv.FormatInt(n, 10)
@@ -225,7 +212,7 @@ func TestLiveFieldsWhileRecording(t *testing.T) {
 	}
 	runKprof(t, "record", "-q", "-e", "syscalls:sys_exit_read", "--value", "ret", "--where", "ret in {17, 11}", "-o", out,
 		"--", "dd", "if="+data, "bs=17", "of=/dev/null", "status=none")
-	p := readProfile(t, out)
+	p := stackstest.ReadPprof(t, out)
 	if got, want := sums(p), []int64{18, 300}; fmt.Sprint(got) != fmt.Sprint(want) || p.SampleType[1].Unit != "bytes" {
 		t.Errorf("%v of %v, want %v", got, p.SampleType, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/convert/stacks/stackstest"
 	"kprof/perfevent/livetest"
 )
 
@@ -30,7 +31,7 @@ func TestLiveMalloc(t *testing.T) {
 	data, profile := filepath.Join(dir, "m.data"), filepath.Join(dir, "m.pb.gz")
 	runKprof(t, "record", "-q", "-e", "span:malloc:"+strings.TrimSpace(string(libc)), "-o", data, "--", program)
 	runKprof(t, "convert", "-q", data, "-o", profile)
-	p := readProfile(t, profile)
+	p := stackstest.ReadPprof(t, profile)
 	var columns []string
 	for _, v := range p.SampleType {
 		columns = append(columns, v.Type)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/convert/stacks/stackstest"
 	"kprof/perfevent/livetest"
 )
 
@@ -29,7 +30,7 @@ func TestLivePlainSleep(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "o.pb.gz")
 	runKprof(t, "convert", "-q", "-o", profile, filepath.Join(p.dir, "perf.data"))
 	sum := int64(0)
-	for _, s := range readProfile(t, profile).Sample {
+	for _, s := range stackstest.ReadPprof(t, profile).Sample {
 		if strings.Contains(strings.Join(s.Label["comm"], ""), "nap") {
 			sum += s.Value[len(s.Value)-1]
 		}

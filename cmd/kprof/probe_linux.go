@@ -33,6 +33,17 @@ one between recordings, and how to get rid of any.`,
 	return c
 }
 
+// withTracefs is a command that needs tracefs, which is mounted where it is not.
+func withTracefs(run func(fs *tracefs.FS, args []string) error) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error {
+		fs, err := tracefs.Find(tracefs.Options{Mount: true})
+		if err != nil {
+			return err
+		}
+		return run(fs, args)
+	}
+}
+
 func oneArg(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usagef("wants one argument, not %d: quote what has blanks", len(args))
@@ -50,11 +61,7 @@ and its definition. Probes of the kprobe and uprobe PMUs are not listed by any
 kernel: they go with the process that opened them.`,
 		Example: `  kprof probe list`,
 		Args:    maxArgs(0),
-		RunE: func(*cobra.Command, []string) error {
-			fs, err := tracefs.Find(tracefs.Options{Mount: true})
-			if err != nil {
-				return err
-			}
+		RunE: withTracefs(func(fs *tracefs.FS, _ []string) error {
 			probes, err := fs.Probes()
 			if err != nil {
 				return err
@@ -63,7 +70,7 @@ kernel: they go with the process that opened them.`,
 				return writeProbesJSON(os.Stdout, probes)
 			}
 			return writeProbes(textOutput(os.Stdout), probes)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON: a list of event, hits, misses, owner and definition")
 	return c
@@ -123,16 +130,13 @@ func newProbeDel() *cobra.Command {
 matches. One that somebody records cannot be removed.`,
 		Example: `  kprof probe del kprof:readline`,
 		Args:    oneArg,
-		RunE: func(_ *cobra.Command, args []string) error {
-			fs, err := tracefs.Find(tracefs.Options{Mount: true})
-			if err != nil {
-				return err
-			}
-			if err = fs.RemoveMatching(args[0]); errors.Is(err, path.ErrBadPattern) {
+		RunE: withTracefs(func(fs *tracefs.FS, args []string) error {
+			err := fs.RemoveMatching(args[0])
+			if errors.Is(err, path.ErrBadPattern) {
 				return usageError{err}
 			}
 			return err
-		},
+		}),
 	}
 }
 
@@ -145,11 +149,7 @@ record would, and instances of the tracer that they made. Probes of others, and 
 with kprof probe add, stay.`,
 		Example: `  kprof probe cleanup`,
 		Args:    maxArgs(0),
-		RunE: func(*cobra.Command, []string) error {
-			fs, err := tracefs.Find(tracefs.Options{Mount: true})
-			if err != nil {
-				return err
-			}
+		RunE: withTracefs(func(fs *tracefs.FS, _ []string) error {
 			removed, err := fs.Cleanup()
 			for _, p := range removed {
 				fmt.Println(p.Event())
@@ -159,7 +159,7 @@ with kprof probe add, stay.`,
 				fmt.Println("instances/" + name)
 			}
 			return errors.Join(err, ierr)
-		},
+		}),
 	}
 }
 

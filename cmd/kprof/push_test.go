@@ -19,6 +19,7 @@ import (
 
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
+	"kprof/convert/stacks/stackstest"
 	"kprof/convert/store/storetest"
 )
 
@@ -90,7 +91,7 @@ func TestPushAndFetch(t *testing.T) {
 	if _, stderr, code := outcome(t, dir, append(auth, "fetch", "--from", server.URL, "--by", "host", "-o", "all.pb.gz")...); code != 0 {
 		t.Fatal(stderr)
 	}
-	p := readProfile(t, filepath.Join(dir, "all.pb.gz"))
+	p := stackstest.ReadPprof(t, filepath.Join(dir, "all.pb.gz"))
 	sums := map[string]int64{}
 	for _, s := range p.Sample {
 		sums[s.Label["host"][0]] += s.Value[1]

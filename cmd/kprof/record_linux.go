@@ -408,18 +408,13 @@ func (f *recordFlags) target() (t record.Target, err error) {
 }
 
 func ids(flag, list string) ([]int, error) {
-	if list == "" {
-		return nil, nil
-	}
-	var ns []int
-	for part := range strings.SplitSeq(list, ",") {
+	return listOf(list, func(part string) ([]int, error) {
 		n, err := strconv.Atoi(part)
 		if err != nil || n <= 0 {
 			return nil, usagef("%s %q: %q is not the number of a process or thread%s", flag, list, part, processesNamed(part))
 		}
-		ns = append(ns, n)
-	}
-	return ns, nil
+		return []int{n}, nil
+	})
 }
 
 // processesNamed offers the processes of a name where a number is wanted.

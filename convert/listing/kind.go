@@ -173,24 +173,12 @@ func (c *kernelCode) append(dst []byte, addr uint64) ([]byte, bool) {
 
 // Formats of the probes that the PMUs of probes make, which have no text in tracefs:
 // struct kprobe_trace_entry_head and its like of kernel/trace/trace_probe.h.
-const (
-	entryFields = `name: probe
-ID: 0
-format:
-` + format.CommonFields + `
-	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
-
-print fmt: "(%pS)", REC->__probe_ip
-`
-	returnFields = `name: probe
-ID: 0
-format:
-` + format.CommonFields + `
-	field:unsigned long __probe_func;	offset:8;	size:8;	signed:0;
+var (
+	entryFormat = format.Text("probe", 0, `	field:unsigned long __probe_ip;	offset:8;	size:8;	signed:0;
+`, `"(%pS)", REC->__probe_ip`)
+	returnFormat = format.Text("probe", 0, `	field:unsigned long __probe_func;	offset:8;	size:8;	signed:0;
 	field:unsigned long __probe_ret_ip;	offset:16;	size:8;	signed:0;
-
-print fmt: "(%pS <- %pS)", REC->__probe_ret_ip, REC->__probe_func
-`
+`, `"(%pS <- %pS)", REC->__probe_ret_ip, REC->__probe_func`)
 )
 
 // probeFormat is the format of a probe of the PMUs kprobe and uprobe, which are 64 bits
@@ -210,9 +198,9 @@ func probeFormat(e *perfdata.Event, host *perfdata.Host, m format.Machine) *form
 	if !kernel && !user {
 		return nil
 	}
-	text := entryFields
+	text := entryFormat
 	if e.Attr.Config&1 != 0 {
-		text = returnFields
+		text = returnFormat
 	}
 	if user {
 		text = strings.ReplaceAll(text, "%pS", "0x%lx")

@@ -29,12 +29,7 @@ const switches = "../../testdata/recordings/s390x-zstd-pipe.data"
 
 // The first switches to a task other than the idle one.
 func Example() {
-	f, err := os.Open(switches)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
+	rec, err := convert.OpenRecordingFile(switches)
 	if err != nil {
 		log.Fatal(err)
 	}

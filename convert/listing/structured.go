@@ -201,15 +201,11 @@ func (p *Printer) lostJSON(dst []byte, l samples.Loss) []byte {
 func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte {
 	s := e.Sample
 	dst = f.inputCSV(dst)
-	first := true
 	for c := Comm; c < Sym; c <<= 1 {
 		if f.header&c == 0 {
 			continue
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
+		dst = f.commaCSV(dst, c)
 		if k.columns&c == 0 {
 			continue
 		}
@@ -259,6 +255,14 @@ func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte 
 	return dst
 }
 
+// commaCSV appends what is between a column and the one before it, if there is one.
+func (f *formatter) commaCSV(dst []byte, c Columns) []byte {
+	if f.header&(c-1) == 0 {
+		return dst
+	}
+	return append(dst, ',')
+}
+
 // inputCSV appends the column that says which input it is, if there is one.
 func (f *formatter) inputCSV(dst []byte) []byte {
 	if f.o.Input == "" {
@@ -273,9 +277,7 @@ func (p *Printer) endCSV(dst []byte, it item, set *stacks.Set) []byte {
 		if p.header&c == 0 {
 			continue
 		}
-		if p.header&(c-1) != 0 {
-			dst = append(dst, ',')
-		}
+		dst = p.commaCSV(dst, c)
 		from := len(dst)
 		switch {
 		case it.kind.columns&c == 0 || it.kind.chains && it.n == 0:
@@ -312,15 +314,11 @@ func (p *Printer) leaf(it item) uint32 {
 // of the event how many were lost.
 func (p *Printer) lostCSV(dst []byte, l samples.Loss) []byte {
 	dst = p.inputCSV(dst)
-	first := true
 	for c := Comm; c < lastColumn; c <<= 1 {
 		if p.header&c == 0 {
 			continue
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
+		dst = p.commaCSV(dst, c)
 		switch {
 		case c == CPU && l.CPU >= 0:
 			dst = strconv.AppendInt(dst, int64(l.CPU), 10)

@@ -12,12 +12,7 @@ import (
 
 // What a kernel did last, of the log of its end.
 func Example() {
-	f, err := os.Open("testdata/oops.log")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	rec, err := convert.OpenRecording(f)
+	rec, err := convert.OpenRecordingFile("testdata/oops.log")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -22,18 +22,12 @@ const (
 const callID = 1 << 16
 
 // callFormat is the format of a call.
-const callFormat = `name: function_graph
-ID: 65536
-format:
-` + format.CommonFields + `
-	field:u64 func;	offset:8;	size:8;	signed:0;
+var callFormat = format.Text("function_graph", 65536, `	field:u64 func;	offset:8;	size:8;	signed:0;
 	field:u64 duration;	offset:16;	size:8;	signed:0;
 	field:u64 self;	offset:24;	size:8;	signed:0;
 	field:s64 retval;	offset:32;	size:8;	signed:1;
 	field:int depth;	offset:40;	size:4;	signed:1;
-
-print fmt: "%ps duration=%llu self=%llu", (void *)REC->func, REC->duration, REC->self
-`
+`, `"%ps duration=%llu self=%llu", (void *)REC->func, REC->duration, REC->self`)
 
 // graphFields are the fields of an event of function_graph.
 type graphFields struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
 	"kprof/perfevent/perfdata"
 )
 
@@ -196,8 +197,6 @@ func (k *textKind) place() {
 // text is the text of the event's format.
 func (k *textKind) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: %s\nID: %d\nformat:\n", k.name, k.id)
-	b.WriteString(strings.SplitAfterN(commonFormat, "format:\n", 2)[1] + "\n")
 	for _, f := range k.fields {
 		switch {
 		case f.text:
@@ -208,8 +207,8 @@ func (k *textKind) text() string {
 			fmt.Fprintf(&b, "\tfield:s64 %s;\toffset:%d;\tsize:8;\tsigned:1;\n", f.name, f.offset)
 		}
 	}
-	fmt.Fprintf(&b, "\tfield:__data_loc char[] %s;\toffset:%d;\tsize:4;\tsigned:1;\n\nprint fmt: \"%%s\", __get_str(%s)\n", wholeText, k.end, wholeText)
-	return b.String()
+	fmt.Fprintf(&b, "\tfield:__data_loc char[] %s;\toffset:%d;\tsize:4;\tsigned:1;\n", wholeText, k.end)
+	return format.Text(k.name, k.id, b.String(), fmt.Sprintf(`"%%s", __get_str(%s)`, wholeText))
 }
 
 // event is the event of the recording.

@@ -179,7 +179,7 @@ type seen struct {
 }
 
 // commonFormat is that of events whose format is not known, since Linux 2.6.39.
-const commonFormat = "name: unknown\nID: 0\nformat:\n" + format.CommonFields
+var commonFormat = format.Text("unknown", 0, "", `""`)
 
 // parse finds the fields that all events have in common, and notes all kinds.
 func (r *recording) parse() error {

@@ -8,13 +8,20 @@ import (
 	"kprof/perfevent/abi"
 )
 
-// CommonFields are the lines of the fields that every event begins with
-// (kernel/trace/trace_events.c, trace_define_common_fields), for formats that are made up.
-const CommonFields = `	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+// commonFields are the lines of the fields that every event begins with
+// (kernel/trace/trace_events.c, trace_define_common_fields).
+const commonFields = `	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
 	field:unsigned char common_flags;	offset:2;	size:1;	signed:0;
 	field:unsigned char common_preempt_count;	offset:3;	size:1;	signed:0;
 	field:int common_pid;	offset:4;	size:4;	signed:1;
 `
+
+// Text is the format of an event that is made up, as the kernel would write it: with the fields
+// that every event begins with, and behind these the lines of its own, from offset 8 on. print is
+// its print fmt.
+func Text(name string, id uint64, fields, print string) string {
+	return fmt.Sprintf("name: %s\nID: %d\nformat:\n%s\n%s\nprint fmt: %s\n", name, id, commonFields, fields, print)
+}
 
 // InterruptLevel says in what an event happened by its field common_flags (enum
 // trace_flag_type): 0 for a task, 1 for a softirq, 2 for a hardirq, 3 for an NMI. What is of a

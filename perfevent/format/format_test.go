@@ -14,11 +14,7 @@ import (
 )
 
 // everyKind is a format with a field of each kind, as 6.18 writes them.
-const everyKind = `name: every
-ID: 1234
-format:
-` + format.CommonFields + `
-	field:s8 i8;	offset:8;	size:1;	signed:1;
+var everyKind = format.Text("every", 1234, `	field:s8 i8;	offset:8;	size:1;	signed:1;
 	field:__u8 w8;	offset:9;	size:1;	signed:0;
 	field:short i16;	offset:10;	size:2;	signed:1;
 	field:umode_t w16;	offset:12;	size:2;	signed:0;
@@ -41,9 +37,7 @@ format:
 	field:unsigned long graph_ent.func;	offset:108;	size:8;	signed:0;
 	field:nodemask_t nodes;	offset:116;	size:8;	signed:0;
 	field:char buf[];	offset:160;	size:0;	signed:0;
-
-print fmt: "x %s", REC->comm
-`
+`, `"x %s", REC->comm`)
 
 // everyRecord is a record of it, in a byte order.
 func everyRecord(o abi.Order) []byte {

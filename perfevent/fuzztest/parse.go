@@ -35,12 +35,37 @@ func parse(input []byte) ([]any, error) {
 	return args, nil
 }
 
+// integers are the types of whole numbers, with what parses literals of them.
+var integers = map[string]func(literal string) (any, error){
+	"byte": unsigned[uint8](8), "uint8": unsigned[uint8](8), "uint16": unsigned[uint16](16), "uint32": unsigned[uint32](32),
+	"uint64": unsigned[uint64](64), "uint": unsigned[uint](strconv.IntSize),
+	"int8": signed[int8](8), "int16": signed[int16](16), "int32": signed[int32](32), "rune": signed[rune](32),
+	"int64": signed[int64](64), "int": signed[int](strconv.IntSize),
+}
+
+func unsigned[T uint8 | uint16 | uint32 | uint64 | uint](bits int) func(string) (any, error) {
+	return func(literal string) (any, error) {
+		n, err := parseUint(literal, bits)
+		return T(n), err
+	}
+}
+
+func signed[T int8 | int16 | int32 | int64 | int](bits int) func(string) (any, error) {
+	return func(literal string) (any, error) {
+		n, err := parseInt(literal, bits)
+		return T(n), err
+	}
+}
+
 // parseValue reads TYPE(LITERAL), or a float that Go has no literal for.
 func parseValue(line string) (any, error) {
 	typ, literal, _ := strings.Cut(line, "(")
 	literal, ok := strings.CutSuffix(literal, ")")
 	if !ok {
 		return nil, fmt.Errorf("not TYPE(VALUE)")
+	}
+	if parse, ok := integers[typ]; ok {
+		return parse(literal)
 	}
 	switch typ {
 	case "string":
@@ -50,34 +75,6 @@ func parseValue(line string) (any, error) {
 		return []byte(s), err
 	case "bool":
 		return strconv.ParseBool(literal)
-	case "byte", "uint8":
-		n, err := parseUint(literal, 8)
-		return uint8(n), err
-	case "uint16":
-		n, err := parseUint(literal, 16)
-		return uint16(n), err
-	case "uint32":
-		n, err := parseUint(literal, 32)
-		return uint32(n), err
-	case "uint64":
-		return parseUint(literal, 64)
-	case "uint":
-		n, err := parseUint(literal, strconv.IntSize)
-		return uint(n), err
-	case "int8":
-		n, err := parseInt(literal, 8)
-		return int8(n), err
-	case "int16":
-		n, err := parseInt(literal, 16)
-		return int16(n), err
-	case "int32", "rune":
-		n, err := parseInt(literal, 32)
-		return int32(n), err
-	case "int64":
-		return parseInt(literal, 64)
-	case "int":
-		n, err := parseInt(literal, strconv.IntSize)
-		return int(n), err
 	case "float32":
 		n, err := strconv.ParseFloat(literal, 32)
 		return float32(n), err

@@ -9,7 +9,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 	"kprof/record"
 	"kprof/record/capture"
 	"kprof/record/datafile"
@@ -76,16 +76,7 @@ func TestLiveFile(t *testing.T) {
 	if m, err := f.Finish(context.Background()); err != nil || m != (datafile.Missing{}) {
 		t.Fatalf("%v; missing: %+v", err, m)
 	}
-	in, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	r, err := perfdata.NewReader(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := perftext.Open(t, name)
 	samples := uint64(0)
 	for rec, err := range r.Records() {
 		if err != nil {

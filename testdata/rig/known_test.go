@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
+
+	"kprof/convert/stacks/stackstest"
 )
 
 // TestGuestKnown: what a module does, which knows it: allocations by the functions that made
@@ -58,15 +59,7 @@ func TestGuestKnown(t *testing.T) {
 		if code, _, said := kprof(t, "convert", "-q", "--span", "kmalloc", file, "-o", out); code != 0 {
 			t.Fatalf("exit code %d: %s", code, said)
 		}
-		f, err := os.Open(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		p, err := profile.Parse(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := stackstest.ReadPprof(t, out)
 		got := map[string][4]int64{}
 		for _, s := range p.Sample {
 			for _, l := range s.Location {

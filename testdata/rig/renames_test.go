@@ -1,7 +1,6 @@
 package rig
 
 import (
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,12 +162,7 @@ func knowledge(t testing.TB, name string) *known {
 // Open opens a recording, until the end of the test.
 func Open(t testing.TB, name string) *convert.Recording {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	rec, err := convert.OpenRecording(f)
+	rec, err := convert.OpenRecordingFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,3 +90,17 @@ func marshal(t *testing.T, s *stacks.Set) []byte {
 	}
 	return []byte(b.String())
 }
+
+// ReadPprof reads the profile in a file as google/pprof does.
+func ReadPprof(t testing.TB, name string) *profile.Profile {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -26,19 +26,13 @@ func otlpFail(w http.ResponseWriter, status int, message string) {
 // export is the call of OTLP that takes profiles, as HTTP has it.
 func (s *Server) export(w http.ResponseWriter, r *http.Request) {
 	fault, n := s.fault()
-	switch fault {
-	case Dropped:
-		hangUp(w)
-		return
-	case Exhausted:
-		w.Header().Set("Retry-After", "0")
-		otlpFail(w, http.StatusTooManyRequests, "too many requests")
-		return
-	case Unknown:
-		otlpFail(w, http.StatusBadGateway, "no collector is there")
-		return
-	case Unavailable:
-		http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
+	if refuse(w, r, fault, map[Fault]func(){
+		Exhausted: func() {
+			w.Header().Set("Retry-After", "0")
+			otlpFail(w, http.StatusTooManyRequests, "too many requests")
+		},
+		Unknown: func() { otlpFail(w, http.StatusBadGateway, "no collector is there") },
+	}) {
 		return
 	}
 	switch {

@@ -134,23 +134,32 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
+// refuse does what a fault is that is there before a request is read; answers are those of the
+// protocol. False for other faults.
+func refuse(w http.ResponseWriter, r *http.Request, fault Fault, answers map[Fault]func()) bool {
+	answer := answers[fault]
+	switch {
+	case fault == Dropped:
+		hangUp(w)
+		return true
+	case fault == Unavailable:
+		answer = func() { http.Error(w, "upstream connect error", http.StatusServiceUnavailable) }
+	case answer == nil:
+		return false
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	answer()
+	return true
+}
+
 func (s *Server) push(w http.ResponseWriter, r *http.Request) {
 	fault, _ := s.fault()
-	switch fault {
-	case Dropped:
-		hangUp(w)
-		return
-	case Exhausted:
-		_, _ = io.Copy(io.Discard, r.Body)
-		fail(w, http.StatusTooManyRequests, "resource_exhausted", "the limit of ingestion is reached")
-		return
-	case Unknown:
-		_, _ = io.Copy(io.Discard, r.Body)
-		fail(w, http.StatusInternalServerError, "unknown", "no segment writer is there")
-		return
-	case Unavailable:
-		_, _ = io.Copy(io.Discard, r.Body)
-		http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
+	if refuse(w, r, fault, map[Fault]func(){
+		Exhausted: func() {
+			fail(w, http.StatusTooManyRequests, "resource_exhausted", "the limit of ingestion is reached")
+		},
+		Unknown: func() { fail(w, http.StatusInternalServerError, "unknown", "no segment writer is there") },
+	}) {
 		return
 	}
 	b, ok := s.accept(w, r)

@@ -107,13 +107,11 @@ func (p *parser) accept(punct string) bool {
 	return false
 }
 
-// need is accept, and an error without.
-func (p *parser) need(punct string) bool {
-	if p.accept(punct) {
-		return true
+// need is accept, and an error without, after which nothing more is read.
+func (p *parser) need(punct string) {
+	if !p.accept(punct) {
+		p.fail(p.tok.off, "%q is missing before %s", punct, p.what())
 	}
-	p.fail(p.tok.off, "%q is missing before %s", punct, p.what())
-	return false
 }
 
 func (p *parser) make(o op, off int, kids ...*tree) *tree {
@@ -142,9 +140,7 @@ func (p *parser) cond() *tree {
 		return c
 	}
 	yes := p.cond()
-	if !p.need(":") {
-		return &tree{}
-	}
+	p.need(":")
 	return p.make(operator.Cond, at, c, yes, p.cond())
 }
 
@@ -230,9 +226,7 @@ func (p *parser) unary() *tree {
 		}
 		if p.accept("(") {
 			n := p.cond()
-			if !p.need(")") {
-				return &tree{}
-			}
+			p.need(")")
 			return n
 		}
 	}
@@ -263,9 +257,7 @@ func (p *parser) name(t token) *tree {
 			return n
 		}
 		i := p.cond()
-		if !p.need("]") {
-			return &tree{}
-		}
+		p.need("]")
 		n = p.make(opIndex, at, n, i)
 	}
 }

@@ -230,17 +230,8 @@ func (p *parser) call(t token) *node {
 		}
 		return p.combine(o, p.convert(n, ctype{8, true}, false), constant(1e9, ctype{8, true}))
 	}
-	for open := 1; open > 0; p.next() {
-		switch {
-		case p.tok.kind == tokEnd || p.tok.kind == tokBad:
-			return p.fail(Syntax, p.rest(), p.tok.off)
-		case p.is("("):
-			open++
-		case p.is(")"):
-			open--
-		case p.tok.kind == tokName && p.tok.text == "REC":
-			p.useAfterREC()
-		}
+	if !p.skip("(", ")", 1) {
+		return &node{typ: intType}
 	}
 	return p.postfix(p.spoil(Function, t.text, t.off))
 }

@@ -262,7 +262,7 @@ func (p *parser) parens() *node {
 	at := p.tok.off
 	p.next()
 	if p.is("{") {
-		p.skipBlock()
+		p.skip("{", "}", 0)
 		p.expect(")")
 		return p.postfix(p.spoil(Statements, p.src[at:min(p.tok.off, len(p.src))], at))
 	}
@@ -293,24 +293,24 @@ func (p *parser) operandFollows() bool {
 	return false
 }
 
-// skipBlock passes over a block of statements with all its braces.
-func (p *parser) skipBlock() {
-	open := 0
+// skip passes over all up to the end of a bracket, of which so many are open already; false
+// where it has none.
+func (p *parser) skip(left, right string, open int) bool {
 	for {
 		switch {
 		case p.tok.kind == tokEnd || p.tok.kind == tokBad:
 			p.fail(Syntax, p.rest(), p.tok.off)
-			return
-		case p.is("{"):
+			return false
+		case p.is(left):
 			open++
-		case p.is("}"):
+		case p.is(right):
 			open--
 		case p.tok.kind == tokName && p.tok.text == "REC":
 			p.useAfterREC()
 		}
 		p.next()
 		if open == 0 {
-			return
+			return true
 		}
 	}
 }

@@ -12,11 +12,7 @@ import (
 	"kprof/perfevent/memtest"
 )
 
-const fields = `name: every
-ID: 1
-format:
-` + format.CommonFields + `
-	field:s8 i8;	offset:8;	size:1;	signed:1;
+const fields = `	field:s8 i8;	offset:8;	size:1;	signed:1;
 	field:u8 w8;	offset:9;	size:1;	signed:0;
 	field:s16 i16;	offset:10;	size:2;	signed:1;
 	field:u16 w16;	offset:12;	size:2;	signed:0;
@@ -39,8 +35,7 @@ format:
 	field:u8 uuid[16];	offset:148;	size:16;	signed:0;
 	field:__rel_loc char[] rel;	offset:164;	size:4;	signed:0;
 	field:int zero;	offset:168;	size:4;	signed:1;
-
-print fmt: `
+`
 
 // The bytes of lib/test_printf.c for addresses and UUIDs.
 var (
@@ -82,7 +77,7 @@ func payload() []byte {
 
 func compile(t testing.TB, fmt string, o printfmt.Options) *printfmt.Printer {
 	t.Helper()
-	f, err := format.Parse(fields+fmt, format.Machine{})
+	f, err := format.Parse(format.Text("every", 1, fields, fmt), format.Machine{})
 	if err != nil {
 		t.Fatal(err)
 	}
