@@ -17,7 +17,11 @@ func (f *File) LacksFramePointers() (bool, error) {
 	if goSection(f.elf) != nil {
 		return false, nil
 	}
-	t, err := f.CallFrames()
+	file, err := f.callFrames()
+	if err != nil {
+		return false, err
+	}
+	t, err := unwind.New(file)
 	if err != nil {
 		return false, err
 	}

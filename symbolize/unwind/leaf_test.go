@@ -39,6 +39,12 @@ func TestInnermost(t *testing.T) {
 		0x800: frame(8, regRule{fp, rule{kind: offset, off: -16}}), // behind pop %rbp
 		0x810: frame(16, regRule{fp, rule{kind: offset, off: -16}}),
 	})
+	words := func(w ...uint64) (b []byte) {
+		for _, v := range w {
+			b = le.AppendUint64(b, v)
+		}
+		return b
+	}
 	for _, c := range []struct {
 		name   string
 		pc, fp uint64
@@ -82,32 +88,21 @@ func TestInnermost(t *testing.T) {
 	}
 }
 
-// twoFiles is a Finder for code with call frame information and, above it, without any.
-type twoFiles struct{ with, without *Table }
-
-func (f twoFiles) Find(pc uint64) (*Table, uint64, bool) {
-	switch {
-	case pc >= 0x1000 && pc < 0x2000:
-		return f.with, pc - 0x1000, true
-	case pc >= 0x3000 && pc < 0x4000:
-		return f.without, pc - 0x3000, true
+// TestLinkRegister walks on AArch64 from where call frame information says the return address to be
+// in another register, which it is not yet, and from where a linkage table has pushed it.
+func TestLinkRegister(t *testing.T) {
+	sp := func(size int64, more ...regRule) *row {
+		return &row{cfa: rule{kind: register, reg: armSP, off: size}, ra: armLR, regs: more}
 	}
-	return nil, 0, false
-}
-
-// TestTrampoline walks from a function that one made at run time has called, which keeps no
-// frame: its caller is found where the alignment of the stack has it, unless a frame pointer
-// leads to code.
-func TestTrampoline(t *testing.T) {
-	const sp, fp, ra = 7, 6, 16
-	frame := func(size int64, rules ...regRule) *row {
-		return &row{cfa: rule{kind: register, reg: sp, off: size}, ra: ra, regs: append(rules, regRule{ra, rule{kind: offset, off: -8}})}
-	}
-	with := rowsAt(map[uint64]*row{
-		0x100: frame(16),                                                                                          // the innermost
-		0x1ff: frame(16),                                                                                          // calls the trampoline, which returns to 0x1200
-		0x2ff: {ra: ra, cfa: rule{kind: register, reg: sp, off: 8}, regs: []regRule{{ra, rule{kind: undefined}}}}, // the outermost, 0x1300
+	moved := sp(0)
+	moved.ra = 15
+	arm := rowsAt(map[uint64]*row{
+		0x0ff: sp(16, regRule{armLR, rule{kind: offset, off: -8}}), // calls what returns to 0x1100
+		0x1ff: sp(0, regRule{armLR, rule{kind: undefined}}),        // the outermost, 0x1200
+		0x400: moved,
+		0x600: sp(32, regRule{armLR, rule{kind: offset, off: 8}}), // behind a stub that has pushed two words
 	})
+	const signed = 0x2a<<48 | 0x1100
 	words := func(w ...uint64) (b []byte) {
 		for _, v := range w {
 			b = le.AppendUint64(b, v)
@@ -115,34 +110,24 @@ func TestTrampoline(t *testing.T) {
 		return b
 	}
 	for _, c := range []struct {
-		name  string
-		fp    uint64
-		stack []byte
-		want  []uint64
-		end   End
+		name          string
+		pc, link, x15 uint64
+		stack         []byte
+		want          []uint64
 	}{
-		// The frame of the innermost is two words; 0x7010 is what the trampoline has.
-		{"no frame pointer", 5, words(1, 0x3100, 2, 0x1200, 3, 0x1300), []uint64{0x1100, 0x30ff, 0x11ff, 0x12ff}, Outermost},
-		{"that of the outermost", 0, words(1, 0x3100, 2, 0x1200, 3, 0x1300), []uint64{0x1100, 0x30ff, 0x11ff, 0x12ff}, Outermost},
-		{"a pointer to what is no frame", 0x7018, words(1, 0x3100, 2, 0x1200, 3, 0x1300), []uint64{0x1100, 0x30ff, 0x11ff, 0x12ff}, Outermost},
-		{"a pointer beyond the copy", 0x7100, words(1, 0x3100, 2, 0x1200, 3, 0x1300), []uint64{0x1100, 0x30ff, 0x11ff, 0x12ff}, Outermost},
-		{"a frame, whose pointer leads to code", 0x7020, words(1, 0x3100, 2, 0x1200, 0, 0x1300), []uint64{0x1100, 0x30ff, 0x12ff}, Outermost},
-		{"a frame, whose pointer leads to such code", 0x7020, words(1, 0x3100, 2, 0x1200, 0x7030, 0x3200, 0, 0x1300), []uint64{0x1100, 0x30ff, 0x31ff, 0x12ff}, Outermost},
-		{"no frame, in what nobody describes", 5, words(1, 0x3100, 2, 0x3200, 3, 0x1300), []uint64{0x1100, 0x30ff}, Lost},
-		{"two words lower", 5, words(1, 0x3100, 0x1200, 2, 3, 0x1300), []uint64{0x1100, 0x30ff}, Lost},
+		{"moved", 0x1400, 0, 0x1100, words(0, 0x1200), []uint64{0x1400, 0x10ff, 0x11ff}},
+		{"not yet", 0x1400, 0x1100, 0, words(0, 0x1200), []uint64{0x1400, 0x10ff, 0x11ff}},
+		{"not yet, another value", 0x1400, signed, 0x1500, words(0, 0x1200), []uint64{0x1400, 0x10ff, 0x11ff}},
+		{"pushed by a stub", 0x1600, 0, 0, words(1, 2, 3, 4, 5, 0x1100, 0, 0x1200), []uint64{0x1600, 0x10ff, 0x11ff}},
+		{"in the stub, before", 0x1500, signed, 0, words(0, 0x1200), []uint64{0x1500, 0x10ff, 0x11ff}},
+		{"in the stub, behind", 0x1500, signed, 0, words(5, signed, 0, 0x1200), []uint64{0x1500, 0x10ff, 0x11ff}},
 	} {
-		regs := Registers{PC: 0x1100}
-		regs.General[sp], regs.General[fp] = 0x7000, c.fp
-		got, end := X86_64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: c.stack}, twoFiles{with, FramePointers})
-		if !slices.Equal(got, c.want) || end != c.end {
-			t.Errorf("%s: %#x, end %d, want %#x, %d", c.name, got, end, c.want, c.end)
+		regs := Registers{PC: c.pc}
+		regs.General[armSP], regs.General[armLR], regs.General[15] = 0x7000, c.link, c.x15
+		got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: c.stack}, &code{arm, 0x1000, 0x2000})
+		if !slices.Equal(got, c.want) || end != Outermost {
+			t.Errorf("%s: %#x, end %d, want %#x", c.name, got, end, c.want)
 		}
-	}
-	// A stack that is not aligned there is that of another kind of code.
-	regs := Registers{PC: 0x1100}
-	regs.General[sp] = 0x7008
-	if got, _ := X86_64.Walk(nil, &regs, &Stack{Base: 0x7008, Data: words(1, 0x3100, 2, 0x1200, 3, 0x1300)}, twoFiles{with, FramePointers}); len(got) != 2 {
-		t.Errorf("not aligned: %#x", got)
 	}
 }
 
@@ -154,6 +139,7 @@ func TestFrameRecord(t *testing.T) {
 		0x1ff: {ra: 30, cfa: rule{kind: register, reg: 31}, regs: []regRule{{30, rule{kind: undefined}}}},
 	})
 	const record = 0x7000 + 4688
+	const restoring = 1 << 10
 	for _, c := range []struct {
 		name     string
 		link, pc uint64 // of the frame record, of the context
@@ -165,6 +151,8 @@ func TestFrameRecord(t *testing.T) {
 		{"another link register", 0x1201, 0x1100, 0, []uint64{0x1500, 0x1200}, Lost}, // by the frame pointer
 		{"another frame pointer", 0x1200, 0x1100, -1, []uint64{0x1500, 0x11ff}, Outermost},
 		{"cut", 0x1200, 0x1100, 8, []uint64{0x1500}, CutOff},
+		{"being restored", 0x1200, 0x1100, restoring, []uint64{0x1500, 0x1100, 0x11ff}, Outermost},
+		{"not quite", 0x1200, 0x1100, restoring - 1, []uint64{0x1500}, Outermost},
 	} {
 		stack := make([]byte, 4688+16)
 		for i := range 31 {
@@ -182,6 +170,13 @@ func TestFrameRecord(t *testing.T) {
 		}
 		regs := Registers{PC: 0x1500}
 		regs.General[31], regs.General[29] = 0x7000, record
+		if c.cut >= restoring-1 {
+			for i := range 30 {
+				regs.General[i] = le.Uint64(stack[312+8*i:])
+			}
+			regs.General[28] += uint64(restoring - c.cut)
+			c.cut = 0
+		}
 		got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: stack[:len(stack)-c.cut]}, &code{arm, 0x1000, 0x1fff})
 		if !slices.Equal(got, c.want) || end != c.end {
 			t.Errorf("%s: %#x, end %d, want %#x, %d", c.name, got, end, c.want, c.end)

@@ -73,9 +73,12 @@ const (
 	cfaValOffset       = 0x14
 	cfaValOffsetSF     = 0x15
 	cfaValExpression   = 0x16
-	cfaNegateRAState   = 0x2d // AArch64: the return address is signed from here on, or not
+	cfaSetRAState      = 0x2b // AArch64: how the return address is signed from here on
+	cfaNegateRAState   = 0x2d // AArch64: it is signed from here on, or not
 	cfaArgsSize        = 0x2e // GNU
 	cfaNegativeOffset  = 0x2f // GNU
+
+	cfaNegateRAStateWithPC = 0x2c // AArch64: with the address of the instruction that does it
 )
 
 // rules are the rules of all registers while instructions are run.
@@ -90,6 +93,12 @@ type program struct {
 	now     rules
 	initial rules // what the CIE says
 	kept    []rules
+
+	// What the instructions were, for coarse.
+	frames   int    // that say where the CFA is
+	framed   uint64 // where the first of them was
+	saved    int    // registers, there
+	restores bool   // some restore rules
 }
 
 // maxKept bounds how many states may be remembered at once.
@@ -137,14 +146,21 @@ func (p *program) run(code []byte, addr uint64) bool {
 			continue
 		case cfaOffset:
 			p.set(low, rule{kind: offset, off: int64(c.uleb()) * f.dataAlign})
+			if p.frames == 1 && loc == p.framed {
+				p.saved++
+			}
 			continue
 		case cfaRestore:
 			p.restore(low)
+			p.restores = true
 			continue
 		}
 		var step uint64
 		switch op {
-		case cfaNop, cfaNegateRAState:
+		case cfaNop, cfaNegateRAState, cfaNegateRAStateWithPC:
+		case cfaSetRAState:
+			c.uleb()
+			c.sleb()
 		case cfaSetLoc:
 			return false // only where code is not in one piece
 		case cfaAdvance1:
@@ -154,6 +170,7 @@ func (p *program) run(code []byte, addr uint64) bool {
 		case cfaAdvance4:
 			step = uint64(c.u32())
 		case cfaRememberState:
+			p.restores = true
 			if len(p.kept) == maxKept {
 				return false
 			}
@@ -166,8 +183,14 @@ func (p *program) run(code []byte, addr uint64) bool {
 		case cfaArgsSize:
 			c.uleb()
 		default:
+			before := p.now.cfa
 			if !p.define(op, &c) {
 				return false
+			}
+			if p.now.cfa.kind != before.kind || p.now.cfa.reg != before.reg || p.now.cfa.off != before.off {
+				if p.frames++; p.frames == 1 {
+					p.framed = loc
+				}
 			}
 		}
 		if step != 0 {

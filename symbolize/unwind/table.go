@@ -44,6 +44,10 @@ type File struct {
 	DebugFrame Section // .debug_frame: all that Go programs have
 	Code       []Segment
 	Narrow     bool // addresses have 4 bytes, not 8
+
+	// Text reads the instructions of a segment of Code, on AArch64; nil elsewhere. New calls it
+	// if the call frame information is not true of all instructions.
+	Text func(Segment) ([]byte, error)
 }
 
 // Table is the call frame information of one ELF file. It may be used
@@ -51,6 +55,7 @@ type File struct {
 type Table struct {
 	code   []Segment
 	frames []*frames
+	text   text // if it is needed
 
 	recorded *recordedRows // all that is known, or nil
 
@@ -102,6 +107,15 @@ func New(f File) (*Table, error) {
 	}
 	if len(t.frames) == 0 {
 		return FramePointers, nil
+	}
+	if f.Text != nil && t.coarse() {
+		for _, s := range t.code {
+			data, err := f.Text(s)
+			if err != nil {
+				return nil, err
+			}
+			t.text = append(t.text, Section{s.Addr, data})
+		}
 	}
 	return t, nil
 }
@@ -199,25 +213,44 @@ func (t *Table) makeRow(off uint64) *row {
 		}
 		addr := s.Addr + (off - s.Off)
 		for _, frames := range t.frames {
-			if r := frames.row(addr); r != nil {
-				return r
+			f, r := frames.row(addr)
+			if r == nil {
+				continue
 			}
+			// A caller's address is within the call.
+			if t.text != nil && addr%4 == 0 {
+				if better := t.text.between(&f, addr, r, t.isEntry); better != nil {
+					return better
+				}
+			}
+			return r
 		}
 		break
 	}
 	return nil
 }
 
-func (t *frames) row(addr uint64) *row {
+// isEntry reports whether a function begins at addr, rather than a part of one, which has a frame;
+// and whether that is known.
+func (t *Table) isEntry(addr uint64) (begins, known bool) {
+	for _, frames := range t.frames {
+		if f, r := frames.row(addr); r != nil {
+			return f.start == addr && r.cfa.kind == register && r.cfa.off == 0 && len(r.regs) == 0, true
+		}
+	}
+	return false, false
+}
+
+func (t *frames) row(addr uint64) (f fdeData, r *row) {
 	off, ok := t.find(addr)
 	if !ok {
-		return nil
+		return f, nil
 	}
-	f, ok := t.fde(off)
+	f, ok = t.fde(off)
 	if !ok || addr-f.start >= f.size {
-		return nil
+		return f, nil
 	}
-	return f.row(addr)
+	return f, f.row(addr)
 }
 
 // record is a CIE or an FDE: what follows its length.

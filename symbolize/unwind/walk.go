@@ -94,6 +94,14 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			leaf, leafRow = *regs, row
 		}
 		switch {
+		case row != nil && interrupted && r.pc == noRegister && row.ra != armLR:
+			// Such as glibc's rawmemchr, which moves it to x15, but not first of all.
+			entered := *regs
+			more, end = regs.step(row, r, stack, 0)
+			if !more || !describes(f, regs.PC) && entered.stepStub(r, stack, f) {
+				*regs, more = entered, true
+			}
+			exact = false
 		case row != nil:
 			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
@@ -187,6 +195,11 @@ func (regs *Registers) step(row *row, r special, stack *Stack, shift uint64) (mo
 			v = 0 // it may not be needed
 		}
 		regs.General[rr.reg] = v & r.mask
+		if rr.reg == row.ra && rr.kind == offset && rr.off >= 0 && row.cfa.kind == register && row.cfa.reg == r.sp && r.pc == noRegister {
+			// In its caller's frame: a linkage table has pushed it, and glibc's
+			// _dl_runtime_resolve takes that for the caller.
+			regs.General[r.sp] = cfa + uint64(rr.off) + r.word
+		}
 	}
 	regs.PC = regs.General[row.ra] & r.strip
 	return true, 0
@@ -236,10 +249,10 @@ func describes(f Finder, ret uint64) bool {
 }
 
 // stepStub goes to the caller of an innermost function that has no frame: of linkers' stubs, and
-// of functions of assembly, there may be no call frame information.
+// of functions of assembly, there may be no call frame information. On AArch64 the first of a linkage
+// table pushes x16 and the link register.
 func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
-	const linkRegister = 30 // of AArch64
-	ret, ok := regs.General[linkRegister]&r.strip, true
+	ret, ok := regs.General[armLR]&r.strip, true
 	if r.pc != noRegister {
 		ret, ok = stack.read(regs.General[r.sp])
 	}
@@ -249,6 +262,8 @@ func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
 	regs.PC = ret
 	if r.pc != noRegister {
 		regs.General[r.sp] += r.word
+	} else if pushed, ok := stack.read(regs.General[r.sp] + r.word); ok && pushed == regs.General[armLR] {
+		regs.General[r.sp] += 2 * r.word
 	}
 	return true
 }
@@ -341,7 +356,8 @@ func (regs *Registers) stepSignal(stack *Stack) bool {
 // stepFrameRecord goes to what a signal interrupted on AArch64, from where its handler returns to,
 // of which there is no call frame information since Linux 5.8. The stack pointer is at struct
 // rt_sigframe (arch/arm64/kernel/signal.c), whose context has all registers, the frame pointer at a
-// record behind it that has two of them too, by which it is known.
+// record behind it that has two of them too, by which it is known; or by these registers themselves,
+// where the kernel has begun to restore them (restore_sigframe), the last of all the stack pointer.
 func (regs *Registers) stepFrameRecord(stack *Stack) bool {
 	const (
 		sp, fp  = 31, 29
@@ -349,15 +365,18 @@ func (regs *Registers) stepFrameRecord(stack *Stack) bool {
 		pc      = context + 8*32
 	)
 	from, record := regs.General[sp], regs.General[fp]
+	recorded, restored := record >= from+pc, true
 	for i := range uint64(2) {
-		recorded, ok := stack.read(record + 8*i)
+		v, ok := stack.read(record + 8*i)
 		saved, ok2 := stack.read(from + context + 8*(fp+i))
-		if !ok || !ok2 || recorded != saved || record < from+pc {
-			return false
-		}
+		recorded = recorded && ok && ok2 && v == saved
+	}
+	for reg := range uint64(fp + 1) {
+		saved, ok := stack.read(from + context + 8*reg)
+		restored = restored && ok && saved == regs.General[reg]
 	}
 	at, ok := stack.read(from + pc)
-	if !ok {
+	if !ok || !recorded && !restored {
 		return false
 	}
 	for reg := range uint64(sp + 1) {
