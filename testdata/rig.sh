@@ -23,7 +23,8 @@
 # These are the newest of their series; they are kept in .build/rig/cache, and
 # looked for again after a day. Logs, recordings and results lie in
 # .build/rig/GUEST. RIG_SUITES names suites of Debian to look in beside those of
-# these guests.
+# these guests; RIG_QEMU is what else QEMU is told, as -singlestep: then any instruction
+# may be interrupted, not only where a jump leads to.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . testdata/aptconf.sh
@@ -61,7 +62,7 @@ declare -A run=(
 	[./cmd/kprof]='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullDisk|Permissions|StatExact|StatSignal))$'
 )
 # And those that record programs in C, where a compiler for the guest is here.
-run_compiled='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|Permissions|StatExact|StatSignal))$'
+run_compiled='^Test(KprobeTopicExamples|Live(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|Permissions|StatExact|StatSignal|CallPaths))$'
 # On an emulated arm64 only what looks at registers, addresses, frames, names, or at many
 # CPUs: what else depends on the kernel does so on amd64 alike, where its series runs too,
 # and to emulate it is what takes longest of all tests.
@@ -74,9 +75,9 @@ declare -A skip_arm64=(
 # frames, the newer one shows beside arm64, which has the older; what hardly differs, and
 # runs on the machine itself too, the older one.
 declare -A skip_amd64=(
-	["6.12 ./cmd/kprof"]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|Permissions|StatSignal)$'
+	["6.12 ./cmd/kprof"]='^TestLive(Killed|Interrupt|InterruptAll|FullDisk|Kept|DiffSlower|Permissions|StatSignal|CallPaths)$'
 	["6.12 ./testdata/rig"]='^TestGuest(Killed|Kept|Graph|Known|Offline)$'
-	["6.1 ./cmd/kprof"]='^Test(KprobeTopicExamples|LiveStatExact)$'
+	["6.1 ./cmd/kprof"]='^Test(KprobeTopicExamples|Live(StatExact|CallPaths))$'
 	["6.1 ./testdata/rig"]='^TestGuest(Doctor|Examples|Module)$'
 )
 # What runs where the PMU counts instructions.
@@ -231,7 +232,9 @@ initramfs() {
 	fi
 	mkdir "$root/prebuilt"
 	if command -v $compiler >/dev/null; then
-		go test -c -o "$out/kprof.test" ./cmd/kprof && KPROF_PREBUILD=$root/prebuilt CC=$compiler "$out/kprof.test" || return 1
+		go test -c -o "$out/kprof.test" ./cmd/kprof &&
+			(cd cmd/kprof && KPROF_PREBUILD=$root/prebuilt CC=$compiler "$out/kprof.test") &&
+			libraries $compiler "$root/lib" || return 1
 	fi
 	for pkg in "${packages[@]}"; do
 		tests=${run[$pkg]}
@@ -254,7 +257,7 @@ initramfs() {
 			echo "rig: $pkg"
 			cd /src/$pkg
 			mkdir -p /out/$pkg
-			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg KPROF_PREBUILT=/prebuilt ./test -test.v=test2json -test.timeout=${limit}s -test.run='$tests' -test.skip="\$skip" >/out/$pkg/log 2>&1
+			KPROF_LIVE=guest KPROF_KEEP=/out/$pkg KPROF_PREBUILT=/prebuilt KPROF_CALL_PATHS='${KPROF_CALL_PATHS-}' ./test -test.v=test2json -test.timeout=${limit}s -test.run='$tests' -test.skip="\$skip" >/out/$pkg/log 2>&1
 			echo \$? >/out/$pkg/status
 		END
 		pmu=${run_pmu[$pkg]-}
@@ -269,6 +272,18 @@ initramfs() {
 		END
 	done
 	archive "$root" "$out/$arch.cpio"
+}
+
+# libraries COMPILER DIR copies what dynamic programs need, of which TestLiveCallPaths records
+# some where KPROF_CALL_PATHS has their names.
+libraries() {
+	local name file
+	[ -n "${KPROF_CALL_PATHS-}" ] || return 0
+	mkdir -p "$2" || return 1
+	for name in ld-linux-aarch64.so.1 libc.so.6 libm.so.6 libgcc_s.so.1 libstdc++.so.6; do
+		file=$("$1" -print-file-name=$name)
+		[ "$file" = $name ] || cp -L "$file" "$2/$name" || return 1
+	done
 }
 
 # archive DIR FILE moves what is in a directory into an archive for a kernel.
@@ -306,7 +321,7 @@ boot() {
 		timeout --foreground $((limit + 120)) $qemu "${machine[@]}" -accel tcg,thread=single -m 1024 \
 			-display none -serial stdio -monitor none -nic none -no-reboot \
 			-drive "file=$3/disk,format=raw,if=none,id=d0,cache=unsafe" -device nvme,drive=d0,serial=kprof \
-			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 $more kprof.word=$4" \
+			-kernel "$2" -initrd "$3/initramfs" -append "console=$console quiet panic=-1 $more kprof.word=$4" ${RIG_QEMU-} \
 			>"$3/console" 2>&1
 }
 

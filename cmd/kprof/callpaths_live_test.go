@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -20,10 +19,13 @@ import (
 	"kprof/perfevent/perfdata/perftext"
 )
 
-// pathBuilds are ways to build the programs of testdata/callpaths. The first is always tested,
+// pathBuild is a way to build one of the programs of testdata/callpaths.
+type pathBuild struct{ name, source, command string }
+
+// pathBuilds are those of this machine; guests have guestPathBuilds. The first is always tested,
 // the others where KPROF_CALL_PATHS, a regular expression, has their names: see
 // testdata/callpaths.sh.
-var pathBuilds = []struct{ name, source, command string }{
+var pathBuilds = []pathBuild{
 	{"gcc", "paths.c", "gcc -O2"},
 	{"gcc no-pie", "paths.c", "gcc -O2 -no-pie"},
 	{"gcc static", "paths.c", "gcc -O2 -static"},
@@ -49,34 +51,24 @@ var pathBuilds = []struct{ name, source, command string }{
 	{"rustc lto", "paths.rs", "rustc -C opt-level=3 -C lto=fat -C codegen-units=1"},
 }
 
-// pathsC is the program that guests have prebuilt.
-//
-//go:embed testdata/callpaths/paths.c
-var pathsC string
-
 // TestLiveCallPaths compares, of programs without frame pointers, the stack of each sample with
 // the path that the program itself knew at that moment, by way of perf.data and live; and says
 // of how many samples perf's walk is that.
 func TestLiveCallPaths(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.PerfOrHost)
-	wanted, err := regexp.Compile(os.Getenv("KPROF_CALL_PATHS"))
+	if livetest.InGuest() {
+		guestPaths(t)
+		return
+	}
+	builds, err := selectedPaths(pathBuilds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if livetest.InGuest() {
-		dir := t.TempDir()
-		compile(t, dir, "paths")
-		checkPaths(t, "guest", filepath.Join(dir, "paths"), "199", "8000")
-		return
-	}
-	builds, millis := pathBuilds, "3000"
-	if wanted.String() == "" {
-		builds, millis = builds[:1], "600"
+	millis := "3000"
+	if len(builds) == 1 {
+		millis = "600"
 	}
 	for _, b := range builds {
-		if !wanted.MatchString(b.name) {
-			continue
-		}
 		t.Run(b.name, func(t *testing.T) {
 			cc := strings.Fields(b.command)
 			livetest.RequirePrograms(t, cc[0])
@@ -284,7 +276,11 @@ func (x *paths) judgeFolded(t *testing.T, folded string, said []byte) *judgment 
 	j := &judgment{}
 	for line, n := range lines {
 		_, line, _ = strings.Cut(line, ";")
-		stack := x.numbers(strings.Split(line, ";"))
+		frames := strings.Split(line, ";")
+		if !x.inside(frames) {
+			continue
+		}
+		stack := x.numbers(frames)
 		right := len(stack) > 0 && stack[0] == 0
 		for i := range max(len(stack)-1, 0) {
 			from, to := stack[i], stack[i+1]
@@ -294,6 +290,21 @@ func (x *paths) judgeFolded(t *testing.T, folded string, said []byte) *judgment 
 		j.add(n, right, "no path", line)
 	}
 	return j
+}
+
+// inside reports whether a stack is of the time in which the program knows its path: neither the
+// loader, before it, nor what happens before and behind its first function.
+func (x *paths) inside(stack []string) bool {
+	if stack[0] != "_start" && !strings.HasPrefix(stack[0], "[ld-") {
+		return true
+	}
+	for _, frame := range stack {
+		name, _, _ := strings.Cut(frame, ".")
+		if _, ok := x.names[strings.TrimPrefix(name, "paths::")]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // numbers returns the functions of a stack by their numbers from the program's first one on, nil

@@ -32,8 +32,6 @@ var programs = map[string]source{
 	"replaced":  keptSource("replaced"),
 	"contained": keptSource("contained"),
 	"impostor":  keptSource("impostor"),
-
-	"paths": {pathsC, []string{"-O2", "-fomit-frame-pointer"}},
 }
 
 // compile makes programs in a directory.
@@ -55,13 +53,17 @@ func compile(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// prebuild compiles all programs into a directory.
+// prebuild compiles all programs into a directory, and those of TestLiveCallPaths.
 func prebuild(dir, compiler string) int {
 	for name, s := range programs {
 		if err := s.compile(compiler, filepath.Join(dir, name)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+	}
+	if err := prebuildPaths(dir, compiler); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return 0
 }
