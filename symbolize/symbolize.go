@@ -420,6 +420,11 @@ func (t *fileTable) Lookup(dst []Frame, off uint64) []Frame {
 			vaddr, sym = vaddr+1, next
 		}
 	}
+	if sym.Name == "" { // behind the last instruction of one, while the kernel executes that
+		if last, ok := t.file.Lookup(vaddr - 1); ok && last.End == vaddr && sigreturns[last.Name] {
+			vaddr, sym = vaddr-1, last
+		}
+	}
 	if t.names && sym.Name != "" && !sym.PLT {
 		return append(dst, Frame{Name: t.demangle.name(sym.Name), SystemName: sym.Name})
 	}

@@ -3,11 +3,13 @@ package symbolize
 import (
 	"context"
 	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/mapping"
 )
@@ -39,6 +41,44 @@ func TestSignalFrame(t *testing.T) {
 	}
 	if len(frames[1]) > 0 && frames[1][0].Name == name {
 		t.Errorf("two bytes before it: %v", frames[1])
+	}
+}
+
+// TestSignalReturn names the address behind the last instruction of what signal handlers return
+// to, where a program is while the kernel executes that: but not behind other functions.
+func TestSignalReturn(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc")
+	src, exe := filepath.Join(t.TempDir(), "a.s"), filepath.Join(t.TempDir(), "a")
+	text := ".text\n"
+	for _, name := range []string{"__kernel_rt_sigreturn", "other"} {
+		text += fmt.Sprintf(".globl %[1]s\n.type %[1]s, %%function\n%[1]s: .8byte 0\n.size %[1]s, 8\n.8byte 0\n", name)
+	}
+	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-nostdlib", "-static", "-Wl,-e,other", "-o", exe, src).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f, err := elfsym.Open(exe, elfsym.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	off, ok := f.Offset(symbolAddr(t, exe, "__kernel_rt_sigreturn"))
+	if !ok {
+		t.Fatal("the code is in no segment")
+	}
+	s := New(Options{})
+	defer s.Close()
+	frames, err := s.Resolve(t.Context(), Mapping{Kind: User, File: exe}, []uint64{off + 8, off + 9, off + 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(frames[0]) != 1 || frames[0][0].Name != "__kernel_rt_sigreturn" {
+		t.Errorf("behind the last instruction: %v", frames[0])
+	}
+	if len(frames[1]) > 0 || len(frames[2]) > 0 {
+		t.Errorf("further behind: %v; behind another function: %v", frames[1], frames[2])
 	}
 }
 
