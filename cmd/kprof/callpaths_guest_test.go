@@ -74,10 +74,10 @@ func selectedPaths(builds []pathBuild) (selected []pathBuild, err error) {
 // prebuildPaths builds the selected programs for guests into a directory, by the compilers that
 // are named as gcc is. Those whose compiler is missing are left out.
 func prebuildPaths(dir, gcc string) error {
-	arch, target := "amd64", "x86_64-unknown-linux-gnu"
+	arch, rust := "amd64", "x86_64-unknown-linux-gnu"
 	prefix := strings.TrimSuffix(gcc, "gcc")
 	if strings.HasPrefix(prefix, "aarch64-") {
-		arch, target = "arm64", "aarch64-unknown-linux-gnu"
+		arch, rust = "arm64", "aarch64-unknown-linux-gnu"
 	}
 	builds, err := selectedPaths(guestPathBuilds[arch])
 	if err != nil {
@@ -93,9 +93,15 @@ func prebuildPaths(dir, gcc string) error {
 			words = append(words, "--target="+strings.TrimSuffix(prefix, "-"), "-fomit-frame-pointer")
 		case "rustc":
 			if !slices.Contains(words, "--target") {
-				words = append(words, "--target", target)
+				words = append(words, "--target", rust)
 			}
 			words = append(words, "-C", "linker="+gcc)
+			target := words[slices.Index(words, "--target")+1]
+			libs, _ := exec.Command(words[0], "--print", "target-libdir", "--target", target).Output()
+			if _, err := os.Stat(strings.TrimSpace(string(libs))); err != nil {
+				fmt.Fprintf(os.Stderr, "%s: no Rust for %s\n", b.name, target)
+				continue
+			}
 		}
 		if _, err := exec.LookPath(words[0]); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", b.name, err)
@@ -119,9 +125,9 @@ func guestPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	millis := "4000"
+	millis := "3000"
 	if len(builds) == 1 {
-		millis = "1500"
+		millis = "1000"
 	}
 	for _, b := range builds {
 		t.Run(b.name, func(t *testing.T) {
