@@ -100,6 +100,7 @@ func TestLinkRegister(t *testing.T) {
 		0x0ff: sp(16, regRule{armLR, rule{kind: offset, off: -8}}), // calls what returns to 0x1100
 		0x1ff: sp(0, regRule{armLR, rule{kind: undefined}}),        // the outermost, 0x1200
 		0x400: moved,
+		0x407: moved,
 		0x600: sp(32, regRule{armLR, rule{kind: offset, off: 8}}), // behind a stub that has pushed two words
 	})
 	const signed = 0x2a<<48 | 0x1100
@@ -119,8 +120,9 @@ func TestLinkRegister(t *testing.T) {
 		{"not yet", 0x1400, 0x1100, 0, words(0, 0x1200), []uint64{0x1400, 0x10ff, 0x11ff}},
 		{"not yet, another value", 0x1400, signed, 0x1500, words(0, 0x1200), []uint64{0x1400, 0x10ff, 0x11ff}},
 		{"pushed by a stub", 0x1600, 0, 0, words(1, 2, 3, 4, 5, 0x1100, 0, 0x1200), []uint64{0x1600, 0x10ff, 0x11ff}},
-		{"in the stub, before", 0x1500, signed, 0, words(0, 0x1200), []uint64{0x1500, 0x10ff, 0x11ff}},
-		{"in the stub, behind", 0x1500, signed, 0, words(5, signed, 0, 0x1200), []uint64{0x1500, 0x10ff, 0x11ff}},
+		{"in a stub", 0x1500, signed, 0, words(0, 0x1200), []uint64{0x1500, 0x10ff, 0x11ff}},
+		{"in a stub that recursion has come to", 0x1500, signed, 0, words(5, signed, 0, 0x1200), []uint64{0x1500, 0x10ff, 0x10ff, 0x11ff}},
+		{"in a stub called without a frame", 0x1500, 0x1408, signed, words(0, 0x1200), []uint64{0x1500, 0x1407, 0x10ff, 0x11ff}},
 	} {
 		regs := Registers{PC: c.pc}
 		regs.General[armSP], regs.General[armLR], regs.General[15] = 0x7000, c.link, c.x15

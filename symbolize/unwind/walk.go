@@ -83,7 +83,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		if !mapped || t == nil {
 			return dst, Lost
 		}
-		before, interrupted := regs.General[r.sp], exact
+		before, interrupted, frameless := regs.General[r.sp], exact, exact
 		var end End
 		var more bool
 		row := t.row(off)
@@ -94,11 +94,12 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			leaf, leafRow = *regs, row
 		}
 		switch {
-		case row != nil && interrupted && r.pc == noRegister && row.ra != armLR:
+		case row != nil && r.pc == noRegister && row.ra != armLR:
 			// Such as glibc's rawmemchr, which moves it to x15, but not first of all.
+			frameless = true
 			entered := *regs
 			more, end = regs.step(row, r, stack, 0)
-			if !more || !describes(f, regs.PC) && entered.stepStub(r, stack, f) {
+			if interrupted && (!more || !describes(f, regs.PC)) && entered.stepStub(r, stack, f) {
 				*regs, more = entered, true
 			}
 			exact = false
@@ -123,7 +124,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			return dst, end
 		case regs.PC == 0:
 			return dst, Outermost
-		case regs.General[r.sp] < before || regs.General[r.sp] == before && !interrupted:
+		case regs.General[r.sp] < before || regs.General[r.sp] == before && !frameless:
 			return dst, Lost // up the stack is the only way, but for a leaf without a frame
 		}
 	}
@@ -249,8 +250,7 @@ func describes(f Finder, ret uint64) bool {
 }
 
 // stepStub goes to the caller of an innermost function that has no frame: of linkers' stubs, and
-// of functions of assembly, there may be no call frame information. On AArch64 the first of a linkage
-// table pushes x16 and the link register.
+// of functions of assembly, there may be no call frame information.
 func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
 	ret, ok := regs.General[armLR]&r.strip, true
 	if r.pc != noRegister {
@@ -262,8 +262,6 @@ func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
 	regs.PC = ret
 	if r.pc != noRegister {
 		regs.General[r.sp] += r.word
-	} else if pushed, ok := stack.read(regs.General[r.sp] + r.word); ok && pushed == regs.General[armLR] {
-		regs.General[r.sp] += 2 * r.word
 	}
 	return true
 }

@@ -335,8 +335,8 @@ int main(int argc, char **argv) {
 	act.sa_handler = handler;
 	act.sa_flags = SA_RESTART;
 	struct itimerval every = {{0, 9000}, {0, 9000}};
-	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &every, NULL);
+	LIBRARY(sigaction(SIGALRM, &act, NULL));
+	LIBRARY(setitimer(ITIMER_REAL, &every, NULL));
 	long a = 3, b = 5, end = 0;
 	LIBRARY(end = millis() + atol(argv[1]));
 	for (int n = 0, on = 1; on; n++) {
@@ -363,7 +363,7 @@ int main(int argc, char **argv) {
 		LIBRARY(on = millis() < end);
 	}
 	every.it_interval.tv_usec = every.it_value.tv_usec = 0;
-	setitimer(ITIMER_REAL, &every, NULL);
+	LIBRARY(setitimer(ITIMER_REAL, &every, NULL));
 	here.magic[0] = 0;
 	for (int from = 0; from < 256; from++)
 		for (int to = 0; to < 256; to++)
