@@ -1,7 +1,9 @@
 package symbolize
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -10,9 +12,11 @@ import (
 // after them: see Options.Files. Files that are read when names are looked up, for their debug
 // information, are not kept, nor what processes say of themselves. It may be used concurrently.
 type FileCache struct {
-	mu    sync.Mutex
-	files map[cachedKey]*cachedFile
-	turn  int
+	mu     sync.Mutex
+	files  map[cachedKey]*cachedFile
+	turn   int
+	memory int // of all files, in bytes
+	limit  int // of memory
 }
 
 // cachedKey is a file, with the options that what was read of it depends on.
@@ -24,12 +28,20 @@ type cachedKey struct {
 }
 
 type cachedFile struct {
-	table *fileTable
-	turn  int // in which it was asked for last
+	table  *fileTable
+	turn   int // in which it was asked for last
+	asked  int // how often it was
+	memory int // in bytes
 }
 
-// NewFileCache returns a FileCache that is empty.
-func NewFileCache() *FileCache { return &FileCache{files: map[cachedKey]*cachedFile{}} }
+// maxCached bounds what is kept, in bytes: the tables of a desktop's programs take some tens of
+// megabytes.
+const maxCached = 64 << 20
+
+// NewFileCache returns a FileCache that is empty. It keeps 64 MiB of tables at most.
+func NewFileCache() *FileCache {
+	return &FileCache{files: map[cachedKey]*cachedFile{}, limit: maxCached}
+}
 
 // cachedTurns is for how many turns a file is kept that nobody asks for: a program that runs
 // once a minute is asked for in one of some periods.
@@ -41,7 +53,37 @@ func (c *FileCache) Turn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn++
-	maps.DeleteFunc(c.files, func(_ cachedKey, f *cachedFile) bool { return f.turn < c.turn-cachedTurns })
+	for key, f := range c.files {
+		if f.turn < c.turn-cachedTurns {
+			c.forget(key)
+		}
+	}
+}
+
+// forget forgets a file. The caller holds mu.
+func (c *FileCache) forget(key cachedKey) {
+	if f := c.files[key]; f != nil {
+		c.memory -= f.memory
+		delete(c.files, key)
+	}
+}
+
+// fit forgets files until the rest is within the limit: first those that nobody
+// has asked for again, then what was asked for longest ago, and of these the largest. The caller holds mu.
+func (c *FileCache) fit() {
+	if c.memory <= c.limit {
+		return
+	}
+	keys := slices.SortedFunc(maps.Keys(c.files), func(a, b cachedKey) int {
+		x, y := c.files[a], c.files[b]
+		return cmp.Or(cmp.Compare(min(x.asked, 1), min(y.asked, 1)), cmp.Compare(x.turn, y.turn), cmp.Compare(y.memory, x.memory))
+	})
+	for _, key := range keys {
+		if c.memory <= c.limit {
+			return
+		}
+		c.forget(key)
+	}
 }
 
 func cachedKeyOf(key fileKey, o *Options) cachedKey {
@@ -60,6 +102,7 @@ func (c *FileCache) get(key fileKey, o *Options) *fileTable {
 		return nil
 	}
 	f.turn = c.turn
+	f.asked++
 	return f.table
 }
 
@@ -69,7 +112,12 @@ func (c *FileCache) put(key fileKey, o *Options, t *fileTable) {
 	if c == nil || t == nil || t.file == nil || o.debug() || t.why != nil && len(o.DebuginfodURLs) > 0 {
 		return
 	}
+	f := &cachedFile{table: t, turn: c.turn, memory: t.file.Memory() + t.frames.Memory()}
+	at := cachedKeyOf(key, o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.files[cachedKeyOf(key, o)] = &cachedFile{t, c.turn}
+	c.forget(at)
+	c.files[at] = f
+	c.memory += f.memory
+	c.fit()
 }

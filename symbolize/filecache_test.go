@@ -54,6 +54,51 @@ func TestFileCache(t *testing.T) {
 	}
 }
 
+// TestFileCacheBound: what is kept is bounded in bytes. What nobody has asked for again goes first,
+// whenever it came.
+func TestFileCacheBound(t *testing.T) {
+	cache := NewFileCache()
+	read := func(path string, off uint64) {
+		t.Helper()
+		s := New(Options{Files: cache})
+		defer s.Close()
+		if got, err := names(t, s, Mapping{Kind: User, File: path}, off); got[0] != "f" {
+			t.Fatalf("f is called %q: %v", got, err)
+		}
+	}
+	kept := func(path string) bool {
+		for key := range cache.files {
+			if key.path == path {
+				return true
+			}
+		}
+		return false
+	}
+	paths := make([]string, 4)
+	for i := range paths {
+		var off uint64
+		paths[i], off, _ = program(t, "int f(int x) { return x + 1; } int main(void) { return f(1); }")
+		read(paths[i], off)
+		if i == 0 {
+			read(paths[i], off) // again
+			cache.limit = 2*cache.memory + cache.memory/2
+		}
+		cache.Turn()
+		sum := 0
+		for _, f := range cache.files {
+			sum += f.memory
+		}
+		if cache.memory != sum || sum > cache.limit || sum == 0 {
+			t.Errorf("%d files: %d bytes are kept, %d by the count, at most %d", i+1, sum, cache.memory, cache.limit)
+		}
+	}
+	for i, want := range []bool{true, false, false, true} {
+		if got := kept(paths[i]); got != want {
+			t.Errorf("file %d is kept: %v", i, got)
+		}
+	}
+}
+
 // TestParseKallsyms: who knows the symbols of the kernel has them not read again.
 func TestParseKallsyms(t *testing.T) {
 	table, err := kallsyms.Parse(strings.NewReader("ffffffff81000000 T _text\nffffffff81000040 T known\nffffffff81000080 T _etext\n"))

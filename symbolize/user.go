@@ -231,6 +231,7 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 		DebugDirs: s.opts.DebugDirs,
 		Demangle:  demangle.convert,
 		DWARF:     s.opts.debug(),
+		NamesOnly: s.opts.NamesOnly && !s.opts.debug(),
 		Fetch:     s.fetchDebug,
 	})
 	if err != nil {

@@ -57,6 +57,11 @@ func (f *recordFlags) callers(o *record.Options) error {
 
 // forOutput fits what is recorded to what is made of it.
 func (f *recordFlags) forOutput(o *record.Options, out output) {
+	if every := max(f.parts.every, f.push.every); every >= 5*time.Second && len(f.when.on)+len(f.when.off)+len(f.parts.on) == 0 {
+		// Nobody waits for what comes in such periods, and each look into the rings costs as much as
+		// dozens of samples. They wake us before they are full.
+		o.DrainInterval = 250 * time.Millisecond
+	}
 	if out.format == export.Data || f.trace != nil {
 		return
 	}
@@ -65,11 +70,6 @@ func (f *recordFlags) forOutput(o *record.Options, out output) {
 	}
 	f.live = true
 	f.forLive(o)
-	if every := max(f.parts.every, f.push.every); every >= 5*time.Second && len(f.when.on)+len(f.when.off) == 0 {
-		// Nobody waits for a profile, and each look into the rings costs as much as
-		// dozens of samples. They wake us before they are full.
-		o.DrainInterval = 250 * time.Millisecond
-	}
 }
 
 // forLive does so where a profile is made while recording.

@@ -89,6 +89,7 @@ func (r *retainedRoot) path() string { return fmt.Sprintf("/proc/self/fd/%d", r.
 // procRoot is the root directory of a process.
 type procRoot struct {
 	root    *retainedRoot // nil for this process's own
+	parent  int           // the process that made it
 	checked bool          // since it was made or called exec; before, it is its parent's
 	uid     uint32        // its user, when it was checked
 	inner   int           // its number in its own pid namespace
@@ -129,7 +130,7 @@ func NewFileRetainer() *FileRetainer {
 func (r *FileRetainer) Forked(pid, parent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rootOf[pid] = procRoot{root: r.rootOf[parent].root}
+	r.rootOf[pid] = procRoot{root: r.rootOf[parent].root, parent: parent}
 }
 
 // Executed says that a process runs another program. It may have changed its
@@ -137,7 +138,7 @@ func (r *FileRetainer) Forked(pid, parent int) {
 func (r *FileRetainer) Executed(pid int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.rootOf[pid] = procRoot{root: r.rootOf[pid].root}
+	r.rootOf[pid] = procRoot{root: r.rootOf[pid].root, parent: r.rootOf[pid].parent}
 }
 
 // Exited says that a process is gone. What is reported of it late still counts.
@@ -155,15 +156,16 @@ func (r *FileRetainer) Exited(pid int) {
 
 // Mapped says that a file is mapped, and opens it if it is a new one. What it opens
 // may be on a file system that does not answer: nobody else waits for that.
+//
+// A process is looked at where that may be needed: for a file that is not known yet, or for
+// whose it is, where it has code that is in no file. Most that begin map nothing but what others have
+// mapped before, and looking at one takes longer than everything else that is done for it.
 func (r *FileRetainer) Mapped(m Map) {
 	if !strings.HasPrefix(m.Path, "/") || m.Inode == 0 {
+		if !strings.HasPrefix(m.Path, "[v") { // [vdso] and [vsyscall] are the kernel's
+			r.checkRoot(m.PID)
+		}
 		return
-	}
-	r.mu.Lock()
-	checked := r.rootOf[m.PID].checked
-	r.mu.Unlock()
-	if !checked {
-		r.setRoot(m.PID)
 	}
 	f := r.known(&m)
 	if f == nil {
@@ -172,6 +174,11 @@ func (r *FileRetainer) Mapped(m Map) {
 	r.mu.Lock()
 	open := f.file == nil && (f.err != nil || !f.tried) // of others, this process may be there still
 	full := r.open >= r.limits.files
+	r.mu.Unlock()
+	if open {
+		r.checkRoot(m.PID)
+	}
+	r.mu.Lock()
 	if open {
 		f.tried = true
 	}
@@ -293,15 +300,47 @@ func (r *FileRetainer) openMapped(m *Map) (*os.File, error) {
 	return f, nil
 }
 
-// setRoot looks at the root directory of a process and whose it is, if it lives still.
-func (r *FileRetainer) setRoot(pid int) {
+// maxAncestors is how many processes are looked at in turn, each the parent of the one before,
+// to find the root directory of one that has ended.
+const maxAncestors = 4
+
+// checkRoot looks at the root directory of a process, unless that is known. Of one that has ended
+// that is its parent's, which nobody may have looked at either.
+func (r *FileRetainer) checkRoot(pid int) {
+	var ended []int // the later ones were made by the earlier
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for i := len(ended) - 1; i >= 0; i-- {
+			p := r.rootOf[ended[i]]
+			if root := r.rootOf[p.parent].root; root != nil {
+				p.root = root
+				r.rootOf[ended[i]] = p
+			}
+		}
+	}()
+	for range maxAncestors {
+		r.mu.Lock()
+		p := r.rootOf[pid]
+		r.mu.Unlock()
+		if p.checked || r.setRoot(pid) || p.parent == 0 {
+			return
+		}
+		ended = append(ended, pid)
+		pid = p.parent
+	}
+}
+
+// setRoot looks at the root directory of a process and whose it is, and reports whether it lives
+// still.
+func (r *FileRetainer) setRoot(pid int) (lives bool) {
 	dir, id, of, err := openRoot(pid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := procRoot{root: r.rootOf[pid].root, checked: true}
+	p := procRoot{root: r.rootOf[pid].root, parent: r.rootOf[pid].parent, checked: true}
 	defer func() { r.rootOf[pid] = p }()
 	if err != nil {
-		return
+		return false
 	}
 	p.uid, p.inner, p.user = of.UID, of.InnerPID, true
 	if id == r.own {
@@ -309,10 +348,11 @@ func (r *FileRetainer) setRoot(pid int) {
 	} else if p.root = r.roots[id]; p.root == nil && len(r.roots) < r.limits.roots && !r.closed {
 		p.root = &retainedRoot{dir}
 		r.roots[id] = p.root
-		return
+		return true
 	}
 	p.away = id != r.own && p.root == nil
 	dir.Close() // held already, or one too many
+	return true
 }
 
 // UserOf returns the user of a process that was seen while it lived, since it was made

@@ -122,10 +122,46 @@ func TestFileRetainerHoldsLittle(t *testing.T) {
 		k.Mapped(m) // other files of one path
 		k.Exited(m.PID)
 	}
-	if len(k.files) > 5 || len(k.others) > 2 || len(k.rootOf) > 4 || k.open != 3 {
+	if len(k.files) > 5 || len(k.others) > 2 || len(k.rootOf) > 4+1 || k.open != 3 { // with their parent
 		t.Errorf("%d files, %d others, %d processes, %d open", len(k.files), len(k.others), len(k.rootOf), k.open)
 	}
 	for range 2 {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFileRetainerLooksSeldom: a process is looked at for a file that is not known yet, and where it
+// has code that is in no file; if it has ended by then, its parent is.
+func TestFileRetainerLooksSeldom(t *testing.T) {
+	path, other := filepath.Join(t.TempDir(), "known"), filepath.Join(t.TempDir(), "other")
+	write(t, path, "known")
+	write(t, other, "other")
+	self := os.Getpid()
+	for _, x := range []struct {
+		what   string
+		m      Map
+		looked bool
+	}{
+		{"what others have mapped", mapOf(t, path, self, 0x1000), false},
+		{"the vdso", Map{PID: self, Path: "[vdso]"}, false},
+		{"a file", mapOf(t, other, self, 0x2000), true},
+		{"code without a file", Map{PID: self, Path: "//anon"}, true},
+		{"what a child has mapped", mapOf(t, other, nobody, 0x2000), true},
+	} {
+		k := NewFileRetainer()
+		k.Mapped(mapOf(t, path, nobody+1, 0x1000))
+		k.Forked(self, 1)
+		k.Executed(self)
+		k.Forked(nobody, self)
+		k.Mapped(x.m)
+		if _, known := k.UserOf(self); known != x.looked {
+			t.Errorf("%s: the process was looked at: %v", x.what, known)
+		}
+		if got := contents(t, k, nobody+1, 0x1000, path); got != "known" {
+			t.Errorf("%s: kept is %q", x.what, got)
+		}
 		if err := k.Close(); err != nil {
 			t.Error(err)
 		}

@@ -72,7 +72,7 @@ func WatchKernel(atStart bool, programs func() (ids []uint32, err error)) *Kerne
 		}
 		k.history.add(k.first)
 		close(k.ready)
-		if k.err != nil || k.hidden {
+		if k.err != nil || k.hidden || k.modules == nil {
 			return
 		}
 		tick := time.NewTicker(watchInterval)

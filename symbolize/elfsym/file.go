@@ -57,6 +57,10 @@ type Options struct {
 	// found here; the File closes it. nil looks nowhere else.
 	Fetch func(buildID []byte) (f *os.File, path string, err error)
 
+	// NamesOnly leaves the function table of a Go program out where symbols name all of its
+	// functions: it is larger than these, and only for files, lines and what was inlined.
+	NamesOnly bool
+
 	// Module says that the file is a kernel module, or one's debug file:
 	// addresses count from where it is loaded.
 	Module bool
@@ -175,6 +179,12 @@ func (f *File) Close() error {
 		err = nil
 	}
 	return err
+}
+
+// Memory is about how many bytes is kept of the file when it is closed.
+func (f *File) Memory() int {
+	f.Load() // its error is the caller's to ask for
+	return f.table.memory()
 }
 
 // BuildID returns the GNU build id, nil if the file has none. The caller must

@@ -109,6 +109,30 @@ func loadGo(f *File, l *loader) (*goTable, error) {
 	return t, nil
 }
 
+// namesAllOfGo reports whether there are as many symbols where the functions of a Go program are as
+// its function table has of these.
+func (l *loader) namesAllOfGo() bool {
+	sec := goSection(l.file)
+	var head [16]byte
+	if sec == nil || l.goText == 0 || l.file.Class != elf.ELFCLASS64 || sec.Flags&elf.SHF_COMPRESSED != 0 {
+		return false
+	}
+	if _, err := sec.ReadAt(head[:], 0); err != nil {
+		return false
+	}
+	functions, in := uint64(0), -1
+	for i := range l.table.symbols {
+		s := &l.table.symbols[i]
+		if s.start == l.goText {
+			in = int(s.section)
+		}
+		if in >= 0 && int(s.section) == in && s.end > s.start && s.origin == fromSymtab {
+			functions++
+		}
+	}
+	return functions >= l.file.ByteOrder.Uint64(head[8:])
+}
+
 // parseGoTable reads the header. It returns nil without an error for a table
 // of a Go version that it does not know.
 func parseGoTable(data []byte, order binary.ByteOrder) (*goTable, error) {

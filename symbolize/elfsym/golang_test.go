@@ -107,6 +107,36 @@ func goFunctionRange(t *testing.T, f *File, name string) (start, end uint64) {
 	return 0, 0
 }
 
+// TestGoNamesOnly: where only names are wanted, the function table is left out of programs whose
+// symbols name all functions, and of no others: of one with few symbols it is what names the rest.
+func TestGoNamesOnly(t *testing.T) {
+	livetest.RequirePrograms(t, "objcopy")
+	whole := buildGo(t)
+	few := filepath.Join(t.TempDir(), "few")
+	livetest.Run(t, "objcopy", "--strip-all", "--keep-symbol=runtime.text", "--keep-symbol=main.main", whole, few)
+	all := open(t, whole, Options{})
+	if err := all.Load(); err != nil {
+		t.Fatal(err)
+	}
+	for path, leftOut := range map[string]bool{whole: true, few: false, buildGo(t, "-ldflags=-s -w"): false} {
+		f := open(t, path, Options{NamesOnly: true})
+		if err := f.Load(); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.table.golang == nil; got != leftOut || leftOut && f.Memory() >= all.Memory() {
+			t.Errorf("%s: the table is left out: %v; it takes %d bytes, %d with it", path, got, f.Memory(), all.Memory())
+		}
+		g := all.table.golang
+		for i := range g.count {
+			at := g.text + g.entry(i)
+			sym, _ := f.Lookup(at)
+			if sym.Name == "" && len(f.AppendFunctions(nil, at, false)) == 0 {
+				t.Fatalf("%s: no name at %#x", path, at)
+			}
+		}
+	}
+}
+
 func TestGoInlineChain(t *testing.T) {
 	f := open(t, buildGo(t), Options{})
 	if err := f.Load(); err != nil {

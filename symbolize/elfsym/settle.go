@@ -19,8 +19,8 @@ const pageSize = 4096
 //     none if that is its own), the last one with the next page.
 //  3. Of each two neighbours with one start the better one stays.
 //
-// readable gives a symbol's name as shown.
-func settle(syms []symbol, readable func(*symbol) string) []symbol {
+// name gives a symbol's name, and readable what is shown of one.
+func settle(syms []symbol, name func(*symbol) string, readable func(name string) string) []symbol {
 	if len(syms) == 0 {
 		return syms
 	}
@@ -47,7 +47,7 @@ func settle(syms []symbol, readable func(*symbol) string) []symbol {
 		switch {
 		case prev.start != next.start:
 			out = append(out, *next)
-		case !better(prev, next, readable):
+		case !better(prev, next, name, readable):
 			*prev = *next
 		}
 	}
@@ -82,7 +82,7 @@ func sortStable(syms []symbol) {
 // one with a size, then the one that is not weak, then the global one, then
 // the one with fewer leading underscores, then the longer name, then any but
 // the kernel's old SyS_ aliases.
-func better(a, b *symbol, readable func(*symbol) string) bool {
+func better(a, b *symbol, name func(*symbol) string, readable func(name string) string) bool {
 	if aSized, bSized := a.end > a.start, b.end > b.start; aSized != bSized {
 		return aSized
 	}
@@ -92,7 +92,11 @@ func better(a, b *symbol, readable func(*symbol) string) bool {
 	if aGlobal, bGlobal := global(a), global(b); aGlobal != bGlobal {
 		return aGlobal
 	}
-	aName, bName := readable(a), readable(b)
+	aName, bName := name(a), name(b)
+	if sameMember(aName, bName) { // most aliases of a C++ program, whose readable names take long to find
+		return true
+	}
+	aName, bName = readable(aName), readable(bName)
 	if au, bu := underscores(aName), underscores(bName); au != bu {
 		return au < bu
 	}
@@ -100,6 +104,20 @@ func better(a, b *symbol, readable func(*symbol) string) bool {
 		return len(aName) > len(bName)
 	}
 	return !strings.HasPrefix(aName, "SyS") && !strings.HasPrefix(aName, "compat_SyS")
+}
+
+// sameMember reports whether two names of the C++ ABI are those of one constructor or destructor,
+// complete and of a base: they differ in a digit behind C or D, and are readable alike.
+func sameMember(a, b string) bool {
+	if len(a) != len(b) || !strings.HasPrefix(a, "_ZN") || strings.HasPrefix(a, "_ZN3SyS") {
+		return false
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	digit := func(c byte) bool { return '0' <= c && c <= '5' }
+	return i < len(a) && (a[i-1] == 'C' || a[i-1] == 'D') && digit(a[i]) && digit(b[i]) && a[i+1:] == b[i+1:] && strings.HasPrefix(a[i+1:], "E")
 }
 
 func weak(s *symbol) bool   { return elf.SymBind(s.bind) == elf.STB_WEAK }

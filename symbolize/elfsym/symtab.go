@@ -62,6 +62,16 @@ func (t *table) name(s *symbol) string {
 	return cstring(t.strings[1], s.name)
 }
 
+// memory is about how many bytes the table takes.
+func (t *table) memory() int {
+	const ofSymbol = 24 + 8 + 4 // with its place in the index
+	n := len(t.symbols)*ofSymbol + len(t.strings[0]) + len(t.strings[1])
+	if t.golang != nil {
+		n += cap(t.golang.names) + cap(t.golang.inline) // from the names on it is all of the section
+	}
+	return n
+}
+
 // maxSymbolName bounds the search for the end of a name, so that a million
 // symbols in a string table without zeros cost no square.
 const maxSymbolName = 1 << 16
@@ -128,9 +138,12 @@ func load(f *File) (*table, error) {
 	t.index = span.New(len(t.symbols), func(i int) span.Range {
 		return span.Range{Start: t.symbols[i].start, End: t.symbols[i].end}
 	})
-	var err error
-	t.golang, err = loadGo(f, &l)
-	errs = append(errs, err)
+	named := f.opts.NamesOnly && symtab != nil && l.namesAllOfGo()
+	if !named {
+		var err error
+		t.golang, err = loadGo(f, &l)
+		errs = append(errs, err)
+	}
 
 	if err := errors.Join(errs...); err != nil {
 		return t, err
@@ -189,7 +202,7 @@ func (l *loader) add(source *elf.File, sec *elf.Section, origin uint8) error {
 			break
 		}
 	}
-	l.table.symbols = settle(syms, l.readable)
+	l.table.symbols = settle(syms, l.table.name, l.readable)
 	// No function goes on in the next section. perf lets _init, which has no
 	// size, cover all of .plt and .plt.got, and prefers it there or not by the
 	// shape of its search tree.
@@ -209,9 +222,8 @@ func (l *loader) add(source *elf.File, sec *elf.Section, origin uint8) error {
 	return nil
 }
 
-// readable returns the name perf would show, to choose between aliases.
-func (l *loader) readable(s *symbol) string {
-	name := l.table.name(s)
+// readable returns what perf would show of a name, to choose between aliases.
+func (l *loader) readable(name string) string {
 	if l.demangle != nil && strings.HasPrefix(name, "_") {
 		name = l.demangle(name)
 	}

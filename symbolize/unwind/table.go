@@ -78,6 +78,18 @@ type frames struct {
 // entry is where an FDE is, and the first address that it is for.
 type entry struct{ addr, off uint64 }
 
+// Memory is about how many bytes the table takes, without what is kept of look-ups.
+func (t *Table) Memory() int {
+	if t == nil {
+		return 0
+	}
+	n := 0
+	for _, f := range t.frames {
+		n += len(f.Data) + len(f.hdr.Data) + 16*len(f.index)
+	}
+	return n
+}
+
 // maxProgram bounds the instructions of a function, which are run for each address
 // in it. Those of real ones are some hundreds of bytes.
 const maxProgram = 1 << 16
