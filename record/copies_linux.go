@@ -34,6 +34,9 @@ func (s *Session) copyStacks(e event.Event, sampling perfevent.Sampling) {
 		return
 	}
 	sampling.EnableOnExec = false
+	if s.opts.DefaultFrequency == 0 {
+		sampling.DefaultFrequency = min(copyFrequency, sampling.DefaultFrequency)
+	}
 	e.Configure(sampling)
 	if e.Attr.SampleStackUser == 0 {
 		return
@@ -48,6 +51,7 @@ func (s *Session) copyStacks(e event.Event, sampling perfevent.Sampling) {
 type copying struct {
 	s       *Session
 	needed  map[uint32]bool // processes that run programs whose stacks are to be copied
+	met     bool            // there was one
 	copies  bool
 	changes int
 	began   time.Time // of the last program
@@ -90,7 +94,7 @@ func (s *Session) watchPrograms() *copying {
 	if !s.opts.Target.EnableOnExec {
 		for _, id := range append(append([]int{}, s.opts.Target.PIDs...), s.opts.Target.TIDs...) {
 			if s.opts.CopiesIf(id) {
-				c.needed[uint32(id)] = true
+				c.needed[uint32(id)], c.met = true, true
 			}
 		}
 	}
@@ -134,7 +138,8 @@ func (c *copying) take(rec []byte) {
 }
 
 // Programs that begin are looked at at once where others began a moment ago: by the time that a
-// short one is known, it has ended.
+// short one is known, it has ended. Each look costs as much as dozens of samples: as long as no
+// program was met whose stacks are to be copied, the rings are looked into as always.
 const (
 	programInterval = 2 * time.Millisecond
 	quietInterval   = 10 * time.Millisecond
@@ -145,7 +150,7 @@ const (
 // says that a program has begun.
 func (c *copying) interval() time.Duration {
 	switch {
-	case c == nil:
+	case c == nil, !c.met:
 		return math.MaxInt64
 	case time.Since(c.began) < moment:
 		return programInterval
@@ -159,7 +164,7 @@ func (c *copying) step() error {
 		select {
 		case a := <-c.answers:
 			if delete(c.needed, a.pid); a.copies {
-				c.needed[a.pid] = true
+				c.needed[a.pid], c.met = true, true
 			}
 			continue
 		default:

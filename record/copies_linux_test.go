@@ -58,6 +58,9 @@ func TestCopying(t *testing.T) {
 			t.Errorf("step %d: asleep %v, its twin %v, want copies %v", i, e.asleep, e.twin.asleep, x.copies)
 		}
 	}
+	if !c.met || c.interval() != programInterval {
+		t.Errorf("a program was met that needs copies: %v, %v", c.met, c.interval())
+	}
 	if c.changes != 4 {
 		t.Errorf("%d changes", c.changes)
 	}
@@ -67,8 +70,11 @@ func TestCopying(t *testing.T) {
 func TestCopyingInterval(t *testing.T) {
 	var none *copying
 	c := &copying{asked: make(chan uint32, 1)}
-	if none.interval() < time.Hour || c.interval() != quietInterval {
+	if none.interval() < time.Hour || c.interval() < time.Hour {
 		t.Errorf("%v, %v", none.interval(), c.interval())
+	}
+	if c.met = true; c.interval() != quietInterval {
+		t.Errorf("a program was met that needs copies: %v", c.interval())
 	}
 	const o = abi.LittleEndian
 	rec := o.AppendUint32(nil, uint32(abi.RecordComm))

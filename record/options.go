@@ -18,7 +18,7 @@ type Options struct {
 	Period    uint64 // occurrences per sample for all events; 0: each event's default
 
 	// DefaultFrequency is for events without a period of their own, in samples
-	// per second; 0: 4000, or the most that the kernel takes; 999 where stacks are
+	// per second; 0: 4000, or the most that the kernel takes; 999 while stacks are
 	// copied, and less where the rings that may be locked do not hold these for long.
 	DefaultFrequency uint64
 

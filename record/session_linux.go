@@ -145,7 +145,7 @@ func (s *Session) resolve() error {
 	}
 	if sampling.DefaultFrequency == 0 {
 		sampling.DefaultFrequency = min(defaultFrequency, perfevent.MaxSampleRate())
-		if s.opts.copiesStacks() {
+		if s.opts.copiesStacks() && (s.opts.CopiesIf == nil || s.opts.CopiesAlways) {
 			sampling.DefaultFrequency = min(copyFrequency, sampling.DefaultFrequency)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/regular"
@@ -18,7 +19,7 @@ import (
 // concurrently.
 type Programs struct {
 	mu    sync.Mutex
-	known map[regular.Identity]bool
+	known map[identity]bool
 }
 
 // maxKnown bounds the files that are remembered.
@@ -48,6 +49,11 @@ func (p *Programs) PathLacks(path string) (bool, error) {
 // ProcessLacks does so of the program that a process runs.
 func (p *Programs) ProcessLacks(pid int) (bool, error) {
 	path := fmt.Sprintf("/proc/%d/exe", pid)
+	if info, err := os.Stat(path); err == nil { // most programs begin more than once
+		if lacks, known := p.of(info); known {
+			return lacks, nil
+		}
+	}
 	f, info, err := regular.OpenLink(path)
 	if err != nil {
 		return false, err
@@ -67,15 +73,33 @@ func interpreterOf(f io.ReaderAt) string {
 	return ""
 }
 
+// identity tells programs apart: a file that is written anew is another one.
+type identity struct {
+	regular.Identity
+	size     int64
+	modified time.Time
+}
+
+func identify(info fs.FileInfo) (identity, bool) {
+	id, ok := regular.Identify(info)
+	return identity{id, info.Size(), info.ModTime()}, ok
+}
+
+// of returns what is known of a file.
+func (p *Programs) of(info fs.FileInfo) (lacks, known bool) {
+	id, identified := identify(info)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lacks, known = p.known[id]
+	return lacks, known && identified
+}
+
 // lacks looks at a file, which it closes.
 func (p *Programs) lacks(f *os.File, info fs.FileInfo, path string) (lacks bool, err error) {
-	id, identified := regular.Identify(info)
-	p.mu.Lock()
-	lacks, known := p.known[id]
-	p.mu.Unlock()
-	if known && identified {
+	if lacks, known := p.of(info); known {
 		return lacks, f.Close()
 	}
+	id, identified := identify(info)
 	file, err := elfsym.FromFile(f, path, elfsym.Options{})
 	if err != nil {
 		return false, err
@@ -87,7 +111,7 @@ func (p *Programs) lacks(f *os.File, info fs.FileInfo, path string) (lacks bool,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known == nil || len(p.known) >= maxKnown {
-		p.known = map[regular.Identity]bool{}
+		p.known = map[identity]bool{}
 	}
 	p.known[id] = lacks
 	return lacks, nil
