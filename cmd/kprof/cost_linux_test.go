@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"kprof/record"
 )
 
 // TestCost: what is told of the recorder is of the time since its start, and what the kernel
@@ -22,5 +24,29 @@ func TestCost(t *testing.T) {
 	m := regexp.MustCompile(`took ([0-9.]+)% .* ([0-9.]+) [KMG]iB`).FindStringSubmatch(c.String())
 	if m == nil || m[1] == "0.0" {
 		t.Errorf("%v", c)
+	}
+}
+
+// TestDrainInterval: where nobody waits for what is recorded rings are looked into seldom, whatever
+// becomes of it.
+func TestDrainInterval(t *testing.T) {
+	for _, x := range []struct {
+		f      recordFlags
+		seldom bool
+	}{
+		{recordFlags{}, false},
+		{recordFlags{parts: partFlags{every: time.Second}}, false},
+		{recordFlags{parts: partFlags{every: 10 * time.Second}}, true},
+		{recordFlags{push: recordPush{every: 10 * time.Second}}, true},
+		{recordFlags{parts: partFlags{every: 10 * time.Second, on: []string{"page-faults"}}}, false},
+		{recordFlags{parts: partFlags{every: 10 * time.Second}, when: controlFlags{on: []string{"page-faults"}}}, false},
+	} {
+		for _, out := range []output{{format: formatData}, {format: "pprof"}} {
+			var o record.Options
+			x.f.forOutput(&o, out)
+			if got := o.DrainInterval > 100*time.Millisecond; got != x.seldom {
+				t.Errorf("%+v as %s: every %v", x.f.parts, out.format, o.DrainInterval)
+			}
+		}
 	}
 }

@@ -283,5 +283,6 @@ func (k *Kernel) functionsOfKernel() (c perfdata.KernelSymbols, err error) {
 	if hidden {
 		c.Kallsyms = nil
 	}
+	c.Kallsyms = bytes.Clone(c.Kallsyms) // the rest of the text is let go
 	return c, nil
 }
