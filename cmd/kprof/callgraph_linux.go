@@ -102,15 +102,25 @@ func (f *recordFlags) copyWhereNeeded(o *record.Options, path string) {
 }
 
 // noteShortStacks says what share of the machine's samples has a short user stack, and what
-// whole ones take.
-func (f *recordFlags) noteShortStacks(stats *record.Stats) {
-	const few, tenth = 50, 10
-	s := stats.ShortStacks
-	if f.callGraphMode != "auto" || s.Seen < few || s.Short*tenth < s.Seen {
+// whole ones take, where frame pointers were not asked for.
+func (f *recordFlags) noteShortStacks(o *record.Options, stats *record.Stats) {
+	if f.callGraphMode != "auto" && (f.callGraphSet || !o.Target.AllCPUs) || f.top != nil || f.trace != nil {
 		return
 	}
-	notef("%d %% of the samples in user code have a stack of one or two frames there: --call-graph dwarf copies stacks, which are whole then, 16 KiB of each, %s for as many samples",
-		s.Short*100/s.Seen, printable.Bytes(int64(stats.Samples)<<14))
+	if text := shortStacksText(stats.ShortStacks, stats.Samples); text != "" {
+		notef("%s", text)
+	}
+}
+
+// shortStacksText is "" where few samples with user code were looked at, or few of these have a
+// short stack.
+func shortStacksText(s record.UserStacks, samples uint64) string {
+	const few, tenth = 50, 10
+	if s.Seen < few || s.Short*tenth < s.Seen {
+		return ""
+	}
+	return fmt.Sprintf("%d%% of the samples in user code have a stack of one or two frames there: --call-graph dwarf copies stacks, which are whole then, 16 KiB of each, %s for as many samples",
+		s.Short*100/s.Seen, printable.Bytes(int64(samples)<<14))
 }
 
 // noteCopies says how much of stacks is copied, and how often.

@@ -50,3 +50,21 @@ func TestDrainInterval(t *testing.T) {
 		}
 	}
 }
+
+// TestShortStacksText: it is said what whole stacks would cost where more than a few are short.
+func TestShortStacksText(t *testing.T) {
+	for _, x := range []struct {
+		s    record.UserStacks
+		want string
+	}{
+		{record.UserStacks{}, ""},
+		{record.UserStacks{Seen: 49, Short: 49}, ""},
+		{record.UserStacks{Seen: 1000, Short: 99}, ""},
+		{record.UserStacks{Seen: 1000, Short: 375}, "37% of the samples in user code have a stack of one or two frames there: " +
+			"--call-graph dwarf copies stacks, which are whole then, 16 KiB of each, 125.0 MiB for as many samples"},
+	} {
+		if got := shortStacksText(x.s, 8000); got != x.want {
+			t.Errorf("%+v: %q, want %q", x.s, got, x.want)
+		}
+	}
+}

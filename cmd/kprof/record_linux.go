@@ -34,6 +34,7 @@ type recordFlags struct {
 	frequency, period   uint64
 	callGraph           bool
 	callGraphMode       string
+	callGraphSet        bool
 	userChains          bool
 	kernelChains        bool
 	switchEvents        bool
@@ -118,6 +119,7 @@ func (f *recordFlags) given(c *cobra.Command, command []string) {
 	f.push.outputSet = c.Flags().Changed("output") || c.Flags().Changed("format")
 	f.frequencySet = c.Flags().Changed("freq")
 	f.csSet = c.Flags().Changed("count")
+	f.callGraphSet = c.Flags().Changed("call-graph")
 	f.maxLostSet = c.Flags().Changed("max-lost")
 }
 

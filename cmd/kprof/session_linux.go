@@ -123,7 +123,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	if !voice.quiet {
 		reportProbes(&stats)
 		if opts.CopiesIf == nil {
-			f.noteShortStacks(&stats)
+			f.noteShortStacks(&opts, &stats)
 		}
 	}
 	// Times off the CPU are made of switches too, which are no samples.
