@@ -35,10 +35,11 @@ type cachedFile struct {
 }
 
 // maxCached bounds what is kept, in bytes: the tables of a desktop's programs take some tens of
-// megabytes.
-const maxCached = 64 << 20
+// megabytes. An eighth of it is for what was asked for only once, a while ago, as of programs that
+// are built, run and gone.
+const maxCached = 256 << 20
 
-// NewFileCache returns a FileCache that is empty. It keeps 64 MiB of tables at most.
+// NewFileCache returns a FileCache that is empty. It keeps 256 MiB of tables at most.
 func NewFileCache() *FileCache {
 	return &FileCache{files: map[cachedKey]*cachedFile{}, limit: maxCached}
 }
@@ -58,6 +59,7 @@ func (c *FileCache) Turn() {
 			c.forget(key)
 		}
 	}
+	c.fit()
 }
 
 // forget forgets a file. The caller holds mu.
@@ -68,10 +70,16 @@ func (c *FileCache) forget(key cachedKey) {
 	}
 }
 
-// fit forgets files until the rest is within the limit: first those that nobody
-// has asked for again, then what was asked for longest ago, and of these the largest. The caller holds mu.
+// fit forgets files until the rest is within the limit: first those that nobody has asked for
+// again, then what was asked for longest ago, and of these the largest. The caller holds mu.
 func (c *FileCache) fit() {
-	if c.memory <= c.limit {
+	once := 0
+	for _, f := range c.files {
+		if f.asked == 0 {
+			once += f.memory
+		}
+	}
+	if c.memory <= c.limit && once <= c.limit/8 {
 		return
 	}
 	keys := slices.SortedFunc(maps.Keys(c.files), func(a, b cachedKey) int {
@@ -79,8 +87,13 @@ func (c *FileCache) fit() {
 		return cmp.Or(cmp.Compare(min(x.asked, 1), min(y.asked, 1)), cmp.Compare(x.turn, y.turn), cmp.Compare(y.memory, x.memory))
 	})
 	for _, key := range keys {
-		if c.memory <= c.limit {
-			return
+		f := c.files[key]
+		gone := f.asked == 0 && f.turn < c.turn-1 && once > c.limit/8
+		if c.memory <= c.limit && !gone {
+			continue
+		}
+		if f.asked == 0 {
+			once -= f.memory
 		}
 		c.forget(key)
 	}

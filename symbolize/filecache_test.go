@@ -97,6 +97,10 @@ func TestFileCacheBound(t *testing.T) {
 			t.Errorf("file %d is kept: %v", i, got)
 		}
 	}
+	cache.Turn()
+	if !kept(paths[0]) || kept(paths[3]) {
+		t.Errorf("what was asked for again is kept: %v, what was asked for once: %v", kept(paths[0]), kept(paths[3]))
+	}
 }
 
 // TestParseKallsyms: who knows the symbols of the kernel has them not read again.
