@@ -83,7 +83,6 @@ func TestFileCacheBound(t *testing.T) {
 			read(paths[i], off) // again
 			cache.limit = 2*cache.memory + cache.memory/2
 		}
-		cache.Turn()
 		sum := 0
 		for _, f := range cache.files {
 			sum += f.memory
@@ -91,6 +90,7 @@ func TestFileCacheBound(t *testing.T) {
 		if cache.memory != sum || sum > cache.limit || sum == 0 {
 			t.Errorf("%d files: %d bytes are kept, %d by the count, at most %d", i+1, sum, cache.memory, cache.limit)
 		}
+		cache.Turn()
 	}
 	for i, want := range []bool{true, false, false, true} {
 		if got := kept(paths[i]); got != want {

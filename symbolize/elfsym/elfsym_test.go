@@ -295,6 +295,7 @@ func TestSettleMembers(t *testing.T) {
 		{"_ZN1AD1Ev", "_ZN1AC1Ev", false},
 		{"_ZN2C12C1Ev", "_ZN2C12C2Ei", false},
 		{"_ZN2C1aEv", "_ZN2C2aEv", false}, // it is called so
+		{"_ZN2a1Ev", "_ZN2a2Ev", false},
 		{"_ZN3SySC1Ev", "_ZN3SySC2Ev", false},
 		{"_ZN1AC1Ev", "_ZN1AC1Ev", false},
 		{"foo1", "foo2", false},
