@@ -62,7 +62,7 @@ func TestFileCacheBound(t *testing.T) {
 		t.Helper()
 		s := New(Options{Files: cache})
 		defer s.Close()
-		if got, err := names(t, s, Mapping{Kind: User, File: path}, off); got[0] != "f" {
+		if got, err := names(t, s, Mapping{Kind: mapping.User, File: path}, off); got[0] != "f" {
 			t.Fatalf("f is called %q: %v", got, err)
 		}
 	}

@@ -70,7 +70,7 @@ func TestSignalReturn(t *testing.T) {
 	}
 	s := New(Options{})
 	defer s.Close()
-	frames, err := s.Resolve(t.Context(), Mapping{Kind: User, File: exe}, []uint64{off + 8, off + 9, off + 24})
+	frames, err := s.Resolve(t.Context(), Mapping{Kind: mapping.User, File: exe}, []uint64{off + 8, off + 9, off + 24})
 	if err != nil {
 		t.Fatal(err)
 	}

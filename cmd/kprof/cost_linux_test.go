@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kprof/convert/export"
 	"kprof/record"
 )
 
@@ -41,7 +42,7 @@ func TestDrainInterval(t *testing.T) {
 		{recordFlags{parts: partFlags{every: 10 * time.Second, on: []string{"page-faults"}}}, false},
 		{recordFlags{parts: partFlags{every: 10 * time.Second}, when: controlFlags{on: []string{"page-faults"}}}, false},
 	} {
-		for _, out := range []output{{format: formatData}, {format: "pprof"}} {
+		for _, out := range []output{{format: export.Data}, {format: "pprof"}} {
 			var o record.Options
 			x.f.forOutput(&o, out)
 			if got := o.DrainInterval > 100*time.Millisecond; got != x.seldom {
