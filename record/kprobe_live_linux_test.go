@@ -23,20 +23,12 @@ func TestKprobeSamples(t *testing.T) {
 	livetest.RequireKernel(t, livetest.PMU("kprobe"))
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	const calls = 200
-	f, err := os.Open("/proc/kallsyms")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, "/proc/kallsyms")
 	symbols, err := ksyms.Parse(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	zero, err := os.Open("/dev/zero")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer zero.Close()
+	zero := livetest.Open(t, os.Open, "/dev/zero")
 	const entry = "vfs_read ksys_read"
 	for _, tt := range []struct {
 		arg  string

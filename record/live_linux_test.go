@@ -314,11 +314,7 @@ func TestLiveCgroup(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		group, err := os.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer group.Close()
+		group := livetest.Open(t, os.Open, dir)
 		groups = append(groups, group)
 	}
 	s := open(t, Options{Specs: specs(t, "raw_syscalls:sys_enter"), Target: Target{Cgroups: groups}, NoCallchain: true, RingSize: 8 << 20})

@@ -169,11 +169,7 @@ func TestSymbolsApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			headers, err := elf.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer headers.Close()
+			headers := livetest.Open(t, elf.Open, path)
 			id := hex.EncodeToString(file.BuildID())
 			dirs := t.TempDir()
 			install(t, debug, dirs, "/.build-id/"+id[:2]+"/"+id[2:]+".debug")

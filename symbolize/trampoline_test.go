@@ -107,11 +107,7 @@ func TestUnnamedStub(t *testing.T) {
 // elfSymbols reads the symbols of a file.
 func elfSymbols(t testing.TB, path string) []elf.Symbol {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, elf.Open, path)
 	syms, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)
@@ -135,11 +131,7 @@ func symbolAddr(t *testing.T, path, name string) uint64 {
 // no symbol (R_X86_64_IRELATIVE).
 func pltStub(t *testing.T, path string) (off uint64, ok bool) {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, elf.Open, path)
 	rel, plt := f.Section(".rela.plt"), f.Section(".plt")
 	if rel == nil || plt == nil {
 		return 0, false

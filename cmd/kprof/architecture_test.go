@@ -89,7 +89,7 @@ var imports = map[string][]string{
 	"perfevent/livetest":                 {"perfevent/tracefs"},
 	"perfevent/memtest":                  {},
 	"perfevent/perfdata":                 {"perfevent/abi", "perfevent/format"},
-	"perfevent/perfdata/perftext":        {"perfevent/abi", "perfevent/perfdata"},
+	"perfevent/perfdata/perftext":        {"perfevent/abi", "perfevent/livetest", "perfevent/perfdata"},
 	"perfevent/procfs":                   {},
 	"perfevent/procfs/procfstest":        {},
 	"perfevent/ringpage":                 {"perfevent/abi", "perfevent/format"},

@@ -253,11 +253,7 @@ func (x *paths) judge(stacks map[sampleKey][]string) *judgment {
 // as the program says.
 func (x *paths) judgeFolded(t *testing.T, folded string, said []byte) *judgment {
 	t.Helper()
-	f, err := os.Open(folded)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, folded)
 	lines, err := readFolded(f)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert/pprof"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata/perftext"
 )
 
@@ -60,11 +61,7 @@ func TestNamingEndsBySignal(t *testing.T) {
 	if err := c.Wait(); err != nil || !strings.Contains(said.String(), "cut short: ended by SIGTERM") {
 		t.Fatalf("%v, said %q", err, said.String())
 	}
-	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, out)
 	set, err := pprof.Read(f)
 	if err != nil || len(set.Locations) != 1 {
 		t.Errorf("%v, %v", set, err)

@@ -247,11 +247,7 @@ func inFile(t *testing.T, set *stacks.Set, loc uint32) (file string, addr uint64
 		return "", 0, false
 	}
 	m := set.Mappings[x.Mapping]
-	f, err := elf.Open(m.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, elf.Open, m.File)
 	off := x.Addr - m.Start + m.Offset
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && off-p.Off < p.Filesz {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 	"kprof/symbolize"
 )
 
@@ -37,11 +38,7 @@ func caller() []uintptr {
 
 // ownMapping is that of the code of this program which has an address.
 func ownMapping(t *testing.T, addr uint64) stacks.Mapping {
-	maps, err := os.Open("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer maps.Close()
+	maps := livetest.Open(t, os.Open, "/proc/self/maps")
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		m := stacks.Mapping{Kind: stacks.KindUser}
 		var perm, dev string

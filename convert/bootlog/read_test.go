@@ -18,11 +18,7 @@ func TestAgainstAwk(t *testing.T) {
 	logs := livetest.Traces(t, "initcall-dmesg-*.txt")
 	livetest.RequirePrograms(t, "awk")
 	for _, name := range logs {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := livetest.Open(t, os.Open, name)
 		l, err := Read(f, Options{})
 		if err != nil {
 			t.Fatal(err)

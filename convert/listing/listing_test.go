@@ -20,6 +20,7 @@ import (
 	"kprof/convert/listing"
 	"kprof/convert/listing/listingtest"
 	"kprof/perfevent/format/expr"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -68,11 +69,7 @@ func written(t *testing.T, rec *perftext.Recording, o listing.Options, po listin
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, name)
 	var r io.Reader = f
 	if pipe {
 		r = struct{ io.Reader }{f}

@@ -12,14 +12,14 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
-	"kprof/convert/listing/listingtest"
 	"kprof/convert/registers"
+	"kprof/perfevent/livetest"
 )
 
 // tableOf reads what a file says. Those in testdata were made by testdata/mmio.sh of the project.
 func tableOf(t testing.TB, name string, recent int) *registers.Table {
 	t.Helper()
-	rec := listingtest.Open(t, name)
+	rec := livetest.Open(t, convert.OpenRecordingFile, name)
 	c := registers.Collector{Recent: recent}
 	res, err := listing.Read(context.Background(), rec, listing.Options{}, &c)
 	if err != nil {
@@ -39,11 +39,7 @@ func tableOf(t testing.TB, name string, recent int) *registers.Table {
 
 func regions(t testing.TB, name string) *registers.Regions {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, name)
 	var r registers.Regions
 	if err := r.Read(f); err != nil {
 		t.Fatal(err)

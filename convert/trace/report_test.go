@@ -56,11 +56,7 @@ func unpacked(t *testing.T, name string) string {
 	if !strings.HasSuffix(name, ".xz") {
 		return name
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, name)
 	z, err := xz.NewReader(f, 0)
 	if err != nil {
 		t.Fatal(err)

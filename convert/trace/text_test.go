@@ -392,7 +392,7 @@ func TestOrder(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&b, " sh-%d [%03d] ..... %d.%06d: tick: n=%d\n", 10+i%3, i%3, i/1e6, i%1e6, i)
 	}
-	rec := listingtest.Open(t, written(t, b.String()))
+	rec := livetest.Open(t, convert.OpenRecordingFile, written(t, b.String()))
 	var out bytes.Buffer
 	p := listing.NewPrinter(&out, listing.PrinterOptions{})
 	res, err := listing.Read(context.Background(), rec, listing.Options{Memory: 4 << 20}, p)

@@ -59,10 +59,7 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 		c.wakes()
 	}
 	c.raw("\n]}\n")
-	if err := c.flush(); err != nil {
-		return fmt.Errorf("write chrome: %w", err)
-	}
-	return nil
+	return c.finish("chrome")
 }
 
 type chrome struct {

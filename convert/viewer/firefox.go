@@ -53,10 +53,7 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 		f.thread(&f.threads.list[i])
 	}
 	f.raw("]}\n")
-	if err := f.flush(); err != nil {
-		return fmt.Errorf("write firefox: %w", err)
-	}
-	return nil
+	return f.finish("firefox")
 }
 
 type firefox struct {

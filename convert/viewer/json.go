@@ -3,12 +3,13 @@ package viewer
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 )
 
 // jsonWriter writes JSON piece by piece. The first error of the writer below is
-// that of flush.
+// that of finish.
 type jsonWriter struct {
 	w   *bufio.Writer
 	buf []byte // scratch
@@ -16,7 +17,13 @@ type jsonWriter struct {
 
 func newJSONWriter(w io.Writer) *jsonWriter { return &jsonWriter{w: bufio.NewWriterSize(w, 1<<16)} }
 
-func (j *jsonWriter) flush() error { return j.w.Flush() }
+// finish writes what is left, for a viewer.
+func (j *jsonWriter) finish(viewer string) error {
+	if err := j.w.Flush(); err != nil {
+		return fmt.Errorf("write %s: %w", viewer, err)
+	}
+	return nil
+}
 
 // raw writes what is JSON already.
 func (j *jsonWriter) raw(s string) { j.w.WriteString(s) }

@@ -49,10 +49,7 @@ func Speedscope(w io.Writer, s *stacks.Set, o Options) error {
 		}
 	}
 	sp.raw("]}\n")
-	if err := sp.flush(); err != nil {
-		return fmt.Errorf("write speedscope: %w", err)
-	}
-	return nil
+	return sp.finish("speedscope")
 }
 
 // speedscopeUnit is one of those that the format knows.

@@ -61,11 +61,7 @@ func leftProbes(t *testing.T) []tracefs.Probe {
 // kind of probe and both ways of making it.
 func TestKprobeHits(t *testing.T) {
 	requireKprobes(t)
-	zero, err := os.Open("/dev/zero")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer zero.Close()
+	zero := livetest.Open(t, os.Open, "/dev/zero")
 	r := new(Resolver)
 	addr, off := laterInstruction(t, r, "vfs_read")
 	for _, via := range []ProbeVia{ProbePMU, ProbeTracefs} {

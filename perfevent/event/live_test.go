@@ -89,11 +89,7 @@ func probed(x int) int { return x + 1 }
 // symbol table.
 func fileOffset(t *testing.T, exe string) uint64 {
 	t.Helper()
-	f, err := elf.Open(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, elf.Open, exe)
 	vaddr := uint64(reflect.ValueOf(probed).Pointer())
 	off, ok := segmentOffset(f, vaddr, elf.PF_X)
 	if !ok {

@@ -34,11 +34,7 @@ func usdtProgram(t *testing.T) string {
 
 func openUSDT(t *testing.T, program string) (*elf.File, []usdt) {
 	t.Helper()
-	e, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
+	e := livetest.Open(t, elf.Open, program)
 	all, err := readUSDT(e)
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 )
 
 // Formats are format texts of tracepoints, by kernel and event: "6.18/sched:sched_switch".
@@ -27,16 +25,8 @@ func Formats(t testing.TB) map[string]string {
 		}
 	}
 	if dir := corpus(t); dir != "" {
-		archives, err := filepath.Glob(filepath.Join(dir, "traces", "formats-*.txtar"))
-		if err != nil || len(archives) == 0 {
-			t.Fatalf("no formats in %s: %v", dir, err)
-		}
-		for _, name := range archives {
-			a, err := txtar.ParseFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			kernel := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "formats-"), ".txtar")
+		for name, a := range Archives(t, filepath.Join(dir, "traces"), "formats-*") {
+			kernel := strings.TrimPrefix(name, "formats-")
 			for _, f := range a.Files {
 				texts[kernel+"/"+strings.Replace(f.Name, ".", ":", 1)] = string(f.Data)
 			}

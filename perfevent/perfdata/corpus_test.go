@@ -27,11 +27,7 @@ func TestCorpus(t *testing.T) {
 }
 
 func checkCounts(t *testing.T, dir, table string) {
-	f, err := os.Open(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, table)
 	sc := bufio.NewScanner(f)
 	sc.Scan() // headings
 	for sc.Scan() {

@@ -64,11 +64,7 @@ func TestBuildIDOfMap(t *testing.T) {
 	}
 	// mapOf is the record of a map of path that this process has.
 	mapOf := func(path string) abi.Mmap {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := livetest.Open(t, os.Open, path)
 		var st unix.Stat_t
 		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			t.Fatal(err)

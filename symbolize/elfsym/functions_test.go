@@ -63,11 +63,7 @@ func TestLocalLabels(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc")
 	kept := 0
 	path := compile(t, "gcc", "prog.c", "-O2", "-Wa,-L")
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, elf.Open, path)
 	symbols, err := f.Symbols()
 	if err != nil {
 		t.Fatal(err)

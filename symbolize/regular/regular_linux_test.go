@@ -16,6 +16,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/livetest"
 )
 
 func TestOpenNeverWaits(t *testing.T) {
@@ -123,11 +125,7 @@ func TestOpenKernelFiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, file)
 	link := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 	for name, target := range map[string]string{"proc": "/proc/version", "sys": "/sys/kernel/notes", "fd": link, "root": "/proc/self/root/" + file} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
@@ -163,11 +161,7 @@ func TestOpenKernelFiles(t *testing.T) {
 		}
 		f.Close()
 	}
-	version, err := os.Open("/proc/version")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer version.Close()
+	version := livetest.Open(t, os.Open, "/proc/version")
 	if f, _, err := OpenLink(fmt.Sprintf("/proc/self/fd/%d", version.Fd())); !errors.Is(err, ErrNotRegular) {
 		f.Close()
 		t.Errorf("a link to a file of procfs: %v", err)

@@ -20,17 +20,14 @@ import (
 // open reads the call frame information of an ELF file.
 func open(t testing.TB, path string) (*Table, *elf.File) {
 	t.Helper()
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
+	f := livetest.Open(t, elf.Open, path)
 	section := func(name string) (s Section) {
 		if have := f.Section(name); have != nil {
-			if s.Data, err = have.Data(); err != nil {
+			b, err := have.Data()
+			if err != nil {
 				t.Fatal(err)
 			}
-			s.Addr = have.Addr
+			s.Data, s.Addr = b, have.Addr
 		}
 		return s
 	}

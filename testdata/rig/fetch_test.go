@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestGuestFetch fetches the same arguments by every type that the kernel has, and
@@ -72,11 +74,7 @@ func loadLoop(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("modules %q: %v", found, err)
 	}
-	f, err := os.Open(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, found[0])
 	flags := 0
 	if filepath.Ext(f.Name()) != ".ko" {
 		flags = unix.MODULE_INIT_COMPRESSED_FILE

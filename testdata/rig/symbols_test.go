@@ -18,6 +18,7 @@ import (
 	"kprof/convert/pprof"
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 	"kprof/symbolize"
@@ -86,11 +87,7 @@ func load(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("module loop: %v, %v", found, err)
 	}
-	f, err := os.Open(found[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, os.Open, found[0])
 	flags := 0
 	if filepath.Ext(found[0]) != ".ko" {
 		flags = unix.MODULE_INIT_COMPRESSED_FILE

@@ -159,21 +159,10 @@ func knowledge(t testing.TB, name string) *known {
 	return k
 }
 
-// Open opens a recording, until the end of the test.
-func Open(t testing.TB, name string) *convert.Recording {
-	t.Helper()
-	rec, err := convert.OpenRecordingFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { rec.Close() })
-	return rec
-}
-
 // Read lists the events of a recording.
 func Read(t testing.TB, name string, o listing.Options, p *listing.Printer) *listing.Result {
 	t.Helper()
-	rec := Open(t, name)
+	rec := livetest.Open(t, convert.OpenRecordingFile, name)
 	o.Address = p.Address
 	res, err := listing.Read(t.Context(), rec, o, p)
 	if err != nil {

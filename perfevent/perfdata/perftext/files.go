@@ -2,12 +2,13 @@ package perftext
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 )
 
@@ -42,16 +43,9 @@ func WriteFile(t testing.TB, text string) string {
 // Goldens are the texts of the recordings in the archives of a directory, the first file of each.
 func Goldens(t testing.TB, dir string) (texts []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
-	if err != nil || len(names) == 0 {
-		t.Fatalf("there are no recordings in %s, %v", dir, err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, string(txtar.Parse(b).Files[0].Data))
+	archives := livetest.Archives(t, dir, "*")
+	for _, name := range slices.Sorted(maps.Keys(archives)) {
+		texts = append(texts, string(archives[name].Files[0].Data))
 	}
 	return texts
 }
@@ -59,10 +53,5 @@ func Goldens(t testing.TB, dir string) (texts []string) {
 // Open opens a recording, in a file or in a directory, until the end of the test.
 func Open(t testing.TB, name string) *perfdata.Reader {
 	t.Helper()
-	r, err := perfdata.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
+	return livetest.Open(t, perfdata.Open, name)
 }

@@ -27,11 +27,7 @@ func compiled(t testing.TB, compiler, source string, flags ...string) *Sections 
 		t.Logf("%s: %v %.200s", compiler, err, out)
 		return nil
 	}
-	f, err := elf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := livetest.Open(t, elf.Open, path)
 	s := &Sections{}
 	for name, data := range map[string]*[]byte{
 		".debug_info": &s.Info, ".debug_abbrev": &s.Abbrev, ".debug_line": &s.Line, ".debug_str": &s.Str,
@@ -39,9 +35,11 @@ func compiled(t testing.TB, compiler, source string, flags ...string) *Sections 
 		".debug_ranges": &s.Ranges, ".debug_rnglists": &s.RngLists, ".debug_aranges": &s.Aranges,
 	} {
 		if sec := f.Section(name); sec != nil {
-			if *data, err = sec.Data(); err != nil {
+			b, err := sec.Data()
+			if err != nil {
 				t.Fatal(err)
 			}
+			*data = b
 		}
 	}
 	return s

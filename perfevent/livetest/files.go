@@ -1,0 +1,40 @@
+package livetest
+
+import (
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Open opens a file by its name, until the end of the test.
+func Open[T io.Closer](t testing.TB, open func(name string) (T, error), name string) T {
+	t.Helper()
+	f, err := open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// Archives are those in a directory, PATTERN.txtar, by their names without the ending; there is
+// at least one.
+func Archives(t testing.TB, dir, pattern string) map[string]*txtar.Archive {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, pattern+".txtar"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("there is no %s.txtar in %s, %v", pattern, dir, err)
+	}
+	archives := map[string]*txtar.Archive{}
+	for _, name := range names {
+		a, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archives[strings.TrimSuffix(filepath.Base(name), ".txtar")] = a
+	}
+	return archives
+}
