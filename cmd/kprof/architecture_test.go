@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/procfs", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/annotate":                   {"convert/printable", "convert/stacks", "perfevent/spelling", "symbolize", "symbolize/disasm", "symbolize/elfsym"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks"},
 	"convert/browse":                     {"convert/calltree", "convert/printable", "convert/stacks", "convert/table", "convert/transform"},

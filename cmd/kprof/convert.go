@@ -12,7 +12,6 @@ import (
 	"kprof/convert"
 	"kprof/convert/page"
 	"kprof/convert/stacks"
-	"kprof/perfevent/procfs"
 	"kprof/perfevent/spelling"
 )
 
@@ -149,16 +148,12 @@ func (m *guestModules) Set(path string) error {
 		return err
 	}
 	defer f.Close()
-	modules, err := procfs.ReadModules(f)
-	for _, one := range modules {
-		if one.Addr != 0 {
-			*m = append(*m, stacks.Mapping{File: "[" + one.Name + "]", Start: one.Addr, Limit: one.Addr + one.Size})
-		}
+	modules, err := convert.ReadGuestModules(f)
+	*m = append(*m, modules...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err == nil && len(*m) == 0 {
-		err = fmt.Errorf("%s: no modules with addresses: root sees them in /proc/modules", path)
-	}
-	return err
+	return nil
 }
 
 // selection is the flags that say which samples to take.

@@ -20,12 +20,15 @@ const OffCPUState = "state"
 
 // offCPUValues are its columns. The last is the sum of blocked and runnable; unended are
 // the times of tasks that had not come back by the end.
-var offCPUValues = []stacks.ValueType{
-	{Type: "samples", Unit: "count"},
-	{Type: "blocked", Unit: nanoseconds},
-	{Type: "runnable", Unit: nanoseconds},
-	{Type: "unended", Unit: nanoseconds},
-	{Type: OffCPUEvent, Unit: nanoseconds},
+var offCPUValues = timeColumns("blocked", "runnable", "unended", OffCPUEvent)
+
+// timeColumns are the number of samples, and times.
+func timeColumns(times ...string) []stacks.ValueType {
+	columns := []stacks.ValueType{{Type: "samples", Unit: "count"}}
+	for _, name := range times {
+		columns = append(columns, stacks.ValueType{Type: name, Unit: nanoseconds})
+	}
+	return columns
 }
 
 // ErrNoSwitches says that a recording is not of sched:sched_switch with its fields, which

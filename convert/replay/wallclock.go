@@ -18,13 +18,7 @@ const WallClockEvent = "wall-clock"
 // wallClockValues are its columns. The last is the sum of the three before: of a thread all
 // of its life, from when it was first seen leaving a CPU or on one, to the end of the
 // recording if it has not come back.
-var wallClockValues = []stacks.ValueType{
-	{Type: "samples", Unit: "count"},
-	{Type: "running", Unit: nanoseconds},
-	{Type: "runnable", Unit: nanoseconds},
-	{Type: "blocked", Unit: nanoseconds},
-	{Type: WallClockEvent, Unit: nanoseconds},
-}
+var wallClockValues = timeColumns("running", "runnable", "blocked", WallClockEvent)
 
 // RunningState is what OffCPUState says of time on the CPU.
 const RunningState = "running"
