@@ -60,7 +60,7 @@ const maxAhead = 128
 //	ret                     the CFA is sp, and the return address in x30: r still says sp+32
 func (t text) between(f *fdeData, addr uint64, r *row, entry func(addr uint64) (begins, known bool)) *row {
 	switch {
-	case f.ra != armLR || r.signal || r.cfa.kind != register:
+	case f.ra != armLR || r.signal || r.outermost() || r.cfa.kind != register:
 		return nil
 	case r.cfa.reg == armSP && r.cfa.off == 0:
 		if made := t.prologue(f, addr); made != nil {
@@ -75,6 +75,11 @@ func (t text) between(f *fdeData, addr uint64, r *row, entry func(addr uint64) (
 		return nil
 	}
 	return left
+}
+
+// outermost reports whether there is no caller.
+func (r *row) outermost() bool {
+	return slices.ContainsFunc(r.regs, func(rr regRule) bool { return rr.reg == r.ra && rr.kind == undefined })
 }
 
 // has reports whether there is a rule for a register.

@@ -236,6 +236,11 @@ func TestBetween(t *testing.T) {
 			t.Errorf("%#x: %s; has %s", addr, line, got)
 		}
 	}
+	first := &row{cfa: rule{kind: register, reg: armSP}, ra: armLR, regs: []regRule{{armLR, rule{kind: undefined}}}}
+	fde, ok := table.frames[0].fde(table.frames[0].index[0].off)
+	if r := table.text.between(&fde, 0x1008, first, table.isEntry); !ok || r != nil {
+		t.Errorf("of the outermost function: %+v, %v", r, ok)
+	}
 	// A caller is at a call, where the information is true.
 	if r := table.row(0x302c + 3); r.cfa.off != 48 {
 		t.Errorf("before a return address: %+v", r)

@@ -133,6 +133,49 @@ func TestLinkRegister(t *testing.T) {
 	}
 }
 
+// TestThrown walks from a function that libgcc calls while it replaces what the function that throws
+// has saved.
+func TestThrown(t *testing.T) {
+	frame := func(size int64, saved ...uint8) *row {
+		r := &row{cfa: rule{kind: register, reg: armSP, off: size}, ra: armLR, regs: []regRule{{armLR, rule{kind: offset, off: 8 - size}}}}
+		for i, reg := range saved {
+			r.regs = append(r.regs, regRule{reg, rule{kind: offset, off: 16 + 8*int64(i) - size}})
+		}
+		return r
+	}
+	const caller, another, outermost = 0x1100, 0x1180, 0x1200
+	arm := rowsAt(map[uint64]*row{
+		0x400: frame(16),
+		0x4ff: frame(80, 0, 1, 2, 3), // throws
+		0x5ff: frame(80, 0, 1, 2),
+		0x0ff: frame(16), 0x17f: frame(32),
+		0x1ff: {ra: armLR, cfa: rule{kind: register, reg: armSP}, regs: []regRule{{armLR, rule{kind: undefined}}}},
+	})
+	for _, c := range []struct {
+		name         string
+		thrower, cfa uint64 // what is in its frame as the CFA
+		ret          uint64 // behind it
+		want         uint64
+	}{
+		{"replaced", 0x1500, 0x7060, 0x2a<<48 | caller, caller},
+		{"no context", 0x1500, 0x7068, caller, another},
+		{"not of code", 0x1500, 0x7060, 0x1900, another},
+		{"of another kind", 0x1600, 0x7060, caller, another},
+	} {
+		words := make([]byte, 0x200)
+		for at, v := range map[int]uint64{0x08: c.thrower, 0x18: another, 0x50: c.cfa, 0x58: c.ret, 0x68: outermost, 0x78: outermost} {
+			le.PutUint64(words[at:], v)
+		}
+		regs := Registers{PC: 0x1400}
+		regs.General[armSP] = 0x7000
+		got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: words}, &code{arm, 0x1000, 0x2000})
+		if want := []uint64{0x1400, c.thrower - 1, c.want - 1, outermost - 1}; c.want == caller && (!slices.Equal(got, want) || end != Outermost) ||
+			c.want == another && (len(got) < 3 || got[2] != another-1) {
+			t.Errorf("%s: %#x, end %d, want %#x", c.name, got, end, want)
+		}
+	}
+}
+
 // TestFrameRecord goes from where a signal handler returns to on AArch64, to what it interrupted,
 // whose registers the kernel has put on the stack. What only looks like that is a frame.
 func TestFrameRecord(t *testing.T) {

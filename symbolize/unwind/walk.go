@@ -106,6 +106,9 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		case row != nil:
 			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
+			if more && !interrupted && r.pc == noRegister && row.throws() {
+				regs.stepThrown(before, r, stack, f)
+			}
 		case t == Vsyscall:
 			exact = regs.stepSignal(stack)
 			more, end = exact || regs.stepVsyscall(r, stack, f), CutOff
@@ -247,6 +250,36 @@ func (regs *Registers) stepPushed(row *row, r special, stack *Stack, f Finder) b
 func describes(f Finder, ret uint64) bool {
 	t, off, mapped := f.Find(ret - 1)
 	return mapped && t != nil && t.row(off) != nil
+}
+
+// throws reports whether the function ends where an exception is caught (__builtin_eh_return): it
+// saves registers that others need not.
+func (r *row) throws() bool {
+	const dataRegs = 4 // x0 to x3 of AArch64
+	n := 0
+	for _, rr := range r.regs {
+		if rr.reg < dataRegs && rr.kind == offset {
+			n++
+		}
+	}
+	return n == dataRegs
+}
+
+// stepThrown takes the return address of a function that throws from where libgcc has it: that on
+// the stack may be another already (uw_install_context_1). In its frame, which begins at from, is
+// struct _Unwind_Context of the function itself, with the CFA and the return address.
+func (regs *Registers) stepThrown(from uint64, r special, stack *Stack, f Finder) {
+	const maxFrame = 1 << 14
+	cfa := regs.General[r.sp]
+	for at := from; at < cfa && at-from < maxFrame; at += r.word {
+		if v, ok := stack.read(at); !ok || v != cfa {
+			continue
+		}
+		if ret, ok := stack.read(at + r.word); ok && describes(f, ret&r.strip) {
+			regs.PC = ret & r.strip
+			return
+		}
+	}
 }
 
 // stepStub goes to the caller of an innermost function that has no frame: of linkers' stubs, and
