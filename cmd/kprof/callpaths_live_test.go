@@ -310,7 +310,7 @@ func (x *paths) numbers(stack []string) []byte {
 	}
 	// What only returns from a signal handler, and a function of the compiler's, may be at the end
 	// of any path.
-	if last := stack[len(stack)-1]; last == "__restore_rt" || last == "__kernel_rt_sigreturn" || strings.HasPrefix(last, "__x86.") {
+	if last := strings.TrimSuffix(stack[len(stack)-1], " ([vdso])"); last == "__restore_rt" || last == "__kernel_rt_sigreturn" || strings.HasPrefix(last, "__x86.") {
 		stack = stack[:len(stack)-1]
 	}
 	var numbers []byte

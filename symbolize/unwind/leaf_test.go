@@ -160,6 +160,7 @@ func TestThrown(t *testing.T) {
 		{"replaced", 0x1500, 0x7060, 0x2a<<48 | caller, caller},
 		{"no context", 0x1500, 0x7068, caller, another},
 		{"not of code", 0x1500, 0x7060, 0x1900, another},
+		{"being made", 0x1500, 0x7060, 0x1500, another},
 		{"of another kind", 0x1600, 0x7060, caller, another},
 	} {
 		words := make([]byte, 0x200)

@@ -275,8 +275,13 @@ func (regs *Registers) stepThrown(from uint64, r special, stack *Stack, f Finder
 		if v, ok := stack.read(at); !ok || v != cfa {
 			continue
 		}
-		if ret, ok := stack.read(at + r.word); ok && describes(f, ret&r.strip) {
-			regs.PC = ret & r.strip
+		ret, ok := stack.read(at + r.word)
+		if ret &= r.strip; !ok || !describes(f, ret) {
+			continue
+		}
+		// While the context is made, it is one of this function.
+		if t, off, _ := f.Find(ret - 1); !t.row(off).throws() {
+			regs.PC = ret
 			return
 		}
 	}
