@@ -125,9 +125,9 @@ func guestPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	millis := "3000"
-	if len(builds) == 1 {
-		millis = "1000"
+	millis, least := "3000", 99.0
+	if os.Getenv("KPROF_CALL_PATHS") == "" { // some hundred samples, of which a few more may be wrong
+		millis, least = "1500", 97
 	}
 	for _, b := range builds {
 		t.Run(b.name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func guestPaths(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkPaths(t, b.name+": "+b.command, prog, "199", millis)
+			checkPaths(t, b.name+": "+b.command, prog, "199", millis, least)
 		})
 	}
 }
