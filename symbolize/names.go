@@ -96,6 +96,9 @@ func (n *Names) of(m *Mapping) *fileNames {
 	return n.files[keyOfNames(m)]
 }
 
+// maxRoom is how many frames are made at once.
+const maxRoom = 1 << 10
+
 // fill fills in frames that are empty from what is known, and reports whether all addresses
 // are known, by look-ups that missed nothing.
 func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, readable *readableNames, namesOnly bool) (all bool) {
@@ -104,6 +107,7 @@ func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, readable *rea
 		return false
 	}
 	all = f.missing == missesNothing
+	var room []Frame // for addresses to come
 	for i, addr := range addrs {
 		at, ok := slices.BinarySearch(f.addrs, addr)
 		if all = all && ok; !ok || len(frames[i]) > 0 {
@@ -114,7 +118,11 @@ func (n *Names) fill(m *Mapping, addrs []uint64, frames [][]Frame, readable *rea
 			from = f.ends[at-1]
 		}
 		ids := f.frames[from:f.ends[at]]
-		frames[i] = slices.Grow(frames[i], len(ids))
+		if len(ids) > len(room) {
+			// Not for each address apart, which takes longer than to fill it in.
+			room = make([]Frame, max(len(ids), min(len(addrs)-i, maxRoom)))
+		}
+		frames[i], room = room[:0:len(ids)], room[len(ids):]
 		for _, id := range ids {
 			fr := n.frames[id]
 			if fr.Name == "" { // it is to be demangled

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"kprof/symbolize/unwind"
 )
@@ -140,6 +141,9 @@ func (d *namesDecoder) frame() uint32 {
 	}
 	f.File = d.text()
 	f.Line, f.StartLine = int(int32(d.uint())), int(int32(d.uint()))
+	if len(d.frames) == cap(d.frames) { // twice, where append would copy at every 1.25
+		d.frames = slices.Grow(d.frames, len(d.frames)+1)
+	}
 	d.frames = append(d.frames, f)
 	return uint32(len(d.frames) - 1)
 }

@@ -65,7 +65,7 @@ func (l *Locator) intern(o origin, key locationKey) uint32 {
 		l.again++
 		return loc
 	}
-	if uint64(len(l.locs.entries)) >= maxLocations+l.again/2 {
+	if uint64(l.locs.n) >= maxLocations+l.again/2 {
 		return l.anyOf(key.kind)
 	}
 	mapping, addr := int32(stacks.NoMapping), o.addr

@@ -8,7 +8,8 @@ import (
 // locationTable maps keys to locations.
 type locationTable struct {
 	index   intern.Index
-	entries []locationEntry
+	entries [][]locationEntry // in blocks that never move
+	n       int               // of entries
 	seed    uint64
 
 	hashes  [locateGroup]uint64 // of fetch
@@ -22,6 +23,12 @@ type locationEntry struct {
 	obj  int32  // or timeline.NoObject, or what Locator.privateTo says
 	loc  uint32
 	kind stacks.Kind
+}
+
+const entryBlock = 1 << 10
+
+func (t *locationTable) at(id uint32) *locationEntry {
+	return &t.entries[id/entryBlock][id%entryBlock]
 }
 
 func newLocationTable() locationTable {
@@ -38,7 +45,7 @@ func (t *locationTable) fetch(group []missed) {
 		t.hashes[i] = t.hash(group[i].key)
 	}
 	for _, id := range t.index.Candidates(t.ids[:0], t.hashes[:len(group)]) {
-		t.fetched += t.entries[id].loc
+		t.fetched += t.at(id).loc
 	}
 }
 
@@ -46,7 +53,7 @@ func (t *locationTable) fetch(group []missed) {
 func (t *locationTable) find(k locationKey) (at intern.Probe, loc uint32, known bool) {
 	at = t.index.Probe(t.hash(k))
 	for id, ok := at.Next(); ok; id, ok = at.Next() {
-		if e := &t.entries[id]; e.addr == k.addr && e.obj == k.obj && e.kind == k.kind {
+		if e := t.at(id); e.addr == k.addr && e.obj == k.obj && e.kind == k.kind {
 			return at, e.loc, true
 		}
 	}
@@ -55,6 +62,11 @@ func (t *locationTable) find(k locationKey) (at intern.Probe, loc uint32, known 
 
 // put puts a location where find has said.
 func (t *locationTable) put(at intern.Probe, k locationKey, loc uint32) {
-	t.entries = append(t.entries, locationEntry{k.addr, k.obj, loc, k.kind})
-	t.index.Put(at, uint32(len(t.entries)-1))
+	if t.n%entryBlock == 0 {
+		t.entries = append(t.entries, make([]locationEntry, 0, entryBlock))
+	}
+	last := &t.entries[len(t.entries)-1]
+	*last = append(*last, locationEntry{k.addr, k.obj, loc, k.kind})
+	t.index.Put(at, uint32(t.n))
+	t.n++
 }

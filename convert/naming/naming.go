@@ -53,6 +53,13 @@ func NameFrom(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Sym
 	for i := range jobs {
 		jobOf[jobs[i].index] = &jobs[i]
 	}
+	lines := 0
+	for i := range jobs {
+		if !errors.Is(errs[i], errUnfinished) {
+			lines += len(jobs[i].lines)
+		}
+	}
+	set.GrowLines(lines)
 	unnamed := make([]int, len(set.Mappings))
 	for loc := from; loc < len(set.Locations); loc++ {
 		m := set.Locations[loc].Mapping
@@ -104,6 +111,7 @@ type namingJob struct {
 // tables of the Set, which only one goroutine may use.
 func (j *namingJob) gather(frames [][]symbolize.Frame) {
 	j.ends = make([]int, len(frames))
+	j.lines = make([]stacks.Line, 0, len(frames))
 	known := map[stacks.Function]uint32{}
 	var last stacks.Function // many an address is in the function of the one before
 	var lastID uint32
@@ -160,12 +168,22 @@ func namingJobs(set *stacks.Set, from int) []namingJob {
 	for i := range set.Mappings {
 		jobs[i] = namingJob{index: i, mapping: set.Mappings[i]}
 	}
+	named := func(i int) bool { return set.Locations[i].Mapping < 0 || len(set.Lines(uint32(i))) > 0 }
+	count := make([]int, len(jobs))
 	for i := from; i < len(set.Locations); i++ {
-		l := &set.Locations[i]
-		if l.Mapping < 0 || len(set.Lines(uint32(i))) > 0 {
+		if !named(i) {
+			count[set.Locations[i].Mapping]++
+		}
+	}
+	for i := from; i < len(set.Locations); i++ {
+		if named(i) {
 			continue
 		}
+		l := &set.Locations[i]
 		j := &jobs[l.Mapping]
+		if j.addrs == nil {
+			j.addrs = make([]uint64, 0, count[l.Mapping])
+		}
 		addr := l.Addr
 		if l.Kind.ByOffset() {
 			m := &set.Mappings[l.Mapping]

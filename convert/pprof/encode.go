@@ -106,6 +106,7 @@ type encoder struct {
 	// (Set.PlaceName): one of the set, or one of places, which come behind those.
 	placeIDs map[string]uint32
 	places   []string
+	placesOf []string // Set.PlaceName of each mapping, empty before it was asked for
 	flush    func(b []byte) (next []byte, ok bool)
 
 	blocks *blockWriter // nil if there are no sums over blocks of time
@@ -319,10 +320,10 @@ func (e *encoder) noMapping() {
 // nameUnnamed finds the functions that stand for locations without any: of these
 // pprof and most other viewers show nothing, or an address each.
 func (e *encoder) nameUnnamed() {
-	e.placeIDs = make(map[string]uint32)
+	e.placeIDs, e.placesOf = make(map[string]uint32), make([]string, len(e.set.Mappings))
 	for i := range e.set.Locations {
 		if len(e.set.Lines(uint32(i))) == 0 {
-			e.placeIDs[e.set.PlaceName(uint32(i))] = noFunction
+			e.placeIDs[e.placeName(uint32(i))] = noFunction
 		}
 	}
 	if len(e.placeIDs) == 0 {
@@ -337,7 +338,7 @@ func (e *encoder) nameUnnamed() {
 		if len(e.set.Lines(uint32(i))) > 0 {
 			continue
 		}
-		if name := e.set.PlaceName(uint32(i)); e.placeIDs[name] == noFunction {
+		if name := e.placeName(uint32(i)); e.placeIDs[name] == noFunction {
 			e.placeIDs[name] = uint32(len(e.set.Functions) + len(e.places))
 			e.places = append(e.places, name)
 		}
@@ -345,6 +346,18 @@ func (e *encoder) nameUnnamed() {
 }
 
 const noFunction = math.MaxUint32
+
+// placeName is Set.PlaceName, which those of a mapping have in common.
+func (e *encoder) placeName(loc uint32) string {
+	m := e.set.Locations[loc].Mapping
+	if m < 0 {
+		return e.set.PlaceName(loc)
+	}
+	if e.placesOf[m] == "" {
+		e.placesOf[m] = e.set.PlaceName(loc)
+	}
+	return e.placesOf[m]
+}
 
 // isPlace reports whether a function has nothing but a name, as those have that stand
 // for places.
@@ -358,7 +371,7 @@ func (e *encoder) location(id uint32) {
 	lines := e.set.Lines(id)
 	if len(lines) == 0 {
 		m := e.sub[:0]
-		m.uint(lineFunction, uint64(e.placeIDs[e.set.PlaceName(id)])+1)
+		m.uint(lineFunction, uint64(e.placeIDs[e.placeName(id)])+1)
 		e.msg.bytes(locationLine, m)
 		e.sub = m
 	}

@@ -26,7 +26,7 @@ func (s *Set) AddBlockSum(b BlockSum) {
 	if len(s.BlockSums) >= max(fewSums, 2*s.summed, s.rows.n) {
 		s.SumBlocks()
 	}
-	s.BlockSums = append(s.BlockSums, b)
+	s.BlockSums = append(withRoom(s.BlockSums), b)
 }
 
 // SumBlocks adds up what is of one block and row, and brings the sums into the order of

@@ -174,6 +174,9 @@ func (s *Set) Grow(functions, locations int) {
 	s.lines = slices.Grow(s.lines, locations)
 }
 
+// GrowLines makes room for that many more lines of locations.
+func (s *Set) GrowLines(n int) { s.lines = slices.Grow(s.lines, n) }
+
 // AddEvent appends an event and returns its index.
 func (s *Set) AddEvent(e Event) int {
 	s.Events = append(s.Events, e)
@@ -189,7 +192,7 @@ func (s *Set) AddMapping(m Mapping) int32 {
 // AddLocation appends a location and returns its index. It does not look for an
 // equal one: what makes two locations equal is the caller's to know.
 func (s *Set) AddLocation(mapping int32, addr uint64, kind Kind) uint32 {
-	s.Locations = append(s.Locations, Location{Mapping: mapping, Addr: addr, Kind: kind})
+	s.Locations = append(withRoom(s.Locations), Location{Mapping: mapping, Addr: addr, Kind: kind})
 	return uint32(len(s.Locations) - 1)
 }
 

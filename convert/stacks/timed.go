@@ -18,14 +18,20 @@ const manyTimed = 1 << 18
 // AddTimedSample keeps the time of a sample. SortTimedSamples is to be called after the
 // last.
 func (s *Set) AddTimedSample(m TimedSample) {
-	if len(s.TimedSamples) == cap(s.TimedSamples) {
-		more := len(s.TimedSamples) + 1 // twice, where append would copy at every 1.25
-		if len(s.TimedSamples) >= manyTimed {
-			more /= 2 // while they move there are both
-		}
-		s.TimedSamples = slices.Grow(s.TimedSamples, more)
+	s.TimedSamples = append(withRoom(s.TimedSamples), m)
+}
+
+// withRoom returns a list in which there is room for one more: it grows to twice its
+// length, where append would copy it at every 1.25.
+func withRoom[T any](list []T) []T {
+	if len(list) < cap(list) {
+		return list
 	}
-	s.TimedSamples = append(s.TimedSamples, m)
+	more := len(list) + 1
+	if len(list) >= manyTimed {
+		more /= 2 // while they move there are both
+	}
+	return slices.Grow(list, more)
 }
 
 // Wake is when a task off the CPU was woken, by another.
