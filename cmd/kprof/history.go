@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,6 +53,37 @@ the last build takes two.`,
 	return c
 }
 
+// profileEnding is what the names of profiles end in. That of a directory may be a version,
+// like linux-6.12.
+var profileEnding = regexp.MustCompile(`\.(data|pb|pprof|folded|collapsed|html|json|txt)(\.(gz|zst|xz|bz2))?$`)
+
+// buildNames are the paths of builds without what all of them have in common: of old/perf.data
+// and new/perf.data old and new.
+func buildNames(paths []string) []string {
+	var parts [][]string
+	for _, path := range paths {
+		parts = append(parts, strings.Split(filepath.ToSlash(filepath.Clean(path)), "/"))
+	}
+	same := func(at func(parts []string) string) bool {
+		return !slices.ContainsFunc(parts, func(p []string) bool { return len(p) < 2 || at(p) != at(parts[0]) })
+	}
+	for same(func(p []string) string { return p[0] }) {
+		for i := range parts {
+			parts[i] = parts[i][1:]
+		}
+	}
+	for same(func(p []string) string { return p[len(p)-1] }) {
+		for i, p := range parts {
+			parts[i] = p[:len(p)-1]
+		}
+	}
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = profileEnding.ReplaceAllString(strings.Join(p, "/"), "")
+	}
+	return names
+}
+
 // history writes the history of builds.
 func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	if strings.HasPrefix(f.per, "event:") || f.per == "ops" {
@@ -61,7 +94,6 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var files [2][]string
-	var names []string
 	var counts []int
 	for i, arg := range args {
 		found, err := compare.Inputs(arg)
@@ -69,7 +101,6 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		files[min(i, 1)] = append(files[min(i, 1)], found...)
-		names = append(names, strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg)))
 		counts = append(counts, len(found))
 	}
 	opts, err := f.profileOptions("")
@@ -84,7 +115,7 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	h, err := comparison.History(names, counts)
+	h, err := comparison.History(buildNames(args), counts)
 	if err != nil {
 		return withFlags(err)
 	}

@@ -332,7 +332,7 @@ func TestHistory(t *testing.T) {
 	if err := errors.Join(History(&text, h, Options{}), HistoryJSON(&js, h)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(text.String(), "Verdict: v3: changed: g +13.") || !strings.Contains(text.String(), "20.00%  20.08%  20.04%  +33.33%  33.39%  33.35%  g\n") {
+	if !strings.HasPrefix(text.String(), "Verdict: v3: changed: g +13.") || !strings.Contains(text.String(), "20.00%  20.08%  20.04%  ↑33.33%  33.39%  33.35%  g\n") {
 		t.Errorf("%s", &text)
 	}
 	var d struct {

@@ -19,7 +19,7 @@ const (
 )
 
 // History writes a history as text: what changed from which build on, and a table of
-// functions by build, in which a change stands before the cost, + for more and - for
+// functions by build, in which a change stands before the cost, ↑ for more and ↓ for
 // less.
 func History(w io.Writer, h *diff.History, o Options) error {
 	t := textWriter{o: o}
@@ -76,7 +76,7 @@ func historyVerdict(h *diff.History) string {
 
 // historyCosts says what the numbers are.
 func historyCosts(h *diff.History) string {
-	return fmt.Sprintf("Costs: %s, of those marked * with what they call; + is where a function costs more than before, - where less.", perWords[h.Per])
+	return fmt.Sprintf("Costs: %s, of those marked * with what they call; ↑ is where a function costs more than before, ↓ where less.", perWords[h.Per])
 }
 
 // columns writes rows, each with cells of one width a column, and its name behind.
@@ -101,9 +101,9 @@ func uncapitalized(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 func historyMark(v diff.Verdict) string {
 	switch v {
 	case diff.More, diff.New:
-		return "+"
+		return "↑"
 	case diff.Less, diff.Gone:
-		return "-"
+		return "↓"
 	}
 	return ""
 }

@@ -70,9 +70,9 @@ func HistoryHTML(w io.Writer, h *diff.History, o Options) error {
 				cell.OfMost = int(math.Round(100 * max(c, 0) / most))
 			}
 			switch historyMark(x.Verdicts[b]) {
-			case "+":
+			case "↑":
 				cell.Class = "more"
-			case "-":
+			case "↓":
 				cell.Class = "less"
 			}
 			row.Cells = append(row.Cells, cell)

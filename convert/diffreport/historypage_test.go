@@ -29,7 +29,7 @@ func TestHistoryHTML(t *testing.T) {
 	}
 	page := b.String()
 	for _, want := range []string{
-		`<td style="--of-most: 50%">10.00%</td>`, `<td class="more" style="--of-most: 100%">&#43;20.00%</td>`, `<td class="less" style="--of-most: 25%">-5.00%</td>`,
+		`<td style="--of-most: 50%">10.00%</td>`, `<td class="more" style="--of-most: 100%">↑20.00%</td>`, `<td class="less" style="--of-most: 25%">↓5.00%</td>`,
 		`<td style="--of-most: 0%">0.00%</td>`, "… and 1 more", "<strong>Not changed in 3 builds, from v1 to v3.</strong>",
 	} {
 		if !strings.Contains(page, want) {
