@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,10 +33,13 @@ var typeArgs = regexp.MustCompile(`\[.*\]`)
 // TestGoFunctions compares with what the runtime of a program says about each
 // byte of its code.
 func TestGoFunctions(t *testing.T) {
-	for _, flags := range [][]string{
-		nil, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-gcflags=-N -l"}, {"-ldflags=-linkmode=external"},
-	} {
+	const external = "-ldflags=-linkmode=external"
+	for _, flags := range [][]string{nil, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-gcflags=-N -l"}, {external}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			if slices.Contains(flags, external) {
+				livetest.RequirePrograms(t, "gcc")
+				t.Setenv("CGO_ENABLED", "1")
+			}
 			path := buildGo(t, flags...)
 			f := open(t, path, Options{})
 			if err := f.Load(); err != nil {
