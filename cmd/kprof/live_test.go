@@ -253,7 +253,7 @@ func TestLiveFullDisk(t *testing.T) {
 	if err := unix.Mount("none", dir, "tmpfs", 0, "size=3m"); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unix.Unmount(dir, 0) }()
+	t.Cleanup(func() { _ = unix.Unmount(dir, 0) }) // when what the test has opened is closed
 	name := filepath.Join(dir, "full.data")
 	c := kprof(t, "record", "-e", "raw_syscalls:sys_enter", "-m", "4M", "--no-symbols", "-o", name, "--",
 		"dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000", "status=none")

@@ -202,7 +202,7 @@ func TestLiveFullDiskReported(t *testing.T) {
 	if err := unix.Mount("none", disk, "tmpfs", 0, "size=4m"); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = unix.Unmount(disk, 0) }()
+	t.Cleanup(func() { _ = unix.Unmount(disk, 0) }) // when what the test has opened is closed
 	stderr, err := os.Create(messages)
 	if err != nil {
 		t.Fatal(err)
