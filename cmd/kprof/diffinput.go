@@ -151,7 +151,10 @@ func saySide(side string, profiles []*convert.Profile) {
 	for i := range all {
 		w := &all[i]
 		text := wording(&w.Warning)
-		if w.Files > 1 {
+		switch {
+		case w.Files == 2:
+			text += "; and in another file"
+		case w.Files > 2:
 			text += fmt.Sprintf("; and in %d files more", w.Files-1)
 		}
 		if len(profiles) > 1 {
