@@ -235,8 +235,7 @@ live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count
 computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
 run_live() {
 	local guests
-	# With C a library does not give up the rights of the whole process, which the next test needs.
-	CGO_ENABLED=$(have gcc && echo 1 || echo 0) patient= gotests live 1200 "$live" -p 1 -skip="$computing"
+	patient= gotests live 1200 "$live" -p 1 -skip="$computing"
 	! have gcc || CGO_ENABLED=1 patient= gotests race-live 600 "./perfevent ./perfevent/event ./record" -race -short -p 1
 	wait "$kernels"
 	tests guests 1500 testdata/rig.sh -json || {

@@ -65,6 +65,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		NoKernel:      out.format == export.Data && (f.noKernelSymbols || f.noSymbols),
 		KernelAtStart: out.format == export.Data,
 		Files:         out.format == export.Data && !f.noSymbols || out.format != export.Data && f.trace == nil,
+		DropRights:    true,
 	})
 	if errors.Is(err, record.ErrEveryFunction) {
 		err = fmt.Errorf("%w; name functions with --filter 'ip == FUNC', or insist with --all-functions", err)

@@ -12,6 +12,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/folded"
 	"kprof/convert/live"
+	"kprof/perfevent"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
 	"kprof/record"
@@ -19,6 +20,7 @@ import (
 
 // TestLiveRecord records what a command does, and names the kernel's functions in it.
 // The command makes its system calls only when it is recorded, as many as it is told.
+// What the program may do afterwards is what it might before.
 func TestLiveRecord(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	spec, err := event.ParseSpec("syscalls:sys_enter_write")
@@ -34,6 +36,10 @@ func TestLiveRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cmd.Wait()
+	rights, err := perfevent.ThreadCapabilities()
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, stats, err := live.Record(context.Background(), record.Options{
 		Specs: []event.Spec{spec}, Period: 1, Target: record.Target{PIDs: []int{cmd.Process.Pid}},
 		Start: func() error {
@@ -43,6 +49,9 @@ func TestLiveRecord(t *testing.T) {
 	}, convert.Options{Name: "sh"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if now, err := perfevent.ThreadCapabilities(); err != nil || now != rights {
+		t.Errorf("the program had the rights %#x, and has %#x: %v", rights, now, err)
 	}
 	if n := p.Set.SampleCounts()[0]; n != 5 || stats.Samples != 5 {
 		t.Errorf("%d samples in the profile, %d recorded, want 5", n, stats.Samples)

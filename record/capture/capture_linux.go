@@ -23,6 +23,12 @@ type Options struct {
 	// Files keeps open the files that processes map, so that they can be read when
 	// the processes are gone, see symbolize.Options.Retained.
 	Files bool
+
+	// DropRights has all threads of the process but one of the session's give up for good what
+	// only opening needs, see record.Session.DropRights, before anything is read that a target
+	// has a say in. It is for a program that does nothing else; one with C code keeps what it
+	// has.
+	DropRights bool
 }
 
 // Capture is a session with what is kept beside it.
@@ -32,7 +38,8 @@ type Capture struct {
 	BuildIDs *symbols.BuildIDs
 	Files    *symbols.FileRetainer // nil where not asked for
 
-	target record.Target
+	target     record.Target
+	dropRights bool
 
 	mu     sync.Mutex
 	kernel kernelRecords
@@ -40,7 +47,7 @@ type Capture struct {
 
 // Open opens the session that ro asks for; Sideband and Synthesize of it are set here.
 func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err error) {
-	c := &Capture{target: ro.Target}
+	c := &Capture{target: ro.Target, dropRights: o.DropRights}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -91,7 +98,7 @@ func (c *Capture) sideband() *abi.Event {
 
 // describe writes records of what the target is already, as far as its samples will
 // need it: it is a record.Synthesizer. What comes after the kernel is the targets' to
-// influence: from there on it does with fewer rights.
+// influence: from there on it does with fewer rights, where the caller wants that.
 func (c *Capture) describe(write func([]byte) error) error {
 	done := false
 	sideband, t := c.sideband(), &c.target
@@ -106,6 +113,9 @@ func (c *Capture) describe(write func([]byte) error) error {
 	}
 	o.KernelDone = func() error {
 		done = true
+		if !c.dropRights {
+			return nil
+		}
 		if err := c.DropRights(); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
