@@ -366,11 +366,11 @@ else
 fi
 [ "${STEADY:-}" != true ] || strict+=(-steady)
 
-step build-amd64 300 env GOARCH=amd64 go build -o /dev/null ./cmd/kprof
 step tally 300 go build -o .build/tally ./testdata/tally
 step gofmt 60 gofmt_clean
 (renice -n 10 $BASHPID >/dev/null 2>&1; run_others) &
 others=$!
+step build-amd64 300 env GOARCH=amd64 go build -o /dev/null ./cmd/kprof
 run_live
 run_last
 wait "$others"

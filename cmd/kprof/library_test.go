@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,9 +57,13 @@ func buildFolder(t *testing.T, goos, goarch string) string {
 			t.Fatal(err)
 		}
 	}
+	// As all is compiled for these tests, so that the standard library is not compiled again: for
+	// other systems, where nothing is run, without optimizing.
 	build := exec.Command("go", "build", "-o", "folder", ".")
+	if goos != "" && goos != runtime.GOOS {
+		build.Args = slices.Insert(build.Args, 2, "-gcflags=all=-N -l")
+	}
 	build.Dir = dir
-	// As all is compiled for these tests, so that the standard library is not compiled again.
 	build.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off", "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch) // empty is this machine's
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s for %s/%s: %v\n%s", build, goos, goarch, err, out)
