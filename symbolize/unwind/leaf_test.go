@@ -39,12 +39,6 @@ func TestInnermost(t *testing.T) {
 		0x800: frame(8, regRule{fp, rule{kind: offset, off: -16}}), // behind pop %rbp
 		0x810: frame(16, regRule{fp, rule{kind: offset, off: -16}}),
 	})
-	words := func(w ...uint64) (b []byte) {
-		for _, v := range w {
-			b = le.AppendUint64(b, v)
-		}
-		return b
-	}
 	for _, c := range []struct {
 		name   string
 		pc, fp uint64
@@ -104,12 +98,6 @@ func TestLinkRegister(t *testing.T) {
 		0x600: sp(32, regRule{armLR, rule{kind: offset, off: 8}}), // behind a stub that has pushed two words
 	})
 	const signed = 0x2a<<48 | 0x1100
-	words := func(w ...uint64) (b []byte) {
-		for _, v := range w {
-			b = le.AppendUint64(b, v)
-		}
-		return b
-	}
 	for _, c := range []struct {
 		name          string
 		pc, link, x15 uint64

@@ -31,12 +31,6 @@ func TestTrampoline(t *testing.T) {
 		0x1ff: frame(16),                                                                                          // calls the trampoline, which returns to 0x1200
 		0x2ff: {ra: ra, cfa: rule{kind: register, reg: sp, off: 8}, regs: []regRule{{ra, rule{kind: undefined}}}}, // the outermost, 0x1300
 	})
-	words := func(w ...uint64) (b []byte) {
-		for _, v := range w {
-			b = le.AppendUint64(b, v)
-		}
-		return b
-	}
 	for _, c := range []struct {
 		name  string
 		fp    uint64
