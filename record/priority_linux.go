@@ -2,8 +2,11 @@ package record
 
 import (
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/abi"
 )
 
 // drainNice is the nice value of the thread that drains, where it may not be real-time.
@@ -12,6 +15,20 @@ const drainNice = -10
 // drainPriority is its real-time priority: the lowest, which is before all threads that
 // have none.
 const drainPriority = 1
+
+// unhurried reports whether the rings cannot fill within seconds: all events sample at a low
+// frequency, and the caller lets them be drained rarely. Such a recording goes on for days, and a goroutine
+// that is tied to a thread is what costs most of it: each time the kernel wakes it, Go's
+// scheduler takes it for one that has run for too long, and hands all over to another thread and
+// back.
+func (s *Session) unhurried() bool {
+	for _, e := range s.events {
+		if e.Attr.Flags&abi.FlagFreq == 0 {
+			return false
+		}
+	}
+	return s.rate() <= 100*sampleSize && s.opts.DrainInterval >= 200*time.Millisecond
+}
 
 // raisePriority ties the caller to its thread and raises the thread's priority as far as
 // that is permitted: a ring of 8 MiB can fill in a tenth of a second, and on a busy

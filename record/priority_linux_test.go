@@ -4,8 +4,13 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent"
+	"kprof/perfevent/abi"
+	"kprof/perfevent/event"
 )
 
 // TestPriority: the thread that drains runs before others where it may, what it starts does
@@ -40,4 +45,31 @@ func TestPriority(t *testing.T) {
 		}
 	}()
 	<-done
+}
+
+// TestUnhurried: the thread of a recording that goes on for days at a low rate is like any
+// other.
+func TestUnhurried(t *testing.T) {
+	const rarely = 250 * time.Millisecond
+	for _, c := range []struct {
+		name     string
+		interval time.Duration
+		attrs    []abi.Attr
+		want     bool
+	}{
+		{"often drained", 50 * time.Millisecond, []abi.Attr{{SamplePeriod: 49, Flags: abi.FlagFreq}}, false},
+		{"rarely drained", rarely, []abi.Attr{{SamplePeriod: 49, Flags: abi.FlagFreq | abi.FlagInherit}}, true},
+		{"often sampled", rarely, []abi.Attr{{SamplePeriod: 999, Flags: abi.FlagFreq}}, false},
+		{"with copies of stacks", rarely, []abi.Attr{{SamplePeriod: 49, Flags: abi.FlagFreq, SampleStackUser: 1 << 15}}, false},
+		{"sampled by count", rarely, []abi.Attr{{SamplePeriod: 49}}, false},
+		{"one of them is", rarely, []abi.Attr{{SamplePeriod: 49, Flags: abi.FlagFreq}, {SamplePeriod: 1}}, false},
+	} {
+		s := &Session{opts: Options{DrainInterval: c.interval}}
+		for _, a := range c.attrs {
+			s.events = append(s.events, &recordedEvent{Event: event.Event{Event: perfevent.Event{Attr: a}}})
+		}
+		if got := s.unhurried(); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
 }

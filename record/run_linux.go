@@ -67,7 +67,10 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 			r.tally.trampolines = s.resolver.ReturnTrampolines()
 		}
 	}
-	restore := raisePriority()
+	restore := func() {}
+	if !s.unhurried() {
+		restore = raisePriority()
+	}
 	err := r.record(ctx)
 	restore()
 	stats, serr := r.stats()
