@@ -262,7 +262,7 @@ lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPer
 # sequential are tests that take long under the race detector, and in which nothing runs at
 # the same time that would not in others: inputs of fuzzing, programs that read what was
 # written, all recordings where some have each form.
-sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|Menu|Save|Accessible|Firefox|Vmlinux|Report))$'
+sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|HTMLOnAPhone|EveryView|Menu|Save|Accessible|Firefox|Vmlinux|Report|ManyRenamed|ManyPrograms|SymbolsApart|Order))$'
 
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
 # compiled there is checked from its sources: compiled it is as the command, for two
@@ -290,8 +290,8 @@ run_elsewhere() {
 run_others() {
 	step build-arm64 300 env GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/kprof
 	run_elsewhere
-	step vet 300 $patient go vet ./... $tools
-	step vet-manpages 300 $patient go vet -tags manpages ./cmd/kprof
+	# The tag adds a file.
+	step vet 300 $patient go vet -tags manpages ./... $tools
 	step staticcheck 600 $patient go tool staticcheck ./... $tools
 	step deadcode 600 reachable ./... $tools
 	gotests unit 1500 "$(packages | without $live) $tools_tested"
