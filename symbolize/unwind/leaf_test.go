@@ -143,16 +143,18 @@ func TestThrown(t *testing.T) {
 		name         string
 		thrower, cfa uint64 // what is in its frame as the CFA
 		ret          uint64 // behind it
+		slot         uint64 // where a pointer before them leads to
 		want         uint64
 	}{
-		{"replaced", 0x1500, 0x7060, 0x2a<<48 | caller, caller},
-		{"no context", 0x1500, 0x7068, caller, another},
-		{"not of code", 0x1500, 0x7060, 0x1900, another},
-		{"being made", 0x1500, 0x7060, 0x1500, another},
-		{"of another kind", 0x1600, 0x7060, caller, another},
+		{"replaced", 0x1500, 0x7060, 0x2a<<48 | caller, 0x7018, caller},
+		{"no context", 0x1500, 0x7068, caller, 0x7018, another},
+		{"one of before", 0x1500, 0x7060, caller, 0x7098, another},
+		{"not of code", 0x1500, 0x7060, 0x1900, 0x7018, another},
+		{"being made", 0x1500, 0x7060, 0x1500, 0x7018, another},
+		{"of another kind", 0x1600, 0x7060, caller, 0x7018, another},
 	} {
 		words := make([]byte, 0x200)
-		for at, v := range map[int]uint64{0x08: c.thrower, 0x18: another, 0x50: c.cfa, 0x58: c.ret, 0x68: outermost, 0x78: outermost} {
+		for at, v := range map[int]uint64{0x08: c.thrower, 0x18: another, 0x48: c.slot, 0x50: c.cfa, 0x58: c.ret, 0x68: outermost, 0x78: outermost} {
 			le.PutUint64(words[at:], v)
 		}
 		regs := Registers{PC: 0x1400}
@@ -160,6 +162,54 @@ func TestThrown(t *testing.T) {
 		got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: words}, &code{arm, 0x1000, 0x2000})
 		if want := []uint64{0x1400, c.thrower - 1, c.want - 1, outermost - 1}; c.want == caller && (!slices.Equal(got, want) || end != Outermost) ||
 			c.want == another && (len(got) < 3 || got[2] != another-1) {
+			t.Errorf("%s: %#x, end %d, want %#x", c.name, got, end, want)
+		}
+	}
+}
+
+// TestThrownFrame: what throws has saved the frame pointer of the function that catches, too, where
+// its caller has another.
+func TestThrownFrame(t *testing.T) {
+	thrower := &row{cfa: rule{kind: register, reg: armSP, off: 80}, ra: armLR, regs: []regRule{
+		{armLR, rule{kind: offset, off: -72}}, {29, rule{kind: offset, off: -80}},
+		{0, rule{kind: offset, off: -64}}, {1, rule{kind: offset, off: -56}}, {2, rule{kind: offset, off: -48}}, {3, rule{kind: offset, off: -40}}}}
+	byFramePointer := &row{cfa: rule{kind: register, reg: 29, off: 16}, ra: armLR, regs: []regRule{{armLR, rule{kind: offset, off: -8}}, {29, rule{kind: offset, off: -16}}}}
+	arm := rowsAt(map[uint64]*row{
+		0x400: {cfa: rule{kind: register, reg: armSP, off: 16}, ra: armLR, regs: []regRule{{armLR, rule{kind: offset, off: -8}}}},
+		0x4ff: thrower,
+		0x0ff: byFramePointer, 0x17f: byFramePointer,
+		0x1ff: {ra: armLR, cfa: rule{kind: register, reg: armSP}, regs: []regRule{{armLR, rule{kind: undefined}}}},
+	})
+	const caller, middle, outermost = 0x1100, 0x1180, 0x1200
+	for _, c := range []struct {
+		name       string
+		saved, ret uint64 // by the function that throws
+		more       map[int]uint64
+		want       []uint64
+	}{
+		{"not yet replaced", 0x7090, caller, nil, []uint64{caller, middle, outermost}},
+		{"replaced", 0x70c0, middle, nil, []uint64{caller, middle, outermost}},
+		{"replaced, and what is no frame before", 0x70c0, middle, map[int]uint64{0x70: 0x7060, 0x78: middle, 0x80: 0x7100, 0x88: 0x1900}, []uint64{caller, middle, outermost}},
+		// As far as can be known: there is none but that which catches.
+		{"no frame", 0x70c0, middle, map[int]uint64{0x98: 0x1900}, []uint64{caller, outermost}},
+	} {
+		words := make([]byte, 0x200)
+		for _, at := range []map[int]uint64{{
+			0x08: 0x1500, 0x10: c.saved, 0x18: c.ret, 0x48: 0x7018, 0x50: 0x7060, 0x58: caller,
+			0x90: 0x70c0, 0x98: middle, 0xc0: 0x7100, 0xc8: outermost,
+		}, c.more} {
+			for at, v := range at {
+				le.PutUint64(words[at:], v)
+			}
+		}
+		regs := Registers{PC: 0x1400}
+		regs.General[armSP] = 0x7000
+		got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: words}, &code{arm, 0x1000, 0x2000})
+		want := []uint64{0x1400, 0x14ff}
+		for _, ret := range c.want {
+			want = append(want, ret-1)
+		}
+		if !slices.Equal(got, want) || end != Outermost {
 			t.Errorf("%s: %#x, end %d, want %#x", c.name, got, end, want)
 		}
 	}

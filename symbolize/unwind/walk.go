@@ -66,6 +66,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 	exact := true      // the program counter is not behind a call
 	var leaf Registers // of the function before this one, if it was interrupted
 	var leafRow *row
+	replaced := false // the function before this one has saved registers of another
 	for n := 0; n < maxFrames; n++ {
 		at := regs.PC
 		if !exact {
@@ -104,11 +105,12 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			}
 			exact = false
 		case row != nil:
+			if replaced {
+				regs.findFrame(row, r, stack, f)
+			}
 			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
-			if more && !interrupted && r.pc == noRegister && row.throws() {
-				regs.stepThrown(before, r, stack, f)
-			}
+			replaced = more && !interrupted && r.pc == noRegister && row.throws() && regs.stepThrown(before, row, r, stack, f)
 		case t == Vsyscall:
 			exact = regs.stepSignal(stack)
 			more, end = exact || regs.stepVsyscall(r, stack, f), CutOff
@@ -252,6 +254,9 @@ func describes(f Finder, ret uint64) bool {
 	return mapped && t != nil && t.row(off) != nil
 }
 
+// maxFrame is how many bytes of a frame are looked through.
+const maxFrame = 1 << 14
+
 // throws reports whether the function ends where an exception is caught (__builtin_eh_return): it
 // saves registers that others need not.
 func (r *row) throws() bool {
@@ -267,13 +272,25 @@ func (r *row) throws() bool {
 
 // stepThrown takes the return address of a function that throws from where libgcc has it: that on
 // the stack may be another already (uw_install_context_1). In its frame, which begins at from, is
-// struct _Unwind_Context of the function itself, with the CFA and the return address.
-func (regs *Registers) stepThrown(from uint64, r special, stack *Stack, f Finder) {
-	const maxFrame = 1 << 14
-	cfa := regs.General[r.sp]
+// struct _Unwind_Context of the function itself: pointers to where registers are saved, the CFA and
+// the return address. It reports whether that on the stack was another, as the registers before it
+// are then.
+func (regs *Registers) stepThrown(from uint64, row *row, r special, stack *Stack, f Finder) (replaced bool) {
+	const maxPointers = 128 // of AArch64 there are 98
+	cfa, slot := regs.General[r.sp], uint64(0)
+	for _, rr := range row.regs {
+		if rr.reg == row.ra && rr.kind == offset {
+			slot = cfa + uint64(rr.off)
+		}
+	}
+	pointer := uint64(0) // where the last one to the return address is
 	for at := from; at < cfa && at-from < maxFrame; at += r.word {
-		if v, ok := stack.read(at); !ok || v != cfa {
-			continue
+		v, ok := stack.read(at)
+		if ok && v == slot {
+			pointer = at
+		}
+		if !ok || v != cfa || pointer == 0 || at-pointer > maxPointers*r.word {
+			continue // such as a context of before
 		}
 		ret, ok := stack.read(at + r.word)
 		if ret &= r.strip; !ok || !describes(f, ret) {
@@ -281,7 +298,27 @@ func (regs *Registers) stepThrown(from uint64, r special, stack *Stack, f Finder
 		}
 		// While the context is made, it is one of this function.
 		if t, off, _ := f.Find(ret - 1); !t.row(off).throws() {
+			replaced = regs.PC != ret
 			regs.PC = ret
+			return replaced
+		}
+	}
+	return false
+}
+
+// findFrame sets the frame pointer of a function that needs it, where the one that it has called
+// has saved that of the function that catches: the function's own frame is below that, and leads
+// to a caller and up.
+func (regs *Registers) findFrame(row *row, r special, stack *Stack, f Finder) {
+	if row.cfa.kind != register || row.cfa.reg != r.fp {
+		return
+	}
+	sp, catches := regs.General[r.sp], regs.General[r.fp]
+	for fp := sp; fp < catches && fp-sp < maxFrame; fp += r.word {
+		caller := *regs
+		caller.General[r.fp] = fp
+		if more, _ := caller.step(row, r, stack, 0); more && describes(f, caller.PC) && caller.General[r.fp] > fp {
+			regs.General[r.fp] = fp
 			return
 		}
 	}
