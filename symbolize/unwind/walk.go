@@ -67,6 +67,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 	var leaf Registers // of the function before this one, if it was interrupted
 	var leafRow *row
 	replaced := false // the function before this one has saved registers of another
+	searches := 0     // for a frame then: of exceptions in destructors while there is another
 	for n := 0; n < maxFrames; n++ {
 		at := regs.PC
 		if !exact {
@@ -105,8 +106,9 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			}
 			exact = false
 		case row != nil:
-			if replaced {
+			if replaced && searches < maxSearches {
 				regs.findFrame(row, r, stack, f)
+				searches++
 			}
 			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
@@ -254,8 +256,10 @@ func describes(f Finder, ret uint64) bool {
 	return mapped && t != nil && t.row(off) != nil
 }
 
-// maxFrame is how many bytes of a frame are looked through.
-const maxFrame = 1 << 14
+const (
+	maxFrame    = 1 << 14 // bytes of a frame that are looked through
+	maxSearches = 4       // for frames in one stack, which a recording may want to take long
+)
 
 // throws reports whether the function ends where an exception is caught (__builtin_eh_return): it
 // saves registers that others need not.
