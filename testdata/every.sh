@@ -22,9 +22,10 @@ for ((i = 0; i < 12; i++)); do
 	sleep $((seconds / 12))
 	# Ticks of user and system time, and pages; the command in parentheses may hold blanks.
 	sed 's/.*) //' "/proc/$recorder/stat" | awk -v hz="$(getconf CLK_TCK)" -v page="$(getconf PAGESIZE)" \
-		-v load="$(cut -d ' ' -f 1 /proc/loadavg)" '{ print ($12 + $13) / hz, int($22 * page / 1024), load }'
-done | tee "$dir/looks" | awk -v t=$((seconds / 12)) '
-	{ printf "%.2f %% of a CPU, %d kB, load %s\n", 100 * ($1 - was) / t, $2, $3; was = $1; fflush() }'
+		-v load="$(cut -d ' ' -f 1 /proc/loadavg)" '{ print ($12 + $13) / hz, int($22 * page / 1024), load }' >>"$dir/looks"
+	tail -n 2 "$dir/looks" | awk -v t=$((seconds / 12)) '
+		{ said = sprintf("%.2f %% of a CPU, %d kB, load %s", 100 * ($1 - was) / t, $2, $3); was = $1 } END { print said }'
+done
 kill -INT "$recorder"
 wait "$recorder" || :
 recorder=
