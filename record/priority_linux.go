@@ -17,8 +17,8 @@ const drainNice = -10
 const drainPriority = 1
 
 // unhurried reports whether the rings cannot fill within seconds: all events sample at a low
-// frequency, and the caller lets them be drained rarely. Such a recording goes on for days, and a goroutine
-// that is tied to a thread is what costs most of it: each time the kernel wakes it, Go's
+// frequency, and the caller lets them be drained rarely. Such a recording goes on for days, and a
+// goroutine that is tied to a thread is half of what it costs: each time the kernel wakes it, Go's
 // scheduler takes it for one that has run for too long, and hands all over to another thread and
 // back.
 func (s *Session) unhurried() bool {

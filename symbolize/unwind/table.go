@@ -87,6 +87,9 @@ func (t *Table) Memory() int {
 	for _, f := range t.frames {
 		n += len(f.Data) + len(f.hdr.Data) + 16*len(f.index)
 	}
+	for _, s := range t.text {
+		n += len(s.Data)
+	}
 	return n
 }
 

@@ -66,8 +66,8 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 	exact := true      // the program counter is not behind a call
 	var leaf Registers // of the function before this one, if it was interrupted
 	var leafRow *row
-	replaced := false // the function before this one has saved registers of another
-	searches := 0     // for a frame then: of exceptions in destructors while there is another
+	thrown := false // the function before this one has saved registers of another
+	searches := 0   // for a frame then: of exceptions in destructors while there is another
 	for n := 0; n < maxFrames; n++ {
 		at := regs.PC
 		if !exact {
@@ -88,6 +88,8 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 		before, interrupted, frameless := regs.General[r.sp], exact, exact
 		var end End
 		var more bool
+		replaced := thrown
+		thrown = false
 		row := t.row(off)
 		if row == nil && interrupted {
 			row = t.signalBefore(off)
@@ -112,7 +114,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			}
 			more, end = regs.step(row, r, stack, 0)
 			exact = row.signal
-			replaced = more && !interrupted && r.pc == noRegister && row.throws() && regs.stepThrown(before, row, r, stack, f)
+			thrown = more && !interrupted && r.pc == noRegister && row.throws() && regs.stepThrown(before, row, r, stack, f)
 		case t == Vsyscall:
 			exact = regs.stepSignal(stack)
 			more, end = exact || regs.stepVsyscall(r, stack, f), CutOff
