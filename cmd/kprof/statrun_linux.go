@@ -201,17 +201,15 @@ func (p *statPrinter) print() error {
 	return p.write(&rep)
 }
 
-// addCosts finds out what recording the events would cost, once for each event.
+// addCosts finds out what recording the events would cost.
 func (p *statPrinter) addCosts(rep *report.Report) {
+	each, err := count.RecordCosts(p.events)
+	if err != nil && voice.verbose {
+		notef("%v", err)
+	}
 	costs := map[string]time.Duration{}
 	for i := range p.events {
-		if _, known := costs[p.events[i].Name]; !known {
-			cost, err := p.events[i].RecordCost()
-			if err != nil && voice.verbose {
-				notef("what recording %s would cost is not known: %v", p.events[i].Name, err)
-			}
-			costs[p.events[i].Name] = cost
-		}
+		costs[p.events[i].Name] = each[i]
 	}
 	for i := range rep.Rows {
 		rep.Rows[i].RecordCost = costs[rep.Rows[i].Event]

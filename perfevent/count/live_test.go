@@ -278,6 +278,30 @@ func TestLiveSince(t *testing.T) {
 	}
 }
 
+// TestLiveRecordCosts: what a hit costs is measured once for all events of a kind, since each
+// time reads the functions of the kernel, and not for what is not hit one by one.
+func TestLiveRecordCosts(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	s := open(t, Options{Groups: groups(t, "syscalls:sys_enter_getp*,page-faults,cpu-clock"), Target: perfevent.Target{PIDs: []int{os.Getpid()}}})
+	costs, err := RecordCosts(s.Events())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracepoints := 0
+	for i, e := range s.Events() {
+		hit := e.Source.Kind == event.KindTracepoint
+		if hit {
+			tracepoints++
+		}
+		if (costs[i] > 0) != hit || costs[i] > 0 && costs[i] != costs[0] {
+			t.Errorf("%s: %v, and %s %v", e.Name, costs[i], s.Events()[0].Name, costs[0])
+		}
+	}
+	if tracepoints < 3 {
+		t.Errorf("only %d tracepoints", tracepoints)
+	}
+}
+
 // TestLiveRefused: what a machine cannot count is said, and the others are counted.
 func TestLiveRefused(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)

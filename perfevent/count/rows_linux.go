@@ -1,11 +1,13 @@
 package count
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
 	"kprof/perfevent"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/count/report"
 	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
@@ -117,19 +119,50 @@ func (e *Event) row(at Place, total Total, names Names) report.Row {
 	return r
 }
 
-// RecordCost measures by how much each hit would be slower, were the event recorded
-// with its callchain; 0 for events that are not hit one by one.
-func (e *Event) RecordCost() (time.Duration, error) {
-	switch {
-	case e.Refused != nil:
-	case e.Source.Kind == event.KindTracepoint:
-		return event.TracepointOverhead()
-	case e.Source.Kind == event.KindProbe:
-		via := event.ProbeTracefs
-		if e.Target != "" {
-			via = event.ProbePMU
-		}
-		return event.ProbeOverhead(e.Source.Probe.User, via, 0)
+// RecordCosts measures for each of events by how much a hit would be slower, were the event
+// recorded with its callchain; 0 for what is not hit one by one, or cannot be measured, of
+// which the error says why. What is measured takes milliseconds, and reads the functions of
+// the kernel: it is once for all events of a kind.
+func RecordCosts(events []Event) ([]time.Duration, error) {
+	type kind struct {
+		kind event.Kind
+		user bool
+		via  event.ProbeVia
 	}
-	return 0, nil
+	type result struct {
+		cost time.Duration
+		err  error
+	}
+	known := map[kind]result{}
+	costs := make([]time.Duration, len(events))
+	var errs []error
+	for i := range events {
+		e := &events[i]
+		k := kind{kind: e.Source.Kind}
+		var measure func() (time.Duration, error)
+		switch {
+		case e.Refused != nil:
+			continue
+		case k.kind == event.KindTracepoint:
+			measure = event.TracepointOverhead
+		case k.kind == event.KindProbe:
+			k.user, k.via = e.Source.Probe.User, event.ProbePMU
+			if e.Attr.Type == abi.TypeTracepoint {
+				k.via = event.ProbeTracefs
+			}
+			measure = func() (time.Duration, error) { return event.ProbeOverhead(k.user, k.via, 0) }
+		default:
+			continue
+		}
+		r, measured := known[k]
+		if !measured {
+			r.cost, r.err = measure()
+			if r.err != nil {
+				errs = append(errs, fmt.Errorf("what recording %s would cost is not known: %w", e.Name, r.err))
+			}
+			known[k] = r
+		}
+		costs[i] = r.cost
+	}
+	return costs, errors.Join(errs...)
 }

@@ -125,8 +125,9 @@ func (all kernelFuncs) named(name, module string) (found []kernelFunc) {
 // NAME.isra.0, NAME.part.0. What it split off as NAME.cold is code of NAME and
 // no function.
 func (all kernelFuncs) variants(name string) (found []kernelFunc) {
+	prefix := name + "."
 	for _, f := range all {
-		if suffix, ok := strings.CutPrefix(f.name, name+"."); ok && !strings.HasPrefix(suffix, "cold") {
+		if suffix, ok := strings.CutPrefix(f.name, prefix); ok && !strings.HasPrefix(suffix, "cold") {
 			found = append(found, f)
 		}
 	}
