@@ -216,6 +216,9 @@ known() {
 	echo "$file"
 }
 
+# To compile takes a quarter of the time less with it; nothing of a guest heeds it.
+export GOGC=400
+
 # initramfs ARCH makes .build/rig/ARCH.cpio: busybox, kprof, the tests with the
 # files they read.
 initramfs() {

@@ -105,6 +105,10 @@ tests() {
 # where the command's tests run it.
 patient="env GOGC=400"
 
+# compile compiles packages and their tests in that patience, for those that run without it;
+# they are linked when they run.
+compile="$patient go list -export -test -deps"
+
 # gotests NAME SECONDS PACKAGES FLAG... runs tests, and those that fail a second time,
 # each alone: tally says what to make of it. go vet is a step of its own.
 gotests() {
@@ -233,10 +237,16 @@ reachable() {
 live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
 # computing are the command's tests that record nothing.
 computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
+# raced are those of them that run under the race detector too.
+raced="./perfevent ./perfevent/event ./record"
 run_live() {
 	local guests
+	step build-live 600 $compile $live
 	patient= gotests live 1200 "$live" -p 1 -skip="$computing"
-	! have gcc || CGO_ENABLED=1 patient= gotests race-live 600 "./perfevent ./perfevent/event ./record" -race -short -p 1
+	if have gcc; then
+		CGO_ENABLED=1 step build-race-live 600 $compile -race $raced
+		CGO_ENABLED=1 patient= gotests race-live 600 "$raced" -race -short -p 1
+	fi
 	wait "$kernels"
 	tests guests 1500 testdata/rig.sh -json || {
 		guests=$(.build/tally -failed "$logs/guests.json" | sed -nE 's/^[^ ]*@([^ ]*) .*/\1/p' | sort -u)
@@ -268,14 +278,14 @@ sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|Sc
 # compiled there is checked from its sources: compiled it is as the command, for two
 # systems (without optimizing, which takes a quarter of the time less), and by unit-386.
 run_elsewhere() {
-	step platforms 300 go build -o .build/platforms ./testdata/platforms
+	step platforms 300 $patient go build -o .build/platforms ./testdata/platforms
 	step vet-arm64 300 .build/platforms linux/arm64 ./...
 	step vet-386 300 .build/platforms linux/386 ./...
 	step vet-arm 300 .build/platforms linux/arm ./...
 	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
 	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
-	step build-darwin 300 env GOOS=darwin GOARCH=arm64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
-	step build-windows 300 env GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
+	step build-darwin 300 $patient GOOS=darwin GOARCH=arm64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
+	step build-windows 300 $patient GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
 	# A kernel of 64 bits runs programs of 32.
@@ -288,7 +298,7 @@ run_elsewhere() {
 
 # run_others is what only computes.
 run_others() {
-	step build-arm64 300 env GOARCH=arm64 go build -trimpath -o /dev/null ./cmd/kprof
+	step build-arm64 300 $patient GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 	run_elsewhere
 	# The tag adds a file.
 	step vet 300 $patient go vet -tags manpages ./... $tools
@@ -310,7 +320,7 @@ run_others() {
 run_last() {
 	tests fuzz 900 testdata/fuzz.sh 300ms -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
 	if [ "$(id -u)" = 0 ] && have dpkg; then
-		step package 900 testdata/package.sh
+		step package 900 $patient testdata/package.sh
 	fi
 }
 
@@ -370,7 +380,7 @@ step tally 300 go build -o .build/tally ./testdata/tally
 step gofmt 60 gofmt_clean
 (renice -n 10 $BASHPID >/dev/null 2>&1; run_others) &
 others=$!
-step build-amd64 300 env GOARCH=amd64 go build -o /dev/null ./cmd/kprof
+step build-amd64 300 $patient GOARCH=amd64 go build -o /dev/null ./cmd/kprof
 run_live
 run_last
 wait "$others"
