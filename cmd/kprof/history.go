@@ -78,8 +78,15 @@ func buildNames(paths []string) []string {
 		}
 	}
 	names := make([]string, len(parts))
+	whole := map[string]string{} // by name
 	for i, p := range parts {
-		names[i] = profileEnding.ReplaceAllString(strings.Join(p, "/"), "")
+		names[i] = strings.Join(p, "/")
+		name := profileEnding.ReplaceAllString(names[i], "")
+		if other, taken := whole[name]; taken && other != names[i] {
+			name = names[i] // whose ending is what tells it apart
+		}
+		whole[name] = names[i]
+		names[i] = name
 	}
 	return names
 }

@@ -17,6 +17,7 @@ func TestBuildNames(t *testing.T) {
 		{[]string{"a/1.data", "b/1.data", "b/2.data"}, []string{"a/1", "b/1", "b/2"}},
 		{[]string{"v1/*.data", "v2/*.data"}, []string{"v1", "v2"}},
 		{[]string{"a.data", "a.data"}, []string{"a", "a"}},
+		{[]string{"x.data", "x.pb.gz", "x.data"}, []string{"x", "x.pb.gz", "x"}},
 		{[]string{"a/b", "a"}, []string{"a/b", "a"}},
 	} {
 		if got := buildNames(tt.paths); !slices.Equal(got, tt.want) {

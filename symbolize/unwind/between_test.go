@@ -210,6 +210,26 @@ func coarseFile(t *testing.T, functions int) (f File, lines map[uint64]string) {
 		Text: func(s Segment) ([]byte, error) { return code, nil }}, lines
 }
 
+// TestMemory: a table counts what is kept of code, beside its call frame information.
+func TestMemory(t *testing.T) {
+	f, _ := coarseFile(t, len(coarseFrames))
+	with, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Text = nil
+	without, err := New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := without.Memory(); got != len(f.DebugFrame.Data)+16*len(coarseFrames) {
+		t.Errorf("%d bytes of call frame information, of which there are %d, and %d functions", got, len(f.DebugFrame.Data), len(coarseFrames))
+	}
+	if got := with.Memory() - without.Memory(); uint64(got) != f.Code[0].Size {
+		t.Errorf("%d bytes of code, of which there are %d", got, f.Code[0].Size)
+	}
+}
+
 // TestBetween: the rows of code whose call frame information is not true where frames are made and
 // taken down.
 func TestBetween(t *testing.T) {
