@@ -212,7 +212,7 @@ var exampleDuration = regexp.MustCompile(`-d [1-9]s\b`)
 // asExample returns what is pasted of an example: its store is ours, and what records for
 // seconds does so for a moment, for which busy sees to it that there is something to record.
 func asExample(script, store string) string {
-	return undecided + exampleDuration.ReplaceAllString(strings.ReplaceAll(script, exampleStore, store), "-d 300ms")
+	return pasted + exampleDuration.ReplaceAllString(strings.ReplaceAll(script, exampleStore, store), "-d 300ms")
 }
 
 // busy has this machine do something of all that examples record, until t ends: programs
