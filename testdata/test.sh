@@ -274,17 +274,20 @@ lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPer
 # written, all recordings where some have each form.
 sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|HTMLOnAPhone|EveryView|Menu|Save|Accessible|Firefox|Vmlinux|Report|ManyRenamed|ManyPrograms|SymbolsApart|Order))$'
 
+# drawing are packages that make pages and pictures of what others have read and counted.
+drawing='./convert/(browsertest|diffreport|export|flamegraph|page|pagefile|viewer)'
+
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
 # compiled there is checked from its sources: compiled it is as the command, for two
-# systems (without optimizing, which takes a quarter of the time less), and by unit-386.
+# systems, and by unit-386. TestLibrary compiles for the first of them too; for the second,
+# not to optimize takes a quarter of the time less.
 run_elsewhere() {
 	step platforms 300 $patient go build -o .build/platforms ./testdata/platforms
 	step vet-arm64 300 .build/platforms linux/arm64 ./...
 	step vet-386 300 .build/platforms linux/386 ./...
-	step vet-arm 300 .build/platforms linux/arm ./...
 	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
 	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
-	step build-darwin 300 $patient GOOS=darwin GOARCH=arm64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
+	step build-darwin 300 $patient GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 	step build-windows 300 $patient GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
@@ -292,7 +295,7 @@ run_elsewhere() {
 	if [ "$(uname -m)" = x86_64 ]; then
 		# Tests that need nothing but Go; the programs that they build are this machine's.
 		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test -count=1 -vet=off -short -skip="$lengthy" -exec 'env -u GOARCH' \
-			$(elsewhere | grep -vxE './(cmd/kprof|convert/browsertest)')
+			$(elsewhere | grep -vxE "./cmd/kprof|$drawing")
 	fi
 }
 
@@ -318,7 +321,7 @@ run_others() {
 # run_last is what computes too, but is begun when the live tests are over: by then the
 # others leave a CPU idle.
 run_last() {
-	tests fuzz 900 testdata/fuzz.sh 300ms -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
+	tests fuzz 900 testdata/fuzz.sh 200ms -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
 	if [ "$(id -u)" = 0 ] && have dpkg; then
 		step package 900 $patient testdata/package.sh
 	fi

@@ -93,6 +93,8 @@ func start() (context.Context, error) {
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
+		// Or a click is dropped where a busy machine has not painted the page yet.
+		chromedp.Flag("allow-pre-commit-input", true),
 		// A page written as a file may be read by nobody but itself.
 		chromedp.Flag("allow-file-access-from-files", false),
 	)
