@@ -356,6 +356,7 @@ recordings() {
 	local tests='^Test(Perf|HostSymbols)'
 	# Of these nothing else is kept.
 	[[ $1 != *-arm64 && ( $1 != 6.12-amd64 || -z $share ) ]] || tests='^Test(PerfReads|HostSymbols)'
+	[[ $1 != 6.1-amd64 || -z $share ]] || tests='^TestPerf' # without TestGuestSymbols
 	if [ -n "$only" ]; then
 		tests='^$'
 		[ -z "$(find "$2/testdata/rig" -maxdepth 1 -name '*.data' 2>/dev/null)" ] || tests='^Test(PerfReads|HostSymbols)'
