@@ -27,10 +27,10 @@ type Pages interface {
 
 // ring is the ring of a CPU.
 type ring struct {
-	cpu int
-	f   *os.File
-	fd  int // Go would make it wait: File.Fd
-	buf []byte
+	cpu  int
+	f    *os.File
+	read func(buf []byte) (int, error) // what is there, without waiting: EAGAIN if it is nothing
+	buf  []byte
 }
 
 // interval is how long a ring is left alone when it has been read.
@@ -69,7 +69,9 @@ func (t *Tracer) openRings() error {
 		if err != nil {
 			return &os.PathError{Op: "open", Path: path, Err: err}
 		}
-		t.rings = append(t.rings, &ring{cpu, os.NewFile(uintptr(fd), path), fd, make([]byte, t.size)})
+		// File.Fd would make it wait.
+		read := func(buf []byte) (int, error) { return unix.Read(fd, buf) }
+		t.rings = append(t.rings, &ring{cpu, os.NewFile(uintptr(fd), path), read, make([]byte, t.size)})
 	}
 	slices.SortFunc(t.rings, func(a, b *ring) int { return a.cpu - b.cpu })
 	if len(t.rings) == 0 {
@@ -134,20 +136,21 @@ func (t *Tracer) Run(ctx context.Context, pages Pages, start func() error, progr
 	return stats, errors.Join(err, serr)
 }
 
-// copy copies pages until off is closed, and then what is left, up to some pages.
+// copy copies pages until off is closed, and then what is left, up to some pages: what was
+// written before off was closed is read after that.
 func (r *ring) copy(pages Pages, off <-chan struct{}, left int, read *atomic.Uint64) error {
 	for last := false; ; {
 		for n := 0; !last || n < left; n++ {
-			size, err := unix.Read(r.fd, r.buf)
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
 			if !last {
 				select {
 				case <-off:
 					last, n = true, 0
 				default:
 				}
+			}
+			size, err := r.read(r.buf)
+			if errors.Is(err, unix.EINTR) {
+				continue
 			}
 			if size <= 0 && (err == nil || errors.Is(err, unix.EAGAIN)) {
 				break
