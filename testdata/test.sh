@@ -274,8 +274,9 @@ lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPer
 # written, all recordings where some have each form.
 sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|HTMLOnAPhone|EveryView|Menu|Save|Accessible|Firefox|Vmlinux|Report|ManyRenamed|ManyPrograms|SymbolsApart|Order))$'
 
-# drawing are packages that make pages and pictures of what others have read and counted.
-drawing='./convert/(browsertest|diffreport|export|flamegraph|page|pagefile|viewer)'
+# drawing are packages that make pages, pictures and viewers' files of what others have read and
+# counted.
+drawing='./convert/(browsertest|flamegraph|page|viewer)'
 
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
 # compiled there is checked from its sources: compiled it is as the command, for two
@@ -285,6 +286,7 @@ run_elsewhere() {
 	step platforms 300 $patient go build -o .build/platforms ./testdata/platforms
 	step vet-arm64 300 .build/platforms linux/arm64 ./...
 	step vet-386 300 .build/platforms linux/386 ./...
+	step vet-arm 300 .build/platforms linux/arm ./...
 	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
 	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
 	step build-darwin 300 $patient GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/kprof

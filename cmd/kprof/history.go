@@ -78,14 +78,14 @@ func buildNames(paths []string) []string {
 		}
 	}
 	names := make([]string, len(parts))
-	whole := map[string]string{} // by name
+	taken := map[string]string{} // by name, whose it is
 	for i, p := range parts {
-		names[i] = strings.Join(p, "/")
-		name := profileEnding.ReplaceAllString(names[i], "")
-		if other, taken := whole[name]; taken && other != names[i] {
-			name = names[i] // whose ending is what tells it apart
+		whole := strings.Join(p, "/")
+		name := profileEnding.ReplaceAllString(whole, "")
+		if other, ok := taken[name]; ok && other != whole {
+			name = whole // whose ending is what tells it apart
 		}
-		whole[name] = names[i]
+		taken[name] = whole
 		names[i] = name
 	}
 	return names

@@ -93,7 +93,7 @@ func start() (context.Context, error) {
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
-		// Or a click is dropped where a busy machine has not painted the page yet.
+		// Or input is dropped until a first frame has been committed, which takes its time on a busy machine.
 		chromedp.Flag("allow-pre-commit-input", true),
 		// A page written as a file may be read by nobody but itself.
 		chromedp.Flag("allow-file-access-from-files", false),

@@ -124,45 +124,47 @@ func (e *Event) row(at Place, total Total, names Names) report.Row {
 // which the error says why. What is measured takes milliseconds, and reads the functions of
 // the kernel: it is once for all events of a kind.
 func RecordCosts(events []Event) ([]time.Duration, error) {
-	type kind struct {
-		kind event.Kind
-		user bool
-		via  event.ProbeVia
-	}
-	type result struct {
-		cost time.Duration
-		err  error
-	}
-	known := map[kind]result{}
+	known := map[hitKind]time.Duration{{}: 0}
 	costs := make([]time.Duration, len(events))
 	var errs []error
 	for i := range events {
-		e := &events[i]
-		k := kind{kind: e.Source.Kind}
-		var measure func() (time.Duration, error)
-		switch {
-		case e.Refused != nil:
-			continue
-		case k.kind == event.KindTracepoint:
-			measure = event.TracepointOverhead
-		case k.kind == event.KindProbe:
-			k.user, k.via = e.Source.Probe.User, event.ProbePMU
-			if e.Attr.Type == abi.TypeTracepoint {
-				k.via = event.ProbeTracefs
+		k := events[i].hitKind()
+		if _, measured := known[k]; !measured {
+			cost, err := k.recordCost()
+			if err != nil {
+				errs = append(errs, fmt.Errorf("what recording %s would cost is not known: %w", events[i].Name, err))
 			}
-			measure = func() (time.Duration, error) { return event.ProbeOverhead(k.user, k.via, 0) }
-		default:
-			continue
+			known[k] = cost
 		}
-		r, measured := known[k]
-		if !measured {
-			r.cost, r.err = measure()
-			if r.err != nil {
-				errs = append(errs, fmt.Errorf("what recording %s would cost is not known: %w", e.Name, r.err))
-			}
-			known[k] = r
-		}
-		costs[i] = r.cost
+		costs[i] = known[k]
 	}
 	return costs, errors.Join(errs...)
+}
+
+// hitKind is what a hit costs alike: that of a tracepoint, or of a probe that is made in
+// one way. It is zero for what is not hit one by one.
+type hitKind struct {
+	tracepoint, probe bool
+	user              bool
+	via               event.ProbeVia
+}
+
+func (e *Event) hitKind() hitKind {
+	switch {
+	case e.Refused != nil:
+	case e.Source.Kind == event.KindTracepoint:
+		return hitKind{tracepoint: true}
+	case e.Source.Kind == event.KindProbe && e.Attr.Type == abi.TypeTracepoint:
+		return hitKind{probe: true, user: e.Source.Probe.User, via: event.ProbeTracefs}
+	case e.Source.Kind == event.KindProbe:
+		return hitKind{probe: true, user: e.Source.Probe.User, via: event.ProbePMU}
+	}
+	return hitKind{}
+}
+
+func (k hitKind) recordCost() (time.Duration, error) {
+	if k.tracepoint {
+		return event.TracepointOverhead()
+	}
+	return event.ProbeOverhead(k.user, k.via, 0)
 }

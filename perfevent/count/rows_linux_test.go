@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kprof/perfevent"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 )
 
@@ -63,4 +64,30 @@ func TestRows(t *testing.T) {
 func named(name string) (e event.Event) {
 	e.Name = name
 	return e
+}
+
+// TestHitKind: how a probe is made stands in its type. Its function is no sign: those of tasks
+// have an address instead.
+func TestHitKind(t *testing.T) {
+	const pmu = 8
+	of := func(kind event.Kind, attrType abi.Type, user bool, refused error) *Event {
+		e := &Event{Refused: refused}
+		e.Source.Kind, e.Source.Probe.User, e.Attr.Type = kind, user, attrType
+		return e
+	}
+	for _, c := range []struct {
+		e    *Event
+		want hitKind
+	}{
+		{of(event.KindTracepoint, abi.TypeTracepoint, false, nil), hitKind{tracepoint: true}},
+		{of(event.KindTracepoint, abi.TypeTracepoint, false, errors.New("no")), hitKind{}},
+		{of(event.KindProbe, abi.TypeTracepoint, false, nil), hitKind{probe: true, via: event.ProbeTracefs}},
+		{of(event.KindProbe, pmu, false, nil), hitKind{probe: true, via: event.ProbePMU}},
+		{of(event.KindProbe, pmu, true, nil), hitKind{probe: true, user: true, via: event.ProbePMU}},
+		{of(event.KindNumbered, abi.TypeSoftware, false, nil), hitKind{}},
+	} {
+		if got := c.e.hitKind(); got != c.want {
+			t.Errorf("kind %d of type %d: %+v, want %+v", c.e.Source.Kind, c.e.Attr.Type, got, c.want)
+		}
+	}
 }

@@ -169,7 +169,6 @@ func (r *ring) copy(pages Pages, off <-chan struct{}, left int, read *atomic.Uin
 		}
 		select {
 		case <-off:
-			last = true
 		case <-time.After(interval):
 		}
 	}
