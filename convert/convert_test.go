@@ -18,6 +18,7 @@ import (
 	"kprof/convert/folded"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 	"kprof/symbolize"
@@ -207,9 +208,7 @@ record type=70 data=0300000000000000
 		t.Fatal(err)
 	}
 	cut := filepath.Join(t.TempDir(), "cut.data")
-	if err := os.WriteFile(cut, b[:len(b)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, cut, b[:len(b)/2])
 	p, err = convert.Open(t.Context(), cut, convert.Options{})
 	if err != nil {
 		t.Fatal(err)

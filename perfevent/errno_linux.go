@@ -14,6 +14,19 @@ import (
 // ErrNotSupported is what this kernel, or kprof, cannot do.
 var ErrNotSupported = errors.ErrUnsupported
 
+// errnoReasons are those that need nothing of the event.
+var errnoReasons = map[unix.Errno]string{
+	unix.ESRCH:         "no such task, or it is exiting",
+	unix.ENFILE:        "the machine's fs.file-max is reached",
+	unix.ENOSPC:        "all hardware breakpoints are taken",
+	unix.EBUSY:         "another user holds the PMU for itself",
+	unix.E2BIG:         "this kernel is older than the attribute",
+	unix.EADDRNOTAVAIL: "several functions have that name; probe one by its address",
+	unix.EILSEQ:        "the offset is inside an instruction",
+	unix.ENOSYS:        "this kernel is built without perf events (CONFIG_PERF_EVENTS)",
+	unix.EAGAIN:        "the kernel is short of something",
+}
+
 // explain says what the kernel means by refusing to open e: the reasons are
 // those of kernel/events/core.c (perf_event_open, perf_copy_attr,
 // perf_init_event), of kernel/kprobes.c and of hw_breakpoint.c. err stays in
@@ -23,7 +36,7 @@ func explain(err error, e *Event, w Where) error {
 	if !errors.As(err, &errno) {
 		return err
 	}
-	why := ""
+	why := errnoReasons[errno]
 	branches := e.Attr.SampleType&abi.SampleBranchStack != 0
 	switch errno {
 	case unix.EPERM, unix.EACCES:
@@ -44,30 +57,12 @@ func explain(err error, e *Event, w Where) error {
 		default:
 			why = "its PMU counts but cannot sample"
 		}
-	case unix.ESRCH:
-		why = "no such task, or it is exiting"
 	case unix.EMFILE:
 		why = hintFileLimit()
-	case unix.ENFILE:
-		why = "the machine's fs.file-max is reached"
-	case unix.ENOSPC:
-		why = "all hardware breakpoints are taken"
-	case unix.EBUSY:
-		why = "another user holds the PMU for itself"
 	case unix.EOVERFLOW:
 		why = fmt.Sprintf("%d frames are more than kernel.perf_event_max_stack (%s)", e.Attr.SampleMaxStack, sysctl("perf_event_max_stack"))
-	case unix.E2BIG:
-		why = "this kernel is older than the attribute"
-	case unix.EADDRNOTAVAIL:
-		why = "several functions have that name; probe one by its address"
-	case unix.EILSEQ:
-		why = "the offset is inside an instruction"
 	case unix.EINVAL:
 		why = reasonInvalid(e)
-	case unix.ENOSYS:
-		why = "this kernel is built without perf events (CONFIG_PERF_EVENTS)"
-	case unix.EAGAIN:
-		why = "the kernel is short of something"
 	}
 	if why == "" {
 		return err

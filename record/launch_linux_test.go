@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"kprof/perfevent/livetest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -236,9 +238,7 @@ func TestLaunchDescriptors(t *testing.T) {
 	var open, want strings.Builder
 	for _, n := range []int{3, 4, 5, 7, 8, 20} {
 		name := filepath.Join(dir, strconv.Itoa(n))
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, "")
 		fmt.Fprintf(&open, "exec %d<>%s\n", n, name)
 		fmt.Fprintf(&want, "%d %s\n", n, name)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -102,9 +101,7 @@ func TestCodeOfModule(t *testing.T) {
 	object, ko := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
 	livetest.Run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
 	livetest.Run(t, "ld", "-r", "--build-id", "-o", ko, object)
-	if err := os.WriteFile(ko+".xz", []byte(livetest.Run(t, "xz", "-kc", ko)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, ko+".xz", livetest.Run(t, "xz", "-kc", ko))
 	file, err := elfsym.Open(ko, elfsym.Options{Module: true})
 	if err != nil {
 		t.Fatal(err)

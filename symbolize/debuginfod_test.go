@@ -124,9 +124,7 @@ func TestDebuginfodRefuses(t *testing.T) {
 	kernel, id, addrs := miniature(t)
 	other, _, _ := miniature(t, "-DOTHER", "-O1")
 	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte("no ELF file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, text, "no ELF file")
 	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
 	for name, file := range map[string]string{"another build": other, "text": text, "too large": kernel} {
 		srv, url := serve(t, map[string]string{"/buildid/" + id + "/debuginfo": file})

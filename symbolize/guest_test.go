@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/symbolize/mapping"
 )
 
@@ -16,9 +16,7 @@ import (
 func TestGuest(t *testing.T) {
 	path, _, addrs := miniature(t, "-static", "-no-pie", "-Wl,-Ttext-segment=0x81000000")
 	text := filepath.Join(t.TempDir(), "kallsyms")
-	if err := os.WriteFile(text, []byte("81000000 T _text\n81000000 T _stext\n81000100 T vfs_open\n81000200 T vfs_close\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, text, "81000000 T _text\n81000000 T _stext\n81000100 T vfs_open\n81000200 T vfs_close\n")
 	const shift = 0x1e00000
 	for _, x := range []struct {
 		o    Options

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/memtest"
 	"kprof/symbolize/mapping"
 )
@@ -57,9 +58,7 @@ func TestPerfMapOfAProcess(t *testing.T) {
 	if got, err := names(t, s, m, 0x1010); got[0] != "" || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a map: %q (%v)", got[0], err)
 	}
-	if err := os.WriteFile(file, []byte("1000 20 jitted\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, "1000 20 jitted\n")
 	t.Cleanup(func() { os.Remove(file) })
 	s = New(Options{})
 	if got, err := names(t, s, m, 0x1010, 0x1020); got[0] != "jitted" || got[1] != "" || err != nil {
@@ -83,9 +82,7 @@ func TestPerfMapBelowRoot(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "tmp/perf-42.map"), []byte("1000 20 jitted\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(root, "tmp/perf-42.map"), "1000 20 jitted\n")
 	s := New(Options{Root: root, Foreign: true})
 	if got, err := names(t, s, Mapping{Kind: mapping.Anon, PID: 42}, 0x1010); got[0] != "jitted" || err != nil {
 		t.Errorf("%q (%v), want jitted", got[0], err)

@@ -26,9 +26,7 @@ const nobody = 1 << 30
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, path, text)
 }
 
 // names resolves addresses, and joins the names at each.
@@ -61,9 +59,7 @@ func program(t *testing.T, source string, flags ...string) (path string, off uin
 	livetest.RequirePrograms(t, "gcc", "nm")
 	dir := t.TempDir()
 	src := filepath.Join(dir, "prog.c")
-	if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, src, source)
 	path = filepath.Join(dir, "prog")
 	livetest.Run(t, "gcc", append([]string{"-O1", "-w", "-Wl,--build-id", "-o", path, src}, flags...)...)
 	file, err := elfsym.Open(path, elfsym.Options{})
@@ -117,9 +113,7 @@ func TestUserFile(t *testing.T) {
 	fifo := filepath.Join(dir, "fifo")
 	livetest.MakeFIFO(t, fifo)
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, bytes.Repeat([]byte("x"), 100), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, text, bytes.Repeat([]byte("x"), 100))
 	tests := []struct {
 		name    string
 		m       Mapping
@@ -236,9 +230,7 @@ func TestRootAndBuildIDCache(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, data)
 		return dir
 	}
 	cache := put(t.TempDir(), filepath.Join(".build-id", id[:2], id[2:], "elf"))
@@ -301,9 +293,7 @@ func TestKernel(t *testing.T) {
 		{"build id of the kernel is not asked of a given table", Mapping{Kind: mapping.Kernel, BuildID: "abcd"}, 0xffffffff81000110, "vfs_read"},
 	}
 	path := filepath.Join(t.TempDir(), "kallsyms")
-	if err := os.WriteFile(path, []byte(kernelText), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, path, kernelText)
 	for _, test := range tests {
 		for _, opts := range []Options{{Kallsyms: strings.NewReader(kernelText), Foreign: true}, {KallsymsPath: path}} {
 			s := New(opts)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"debug/elf"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -53,9 +52,7 @@ func TestSignalReturn(t *testing.T) {
 	for _, name := range []string{"__kernel_rt_sigreturn", "other"} {
 		text += fmt.Sprintf(".globl %[1]s\n.type %[1]s, %%function\n%[1]s: .8byte 0\n.size %[1]s, 8\n.8byte 0\n", name)
 	}
-	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, src, text)
 	if out, err := exec.Command("gcc", "-nostdlib", "-static", "-Wl,-e,other", "-o", exe, src).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -153,9 +150,7 @@ func goProgram(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	exe, src := filepath.Join(dir, "program"), filepath.Join(dir, "main.go")
-	if err := os.WriteFile(src, []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, src, "package main\n\nfunc main() {}\n")
 	if out, err := exec.Command("go", "build", "-o", exe, src).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

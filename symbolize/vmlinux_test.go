@@ -50,9 +50,7 @@ func install(t testing.TB, file, root, path string) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, to, data)
 }
 
 // chain resolves one address, and writes its frames as "name file:line".
@@ -161,9 +159,7 @@ func TestBootImage(t *testing.T) {
 	copy(image[0x202:], "HdrS")
 	binary.LittleEndian.PutUint32(image[0x24c:], uint32(packed.Len()))
 	vmlinuz := filepath.Join(t.TempDir(), "vmlinuz")
-	if err := os.WriteFile(vmlinuz, append(image, packed.Bytes()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, vmlinuz, append(image, packed.Bytes()...))
 	other := "00112233445566778899aabbccddeeff00112233"
 	for _, tt := range []struct {
 		recorded string
@@ -310,9 +306,7 @@ func TestModule(t *testing.T) {
 	packed := map[string]string{"": ko}
 	for suffix, command := range map[string][]string{".xz": {"xz", "-kc"}, ".gz": {"gzip", "-kc"}, ".zst": {"zstd", "-qc"}} {
 		packed[suffix] = ko + suffix
-		if err := os.WriteFile(ko+suffix, []byte(livetest.Run(t, command[0], append(command[1:], ko)...)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, ko+suffix, livetest.Run(t, command[0], append(command[1:], ko)...))
 	}
 
 	// Where the kernel has the functions: .text first, then .text.unlikely.
@@ -393,9 +387,7 @@ func TestCompressedBomb(t *testing.T) {
 	livetest.RequirePrograms(t, "gzip")
 	path := filepath.Join(t.TempDir(), "ext4.ko.gz")
 	raw := strings.TrimSuffix(path, ".gz")
-	if err := os.WriteFile(raw, bytes.Repeat([]byte{0}, 1<<26), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, raw, bytes.Repeat([]byte{0}, 1<<26))
 	livetest.Run(t, "gzip", "-9", raw)
 	f, err := os.Open(path)
 	if err != nil {

@@ -38,9 +38,7 @@ func TestLiveAnnotate(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc", "objdump")
 	dir := t.TempDir()
 	source, prog, data, profile := filepath.Join(dir, "divide.c"), filepath.Join(dir, "divide"), filepath.Join(dir, "perf.data"), filepath.Join(dir, "p.pb.gz")
-	if err := os.WriteFile(source, []byte(annotatedSource), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, source, annotatedSource)
 	if out, err := exec.Command("gcc", "-g", "-O2", "-o", prog, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

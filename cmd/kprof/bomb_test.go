@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // What a small file that was made to hurt may take.
@@ -64,9 +65,7 @@ func TestBombs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "bomb.gz")
 			data := slices.Concat(c.data...)
-			if err := os.WriteFile(name, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, name, data)
 			if len(data) > 1<<20 {
 				t.Errorf("%d bytes, a bomb is small", len(data))
 			}

@@ -136,9 +136,7 @@ func TestLiveCallGraphDwarf(t *testing.T) {
 			}
 			dir := t.TempDir()
 			source, prog := filepath.Join(dir, "paths.c"), filepath.Join(dir, "paths")
-			if err := os.WriteFile(source, []byte(pathsSource()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, source, pathsSource())
 			cc := strings.Fields(x.cc + " -fomit-frame-pointer -fno-optimize-sibling-calls -o " + prog + " " + source)
 			if out, err := exec.Command(cc[0], cc[1:]...).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

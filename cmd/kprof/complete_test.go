@@ -94,9 +94,7 @@ func TestCompletionInShells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "perf.data"), demo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(dir, "perf.data"), demo)
 	const bashCompletion = "/usr/share/bash-completion/bash_completion"
 	for _, shell := range []struct {
 		name  string

@@ -159,9 +159,7 @@ func TestLiveDelay(t *testing.T) {
 		n, _ := samples(t, name)
 		return n > 0
 	})
-	if err := os.WriteFile(name+".end", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name+".end", "")
 	if err := c.Wait(); err != nil {
 		t.Error(err)
 	}

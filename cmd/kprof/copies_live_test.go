@@ -37,9 +37,7 @@ func TestLiveCallGraphAuto(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc")
 	dir := t.TempDir()
 	source := filepath.Join(dir, "a.c")
-	if err := os.WriteFile(source, []byte(copiesSource), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, source, copiesSource)
 	lacks, has := filepath.Join(dir, "lacks"), filepath.Join(dir, "has")
 	for prog, flag := range map[string]string{lacks: "-fomit-frame-pointer", has: "-fno-omit-frame-pointer"} {
 		if out, err := exec.Command("gcc", "-O1", flag, "-o", prog, source).CombinedOutput(); err != nil {

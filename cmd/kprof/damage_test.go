@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata/perftext"
 )
 
@@ -102,9 +103,7 @@ func testCuts(t *testing.T, data []byte, name string, convert []string, stderr *
 	}
 	le := binary.LittleEndian
 	recordsEnd := int(le.Uint64(data[40:]) + le.Uint64(data[48:]))
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, data)
 	code, said = runQuietly(t, stderr, "whole", convert...)
 	converted, refused := 0, 0
 	for n := len(data) - 1; n >= 0; n -= step {
@@ -152,9 +151,7 @@ func TestDamaged(t *testing.T) {
 			}
 			bad[at] ^= byte(1 + rng.IntN(255))
 		}
-		if err := os.WriteFile(name, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, bad)
 		code, said := runQuietly(t, stderr, fmt.Sprintf("round %d", i), convert...)
 		if code != 0 && (code != exitFailed || !strings.HasPrefix(said, "kprof: ")) {
 			t.Fatalf("round %d: exit code %d, %q", i, code, said)
@@ -170,9 +167,7 @@ func TestWithoutEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "perf.data")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, b)
 	out, err := kprof(t, "report", "--stats", name).Output()
 	if err != nil || !bytes.Contains(out, []byte("SCHEDSTAT_CPU events:          1  (50.0%)")) {
 		t.Errorf("report --stats: %v: %s", err, out)

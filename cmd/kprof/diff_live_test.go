@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -126,9 +125,7 @@ func TestLiveDiffAdded(t *testing.T) {
 	livetest.Require(t, livetest.Root)
 	dir := t.TempDir()
 	source := filepath.Join(dir, "load.c")
-	if err := os.WriteFile(source, []byte(addedLoad), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, source, addedLoad)
 	record := func(name string, flags ...string) (program, data string) {
 		program, data = filepath.Join(dir, name), filepath.Join(dir, name+".data")
 		out, err := exec.Command("gcc", append([]string{"-O1", "-fno-omit-frame-pointer", "-momit-leaf-frame-pointer", "-o", program, source}, flags...)...).CombinedOutput()

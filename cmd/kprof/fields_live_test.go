@@ -207,9 +207,7 @@ func TestLiveFieldsWhileRecording(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.pb.gz")
 	// Each of 50 reads asks for 4096 bytes of a file of 300, so that the last one returns 0.
 	data := filepath.Join(t.TempDir(), "data")
-	if err := os.WriteFile(data, make([]byte, 300), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, data, make([]byte, 300))
 	runKprof(t, "record", "-q", "-e", "syscalls:sys_exit_read", "--value", "ret", "--where", "ret in {17, 11}", "-o", out,
 		"--", "dd", "if="+data, "bs=17", "of=/dev/null", "status=none")
 	p := stackstest.ReadPprof(t, out)

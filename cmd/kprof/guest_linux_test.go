@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata/perftext"
 )
 
@@ -39,9 +40,7 @@ func TestGuest(t *testing.T) {
 	dir := t.TempDir()
 	host, guest, modules := filepath.Join(dir, "host"), filepath.Join(dir, "guest"), filepath.Join(dir, "modules")
 	for name, text := range map[string]string{host: hostSymbols, guest: guestSymbols, modules: "virtio_net 16384 0 - Live 0xffffffffc0000000\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, text)
 	}
 	file := func(name, text string) string {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -31,9 +32,7 @@ func TestHostilePaths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(at("sparse"), []byte("\x7fELF\x02\x01\x01"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, at("sparse"), "\x7fELF\x02\x01\x01")
 	if err := os.Truncate(at("sparse"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +44,7 @@ func TestHostilePaths(t *testing.T) {
 	}
 	for _, path := range paths {
 		name := at("one.data")
-		if err := os.WriteFile(name, recordedHereOf(t, path), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, recordedHereOf(t, path))
 		stderr, err := os.Create(at("stderr"))
 		if err != nil {
 			t.Fatal(err)

@@ -30,9 +30,7 @@ two:
 `,
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	args := []string{"-j3"}
 	if exec.Command("make", "--jobserver-style=pipe", "--version").Run() == nil {

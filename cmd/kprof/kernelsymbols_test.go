@@ -86,9 +86,7 @@ func abroad(t *testing.T, from, to string) {
 	}
 	id := r.Features.BuildIDs[i].ID
 	moved = bytes.ReplaceAll(moved, id, bytes.Repeat([]byte{0xab}, len(id)))
-	if err := os.WriteFile(to, moved, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, to, moved)
 }
 
 // TestLiveKernelSymbolsPerf shows a recording with kernel symbols to perf's tools: none

@@ -53,9 +53,7 @@ func buildFolder(t *testing.T, goos, goarch string) string {
 	dir := t.TempDir()
 	module := fmt.Sprintf("module example.org/folder\n\ngo 1.26.0\n\nrequire kprof v0.0.0\n\nreplace kprof => %q\n", top)
 	for name, text := range map[string]string{"main.go": folder, "go.mod": module, "go.sum": string(sums)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	// As all is compiled for these tests, so that the standard library is not compiled again: for
 	// other systems, where nothing is run, without optimizing.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestLicenses compares the topic licenses with the license files of all packages
@@ -76,9 +78,7 @@ func TestLicenses(t *testing.T) {
 	want := "# Licenses of what is linked into kprof\n\n" + strings.Join(sections, "\n")
 	const topic = "help/licenses.md"
 	if *update {
-		if err := os.WriteFile(topic, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, topic, want)
 		return
 	}
 	got, err := os.ReadFile(topic)

@@ -299,9 +299,7 @@ func TestLiveMaxLost(t *testing.T) {
 func TestLiveForks(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	script := filepath.Join(t.TempDir(), "forks.sh")
-	if err := os.WriteFile(script, []byte("i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, script, "i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done\n")
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "forks.data")

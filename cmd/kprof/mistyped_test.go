@@ -47,9 +47,7 @@ func TestMistyped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "perf.data"), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, filepath.Join(dir, "perf.data"), text)
 			for block := range strings.SplitSeq(parts[name], "\n$ ") {
 				line, want, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(block), "$ "), "\n")
 				if line == "" {
@@ -64,9 +62,7 @@ func TestMistyped(t *testing.T) {
 		})
 	}
 	if *update && !t.Failed() {
-		if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, golden, got.Bytes())
 	}
 }
 

@@ -21,9 +21,7 @@ import (
 func convertTo(t *testing.T, out string, args ...string) (string, error) {
 	t.Helper()
 	in := filepath.Join(t.TempDir(), "in.folded")
-	if err := os.WriteFile(in, []byte("comm;main;work 10\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, in, "comm;main;work 10\n")
 	b, err := kprof(t, append([]string{"convert", in, "-o", out}, args...)...).CombinedOutput()
 	return string(b), err
 }
@@ -62,9 +60,7 @@ func TestOutputsArePrivate(t *testing.T) {
 		mustBePrivate(t, out)
 	}
 	public := filepath.Join(dir, "public.folded")
-	if err := os.WriteFile(public, []byte("before\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, public, "before\n")
 	if msg, err := convertTo(t, public); err != nil {
 		t.Fatal(err, msg)
 	}
@@ -112,9 +108,7 @@ func TestOutputThroughLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(at("below/real"), []byte("before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, at("below/real"), "before\n")
 	if err := os.Link(at("below/real"), at("other name")); err != nil {
 		t.Fatal(err)
 	}
@@ -158,9 +152,7 @@ func TestOutputToPipes(t *testing.T) {
 
 	// A descriptor, also of a file: written where it stands, and not truncated.
 	in := filepath.Join(t.TempDir(), "in.folded")
-	if err := os.WriteFile(in, []byte(converted), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, in, converted)
 	for _, out := range []string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"} {
 		name := filepath.Join(t.TempDir(), "out")
 		f, err := os.Create(name)
@@ -224,9 +216,7 @@ func TestOutputInSharedDirectory(t *testing.T) {
 	}
 	at := func(name string) string { return filepath.Join(shared, name) }
 	victim := filepath.Join(t.TempDir(), "victim.folded")
-	if err := os.WriteFile(victim, []byte("before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, victim, "before\n")
 	theirs := func(name string, make func(string) error) {
 		t.Helper()
 		if err := make(at(name)); err != nil {
@@ -242,9 +232,7 @@ func TestOutputInSharedDirectory(t *testing.T) {
 	theirs("file.folded", func(n string) error { return os.WriteFile(n, []byte("theirs\n"), 0o666) })
 	theirs("fifo.folded", func(n string) error { return unix.Mkfifo(n, 0o666) })
 	theirs("rec.data.old", func(n string) error { return os.WriteFile(n, []byte("theirs\n"), 0o666) })
-	if err := os.WriteFile(at("rec.data"), []byte("ours\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, at("rec.data"), "ours\n")
 	refused := func(out string, cmd *exec.Cmd) {
 		t.Helper()
 		b, err := cmd.CombinedOutput()
@@ -259,9 +247,7 @@ func TestOutputInSharedDirectory(t *testing.T) {
 		}
 	}
 	in := filepath.Join(t.TempDir(), "in.folded")
-	if err := os.WriteFile(in, []byte(converted), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, in, converted)
 	ran := filepath.Join(t.TempDir(), "ran")
 	for _, out := range []string{"link.folded", "dangling.folded", "dir/x.folded", "file.folded", "fifo.folded"} {
 		refused(out, kprof(t, "convert", in, "-o", at(out)))

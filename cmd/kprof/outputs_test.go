@@ -117,9 +117,7 @@ func recordingsForOutputs(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, b)
 		all = append(all, file)
 	}
 	return all

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
 	"kprof/convert/store/storetest"
+	"kprof/perfevent/livetest"
 )
 
 // machineProfile writes the profile of a machine, in which work costs so many times 10 ms.
@@ -42,9 +42,7 @@ func machineProfile(t *testing.T, dir, host string, work int64) string {
 	if err := pprof.Write(&b, s, pprof.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, b.Bytes())
 	return name
 }
 
@@ -67,9 +65,7 @@ func TestPushAndFetch(t *testing.T) {
 	server.Limit = true
 	dir := t.TempDir()
 	token := filepath.Join(dir, "token")
-	if err := os.WriteFile(token, []byte("hush\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, token, "hush\n")
 	server.Authorized = func(r *http.Request) bool {
 		return r.Header.Get("Authorization") == "Bearer hush" && r.Header.Get("X-Scope-OrgID") == "team"
 	}

@@ -19,6 +19,7 @@ import (
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
 	"kprof/convert/store/storetest"
+	"kprof/perfevent/livetest"
 )
 
 // soakTime is how long TestPushSoak goes on, instead of some seconds, and with a recorder
@@ -43,9 +44,7 @@ func bulkyProfile(t *testing.T, dir, host string) string {
 		t.Fatal(err)
 	}
 	name := filepath.Join(dir, host+".pb.gz")
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, b.Bytes())
 	return name
 }
 

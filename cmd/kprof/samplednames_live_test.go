@@ -142,9 +142,7 @@ func withoutNames(t *testing.T, from, to string) {
 	}
 	// The eight bytes before the last are the length, and a zero.
 	n := r.Order().Uint32(b[len(b)-16:])
-	if err := os.WriteFile(to, b[:len(b)-int(n)], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, to, b[:len(b)-int(n)])
 	// It was written as long ago as the other, so that it is of this boot too.
 	now := time.Now()
 	if err := os.Chtimes(to, now, now); err != nil {

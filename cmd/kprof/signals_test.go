@@ -180,9 +180,7 @@ func TestLiveNoReader(t *testing.T) {
 			}
 			r.Close()
 		}
-		if err := os.WriteFile(gone, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, gone, "")
 		_ = c.Wait()
 		if code := c.ProcessState.ExitCode(); code != tt.code || !strings.Contains(said.String(), "broken pipe") {
 			t.Errorf("the reader took %d bytes: exit code %d, want %d\n%s", tt.read, code, tt.code, &said)
@@ -226,9 +224,7 @@ func TestLiveFullDiskReported(t *testing.T) {
 	if got, truncated := samples(t, name); got == 0 || truncated {
 		t.Errorf("while the command goes on: %d samples, truncated %v", got, truncated)
 	}
-	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, goOn, "")
 	_ = c.Wait()
 	if code := c.ProcessState.ExitCode(); code != 7 {
 		t.Errorf("exit code %d, want the command's 7", code)

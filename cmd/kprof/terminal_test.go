@@ -22,6 +22,7 @@ import (
 	"kprof/convert/pprof"
 	"kprof/convert/printable"
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -122,9 +123,7 @@ func evilRecording(t *testing.T) string {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "evil.data")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, b)
 	return name
 }
 
@@ -248,9 +247,7 @@ func TestEvilNamesInFiles(t *testing.T) {
 	for i := range evil {
 		text := strings.Join(append(lines[i:len(evil):len(evil)], lines[:i]...), "")
 		name := filepath.Join(dir, "again.folded")
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, text)
 		b, err := kprof(t, "convert", name, "-f", "folded").Output()
 		if err != nil || string(b) != folded {
 			t.Errorf("%.20q comes back as %q, %v", text, b, err)

@@ -45,9 +45,7 @@ func TestScriptTextOfDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(data, demo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, data, demo)
 	folded, err := os.ReadFile("../../testdata/demo.folded")
 	if err != nil {
 		t.Fatal(err)
@@ -159,9 +157,7 @@ func foldedByScript(t *testing.T, text []byte) map[string]uint64 {
 func TestScriptTextCost(t *testing.T) {
 	script := livetest.StackCollapse(t)
 	name := filepath.Join(t.TempDir(), "perf.txt")
-	if err := os.WriteFile(name, manySamples(60000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, manySamples(60000))
 	cost := func(cmd *exec.Cmd) (time.Duration, []byte) {
 		out, err := cmd.Output()
 		if err != nil {

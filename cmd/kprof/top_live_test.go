@@ -60,15 +60,11 @@ func TestLiveTop(t *testing.T) {
 		t.Errorf("it does not stop:\n%s%s", stopped, again)
 	}
 	x.keys("q")
-	if err := os.WriteFile(stop, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, stop, "")
 	x.ends("q does not leave")
 	golden := filepath.Join("testdata", "topframes.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(frames.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, golden, frames.String())
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
+
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -46,9 +48,7 @@ func pack(t *testing.T, how string, data []byte) []byte {
 func foldedOfInput(t *testing.T, data []byte, flags ...string) (out string, failed string) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, data)
 	args := append([]string{"convert", "-f", "folded"}, flags...)
 	var results [2]string
 	for i, in := range []string{name, "-"} {

@@ -424,8 +424,6 @@ func forgetExecs(t *testing.T, data string) (copied string, execs map[int32]uint
 		return nil
 	})
 	copied = filepath.Join(t.TempDir(), "perf.data")
-	if err := os.WriteFile(copied, whole, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, copied, whole)
 	return copied, execs
 }

@@ -21,6 +21,7 @@ import (
 	"kprof/convert/pprof"
 	"kprof/convert/pprofui"
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // viewing is a kprof view that runs.
@@ -112,9 +113,7 @@ func viewed(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "work.c")
-	if err := os.WriteFile(source, []byte("int work(void)\n{\n\treturn toil();\n}\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, source, "int work(void)\n{\n\treturn toil();\n}\n")
 	s := stacks.New(
 		stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "cpu-clock.samples", Unit: "count"}, {Type: "cpu-clock", Unit: "nanoseconds"}}},
 		stacks.Event{Name: "page-faults", Values: []stacks.ValueType{{Type: "page-faults.samples", Unit: "count"}}},
@@ -201,9 +200,7 @@ func TestViewDifference(t *testing.T) {
 	dir := t.TempDir()
 	folded := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, text)
 		return name
 	}
 	a, b := folded("a", "x;main;left 10\n"), folded("b", "y;main;right 20\n")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/convert/browsertest"
+	"kprof/perfevent/livetest"
 )
 
 // pageTotals is the sum of each event of the page, by name.
@@ -76,9 +77,7 @@ func TestViewMany(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	v := startView(t, dir, filepath.Join(dir, "a/x.folded"), filepath.Join(dir, "b/x.folded"))
 	p := browsertest.Open(t, v.addr+"/", browsertest.View{})
@@ -102,13 +101,9 @@ func TestViewMany(t *testing.T) {
 // the page beside them.
 func TestViewChanged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.folded")
-	if err := os.WriteFile(file, []byte("x;main;left 10\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, "x;main;left 10\n")
 	v := startView(t, t.TempDir(), file)
-	if err := os.WriteFile(file, []byte("y;other 5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, "y;other 5\n")
 	v.page("/pprof/top", http.StatusInternalServerError, file+" is no longer what the other pages show")
 	v.page("/", http.StatusOK)
 	v.end(unix.SIGINT)

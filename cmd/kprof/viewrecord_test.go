@@ -178,9 +178,7 @@ func TestLiveViewGrows(t *testing.T) {
 	if r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("pprof's pages of what is being recorded: %s", r.Status)
 	}
-	if err := os.WriteFile(filepath.Join(l.dir, "stop"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(l.dir, "stop"), "")
 	p.Wait("kprof.p.head.live === 0")
 	whole := browsertest.Eval[int](p, total)
 	if code := l.end(unix.SIGINT); code != 0 {
@@ -295,9 +293,7 @@ func TestLiveViewExamples(t *testing.T) {
 		line = strings.Replace(strings.TrimSpace(line), "~/src/project", ".", 1)
 		l := &looking{t: t, dir: t.TempDir(), cmd: exec.Command("sh", "-c", "PATH="+bin+":$PATH exec "+line)}
 		for name, content := range map[string][]byte{"perf.data": demo, "before.data": demo, "after.data": profile, "cpu.pb.gz": profile} {
-			if err := os.WriteFile(filepath.Join(l.dir, name), content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, filepath.Join(l.dir, name), content)
 		}
 		if strings.Contains(line, "localhost:8080") {
 			if listener, err := net.Listen("tcp", "localhost:8080"); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/convert/browsertest"
+	"kprof/perfevent/livetest"
 )
 
 // screenReader is a terminal with a program on it, as far as what tcell writes for xterm.
@@ -256,9 +257,7 @@ func TestViewTerminal(t *testing.T) {
 	golden := filepath.Join("testdata", "frames.txt")
 	got := strings.ReplaceAll(frames.String(), data+"/", "")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, golden, got)
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -34,9 +34,7 @@ func TestModule(t *testing.T) {
 			t.Fatal(err)
 		}
 		contents := livetest.Run(t, compress[0], append(compress[1:], ko)...)
-		if err := os.WriteFile(filepath.Join(modules, "ext4.ko"+suffix), []byte(contents), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(modules, "ext4.ko"+suffix), contents)
 		const base = 0xffffffffc0a00000
 		s := stacks.New(stacks.Event{Name: "cycles", Values: []stacks.ValueType{{Type: "cycles", Unit: "count"}}})
 		m := s.AddMapping(stacks.Mapping{Kind: stacks.KindModule, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000})

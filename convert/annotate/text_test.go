@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // longListing has samples in instruction 20 of 40.
@@ -101,9 +102,7 @@ func TestSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, name), text)
 	}
 	write("tree/fs/read.c", "one\n\ttwo\n")
 	write("tree/read.c", "other\n")

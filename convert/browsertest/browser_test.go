@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(Run(m)) }
@@ -19,9 +21,7 @@ addEventListener('keydown', e => { document.title += (e.ctrlKey ? 'ctrl-' : '') 
 addEventListener('keydown', e => { if (e.key === '/') { e.preventDefault(); document.querySelector('input').focus() } })
 addEventListener('mousemove', e => { document.body.dataset.at = e.clientX + ',' + e.clientY })
 </script>`
-	if err := os.WriteFile(name, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, page)
 	p := OpenFile(t, name, View{Width: 400, Height: 300, Dark: true})
 
 	if got := Eval[[]int](p, "[innerWidth, innerHeight]"); got[0] != 400 || got[1] != 300 {

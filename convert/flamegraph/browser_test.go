@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"kprof/convert/browsertest"
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 // box is a frame as the page draws it, text a name: in pixels of the graph.
@@ -192,9 +192,7 @@ func TestSVGImage(t *testing.T) {
 	_, body, _ := strings.Cut(text, "\n") // as a part of a page, where its elements can be asked
 	tag, _, _ := strings.Cut(text, "\n")
 	html := "<!doctype html><meta charset=utf-8><body style='margin:0'><img src=graph.svg>" + tag + body
-	if err := os.WriteFile(page, []byte(html), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, page, html)
 	p := browsertest.OpenFile(t, page, browsertest.View{Width: 1200, Height: 900})
 	d := drawnIn(p, "#frames")
 	d.check(t, false)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"kprof/convert/calltree"
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 func svg(t testing.TB, s *stacks.Set, o Options) string {
@@ -32,9 +32,7 @@ func svg(t testing.TB, s *stacks.Set, o Options) string {
 func svgFile(t testing.TB, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "graph.svg")
-	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, text)
 	return name
 }
 

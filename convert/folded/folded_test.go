@@ -122,9 +122,7 @@ func TestFoldedAgainstScript(t *testing.T) {
 	for seed := range uint64(20) {
 		rows := stackstest.OddRows(seed+1000, 1000)
 		in := filepath.Join(t.TempDir(), "script")
-		if err := os.WriteFile(in, []byte(script(rows)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, in, script(rows))
 		cmd := exec.Command("perl", pl, in)
 		cmd.Env = append(os.Environ(), "LC_ALL=C")
 		want, err := cmd.Output()

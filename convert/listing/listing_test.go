@@ -66,9 +66,7 @@ func written(t *testing.T, rec *perftext.Recording, o listing.Options, po listin
 		t.Fatal(err)
 	}
 	name := t.TempDir() + "/perf.data"
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, b)
 	f := livetest.Open(t, os.Open, name)
 	var r io.Reader = f
 	if pipe {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 	"kprof/symbolize"
 )
 
@@ -29,9 +30,7 @@ func TestNameEnds(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "tmp/perf-7.map"), []byte("1000 100 one\n2000 100 two\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(root, "tmp/perf-7.map"), "1000 100 one\n2000 100 two\n")
 	set := stacks.New()
 	add := func(m stacks.Mapping, kind stacks.Kind, addr uint64) uint32 {
 		set.Mappings = append(set.Mappings, m)

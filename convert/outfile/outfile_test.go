@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kprof/convert/outfile"
+	"kprof/perfevent/livetest"
 )
 
 // Example replaces a file by a whole one.
@@ -41,9 +42,7 @@ func Example() {
 func TestFailed(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x")
-	if err := os.WriteFile(name, []byte("before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, "before")
 	place, err := outfile.Find(name)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"kprof/perfevent/livetest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -37,9 +39,7 @@ func TestSeries(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		taken := filepath.Join(dir, fmt.Sprintf(x.want, 16))
-		if err := os.WriteFile(taken, []byte("not ours"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, taken, "not ours")
 		s := NewSeries(filepath.Join(dir, x.name), x.ending, 2)
 		for i := range 4 {
 			p, err := s.Find(at)
@@ -80,9 +80,7 @@ func TestPipe(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, "")
 	for _, name := range []string{pipe, file, filepath.Join(dir, "nothing"), "/dev/null"} {
 		p, err := Find(name)
 		if err != nil {
@@ -134,9 +132,7 @@ func TestSeriesRemovesItsOwn(t *testing.T) {
 		if i == 0 {
 			first = p.Name()
 			other := filepath.Join(dir, "other")
-			if err := os.WriteFile(other, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, other, "")
 			if err := os.Rename(other, first); err != nil {
 				t.Fatal(err)
 			}

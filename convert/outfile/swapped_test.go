@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent/livetest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -25,9 +27,7 @@ func mustHold(t *testing.T, name, want string) {
 func TestSwapped(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, []byte("before\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, victim, "before\n")
 	for what, swap := range map[string]func(name string) error{
 		"a link": func(name string) error { return os.Symlink(victim, name) },
 		"a pipe": func(name string) error { return unix.Mkfifo(name, 0o600) },

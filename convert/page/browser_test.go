@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"kprof/convert/browsertest"
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 // pageSet has frames of all kinds, labels, two events and times.
@@ -122,9 +122,7 @@ func openHTML(t *testing.T, s *stacks.Set, v browsertest.View) *browsertest.Page
 func openPage(t testing.TB, page string, v browsertest.View) *browsertest.Page {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, page)
 	p := browsertest.OpenFile(t, file, v)
 	settle(p)
 	return p

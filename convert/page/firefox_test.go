@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"kprof/convert/browsertest"
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // firefoxSettled says that the page shows what it was asked for.
@@ -26,9 +26,7 @@ func TestFirefox(t *testing.T) {
 	}
 	s := pageSet()
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, []byte(pageOf(t, s, Options{Column: 1, Title: "a & <b>"})), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, pageOf(t, s, Options{Column: 1, Title: "a & <b>"}))
 	f := browsertest.OpenFirefox(t, browsertest.FileURL(t, file), browsertest.View{})
 	settled := firefoxSettled
 	// total waits until a sum is selected.
@@ -148,9 +146,7 @@ func TestFirefox(t *testing.T) {
 		t.Errorf("saved: %d, want %d", sum, within(comm))
 	}
 	page := text("(async () => (await kprof.selectedPage()).text())()")
-	if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, page)
 	f.Go(browsertest.FileURL(t, file))
 	total("the page of that", within(comm))
 	if got := text("document.title"); !strings.HasPrefix(got, "a & <b>") {

@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -29,9 +28,7 @@ func realPage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	event, page := p.Set.Most(), filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(page, []byte(pageOf(t, p.Set, Options{Title: filepath.Base(file), Event: event, Column: len(p.Set.Events[event].Values) - 1})), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, page, pageOf(t, p.Set, Options{Title: filepath.Base(file), Event: event, Column: len(p.Set.Events[event].Values) - 1}))
 	return page
 }
 

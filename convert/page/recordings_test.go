@@ -72,8 +72,6 @@ func pageOfRecording(t *testing.T, file string) string {
 		t.Skip(err)
 	}
 	event, page := p.Set.Most(), filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(page, []byte(pageOf(t, p.Set, Options{Title: filepath.Base(file), Event: event, Column: len(p.Set.Events[event].Values) - 1})), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, page, pageOf(t, p.Set, Options{Title: filepath.Base(file), Event: event, Column: len(p.Set.Events[event].Values) - 1}))
 	return page
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -36,9 +35,7 @@ func TestTypes(t *testing.T) {
 	}
 	all.WriteString("export {};\n") // what they declare is not the browser's
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "page.js"), []byte(all.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(dir, "page.js"), all.String())
 	cmd := exec.Command("node", compiler, "--noEmit", "--allowJs", "--checkJs", "--skipLibCheck", "--target", "esnext", "--module", "esnext", "--lib", "esnext,dom,dom.iterable", "page.js")
 	cmd.Dir = dir
 	out, err := cmd.Output()

@@ -40,9 +40,7 @@ func goTool(t *testing.T, tool string, args ...string) string {
 func writeFile(t *testing.T, data []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "x.pb.gz")
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, data)
 	return name
 }
 

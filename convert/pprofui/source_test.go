@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // TestSourcePage: the listing has lines of files below the directory that was opened,
@@ -16,9 +17,7 @@ import (
 func TestSourcePage(t *testing.T) {
 	open, closed := t.TempDir(), t.TempDir()
 	for _, dir := range []string{open, closed} {
-		if err := os.WriteFile(filepath.Join(dir, "work.c"), []byte("int work(void)\n{\n\treturn 0; // "+dir+"\n}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, "work.c"), "int work(void)\n{\n\treturn 0; // "+dir+"\n}\n")
 	}
 	if err := os.Symlink(filepath.Join(closed, "work.c"), filepath.Join(open, "link.c")); err != nil {
 		t.Fatal(err)

@@ -128,9 +128,7 @@ func TestPairs(t *testing.T) {
 		"idle of another CPU":  {text("000/0 d..1. 1.0 read: "+a, "001/0 d..1. 1.1 post_read: "+value(a, "0x5")), "[g 1 0 0] 1 1"},
 	} {
 		file := t.TempDir() + "/trace.txt"
-		if err := os.WriteFile(file, []byte("# tracer: nop\n"+x.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, "# tracer: nop\n"+x.text)
 		table := tableOf(t, file, 1)
 		var rows []string
 		for _, r := range table.Registers {

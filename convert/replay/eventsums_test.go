@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -67,9 +66,7 @@ sample t=3 pid=7 id=2 period=30 user 0x1000
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, b)
 		files = append(files, file)
 	}
 	return files

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -318,9 +318,7 @@ func TestGoldens(t *testing.T) {
 				}
 				if *update {
 					g.archive.Files[1].Data = []byte(got)
-					if err := os.WriteFile("testdata/"+g.name+".txtar", txtar.Format(g.archive), 0o666); err != nil {
-						t.Fatal(err)
-					}
+					livetest.WriteFile(t, "testdata/"+g.name+".txtar", txtar.Format(g.archive))
 					break
 				}
 				if got != want {

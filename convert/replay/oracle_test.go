@@ -308,9 +308,7 @@ func compareForm(t *testing.T, rec *perftext.Recording, f perftext.Form) bool {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "perf.data")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, b)
 	return compareScript(t, file)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kprof/convert/store/storetest"
+	"kprof/perfevent/livetest"
 )
 
 // TestSecrets: they come from files, are sent to the store alone, and are in no error.
@@ -18,9 +19,7 @@ func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, text)
 		return name
 	}
 	elsewhere := storetest.New(t)

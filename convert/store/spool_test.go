@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"kprof/perfevent/livetest"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -92,16 +94,12 @@ func TestSpoolAfterKills(t *testing.T) {
 	}
 	for name, age := range map[string]time.Duration{"tmp-old": time.Hour, "tmp-new": 0, "tmp-killed": time.Minute, "tmp-slow": time.Minute} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, "half")
 		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "00000000000000000001-0-damaged.push"), []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(dir, "00000000000000000001-0-damaged.push"), "half")
 	if err := os.Mkdir(filepath.Join(dir, "00000000000000000002-directory.push"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +150,7 @@ func TestSpoolAfterKills(t *testing.T) {
 func TestSpoolLosses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {
-		if err := os.WriteFile(filepath.Join(dir, "losses"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, "losses"), text)
 	}
 	write("evicted 3\nsomething 4\nrejected 2\n")
 	s := openSpool(t, dir, SpoolOptions{})

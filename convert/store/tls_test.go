@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"kprof/convert/store/storetest"
+	"kprof/perfevent/livetest"
 )
 
 // selfSigned writes a certificate of this machine's loopback interface, and its key.
@@ -45,9 +46,7 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 	}
 	cert, key = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
 	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "EC PRIVATE KEY", Bytes: keyDER}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, pem.EncodeToMemory(block))
 	}
 	return cert, key
 }

@@ -5,8 +5,8 @@ import "math/bits"
 // visible returns the areas of which anything is left when all are there.
 func visible(areas []Area) []Area {
 	left := make([]bool, len(areas))
-	for _, p := range latestPieces(areas) {
-		left[p.area] = true
+	for i := range latest(areas).Seen() {
+		left[i] = true
 	}
 	var v []Area
 	for i, a := range areas {

@@ -13,6 +13,7 @@ import (
 	"kprof/convert/listing"
 	"kprof/convert/trace"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/tracetest"
 )
 
@@ -41,9 +42,7 @@ func TestDir(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, text)
 	}
 	o, po := listing.Options{Stacks: true}, listing.PrinterOptions{Stacks: true}
 	o.Unnamed = true // what is mapped into processes only trace-cmd tells

@@ -66,9 +66,7 @@ func unpacked(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(name), ".xz"))
-	if err := os.WriteFile(to, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, to, b)
 	return to
 }
 

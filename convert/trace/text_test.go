@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,9 +24,7 @@ import (
 func written(t testing.TB, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "trace.txt")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, text)
 	return name
 }
 

@@ -73,9 +73,7 @@ func TestSpeedscopeOpens(t *testing.T) {
 			b := export(t, c.f, exportSet(true), exportOptions)
 			load := filepath.Join(t.TempDir(), "load.js")
 			js := fmt.Sprintf("speedscope.loadFileFromBase64(%q, %q)", c.name, base64.StdEncoding.EncodeToString(b))
-			if err := os.WriteFile(load, []byte(js), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, load, js)
 			p := browsertest.Open(t, browsertest.FileURL(t, speedscopePage)+"#localProfilePath="+load, browsertest.View{})
 			p.Wait("document.title != 'speedscope'")
 			if got := browsertest.Eval[string](p, "document.title"); got != c.title {
@@ -171,9 +169,7 @@ func openProfiler(t *testing.T, profile []byte) *profiler {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "perf.firefox.json")
-	if err := os.WriteFile(file, profile, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, profile)
 	server := exec.Command("node", profilerCLI, "--daemon", file, "--session", "test")
 	server.Env = append(os.Environ(), "PROFILER_CLI_SESSION_DIR="+dir, "PROFILER_CLI_NO_SYMBOLICATE=1")
 	if err := server.Start(); err != nil {

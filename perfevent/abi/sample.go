@@ -248,33 +248,24 @@ type cursor struct {
 }
 
 func (c *cursor) uint64() uint64 {
-	if len(c.b) < 8 {
-		c.b, c.short = nil, true
-		return 0
+	if b := c.bytes(8); b != nil {
+		return c.o.Uint64(b)
 	}
-	v := c.o.Uint64(c.b)
-	c.b = c.b[8:]
-	return v
+	return 0
 }
 
 func (c *cursor) uint32() uint32 {
-	if len(c.b) < 4 {
-		c.b, c.short = nil, true
-		return 0
+	if b := c.bytes(4); b != nil {
+		return c.o.Uint32(b)
 	}
-	v := c.o.Uint32(c.b)
-	c.b = c.b[4:]
-	return v
+	return 0
 }
 
 func (c *cursor) uint16() uint16 {
-	if len(c.b) < 2 {
-		c.b, c.short = nil, true
-		return 0
+	if b := c.bytes(2); b != nil {
+		return c.o.Uint16(b)
 	}
-	v := c.o.Uint16(c.b)
-	c.b = c.b[2:]
-	return v
+	return 0
 }
 
 // bytes returns the next n bytes.

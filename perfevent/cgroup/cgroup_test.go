@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestFind: names are looked for below each mount in turn, files are no cgroups, and
@@ -17,9 +19,7 @@ func TestFind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(second+"/c.slice", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, second+"/c.slice", "")
 	mounts := []string{first, second}
 	for pattern, want := range map[string][]string{
 		"a.slice":           {"a.slice"},

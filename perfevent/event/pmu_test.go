@@ -11,6 +11,7 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 // fakeSysfs holds a CPU's PMU as Intel's look.
@@ -38,9 +39,7 @@ func fakeSysfs(t *testing.T) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, text)
 	}
 	return root
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"kprof/perfevent/livetest"
 )
 
 // FuzzArguments has an argument of each type that a target may have, and reads the
@@ -84,9 +86,7 @@ func TestPack(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(name, []byte(header+values), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, header+values)
 	}
 	pack := func(want int) string {
 		t.Helper()

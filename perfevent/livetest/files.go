@@ -2,6 +2,7 @@ package livetest
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,4 +38,12 @@ func Archives(t testing.TB, dir, pattern string) map[string]*txtar.Archive {
 		archives[strings.TrimSuffix(filepath.Base(name), ".txtar")] = a
 	}
 	return archives
+}
+
+// WriteFile writes a file that its owner may write and all may read.
+func WriteFile[T []byte | string](t testing.TB, name string, data T) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }

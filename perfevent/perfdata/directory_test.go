@@ -28,9 +28,7 @@ func writeDir(t *testing.T, text string, cut int) string {
 	}
 	dir := t.TempDir()
 	write := func(name string, b []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, name), b)
 	}
 	write("data", b)
 	for i, b := range perftext.MustParse(text).Records(abi.LittleEndian)[1:] {

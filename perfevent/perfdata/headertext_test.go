@@ -176,9 +176,7 @@ func TestHeaderSwapped(t *testing.T) {
 				t.Fatal(err)
 			}
 			swapped := filepath.Join(t.TempDir(), "perf.data")
-			if err := os.WriteFile(swapped, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, swapped, b)
 			compareHeader(t, swapped)
 		})
 	}
@@ -204,9 +202,7 @@ func TestHeaderOf32Bit(t *testing.T) {
 		copy(w, append(slices.Clone(w[4:]), w[:4]...))
 	}
 	file := filepath.Join(t.TempDir(), "perf.data")
-	if err := os.WriteFile(file, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, b)
 	compareHeader(t, file)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 // TestDamagedNames: where it is not known where the names begin, the kernel's symbols at the end
@@ -157,9 +158,7 @@ func TestUserSymbols(t *testing.T) {
 				continue
 			}
 			// Damage is an error, of names alone.
-			if err := os.WriteFile(f.Name(), append(before, damaged(after[len(before):])...), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, f.Name(), append(before, damaged(after[len(before):])...))
 			r = openRecording(t, f.Name())
 			if got, err := r.UserSymbols(); err == nil {
 				t.Errorf("%v: %d bytes of damaged names", o, len(got))

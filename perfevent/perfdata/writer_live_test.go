@@ -153,9 +153,7 @@ func TestWriterPerf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			original := perfRecord(t, args...)
 			in := filepath.Join(t.TempDir(), "in.data")
-			if err := os.WriteFile(in, original, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, in, original)
 			f := tempFile(t)
 			replay(t, original, func(events []abi.Event, early Features) sink {
 				w, err := NewWriter(f, events, early, WriterOptions{BatchBytes: 1 << 14})
@@ -305,9 +303,7 @@ func TestWriterKilledPerf(t *testing.T) {
 				if rng.IntN(3) == 0 {
 					end = s.min // right after the commit
 				}
-				if err := os.WriteFile(killed, append(bytes.Clone(s.header), final[fileHeaderSize:end]...), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				livetest.WriteFile(t, killed, append(bytes.Clone(s.header), final[fileHeaderSize:end]...))
 				perf(t, nil, "script", "-i", killed)
 				if s.samples > 0 { // else perf complains that there is nothing to report
 					perf(t, nil, "report", "--stdio", "-i", killed)

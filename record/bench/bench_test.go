@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 func TestOps(t *testing.T) {
@@ -38,9 +40,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"schema": "other"}`: "no list of runs",
 		`{"schema": "` + strings.Repeat("x", maxList) + `"}`: "no list of runs",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, ListName), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(dir, ListName), text)
 		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ListName) {
 			t.Errorf("%.20q: %v", text, err)
 		}

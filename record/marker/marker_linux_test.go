@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestExpand: rings that nobody has used get their size; one that was chosen stays. The
@@ -12,9 +14,7 @@ import (
 func TestExpand(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "buffer_size_kb")
 	for text, want := range map[string]string{"7 (expanded: 1408)\n": "1408", "8 (expanded: 64)\n": "64", "7\n": "7\n", "1408\n": "1408\n", "X\n": "X\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, text)
 		if err := expand(path); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 // buildIDNote is an ELF file without code that has a build id, as the kernel's
@@ -38,9 +39,7 @@ func buildIDNote(t *testing.T, path string, id byte) abi.Mmap {
 	for range 20 {
 		b = append(b, id)
 	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, path, b)
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		t.Fatal(err)

@@ -57,9 +57,7 @@ func TestBuildIDOfMap(t *testing.T) {
 	const a, b, c = "aaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbb", "cccccccccccccccccccc"
 	write := func(id string) string {
 		path := filepath.Join(dir, id)
-		if err := os.WriteFile(path, elfOfBuildID(id), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, elfOfBuildID(id))
 		return path
 	}
 	// mapOf is the record of a map of path that this process has.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/procfs/procfstest"
 )
 
@@ -42,9 +43,7 @@ func machine(t testing.TB) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, text)
 	}
 	return root
 }
@@ -142,9 +141,7 @@ func TestDescribeMachine(t *testing.T) {
 func TestDescribeOddModules(t *testing.T) {
 	root := machine(t)
 	for name, text := range map[string]string{"proc/modules": procfstest.Modules, "sys/kernel/notes": procfstest.Note(procfstest.LongBuildID)} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, filepath.Join(root, name), text)
 	}
 	attr := abi.Attr{SampleType: abi.SampleTID | abi.SampleIdentifier, Flags: abi.FlagSampleIDAll | abi.FlagBuildID}
 	want := []string{

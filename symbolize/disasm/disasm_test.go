@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -46,9 +45,7 @@ func build(t testing.TB, flags ...string) string {
 	livetest.RequirePrograms(t, name)
 	dir := t.TempDir()
 	c, out := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")
-	if err := os.WriteFile(c, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, c, source)
 	if b, err := exec.Command(name, append([]string{"-O1", "-o", out, c}, flags...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}

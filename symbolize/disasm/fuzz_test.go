@@ -1,11 +1,11 @@
 package disasm
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/memtest"
 )
 
@@ -17,9 +17,7 @@ func FuzzOpen(f *testing.F) {
 		if len(data) > 1<<16 {
 			return
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, data)
 		defer memtest.Within(t, 64<<20+2000*len(data))()
 		file, err := Open(path)
 		if err != nil {

@@ -52,9 +52,7 @@ func TestFromCompressedBombs(t *testing.T) {
 				t.Errorf("%d bytes, a bomb is small", len(packed))
 			}
 			name := filepath.Join(t.TempDir(), "module.ko")
-			if err := os.WriteFile(name, packed, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, name, packed)
 			f, err := os.Open(name)
 			if err != nil {
 				t.Fatal(err)

@@ -55,9 +55,7 @@ func TestDebugFile(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, data)
 	}
 	byID := filepath.Join(".build-id", id[:2], id[2:]+".debug")
 	tests := []struct {

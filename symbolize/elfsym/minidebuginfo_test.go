@@ -2,7 +2,6 @@ package elfsym
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -72,18 +71,14 @@ func TestMiniDebugInfoMalformed(t *testing.T) {
 		section := filepath.Join(dir, "section")
 		if name == "too long" {
 			zeros := filepath.Join(dir, "zeros")
-			if err := os.WriteFile(zeros, make([]byte, 1<<24), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, zeros, make([]byte, 1<<24))
 			packed, err := exec.Command("xz", "-c", zeros).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
 			data = string(packed)
 		}
-		if err := os.WriteFile(section, []byte(data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, section, data)
 		broken := filepath.Join(dir, "broken")
 		livetest.Run(t, "objcopy", "--remove-section", ".gnu_debugdata", path, broken)
 		livetest.Run(t, "objcopy", "--add-section", ".gnu_debugdata="+section, broken)

@@ -19,9 +19,7 @@ func TestOpenRefuses(t *testing.T) {
 	fifo := filepath.Join(dir, "fifo")
 	livetest.MakeFIFO(t, fifo)
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no program\n", 10)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, text, strings.Repeat("no program\n", 10))
 	for path, want := range map[string]error{
 		fifo: ErrNotRegular, dir: ErrNotRegular, "/dev/zero": ErrNotRegular,
 		filepath.Join(dir, "none"): fs.ErrNotExist, text: nil,
@@ -76,9 +74,7 @@ func TestSparseFile(t *testing.T) {
 			b := bytes.Clone(program)
 			change(b)
 			path := filepath.Join(t.TempDir(), "sparse")
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			livetest.WriteFile(t, path, b)
 			if err := os.Truncate(path, 2*huge); err != nil {
 				t.Skipf("needs sparse files: %v", err)
 			}

@@ -8,7 +8,7 @@ import (
 	"math"
 	"strings"
 
-	"kprof/symbolize/internal/span"
+	"kprof/symbolize/ranges"
 )
 
 // A Symbol names a range of addresses of a file.
@@ -38,9 +38,9 @@ const (
 // table is all symbols of a file, as they are looked up.
 type table struct {
 	symbols []symbol
-	index   *span.Index // of symbols
-	strings [2]string   // of .symtab and of .dynsym
-	golang  *goTable    // nil unless the file is a Go program
+	index   *ranges.Index // of symbols
+	strings [2]string     // of .symtab and of .dynsym
+	golang  *goTable      // nil unless the file is a Go program
 }
 
 func (t *table) lookup(vaddr uint64) (Symbol, bool) {
@@ -135,8 +135,8 @@ func load(f *File) (*table, error) {
 		errs = append(errs, l.add(f.elf, dynsym, fromDynsym))
 		errs = append(errs, l.addPLT(dynsym))
 	}
-	t.index = span.New(len(t.symbols), func(i int) span.Range {
-		return span.Range{Start: t.symbols[i].start, End: t.symbols[i].end}
+	t.index = ranges.New(len(t.symbols), func(i int) ranges.Range {
+		return ranges.Range{Start: t.symbols[i].start, End: t.symbols[i].end}
 	})
 	named := f.opts.NamesOnly && symtab != nil && l.namesAllOfGo()
 	if !named {

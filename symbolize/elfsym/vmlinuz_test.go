@@ -89,9 +89,7 @@ func TestReadBootImage(t *testing.T) {
 	dir := t.TempDir()
 	pack := func(data []byte, command ...string) []byte {
 		path := filepath.Join(dir, "plain")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, path, data)
 		var out []byte
 		if command[0] == "lz4" {
 			out = packLZ4(t, data)

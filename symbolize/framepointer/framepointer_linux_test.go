@@ -24,9 +24,7 @@ func TestCompiled(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc")
 	dir := t.TempDir()
 	c := filepath.Join(dir, "a.c")
-	if err := os.WriteFile(c, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, c, source)
 	var programs framepointer.Programs
 	for _, x := range []struct {
 		flags []string

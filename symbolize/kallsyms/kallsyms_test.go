@@ -261,9 +261,7 @@ func TestAliasesAsPerf(t *testing.T) {
 		}
 	}
 	aliased := dir + "/kallsyms"
-	if err := os.WriteFile(aliased, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, aliased, b.Bytes())
 	table := mustParse(t, b.String())
 
 	out, err := livetest.PerfCommand(t, "script", "-i", data, "--kallsyms", aliased, "-F", "ip,sym").Output()

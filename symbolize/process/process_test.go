@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // nobody is the number of a process that there is not.
@@ -54,9 +56,7 @@ func TestOpen(t *testing.T) {
 func TestOwner(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, path, "")
 	me := uint32(os.Geteuid())
 	check := func(o Owner) error {
 		info, err := os.Stat(path)

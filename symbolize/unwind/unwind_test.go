@@ -63,9 +63,7 @@ func TestAgainstReadelf(t *testing.T) {
 	build := func(compiler, name, source string, flags ...string) string {
 		t.Helper()
 		src, out := filepath.Join(dir, name), filepath.Join(dir, name+".out")
-		if err := os.WriteFile(src, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, src, source)
 		if b, err := exec.Command(compiler, append(flags, "-o", out, src)...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s", compiler, err, b)
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestCheck: what is wrong on one platform alone is found there alone, in code and in
@@ -31,9 +33,7 @@ func Word(x uintptr) uintptr { return x >> 40 }
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, text)
 	}
 	for platform, want := range map[string][]string{
 		"linux/amd64":   nil,

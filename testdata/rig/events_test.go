@@ -54,9 +54,7 @@ func TestGuestEvents(t *testing.T) {
 			groups[i%eventGroups] = append(groups[i%eventGroups], "-e", system+":"+name)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(keep, "formats.txtar"), txtar.Format(&formats), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(keep, "formats.txtar"), txtar.Format(&formats))
 	if err := os.Mkdir(filepath.Join(keep, "events"), 0o755); err != nil {
 		t.Fatal(err)
 	}

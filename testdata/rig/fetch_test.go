@@ -20,9 +20,7 @@ import (
 func TestGuestFetch(t *testing.T) {
 	guest(t)
 	file := filepath.Join(t.TempDir(), "x")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, "")
 	// AT_FDCWD is -100, 0xffffff9c. struct open_how has flags, mode and resolve.
 	fetch := []struct{ arg, want string }{
 		{"a=$arg1:s8", "a=(-100|156)"}, // perf 6.1 leaves signs out of numbers this small

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"kprof/perfevent/livetest"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -97,9 +99,7 @@ func record(t *testing.T, name string, wants []want, args ...string) string {
 		regexp.MustCompile(w.pattern)
 		fmt.Fprintf(&text, "%d %s\n", w.times, w.pattern)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+".want"), []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(dir, name+".want"), text.String())
 	return stderr
 }
 
@@ -173,9 +173,7 @@ var registers = map[string][]string{
 func TestGuestArguments(t *testing.T) {
 	guest(t)
 	file := filepath.Join(t.TempDir(), "a file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, file, "")
 	path := `="` + regexp.QuoteMeta(file) + `"`
 	record(t, "arguments", []want{
 		// O_RDONLY with or without O_LARGEFILE; AT_FDCWD.

@@ -340,9 +340,7 @@ func TestGuestOffline(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "offline.json"), []byte(out), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, filepath.Join(dir, "offline.json"), out)
 }
 
 // TestPerfOffCPU: while CPUs went and came, tasks were off the CPU when perf says so of the

@@ -51,9 +51,7 @@ func during(t *testing.T, name string, f func(kallsyms string)) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := os.WriteFile(done, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, done, "")
 		if err := cmd.Wait(); err != nil {
 			t.Fatalf("%v\n%s", err, &said)
 		}

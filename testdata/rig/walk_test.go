@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"kprof/perfevent/livetest"
+
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -159,9 +161,7 @@ func recorded(t *testing.T, file string, f func(), args ...string) string {
 		}
 	}
 	f()
-	if err := os.WriteFile(done, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, done, "")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, &said)
 	}

@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 const log = `{"Action":"run","Package":"p","Test":"TestA"}
@@ -181,9 +182,7 @@ func TestSkipped(t *testing.T) {
 func TestReadAllowed(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "list")
 	for text, ok := range map[string]bool{"# a b\np TestA why not\nlacking: rustc\n": true, "p TestA\n": false} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, name, text)
 		a, err := readAllowed(name)
 		if (err == nil) != ok || ok && (a.reason(id{pkg: "p", test: "TestA/x"}) != "why not" || len(a.tests) != 1) {
 			t.Errorf("%q: %+v, %v", text, a, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts")
@@ -127,9 +128,7 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		livetest.WriteFile(t, file, got)
 	}
 	want, err := os.ReadFile(file)
 	if err != nil {

@@ -2,7 +2,6 @@ package printfmt_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -72,9 +71,7 @@ int main(void) {
 	src.WriteString("}\n")
 	dir := t.TempDir()
 	name := filepath.Join(dir, "x.c")
-	if err := os.WriteFile(name, []byte(src.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	livetest.WriteFile(t, name, src.String())
 	program := filepath.Join(dir, "x")
 	if out, err := exec.Command("gcc", "-w", "-m64", "-fwrapv", "-o", program, name).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)

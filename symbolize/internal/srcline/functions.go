@@ -4,18 +4,18 @@ import (
 	"debug/dwarf"
 	"math"
 
-	"kprof/symbolize/internal/span"
+	"kprof/symbolize/ranges"
 )
 
 // functions finds the function of a unit that holds an address.
 type functions struct {
 	ranges []functionRange
-	index  *span.Index
+	index  *ranges.Index
 	deep   bool // those inside of functions are among them
 }
 
 type functionRange struct {
-	span.Range
+	ranges.Range
 	off uint64 // of its entry in .debug_info
 }
 
@@ -54,7 +54,7 @@ func (u *loaded) readFunctions(deep bool, budget *int) *functions {
 			attrs := c.off
 			u.entry(&c, a, &e)
 			u.eachRange(&e, budget, func(start, end uint64) bool {
-				fs.ranges = append(fs.ranges, functionRange{span.Range{Start: start, End: end}, off})
+				fs.ranges = append(fs.ranges, functionRange{ranges.Range{Start: start, End: end}, off})
 				return true
 			})
 			c.off = attrs
@@ -71,7 +71,7 @@ func (u *loaded) readFunctions(deep bool, budget *int) *functions {
 	if len(fs.ranges) > math.MaxInt32 {
 		fs.ranges = fs.ranges[:math.MaxInt32]
 	}
-	fs.index = span.New(len(fs.ranges), func(i int) span.Range { return fs.ranges[i].Range })
+	fs.index = ranges.New(len(fs.ranges), func(i int) ranges.Range { return fs.ranges[i].Range })
 	return fs
 }
 

@@ -6,17 +6,17 @@ import (
 	"math"
 	"sort"
 
-	"kprof/symbolize/internal/span"
+	"kprof/symbolize/ranges"
 )
 
 // unitIndex finds the unit that covers an address.
 type unitIndex struct {
 	ranges []unitRange
-	spans  *span.Index
+	spans  *ranges.Index
 }
 
 type unitRange struct {
-	span.Range
+	ranges.Range
 	unit int32
 }
 
@@ -43,7 +43,7 @@ func (d *Data) readIndex() {
 	listed := make([]bool, len(d.units))
 	d.readARanges(func(unit int, start, end uint64) {
 		listed[unit] = true
-		x.ranges = append(x.ranges, unitRange{span.Range{Start: start, End: end}, int32(unit)})
+		x.ranges = append(x.ranges, unitRange{ranges.Range{Start: start, End: end}, int32(unit)})
 	})
 
 	// Each list of ranges belongs to one unit, and each of its elements takes
@@ -82,7 +82,7 @@ func (d *Data) readIndex() {
 	if len(x.ranges) > math.MaxInt32 {
 		x.ranges = x.ranges[:math.MaxInt32]
 	}
-	x.spans = span.New(len(x.ranges), func(i int) span.Range { return x.ranges[i].Range })
+	x.spans = ranges.New(len(x.ranges), func(i int) ranges.Range { return x.ranges[i].Range })
 	if len(x.ranges) == 0 {
 		d.fail(errNoUnits)
 	}
@@ -93,7 +93,7 @@ var errNoUnits = errors.New("no DWARF unit tells its addresses")
 // placeUnit adds the ranges of unit i.
 func (u *loaded) placeUnit(x *unitIndex, i int32, budget *int) {
 	add := func(start, end uint64) bool {
-		x.ranges = append(x.ranges, unitRange{span.Range{Start: start, End: end}, i})
+		x.ranges = append(x.ranges, unitRange{ranges.Range{Start: start, End: end}, i})
 		return true
 	}
 	c := u.cursor(u.root)

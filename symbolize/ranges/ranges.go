@@ -1,8 +1,9 @@
-// Package span finds the innermost of overlapping address ranges.
-package span
+// Package ranges finds the innermost of overlapping address ranges.
+package ranges
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -116,6 +117,18 @@ func (x *Index) Lookup(addr uint64) (int, bool) {
 		return 0, false
 	}
 	return int(x.ranges[lo-1]), true
+}
+
+// Seen returns the ranges of which anything is seen, by address; one that others
+// lie in the middle of comes more than once.
+func (x *Index) Seen() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, i := range x.ranges {
+			if i != none && !yield(int(i)) {
+				return
+			}
+		}
+	}
 }
 
 // heap is a binary heap with the largest index on top. container/heap would

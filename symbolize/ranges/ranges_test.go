@@ -1,7 +1,8 @@
-package span
+package ranges
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -15,6 +16,7 @@ func TestIndexAgainstScan(t *testing.T) {
 			ranges[i] = Range{start, start + uint64(rng.IntN(12))}
 		}
 		x := New(len(ranges), func(i int) Range { return ranges[i] })
+		var seen []int
 		for addr := uint64(0); addr < 60; addr++ {
 			want, wantOK := 0, false
 			for i, r := range ranges {
@@ -26,6 +28,13 @@ func TestIndexAgainstScan(t *testing.T) {
 			if ok != wantOK || got != want {
 				t.Fatalf("round %d: Lookup(%d) in %v = %d, %v, want %d, %v", round, addr, ranges, got, ok, want, wantOK)
 			}
+			if n := len(seen); wantOK && (n == 0 || seen[n-1] != want) {
+				seen = append(seen, want)
+			}
+		}
+		// A range on both sides of a gap comes twice, since nothing is between the two.
+		if got := slices.Compact(slices.Collect(x.Seen())); !slices.Equal(got, seen) {
+			t.Fatalf("round %d: %v are seen in %v, want %v", round, got, ranges, seen)
 		}
 	}
 }
