@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -125,7 +126,7 @@ func TestLiveCallGraphDwarf(t *testing.T) {
 		{"gcc static", nil, "gcc -O2 -static"},
 		{"clang", optional("clang"), "clang -O2"},
 		{"musl", optional("musl-gcc"), "musl-gcc -O2"},
-		{"32 bits", gcc32, "gcc -O2 -m32"},
+		{"32 bits", func() string { return cmp.Or(gcc32(), livetest.Narrow()) }, "gcc -O2 -m32"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			livetest.RequirePrograms(t, "gcc")

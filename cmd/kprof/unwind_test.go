@@ -152,6 +152,7 @@ func TestLiveStackCopiesNarrow(t *testing.T) {
 		t.Skip("programs of 32 bits are built for amd64 only")
 	}
 	livetest.Require(t, livetest.Root, livetest.Perf, gcc32)
+	livetest.RequireKernel(t, livetest.Narrow)
 	prog := buildDeep(t, "-m32")
 	data := filepath.Join(t.TempDir(), "perf.data")
 	command(t, nil, "perf", "record", "-q", "-e", "cpu-clock:u", "-F", "1999", "--call-graph", "dwarf,16384", "-o", data, "--", prog)

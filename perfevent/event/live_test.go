@@ -68,6 +68,7 @@ var watched [2]uint64
 
 func TestLiveBreakpoint(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.PMU("breakpoint"))
+	livetest.RequireKernel(t, livetest.Breakpoints)
 	addr := uintptr(unsafe.Pointer(&watched[0]))
 	e := Event{Event: perfevent.Event{Name: "mem", Attr: abi.Attr{Type: abi.TypeBreakpoint, BPType: uint32(AccessWrite), Config1: uint64(addr), Config2: 8, SamplePeriod: 1}}}
 	e.Configure(perfevent.Sampling{})
@@ -79,6 +80,9 @@ func TestLiveBreakpoint(t *testing.T) {
 	})
 	if n.Value != hits {
 		t.Errorf("%d writes, want %d", n.Value, hits)
+	}
+	if n, err := BreakpointHits(hits); n != hits || err != nil {
+		t.Errorf("%d writes of %d are counted, %v", n, hits, err)
 	}
 }
 

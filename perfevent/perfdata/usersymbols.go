@@ -60,9 +60,10 @@ func (r *Reader) UserSymbols() ([]byte, error) {
 	return names, nil
 }
 
-// pack compresses b.
+// pack compresses b. Names repeat those of their neighbours: with a larger window lists of
+// symbols take as many bytes, and twice the memory.
 func pack(b []byte) ([]byte, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,11 @@ func events() []Finding {
 			findings = append(findings, probeOverhead(p.pmu))
 		}
 	}
-	return append(findings, try("breakpoints", event.SomeBreakpoint+" opens", event.SomeBreakpoint, self, event.UserOnly))
+	breakpoints := try("breakpoints", event.SomeBreakpoint+" opens, and hits are counted", event.SomeBreakpoint, self, event.UserOnly)
+	if n, err := event.BreakpointHits(1); breakpoints.OK && err == nil && n == 0 {
+		breakpoints.OK, breakpoints.Detail = false, event.SomeBreakpoint+" opens, but this processor never stops at one, as those of some virtual machines"
+	}
+	return append(findings, breakpoints)
 }
 
 // probeOverhead says by how much a probe slows down what it is on.
