@@ -226,9 +226,10 @@ func readPMUCaps(pmus []perfdata.PMU) (cpu []perfdata.PMUCap, others []perfdata.
 	return cpu, others, hybrid
 }
 
-// readCaches lists the caches of all CPUs, shared ones once, by level.
+// readCaches lists the caches of all CPUs, shared ones once, by level; not nil, even where the
+// machine does not say.
 func readCaches(cpus int) []perfdata.Cache {
-	var l []perfdata.Cache
+	l := []perfdata.Cache{}
 	for cpu := range cpus {
 		dir := filepath.Join(sysCPU, fmt.Sprintf("cpu%d/cache", cpu))
 		for _, index := range numbered(dir, "index") {

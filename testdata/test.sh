@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Usage: test.sh [-v]
+# Usage: test.sh [-v] [-all]
 #        test.sh [-v] -check
 #
-# Runs all checks. As root it installs what they need, with apt-get, and where
-# this machine's kernel lets perf record, a test that is skipped has failed. What
-# watches the machine runs one after the other; beside it, at a lower priority,
-# runs what only computes. A test that fails is run again, alone; those of
-# testdata/may-retry may need that, of others it is told, and three may at most; with
-# STEADY=true none.
+# Checks that all is right on this machine, in some ten minutes. As root it installs what
+# the tests need, with apt-get, and where this machine's kernel lets perf record, a test
+# that is skipped has failed. What watches the machine runs one after the other; beside
+# it, at a lower priority, runs what only computes. A test that fails is run again, alone;
+# those of testdata/may-retry may need that, of others it is told, and three may at most;
+# with CI=true none.
+#
+# -all checks also that it is right elsewhere, and stays so: the tests in virtual machines
+# with other kernels, on 32 bits and under the race detector, what other systems compile,
+# fuzzing for a moment, and Debian's packages.
 #
 # -check installs nothing, and runs what needs nothing but Go: build, vet, and the
 # tests that do not record, compile or open a browser. -v lists the tests that
@@ -30,12 +34,13 @@ mkdir -p $logs
 : >$logs/failed # names of steps
 # Tests know FlameGraph's script by either name.
 export STACKCOLLAPSE_PERF=${STACKCOLLAPSE_PERF:-${STACKCOLLAPSE:-}}
-check= verbose=()
+check= all= verbose=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	-check) check=1 ;;
+	-all) all=1 ;;
 	-v) verbose=(-v) ;;
-	*) echo "usage: test.sh [-v] [-check]" >&2 && exit 2 ;;
+	*) echo "usage: test.sh [-v] [-check | -all]" >&2 && exit 2 ;;
 	esac
 	shift
 done
@@ -153,6 +158,13 @@ makes_narrow() {
 	[ "$(uname -m)" != x86_64 ] || echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null
 }
 
+# runs_narrow succeeds where programs of 32 bits run: it runs one of i386 that does nothing but
+# exit, an ELF header, one segment and "mov $1, %eax; xor %ebx, %ebx; int $0x80".
+runs_narrow() {
+	local program=$logs/exit32
+	printf "$(sed 's/../\\x&/g' <<<7f454c46010101000000000000000000020003000100000054000100340000000000000000000000340020000100280000000000010000000000000000000100000001005d0000005d0000000500000000100000b80100000031dbcd80)" >"$program" && chmod +x "$program" && "$program" 2>/dev/null
+}
+
 install_needs() {
 	local missing=()
 	find_perf || missing+=(perf)
@@ -240,9 +252,14 @@ computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilName
 # raced are those of them that run under the race detector too.
 raced="./perfevent ./perfevent/event ./record"
 run_live() {
-	local guests
 	step build-live 600 $compile $live
 	patient= gotests live 1200 "$live" -p 1 -skip="$computing"
+}
+
+# run_watching is what else wants the machine for itself: the live tests under the race
+# detector, and virtual machines.
+run_watching() {
+	local guests
 	if have gcc; then
 		CGO_ENABLED=1 step build-race-live 600 $compile -race $raced
 		CGO_ENABLED=1 patient= gotests race-live 600 "$raced" -race -short -p 1
@@ -293,24 +310,28 @@ run_elsewhere() {
 	step build-windows 300 $patient GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
-	# A kernel of 64 bits runs programs of 32.
-	if [ "$(uname -m)" = x86_64 ]; then
+	# Most kernels of x86_64 run programs of 32 bits, but for those of some virtual machines.
+	if runs_narrow; then
 		# Tests that need nothing but Go; the programs that they build are this machine's.
 		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test -count=1 -vet=off -short -skip="$lengthy" -exec 'env -u GOARCH' \
 			$(elsewhere | grep -vxE "./cmd/kprof|$drawing")
+	else
+		echo "skip unit-386: this kernel runs no programs of 32 bits"
 	fi
 }
 
-# run_others is what only computes.
-run_others() {
-	step build-arm64 300 $patient GOARCH=arm64 go build -o /dev/null ./cmd/kprof
-	run_elsewhere
+# run_here is what only computes.
+run_here() {
 	# The tag adds a file.
 	step vet 300 $patient go vet -tags manpages ./... $tools
 	step staticcheck 600 $patient go tool staticcheck ./... $tools
 	step deadcode 600 reachable ./... $tools
 	gotests unit 1500 "$(packages | without $live) $tools_tested"
 	gotests unit-cmd 900 ./cmd/kprof -run="$computing"
+}
+
+# run_races looks for data races.
+run_races() {
 	if have gcc; then
 		CGO_ENABLED=1 gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
 		# The command starts few goroutines of its own.
@@ -320,7 +341,17 @@ run_others() {
 	fi
 }
 
-# run_last is what computes too, but is begun when the live tests are over: by then the
+# run_computing is what computes: all of it, or what checks this machine alone.
+run_computing() {
+	run_here
+	if [ -n "$all" ]; then
+		step build-arm64 300 $patient GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+		run_elsewhere
+		run_races
+	fi
+}
+
+# run_last computes too, but begins when nothing watches the machine any more: by then the
 # others leave a CPU idle.
 run_last() {
 	tests fuzz 900 testdata/fuzz.sh 200ms -json || [ -n "$(.build/tally -failed "$logs/fuzz.json")" ] || failed fuzz
@@ -361,32 +392,37 @@ fi
 
 step install 900 install_needs
 step install-viewers 300 install_viewers
-# Kernels are downloaded while the rest is built.
-limited 900 testdata/rig.sh -install >"$logs/install-guests.log" 2>&1 &
-kernels=$!
+if [ -n "$all" ]; then
+	# Kernels are downloaded while the rest is built.
+	limited 900 testdata/rig.sh -install >"$logs/install-guests.log" 2>&1 &
+	kernels=$!
+fi
 installing=$((SECONDS - begun)) begun=$SECONDS
 find_perf
 if [ "$(id -u)" = 0 ] && [ ! -e /sys/kernel/tracing/events ]; then
 	step mount-tracefs 60 mount -t tracefs tracefs /sys/kernel/tracing
 fi
-strict=()
+policy=(-may-retry testdata/may-retry)
 least=anywhere
 if [ "${CI:-}" = true ] || can_record >/dev/null 2>&1; then
 	export KPROF_LIVE=require
-	strict=(-may-skip testdata/may-skip)
-	least=live
+	policy+=(-may-skip testdata/may-skip)
+	least=$([ -n "$all" ] && echo all || echo live)
 	echo "live tests: required"
 else
 	echo "live tests: skipped where they cannot run (to record takes root and perf)"
 fi
-[ "${STEADY:-}" != true ] || strict+=(-steady)
+[ "${CI:-}" != true ] || policy+=(-steady)
 
 step tally 300 go build -o .build/tally ./testdata/tally
 step gofmt 60 gofmt_clean
-(renice -n 10 $BASHPID >/dev/null 2>&1; run_others) &
-others=$!
+(renice -n 10 $BASHPID >/dev/null 2>&1; run_computing) &
+background=$!
 step build-amd64 300 $patient GOARCH=amd64 go build -o /dev/null ./cmd/kprof
 run_live
-run_last
-wait "$others"
-finish $least ${strict[@]+"${strict[@]}"} -may-retry testdata/may-retry
+if [ -n "$all" ]; then
+	run_watching
+	run_last
+fi
+wait "$background"
+finish $least "${policy[@]}"

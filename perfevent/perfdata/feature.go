@@ -277,7 +277,7 @@ var features = [...]featureCodec{
 	FeatureGroupDesc:    listFeature("GROUP_DESC", func(f *Features) *[]Group { return &f.Groups }, (*encoder).groups, (*cursor).groups),
 	FeatureAuxtrace:     listFeature("AUXTRACE", func(f *Features) *[]AuxtraceEntry { return &f.Auxtrace }, (*encoder).auxtrace, (*cursor).auxtrace).inFiles(),
 	FeatureStat:         flagFeature("STAT", func(f *Features) *bool { return &f.Stat }).inFiles(),
-	FeatureCache:        listFeature("CACHE", func(f *Features) *[]Cache { return &f.Caches }, (*encoder).caches, (*cursor).caches).inFiles(),
+	FeatureCache:        cacheFeature(),
 	FeatureSampleTime:   valueFeature("SAMPLE_TIME", func(f *Features) *SampleTime { return &f.SampleTime }, (*encoder).sampleTime, (*cursor).sampleTime),
 	FeatureMemTopology: {
 		name:   "MEM_TOPOLOGY",
@@ -328,6 +328,14 @@ func listFeature[T any](name string, field func(*Features) *[]T, write func(*enc
 		decode: func(f *Features, c *cursor) { *field(f) = read(c) },
 		pipe:   true,
 	}
+}
+
+// cacheFeature is a list that perf writes even without elements, as on a virtual machine that
+// does not say what caches it has: it is there unless it is nil.
+func cacheFeature() featureCodec {
+	c := listFeature("CACHE", func(f *Features) *[]Cache { return &f.Caches }, (*encoder).caches, (*cursor).caches).inFiles()
+	c.has = func(f *Features) bool { return f.Caches != nil }
+	return c
 }
 
 // flagFeature is a feature without a body.

@@ -171,12 +171,16 @@ func (e *encoder) auxtrace(entries []AuxtraceEntry) {
 
 func (c *cursor) caches() []Cache {
 	c.version(uint64(c.u32()), 1)
-	return list(c, uint64(c.u32()), 28, func() Cache {
+	caches := list(c, uint64(c.u32()), 28, func() Cache {
 		return Cache{
 			Level: c.u32(), LineSize: c.u32(), Sets: c.u32(), Ways: c.u32(),
 			Type: c.string(), Size: c.string(), CPUs: c.string(),
 		}
 	})
+	if caches == nil && c.err == nil {
+		caches = []Cache{} // see cacheFeature
+	}
+	return caches
 }
 
 func (e *encoder) caches(caches []Cache) {

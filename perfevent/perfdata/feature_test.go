@@ -248,3 +248,19 @@ func fileFeatures(file []byte) map[Feature][]byte {
 	}
 	return l
 }
+
+// TestNoCaches: the list of caches is in a file, as perf writes it, where the machine says of
+// none; and not where it is not known.
+func TestNoCaches(t *testing.T) {
+	var f Features
+	if got := f.Append(nil, FeatureCache, abi.LittleEndian); got != nil {
+		t.Errorf("unknown: %v", got)
+	}
+	empty := []byte{1, 0, 0, 0, 0, 0, 0, 0} // as perf 6.1 wrote it: a version, and no element
+	if err := f.Decode(FeatureCache, empty, abi.LittleEndian); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Append(nil, FeatureCache, abi.LittleEndian); !bytes.Equal(got, empty) {
+		t.Errorf("%v, want %v", got, empty)
+	}
+}

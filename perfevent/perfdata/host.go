@@ -17,7 +17,7 @@ type Host struct {
 	Topology  CPUTopology
 	NUMA      []NUMANode
 	PMUs      []PMU
-	Caches    []Cache
+	Caches    []Cache // nil if there is no such list in the file
 	Memory    MemoryMap
 	CPUCaps   []PMUCap  // of the PMU named "cpu"
 	PMUCaps   []PMUCaps // of all others
