@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Usage: fuzz.sh TIME [-json]
-# Runs every fuzz target of the project for TIME.
+# Runs every fuzz target of the project for TIME, which 200x says in inputs.
 # An input that fails is kept: packed into testdata/fuzz/TARGET.txtar of its package,
 # from where fuzztest.Add takes it.
 # -json is for short times: it prints what go test -json would, keeps an input that fails

@@ -22,7 +22,7 @@
 # -install only gets what it needs: programs with apt-get, as root, and kernels.
 # These are the newest of their series; they are kept in .build/rig/cache, and
 # looked for again after a day. Logs, recordings and results lie in
-# .build/rig/GUEST. RIG_SUITES names suites of Debian to look in beside those of
+# .build/rig/GUEST, and in .build/rig/GUEST.failed those of the last time that a test failed. RIG_SUITES names suites of Debian to look in beside those of
 # these guests; RIG_QEMU is what else QEMU is told, as -singlestep: then any instruction
 # may be interrupted, not only where a jump leads to.
 set -uo pipefail
@@ -403,6 +403,8 @@ $(tail -n 40 "$dir/console")"
 	[ -n "$script" ] || results "$1" "$dir/out" || failed=1
 	[ "$kind" = pmu ] || [ -n "$script" ] || recordings "$1" "$dir/out" || failed=1
 	event pass "$1" "Linux $(cat "$dir/out/release") in $((SECONDS - start)) s"
+	# What a test failed with is there to look at when it has been run again.
+	[ $failed = 0 ] || { rm -rf "$dir.failed" && cp -r "$dir" "$dir.failed"; }
 	return $failed
 }
 
