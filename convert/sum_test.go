@@ -15,6 +15,7 @@ import (
 
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // fleet makes profiles of machines with the same program at other addresses, by
@@ -199,26 +200,27 @@ func TestSumBoundsComments(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
-	for _, c := range []struct{ spec, name, want string }{
-		{"host=web", "a/b", "web"},
-		{"host=([^/]+)[.]pb[.]gz$", "a/web1.pb.gz", "web1"},
-		{"host=([^/]+)[.]pb[.]gz$", "a/web1.data", "error"},
-		{"host=/(.*)/", "a/b/c", "b"},
-		{"host=/(.*)/", "a//c", "error"},
-		{"host=", "x", "error"}, {"host", "x", "error"}, {"=x", "x", "error"},
-		{"host=(", "x", "error"}, {"host=(?:x)", "x", "error"},
-	} {
-		got := "error"
-		if o, err := ParseOrigin(c.spec); err == nil {
-			if l, err := o.Label(c.name); err == nil {
-				got = l.Str
-				if l.Key != "host" {
-					t.Errorf("%s: key %q", c.spec, l.Key)
-				}
-			}
+	type origin struct{ spec, name string }
+	livetest.Table(t, func(c origin) string {
+		o, err := ParseOrigin(c.spec)
+		if err != nil {
+			return "no origin"
 		}
-		if got != c.want {
-			t.Errorf("%s of %s: %q, want %q", c.spec, c.name, got, c.want)
+		l, err := o.Label(c.name)
+		if err != nil {
+			return "no label"
 		}
-	}
+		return l.Key + "=" + l.Str
+	}, map[origin]string{
+		{"host=web", "a/b"}:                         "host=web",
+		{"host=([^/]+)[.]pb[.]gz$", "a/web1.pb.gz"}: "host=web1",
+		{"host=([^/]+)[.]pb[.]gz$", "a/web1.data"}:  "no label",
+		{"host=/(.*)/", "a/b/c"}:                    "host=b",
+		{"host=/(.*)/", "a//c"}:                     "no label",
+		{"host=", "x"}:                              "no origin",
+		{"host", "x"}:                               "no origin",
+		{"=x", "x"}:                                 "no origin",
+		{"host=(", "x"}:                             "no origin",
+		{"host=(?:x)", "x"}:                         "no origin",
+	})
 }

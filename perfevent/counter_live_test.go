@@ -17,17 +17,13 @@ import (
 )
 
 func TestWhere(t *testing.T) {
-	for w, want := range map[Where]string{
+	livetest.Table(t, Where.String, map[Where]string{
 		{}:                               "the calling thread on cpu 0",
 		{CPU: AnyCPU}:                    "the calling thread",
 		{PID: 7, CPU: AnyCPU}:            "task 7",
 		{PID: AllTasks, CPU: 3}:          "all tasks on cpu 3",
 		{PID: AllTasks, CPU: AnyCPU - 1}: "all tasks on cpu -2",
-	} {
-		if got := w.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
+	})
 }
 
 // TestCountAttr: who of a group waits to be enabled, and what is read.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestNamesFunctions(t *testing.T) {
-	for filter, want := range map[string]bool{
+	livetest.Table(t, namesFunctions, map[string]bool{
 		"ip == vfs_read":                   true,
 		"ip==vfs_read":                     true,
 		`ip == "vfs_*" || ip == ksys_read`: true,
@@ -19,11 +19,7 @@ func TestNamesFunctions(t *testing.T) {
 		"ip == *":                          false,
 		"ip == vfs_read || ip == '*'":      false,
 		"common_pid > 0":                   false,
-	} {
-		if got := namesFunctions(filter); got != want {
-			t.Errorf("%q: %v", filter, got)
-		}
-	}
+	})
 }
 
 // TestLiveEveryFunction: what would sample all that the kernel does is refused, and not

@@ -63,13 +63,12 @@ func runLaunched(t *testing.T, argv ...string) (string, int) {
 }
 
 func TestLaunchExitCodes(t *testing.T) {
-	for script, want := range map[string]int{
+	livetest.Table(t, func(script string) int {
+		_, code := runLaunched(t, "sh", "-c", script)
+		return code
+	}, map[string]int{
 		"exit 0": 0, "exit 7": 7, "kill -TERM $$": 128 + 15, "kill -KILL $$": 128 + 9,
-	} {
-		if _, code := runLaunched(t, "sh", "-c", script); code != want {
-			t.Errorf("%s: %d, want %d", script, code, want)
-		}
-	}
+	})
 }
 
 func TestLaunchCannotRun(t *testing.T) {

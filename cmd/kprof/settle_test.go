@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // shape is what lines that differ only in the names of frames have in common.
@@ -79,25 +81,21 @@ func fits(want, frames []string) bool {
 }
 
 func TestFits(t *testing.T) {
-	for _, tt := range []struct {
-		want, frames string
-		fits         bool
-	}{
-		{"a;b", "a;b", true},
-		{"a;b", "a", false},
-		{"a", "a;b", false},
-		{"a;" + boundary + "b;c", "a;c", true},
-		{"a;" + boundary + "b;c", "a;x;c", true},
-		{"a;" + boundary + "b;c", "a;b;c", false},
-		{boundary + "b", "", true},
-		{strings.Repeat(boundary+"b;", 100) + "c", strings.Repeat("x;", 60) + "d", false},
-	} {
-		frames := strings.Split(tt.frames, ";")
-		if tt.frames == "" {
-			frames = nil
+	type stacks struct{ want, frames string }
+	livetest.Table(t, func(s stacks) bool {
+		var frames []string
+		if s.frames != "" {
+			frames = strings.Split(s.frames, ";")
 		}
-		if got := fits(strings.Split(tt.want, ";"), frames); got != tt.fits {
-			t.Errorf("%q fits %q: %v", tt.frames, tt.want, got)
-		}
-	}
+		return fits(strings.Split(s.want, ";"), frames)
+	}, map[stacks]bool{
+		{"a;b", "a;b"}:                     true,
+		{"a;b", "a"}:                       false,
+		{"a", "a;b"}:                       false,
+		{"a;" + boundary + "b;c", "a;c"}:   true,
+		{"a;" + boundary + "b;c", "a;x;c"}: true,
+		{"a;" + boundary + "b;c", "a;b;c"}: false,
+		{boundary + "b", ""}:               true,
+		{strings.Repeat(boundary+"b;", 100) + "c", strings.Repeat("x;", 60) + "d"}: false,
+	})
 }

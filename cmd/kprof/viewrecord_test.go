@@ -349,19 +349,17 @@ func TestShellArg(t *testing.T) {
 
 func TestSSHHint(t *testing.T) {
 	t.Setenv("SUDO_USER", "ada")
-	for connection, want := range map[string]string{
+	livetest.Table(t, func(connection string) string {
+		t.Setenv("SSH_CONNECTION", connection)
+		return sshHint(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080})
+	}, map[string]string{
 		"192.0.2.1 50000 192.0.2.2 22":          "ssh -N -L 8080:127.0.0.1:8080 ada@192.0.2.2",
 		"2001:db8::1 50000 2001:db8::2 2222":    "ssh -N -p 2222 -L 8080:127.0.0.1:8080 ada@2001:db8::2",
 		"192.0.2.1 50000 $(id) 22":              "",
 		"192.0.2.1 50000 192.0.2.2 22;id":       "",
 		"192.0.2.1 50000":                       "",
 		"192.0.2.1 50000 192.0.2.2 22 and more": "",
-	} {
-		t.Setenv("SSH_CONNECTION", connection)
-		if got := sshHint(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); got != want {
-			t.Errorf("%s: %q, not %q", connection, got, want)
-		}
-	}
+	})
 }
 
 // TestSSHHintSudo: sudo takes SSH_CONNECTION out of the environment, and it is found

@@ -155,15 +155,11 @@ func TestRegions(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for addr, want := range map[uint64]string{
+	livetest.Table(t, r.Name, map[uint64]string{
 		0x8000004: "intc+0x004", 0x8001000: "gic@8001000+0x000", 0x8002000: "intc+0x2000", 0x8020fff: "a b c+0xfff", 0x8021000: "0x8021000", 5: "0x5",
 		0xffffffc008020010: "gic@8001000+0x010", 0xffffffc008021000: "intc+0x2000", 0xffff0080: "virtual+0x080",
 		0xffffffc008030004: "of_iomap@9001000+0x004", 0xffffffc008032000: "0xffffffc008032000",
-	} {
-		if got := r.Name(addr); got != want {
-			t.Errorf("%#x: %s, want %s", addr, got, want)
-		}
-	}
+	})
 }
 
 // TestRegionsHostile: lines of any length are counted and skipped, one byte is a range, and ranges
@@ -175,11 +171,7 @@ func TestRegionsHostile(t *testing.T) {
 	if !errors.As(err, &long) || long.Lines != 2 {
 		t.Errorf("%v", err)
 	}
-	for addr, want := range map[uint64]string{0x60: "keyboard+0x000", 0x61: "0x61", 0x71: "rtc+0x001", 0x81: "0x81", 0x9f: "last+0x00f"} {
-		if got := r.Name(addr); got != want {
-			t.Errorf("%#x: %s, want %s", addr, got, want)
-		}
-	}
+	livetest.Table(t, r.Name, map[uint64]string{0x60: "keyboard+0x000", 0x61: "0x61", 0x71: "rtc+0x001", 0x81: "0x81", 0x9f: "last+0x00f"})
 	var b strings.Builder
 	const n = 60_000
 	for i := range n {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kprof/convert/span"
+	"kprof/perfevent/livetest"
 )
 
 // A task sleeps, is woken by another, and waits for a CPU.
@@ -259,12 +260,8 @@ func (m *machine) lose(stretches int) []span.Point {
 
 // TestStateOf: the letters are those that the kernel's print fmt has for these bits.
 func TestStateOf(t *testing.T) {
-	for prev, want := range map[uint64]string{
+	livetest.Table(t, func(prev uint64) string { return span.StateOf(prev).String() }, map[uint64]string{
 		0: "preempted", 0x100: "preempted", 0x101: "preempted", 1: "interruptible", 2: "uninterruptible", 4: "stopped", 8: "stopped",
 		0x10: "dead", 0x20: "dead", 0x40: "parked", 0x80: "idle", 0x402: "uninterruptible", 0x200: "other",
-	} {
-		if got := span.StateOf(prev).String(); got != want {
-			t.Errorf("%#x is %s, want %s", prev, got, want)
-		}
-	}
+	})
 }

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/livetest"
 )
 
 func TestSplitEvents(t *testing.T) {
-	for list, want := range map[string][]string{
+	livetest.Table(t, SplitEvents, map[string][]string{
 		"cycles":                                  {"cycles"},
 		"cycles,instructions":                     {"cycles", "instructions"},
 		"cpu/event=0x3c,umask=1/u,cycles:u":       {"cpu/event=0x3c,umask=1/u", "cycles:u"},
@@ -19,11 +21,7 @@ func TestSplitEvents(t *testing.T) {
 		"cpu_core/cycles/,cpu_atom/cycles,period": {"cpu_core/cycles/", "cpu_atom/cycles,period"},
 		" ,a,,b,": {"a", "b"},
 		"":        nil,
-	} {
-		if diff := cmp.Diff(want, SplitEvents(list)); diff != "" {
-			t.Errorf("%q: %s", list, diff)
-		}
-	}
+	})
 }
 
 // hybridNames are what perf record calls events on a hybrid machine, and others.

@@ -14,6 +14,7 @@ import (
 	"kprof/convert/folded"
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 // oddName is hard to write as JSON; oddShown is what is left of it in a file that
@@ -391,14 +392,10 @@ func TestExportErrors(t *testing.T) {
 }
 
 func TestAppendMillionths(t *testing.T) {
-	for n, want := range map[int64]string{
+	livetest.Table(t, func(n int64) string { return string(appendMillionths(nil, n)) }, map[int64]string{
 		0: "0", 1: "0.000001", 1_500_000: "1.5", -1: "-0.000001", -2_000_010: "-2.00001", 7_000_000: "7",
 		-1 << 63: "-9223372036854.775808",
-	} {
-		if got := string(appendMillionths(nil, n)); got != want {
-			t.Errorf("%d is written as %s, not %s", n, got, want)
-		}
-	}
+	})
 }
 
 // TestExportIdle: what several CPUs did while idle is not mixed, while a thread that

@@ -3,6 +3,8 @@ package cgroup
 import (
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestContainer: paths as systemd, Docker, Podman, containerd, CRI-O, Kubernetes and LXC make
@@ -10,7 +12,7 @@ import (
 func TestContainer(t *testing.T) {
 	const id = "3f4e1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7"
 	const pod = "pod0a1b2c3d_1111_2222_3333_444455556666"
-	for path, want := range map[string]string{
+	livetest.Table(t, Container, map[string]string{
 		"/":                             "",
 		"":                              "",
 		"/init.scope":                   "init.scope",
@@ -52,9 +54,5 @@ func TestContainer(t *testing.T) {
 		`/machine.slice/systemd-nspawn@db.service/payload/system.slice/cron.service`: "nspawn:db",
 		`/system.slice/odd\x2`:          "",
 		`/system.slice/odd\xzz.service`: `odd\xzz.service`,
-	} {
-		if got := Container(path); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
-		}
-	}
+	})
 }

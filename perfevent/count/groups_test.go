@@ -3,6 +3,8 @@ package count
 import (
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // shape is groups as text: members joined by blanks, in braces when together.
@@ -23,7 +25,13 @@ func shape(groups []Group) string {
 }
 
 func TestParseGroups(t *testing.T) {
-	for arg, want := range map[string]string{
+	livetest.Table(t, func(arg string) string {
+		groups, err := ParseGroups(arg)
+		if err != nil {
+			t.Errorf("%q: %v", arg, err)
+		}
+		return shape(groups)
+	}, map[string]string{
 		"cycles":                          "cycles",
 		"cycles,instructions":             "cycles | instructions",
 		"{cycles,instructions}":           "{cycles instructions}",
@@ -37,14 +45,7 @@ func TestParseGroups(t *testing.T) {
 		"cpu/event=1,umask=2/,cs":         "cpu/event=1,umask=2/ | cs",
 		"{sched:sched_switch,cs}":         "{sched:sched_switch cs}",
 		"kprobe:vfs_read":                 "kprobe:vfs_read",
-	} {
-		groups, err := ParseGroups(arg)
-		if err != nil {
-			t.Errorf("%q: %v", arg, err)
-		} else if got := shape(groups); got != want {
-			t.Errorf("%q: %s, want %s", arg, got, want)
-		}
-	}
+	})
 	for _, arg := range []string{
 		"", "{", "{}", "{cycles", "{cycles,{cs,faults}}", "{cycles}u", "{cycles}:", "{cycles}:X", "cycles,", "{cycles},",
 		"{cycles},,{cs}", "cycles}", "{kprobe:vfs_read,cs}:u",

@@ -72,7 +72,17 @@ func TestResolvePMU(t *testing.T) {
 			t.Errorf("%s: %+v\nwant %+v", text, events, want)
 		}
 	}
-	for text, want := range map[string]string{
+	livetest.Errors(t, func(text string) error {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Resolve(spec)
+		if err != nil && strings.Contains(err.Error(), "CONFIG_") && !errors.Is(err, perfevent.ErrNotSupported) {
+			t.Errorf("%s: %v is not perfevent.ErrNotSupported", text, err)
+		}
+		return err
+	}, map[string]string{
 		"cpu/umask=0x100/":  "more bits than",
 		"cpu/nosuch/":       "it has: all, event, inv",
 		"cpu/odd=1/":        "unknown field",
@@ -84,19 +94,7 @@ func TestResolvePMU(t *testing.T) {
 		"kprobe:f a=%di":    "no kprobe PMU",
 		"uprobe:/bin/sh:f":  "no uprobe PMU (CONFIG_UPROBE_EVENTS)",
 		"kretprobe:mod:fun": "no kprobe PMU",
-	} {
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Resolve(spec)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", text, err, want)
-		}
-		if strings.Contains(want, "CONFIG_") && !errors.Is(err, perfevent.ErrNotSupported) {
-			t.Errorf("%s: %v is not perfevent.ErrNotSupported", text, err)
-		}
-	}
+	})
 }
 
 func TestConfigure(t *testing.T) {

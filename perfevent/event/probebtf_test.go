@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestFetchOf resolves names of a function
@@ -53,17 +55,16 @@ func TestFetchOf(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", arg, got, err, want)
 		}
 	}
-	for arg, want := range map[string]string{
+	livetest.Errors(t, func(arg string) error {
+		_, err := fetchOf(proto, "", arg)
+		return err
+	}, map[string]string{
 		"fd":         `no "fd" (there are: dfd, filename, how)`,
 		"how->nope":  `has no member "nope"`,
 		"dfd->x":     `has no member "x"`,
 		"how->sub":   "is not a number",
 		"how->in->z": `has no member "z"`,
-	} {
-		if got, err := fetchOf(proto, "", arg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s, %v; want %q", arg, got, err, want)
-		}
-	}
+	})
 	for _, p := range []Probe{{Symbol: "f", Off: 4, Args: "dfd"}, {Symbol: "f", Return: true, Args: "dfd"}, {User: true, Symbol: "f", Args: "dfd"}} {
 		if _, err := new(Resolver).namedArguments(p); !errors.Is(err, os.ErrInvalid) {
 			t.Errorf("%+v: %v", p, err)

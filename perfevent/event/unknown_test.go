@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestUnknownNames asks for what is not there, on a machine with these functions.
@@ -17,7 +19,17 @@ func TestUnknownNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Resolver{Sysfs: sys, funcs: funcs}
-	for text, want := range map[string]string{
+	livetest.Errors(t, func(text string) error {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.checkKernelProbe(spec.Probe)
+		if err != nil && (strings.Contains(err.Error(), "file does not exist") || strings.Contains(err.Error(), "invalid argument")) {
+			t.Errorf("%s: %v: says it twice", text, err)
+		}
+		return err
+	}, map[string]string{
 		"kprobe:shedule":             "shedule: this kernel has no such function; did you mean schedule?",
 		"kprobe:_do_fork":            "_do_fork: this kernel has no such function; it is called kernel_clone now",
 		"kprobe:sys_openat":          "sys_openat: this kernel has no such function; it is called __x64_sys_openat now",
@@ -29,28 +41,13 @@ func TestUnknownNames(t *testing.T) {
 		"kprobe:scheduler_tik":       "did you mean scheduler_tick?",
 		"kprobe:completely_unknown":  "completely_unknown: this kernel has no such function; the compiler may have inlined it",
 		"kretprobe:kernel_clone+0x4": "leave out +0x4",
-	} {
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.checkKernelProbe(spec.Probe)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", text, err, want)
-		} else if strings.Contains(err.Error(), "file does not exist") || strings.Contains(err.Error(), "invalid argument") {
-			t.Errorf("%s: %v: says it twice", text, err)
-		}
-	}
-	for word, want := range map[string]string{
+	})
+	livetest.Errors(t, r.unknownEvent, map[string]string{
 		"schedule":   "it is a function of the kernel: probe it with kprobe:schedule",
 		"cycels":     "no event has that name; did you mean cycles?",
 		"pagefaults": "did you mean page-faults?",
 		"zzzzzzzz":   "no event has that name",
-	} {
-		if err := r.unknownEvent(word); !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", word, err, want)
-		}
-	}
+	})
 	for text, want := range map[string]string{
 		"p:x:schedule":    `did you mean "p:x schedule"?`,
 		"p: schedule":     `did you mean "p:schedule schedule"?`,

@@ -226,14 +226,13 @@ func TestUSDTResolved(t *testing.T) {
 	if n := events[0].Notes; len(n) != 1 || !strings.HasPrefix(n[0], "2 places in ") {
 		t.Errorf("%q", n)
 	}
-	for text, want := range map[string]string{
+	livetest.Errors(t, func(text string) error {
+		_, err := resolve(r, "usdt:"+program+text)
+		return err
+	}, map[string]string{
 		":kprof:planned":     "has no probe kprof:planned (it has kprof:plain, kprof:twice, kprof:guarded)",
 		":kprof:plain $arg9": `$arg9: the probe has 4 arguments`,
-	} {
-		if _, err := resolve(r, "usdt:"+program+text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
+	})
 	if _, err := resolve(r, "usdt:/bin/true:kprof:plain"); err == nil || !strings.Contains(err.Error(), "no statically defined probes") {
 		t.Error(err)
 	}

@@ -1,5 +1,5 @@
 // Package livetest says what a test of the running kernel needs, and whether
-// this machine has it.
+// this machine has it. It also has what tests of many packages do alike.
 package livetest
 
 import (

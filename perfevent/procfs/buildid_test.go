@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/memtest"
 )
 
@@ -65,14 +66,10 @@ func TestReadBuildID(t *testing.T) {
 		"module/fuse/notes/.note.gnu.build-id": {Data: native("01234567890123456789")},
 		"module/none/notes/.note.gnu.build-id": {},
 	}
-	for name, want := range map[string]string{
+	livetest.Table(t, func(name string) string { return string(ReadBuildID(sysfs, name)) }, map[string]string{
 		KernelNotes: long, ModuleNotes("fuse"): "01234567890123456789", ModuleNotes("none"): "",
 		ModuleNotes("gone"): "", ModuleNotes(".."): "", ModuleNotes(""): "",
-	} {
-		if got := ReadBuildID(sysfs, name); string(got) != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
+	})
 }
 
 func TestReadCPUs(t *testing.T) {

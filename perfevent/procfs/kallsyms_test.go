@@ -146,14 +146,10 @@ func TestOwnSymbols(t *testing.T) {
 }
 
 func TestModuleName(t *testing.T) {
-	for path, want := range map[string]string{
+	livetest.Table(t, ModuleName, map[string]string{
 		"[ext4]": "ext4", "[snd-hda]": "snd_hda", "/lib/modules/6.1/kernel/fs/fat/vfat.ko.xz": "vfat",
 		"/lib/a/nf-nat.ko": "nf_nat", "vfat.ko": "vfat", "/bin/sh": "", "": "", "[../../etc]": "", "[a/b]": "",
-	} {
-		if got := ModuleName(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
-	}
+	})
 }
 
 func FuzzReadSymbols(f *testing.F) {

@@ -1,37 +1,35 @@
-package tracefs
+package tracefs_test
 
 import (
 	"errors"
 	"path"
+	"slices"
+	"strings"
 	"testing"
+
+	"kprof/perfevent/livetest"
+	"kprof/perfevent/tracefs"
 )
 
+// TestMatchName: which of these names each pattern matches.
 func TestMatchName(t *testing.T) {
-	for _, c := range []struct {
-		glob, name string
-		want       bool
-	}{
-		{"clock", "cpu-clock", true},
-		{"clock", "cycles", false},
-		{"", "anything", true},
-		{"sched:*", "sched:sched_switch", true},
-		{"sched:*", "xsched:sched_switch", false},
-		{"*/event=*", "cpu/event=0x3c/", true}, // a slash is no border
-		{"sched:sched_[sw]*", "sched:sched_wakeup", true},
-		{"?", "ab", false},
-		{`a\*`, "a*", true},
-		{`a\*`, "ab", false},
-	} {
-		match, err := MatchName(c.glob)
+	const names = "cpu-clock cycles cpu/event=0x3c/ sched:sched_switch sched:sched_wakeup xsched:sched_switch a* ab"
+	livetest.Table(t, func(glob string) string {
+		match, err := tracefs.MatchName(glob)
 		if err != nil {
-			t.Errorf("%q: %v", c.glob, err)
-			continue
+			t.Fatalf("%q: %v", glob, err)
 		}
-		if match(c.name) != c.want {
-			t.Errorf("%q matches %q: %v", c.glob, c.name, !c.want)
-		}
-	}
-	if _, err := MatchName("a["); !errors.Is(err, path.ErrBadPattern) {
+		return strings.Join(slices.DeleteFunc(strings.Fields(names), func(name string) bool { return !match(name) }), " ")
+	}, map[string]string{
+		"clock":             "cpu-clock",
+		"":                  names,
+		"sched:*":           "sched:sched_switch sched:sched_wakeup",
+		"*/event=*":         "cpu/event=0x3c/", // a slash is no border
+		"sched:sched_[sw]*": "sched:sched_switch sched:sched_wakeup",
+		"?":                 "",
+		`a\*`:               "a*",
+	})
+	if _, err := tracefs.MatchName("a["); !errors.Is(err, path.ErrBadPattern) {
 		t.Errorf("a[: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/tracefs"
 )
 
@@ -104,13 +105,9 @@ func TestGuardDone(t *testing.T) {
 
 // TestChosen reads what files of one value show.
 func TestChosen(t *testing.T) {
-	for in, want := range map[string]string{
+	livetest.Table(t, chosen, map[string]string{
 		"0\n": "0", "local [global] mono\n": "global", "7 (expanded: 1408)\n": "1408", "nop\n": "nop", "": "", "00000003\n": "00000003",
-	} {
-		if got := chosen(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
+	})
 }
 
 // TestReadList reads lists as they are to be written again.

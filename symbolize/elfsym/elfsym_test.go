@@ -286,31 +286,27 @@ func TestSettle(t *testing.T) {
 // TestSettleMembers: aliases of one constructor are told to be that without making their names
 // readable, which takes long; others are not.
 func TestSettleMembers(t *testing.T) {
-	for _, x := range []struct {
-		a, b string
-		same bool
-	}{
-		{"_ZN1AC1Ev", "_ZN1AC2Ev", true},
-		{"_ZN1AD1Ev", "_ZN1AD2Ev", true},
-		{"_ZN1AD1Ev", "_ZN1AC1Ev", false},
-		{"_ZN2C12C1Ev", "_ZN2C12C2Ei", false},
-		{"_ZN2C1aEv", "_ZN2C2aEv", false}, // it is called so
-		{"_ZN2a1Ev", "_ZN2a2Ev", false},
-		{"_ZN3SySC1Ev", "_ZN3SySC2Ev", false},
-		{"_ZN1AC1Ev", "_ZN1AC1Ev", false},
-		{"foo1", "foo2", false},
-		{"_ZNC1", "_ZNC2", false},
-		{"", "", false},
+	type names struct{ a, b string }
+	for same, pairs := range map[bool][]names{
+		true: {{"_ZN1AC1Ev", "_ZN1AC2Ev"}, {"_ZN1AD1Ev", "_ZN1AD2Ev"}},
+		false: {
+			{"_ZN1AD1Ev", "_ZN1AC1Ev"}, {"_ZN2C12C1Ev", "_ZN2C12C2Ei"},
+			{"_ZN2C1aEv", "_ZN2C2aEv"}, // it is called so
+			{"_ZN2a1Ev", "_ZN2a2Ev"}, {"_ZN3SySC1Ev", "_ZN3SySC2Ev"}, {"_ZN1AC1Ev", "_ZN1AC1Ev"},
+			{"foo1", "foo2"}, {"_ZNC1", "_ZNC2"}, {"", ""},
+		},
 	} {
-		names := "\x00" + x.a + "\x00" + x.b + "\x00"
-		tab := &table{strings: [2]string{names}}
-		asked := false
-		got := settle([]symbol{{start: 16, end: 20, name: 1}, {start: 16, end: 20, name: uint32(len(x.a) + 2)}}, tab.name, func(name string) string {
-			asked = true
-			return name
-		})
-		if len(got) != 1 || tab.name(&got[0]) != x.a || asked == x.same {
-			t.Errorf("%s, %s: %d symbols, asked for readable names: %v", x.a, x.b, len(got), asked)
+		for _, x := range pairs {
+			names := "\x00" + x.a + "\x00" + x.b + "\x00"
+			tab := &table{strings: [2]string{names}}
+			asked := false
+			got := settle([]symbol{{start: 16, end: 20, name: 1}, {start: 16, end: 20, name: uint32(len(x.a) + 2)}}, tab.name, func(name string) string {
+				asked = true
+				return name
+			})
+			if len(got) != 1 || tab.name(&got[0]) != x.a || asked == same {
+				t.Errorf("%s, %s: %d symbols, asked for readable names: %v", x.a, x.b, len(got), asked)
+			}
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestNew: symbols that come one by one make the table that their text makes, but for
@@ -78,7 +80,7 @@ func (r *thenError) Read(b []byte) (int, error) {
 
 // TestEnds: where functions end that no function of the same file follows.
 func TestEnds(t *testing.T) {
-	for in, want := range map[string]string{
+	livetest.Table(t, func(in string) string { return dump(mustParse(t, in)) }, map[string]string{
 		// The last page of all ends where addresses do.
 		"fffffffffffff000 T last\n":      "fffffffffffff000-ffffffffffffffff last\n",
 		"ffffffffffffef00 T last\n":      "ffffffffffffef00-ffffffffffffffff last\n",
@@ -89,12 +91,7 @@ func TestEnds(t *testing.T) {
 		"1000 T a\n2001 t b\t[m]\n":      "1000-2000 a\n2001-4000 b [m]\n",
 		"1000 T a\n1fff t b\t[m]\n":      "1000-1fff a\n1fff-3000 b [m]\n",
 		"1000 T a\n2000 D x\n9000 D y\n": "1000-2000 a\n",
-	} {
-		table := mustParse(t, in)
-		if got := dump(table); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
+	})
 	// What is unknown is one entry, however many symbols it has.
 	if n := len(mustParse(t, "1000 T a\n2000 D x\n3000 B y\n4000 b z\n5000 T b\n").entries); n != 4 {
 		t.Errorf("%d entries, want those of a, of what is after it, of b, and of what is after that", n)

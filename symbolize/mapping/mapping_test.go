@@ -1,24 +1,27 @@
 package mapping
 
-import "testing"
+import (
+	"testing"
+
+	"kprof/perfevent/livetest"
+)
 
 // TestDeleted: the kernel says of a file that is gone that it is, behind its path.
 func TestDeleted(t *testing.T) {
-	for _, c := range []struct {
-		file, path string
-		deleted    bool
-	}{
-		{"/bin/sh", "/bin/sh", false},
-		{"/bin/sh (deleted)", "/bin/sh", true},
-		{"/bin/a (deleted) (deleted)", "/bin/a (deleted)", true},
-		{"/bin/sh (deleted).so", "/bin/sh (deleted).so", false},
-		{"", "", false},
-	} {
-		m := Mapping{File: c.file}
-		if m.Path() != c.path || m.Deleted() != c.deleted {
-			t.Errorf("%q: path %q, deleted %v", c.file, m.Path(), m.Deleted())
-		}
+	type said struct {
+		path    string
+		deleted bool
 	}
+	livetest.Table(t, func(file string) said {
+		m := Mapping{File: file}
+		return said{m.Path(), m.Deleted()}
+	}, map[string]said{
+		"/bin/sh":                    {"/bin/sh", false},
+		"/bin/sh (deleted)":          {"/bin/sh", true},
+		"/bin/a (deleted) (deleted)": {"/bin/a (deleted)", true},
+		"/bin/sh (deleted).so":       {"/bin/sh (deleted).so", false},
+		"":                           {"", false},
+	})
 }
 
 // TestKindNames: each kind has a name.

@@ -80,12 +80,8 @@ func TestOwner(t *testing.T) {
 }
 
 func TestIsDumpName(t *testing.T) {
-	for path, want := range map[string]bool{
+	livetest.Table(t, IsDumpName, map[string]bool{
 		"/tmp/jit-12.dump": true, "jit-1.dump": true, "/tmp/jit-.dump": false, "/tmp/jit-1x.dump": false,
 		"/tmp/jit-12": false, "/jit-12.dump/a": false, "/tmp/xjit-12.dump": false,
-	} {
-		if got := IsDumpName(path); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
-	}
+	})
 }

@@ -3,6 +3,8 @@ package unwind
 import (
 	"slices"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // words32 are words of 4 bytes.
@@ -109,7 +111,7 @@ func TestVsyscall(t *testing.T) {
 // TestMachineOf tells machines by the registers that perf asks for (tools/perf/arch,
 // PERF_REGS_MASK).
 func TestMachineOf(t *testing.T) {
-	for mask, want := range map[uint64]Machine{
+	livetest.Table(t, MachineOf, map[uint64]Machine{
 		0xff0fff: X86_64, 0xfff: X86_64, 1<<6 | 1<<7 | 1<<8: X86_64,
 		1<<33 - 1: ARM64, 1<<46 | 1<<33 - 1: ARM64,
 		1<<16 - 1:                  ARM,
@@ -118,11 +120,7 @@ func TestMachineOf(t *testing.T) {
 		1 << 7:                     0,
 		0:                          0,
 		1<<6 | 1<<7 | 1<<8 | 1<<30: 0,
-	} {
-		if got := MachineOf(mask); got != want {
-			t.Errorf("%#x: machine %d, want %d", mask, got, want)
-		}
-	}
+	})
 }
 
 // TestLayouts takes what there is of dumps of other machines, and of 32 bits.

@@ -48,14 +48,19 @@ func TestReport(t *testing.T) {
 			if err := all.read("run", strings.NewReader(tt.log)); err != nil {
 				t.Fatal(err)
 			}
-			var out strings.Builder
-			ok := all.report(&out, policy{strict: tt.strict, skip: tt.may, least: tt.least})
-			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
-				t.Errorf("%v, %q; want %v, %q\n%s", ok, got, tt.ok, tt.want, out.String())
+			if ok, last, whole := lastLine(all, policy{strict: tt.strict, skip: tt.may, least: tt.least}); last != tt.want || ok != tt.ok {
+				t.Errorf("%v, %q; want %v, %q\n%s", ok, last, tt.ok, tt.want, whole)
 			}
 		})
 	}
+}
+
+// lastLine is whether a report says that all is well, its last line, and the whole of it.
+func lastLine(all tally, p policy) (ok bool, last, whole string) {
+	var out strings.Builder
+	ok = all.report(&out, p)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	return ok, lines[len(lines)-1], out.String()
 }
 
 // failing is the log of a package in which the given tests fail.
@@ -111,11 +116,8 @@ func TestAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var out strings.Builder
-			ok := all.report(&out, policy{strict: true, steady: tt.steady, retry: allowed{tests: map[string]string{"p TestD": "perf fails"}}})
-			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
-				t.Errorf("%v, %q; want %v, %q\n%s", ok, got, tt.ok, tt.want, out.String())
+			if ok, last, whole := lastLine(all, policy{strict: true, steady: tt.steady, retry: allowed{tests: map[string]string{"p TestD": "perf fails"}}}); last != tt.want || ok != tt.ok {
+				t.Errorf("%v, %q; want %v, %q\n%s", ok, last, tt.ok, tt.want, whole)
 			}
 		})
 	}
@@ -124,24 +126,17 @@ func TestAgain(t *testing.T) {
 // TestMessages: what the go command says beside the tests is a failure, but not that it
 // downloads modules, as it does on a machine that has none.
 func TestMessages(t *testing.T) {
-	for _, tt := range []struct {
-		said, want string
-		ok         bool
-	}{
-		{"go: downloading github.com/google/go-cmp v0.7.0\n", "1 passed, 0 failed, 0 skipped", true},
-		{"go: no module in this folder\n", "1 passed, 1 failed, 0 skipped", false},
-	} {
+	livetest.Table(t, func(said string) string {
 		all := tally{}
-		if err := all.read("a.json", strings.NewReader(tt.said+ended("pass", "p", "TestA"))); err != nil {
+		if err := all.read("a.json", strings.NewReader(said+ended("pass", "p", "TestA"))); err != nil {
 			t.Fatal(err)
 		}
-		var out strings.Builder
-		ok := all.report(&out, policy{strict: true})
-		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		if got := lines[len(lines)-1]; got != tt.want || ok != tt.ok {
-			t.Errorf("%q: %v, %q\n%s", tt.said, ok, got, out.String())
-		}
-	}
+		ok, last, _ := lastLine(all, policy{strict: true})
+		return fmt.Sprint(last, ": ", ok)
+	}, map[string]string{
+		"go: downloading github.com/google/go-cmp v0.7.0\n": "1 passed, 0 failed, 0 skipped: true",
+		"go: no module in this folder\n":                    "1 passed, 1 failed, 0 skipped: false",
+	})
 }
 
 func TestPrintFailed(t *testing.T) {

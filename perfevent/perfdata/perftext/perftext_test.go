@@ -7,6 +7,7 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/memtest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
@@ -92,7 +93,12 @@ func checkRead(t *testing.T, f perftext.Form, r *perfdata.Reader) {
 }
 
 func TestParseErrors(t *testing.T) {
-	for text, want := range map[string]string{
+	livetest.Table(t, func(text string) string {
+		if _, err := perftext.Parse(text); err != nil {
+			return err.Error()
+		}
+		return ""
+	}, map[string]string{
 		"mmap":                        "",
 		"event":                       "line 1: event without a name",
 		"\nsample t=1":                "line 2: sample before any event",
@@ -107,16 +113,7 @@ func TestParseErrors(t *testing.T) {
 		"event a\nsample 0x1 thing=2": `line 2: unknown field "thing"`,
 		"event a sample=regs":         `line 1: sample: no "regs"`,
 		"truncate":                    "line 1: truncate wants a number",
-	} {
-		_, err := perftext.Parse(text)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
+	})
 }
 
 // FuzzParse parses and assembles arbitrary text.
