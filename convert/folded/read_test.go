@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
 	"kprof/convert/table"
 	"kprof/perfevent/fuzztest"
@@ -49,10 +50,7 @@ func TestFoldedReadFractions(t *testing.T) {
 }
 
 func TestFoldedReadRefuses(t *testing.T) {
-	livetest.Errors(t, func(in string) error {
-		_, err := Read(strings.NewReader(in), ReadOptions{})
-		return err
-	}, map[string]string{
+	livetest.Errors(t, func(in string) (*stacks.Set, error) { return Read(strings.NewReader(in), ReadOptions{}) }, map[string]string{
 		"a;b":                                 "line 1: no weight",
 		"a 1\nb x\n":                          `line 2: weight "x" is not`,
 		"a 1\n\nb ":                           `line 3: weight "" is not`,

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kprof/perfevent/livetest"
 )
 
 // chromeText writes a line for each function that was entered, indented by those
@@ -78,7 +80,9 @@ func chromeText(t *testing.T, b []byte) string {
 }
 
 func TestChrome(t *testing.T) {
-	for timed, want := range map[bool]string{true: `
+	livetest.Table(t, func(timed bool) string {
+		return "\n" + chromeText(t, export(t, Chrome, exportSet(timed), exportOptions))
+	}, map[bool]string{true: `
 7/7: thread_name app
 7/7: process_name app
 7/7: main (User) 0-4
@@ -104,12 +108,7 @@ func TestChrome(t *testing.T) {
 9/9: thread_name idle
 9/9: process_name idle
 9/9: [unknown] (Other) 0-1
-`} {
-		got := chromeText(t, export(t, Chrome, exportSet(timed), exportOptions))
-		if diff := cmp.Diff(want[1:], got); diff != "" {
-			t.Errorf("times %t: %s", timed, diff)
-		}
-	}
+`})
 }
 
 // TestChromeInstants: samples of what has no length are instants, with their stacks.

@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -35,10 +34,6 @@ func spanSet() *stacks.Set {
 // what is not within another but overlaps it is asynchronous.
 func TestChromeSpans(t *testing.T) {
 	s := spanSet()
-	var b bytes.Buffer
-	if err := Chrome(&b, s, Options{Column: 3}); err != nil {
-		t.Fatal(err)
-	}
 	var trace struct {
 		TraceEvents []struct {
 			Ph, Name, Cat string
@@ -48,8 +43,8 @@ func TestChromeSpans(t *testing.T) {
 			Args          map[string]string
 		}
 	}
-	if err := json.Unmarshal(b.Bytes(), &trace); err != nil {
-		t.Fatalf("%v: %s", err, b.Bytes())
+	if err := json.Unmarshal(export(t, Chrome, s, Options{Column: 3}), &trace); err != nil {
+		t.Fatal(err)
 	}
 	var got []string
 	for _, e := range trace.TraceEvents {
@@ -119,10 +114,6 @@ func TestChromeWakes(t *testing.T) {
 	s.AddTimedSample(stacks.TimedSample{Time: 1000, Sample: uint32(row), Value: 5000})
 	s.Wakes = []stacks.Wake{{Time: 5000, By: task("waker", 9), Woken: off}, {Time: 5500, By: task("swapper", 0), Woken: off},
 		{Time: 500, By: task("early", 10), Woken: off}, {Time: 5600, By: task("idler", 11), Woken: task("waker", 9)}}
-	var b bytes.Buffer
-	if err := Chrome(&b, s, Options{Column: 4}); err != nil {
-		t.Fatal(err)
-	}
 	var trace struct {
 		TraceEvents []struct {
 			Ph, Name, Bp string
@@ -130,8 +121,8 @@ func TestChromeWakes(t *testing.T) {
 			Ts, Dur      float64
 		}
 	}
-	if err := json.Unmarshal(b.Bytes(), &trace); err != nil {
-		t.Fatalf("%v: %s", err, b.Bytes())
+	if err := json.Unmarshal(export(t, Chrome, s, Options{Column: 4}), &trace); err != nil {
+		t.Fatal(err)
 	}
 	var got []string
 	for _, e := range trace.TraceEvents {

@@ -258,7 +258,9 @@ func firefoxText(t *testing.T, b []byte) string {
 }
 
 func TestFirefox(t *testing.T) {
-	for timed, want := range map[bool]string{true: `
+	livetest.Table(t, func(timed bool) string {
+		return "\n" + firefoxText(t, export(t, Firefox, exportSet(timed), exportOptions))
+	}, map[bool]string{true: `
 app of app 7/7 main true: tracing-ms
   0: app!work (User) < app!main (User) = 1 cpu 1000000
   1: app!work (User) < app!main (User) = 1 cpu 1000000
@@ -281,12 +283,7 @@ worker of worker 7/8 main false: tracing-ms
   1: anon!ODD (JIT) = 1
 idle of idle 9/9 main true: tracing-ms
   0: [unknown] (Other) = 1
-`} {
-		got := firefoxText(t, export(t, Firefox, exportSet(timed), exportOptions))
-		if diff := cmp.Diff(want[1:], got); diff != "" {
-			t.Errorf("times %t: %s", timed, diff)
-		}
-	}
+`})
 }
 
 // TestFirefoxMeta: what the recording says of itself, where the format has it.

@@ -29,10 +29,7 @@ func TestRequests(t *testing.T) {
 		"mem:0xffffffff81000000/8:rw": {Class: perfevent.ClassKernelMemory},
 		"mem:0x1000/8:rw":             {},
 	} {
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := mustSpec(t, text)
 		if diff := cmp.Diff([]perfevent.Request{want}, Requests([]Spec{spec})); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}

@@ -73,10 +73,7 @@ func TestKprobeHits(t *testing.T) {
 			"kretprobe:vfs_read",
 			fmt.Sprintf("kretprobe:%#x", addr),
 		} {
-			spec, err := ParseSpec(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := mustSpec(t, text)
 			r.ProbeVia = via
 			events, err := r.Resolve(spec)
 			if err != nil {
@@ -112,28 +109,39 @@ func TestKprobeHits(t *testing.T) {
 // firstBlacklisted is a function that the kernel does not allow to probe.
 func firstBlacklisted(t *testing.T, r *Resolver) string {
 	t.Helper()
+	blacklisted := r.blacklisted()
+	return firstFunc(t, r, "nothing is blacklisted: debugfs not mounted?", func(funcs kernelFuncs, f kernelFunc) (string, bool) {
+		return f.name, blacklisted[f.name] && len(funcs.named(f.name, "")) == 1 && !strings.Contains(f.name, ".") && f.size > 16
+	})
+}
+
+// firstFunc is the first name of those of the kernel's functions that choose takes.
+func firstFunc(t *testing.T, r *Resolver, none string, choose func(kernelFuncs, kernelFunc) (string, bool)) string {
+	t.Helper()
+	funcs := funcsOf(t, r)
+	for _, f := range funcs {
+		if name, ok := choose(funcs, f); ok {
+			return name
+		}
+	}
+	t.Fatal(none)
+	return ""
+}
+
+func funcsOf(t *testing.T, r *Resolver) kernelFuncs {
+	t.Helper()
 	funcs, err := r.kernelFuncs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	blacklisted := r.blacklisted()
-	for _, f := range funcs {
-		if blacklisted[f.name] && len(funcs.named(f.name, "")) == 1 && !strings.Contains(f.name, ".") && f.size > 16 {
-			return f.name
-		}
-	}
-	t.Fatal("nothing is blacklisted: debugfs not mounted?")
-	return ""
+	return funcs
 }
 
 // firstNotrace is a function that ftrace cannot stop in, and that is not on the
 // blacklist.
 func firstNotrace(t *testing.T, r *Resolver) string {
 	t.Helper()
-	funcs, err := r.kernelFuncs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	funcs := funcsOf(t, r)
 	blacklisted, traceable := r.blacklisted(), r.traceable()
 	for _, name := range []string{"native_sched_clock", "sched_clock", "arch_local_irq_restore", "notrace_raw", "ktime_get_mono_fast_ns", "trace_clock_local"} {
 		if !blacklisted[name] && !traceable[name] && len(funcs.named(name, "")) == 1 {
@@ -147,35 +155,20 @@ func firstNotrace(t *testing.T, r *Resolver) string {
 // firstAmbiguous is a name that several functions have.
 func firstAmbiguous(t *testing.T, r *Resolver) string {
 	t.Helper()
-	funcs, err := r.kernelFuncs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := map[string]int{}
-	traceable := r.traceable()
-	for _, f := range funcs {
-		if count[f.name]++; count[f.name] == 2 && traceable[f.name] {
-			return f.name
-		}
-	}
-	t.Fatal("all functions have names of their own")
-	return ""
+	count, traceable := map[string]int{}, r.traceable()
+	return firstFunc(t, r, "all functions have names of their own", func(_ kernelFuncs, f kernelFunc) (string, bool) {
+		count[f.name]++
+		return f.name, count[f.name] == 2 && traceable[f.name]
+	})
 }
 
 // firstVariant is a function that is there only as what the compiler made of it.
 func firstVariant(t *testing.T, r *Resolver) string {
 	t.Helper()
-	funcs, err := r.kernelFuncs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range funcs {
-		if name, _, ok := strings.Cut(f.name, ".constprop"); ok && !strings.HasPrefix(name, "__pfx_") && len(funcs.named(name, "")) == 0 && !strings.Contains(name, ".") {
-			return name
-		}
-	}
-	t.Fatal("the compiler made no variants")
-	return ""
+	return firstFunc(t, r, "the compiler made no variants", func(funcs kernelFuncs, f kernelFunc) (string, bool) {
+		name, _, ok := strings.Cut(f.name, ".constprop")
+		return name, ok && !strings.HasPrefix(name, "__pfx_") && len(funcs.named(name, "")) == 0 && !strings.Contains(name, ".")
+	})
 }
 
 // TestKprobeRefused: each probe that cannot be is refused in words that say what
@@ -231,10 +224,7 @@ func TestKprobeRefused(t *testing.T) {
 		{fmt.Sprintf("p %#x a=$arg1", mustFunc(t, r, "vfs_read").addr), ProbeAuto, "name the function, or a register", unix.EINVAL},
 		{"p:x vfs_read a=$arg1 a=$arg2", ProbeAuto, "already used", unix.EINVAL},
 	} {
-		spec, err := ParseSpec(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := mustSpec(t, tt.text)
 		r.ProbeVia = tt.via
 		events, err := r.Resolve(spec)
 		if err == nil {
@@ -261,11 +251,7 @@ func TestKprobeRefused(t *testing.T) {
 
 func mustFunc(t *testing.T, r *Resolver, name string) kernelFunc {
 	t.Helper()
-	funcs, err := r.kernelFuncs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := funcs.named(name, "")
+	found := funcsOf(t, r).named(name, "")
 	if len(found) != 1 {
 		t.Fatalf("%d functions called %s", len(found), name)
 	}
@@ -275,12 +261,9 @@ func mustFunc(t *testing.T, r *Resolver, name string) kernelFunc {
 // TestKprobeArgumentOnReturn: kernels up to 6.9 have no arguments there.
 func TestKprobeArgumentOnReturn(t *testing.T) {
 	requireKprobes(t)
-	spec, err := ParseSpec("kretprobe:vfs_read a=$arg1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := mustSpec(t, "kretprobe:vfs_read a=$arg1")
 	r := &Resolver{}
-	_, err = r.Resolve(spec)
+	_, err := r.Resolve(spec)
 	if cerr := r.Close(); cerr != nil {
 		t.Error(cerr)
 	}
@@ -300,10 +283,7 @@ func TestKprobeArgumentOnReturn(t *testing.T) {
 // TestKprobeGlob makes a probe of each function that matches.
 func TestKprobeGlob(t *testing.T) {
 	requireKprobes(t)
-	spec, err := ParseSpec("kprobe:vfs_re*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := mustSpec(t, "kprobe:vfs_re*")
 	for _, via := range []ProbeVia{ProbePMU, ProbeTracefs} {
 		r := &Resolver{ProbeVia: via}
 		events, err := r.Resolve(spec)
@@ -390,10 +370,7 @@ func TestProbeBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := ParseSpec(fmt.Sprintf("uprobe:%s:%#x a=$stack0", exe, fileOffset(t, exe)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := mustSpec(t, fmt.Sprintf("uprobe:%s:%#x a=$stack0", exe, fileOffset(t, exe)))
 	r := &Resolver{MountTracefs: true}
 	events, err := r.Resolve(spec)
 	if err != nil {

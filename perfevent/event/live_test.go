@@ -26,10 +26,7 @@ import (
 // resolveOne parses and resolves an event that is one.
 func resolveOne(t *testing.T, text string, s perfevent.Sampling) Event {
 	t.Helper()
-	spec, err := ParseSpec(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := mustSpec(t, text)
 	events, err := (&Resolver{MountTracefs: true}).Resolve(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -128,20 +125,14 @@ func TestLiveUprobe(t *testing.T) {
 			t.Errorf("%d calls, want %d", n.Value, hits)
 		}
 	}
-	for place, want := range map[string]string{
+	livetest.Errors(t, func(place string) ([]Event, error) {
+		return new(Resolver).Resolve(mustSpec(t, "uprobe:"+place))
+	}, map[string]string{
 		exe + ":nosuch":          `no function "nosuch"`,
 		"/:main":                 "not a regular file",
 		"/no/such/file:main":     "no such file",
 		"/proc/self/status:main": "bad magic number",
-	} {
-		spec, err := ParseSpec("uprobe:" + place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := new(Resolver).Resolve(spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", place, err, want)
-		}
-	}
+	})
 }
 
 // onlineCPUs are all of the machine, of which this process may have a part.

@@ -59,10 +59,7 @@ func TestResolvePMU(t *testing.T) {
 		if want.Type == abi.TypeRaw { // the CPU's own PMU
 			want.Flags |= abi.FlagExcludeGuest
 		}
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := mustSpec(t, text)
 		events, err := r.Resolve(spec)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -72,16 +69,12 @@ func TestResolvePMU(t *testing.T) {
 			t.Errorf("%s: %+v\nwant %+v", text, events, want)
 		}
 	}
-	livetest.Errors(t, func(text string) error {
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Resolve(spec)
+	livetest.Errors(t, func(text string) ([]Event, error) {
+		events, err := r.Resolve(mustSpec(t, text))
 		if err != nil && strings.Contains(err.Error(), "CONFIG_") && !errors.Is(err, perfevent.ErrNotSupported) {
 			t.Errorf("%s: %v is not perfevent.ErrNotSupported", text, err)
 		}
-		return err
+		return events, err
 	}, map[string]string{
 		"cpu/umask=0x100/":  "more bits than",
 		"cpu/nosuch/":       "it has: all, event, inv",
@@ -118,10 +111,7 @@ func TestConfigure(t *testing.T) {
 		{"dummy", perfevent.Sampling{}, 1, false, abi.SamplePeriod},
 	}
 	for _, tt := range tests {
-		spec, err := ParseSpec(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := mustSpec(t, tt.text)
 		events, err := new(Resolver).Resolve(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -55,10 +55,7 @@ func TestFetchOf(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", arg, got, err, want)
 		}
 	}
-	livetest.Errors(t, func(arg string) error {
-		_, err := fetchOf(proto, "", arg)
-		return err
-	}, map[string]string{
+	livetest.Errors(t, func(arg string) (string, error) { return fetchOf(proto, "", arg) }, map[string]string{
 		"fd":         `no "fd" (there are: dfd, filename, how)`,
 		"how->nope":  `has no member "nope"`,
 		"dfd->x":     `has no member "x"`,

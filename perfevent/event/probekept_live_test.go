@@ -32,10 +32,7 @@ func TestProbeKept(t *testing.T) {
 	name := fmt.Sprintf("kept_%d", os.Getpid())
 	keep := func(text string) (tracefs.Probe, error) {
 		t.Helper()
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := mustSpec(t, text)
 		return r.KeepProbe(spec)
 	}
 	for _, group := range []string{KeptGroup, "somebody"} {

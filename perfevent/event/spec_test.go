@@ -10,6 +10,16 @@ import (
 	"kprof/perfevent/memtest"
 )
 
+// mustSpec is an event that can be parsed.
+func mustSpec(t testing.TB, text string) Spec {
+	t.Helper()
+	spec, err := ParseSpec(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
 func TestParseSpec(t *testing.T) {
 	sw := func(config uint64) Spec { return Spec{Kind: KindNumbered, Type: abi.TypeSoftware, Config: config} }
 	hw := func(config uint64) Spec { return Spec{Kind: KindNumbered, Type: abi.TypeHardware, Config: config} }
@@ -115,10 +125,7 @@ func TestParseSpecGuests(t *testing.T) {
 }
 
 func TestParseSpecErrors(t *testing.T) {
-	livetest.Errors(t, func(text string) error {
-		_, err := ParseSpec(text)
-		return err
-	}, map[string]string{
+	livetest.Errors(t, ParseSpec, map[string]string{
 		"":                         "empty",
 		"  ":                       "empty",
 		"a\x00b":                   "control character",

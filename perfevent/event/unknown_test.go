@@ -19,16 +19,12 @@ func TestUnknownNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &Resolver{Sysfs: sys, funcs: funcs}
-	livetest.Errors(t, func(text string) error {
-		spec, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.checkKernelProbe(spec.Probe)
+	livetest.Errors(t, func(text string) (any, error) {
+		got, err := r.checkKernelProbe(mustSpec(t, text).Probe)
 		if err != nil && (strings.Contains(err.Error(), "file does not exist") || strings.Contains(err.Error(), "invalid argument")) {
 			t.Errorf("%s: %v: says it twice", text, err)
 		}
-		return err
+		return got, err
 	}, map[string]string{
 		"kprobe:shedule":             "shedule: this kernel has no such function; did you mean schedule?",
 		"kprobe:_do_fork":            "_do_fork: this kernel has no such function; it is called kernel_clone now",
@@ -42,24 +38,20 @@ func TestUnknownNames(t *testing.T) {
 		"kprobe:completely_unknown":  "completely_unknown: this kernel has no such function; the compiler may have inlined it",
 		"kretprobe:kernel_clone+0x4": "leave out +0x4",
 	})
-	livetest.Errors(t, r.unknownEvent, map[string]string{
+	livetest.Errors(t, func(word string) (Spec, error) { return Spec{}, r.unknownEvent(word) }, map[string]string{
 		"schedule":   "it is a function of the kernel: probe it with kprobe:schedule",
 		"cycels":     "no event has that name; did you mean cycles?",
 		"pagefaults": "did you mean page-faults?",
 		"zzzzzzzz":   "no event has that name",
 	})
-	for text, want := range map[string]string{
-		"p:x:schedule":    `did you mean "p:x schedule"?`,
-		"p: schedule":     `did you mean "p:schedule schedule"?`,
-		"r: do_wait+4":    `did you mean "r:NAME do_wait+4"?`,
-		"p:schedule":      `did you mean "p:schedule schedule"?`,
-		"p:":              "wants p:[GROUP/]NAME PLACE [ARGUMENTS]",
-		"p:group/x:place": "wants p:[GROUP/]NAME PLACE [ARGUMENTS]",
-	} {
-		_, err := ParseSpec(text)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", text, err, want)
-		} else if !strings.Contains(want, "did you mean") && strings.Contains(err.Error(), "did you mean") {
+	livetest.Errors(t, ParseSpec, map[string]string{
+		"p:x:schedule": `did you mean "p:x schedule"?`,
+		"p: schedule":  `did you mean "p:schedule schedule"?`,
+		"r: do_wait+4": `did you mean "r:NAME do_wait+4"?`,
+		"p:schedule":   `did you mean "p:schedule schedule"?`,
+	})
+	for _, text := range []string{"p:", "p:group/x:place"} {
+		if _, err := ParseSpec(text); err == nil || !strings.Contains(err.Error(), "wants p:[GROUP/]NAME PLACE [ARGUMENTS]") || strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%s: %v: a guess without ground", text, err)
 		}
 	}

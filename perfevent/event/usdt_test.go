@@ -197,10 +197,7 @@ func TestUSDTResolved(t *testing.T) {
 		return found
 	}
 	resolve := func(r *Resolver, text string) ([]Event, error) {
-		s, err := ParseSpec(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustSpec(t, text)
 		return r.Resolve(s)
 	}
 	r := &Resolver{MountTracefs: true}
@@ -226,10 +223,7 @@ func TestUSDTResolved(t *testing.T) {
 	if n := events[0].Notes; len(n) != 1 || !strings.HasPrefix(n[0], "2 places in ") {
 		t.Errorf("%q", n)
 	}
-	livetest.Errors(t, func(text string) error {
-		_, err := resolve(r, "usdt:"+program+text)
-		return err
-	}, map[string]string{
+	livetest.Errors(t, func(text string) ([]Event, error) { return resolve(r, "usdt:"+program+text) }, map[string]string{
 		":kprof:planned":     "has no probe kprof:planned (it has kprof:plain, kprof:twice, kprof:guarded)",
 		":kprof:plain $arg9": `$arg9: the probe has 4 arguments`,
 	})

@@ -9,6 +9,7 @@ import (
 
 	"kprof/perfevent/event"
 	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/spanrule"
 	"kprof/perfevent/syscalls"
 )
@@ -54,7 +55,16 @@ func words(r *spanrule.Rule) string {
 }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]string{
+	livetest.Table(t, func(text string) string {
+		r, err := spanrule.Parse(text)
+		if err == nil {
+			return words(r)
+		}
+		if !errors.As(err, new(*spanrule.ParseError)) {
+			t.Errorf("%.60q: %T", text, err)
+		}
+		return ""
+	}, map[string]string{
 		"span:syscalls":                               "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task",
 		"span:syscalls:read,write":                    "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task",
 		"span:softirq":                                "from irq:softirq_entry cpu field.vec; to irq:softirq_exit cpu field.vec",
@@ -85,22 +95,7 @@ func TestParse(t *testing.T) {
 		"syscalls":                          "",
 		"span:a:b..c:d by x\nby y":          "",
 		"span:" + strings.Repeat("x", 5000): "",
-	} {
-		r, err := spanrule.Parse(text)
-		if (err == nil) != (want != "") {
-			t.Errorf("%.60q: %v", text, err)
-			continue
-		}
-		if err != nil {
-			if !errors.As(err, new(*spanrule.ParseError)) {
-				t.Errorf("%.60q: %T", text, err)
-			}
-			continue
-		}
-		if got := words(r); got != want {
-			t.Errorf("%q:\ngot  %s\nwant %s", text, got, want)
-		}
-	}
+	})
 }
 
 // TestTable: all rules by name can be read, their two sides have as many keys, and their
@@ -129,18 +124,19 @@ func TestTable(t *testing.T) {
 
 // TestFields: the names are those that the kernel and package event give to fields.
 func TestFields(t *testing.T) {
-	for text, want := range map[string]string{
+	livetest.Table(t, func(text string) string {
+		r, err := spanrule.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(r.Fields, " ")
+	}, map[string]string{
 		"span:f":                       "ret",
 		"span:f count=$arg3 $arg1:x32": "count arg3 ret",
 		"span:f dfd how->flags:x32 a.b +0($arg1):string": "dfd flags b arg5 ret",
 		"span:uprobe:/a:f %di":                           "arg2 ret",
 		"span:syscalls":                                  "",
-	} {
-		r, err := spanrule.Parse(text)
-		if err != nil || strings.Join(r.Fields, " ") != want {
-			t.Errorf("%s: %q %v", text, r.Fields, err)
-		}
-	}
+	})
 }
 
 func TestMatches(t *testing.T) {
