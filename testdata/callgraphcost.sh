@@ -10,13 +10,9 @@
 # gcc, and is no part of make test.
 set -euo pipefail
 export LC_ALL=C
-turns=10
-[ "${1-}" != -n ] || { turns=$2 && shift 2; }
-[ $# = 1 ] || { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2; }
-kprof=$(realpath "$1")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/numbered.sh"
+numbered n 10 "$@"
+turns=$number
 cat >"$dir/spin.c" <<'END'
 #include <stdlib.h>
 #include <time.h>

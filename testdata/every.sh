@@ -8,15 +8,13 @@
 # of make test.
 set -euo pipefail
 export LC_ALL=C
-seconds=3600
-[ "${1-}" != -d ] || { seconds=$2 && shift 2; }
-[ $# = 1 ] || { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2; }
-dir=$(mktemp -d)
+. "$(dirname "$0")/numbered.sh"
+numbered d 3600 "$@"
+seconds=$number
 recorder=
 trap '[ -z "$recorder" ] || kill "$recorder" 2>/dev/null || :; rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
 
-"$1" record -q -a -F 49 --every 10s -d "$((seconds + 60))s" -o "$dir/p.pb.gz" &
+"$kprof" record -q -a -F 49 --every 10s -d "$((seconds + 60))s" -o "$dir/p.pb.gz" &
 recorder=$!
 for ((i = 0; i < 12; i++)); do
 	sleep $((seconds / 12))

@@ -10,13 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
-seconds=60
-[ "${1-}" != -d ] || { seconds=$2 && shift 2; }
-[ $# = 1 ] || { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2; }
-kprof=$(realpath "$1")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
+. testdata/numbered.sh
+numbered d 60 "$@"
+seconds=$number
 
 cat >"$dir/load" <<END
 export GOCACHE=$dir/cache

@@ -6,13 +6,9 @@
 # It takes root, and four seconds for a pair; it is no part of make test, which simulates them.
 set -euo pipefail
 export LC_ALL=C
-pairs=200
-[ "${1-}" != -n ] || { pairs=$2 && shift 2; }
-[ $# = 1 ] || { sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2; }
-kprof=$(realpath "$1")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
+. "$(dirname "$0")/numbered.sh"
+numbered n 200 "$@"
+pairs=$number
 wrong=0
 for ((i = 1; i <= pairs; i++)); do
 	for side in base new; do
