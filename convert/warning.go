@@ -147,6 +147,19 @@ var lossTexts = map[WarningKind][3]string{
 	ShortenedStacks:        {"", "stack", " cut at %d frames"},
 }
 
+// errorTexts are sentences about what went wrong, with a place for the error.
+var errorTexts = map[WarningKind]string{
+	NamingEnded:             "names are missing, since looking for them was cut short: %v",
+	DebuginfodFailed:        "debuginfod: %v",
+	NamesOfOtherBuild:       "names may be wrong: %v",
+	KernelSymbolsUnreadable: "%v; names come from elsewhere",
+	UserSymbolsUnreadable:   "%v; names come from elsewhere",
+	MissingBuildIDs:         "build ids of some files are missing: %v",
+	MissingModules:          "symbols of modules that were loaded meanwhile are not known: %v",
+	UnknownRule:             "the recording was made with a rule that is not known here, whose events are shown as they are: %v",
+	UnreadFormats:           "fields are shown as bytes: %v",
+}
+
 // String is a sentence, without a capital letter and a full stop.
 func (w *Warning) String() string {
 	switch w.Kind {
@@ -160,28 +173,14 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("%s: %v; everything before is converted", w.File, w.Err)
 	case MissingNames, MissingLines:
 		return fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*w.Share, w.Kind.missing(), w.File, reasonText(w.Reason, w.Err))
-	case NamingEnded:
-		return fmt.Sprintf("names are missing, since looking for them was cut short: %v", w.Err)
-	case DebuginfodFailed:
-		return fmt.Sprintf("debuginfod: %v", w.Err)
-	case NamesOfOtherBuild:
-		return fmt.Sprintf("names may be wrong: %v", w.Err)
 	case KernelNotMapped:
 		return "the recording does not say where its kernel was"
-	case KernelSymbolsUnreadable, UserSymbolsUnreadable:
-		return fmt.Sprintf("%v; names come from elsewhere", w.Err)
-	case MissingBuildIDs:
-		return fmt.Sprintf("build ids of some files are missing: %v", w.Err)
-	case MissingModules:
-		return fmt.Sprintf("symbols of modules that were loaded meanwhile are not known: %v", w.Err)
 	case UnmatchedSamples, SamplesWithoutValue:
 		return w.fieldsText()
 	case OverflowLabels:
 		return fmt.Sprintf("%s with more values of %s than are told apart, shown as \"[others]\"", plural(w.Count, "sample"), w.Key)
 	case SaturatedValues:
 		return fmt.Sprintf("%s of %s cut: their sum is too large, and what is shown is less", plural(w.Count, "value"), w.Event)
-	case UnknownRule:
-		return fmt.Sprintf("the recording was made with a rule that is not known here, whose events are shown as they are: %v", w.Err)
 	case MergedEvents:
 		var names []string
 		var counts []uint64
@@ -189,16 +188,15 @@ func (w *Warning) String() string {
 			names, counts = append(names, e.Name), append(counts, e.Samples)
 		}
 		return fmt.Sprintf("event %s adds up %s samples", w.Event, CountedList(names, counts))
-	}
-	switch w.Kind {
 	case SortedInFile:
 		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording says too rarely which of them are in order", w.Count)
 	case OutOfOrder:
 		return fmt.Sprintf("%d samples came too late to be in the order of time", w.Count)
-	case UnreadFormats:
-		return fmt.Sprintf("fields are shown as bytes: %v", w.Err)
 	case UnprintedEvent:
 		return fmt.Sprintf("not all fields of %s are printed as the kernel prints them: %v", w.Event, w.Err)
+	}
+	if text, ok := errorTexts[w.Kind]; ok {
+		return fmt.Sprintf(text, w.Err)
 	}
 	text, ok := lossTexts[w.Kind]
 	if !ok {

@@ -11,6 +11,26 @@ import (
 	"kprof/symbolize"
 )
 
+// helps are what is said behind warnings: what to do, most often with a flag.
+var helps = map[convert.WarningKind]string{
+	convert.TruncatedStacks: "; --call-graph dwarf,SIZE copies more",
+	convert.DroppedCopies:   ". A lower frequency (-F) or smaller copies (--call-graph dwarf,SIZE) take less time",
+	convert.MergedStacks:    " (--max-memory)",
+	convert.MergedTasks:     " (--max-memory)",
+	convert.DroppedTimes:    " (--max-memory)",
+	convert.TracedBranches:  ". For stacks over time print samples of the trace: 'perf script --itrace=i10usg'",
+	convert.KernelNotMapped: ": name that kernel's frames with its --kallsyms",
+}
+
+// nameHelps are what is said where names are missing for a reason.
+var nameHelps = map[convert.MissingReason]string{
+	convert.ReasonForeignKernel: ": use --vmlinux or --kallsyms",
+	convert.ReasonRuntimeCode:   ": they do with node --perf-basic-prof, java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, python3.12 -X perf and the like (kprof help symbols)",
+	convert.ReasonGuestKernel:   ": use --guest-kallsyms FILE, a copy of its /proc/kallsyms",
+	convert.ReasonForeignFile:   ", whose files --symfs brings",
+	convert.ReasonNotInRoot:     " (--symfs)",
+}
+
 // wording puts a warning of a conversion into words, with the flags that help.
 func wording(w *convert.Warning) string {
 	text := w.String()
@@ -19,33 +39,12 @@ func wording(w *convert.Warning) string {
 		return text + traceRemedy(w.Trace)
 	case convert.StackCopiesUnsupported:
 		return strings.Replace(text, "copies of stacks are", "copies of stacks (--call-graph dwarf) are", 1)
-	case convert.TruncatedStacks:
-		return text + "; --call-graph dwarf,SIZE copies more"
-	case convert.DroppedCopies:
-		return text + ". A lower frequency (-F) or smaller copies (--call-graph dwarf,SIZE) take less time"
-	case convert.MergedStacks, convert.MergedTasks, convert.DroppedTimes:
-		return text + " (--max-memory)"
-	case convert.TracedBranches:
-		return text + ". For stacks over time print samples of the trace: 'perf script --itrace=i10usg'"
-	case convert.KernelNotMapped:
-		return text + ": name that kernel's frames with its --kallsyms"
 	case convert.MergedEvents:
 		return text + fmt.Sprintf("; --event %s shows one of them", w.Events[0].Name)
 	case convert.MissingNames:
-		switch w.Reason {
-		case convert.ReasonForeignKernel:
-			return text + ": use --vmlinux or --kallsyms"
-		case convert.ReasonRuntimeCode:
-			return text + ": they do with node --perf-basic-prof, java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit, python3.12 -X perf and the like (kprof help symbols)"
-		case convert.ReasonGuestKernel:
-			return text + ": use --guest-kallsyms FILE, a copy of its /proc/kallsyms"
-		case convert.ReasonForeignFile:
-			return text + ", whose files --symfs brings"
-		case convert.ReasonNotInRoot:
-			return text + " (--symfs)"
-		}
+		return text + nameHelps[w.Reason]
 	}
-	return text
+	return text + helps[w.Kind]
 }
 
 // traceRemedy says how to see a hardware trace.
