@@ -56,10 +56,7 @@ func Histograms(w io.Writer, s *stacks.Set, o TopOptions) error {
 			t.histogram(h)
 		}
 	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write histograms: %w", err)
-	}
-	return nil
+	return flush(b, "histograms")
 }
 
 func counted(n uint64, what string) string {

@@ -77,10 +77,7 @@ func Spans(w io.Writer, s *stacks.Set, o SpansOptions) error {
 			return fmt.Errorf("write spans: %w", err)
 		}
 	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write spans: %w", err)
-	}
-	return nil
+	return flush(b, "spans")
 }
 
 type spanLister struct {

@@ -85,8 +85,13 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	default:
 		t.rows(costs)
 	}
+	return flush(b, "top")
+}
+
+// flush ends the writing of a table.
+func flush(b *bufio.Writer, what string) error {
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write top: %w", err)
+		return fmt.Errorf("write %s: %w", what, err)
 	}
 	return nil
 }

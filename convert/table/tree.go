@@ -56,10 +56,7 @@ func Tree(w io.Writer, s *stacks.Set, o TreeOptions) error {
 		t.line("")
 		t.line(fmt.Sprintf("Left out: %d calls with less than %.3g%% each", tree.Cut, 100*o.Min))
 	}
-	if err := t.w.Flush(); err != nil {
-		return fmt.Errorf("write tree: %w", err)
-	}
-	return nil
+	return flush(t.w, "tree")
 }
 
 type treeText struct {

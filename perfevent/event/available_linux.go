@@ -26,6 +26,11 @@ const (
 	Span                          // times between events, see Resolver.SpanSpecs
 )
 
+var kinds = [...]string{
+	Hardware: "hardware", HardwareCache: "hardware cache", Software: "software",
+	Form: "form", Tracepoint: "tracepoint", Span: "span",
+}
+
 // Group is the events of one category that a machine has.
 type Group struct {
 	Category Category
@@ -35,21 +40,10 @@ type Group struct {
 
 // Kind is what a group of events is called: "hardware cache", "PMU cpu", "tracepoint".
 func (g *Group) Kind() string {
-	switch g.Category {
-	case Hardware:
-		return "hardware"
-	case HardwareCache:
-		return "hardware cache"
-	case Software:
-		return "software"
-	case OfPMU:
+	if g.Category == OfPMU {
 		return "PMU " + g.PMU
-	case Span:
-		return "span"
-	case Form:
-		return "form"
 	}
-	return "tracepoint"
+	return kinds[g.Category]
 }
 
 // Names of events that are numbers in the kernel's interface, not files.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -12,23 +13,19 @@ type TracerError struct {
 	Trace string // file that shows the buffer
 }
 
-// Marker reports whether trace_marker or trace_printk() is what writes the event.
-func (e *TracerError) Marker() bool {
-	switch e.Name {
-	case "print", "raw_data", "bprint", "bputs":
-		return true
-	}
-	return false
+// markers are the events that trace_marker or trace_printk() writes, and how an error says so.
+var markers = map[string]string{
+	"print":    "trace_marker and trace_printk() write it",
+	"raw_data": "trace_marker and trace_printk() write it",
+	"bprint":   "trace_printk() writes it",
+	"bputs":    "trace_printk() writes it",
 }
 
+// Marker reports whether trace_marker or trace_printk() is what writes the event.
+func (e *TracerError) Marker() bool { return markers[e.Name] != "" }
+
 func (e *TracerError) Error() string {
-	what := "only ftrace's own tracers write it"
-	switch e.Name {
-	case "print", "raw_data":
-		what = "trace_marker and trace_printk() write it"
-	case "bprint", "bputs":
-		what = "trace_printk() writes it"
-	}
+	what := cmp.Or(markers[e.Name], "only ftrace's own tracers write it")
 	return fmt.Sprintf("%s, into ftrace's buffer, and it never reaches perf: read %s", what, e.Trace)
 }
 
