@@ -1,7 +1,6 @@
 package live_test
 
 import (
-	"context"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -9,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"kprof/convert"
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/spanrule"
 )
 
 // memoryLine is as perf script prints kmalloc and kfree.
@@ -27,13 +24,7 @@ func TestLiveHeld(t *testing.T) {
 		"--", "sh", "-c", "ls -R /etc > /dev/null; sleep 0.1").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, "span:kmalloc")}}, Unnamed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := p.Stats.Lost + p.Stats.LostSamples; n > 0 {
-		t.Fatalf("perf lost %d records in rings of 8 MB", n)
-	}
+	p := openSpans(t, file, "span:kmalloc")
 	out, err := livetest.PerfCommand(t, "script", "-i", file, "-F", "event,trace").Output()
 	if err != nil {
 		t.Fatal(err)

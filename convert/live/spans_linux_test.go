@@ -78,6 +78,19 @@ func TestLiveFunctionSpans(t *testing.T) {
 //	name calls errors total min avg max stddev
 var traceLine = regexp.MustCompile(`^ +([a-z0-9_]+) +([0-9]+) +([0-9]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) `)
 
+// openSpans opens what perf recorded, which is to be all, for the spans of a rule.
+func openSpans(t *testing.T, file, rule string) *convert.Profile {
+	t.Helper()
+	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, rule)}}, Unnamed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := p.Stats.Lost + p.Stats.LostSamples; n > 0 {
+		t.Fatalf("perf lost %d records in rings of 8 MB", n)
+	}
+	return p
+}
+
 // TestLiveSyscallSpans: number, errors and times of system calls are those that perf trace
 // tells of the same recording, call by call.
 func TestLiveSyscallSpans(t *testing.T) {
@@ -88,13 +101,7 @@ func TestLiveSyscallSpans(t *testing.T) {
 		"--", "ls", "-R", "/etc", "/nowhere").CombinedOutput(); !strings.Contains(string(out), "/nowhere") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	p, err := convert.Open(context.Background(), file, convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}}, Unnamed: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := p.Stats.Lost + p.Stats.LostSamples; n > 0 {
-		t.Fatalf("perf lost %d records in rings of 8 MB", n)
-	}
+	p := openSpans(t, file, "span:syscalls")
 	type sums struct {
 		calls, errors, max uint64
 		total              uint64

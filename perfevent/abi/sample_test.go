@@ -24,21 +24,21 @@ func everything() abi.Attr {
 	}
 }
 
+// appender appends numbers to b, each by one.
+func appender[N any](b *[]byte, one func([]byte, N) []byte) func(...N) {
+	return func(all ...N) {
+		for _, n := range all {
+			*b = one(*b, n)
+		}
+	}
+}
+
 // everySample is the payload of a sample of everything, written field by field
 // in the order of the comment above PERF_RECORD_SAMPLE in perf_event.h, and
 // what it says.
 func everySample(o abi.Order) ([]byte, abi.Sample) {
 	var b []byte
-	u64 := func(vs ...uint64) {
-		for _, v := range vs {
-			b = o.AppendUint64(b, v)
-		}
-	}
-	u32 := func(vs ...uint32) {
-		for _, v := range vs {
-			b = o.AppendUint32(b, v)
-		}
-	}
+	u64, u32 := appender(&b, o.AppendUint64), appender(&b, o.AppendUint32)
 	u64(0x1d)               // identifier
 	u64(0xffffffff81000010) // ip
 	u32(100, 101)           // pid, tid
@@ -282,16 +282,7 @@ func TestDecodeSampleVectors(t *testing.T) {
 	a := abi.Attr{SampleType: abi.SampleIP | abi.SampleRegsUser | abi.SampleWeight | abi.SampleRegsIntr | abi.SampleCgroup, SampleRegsUser: 3, SampleRegsIntr: 1}
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 		var b []byte
-		words := func(vs ...uint64) {
-			for _, v := range vs {
-				b = o.AppendUint64(b, v)
-			}
-		}
-		halves := func(vs ...uint16) {
-			for _, v := range vs {
-				b = o.AppendUint16(b, v)
-			}
-		}
+		words, halves := appender(&b, o.AppendUint64), appender(&b, o.AppendUint16)
 		words(0x1000, 4|2, 0x31, 0x32)
 		halves(2, 4, 1, 1) // two vectors of 256 bits and a predicate
 		words(1, 2, 3, 4, 5, 6, 7, 8, 9)

@@ -3,7 +3,6 @@ package rig
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -68,16 +67,7 @@ func TestGuestFetch(t *testing.T) {
 // loadLoop loads the module loop, for the time of the test.
 func loadLoop(t *testing.T) {
 	t.Helper()
-	found, err := filepath.Glob("/modules/loop.ko*")
-	if err != nil || len(found) != 1 {
-		t.Fatalf("modules %q: %v", found, err)
-	}
-	f := livetest.Open(t, os.Open, found[0])
-	flags := 0
-	if filepath.Ext(f.Name()) != ".ko" {
-		flags = unix.MODULE_INIT_COMPRESSED_FILE
-	}
-	if err := unix.FinitModule(int(f.Fd()), "", flags); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := load(t); err != nil && !errors.Is(err, unix.EEXIST) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

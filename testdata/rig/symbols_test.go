@@ -79,7 +79,7 @@ func sh(t *testing.T, line string) {
 }
 
 // load loads module loop, compressed or not.
-func load(t *testing.T) {
+func load(t *testing.T) error {
 	t.Helper()
 	found, err := filepath.Glob("/modules/loop.ko*")
 	if err != nil || len(found) != 1 {
@@ -90,9 +90,7 @@ func load(t *testing.T) {
 	if filepath.Ext(found[0]) != ".ko" {
 		flags = unix.MODULE_INIT_COMPRESSED_FILE
 	}
-	if err := unix.FinitModule(int(f.Fd()), "", flags); err != nil {
-		t.Fatalf("load %s: %v", found[0], err)
-	}
+	return unix.FinitModule(int(f.Fd()), "", flags)
 }
 
 // TestGuestSymbols records the kernel, and a module of which neither the start nor
@@ -101,7 +99,9 @@ func TestGuestSymbols(t *testing.T) {
 	guest(t)
 	during(t, "module", func(kallsyms string) {
 		sh(t, "dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null; find /proc/sys /sys/kernel >/dev/null 2>&1 || :")
-		load(t)
+		if err := load(t); err != nil {
+			t.Fatalf("load: %v", err)
+		}
 		// Through the module, so that it is in the chains of what writes.
 		sh(t, "dd if=/dev/zero of=/tmp/image bs=64k count=16 2>/dev/null; losetup /dev/loop0 /tmp/image")
 		sh(t, "dd if=/dev/zero of=/dev/loop0 bs=4k count=256 conv=fsync 2>/dev/null; dd if=/dev/zero of=/dev/loop0 bs=4k count=256 conv=fsync 2>/dev/null")

@@ -190,9 +190,10 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
-	f := parseFormat(t)
-	e, err := expr.Parse("prt > 0 && nosuch[1] == 2 && comm == bash && other.pid > 0")
+// compile is an expression for events of a format.
+func compile(t testing.TB, src string, f *format.Format) (*expr.Expr, *expr.Program) {
+	t.Helper()
+	e, err := expr.Parse(src)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +201,12 @@ func TestMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e, p
+}
+
+func TestMissing(t *testing.T) {
+	f := parseFormat(t)
+	e, p := compile(t, "prt > 0 && nosuch[1] == 2 && comm == bash && other.pid > 0", f)
 	if got := strings.Join(p.Missing(), " "); got != "prt nosuch bash other.pid" {
 		t.Error(got)
 	}
@@ -225,14 +232,7 @@ func TestMissing(t *testing.T) {
 // TestShort evaluates on payloads that end anywhere: what is whole has its value.
 func TestShort(t *testing.T) {
 	f := parseFormat(t)
-	e, err := expr.Parse(`ret < 0 && name ~ "/etc*" && args[2] && mask[5] && field.comm == "bash"`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := e.Compile("sched:sched_wakeup", f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, p := compile(t, `ret < 0 && name ~ "/etc*" && args[2] && mask[5] && field.comm == "bash"`, f)
 	for n := range len(payload()) {
 		s := sample()
 		s.Raw = s.Raw[:n:n]
@@ -255,14 +255,7 @@ func TestValue(t *testing.T) {
 		{"ret", -2, false}, {"big", 1<<63 - 1, true}, {"args[1] * 512", 10240, false}, {"field.pid - 100", -1, false},
 		{"big - 5", -1 << 63, false}, {"ret < 0 ? -ret : ret", 2, false}, {"name == 'x'", 0, false},
 	} {
-		e, err := expr.Parse(tt.src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := e.Compile("sched:sched_wakeup", f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, p := compile(t, tt.src, f)
 		v, ok := p.Value(sample())
 		if n, sat := v.Int64(); !ok || n != tt.want || sat != tt.saturated {
 			t.Errorf("%s: %d %v %v", tt.src, n, sat, ok)
@@ -287,14 +280,7 @@ func TestValue(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	f := parseFormat(t)
-	e, err := expr.Parse(`field.comm ~ "ba*" && name in {"a", "/etc/[x]"} && comm != "x" && ret * 2 < 0 && args[1] == 20 && mask[5] && field.comm != comm`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := e.Compile("sched:sched_wakeup", f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, p := compile(t, `field.comm ~ "ba*" && name in {"a", "/etc/[x]"} && comm != "x" && ret * 2 < 0 && args[1] == 20 && mask[5] && field.comm != comm`, f)
 	s := sample()
 	if n := testing.AllocsPerRun(100, func() {
 		if p.Match(s) != expr.Yes {

@@ -53,14 +53,7 @@ func BenchmarkProgram(b *testing.B) {
 		{"glob", `name ~ "*[[]x]" && pid in {0, 1, 2}`},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			e, err := expr.Parse(bb.src)
-			if err != nil {
-				b.Fatal(err)
-			}
-			p, err := e.Compile("sched:sched_wakeup", f)
-			if err != nil {
-				b.Fatal(err)
-			}
+			_, p := compile(b, bb.src, f)
 			s := sample()
 			b.ReportAllocs()
 			for b.Loop() {
