@@ -16,10 +16,7 @@ import (
 // tracepointEvent is an event of a tracepoint, counted hit by hit.
 func tracepointEvent(t *testing.T, tp tracefs.Event) Event {
 	t.Helper()
-	fs, err := tracefs.Find(tracefs.Options{Mount: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	id, err := fs.ID(tp)
 	if err != nil {
 		t.Fatal(err)

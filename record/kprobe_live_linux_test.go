@@ -13,7 +13,6 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/tracefs"
 	ksyms "kprof/symbolize/kallsyms"
 )
 
@@ -95,10 +94,7 @@ func TestKprobeSamples(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		fs, err := tracefs.Find(tracefs.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fs := livetest.TracefsMounted(t)
 		if left, err := fs.Probes(); err != nil || len(left) != 0 {
 			t.Errorf("%s: left %v, %v", name, left, err)
 		}

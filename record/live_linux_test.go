@@ -306,14 +306,7 @@ func TestLiveCgroup(t *testing.T) {
 	var groups []*os.File
 	for i := range 2 {
 		dir := filepath.Join(livetest.CgroupRoot(), fmt.Sprintf("kprof-test-%d-%d", os.Getpid(), i))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := os.Remove(dir); err != nil {
-				t.Error(err)
-			}
-		})
+		livetest.MakeCgroup(t, dir)
 		group := livetest.Open(t, os.Open, dir)
 		groups = append(groups, group)
 	}

@@ -96,11 +96,9 @@ func TestCodeOfKernelPlace(t *testing.T) {
 
 // TestCodeOfModule: of a module too, compressed or not.
 func TestCodeOfModule(t *testing.T) {
-	livetest.RequirePrograms(t, "gcc", "ld", "xz")
-	dir := t.TempDir()
-	object, ko := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
-	livetest.Run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
-	livetest.Run(t, "ld", "-r", "--build-id", "-o", ko, object)
+	livetest.RequirePrograms(t, "xz")
+	ko := filepath.Join(t.TempDir(), "ext4.ko")
+	livetest.KernelModule(t, "testdata/module.c", ko)
 	livetest.WriteFile(t, ko+".xz", livetest.Run(t, "xz", "-kc", ko))
 	file, err := elfsym.Open(ko, elfsym.Options{Module: true})
 	if err != nil {

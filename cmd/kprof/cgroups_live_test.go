@@ -23,14 +23,7 @@ func TestLiveAllCgroups(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf, livetest.Cgroup2)
 	id := fmt.Sprintf("%012x%052x", os.Getpid(), 1)
 	group := filepath.Join(livetest.CgroupRoot(), "docker-"+id+".scope")
-	if err := os.Mkdir(group, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.Remove(group); err != nil {
-			t.Error(err)
-		}
-	})
+	livetest.MakeCgroup(t, group)
 	data := filepath.Join(t.TempDir(), "perf.data")
 	c := kprof(t, "record", "-q", "--all-cgroups", "-e", "syscalls:sys_enter_umask", "-o", data, "--", "sh", "-c", `
 umask 022; echo $$ > `+group+`/cgroup.procs; umask 022; umask 022`)
@@ -58,14 +51,7 @@ func TestLiveCgroups(t *testing.T) {
 	parent := filepath.Join(livetest.CgroupRoot(), name)
 	for _, dir := range []string{"", "in1", "in2", "in2/deep", "out"} {
 		group := filepath.Join(parent, dir)
-		if err := os.Mkdir(group, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := os.Remove(group); err != nil {
-				t.Error(err)
-			}
-		})
+		livetest.MakeCgroup(t, group)
 	}
 	data := filepath.Join(t.TempDir(), "x.data")
 	c := kprof(t, "record", "-q", "-e", "syscalls:sys_enter_umask", "--cgroup", name+"/in*,"+name+"/in2/deep", "-o", data)

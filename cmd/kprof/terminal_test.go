@@ -262,11 +262,7 @@ func TestEvilNamesInFiles(t *testing.T) {
 
 func foldedOf(t *testing.T, s *stacks.Set) string {
 	t.Helper()
-	var b strings.Builder
-	if err := folded.Write(&b, s, folded.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return livetest.Written(t, func(w io.Writer) error { return folded.Write(w, s, folded.Options{}) })
 }
 
 // TestPrintableWriter: text that comes in pieces is the same as whole.

@@ -2,6 +2,7 @@ package flamegraph
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"kprof/convert/folded"
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 // shareOf is how much of the folded stacks, in percent, goes through a frame that
@@ -43,11 +45,7 @@ func shareOf(t *testing.T, lines, expression, below string) float64 {
 
 func foldedText(t *testing.T, s *stacks.Set) string {
 	t.Helper()
-	var b strings.Builder
-	if err := folded.Write(&b, s, folded.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return livetest.Written(t, func(w io.Writer) error { return folded.Write(w, s, folded.Options{}) })
 }
 
 // TestSVGSearchTotals: the share that a search shows is that of all samples, though

@@ -7,7 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -189,22 +189,17 @@ type golden struct {
 }
 
 func goldens(t testing.TB) (gs []golden) {
-	names, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no goldens: %v", err)
-	}
-	for _, name := range names {
-		a, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	archives := livetest.Archives(t, "testdata", "*")
+	for _, name := range slices.Sorted(maps.Keys(archives)) {
+		a := archives[name]
 		if len(a.Files) != 2 || a.Files[0].Name != "records" || a.Files[1].Name != "want" {
 			t.Fatalf("%s: wants the files records and want", name)
 		}
-		g := golden{name: strings.TrimSuffix(filepath.Base(name), ".txtar"), archive: a}
-		if g.rec, err = perftext.Parse(string(a.Files[0].Data)); err != nil {
+		rec, err := perftext.Parse(string(a.Files[0].Data))
+		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		g := golden{name: name, archive: a, rec: rec}
 		if err := g.comment(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -2,29 +2,23 @@ package stacktext
 
 import (
 	"bytes"
-	"path/filepath"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/livetest"
 )
 
 // addGolden adds the text of testdata/DIALECT-*.txtar as seeds.
 func addGolden(f *testing.F, dialect string) {
-	files, err := filepath.Glob("testdata/" + dialect + "-*.txtar")
-	if err != nil || len(files) == 0 {
-		f.Fatal("no testdata", err)
-	}
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, file := range archive.Files {
+	archives := livetest.Archives(f, "testdata", dialect+"-*")
+	for _, name := range slices.Sorted(maps.Keys(archives)) {
+		for _, file := range archives[name].Files {
 			if file.Name == "in" {
 				f.Add([]byte(strings.NewReplacer("|\n", "\n", `\t`, "\t").Replace(string(file.Data))))
 			}

@@ -11,15 +11,12 @@ import (
 
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 func top(t *testing.T, s *stacks.Set, o TopOptions) string {
 	t.Helper()
-	var b strings.Builder
-	if err := Top(&b, s, o); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return livetest.Written(t, func(w io.Writer) error { return Top(w, s, o) })
 }
 
 func topSet() *stacks.Set {

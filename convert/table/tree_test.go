@@ -9,15 +9,12 @@ import (
 
 	"kprof/convert/stacks"
 	"kprof/convert/stacks/stackstest"
+	"kprof/perfevent/livetest"
 )
 
 func callTree(t *testing.T, s *stacks.Set, o TreeOptions) string {
 	t.Helper()
-	var b strings.Builder
-	if err := Tree(&b, s, o); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
+	return livetest.Written(t, func(w io.Writer) error { return Tree(w, s, o) })
 }
 
 func TestTreeText(t *testing.T) {

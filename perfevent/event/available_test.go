@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/tracefs"
 )
 
 // names are those of all groups of a category.
@@ -29,10 +28,7 @@ func names(groups []Group, c Category) (all []string) {
 // machine with the PMUs of fakeSysfs.
 func TestAvailable(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	b, err := os.ReadFile(filepath.Join(fs.Path(), "available_events"))
 	if err != nil {
 		t.Fatal(err)

@@ -46,10 +46,7 @@ func laterInstruction(t *testing.T, r *Resolver, name string) (addr, off uint64)
 // leftProbes are the probes in tracefs.
 func leftProbes(t *testing.T) []tracefs.Probe {
 	t.Helper()
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	left, err := fs.Probes()
 	if err != nil {
 		t.Fatal(err)
@@ -314,10 +311,7 @@ func TestKprobeGlob(t *testing.T) {
 // those that are to be kept are not.
 func TestProbeLeftovers(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"))
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -40,10 +40,33 @@ func Archives(t testing.TB, dir, pattern string) map[string]*txtar.Archive {
 	return archives
 }
 
+// Written is what write writes.
+func Written(t testing.TB, write func(io.Writer) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 // WriteFile writes a file that its owner may write and all may read.
 func WriteFile[T []byte | string](t testing.TB, name string, data T) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(data), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// MakeCgroup makes a cgroup until the end of the test.
+func MakeCgroup(t testing.TB, dir string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package livetest
 
 import (
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -71,6 +72,15 @@ func Run(t testing.TB, name string, args ...string) string {
 		t.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
 	}
 	return string(out)
+}
+
+// KernelModule compiles a source as a module of the kernel, with a build id and lines.
+func KernelModule(t testing.TB, source, ko string) {
+	t.Helper()
+	RequirePrograms(t, "gcc", "ld")
+	object := filepath.Join(t.TempDir(), "m.o")
+	Run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, source)
+	Run(t, "ld", "-r", "--build-id", "-o", ko, object)
 }
 
 // StartWaiting starts a command that prints when it is ready, and waits for that. It is

@@ -2,6 +2,7 @@ package livetest
 
 import (
 	"fmt"
+	"testing"
 
 	"kprof/perfevent/tracefs"
 )
@@ -12,4 +13,14 @@ func Tracefs() string {
 		return fmt.Sprintf("tracefs (%v)", err)
 	}
 	return ""
+}
+
+// TracefsMounted is tracefs, which is mounted where it is not.
+func TracefsMounted(t testing.TB) *tracefs.FS {
+	t.Helper()
+	fs, err := tracefs.Find(tracefs.Options{Mount: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fs
 }

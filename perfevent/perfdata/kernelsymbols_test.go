@@ -8,6 +8,7 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/fuzztest"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/memtest"
 )
 
@@ -16,13 +17,22 @@ var someKernelSymbols = KernelSymbols{
 	Modules:  []byte("ext4 1048576 1 - Live 0xffffffffc0000000\n"),
 }
 
+var oneEvent = []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+
+// blockOf is kernel symbols as they are in a file.
+func blockOf(t testing.TB, k *KernelSymbols, o abi.Order) []byte {
+	t.Helper()
+	b, err := k.AppendTo(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func TestKernelSymbolsRoundTrip(t *testing.T) {
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
 		for _, want := range []KernelSymbols{someKernelSymbols, {Kallsyms: bytes.Repeat([]byte("x"), 1<<20)}, {}} {
-			b, err := want.AppendTo(nil, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := blockOf(t, &want, o)
 			if len(b)%8 != 0 {
 				t.Errorf("%d bytes, not a multiple of eight", len(b))
 			}
@@ -40,22 +50,12 @@ func TestKernelSymbolsRoundTrip(t *testing.T) {
 // TestKernelSymbolsInFile finds the kernel symbols of a recording: those before the data,
 // also when the recorder was killed, and the one at the end where there is one.
 func TestKernelSymbolsInFile(t *testing.T) {
-	early, err := someKernelSymbols.AppendTo(nil, abi.LittleEndian)
-	if err != nil {
-		t.Fatal(err)
-	}
+	early := blockOf(t, &someKernelSymbols, abi.LittleEndian)
 	late := KernelSymbols{Kallsyms: []byte("ffffffff81000000 T _stext\n")}
-	trailer, err := late.AppendTo(nil, abi.LittleEndian)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trailer := blockOf(t, &late, abi.LittleEndian)
 	with := someKernelSymbols
 	with.IOMem = []byte("08000000-0800ffff : gic\n")
-	registers, err := with.AppendTo(nil, abi.LittleEndian)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+	registers := blockOf(t, &with, abi.LittleEndian)
 	for _, tt := range []struct {
 		name           string
 		early, trailer []byte
@@ -71,7 +71,7 @@ func TestKernelSymbolsInFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tempFile(t)
-			w, err := NewWriter(f, events, Features{}, WriterOptions{KernelSymbols: tt.early})
+			w, err := NewWriter(f, oneEvent, Features{}, WriterOptions{KernelSymbols: tt.early})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestKernelSymbolsInFile(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := openRecording(t, f.Name())
+			r := livetest.Open(t, Open, f.Name())
 			got, err := r.KernelSymbols()
 			if err != nil {
 				t.Fatal(err)
@@ -96,10 +96,7 @@ func TestKernelSymbolsInFile(t *testing.T) {
 func FuzzDecodeKernelSymbols(f *testing.F) {
 	fuzztest.Add(f)
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
-		b, err := someKernelSymbols.AppendTo(nil, o)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := blockOf(f, &someKernelSymbols, o)
 		f.Add(b, o == abi.BigEndian)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, big bool) {

@@ -8,21 +8,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 // TestRules: rules are found in a file, also of a recorder that was killed, beside kernel
 // symbols before the data or behind it, which are found too.
 func TestRules(t *testing.T) {
-	symbols, err := someKernelSymbols.AppendTo(nil, abi.LittleEndian)
-	if err != nil {
-		t.Fatal(err)
-	}
-	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
+	symbols := blockOf(t, &someKernelSymbols, abi.LittleEndian)
 	for _, rules := range [][]string{nil, {"off-cpu"}, {"span:syscalls", "off-cpu"}, {"span:a:b..c:d by x"}} {
 		for _, o := range []WriterOptions{{Rules: rules}, {Rules: rules, KernelSymbols: symbols}} {
 			for _, closed := range []bool{true, false} {
 				f := tempFile(t)
-				w, err := NewWriter(f, events, Features{Version: strings.Repeat("h", len(rules))}, o)
+				w, err := NewWriter(f, oneEvent, Features{Version: strings.Repeat("h", len(rules))}, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -32,7 +29,7 @@ func TestRules(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				r := openRecording(t, f.Name())
+				r := livetest.Open(t, Open, f.Name())
 				if got, err := r.Rules(); err != nil || !slices.Equal(got, rules) {
 					t.Errorf("%q %v, want %q", got, err, rules)
 				}
@@ -48,7 +45,7 @@ func TestRules(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{{"a\nb"}, {strings.Repeat("x", rulesBlock.most+1)}} {
-		if _, err := NewWriter(tempFile(t), events, Features{}, WriterOptions{Rules: bad}); err == nil {
+		if _, err := NewWriter(tempFile(t), oneEvent, Features{}, WriterOptions{Rules: bad}); err == nil {
 			t.Errorf("%.10q is written", bad)
 		}
 	}

@@ -14,17 +14,10 @@ import (
 // TestDamagedNames: where it is not known where the names begin, the kernel's symbols at the end
 // are not found, and those that were known at the start are. Likewise with the rules.
 func TestDamagedNames(t *testing.T) {
-	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
 	o := abi.LittleEndian
-	atStart, err := someKernelSymbols.AppendTo(nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	atStart := blockOf(t, &someKernelSymbols, o)
 	later := KernelSymbols{Kallsyms: []byte("ffffffff81000000 T later\n")}
-	atEnd, err := later.AppendTo(nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	atEnd := blockOf(t, &later, o)
 	for _, tc := range []struct {
 		name           string
 		atStart        []byte
@@ -37,7 +30,7 @@ func TestDamagedNames(t *testing.T) {
 		{"rules", atStart, rulesBlock.magic, &later, false, false},
 	} {
 		f := tempFile(t)
-		w, err := NewWriter(f, events, Features{}, WriterOptions{Order: o, KernelSymbols: tc.atStart, Rules: []string{"rule"}})
+		w, err := NewWriter(f, oneEvent, Features{}, WriterOptions{Order: o, KernelSymbols: tc.atStart, Rules: []string{"rule"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,17 +66,10 @@ func TestDamagedNames(t *testing.T) {
 // TestDamagedKernelSymbols: where the symbols known at the end are damaged, those of the start are
 // found, or the other way round, and the damage is told.
 func TestDamagedKernelSymbols(t *testing.T) {
-	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
 	o := abi.LittleEndian
-	early, err := someKernelSymbols.AppendTo(nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	early := blockOf(t, &someKernelSymbols, o)
 	late := KernelSymbols{Kallsyms: []byte("ffffffff81000000 T later\n")}
-	trailer, err := late.AppendTo(nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trailer := blockOf(t, &late, o)
 	long := append(bytes.Clone(trailer[:len(trailer)-blockTail]), 0xff, 0xff, 0xff, 0xff)
 	long = append(long, trailer[len(long):]...)
 	for _, tt := range []struct {
@@ -98,7 +84,7 @@ func TestDamagedKernelSymbols(t *testing.T) {
 		{"the only one", nil, damaged(trailer), nil},
 	} {
 		f := tempFile(t)
-		w, err := NewWriter(f, events, Features{}, WriterOptions{Order: o, KernelSymbols: tt.early})
+		w, err := NewWriter(f, oneEvent, Features{}, WriterOptions{Order: o, KernelSymbols: tt.early})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +92,7 @@ func TestDamagedKernelSymbols(t *testing.T) {
 		if err := w.Close(Features{}); err != nil {
 			t.Fatal(err)
 		}
-		r := openRecording(t, f.Name())
+		r := livetest.Open(t, Open, f.Name())
 		got, err := r.KernelSymbols()
 		if d := cmp.Diff(tt.want, got); d != "" || err == nil {
 			t.Errorf("%s: %v, -want +got\n%s", tt.name, err, d)
@@ -117,15 +103,11 @@ func TestDamagedKernelSymbols(t *testing.T) {
 // TestUserSymbols: names are found behind everything else, and what was the last before
 // them is found still, also when they could not be written.
 func TestUserSymbols(t *testing.T) {
-	events := []abi.Event{{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware, SampleType: abi.SampleIP}, IDs: []uint64{1}}}
 	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
-		trailer, err := someKernelSymbols.AppendTo(nil, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trailer := blockOf(t, &someKernelSymbols, o)
 		for _, names := range [][]byte{nil, []byte("names"), bytes.Repeat([]byte("x"), MaxUserSymbols)} {
 			f := tempFile(t)
-			w, err := NewWriter(f, events, Features{}, WriterOptions{Order: o})
+			w, err := NewWriter(f, oneEvent, Features{}, WriterOptions{Order: o})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +124,7 @@ func TestUserSymbols(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := openRecording(t, f.Name())
+			r := livetest.Open(t, Open, f.Name())
 			if got, err := r.UserSymbols(); err != nil || !bytes.Equal(got, names) {
 				t.Errorf("%v: %d bytes, want %d, %v", o, len(got), len(names), err)
 			}
@@ -159,7 +141,7 @@ func TestUserSymbols(t *testing.T) {
 			}
 			// Damage is an error, of names alone.
 			livetest.WriteFile(t, f.Name(), append(before, damaged(after[len(before):])...))
-			r = openRecording(t, f.Name())
+			r = livetest.Open(t, Open, f.Name())
 			if got, err := r.UserSymbols(); err == nil {
 				t.Errorf("%v: %d bytes of damaged names", o, len(got))
 			}

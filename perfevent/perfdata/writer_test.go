@@ -44,17 +44,6 @@ func testEvents() []abi.Event {
 	}
 }
 
-// openRecording opens a recording until the end of the test.
-func openRecording(t *testing.T, name string) *Reader {
-	t.Helper()
-	r, err := Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
-}
-
 func tempFile(t *testing.T) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "perf.data"))

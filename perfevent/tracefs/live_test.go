@@ -13,10 +13,7 @@ import (
 
 func TestLiveFilter(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	before, err := os.ReadDir(filepath.Join(fs.Path(), "instances"))
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +46,7 @@ func TestLiveFilter(t *testing.T) {
 
 func TestLiveFormat(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	events, err := fs.Events("sched", "sched_sw*")
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/livetest"
-	"kprof/perfevent/tracefs"
 )
 
 // open opens a Reader of rings that are empty, and returns the file to write into.
@@ -24,10 +23,7 @@ func open(t *testing.T, names bool) (*Reader, *os.File) {
 	t.Helper()
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	livetest.ChangeMachine(t) // whose buffer is emptied
-	fs, err := tracefs.Find(tracefs.Options{Mount: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	e := perfevent.RingOwner(perfevent.Features{}, 1)
 	r, err := Open(fs, &e.Attr, names)
 	livetest.CloseAtEnd(t, r, err)
@@ -193,10 +189,7 @@ func TestTimeOfStats(t *testing.T) {
 func TestLiveMarkerClock(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	livetest.ChangeMachine(t)
-	fs, err := tracefs.Find(tracefs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	path := filepath.Join(fs.Path(), "trace_clock")
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -12,17 +12,13 @@ import (
 	"kprof/convert/trace/tracedat"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/ringpage"
-	"kprof/perfevent/tracefs"
 )
 
 // TestLiveAttach: what is in an instance that somebody has made is read, each event once, with
 // what else is written meanwhile; the instance is left as it is.
 func TestLiveAttach(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	fs, err := tracefs.Find(tracefs.Options{Mount: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fs := livetest.TracefsMounted(t)
 	dir := filepath.Join(fs.Path(), "instances", fmt.Sprintf("test-attach-%d", os.Getpid()))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
