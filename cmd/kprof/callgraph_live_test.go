@@ -175,14 +175,8 @@ func TestLiveCallGraphDwarf(t *testing.T) {
 			if x.name == "musl" || strings.Contains(x.cc, "-static") || strings.Contains(x.cc, "-m32") {
 				return // perf walks none of them, see TestLiveWalksOfPerf
 			}
-			want, err := foldScript(bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", data)), true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := readFolded(bytes.NewReader(converted))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := scriptLines(t, bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", data)), true)
+			got := foldedLines(t, bytes.NewReader(converted))
 			compareCopied(t, want, got)
 		})
 	}

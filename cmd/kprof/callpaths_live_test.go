@@ -255,10 +255,7 @@ func (x *paths) judge(stacks map[sampleKey][]string) *judgment {
 func (x *paths) judgeFolded(t *testing.T, folded string, said []byte) *judgment {
 	t.Helper()
 	f := livetest.Open(t, os.Open, folded)
-	lines, err := readFolded(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := foldedLines(t, f)
 	type call struct{ from, to byte }
 	calls := map[call]bool{}
 	for line := range strings.Lines(string(said)) {

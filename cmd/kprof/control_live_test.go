@@ -28,14 +28,18 @@ func controlDir(t *testing.T) (dir string) {
 	return dir
 }
 
+// controlling begins a script that is recorded: say has the recorder do something, and waits until
+// it did, runs runs so many programs.
+const controlling = `exec 8<>ack 9>ctl
+runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
+say() { echo "$1" >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }`
+
 // TestLiveControl: events are sampled between the commands that enable and disable them,
 // by when these are acknowledged.
 func TestLiveControl(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	dir := controlDir(t)
-	const script = `exec 8<>ack 9>ctl
-runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
-say() { echo "$1" >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }
+	const script = controlling + `
 runs 20; say enable
 runs 30; say disable
 runs 40; say 'enable sched:sched_process_exec'
@@ -58,14 +62,13 @@ runs 60; say ping`
 func TestLiveEnableOn(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	dir := controlDir(t)
-	const script = `exec 8<>ack 9>ctl
-runs() { i=0; while [ $i -lt $1 ]; do /bin/true; i=$((i+1)); done; }
-say() { echo 'disable sched:sched_process_fork' >&9; read answer <&8; [ "$answer" = ack ] || exit 9; }
+	const script = controlling + `
+twice() { say 'disable sched:sched_process_fork'; say 'disable sched:sched_process_fork'; }
 cp /bin/true begin; cp /bin/true end
-runs 20; ./begin; say; say
-runs 30; ./end; say; say
-runs 40; ./begin; say; say
-runs 5; ./end; say; say
+runs 20; ./begin; twice
+runs 30; ./end; twice
+runs 40; ./begin; twice
+runs 5; ./end; twice
 runs 60`
 	c := kprof(t, "record", "-e", "sched:sched_process_exec", "-e", "sched:sched_process_fork", "--control", "fifo:ctl,ack", "-o", "x.data",
 		"--enable-on", `sched:sched_process_exit if comm == "begin"`, "--disable-on", `sched:sched_process_exit if comm == "end"`, "--", "sh", "-c", script)

@@ -67,13 +67,7 @@ func TestFleetVerdicts(t *testing.T) {
 		for trial := range trials {
 			r := rand.New(rand.NewPCG(uint64(trial), uint64(added*100)))
 			server := storetest.New(t)
-			client, err := store.NewClient(store.ClientOptions{URL: server.URL})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sender := store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{
-				Labels: []store.Label{{Name: "service_name", Value: "web"}}, Limits: store.Limits{BytesPerSecond: 1 << 30},
-			}})
+			sender := webSender(t, server.URL, store.Limits{BytesPerSecond: 1 << 30})
 			for i := range 40 {
 				set := fleetMachine(r, fmt.Sprint("h", i), []string{"6.1", "6.12"}[i%2], added*float64(i%2))
 				if err := sender.Enqueue(set); err != nil {
@@ -109,7 +103,6 @@ func TestFleetVerdicts(t *testing.T) {
 					break
 				}
 			}
-			client.Close()
 			server.Close()
 		}
 	}
@@ -119,15 +112,21 @@ func TestFleetVerdicts(t *testing.T) {
 	}
 }
 
-// TestDiffOfStore: a store is asked for both sides, by labels and by time.
-func TestDiffOfStore(t *testing.T) {
-	server := storetest.New(t)
-	client, err := store.NewClient(store.ClientOptions{URL: server.URL})
+// webSender sends profiles of the service web to a store, until the end of the test.
+func webSender(t *testing.T, url string, limits store.Limits) *store.Sender {
+	t.Helper()
+	client, err := store.NewClient(store.ClientOptions{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	sender := store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{Labels: []store.Label{{Name: "service_name", Value: "web"}}}})
+	t.Cleanup(client.Close)
+	return store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{Labels: []store.Label{{Name: "service_name", Value: "web"}}, Limits: limits}})
+}
+
+// TestDiffOfStore: a store is asked for both sides, by labels and by time.
+func TestDiffOfStore(t *testing.T) {
+	server := storetest.New(t)
+	sender := webSender(t, server.URL, store.Limits{})
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range 12 {
 		set := fleetMachine(r, fmt.Sprint("h", i), []string{"6.1", "6.12"}[i%2], 0.05*float64(i%2))
@@ -179,12 +178,7 @@ func TestDiffOfStore(t *testing.T) {
 // more, each machine is, as without.
 func TestPeriodsAsRuns(t *testing.T) {
 	server := storetest.New(t)
-	client, err := store.NewClient(store.ClientOptions{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	sender := store.NewSender(client, store.SenderOptions{Pieces: store.PieceOptions{Labels: []store.Label{{Name: "service_name", Value: "web"}}, Limits: store.Limits{BytesPerSecond: 1 << 30}}})
+	sender := webSender(t, server.URL, store.Limits{BytesPerSecond: 1 << 30})
 	const periods = 6
 	now := time.Now()
 	push := func(hosts int, service string) {

@@ -156,6 +156,26 @@ func scriptName(sym, file string) string {
 	return strings.NewReplacer(`"`, "", "'", "").Replace(name)
 }
 
+// foldedLines are folded lines that can be read.
+func foldedLines(t *testing.T, r io.Reader) map[string]uint64 {
+	t.Helper()
+	lines, err := readFolded(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// scriptLines is what foldScript makes of text that it can read.
+func scriptLines(t *testing.T, text io.Reader, boundaries bool) *scriptFold {
+	t.Helper()
+	f, err := foldScript(text, boundaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // readFolded reads folded lines.
 func readFolded(r io.Reader) (map[string]uint64, error) {
 	lines := map[string]uint64{}
@@ -293,10 +313,7 @@ var endToEndComms = []string{"find", "head", "sort", "wc", "perl", "ls", "gzip",
 func compareWithPerf(t *testing.T, data string, comms []string) {
 	t.Helper()
 	text := command(t, nil, "perf", "script", "--no-inline", "-i", data)
-	want, err := foldScript(bytes.NewReader(text), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := scriptLines(t, bytes.NewReader(text), true)
 	out := filepath.Join(t.TempDir(), "out.folded")
 	if code := run([]string{"convert", data, "-o", out}); code != 0 {
 		t.Fatalf("kprof convert: exit code %d", code)
@@ -305,10 +322,7 @@ func compareWithPerf(t *testing.T, data string, comms []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := readFolded(bytes.NewReader(folded))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := foldedLines(t, bytes.NewReader(folded))
 	if lines := strings.SplitAfter(string(folded), "\n"); !slices.IsSorted(lines[:len(lines)-1]) {
 		t.Error("lines are not sorted")
 	}
@@ -399,14 +413,8 @@ func TestScriptFold(t *testing.T) {
 		command(t, nil, "perf", "record", "-q", "-a", "-g", "-e", "cpu-clock", "-o", data, "--", "sh", "-c", endToEndLoad)
 	}
 	text := command(t, nil, "perf", "script", "--no-inline", "-i", data)
-	want, err := readFolded(bytes.NewReader(command(t, bytes.NewReader(text), "perl", script)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := foldScript(bytes.NewReader(text), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := foldedLines(t, bytes.NewReader(command(t, bytes.NewReader(text), "perl", script)))
+	got := scriptLines(t, bytes.NewReader(text), false)
 	missing, extra := subtract(want, got.lines)
 	if len(missing)+len(extra) > 0 {
 		t.Errorf("of %d lines the script alone has %d, this test %d: %.2000v %.2000v", len(want), len(missing), len(extra), missing, extra)

@@ -180,25 +180,33 @@ sample t=3 pid=7 id=2 period=4 user 0x1000
 // wrote to standard error.
 func runInside(t *testing.T, args ...string) (code int, said string) {
 	t.Helper()
+	code, b := runKeeping(t, &os.Stderr, args...)
+	return code, string(b)
+}
+
+// runKeeping is runInside that returns what is written to one of os.Stdout and os.Stderr.
+func runKeeping(t *testing.T, kept **os.File, args ...string) (code int, written []byte) {
+	t.Helper()
 	stdout, stderr := os.Stdout, os.Stderr
 	defer func() { os.Stdout, os.Stderr = stdout, stderr }()
-	errs, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	f, err := os.Create(filepath.Join(t.TempDir(), "written"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer errs.Close()
+	defer f.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	os.Stdout, os.Stderr = null, errs
+	os.Stdout, os.Stderr = null, null
+	*kept = f
 	code = run(args)
-	b, err := os.ReadFile(errs.Name())
+	written, err = os.ReadFile(f.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return code, string(b)
+	return code, written
 }
 
 func acceptedByPprof(t *testing.T, file string) error {

@@ -41,10 +41,7 @@ func TestLivePeriods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lines, err := readFolded(bytes.NewReader(b))
-			if err != nil {
-				t.Fatal(err)
-			}
+			lines := foldedLines(t, bytes.NewReader(b))
 			for stack, n := range lines {
 				comm, _, _ := strings.Cut(stack, ";")
 				execs[comm] += n

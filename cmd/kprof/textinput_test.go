@@ -29,10 +29,7 @@ func foldText(t *testing.T, text []byte, args ...string) map[string]uint64 {
 	if err != nil {
 		t.Fatalf("%s: %v\n%.2000s", cmd, err, stderr.Bytes())
 	}
-	lines, err := readFolded(bytes.NewReader(out))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := foldedLines(t, bytes.NewReader(out))
 	return lines
 }
 
@@ -50,10 +47,7 @@ func TestScriptTextOfDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := readFolded(bytes.NewReader(folded))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := foldedLines(t, bytes.NewReader(folded))
 	for _, fields := range []string{"", "+pid", "+symoff", "comm,tid,time,period,ip,sym,dso", "comm,period,event,ip,sym,dso"} {
 		args := []string{"script", "-i", data, "--kallsyms", "../../testdata/demo.kallsyms", "--symfs", "../../testdata/symfs"}
 		if fields != "" {
@@ -145,10 +139,7 @@ func TestLiveScriptText(t *testing.T) {
 
 func foldedByScript(t *testing.T, text []byte) map[string]uint64 {
 	t.Helper()
-	f, err := foldScript(bytes.NewReader(text), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := scriptLines(t, bytes.NewReader(text), false)
 	return f.lines
 }
 

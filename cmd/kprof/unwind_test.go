@@ -48,14 +48,8 @@ func TestLiveStackCopies(t *testing.T) {
 	}
 
 	data, lines := record()
-	want, err := foldScript(bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", data)), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := readFolded(strings.NewReader(strings.Join(lines, "\n") + "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := scriptLines(t, bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", data)), true)
+	got := foldedLines(t, strings.NewReader(strings.Join(lines, "\n")+"\n"))
 	compareCopied(t, want, got)
 
 	// perf (6.1) knows no name for the frame that the kernel makes for a handler.
@@ -122,10 +116,7 @@ func TestLiveStackCopiesPipe(t *testing.T) {
 	prog := buildDeep(t, "")
 	pipe := filepath.Join(t.TempDir(), "perf.pipe")
 	command(t, nil, "sh", "-c", "perf record -q -e cpu-clock:u -F 1999 --call-graph dwarf,16384 -o - -- "+prog+" > "+pipe)
-	want, err := foldScript(bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", pipe)), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := scriptLines(t, bytes.NewReader(command(t, nil, "perf", "script", "--no-inline", "-i", pipe)), true)
 	recording, err := os.ReadFile(pipe)
 	if err != nil {
 		t.Fatal(err)
@@ -137,10 +128,7 @@ func TestLiveStackCopiesPipe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := readFolded(bytes.NewReader(out))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := foldedLines(t, bytes.NewReader(out))
 		compareCopied(t, want, got)
 	}
 }

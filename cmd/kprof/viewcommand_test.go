@@ -26,25 +26,7 @@ func shellOutput(t *testing.T, line string) (code int, out []byte) {
 	if args[0] != "kprof" {
 		t.Fatalf("it is no command of kprof: %s", line)
 	}
-	stdout, stderr := os.Stdout, os.Stderr
-	defer func() { os.Stdout, os.Stderr = stdout, stderr }()
-	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	os.Stdout, os.Stderr = f, null
-	code = run(append(args[1:], "--json", "-n", "0"))
-	out, err = os.ReadFile(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code, out
+	return runKeeping(t, &os.Stdout, append(args[1:], "--json", "-n", "0")...)
 }
 
 // TestViewCommands: the command that a page offers for what is selected on it, by steps,
