@@ -296,9 +296,8 @@ sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|Sc
 drawing='./convert/(browsertest|flamegraph|page|viewer)'
 
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
-# compiled there is checked from its sources: compiled it is as the command, for two
-# systems, and by unit-386. TestLibrary compiles for the first of them too; for the second,
-# not to optimize takes a quarter of the time less.
+# compiled there is checked from its sources: compiled it is as the command, for macOS, for
+# which TestLibrary compiles too, and by unit-386.
 run_elsewhere() {
 	step platforms 300 $patient go build -o .build/platforms ./testdata/platforms
 	step vet-arm64 300 .build/platforms linux/arm64 ./...
@@ -307,7 +306,6 @@ run_elsewhere() {
 	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
 	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
 	step build-darwin 300 $patient GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/kprof
-	step build-windows 300 $patient GOOS=windows GOARCH=amd64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
 	# Most kernels of x86_64 run programs of 32 bits, but for those of some virtual machines.
@@ -323,9 +321,9 @@ run_elsewhere() {
 # run_here is what only computes.
 run_here() {
 	# The tag adds a file.
-	step vet 300 $patient go vet -tags manpages ./... $tools
-	step staticcheck 600 $patient go tool staticcheck ./... $tools
-	step deadcode 600 reachable ./... $tools
+	step vet 900 $patient go vet -tags manpages ./... $tools
+	step staticcheck 1200 $patient go tool staticcheck ./... $tools
+	step deadcode 900 reachable ./... $tools
 	gotests unit 1500 "$(packages | without $live) $tools_tested"
 	gotests unit-cmd 900 ./cmd/kprof -run="$computing"
 }
@@ -385,7 +383,7 @@ if [ -n "$check" ]; then
 	step tally 300 go build -o .build/tally ./testdata/tally
 	step build 300 go build -o /dev/null ./cmd/kprof
 	step gofmt 60 gofmt_clean
-	step vet 300 $patient go vet ./... $tools
+	step vet 900 $patient go vet ./... $tools
 	gotests unit 1500 "./... $tools_tested" -short
 	finish check
 fi

@@ -37,7 +37,8 @@ func (o WriterOptions) withDefaults() WriterOptions {
 //
 //	header      data.size is what commits
 //	ids, attributes
-//	early       bodies of the features known from the start, then the kernel symbols and rules
+//	early       bodies of the features known from the start; zeros, if the data would begin
+//	            before minDataOff; the kernel symbols and rules
 //	data        records
 //	            ...
 //	            FINISHED_ROUND  <- data.size ends inside this record, after its header
@@ -102,6 +103,13 @@ func NewWriter(f *os.File, events []abi.Event, early Features, opts WriterOption
 	return w, nil
 }
 
+// minDataOff is where the data begin at the earliest. perf maps a file from the page on in which
+// they begin, and as many bytes as the data end at; what it has mapped too much by that is where
+// it looks for the body of the last FINISHED_ROUND. Were they in the first page, it would map the
+// file anew for that record, while events of the last rounds wait in what it had mapped before, and
+// die of SIGBUS (reader__mmap of tools/perf/util/session.c, Linux 6.1). There are pages of 64 KiB.
+const minDataOff = 64 << 10
+
 // batchSlack is room for the end of a batch: FINISHED_ROUND and its table.
 const batchSlack = 8 + 256*16
 
@@ -123,10 +131,15 @@ func (w *Writer) head(early Features) (err error) {
 		b = ids[i].append(b, o)
 	}
 	b = w.early.add(b, 0, &early, o)
-	b = append(b, w.opts.KernelSymbols...)
-	if b, err = appendRules(b, w.opts.Rules, o); err != nil {
+	rules, err := appendRules(nil, w.opts.Rules, o)
+	if err != nil {
 		return err
 	}
+	// Symbols and rules are looked for right before the data.
+	if n := len(b) + len(w.opts.KernelSymbols) + len(rules); n < minDataOff {
+		b = append(b, make([]byte, minDataOff-n)...)
+	}
+	b = append(append(b, w.opts.KernelSymbols...), rules...)
 	w.table = w.early.append(nil, o)
 	w.dataOff = int64(len(b))
 

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 // sampleAt is a SAMPLE record with identifier, ip, pid and tid, and time.
@@ -406,6 +408,34 @@ func BenchmarkWriter(b *testing.B) {
 		}
 		if w.off > 256<<20 {
 			w.off, w.committed = w.dataOff, w.dataOff // once more over the same pages
+		}
+	}
+}
+
+// TestDataOffset: the data begin behind the first page of any machine that may read them with perf,
+// however little is said of the recording before; TestWriterKilledPerf shows what else happens. What
+// is looked for right before them is there all the same.
+func TestDataOffset(t *testing.T) {
+	symbols := blockOf(t, &someKernelSymbols, abi.LittleEndian)
+	for _, opts := range []WriterOptions{{}, {KernelSymbols: symbols}, {KernelSymbols: symbols, Rules: []string{"rule"}}} {
+		f := tempFile(t)
+		w, err := NewWriter(f, oneEvent, Features{}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(Features{}); err != nil {
+			t.Fatal(err)
+		}
+		r := livetest.Open(t, Open, f.Name())
+		if off := w.dataOff; off < 64<<10 {
+			t.Errorf("the data begin at %d", off)
+		}
+		got, err := r.KernelSymbols()
+		if (got != nil) != (opts.KernelSymbols != nil) || err != nil {
+			t.Errorf("kernel symbols %v, %v", got, err)
+		}
+		if rules, err := r.Rules(); !slices.Equal(rules, opts.Rules) || err != nil {
+			t.Errorf("rules %q, %v, want %q", rules, err, opts.Rules)
 		}
 	}
 }
