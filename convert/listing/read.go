@@ -214,6 +214,7 @@ func (l *Lister) stats(st samples.Stats, truncated error) replay.Stats {
 			s.LostSamples += st.LostSamples[i]
 		}
 	}
+	s.LostSamples -= min(s.LostSamples, st.LostTwice)
 	return s
 }
 

@@ -177,8 +177,12 @@ func (l *Locator) origin(v *timeline.View, addr uint64) origin {
 	o.area = l.tl.Find(v, addr)
 	if o.area == nil && v.Kind == stacks.KindKernel {
 		// Code outside the range that was recorded for the kernel: its init
-		// text, or a module that was never announced. kallsyms may know it.
-		o.area = l.tl.KernelImage()
+		// text, or a module that was never announced. kallsyms may know it. But an
+		// address of the user's half, to which the processor's sampling may skid
+		// before the mode does, is none of the kernel's.
+		if image := l.tl.KernelImage(); image != nil && addr>>63 == image.Start>>63 {
+			o.area = image
+		}
 	}
 	return o
 }

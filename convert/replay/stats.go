@@ -12,7 +12,7 @@ type Stats struct {
 	Samples []EventSamples            // by event, in the order of the recording
 
 	Lost                  uint64 // records the kernel could not write, as LOST records tell
-	LostSamples           uint64 // as LOST_SAMPLES records tell
+	LostSamples           uint64 // as LOST_SAMPLES records tell, without what Lost counts too
 	Throttled             uint64
 	UnknownEvent          uint64 // samples whose id belongs to no event
 	BadSamples            uint64 // samples shorter than their event's layout
@@ -136,6 +136,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 		}
 		s.Samples = append(s.Samples, es)
 	}
+	s.LostSamples -= read.LostTwice
 	return s
 }
 

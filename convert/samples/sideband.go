@@ -17,8 +17,12 @@ type sideband struct {
 	others      map[abi.RecordType]uint64
 	lost        uint64
 	lostSamples []uint64 // as LOST_SAMPLES records say, by index of event
-	bad         uint64
-	traced      HardwareTrace
+	// Those of events whose counters tell what they lost. From 6.2 on perf reads that at the end
+	// and writes it as LOST_SAMPLES: what a ring had no room for, of which LOST records tell as
+	// well, but for the last of it.
+	lostByFormat uint64
+	bad          uint64
+	traced       HardwareTrace
 }
 
 // maxUnknownTypes bounds the types of records that are counted each for itself
@@ -91,6 +95,9 @@ func (sb *sideband) add(e *perfdata.Event, h abi.Header, payload []byte, t uint6
 		sb.lostSamples = append(sb.lostSamples, 0)
 	}
 	sb.lostSamples[e.Index] += n.Count
+	if e.Attr.ReadFormat&abi.ReadLost != 0 {
+		sb.lostByFormat += n.Count
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ type Stats struct {
 
 	Lost        uint64   // records the kernel could not write, as LOST records tell
 	LostSamples []uint64 // as LOST_SAMPLES records tell, by index of event; may be shorter
+	LostTwice   uint64   // of LostSamples: what Lost counts too
 	Throttled   uint64
 
 	UnknownEvent          uint64   // samples whose id belongs to no event
@@ -28,6 +29,7 @@ func statsOf(sb *sideband, x *sampler) Stats {
 		Records:     map[abi.RecordType]uint64{},
 		Lost:        sb.lost,
 		LostSamples: sb.lostSamples,
+		LostTwice:   min(sb.lost, sb.lostByFormat),
 		Throttled:   sb.counts[abi.RecordThrottle],
 
 		UnknownEvent:          x.unknownEvent,
