@@ -296,8 +296,8 @@ sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|Sc
 drawing='./convert/(browsertest|flamegraph|page|viewer)'
 
 # run_elsewhere checks what must work where there is no Linux, or on 32 bits. What is only
-# compiled there is checked from its sources: compiled it is as the command, for macOS, for
-# which TestLibrary compiles too, and by unit-386.
+# compiled there is checked from its sources: compiled it is as the command, for macOS, in the
+# way in which TestLibrary does so too, and by unit-386.
 run_elsewhere() {
 	step platforms 300 $patient go build -o .build/platforms ./testdata/platforms
 	step vet-arm64 300 .build/platforms linux/arm64 ./...
@@ -305,7 +305,7 @@ run_elsewhere() {
 	step vet-arm 300 .build/platforms linux/arm ./...
 	step vet-darwin 300 .build/platforms darwin/arm64 $(elsewhere)
 	step vet-windows 300 .build/platforms windows/amd64 $(elsewhere)
-	step build-darwin 300 $patient GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+	step build-darwin 600 $patient GOOS=darwin GOARCH=arm64 go build -gcflags=all="-N -l" -o /dev/null ./cmd/kprof
 	# What is for other systems runs here too, by a tag.
 	gotests portable 600 "./symbolize/regular ./symbolize/elfsym" -short -tags portable -skip="$lengthy"
 	# Most kernels of x86_64 run programs of 32 bits, but for those of some virtual machines.
@@ -325,7 +325,8 @@ run_here() {
 	step staticcheck 1200 $patient go tool staticcheck ./... $tools
 	step deadcode 900 reachable ./... $tools
 	gotests unit 1500 "$(packages | without $live) $tools_tested"
-	gotests unit-cmd 900 ./cmd/kprof -run="$computing"
+	# To compile all for other systems is asked for with -all.
+	gotests unit-cmd 900 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
 }
 
 # run_races looks for data races.
@@ -343,7 +344,7 @@ run_races() {
 run_computing() {
 	run_here
 	if [ -n "$all" ]; then
-		step build-arm64 300 $patient GOARCH=arm64 go build -o /dev/null ./cmd/kprof
+		step build-arm64 600 $patient GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 		run_elsewhere
 		run_races
 	fi
@@ -416,7 +417,7 @@ step tally 300 go build -o .build/tally ./testdata/tally
 step gofmt 60 gofmt_clean
 (renice -n 10 $BASHPID >/dev/null 2>&1; run_computing) &
 background=$!
-step build-amd64 300 $patient GOARCH=amd64 go build -o /dev/null ./cmd/kprof
+step build-amd64 600 $patient GOARCH=amd64 go build -o /dev/null ./cmd/kprof
 run_live
 if [ -n "$all" ]; then
 	run_watching
