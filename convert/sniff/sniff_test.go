@@ -69,6 +69,7 @@ var kinds = []struct {
 	{"function_graph with all columns", "   33.867468 |   0)     sh-144     |  ...1. | + 13.494 us   |      vfs_read();\n", Ftrace},
 	{"function_graph from a switch on", " ------------------------------------------\n 1)    <idle>-0    =>   rcu_pre-15\n", Ftrace},
 	{"ftrace with a clock that counts", "  cat-1 [000] ..... 123456789: foo: x\n", Ftrace},
+	{"ftrace, relative times alone", "     1168 us |   0)  stress--204   |  .n..... |               |  unmap_region() {\n", Ftrace},
 	{"ftrace that lost events", "CPU:0 [LOST 12 EVENTS]\n", Ftrace},
 	{"the latency format", "    bash-1994    0d..1    4us+: _raw_spin_lock <-try_to_wake_up\n", Ftrace},
 	{"trace-cmd report -l", "trace-cm-326     0dNs4.    27.539637: sched_wakeup:         rcu_preempt:15 [120] CPU:000\n", Ftrace},

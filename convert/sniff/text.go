@@ -41,7 +41,7 @@ var lineForms = []struct {
 	// The latency format: "  bash-1994    0d..1    4us+: ", or with seconds.
 	{regexp.MustCompile(`^\s*\S.{0,20}-\d+ +\d+[a-zA-Z.#][a-zA-Z.#0-9]{2,7} +(\d+us.?|\d+(\.\d+)?): `), Ftrace},
 	// function_graph: the columns are options.
-	{regexp.MustCompile(`^( *\d+\.\d+ \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
+	{regexp.MustCompile(`^( *\d+\.\d+ \|)?( *\d+ us \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
 	{regexp.MustCompile(`^ \d+\) +\S.*-\d+ +=> +\S.*-\d+$`), Ftrace},
 	{regexp.MustCompile(`^CPU:\d+ ts:\d+ [0-9a-f]+  [0-9a-f]+  \S+ <- \S`), Ftrace}, // of pstore
 	{regexp.MustCompile(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},

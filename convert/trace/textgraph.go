@@ -10,6 +10,7 @@ import (
 func (w *textWalk) call(l *ftracetext.Line) error {
 	e := w.event()
 	w.who(e, l)
+	e.call = true
 	if w.t.lines {
 		return w.graphLine(e, l)
 	}

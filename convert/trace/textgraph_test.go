@@ -110,3 +110,42 @@ func TestGraphTimes(t *testing.T) {
 		t.Errorf("warnings %s", got)
 	}
 }
+
+// TestGraphRelative: the tracers of latency, with the option display-graph, tell the time since
+// their begin, which is no duration (Documentation/trace/ftrace.rst). The stack behind is where
+// they ended, and not of the function before it.
+func TestGraphRelative(t *testing.T) {
+	name := written(t, `# tracer: irqsoff
+#
+# irqsoff latency trace v1.1.5 on 4.20.0-rc6+
+#
+#   REL TIME      CPU  TASK/PID       ||||     DURATION                  FUNCTION CALLS
+#      |          |     |    |        ||||      |   |                     |   |   |   |
+        0 us |   0)   bash-1507    |  d... |   0.000 us    |  _raw_spin_lock_irqsave();
+        0 us |   0)   bash-1507    |  d..1 |   0.378 us    |    do_raw_spin_trylock();
+        1 us |   0)   bash-1507    |  d..2 |               |    set_track() {
+        2 us |   0)   bash-1507    |  d..2 |               |      save_stack_trace() {
+        3 us |   0)   bash-1507    |  d..2 |   0.351 us    |        in_task_stack();
+        4 us |   0)   bash-1507    |  d..2 |   1.107 us    |      }
+     3750 us |   0)   bash-1507    |  d..1 | ! 516.000 us  |    }
+    bash-1507    0d..1 3792us : <stack trace>
+ => free_debug_processing
+ => __slab_free
+`)
+	want := "[_raw_spin_lock_irqsave 0 do_raw_spin_trylock 378 set_track 514893 set_track;save_stack_trace 756 set_track;save_stack_trace;in_task_stack 351]"
+	if got := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := warnings(t, name); got != "" {
+		t.Errorf("warnings %s", got)
+	}
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{})
+	for _, want := range []string{
+		"bash  1507 [000]     0.000000: ftrace:funcgraph_entry:   0.378 us    |    do_raw_spin_trylock();",
+		"bash  1507 [000]     0.003750:  ftrace:funcgraph_exit: ! 516.000 us  |    }",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type textEvent struct {
 	took     uint64 // that they took in all
 	lost     uint64
 	isLoss   bool
+	call     bool // of function_graph
 	done     bool // no stack follows
 	more     int  // lines of its message behind the first
 }
@@ -315,10 +316,12 @@ func (w *textWalk) flush(e *textEvent) error {
 	return err
 }
 
-// beginStack finds the event whose stack follows: the last one of its CPU.
+// beginStack finds the event whose stack follows: the last one of its CPU. The kernel writes
+// none behind begins and ends of functions (kernel/trace/trace_functions_graph.c): what is there
+// is of where a tracer of latency ended.
 func (w *textWalk) beginStack(l *ftracetext.Line) {
 	w.stack = w.pending[l.CPU]
-	if w.stack == nil || w.stack.isLoss || w.stack.tid != l.TID {
+	if w.stack == nil || w.stack.isLoss || w.stack.call || w.stack.tid != l.TID {
 		w.stack = nil
 		return
 	}

@@ -10,6 +10,10 @@ import (
 //	  33.867468 |   0)     sh-144     |  ...1. | + 13.494 us   |      vfs_read();
 //	0) + 12.348 us   |    vfs_read();
 //	1)    <idle>-0    =>   rcu_pre-15
+//
+// The tracers of latency tell the relative time alone, in whole µs, and always the CPU:
+//
+//	3750 us |   0)   bash-1507    |  d..1 |   0.516 us    |      do_raw_spin_unlock();
 func graph(l *Line, s string) bool {
 	rest := strings.TrimPrefix(s, " | ") // of a switch, before Linux 3
 	for range 2 {                        // the absolute and the relative time
@@ -21,16 +25,20 @@ func graph(l *Line, s string) bool {
 		if t, isTime := decimal(word, 9); isTime && strings.Contains(word, ".") {
 			l.Time, l.HasTime = t, true
 			rest = after
-		} else if t, isRelative := strings.CutSuffix(word, " us"); isRelative && l.HasTime {
-			if _, ok := decimal(t, 3); !ok {
+		} else if t, isRelative := strings.CutSuffix(word, " us"); isRelative {
+			if l.HasTime {
+				_, ok = decimal(t, 3)
+			} else if l.Time, ok = relative(t, after); ok {
+				l.HasTime = true
+			}
+			if !ok {
 				break
 			}
 			rest = after
 		}
 	}
-	cpu, after, ok := strings.Cut(rest, ")")
-	if n, isNumber := number(strings.TrimSpace(cpu)); ok && isNumber && n <= maxCPU {
-		l.CPU, rest = int32(n), after
+	if cpu, after, ok := cutCPU(rest); ok {
+		l.CPU, rest = cpu, after
 	} else if !l.HasTime && !strings.Contains(rest, "|") {
 		return false
 	}
@@ -46,6 +54,26 @@ func graph(l *Line, s string) bool {
 		return false
 	}
 	return columns(l, rest)
+}
+
+// relative reads a time that no absolute one is before, in ns: of whole µs, and before a CPU.
+// A duration is behind the CPU, or without any.
+func relative(us, behind string) (uint64, bool) {
+	t, ok := number(us)
+	if _, _, placed := cutCPU(behind); !ok || !placed || t > 1<<63/1000 {
+		return 0, false
+	}
+	return t * 1000, true
+}
+
+// cutCPU cuts the column of the CPU off.
+func cutCPU(s string) (cpu int32, after string, ok bool) {
+	before, after, ok := strings.Cut(s, ")")
+	n, isNumber := number(strings.TrimSpace(before))
+	if !ok || !isNumber || n > maxCPU {
+		return -1, s, false
+	}
+	return int32(n), after, true
 }
 
 // arrow reads what the formats of function_graph's events say, which trace-cmd report -N
