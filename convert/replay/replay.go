@@ -41,6 +41,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	}
 	rows := newRows(in.Timeline, r.Events, &opts, r.Simpleperf())
 	rows.naming.host, rows.measuresTime = &r.Features.Host, in.MeasuresTime
+	rows.tracer = r.Tracer()
 	rows.code.buildIDs = func() []perfdata.BuildID { return r.Features.BuildIDs }
 	rows.fields.open = func() (*payload.Formats, error) { return recordedFormats(r), nil }
 	if err := rows.fields.check(rows.takenEvents()); err != nil {

@@ -32,6 +32,7 @@ type rows struct {
 	naming  eventNaming
 	fields  fields
 	census  census
+	tracer  bool     // the kernel's tracer made the recording
 	pairing *pairing // nil where rows are of samples alone
 	calls   map[callKey]*span.Histogram
 	code    kernelCode
@@ -45,6 +46,7 @@ type rows struct {
 type rowStats struct {
 	samples, taken, period []uint64
 	unnamed, exited        uint64
+	untold                 uint64
 	guest, hypervisor      uint64
 	unended                uint64
 	first, last            uint64
@@ -213,8 +215,10 @@ func (r *rows) complete() {
 // countTask counts a sample whose task or mode says what is not known of it.
 func (r *rows) countTask(s *samples.Sample) {
 	switch {
+	case s.Event != nil && s.Event.Attr.SampleType&abi.SampleTID == 0: // it was not asked for
+	case s.TID == -1 && r.tracer: // it writes the numbers of tasks while they are there
+		r.stats.untold++
 	case s.State.Name != timeline.NoName || s.TID == 0:
-	case s.Event != nil && s.Event.Attr.SampleType&abi.SampleTID == 0: // nor was it asked for
 	case s.TID == -1:
 		r.stats.exited++
 	default:

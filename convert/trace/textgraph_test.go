@@ -149,3 +149,57 @@ func TestGraphRelative(t *testing.T) {
 		}
 	}
 }
+
+// TestGraphTasks: where no column tells the task, what a CPU did before its first switch was of
+// the task from which it switched; that of a CPU which never switched is not known, which is no
+// exit.
+func TestGraphTasks(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+#
+# CPU  DURATION                  FUNCTION CALLS
+# |     |   |                     |   |   |   |
+ 3)   0.081 us    |  pick_task_fair();
+ 0)   0.500 us    |  lock();
+ 3)               |  __schedule() {
+ 3)   0.268 us    |    enter_lazy_tlb();
+ ------------------------------------------
+ 3)    bash-431    =>    <idle>-0   
+ ------------------------------------------
+
+ 3)   0.105 us    |  do_idle();
+ 0)   0.250 us    |  unlock();
+ ------------------------------------------
+ 3)    <idle>-0    =>    cat-7      
+ ------------------------------------------
+
+ 3)   2.000 us    |  vfs_read();
+ ------------------------------------------
+ 3)    cat-7       =>    bash-431   
+ ------------------------------------------
+
+ 3)   4.268 us    |  }
+`)
+	p, err := convert.Open(context.Background(), name, convert.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i := range p.Set.NumSamples() {
+		s := p.Set.Sample(i)
+		comm, _ := p.Set.Label(s.Labels, "comm")
+		pid, _ := p.Set.Label(s.Labels, "pid")
+		fn := p.Set.Functions[p.Set.Lines(p.Set.Stack(s.Stack)[0])[0].Function].Name
+		got[fn] = fmt.Sprint(comm.Str, " ", pid.Num, " ", s.Values[1])
+	}
+	want := map[string]string{
+		"pick_task_fair": "bash 431 81", "enter_lazy_tlb": "bash 431 268", "__schedule": "bash 431 4000",
+		"do_idle": "swapper 0 105", "vfs_read": "cat 7 2000",
+		"lock": "[unknown] -1 500", "unlock": "[unknown] -1 250",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := warnings(t, name); got != "2 samples whose task the trace does not tell" {
+		t.Errorf("warnings %s", got)
+	}
+}

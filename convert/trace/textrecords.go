@@ -38,6 +38,10 @@ func (t *textTrace) survey(ctx context.Context) error {
 		}
 		return nil
 	})
+	// The kernel tells a switch wherever lines of a CPU go on with another task, and so all before
+	// the first are of one (kernel/trace/trace_functions_graph.c, verif_pid).
+	t.starts = w.starts
+	t.tasked = t.tasked || len(t.starts) > 0
 	t.addRegisterKinds()
 	g := &w.graph
 	t.gaps.CallEvent = callEvent
@@ -174,9 +178,15 @@ func (w *textWriter) done() error {
 	return nil
 }
 
+// unknownTask is the name of tasks that a text does not tell.
+const unknownTask = "[unknown]"
+
 // comm tells the name of a task where it is another than before.
 func (w *textWriter) comm(e *textEvent) {
-	if e.tid <= 0 || e.task == "" || e.task == "<...>" || w.names[e.tid] == e.task || len(w.names) >= 1<<20 {
+	if e.tid < 0 {
+		e.task = unknownTask
+	}
+	if e.tid == 0 || e.task == "" || e.task == "<...>" || w.names[e.tid] == e.task || len(w.names) >= 1<<20 {
 		return
 	}
 	o := w.r.order

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -51,9 +52,10 @@ type textWalk struct {
 	pending map[int32]*textEvent // by CPU: events whose stacks may follow
 	held    []*textEvent         // and those after them
 	free    []*textEvent
-	stack   *textEvent // whose stack the next lines are; nil for none
-	message *textEvent // of the line before, whose message may go on; nil for none
-	tasks   map[int32]task
+	stack   *textEvent       // whose stack the next lines are; nil for none
+	message *textEvent       // of the line before, whose message may go on; nil for none
+	tasks   map[int32]task   // by CPU
+	starts  map[int32]task   // by CPU, of the first switch, if no line before told the task
 	names   map[int32]string // of tasks, by tid
 }
 
@@ -78,8 +80,9 @@ const (
 func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*textWalk, error) {
 	w := &textWalk{
 		t: t, emit: emit, part: textPart{form: t.form},
-		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, names: map[int32]string{},
+		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
 	}
+	maps.Copy(w.tasks, t.starts)
 	buf := make([]byte, textChunk)
 	rest, tooLong := "", false
 	for off := int64(0); off < t.size; {
@@ -170,6 +173,9 @@ func (w *textWalk) take(s string) error {
 	}
 	w.stack = nil
 	if l.TID >= 0 && l.CPU >= 0 {
+		if _, known := w.tasks[l.CPU]; l.Kind == ftracetext.Switch && !known {
+			w.starts[l.CPU] = task{l.FromTID, strings.Clone(l.FromTask)}
+		}
 		w.tasks[l.CPU] = task{l.TID, l.Task}
 	}
 	switch l.Kind {

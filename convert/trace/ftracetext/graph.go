@@ -45,7 +45,7 @@ func graph(l *Line, s string) bool {
 	if from, to, ok := strings.Cut(rest, "=>"); ok && l.CPU >= 0 && !strings.Contains(rest, "|") {
 		var old Line
 		if task(&old, strings.TrimSpace(from)) && task(l, strings.TrimSpace(to)) {
-			l.Kind, l.FromTID = Switch, old.TID
+			l.Kind, l.FromTask, l.FromTID = Switch, old.Task, old.TID
 			return true
 		}
 		return false

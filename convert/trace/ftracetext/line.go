@@ -30,6 +30,7 @@ type Line struct {
 	Task     string
 	TID      int32
 	TGID     int32
+	FromTask string
 	FromTID  int32 // of a Switch, the task before
 	CPU      int32
 	Flags    string

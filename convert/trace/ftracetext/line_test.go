@@ -25,7 +25,7 @@ func (l Line) String() string {
 	add("name", l.Name, l.Name != "")
 	add("text", l.Text, l.Text != "" && l.Kind == Event)
 	add("buffer", l.Buffer, l.Buffer != "")
-	add("from", l.FromTID, l.FromTID >= 0)
+	add("from", fmt.Sprint(l.FromTask, "/", l.FromTID), l.FromTID >= 0)
 	add("func", l.Func, l.Func != "")
 	add("args", l.Args, l.Args != "")
 	add("caller", l.Caller, l.Caller != "")
@@ -96,8 +96,8 @@ var lines = []struct{ text, want string }{
 	{" 1)               |  /* sched_switch: prev_comm=sh prev_pid=99 */", "event cpu=1 name=sched_switch text=prev_comm=sh prev_pid=99"},
 	{" 1)   ==========> |", "other cpu=1"},
 	{" 1)   ==========> |  sysvec_apic_timer_interrupt() {", "enter cpu=1 func=sysvec_apic_timer_interrupt depth=0"},
-	{" 1)    <idle>-0    =>   rcu_pre-15  ", "switch task=rcu_pre tid=15 cpu=1 from=0"},
-	{" | 1)  migration/0-6  =>  sshd-1755", "switch task=sshd tid=1755 cpu=1 from=6"},
+	{" 1)    <idle>-0    =>   rcu_pre-15  ", "switch task=rcu_pre tid=15 cpu=1 from=<idle>/0"},
+	{" | 1)  migration/0-6  =>  sshd-1755", "switch task=sshd tid=1755 cpu=1 from=migration/0/6"},
 	{" 1)  vfs_read() {", "enter cpu=1 func=vfs_read depth=0"},
 	{" 1)    lock();", "leaf cpu=1 func=lock depth=1"},
 	{"    5.000001 |    lock();", "leaf t=5000001000 func=lock depth=1"},
