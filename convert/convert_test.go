@@ -2,16 +2,21 @@ package convert_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/pprof/profile"
 	"github.com/klauspost/compress/zstd"
 
 	"kprof/convert"
@@ -83,6 +88,69 @@ func TestRead(t *testing.T) {
 		}
 		if diff := cmp.Diff(string(want), foldedText(t, p)); diff != "" {
 			t.Errorf("from a reader: -want +got:\n%s", diff)
+		}
+	}
+}
+
+// TestUncompressedPprof: a profile is the same compressed and not, whatever its first field is,
+// and has what google/pprof finds in it. Go's heap profiles begin with the type of the period.
+func TestUncompressedPprof(t *testing.T) {
+	kept := make([]byte, 8<<20)
+	inputs := map[string][]byte{}
+	for _, name := range []string{"heap", "goroutine", "threadcreate"} {
+		var packed bytes.Buffer
+		if err := pprof.Lookup(name).WriteTo(&packed, 0); err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(&packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inputs[name], err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.KeepAlive(kept)
+	var cpu []byte
+	for _, w := range []uint64{0, 3, 0, 10000, 0, 7, 2, 0x42ef04, 0x42ee00, 5, 1, 0x42ef04, 0, 1, 0} {
+		cpu = binary.LittleEndian.AppendUint64(cpu, w)
+	}
+	inputs["gperftools' CPU"] = append(cpu, "00400000-004d1000 r-xp 00000000 08:01 1 /usr/bin/bench\n"...)
+	for name, data := range inputs {
+		ref, err := profile.ParseData(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want int64
+		for _, s := range ref.Sample {
+			want += s.Value[len(s.Value)-1]
+		}
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		if _, err := z.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, in := range [][]byte{data, packed.Bytes()} {
+			p, err := convert.Read(t.Context(), bytes.NewReader(in), convert.Options{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var sum int64
+			for i := range p.Set.NumSamples() {
+				v := p.Set.Sample(i).Values
+				sum += v[len(v)-1]
+			}
+			if sum != want {
+				t.Errorf("%s: %d, want %d", name, sum, want)
+			}
+			texts = append(texts, foldedText(t, p))
+		}
+		if diff := cmp.Diff(texts[1], texts[0]); diff != "" {
+			t.Errorf("%s: -compressed +not:\n%s", name, diff)
 		}
 	}
 }

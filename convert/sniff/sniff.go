@@ -133,8 +133,7 @@ func Magic(head []byte) Kind {
 	if bytes.HasPrefix(head, []byte("\x7fELF")) {
 		return elf(head)
 	}
-	// A Profile's first field is a ValueType, whose first is a number.
-	if len(head) > 2 && head[0] == 0x0a && head[2] == 0x08 {
+	if isProfile(head) || isLegacyCPU(head) {
 		return Pprof
 	}
 	return Unknown

@@ -2,6 +2,7 @@ package sniff
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -23,6 +24,30 @@ var kinds = []struct {
 	{"bzip2", "BZh91AY&SY", Bzip2},
 	{"lz4", "\x04\x22\x4d\x18\x64", LZ4},
 	{"pprof", "\x0a\x04\x08\x01\x10\x02", Pprof},
+	{"pprof of Go's heap", "\x5a\x04\x08\x01\x10\x02\x60\x80\x80\x20\x0a\x04\x08\x03\x10\x04", Pprof},
+	{"pprof of Go's goroutines", "\x5a\x04\x08\x01\x10\x02\x60\x01\x0a\x04\x08\x01\x10\x02", Pprof},
+	{"pprof, strings first", "\x32\x00\x32\x03cpu\x32\x0bnanoseconds", Pprof},
+	{"pprof, a sample first", "\x12\x08\x0a\x02\x01\x02\x12\x02\x05\x06\x1a\x02\x08\x03", Pprof},
+	{"pprof, a sample of many locations first", "\x12\x84\x10\x0a\x81\x10" + strings.Repeat("\x81\x01", 300), Pprof},
+	{"pprof, a mapping first", "\x1a\x0e\x08\x01\x10\x80\x80\x80\x02\x18\x80\x80\x84\x02\x28\x05", Pprof},
+	{"pprof, a location first", "\x22\x0f\x08\x01\x18\xf0\xae\xb6\x02\x22\x04\x08\x01\x10\x03\x10\x01", Pprof},
+	{"pprof, a function first", "\x2a\x0a\x08\x01\x10\x08\x18\x08\x20\x09\x28\x03", Pprof},
+	{"pprof, times first", "\x48\x80\x80\x01\x50\x05\x0a\x04\x08\x01\x10\x02", Pprof},
+	{"pprof, legacy, of CPU", legacyCPU(binary.LittleEndian, 8, 0, 3, 0, 10000, 0, 1, 1, 0x42ef04), Pprof},
+	{"pprof, legacy, of CPU, words of 32 bits", legacyCPU(binary.LittleEndian, 4, 0, 3, 0, 10000, 0, 1, 1, 0x42ef04), Pprof},
+	{"pprof, legacy, of CPU, another byte order", legacyCPU(binary.BigEndian, 8, 0, 3, 0, 10000, 0, 1, 1, 0x42ef04), Pprof},
+	{"pprof, legacy, of CPU, both", legacyCPU(binary.BigEndian, 4, 0, 3, 0, 10000, 0, 1, 1, 0x42ef04), Pprof},
+	{"pprof, legacy, of Java's CPU", legacyCPU(binary.LittleEndian, 4, 0, 3, 1, 10000, 0, 1, 3, 0), Pprof},
+	{"words like pprof's, without a period", legacyCPU(binary.LittleEndian, 8, 0, 3, 0, 0, 0, 1, 1, 1), Unknown},
+	{"words like pprof's, of another version", legacyCPU(binary.LittleEndian, 8, 0, 3, 2, 10000, 0, 1, 1, 1), Unknown},
+	{"a string like pprof's", "\x32\x03cpu\x32\x00", Unknown},
+	{"a field that pprof has not", "\x5a\x04\x08\x01\x18\x02\x60\x01\x0a\x04\x08\x01\x10\x02", Unknown},
+	{"another wire type than pprof's", "\x5d\x04\x08\x01\x10\x0a\x04\x08\x01\x10\x02", Unknown},
+	{"a message longer than the one that it is in", "\x22\x04\x08\x01\x22\x09\x0a\x04\x08\x01\x10\x02", Unknown},
+	{"numbers alone", "\x48\x01\x50\x01\x60\x01", Unknown},
+	{"a picture (PCX)", "\x0a\x05\x01\x08\x00\x00\x00\x00", Unknown},
+	{"text that could be pprof", "\"(" + strings.Repeat("((", 20) + "\"(" + strings.Repeat("((", 20), OtherText},
+	{"folded stacks that begin like pprof", "Z!main;f 1\nPP;g 2\n", Folded},
 	{"pprof, legacy", "heap profile: 1: 2 [3: 4] @ heapprofile\n", Pprof},
 	{"trace.dat", "\x17\x08\x44tracing6\x00", TraceDat},
 	{"a program", "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x3e\x00", ELF},
@@ -92,6 +117,19 @@ var kinds = []struct {
 	{"perf report", "# To display the perf.data header info, please use --header/--header-only options.\n#\n", PerfReport},
 	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
+}
+
+// legacyCPU are words as old CPU profiles have them.
+func legacyCPU(order binary.AppendByteOrder, size int, words ...uint64) string {
+	var b []byte
+	for _, w := range words {
+		if size == 8 {
+			b = order.AppendUint64(b, w)
+		} else {
+			b = order.AppendUint32(b, uint32(w))
+		}
+	}
+	return string(b)
 }
 
 func TestOf(t *testing.T) {
