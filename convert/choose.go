@@ -11,8 +11,8 @@ type Choice struct {
 	Event, Column int // indexes into Set.Events and the Values of the event
 	Samples       int64
 
-	// Weightless tells that all values of the event are 0, so that Column is that of
-	// the number of its samples.
+	// Weightless tells that all values in the WeightColumn of the event are 0, so that
+	// Column is another one.
 	Weightless bool
 
 	// Others are the names of the events that are not shown, with their samples.

@@ -39,3 +39,26 @@ func TestChoose(t *testing.T) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
+
+// TestShownColumn: where all of what an event is called after is 0, the first column is shown that
+// is not.
+func TestShownColumn(t *testing.T) {
+	columns := []stacks.ValueType{{Type: "a", Unit: "count"}, {Type: "b", Unit: "bytes"}, {Type: "c", Unit: "count"}}
+	for _, c := range []struct {
+		values     []int64
+		column     int
+		weightless bool
+	}{
+		{[]int64{1, 2, 3}, 2, false},
+		{[]int64{1, 2, 0}, 0, true},
+		{[]int64{0, 2, 0}, 1, true},
+		{[]int64{0, 0, 0}, 2, false},
+	} {
+		set := stacks.New(stacks.Event{Name: "c", Values: columns})
+		set.Add(0, set.Intern(nil), set.InternLabels(nil), c.values...)
+		p := &convert.Profile{Set: set}
+		if column, weightless := p.ShownColumn(0); column != c.column || weightless != c.weightless {
+			t.Errorf("%d: %d, %t, want %d, %t", c.values, column, weightless, c.column, c.weightless)
+		}
+	}
+}

@@ -107,12 +107,17 @@ func valueColumn(e *stacks.Event, value string) int {
 	return i
 }
 
-// ShownColumn returns the WeightColumn of an event, or that of the number of samples
-// where these have no weight, which weightless tells.
+// ShownColumn returns the WeightColumn of an event, or where all values in that are 0, which
+// weightless tells, the first column in which not all are: of recordings the number of samples.
 func (p *Profile) ShownColumn(event int) (column int, weightless bool) {
 	column = p.WeightColumn(event)
-	if column > 0 && p.weightless(event, column) && !p.weightless(event, 0) {
-		return 0, true
+	if !p.weightless(event, column) {
+		return column, false
+	}
+	for c := range p.Set.Events[event].Values {
+		if c != column && !p.weightless(event, c) {
+			return c, true
+		}
 	}
 	return column, false
 }

@@ -87,6 +87,10 @@ type UnknownEventError struct {
 	Pattern string
 	Have    string // the events that there are, with their samples
 
+	// Values are the columns of a profile whose only event has several, for Options.Value: one
+	// of them may have been meant.
+	Values []string
+
 	err error
 }
 
@@ -98,7 +102,21 @@ func (e *UnknownEventError) Unwrap() error { return e.err }
 
 // EventError makes of stacks.Choose's complaint about an event one that says how
 // many samples the others have, an *UnknownEventError. Other errors stay as they are.
-func (p *Profile) EventError(err error) error { return chooseError(err, p.eventList) }
+func (p *Profile) EventError(err error) error {
+	err = chooseError(err, p.eventList)
+	var unknown *UnknownEventError
+	if !errors.As(err, &unknown) || p.Events != nil || len(p.Set.Events) != 1 {
+		return err
+	}
+	columns := p.Set.Events[0].Values
+	if len(columns) < 2 || columns[0].Type == "samples" && len(columns) == 2 {
+		return err
+	}
+	for _, c := range columns {
+		unknown.Values = append(unknown.Values, c.Type)
+	}
+	return err
+}
 
 func chooseError(err error, have func() string) error {
 	var unknown *stacks.UnknownEventError

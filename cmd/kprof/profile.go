@@ -20,22 +20,30 @@ func (p *profile) choose(labels []string) (event, column int) {
 		notef("showing event %s (%d samples) only; choose another with --event: %s",
 			p.Set.Events[c.Event].Name, c.Samples, convert.CountedList(c.Others, c.Counts))
 	}
-	p.noteWeightless(c.Event, c.Weightless)
+	p.noteWeightless(c.Event, c.Column, c.Weightless)
 	return c.Event, c.Column
 }
 
-// shownColumn is the column that weights are taken from, or the number of samples
-// where these have no weight.
+// shownColumn is the column that weights are taken from, or another one where all values
+// in that are 0, which it tells.
 func (p *profile) shownColumn(event int) int {
 	column, weightless := p.ShownColumn(event)
-	p.noteWeightless(event, weightless)
+	p.noteWeightless(event, column, weightless)
 	return column
 }
 
-func (p *profile) noteWeightless(event int, weightless bool) {
-	if weightless {
-		notef("the values of event %s are all 0: its samples are counted instead", p.Set.Events[event].Name)
+func (p *profile) noteWeightless(event, column int, weightless bool) {
+	if !weightless {
+		return
 	}
+	e := &p.Set.Events[event]
+	shown := e.Values[column]
+	if shown.Type == "samples" || shown.Type == e.Name+".samples" {
+		notef("the values of event %s are all 0: its samples are counted instead", e.Name)
+		return
+	}
+	notef("the values of %s are all 0: showing %s (%s) instead; --value chooses another",
+		e.ColumnName(p.WeightColumn(event)), shown.Type, shown.Unit)
 }
 
 // losses are sentences about what the recording does not hold.

@@ -124,6 +124,7 @@ func worded(err error) error {
 	var vmlinux *symbolize.VmlinuxError
 	var other *symbolize.BuildIDError
 	var none *transform.NoneError
+	var event *convert.UnknownEventError
 	err = exprError(err)
 	switch {
 	case errors.As(err, &none):
@@ -142,6 +143,8 @@ func worded(err error) error {
 		if text, ok := unread[unreadable.Kind]; ok {
 			return errors.New(text)
 		}
+	case errors.As(err, &event) && len(event.Values) > 0:
+		return fmt.Errorf("%w, with values for --value: %s", err, strings.Join(event.Values, ", "))
 	case errors.As(err, &times):
 		return errors.New(timeErrors[times.Reason])
 	case errors.As(err, &vmlinux) && errors.As(vmlinux, &other):

@@ -49,7 +49,7 @@ type jsonMissing struct {
 func (a *Annotation) WriteJSON(w io.Writer, s *stacks.Set, o Options) error {
 	e := s.Events[o.Event]
 	out := jsonAnnotation{
-		Event: e.Name, Type: e.Values[o.Column].Type, Unit: e.Values[o.Column].Unit, Total: a.Total,
+		Event: e.ColumnName(o.Column), Type: e.Values[o.Column].Type, Unit: e.Values[o.Column].Unit, Total: a.Total,
 		Functions: []jsonListing{}, Missing: []jsonMissing{},
 	}
 	for _, l := range a.Listings {

@@ -40,7 +40,7 @@ func JSON(w io.Writer, s *stacks.Set, o TopOptions) error {
 	}
 	event := s.Events[o.Event]
 	out := jsonTop{
-		Event: event.Name, Type: event.Values[o.Column].Type, Unit: event.Values[o.Column].Unit,
+		Event: event.ColumnName(o.Column), Type: event.Values[o.Column].Type, Unit: event.Values[o.Column].Unit,
 		Total: total, By: o.By, Rows: []jsonCost{}, Losses: append([]string{}, o.Notes...),
 	}
 	if out.By == "" {

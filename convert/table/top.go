@@ -221,7 +221,7 @@ func (t *topTable) header(s *stacks.Set, in string) {
 	if t.o.byEvent() {
 		t.line(fmt.Sprintf("Events: all, %s", t.unit))
 	} else {
-		t.line(fmt.Sprintf("Event: %s, %s of %s", e.Name, e.Values[t.o.Column].Type, t.unit))
+		t.line(fmt.Sprintf("Event: %s, %s of %s", e.ColumnName(t.o.Column), e.Values[t.o.Column].Type, t.unit))
 	}
 	t.line(fmt.Sprintf("Total: %s%s", t.value(t.total), in))
 	for _, note := range t.o.Notes {
