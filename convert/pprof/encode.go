@@ -3,6 +3,7 @@ package pprof
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"kprof/convert/intern"
 	"kprof/convert/stacks"
@@ -391,8 +392,17 @@ func (e *encoder) function(i int) { e.functionNamed(i, &e.set.Functions[i]) }
 func (e *encoder) functionNamed(i int, f *stacks.Function) {
 	e.msg.uint(functionID, uint64(i)+1)
 	e.msg.int(functionName, e.str(f.Name))
-	e.msg.int(functionSystemName, e.str(f.SystemName))
+	if f.SystemName != f.Name || !shortened(f.Name) {
+		e.msg.int(functionSystemName, e.str(f.SystemName))
+	}
 	e.msg.int(functionFilename, e.str(f.File))
 	e.msg.int(functionStartLine, f.StartLine)
 	e.emit(profileFunction)
+}
+
+// shortened reports whether pprof may take a name for one of C++ of which it is to show less, where
+// it is what the linker calls the function too: it leaves out all in brackets, and of Rust's
+// "<T as Trait>::f" nothing but "::f" is left. Names without another one it shows as they are.
+func shortened(name string) bool {
+	return strings.ContainsAny(name, "<(") && (strings.ContainsAny(name, "<>[]") || strings.Contains(name, "::"))
 }

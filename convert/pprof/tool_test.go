@@ -2,6 +2,7 @@ package pprof
 
 import (
 	"bytes"
+	stdcmp "cmp"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +82,43 @@ func TestToolNoMappings(t *testing.T) {
 	got, err := Read(bytes.NewReader(data))
 	if err != nil || len(got.Mappings) != 0 {
 		t.Errorf("mappings %v, %v", got.Mappings, err)
+	}
+}
+
+// TestToolNames: pprof shows names as they are, of which it would leave out what is in brackets
+// where they have no other name; those that it can make readable it does.
+func TestToolNames(t *testing.T) {
+	s := stacks.New(oneEvent()...)
+	names := []struct{ name, system, shown string }{
+		{"<alloc::vec::Vec<T> as core::iter::FromIterator<T>>::from_iter", "", ""},
+		{"core::ops::function::FnOnce<A>::call_once", "", ""},
+		{"a::b::{closure#0}(x)", "", ""},
+		{"operator()(int)", "", ""},
+		{"std::vector<int>::push_back(int&&)", "", ""},
+		{"main.(*T).f", "", ""},
+		{"main.F[go.shape.interface { g(int) }]", "", ""},
+		{"java.lang.Object.<init>", "", ""},
+		{"ns::f(int)", "_ZN2ns1fEi", ""},
+		{"_ZN2ns1gEi", "", "ns::g"},
+	}
+	for i, n := range names {
+		l := s.AddLocation(stacks.NoMapping, uint64(i), stacks.KindUnknown)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: n.name, SystemName: stdcmp.Or(n.system, n.name)})})
+		s.Add(0, s.Intern([]uint32{l}), 0, 1, 10)
+	}
+	data := encode(t, s)
+	out := goTool(t, "pprof", "-top", "-nodefraction=0", writeFile(t, data))
+	got, err := Read(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		if want := "%  " + stdcmp.Or(n.shown, n.name) + "\n"; !strings.Contains(out, want) {
+			t.Errorf("pprof does not show %q:\n%s", want, out)
+		}
+		if !slices.ContainsFunc(got.Functions, func(f stacks.Function) bool { return f.Name == n.name }) {
+			t.Errorf("%q is not read again", n.name)
+		}
 	}
 }
 

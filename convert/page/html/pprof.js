@@ -81,8 +81,8 @@ function* pprofOf(app) {
   for (const [i, frame] of frames.entries()) {
     const mapping = p.frameMapping[frame] < 0 ? 0 : mappings.id(p.frameMapping[frame]) + 1;
     locations.message(4, new Message().number(1, i + 1).number(2, mapping).message(4, new Message().number(1, i + 1)));
-    const name = strings.id(p.names[p.frameName[frame]]);
-    functions.message(5, new Message().number(1, i + 1).number(2, name).number(3, name)
+    const text = p.names[p.frameName[frame]], name = strings.id(text);
+    functions.message(5, new Message().number(1, i + 1).number(2, name).number(3, shortened(text) ? 0 : name)
       .number(4, strings.id(p.head.files[p.frameFile[frame]])).number(5, p.frameLine[frame]));
     if (i % 1000 === 999) yield;
   }
@@ -99,6 +99,10 @@ function* pprofOf(app) {
   if (comments.length) out.packed(13, comments);
   return out.number(14, shownType).blob();
 }
+
+// shortened tells whether pprof may leave out what a name has in brackets, where it is what the
+// linker calls the function too: see convert/pprof.
+function shortened(name) { return /[<(]/.test(name) && /[<>[\]]|::/.test(name); }
 
 // labelWriter returns the fields of a list of labels. Values of a key that all are whole numbers
 // with one unit are written as such, with the key as the unit where there is none: readers take a
