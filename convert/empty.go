@@ -15,7 +15,10 @@ import (
 )
 
 // EmptyError says that there is no sample to show, and why.
-type EmptyError struct{ Reason string }
+type EmptyError struct {
+	Reason   string
+	Unlisted int // events that Reason leaves out, as there are so many
+}
 
 func (e *EmptyError) Error() string { return e.Reason }
 
@@ -42,22 +45,22 @@ func UnknownEvent(err error, st *replay.Stats) error {
 func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 	if p.Set.NumSamples() > 0 {
 		if p.weightless(-1, -1) {
-			return &EmptyError{"it has no samples: all of its values are 0"}
+			return &EmptyError{Reason: "it has no samples: all of its values are 0"}
 		}
 		return nil
 	}
 	if left != nil && left.Samples > 0 {
-		return &EmptyError{selectedNone(o, left)}
+		return &EmptyError{Reason: selectedNone(o, left)}
 	}
 	if f := p.Stats.Faster; f.Count > 0 {
-		return &EmptyError{fmt.Sprintf("no time between events is as long as %s: the longest of %d is %s", nanos(o.SlowerThan), f.Count, nanos(f.Longest))}
+		return &EmptyError{Reason: fmt.Sprintf("no time between events is as long as %s: the longest of %d is %s", nanos(o.SlowerThan), f.Count, nanos(f.Longest))}
 	}
 	var valueless uint64
 	for _, e := range p.Stats.Samples {
 		valueless += e.Valueless
 	}
 	if valueless > 0 {
-		return &EmptyError{fmt.Sprintf("none of %d samples has a value of %q", valueless, o.Value)}
+		return &EmptyError{Reason: fmt.Sprintf("none of %d samples has a value of %q", valueless, o.Value)}
 	}
 	var chosen, others []string
 	var counts []int64
@@ -71,36 +74,50 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 	}
 	switch {
 	case o.OffCPU || o.WallClock || len(o.Spans) > 0:
-		return &EmptyError{"none of its events is the end of what another one began; events here: " + CountedList(others, counts)}
+		return &EmptyError{Reason: "none of its events is the end of what another one began; events here: " + CountedList(others, counts)}
 	case len(chosen) > 0 && len(others) > 0:
-		return &EmptyError{fmt.Sprintf("no sample of event %s; events here: %s", strings.Join(chosen, ", "), CountedList(others, counts))}
+		names, more := nameList(chosen)
+		return &EmptyError{Reason: fmt.Sprintf("no sample of event %s; events here: %s", names, CountedList(others, counts)), Unlisted: more}
 	case p.Events == nil:
-		return &EmptyError{"it has no samples"}
+		return &EmptyError{Reason: "it has no samples"}
 	}
-	return &EmptyError{"it has no samples, only " + p.recordList()}
+	records, more := p.recordList()
+	return &EmptyError{Reason: "it has no samples, only " + records, Unlisted: more}
 }
 
 func nanos(t uint64) string { return printable.Value(int64(min(t, math.MaxInt64)), "nanoseconds") }
 
-// recordList is what a recording without samples has.
-func (p *Profile) recordList() string {
+// nameList lists names, of many the first, and says how many more there are.
+func nameList(names []string) (text string, more int) {
+	n := min(len(names), listed)
+	text = strings.Join(names[:n], ", ")
+	if more = len(names) - n; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text, more
+}
+
+// recordList is what a recording without samples has, with how many events are not listed.
+func (p *Profile) recordList() (text string, more int) {
 	var names []string
 	var counts []int64
 	for t, n := range p.Stats.Records {
 		names, counts = append(names, t.String()), append(counts, int64(n))
 	}
 	if len(names) == 0 {
-		return "a header"
+		return "a header", 0
 	}
 	var events []string
 	for _, e := range p.Stats.Samples {
 		events = append(events, e.Name)
 	}
-	text := "records of other kinds: " + CountedList(names, counts)
+	text = "records of other kinds: " + CountedList(names, counts)
 	if len(events) > 0 {
-		text += "; of event " + strings.Join(events, ", ")
+		var list string
+		list, more = nameList(events)
+		text += "; of event " + list
 	}
-	return text
+	return text, more
 }
 
 // listed is how many names a message lists.

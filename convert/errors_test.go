@@ -1,10 +1,15 @@
 package convert_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"kprof/convert"
 	"kprof/convert/sniff"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // TestErrorTexts: each reason has words of its own.
@@ -20,5 +25,37 @@ func TestErrorTexts(t *testing.T) {
 			t.Errorf("%#v and %#v: %q", err, other, text)
 		}
 		seen[text] = err
+	}
+}
+
+// TestWarningTexts: one is not many, and of a recording in which nothing came before its end
+// nothing is said to be converted.
+func TestWarningTexts(t *testing.T) {
+	for _, c := range []struct {
+		w    convert.Warning
+		want string
+	}{
+		{convert.Warning{Kind: convert.OutOfOrder, Count: 1}, "1 sample came too late to be in the order of time"},
+		{convert.Warning{Kind: convert.OutOfOrder, Count: 2}, "2 samples came too late to be in the order of time"},
+		{convert.Warning{Kind: convert.TruncatedRecording, File: "x", Err: io.ErrUnexpectedEOF}, "x: unexpected EOF"},
+		{convert.Warning{Kind: convert.TruncatedRecording, File: "x", Err: io.ErrUnexpectedEOF, Count: 3}, "x: unexpected EOF; everything before is converted"},
+	} {
+		if got := c.w.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestManyEvents: of many events without samples some are listed.
+func TestManyEvents(t *testing.T) {
+	var text strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&text, "event trace:e%d type=tracepoint config=%d ids=%d\n", i, i+1, i+1)
+	}
+	text.WriteString("comm t=0 pid=7 comm=x\n")
+	_, err := convert.Open(t.Context(), perftext.WriteFile(t, text.String()), convert.Options{})
+	var empty *convert.EmptyError
+	if !errors.As(err, &empty) || empty.Unlisted != 292 || !strings.HasSuffix(empty.Reason, "; of event trace:e0, trace:e1, trace:e2, trace:e3, trace:e4, trace:e5, trace:e6, trace:e7 and 292 more") {
+		t.Errorf("%v", err)
 	}
 }

@@ -33,8 +33,17 @@ func (p *Profile) AddLosses() {
 		p.comment(strings.Join(words, "; "))
 	}
 	if p.Stats.Truncated != nil {
-		p.warn(Warning{Kind: TruncatedRecording, File: p.Source, Err: p.Stats.Truncated})
+		p.warn(TruncatedWarning(p.Source, &p.Stats, p.Stats.Truncated))
 	}
+}
+
+// TruncatedWarning is the warning of a recording that ended before its end because of err.
+func TruncatedWarning(name string, s *replay.Stats, err error) Warning {
+	w := Warning{Kind: TruncatedRecording, File: name, Err: err}
+	for _, e := range s.Samples {
+		w.Count += e.Samples
+	}
+	return w
 }
 
 // Losses are what a recording does not hold, or what of it could not be used, by what

@@ -37,7 +37,7 @@ var unreadableKinds = map[sniff.Kind]string{
 	sniff.Jitdump:         "a jitdump, the code that a program made at run time",
 	sniff.Callgrind:       "a profile of callgrind",
 	sniff.MacSample:       "the report of macOS' sample",
-	sniff.PerfReport:      "what perf report printed",
+	sniff.PerfReport:      "what perf report or perf diff printed",
 	sniff.Zip:             "a zip archive",
 	sniff.Tar:             "a tar archive",
 	sniff.SQLite:          "an SQLite database",
@@ -49,7 +49,7 @@ func (e *UnreadableError) Error() string {
 	case sniff.Empty:
 		return "it is empty"
 	case sniff.OtherText:
-		return fmt.Sprintf("it is text, but neither folded stacks (\"outer;inner 12\") nor what perf script, bpftrace or DTrace print: it begins with %.60q", e.Line)
+		return fmt.Sprintf("it is text, but neither folded stacks (\"outer;inner 12\") nor what perf script, bpftrace, DTrace or the kernel's tracer print, nor a log of the kernel: it begins with %.60q", e.Line)
 	}
 	return fmt.Sprintf("it is %s, which is not read", unreadableKinds[e.Kind])
 }

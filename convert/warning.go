@@ -53,7 +53,7 @@ const (
 	UnmatchedSamples                          // samples of Event for which Options.Where has no value; it lacks Fields, if any
 	SamplesWithoutValue                       // samples of Event that Options.Value has no value of; it lacks Fields, if any
 	SaturatedValues                           // values of Event that were cut, for their sum to fit into 63 bits
-	TruncatedRecording                        // the recording ended before its end: Err says where and why
+	TruncatedRecording                        // the recording ended before its end, after Count samples: Err says where and why
 	lastLoss
 )
 
@@ -172,6 +172,9 @@ func (w *Warning) String() string {
 		}
 		return fmt.Sprintf("the recording holds %s), which is not decoded; ordinary samples alone are shown", what)
 	case TruncatedRecording:
+		if w.Count == 0 {
+			return fmt.Sprintf("%s: %v", w.File, w.Err)
+		}
 		return fmt.Sprintf("%s: %v; everything before is converted", w.File, w.Err)
 	case MissingNames, MissingLines:
 		return fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*w.Share, w.Kind.missing(), w.File, reasonText(w.Reason, w.Err))
@@ -193,7 +196,7 @@ func (w *Warning) String() string {
 	case SortedInFile:
 		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording says too rarely which of them are in order", w.Count)
 	case OutOfOrder:
-		return fmt.Sprintf("%d samples came too late to be in the order of time", w.Count)
+		return plural(w.Count, "sample") + " came too late to be in the order of time"
 	case UnprintedEvent:
 		return fmt.Sprintf("not all fields of %s are printed as the kernel prints them: %v", w.Event, w.Err)
 	}

@@ -17,8 +17,12 @@ type profile struct{ *convert.Profile }
 func (p *profile) choose(labels []string) (event, column int) {
 	c := p.Choose(labels)
 	if len(c.Others) > 0 {
-		notef("showing event %s (%d samples) only; choose another with --event: %s",
-			p.Set.Events[c.Event].Name, c.Samples, convert.CountedList(c.Others, c.Counts))
+		s := "s"
+		if c.Samples == 1 {
+			s = ""
+		}
+		notef("showing event %s (%d sample%s) only; choose another with --event: %s",
+			p.Set.Events[c.Event].Name, c.Samples, s, convert.CountedList(c.Others, c.Counts))
 	}
 	p.noteWeightless(c.Event, c.Column, c.Weightless)
 	return c.Event, c.Column

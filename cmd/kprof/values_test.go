@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	googlepprof "github.com/google/pprof/profile"
+
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // TestColumnsOfPprof: of a profile whose last column is all 0 the first that is not is shown,
@@ -53,5 +56,35 @@ func TestColumnsOfPprof(t *testing.T) {
 		if code, said := runInside(t, args...); code != exitFailed || said != want {
 			t.Errorf("%q: %d, %q, want %q", args, code, said, want)
 		}
+	}
+}
+
+// TestManyEvents: of many events without samples some are told, and where all are listed they are.
+func TestManyEvents(t *testing.T) {
+	var text strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&text, "event trace:e%d type=tracepoint config=%d ids=%d\n", i, i+1, i+1)
+	}
+	text.WriteString("comm t=0 pid=7 comm=x\n")
+	name := perftext.WriteFile(t, text.String())
+	code, said := runInside(t, "report", "--stdio", name)
+	if code != exitFailed || len(said) > 400 || !strings.HasSuffix(said, "trace:e7 and 292 more (kprof report --list-events lists them)\n") {
+		t.Errorf("%d, %q", code, said)
+	}
+	if _, out := runKeeping(t, &os.Stdout, "report", "--list-events", name); strings.Count(string(out), "trace:e") != 300 {
+		t.Errorf("--list-events: %.300q", out)
+	}
+}
+
+// TestOneSample: one sample is not called samples.
+func TestOneSample(t *testing.T) {
+	name := perftext.WriteFile(t, `event cpu-clock ids=1
+event page-faults type=software config=2 ids=2
+comm t=0 pid=7 comm=x
+sample t=1 pid=7 id=1 period=5 user 0x1000
+sample t=2 pid=7 id=2 period=5 user 0x1000
+`)
+	if code, said := runInside(t, "report", "--stdio", name); code != 0 || !strings.Contains(said, "kprof: showing event cpu-clock (1 sample) only; choose another with --event: page-faults (1)\n") {
+		t.Errorf("%d, %q", code, said)
 	}
 }

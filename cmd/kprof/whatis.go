@@ -25,7 +25,7 @@ var unread = map[sniff.Kind]string{
 	sniff.Jitdump:         "it is a jitdump, the code that a program made at run time: it is read by itself, where the recording names it",
 	sniff.Callgrind:       "it is a profile of callgrind, which kprof does not read: open it in KCachegrind",
 	sniff.MacSample:       "it is the report of macOS' sample: inferno-collapse-sample makes folded stacks of it, which kprof reads",
-	sniff.PerfReport:      "it is what perf report printed: give its perf.data, or what perf script prints",
+	sniff.PerfReport:      "it is what perf report or perf diff printed: give its perf.data, or what perf script prints",
 	sniff.Zip:             "it is a zip archive: unpack it, and give what is in it",
 	sniff.Tar:             "it is a tar archive: unpack it, and give what is in it",
 	sniff.SQLite:          "it is an SQLite database, which kprof does not read",

@@ -125,6 +125,7 @@ func worded(err error) error {
 	var other *symbolize.BuildIDError
 	var none *transform.NoneError
 	var event *convert.UnknownEventError
+	var empty *convert.EmptyError
 	err = exprError(err)
 	switch {
 	case errors.As(err, &none):
@@ -145,6 +146,8 @@ func worded(err error) error {
 		}
 	case errors.As(err, &event) && len(event.Values) > 0:
 		return fmt.Errorf("%w, with values for --value: %s", err, strings.Join(event.Values, ", "))
+	case errors.As(err, &empty) && empty.Unlisted > 0:
+		return fmt.Errorf("%w (kprof report --list-events lists them)", err)
 	case errors.As(err, &times):
 		return errors.New(timeErrors[times.Reason])
 	case errors.As(err, &vmlinux) && errors.As(vmlinux, &other):

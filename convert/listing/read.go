@@ -171,7 +171,7 @@ func (l *Lister) result(st samples.Stats, order timeorder.Stats, truncated, err 
 		r.Warnings = append(r.Warnings, l.from.gaps()...)
 	}
 	if truncated != nil {
-		r.Warnings = append(r.Warnings, convert.Warning{Kind: convert.TruncatedRecording, File: l.o.Name, Err: truncated})
+		r.Warnings = append(r.Warnings, convert.TruncatedWarning(l.o.Name, &r.Stats, truncated))
 	}
 	for _, w := range []convert.Warning{
 		{Kind: convert.SortedInFile, Count: order.Spilled},

@@ -115,6 +115,12 @@ var kinds = []struct {
 	{"XML", "<a>x</a>", OtherXML},
 	{"a name like XML", "<init>;main 5\n", Folded},
 	{"perf report", "# To display the perf.data header info, please use --header/--header-only options.\n#\n", PerfReport},
+	{"perf report --header", "# ========\n# captured on    : Sat Sep  4 10:27:47 2021\n# nrcpus online : 2\n# ========\n#\n# Total Lost Samples: 0\n#\n# Samples: 5K of event 'cycles'\n", PerfReport},
+	{"perf report of old", "# ========\n# captured on: Thu Aug 15 09:40:36 2013\n# ========\n#\n# Samples: 1K of event 'cycles'\n# Event count (approx.): 12\n#\n# Overhead  Command  Shared Object  Symbol\n", PerfReport},
+	{"perf diff", "# Event 'cycles'\n#\n# Baseline  Delta Abs  Shared Object  Symbol\n", PerfReport},
+	{"perf report -t", "# ========\n# captured on: Thu Aug 15 09:40:36 2013\n# ========\n#\n# Events: 825  cycles\n#\n# Overhead^Period^Command^Shared Object^Symbol\n3.22^9^ls^ls^[.] main\n            |\n            --- main\n", PerfReport},
+	{"perf report's table alone", "    99.99%    12.34%  ls       [kernel.kallsyms]  [k] memcpy\n            |\n            ---main\n", PerfReport},
+	{"what perf printed before", "[ perf record: Woken up 1 times to write data ]\n# To display the perf.data header info, please use --header/--header-only options.\n", PerfReport},
 	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
 }

@@ -35,6 +35,9 @@ var lineForms = []struct {
 	kind Kind
 }{
 	{regexp.MustCompile(`^\w+ profile: `), Pprof}, // of the old text formats
+	// The lines that perf report and diff have above their tables, and those of the table: "  12.34%  comm  file  [k] name".
+	{regexp.MustCompile(`^# (To display the perf\.data header info|Total Lost Samples: \d|Samples: \S+ +of events? '|Events: \d\S* +\S|(Overhead|Children|Baseline)\W+[A-Z])`), PerfReport},
+	{regexp.MustCompile(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
 	{regexp.MustCompile(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
 	{regexp.MustCompile(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
