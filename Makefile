@@ -4,9 +4,9 @@
 #   make demo     record this machine for three seconds, show what was found
 #   make check    vet, and run the tests that need nothing but Go, in two minutes
 #   make test     install what the tests need (as root, by apt-get), run those of this
-#                 machine, in ten minutes; ALL=1 runs all: in virtual machines with
-#                 other kernels, on 32 bits, under the race detector, and so on;
-#                 V=1 lists the tests that were skipped
+#                 machine; ALL=1 runs all: in virtual machines with other kernels, on
+#                 32 bits, under the race detector, and so on; V=1 lists the tests that
+#                 were skipped
 #   make bench    compare with perf on a recording of this machine; takes minutes
 #   make fuzz     run every fuzz target for FUZZTIME
 #   make module PATH=example.org/you/kprof

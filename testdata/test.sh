@@ -2,8 +2,7 @@
 # Usage: test.sh [-v] [-all]
 #        test.sh [-v] -check
 #
-# Checks that all is right on this machine, in some ten minutes. As root it installs what
-# the tests need, with apt-get, and where this machine's kernel lets perf record, a test
+# Checks that all is right on this machine. As root it installs what the tests need, with apt-get, and where this machine's kernel lets perf record, a test
 # that is skipped has failed. What watches the machine runs one after the other; beside
 # it, at a lower priority, runs what only computes. A test that fails is run again, alone;
 # those of testdata/may-retry may need that, of others it is told, and three may at most;
