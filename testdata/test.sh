@@ -2,11 +2,12 @@
 # Usage: test.sh [-v] [-all]
 #        test.sh [-v] -check
 #
-# Checks that all is right on this machine. As root it installs what the tests need, with apt-get, and where this machine's kernel lets perf record, a test
-# that is skipped has failed. What watches the machine runs one after the other; beside
-# it, at a lower priority, runs what only computes. A test that fails is run again, alone;
-# those of testdata/may-retry may need that, of others it is told, and three may at most;
-# with CI=true none.
+# Checks that all is right on this machine. As root it installs what the tests need, with
+# apt-get, and where this machine's kernel lets perf record, a test that is skipped has
+# failed. What watches the machine runs one after the other; beside it, at a lower
+# priority, runs what only computes. A test that fails is run again, alone; those of
+# testdata/may-retry may need that, of others it is told, and three may at most; with
+# CI=true none.
 #
 # -all checks also that it is right elsewhere, and stays so: the tests in virtual machines
 # with other kernels, on 32 bits and under the race detector, what other systems compile,
