@@ -305,7 +305,7 @@ func TestLossWords(t *testing.T) {
 		told[one.String()] = true
 	}
 	st := replay.Stats{
-		Lost: 1, LostSamples: 1, Throttled: 1, UnknownEvent: 1, BadSamples: 1, BadRecords: 1, Unnamed: 1, Exited: 1, Untold: 1, Guest: 1, Hypervisor: 1,
+		Lost: 1, LostSamples: 1, Throttled: 1, UnknownEvent: 1, BadSamples: 1, BadRecords: 1, Unnamed: 1, Exited: 1, UnknownTask: 1, Guest: 1, Hypervisor: 1,
 		UnwalkedStacks: 1, TruncatedStacks: 1, MissingDeferredChains: 1, UnfinishedWaits: 1, OverflowTasks: 1, OverflowFrames: 1, AbandonedLookups: 1,
 	}
 	if l := convert.Losses(&st); len(l) != 18 {

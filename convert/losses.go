@@ -72,7 +72,7 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: GuestSamples, Count: s.Guest},
 		{Kind: HypervisorSamples, Count: s.Hypervisor},
 		{Kind: ExitedTasks, Count: s.Exited},
-		{Kind: UntoldTasks, Count: s.Untold},
+		{Kind: UnknownTasks, Count: s.UnknownTask},
 		{Kind: UnnamedThreads, Count: s.Unnamed},
 		{Kind: OverflowTasks, Count: s.OverflowTasks},
 		{Kind: MergedStacks, Count: s.MergedSamples},

@@ -37,7 +37,7 @@ const (
 	GuestSamples                              // samples of programs inside virtual machines, which are not known
 	HypervisorSamples                         // samples in the hypervisor, which has no symbols here
 	ExitedTasks                               // samples of tasks past their exit, which have no pid any more
-	UntoldTasks                               // samples whose task a trace does not tell
+	UnknownTasks                              // samples whose task a trace does not tell
 	UnnamedThreads                            // samples of threads whose name was never recorded
 	OverflowTasks                             // samples of more tasks than are told apart
 	MergedStacks                              // samples of rare stacks, merged into their callers as Options.MaxMemory was reached
@@ -135,7 +135,7 @@ var lossTexts = map[WarningKind][3]string{
 	GuestSamples:           {"", "sample", " of programs inside virtual machines, of which nothing was recorded"},
 	HypervisorSamples:      {"", "sample", " in the hypervisor, which has no symbols here"},
 	ExitedTasks:            {"", "sample", " of tasks past their exit, which have no pid any more (comm :-1)"},
-	UntoldTasks:            {"", "sample", " whose task the trace does not tell"},
+	UnknownTasks:           {"", "sample", " whose task the trace does not tell"},
 	UnnamedThreads:         {"", "sample", " of threads whose name was never recorded"},
 	OverflowTasks:          {"", "sample", ` of more tasks than can be told apart, shown as "[others]"`},
 	MergedStacks:           {"", "sample", " of rare stacks merged into their callers, as \"" + replay.MergedFrame + "\", for want of memory"},

@@ -46,7 +46,7 @@ type rows struct {
 type rowStats struct {
 	samples, taken, period []uint64
 	unnamed, exited        uint64
-	untold                 uint64
+	unknownTask            uint64
 	guest, hypervisor      uint64
 	unended                uint64
 	first, last            uint64
@@ -217,7 +217,7 @@ func (r *rows) countTask(s *samples.Sample) {
 	switch {
 	case s.Event != nil && s.Event.Attr.SampleType&abi.SampleTID == 0: // it was not asked for
 	case s.TID == -1 && r.tracer: // it writes the numbers of tasks while they are there
-		r.stats.untold++
+		r.stats.unknownTask++
 	case s.State.Name != timeline.NoName || s.TID == 0:
 	case s.TID == -1:
 		r.stats.exited++

@@ -19,7 +19,7 @@ type Stats struct {
 	BadRecords            uint64 // other records that could not be decoded
 	Unnamed               uint64 // samples of threads the recording never named
 	Exited                uint64 // samples of tasks past their exit, whose pid is -1
-	Untold                uint64 // samples of the kernel's tracer that do not tell their task
+	UnknownTask           uint64 // samples of the kernel's tracer whose task it does not say
 	Guest                 uint64 // samples of programs in virtual machines, which are not the host's
 	Hypervisor            uint64 // samples of what runs below the kernel
 	UnwalkedStacks        uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
@@ -96,7 +96,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 		BadRecords:            read.BadRecords,
 		Unnamed:               r.stats.unnamed,
 		Exited:                r.stats.exited,
-		Untold:                r.stats.untold,
+		UnknownTask:           r.stats.unknownTask,
 		UnwalkedStacks:        found.UnwalkedStacks,
 		TruncatedStacks:       found.TruncatedStacks,
 		MissingDeferredChains: read.MissingDeferredChains,
