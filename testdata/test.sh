@@ -7,7 +7,7 @@
 # failed. What watches the machine runs one after the other; beside it, at a lower
 # priority, runs what only computes. A test that fails is run again, alone; those of
 # testdata/may-retry may need that, of others it is told, and three may at most; with
-# CI=true none.
+# CI=true none but in emulated machines.
 #
 # -all checks also that it is right elsewhere, and stays so: the tests in virtual machines
 # with other kernels, on 32 bits and under the race detector, what other systems compile,

@@ -101,6 +101,8 @@ func TestAgain(t *testing.T) {
 	}{
 		{"passes", failing("p", "TestB/x"), ended("pass", "p", "TestB/x"), false, "1 passed, 0 failed, 0 skipped, 1 unsteady", true},
 		{"passes, which may not be", failing("p", "TestB/x"), ended("pass", "p", "TestB/x"), true, "0 passed, 1 failed, 0 skipped, 1 unsteady", false},
+		{"passes in a guest", failing("p@6.1", "TestB/x"), ended("pass", "p@6.1", "TestB/x"), true, "1 passed, 0 failed, 0 skipped, 1 unsteady", true},
+		{"too many in a guest", failing("p@6.1", four...), ended("pass", "p@6.1", four...), true, "4 passed, 1 failed, 0 skipped, 4 unsteady", false},
 		{"passes, for a known reason", failing("p", "TestD/x"), ended("pass", "p", "TestD/x"), true, "1 passed, 0 failed, 0 skipped, 1 run again", true},
 		{"fails again for a known reason", failing("p", "TestD"), failing("p", "TestD"), false, "0 passed, 1 failed, 0 skipped", false},
 		{"fails again", failing("p", "TestB/x"), failing("p", "TestB/x"), false, "0 passed, 1 failed, 0 skipped", false},
