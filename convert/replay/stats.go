@@ -138,7 +138,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 		}
 		s.Samples = append(s.Samples, es)
 	}
-	s.LostSamples -= read.LostTwice
+	s.LostSamples -= min(s.LostSamples, read.LostTwice) // a damaged file may say anything
 	return s
 }
 
