@@ -392,6 +392,9 @@ func compareFolded(t *testing.T, want *scriptFold, got map[string]uint64) {
 func command(t *testing.T, stdin io.Reader, name string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(name, args...)
+	if name == "perf" {
+		cmd = livetest.PerfCommand(t, args...)
+	}
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = stdin, &stderr
 	out, err := cmd.Output()

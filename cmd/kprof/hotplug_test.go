@@ -35,6 +35,7 @@ func setOnline(t *testing.T) (cpu int, set func(to string)) {
 	if online == "" {
 		t.Skip("no CPU here can be taken offline")
 	}
+	livetest.ChangeMachine(t)
 	t.Cleanup(func() { os.WriteFile(online, []byte("1"), 0) })
 	return cpu, func(to string) {
 		t.Helper()

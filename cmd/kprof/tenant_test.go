@@ -34,6 +34,7 @@ func (t *tenant) String() string { return strings.TrimSpace(t.what + " " + t.kin
 func startTenants(t *testing.T, all []*tenant) {
 	t.Helper()
 	livetest.RequirePrograms(t, "gcc")
+	livetest.ChangeMachine(t) // perf record -a of another package would wait for ever for a FIFO
 	// Others must be able to run it.
 	dir, err := os.MkdirTemp("/var/tmp", "kprof-tenant-")
 	if err != nil {

@@ -357,7 +357,7 @@ func TestScriptLive(t *testing.T) {
 			// Now and then perf (6.1) cannot read what its own threads compressed, or
 			// they fall over each other (its build-id.c: assertion failed).
 			for tries := 1; ; tries++ {
-				out, err := exec.Command("sh", "-c", cmd).CombinedOutput()
+				out, err := livetest.PerfInShell(t, cmd).CombinedOutput()
 				if err == nil && compareScript(t, file) {
 					break
 				}

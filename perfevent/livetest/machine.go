@@ -14,7 +14,7 @@ var machine struct {
 }
 
 // ChangeMachine keeps the tests of other packages that use perf from running until t
-// ends: t changes settings of the kernel.
+// ends: t changes settings of the kernel, takes CPUs away, or runs what perf cannot bear.
 func ChangeMachine(t testing.TB) { holdMachine(t, true) }
 
 // UseMachine keeps other packages' tests from changing the kernel's settings until t

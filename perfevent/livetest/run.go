@@ -65,6 +65,9 @@ func CloseAtEnd[C interface{ Close() error }](t testing.TB, c C, err error) C {
 func Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
+	if name == "perf" {
+		cmd = PerfCommand(t, args...)
+	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

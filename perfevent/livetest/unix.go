@@ -3,6 +3,7 @@
 package livetest
 
 import (
+	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -25,4 +26,10 @@ func CPUTime(t testing.TB) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// killAll has a command that is cancelled take with it all that it started.
+func killAll(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

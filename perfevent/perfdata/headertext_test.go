@@ -2,7 +2,6 @@ package perfdata_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func TestHeaderOfPerf(t *testing.T) {
 			if piped {
 				cmd += "|" + pipe
 			}
-			if out, err := exec.Command("sh", "-c", cmd).CombinedOutput(); err != nil {
+			if out, err := livetest.PerfInShell(t, cmd).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v: %s", cmd, err, out)
 			}
 			if !compareHeader(t, file) {
