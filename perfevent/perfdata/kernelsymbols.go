@@ -37,22 +37,25 @@ const (
 
 // AppendTo appends the kernel symbols to b, whose length is a multiple of eight.
 func (c *KernelSymbols) AppendTo(b []byte, o abi.Order) ([]byte, error) {
-	var body []byte
+	var parts [][]byte
 	part := func(kind uint32, data []byte) {
 		if len(data) == 0 {
 			return
 		}
-		body = o.AppendUint32(body, kind)
-		body = o.AppendUint32(body, uint32(len(data)))
-		body = append(body, data...)
+		head := o.AppendUint32(nil, kind)
+		parts = append(parts, o.AppendUint32(head, uint32(len(data))), data)
 	}
 	part(partKallsyms, c.Kallsyms)
 	part(partModules, c.Modules)
 	part(partIOMem, c.IOMem)
-	if len(body) > maxKernelSymbols {
-		return b, fmt.Errorf("kernel symbols: %d bytes of symbols, at most %d", len(body), maxKernelSymbols)
+	size := 0
+	for _, p := range parts {
+		size += len(p)
 	}
-	packed, err := pack(body)
+	if size > maxKernelSymbols {
+		return b, fmt.Errorf("kernel symbols: %d bytes of symbols, at most %d", size, maxKernelSymbols)
+	}
+	packed, err := pack(parts...)
 	if err != nil {
 		return b, fmt.Errorf("kernel symbols: %w", err)
 	}

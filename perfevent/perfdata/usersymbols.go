@@ -1,6 +1,7 @@
 package perfdata
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -60,15 +61,26 @@ func (r *Reader) UserSymbols() ([]byte, error) {
 	return names, nil
 }
 
-// pack compresses b. Names repeat those of their neighbours: with a larger window lists of
-// symbols take as many bytes, and twice the memory.
-func pack(b []byte) ([]byte, error) {
+// pack compresses parts one behind the other. Names repeat those of their neighbours: with a
+// larger window lists of symbols take as many bytes, and twice the memory.
+func pack(parts ...[]byte) ([]byte, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
 	if err != nil {
 		return nil, err
 	}
-	defer enc.Close()
-	return enc.EncodeAll(b, nil), nil
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	packed := bytes.NewBuffer(make([]byte, 0, size/3)) // to which symbols shrink at least
+	enc.ResetContentSize(packed, int64(size))
+	for _, p := range parts {
+		if _, err := enc.Write(p); err != nil {
+			return nil, err
+		}
+	}
+	err = enc.Close()
+	return packed.Bytes(), err
 }
 
 // unpack returns what was compressed, of at most so many bytes.

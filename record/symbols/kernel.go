@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -256,33 +257,29 @@ func functionLine(line []byte) (addr []byte, ok bool) {
 	return addr, ok && sym.Function()
 }
 
-// kallsymsSize is more than /proc/kallsyms mostly has, so that it is read into one piece.
-const kallsymsSize = 16 << 20
+// functionsSize is more than the functions of /proc/kallsyms mostly take, so that they are
+// read into one piece, of which only what is used takes memory.
+const functionsSize = 16 << 20
 
 // functionsOfKernel reads /proc/kallsyms, the functions of it, and /proc/modules.
 func (k *Kernel) functionsOfKernel() (c perfdata.KernelSymbols, err error) {
 	if k.unopened != nil {
 		return c, fmt.Errorf("symbols of the kernel: %w", k.unopened)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, kallsymsSize))
-	if _, err := text.ReadFrom(readAgain(k.kallsyms)); err != nil {
+	functions, hidden := make([]byte, 0, functionsSize), true
+	err = procfs.ReadSymbols(readAgain(k.kallsyms), func(s *procfs.Symbol) bool {
+		if s.Function() {
+			functions = append(functions, s.Line...)
+			hidden = hidden && s.Addr == 0
+		}
+		return true
+	})
+	if malformed := new(procfs.FormatError); err != nil && !errors.As(err, &malformed) {
 		return c, fmt.Errorf("symbols of the kernel: %w", err)
 	}
 	c.Modules = k.readModules()
-	all := text.Bytes()
-	c.Kallsyms = all[:0] // functions move to the front
-	hidden := true
-	for line := range bytes.Lines(all) {
-		addr, ok := functionLine(line)
-		if !ok {
-			continue
-		}
-		hidden = hidden && len(bytes.Trim(addr, "0")) == 0
-		c.Kallsyms = append(c.Kallsyms, line...)
+	if !hidden {
+		c.Kallsyms = functions
 	}
-	if hidden {
-		c.Kallsyms = nil
-	}
-	c.Kallsyms = bytes.Clone(c.Kallsyms) // the rest of the text is let go
 	return c, nil
 }
