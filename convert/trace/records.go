@@ -249,13 +249,20 @@ func (w *writer) state() {
 			w.mmap(p.PID, abi.MiscUser, m.Start, m.End, 0, m.Path)
 		}
 	}
+	kept := map[int32]bool{}
 	for line := range strings.Lines(w.r.trace.Cmdlines) {
 		number, comm, ok := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 		tid, err := strconv.ParseInt(number, 10, 32)
-		if !ok || err != nil || comm == "<...>" {
+		if !ok || err != nil || comm == noName {
 			continue
 		}
 		w.comm(int32(tid), comm)
+		kept[int32(tid)] = true
+	}
+	for _, tid := range w.r.told.tids() {
+		if !kept[tid] {
+			w.comm(tid, w.r.told[tid].name)
+		}
 	}
 	w.round()
 }

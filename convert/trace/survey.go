@@ -14,6 +14,7 @@ func (r *recording) survey(ctx context.Context) error {
 	for i := range r.trace.Rings {
 		r.rings = append(r.rings, &ring{Ring: &r.trace.Rings[i]})
 	}
+	r.told = toldNames{}
 	results := make([]ringSurvey, len(r.rings))
 	var next sync.Mutex
 	var all sync.WaitGroup
@@ -47,6 +48,7 @@ func (r *recording) survey(ctx context.Context) error {
 			r.first = s.first
 		}
 		r.last = max(r.last, s.last)
+		r.told.merge(s.told)
 		for id := range s.seen {
 			r.kind(id)
 		}
@@ -62,10 +64,11 @@ type ringSurvey struct {
 	first, last uint64
 	damaged     uint64
 	failed      error
+	told        toldNames
 }
 
 func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
-	s.seen = map[uint64]*seen{}
+	s.seen, s.told = map[uint64]*seen{}, toldNames{}
 	c := cursor{r: r, ring: g, pages: g.Open(surveyReadahead)}
 	defer func() { s.damaged, s.failed = c.damaged, c.failed }()
 	var before *seen
@@ -112,6 +115,9 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 			before = x.seen
 		}
 		before.count++
+		if e.kind != nil && e.kind.names != nil {
+			s.told.note(e.kind.names, e.time, e.data)
+		}
 		o = ownerOf(e)
 	}
 }

@@ -65,11 +65,12 @@ type textTrace struct {
 	names map[string]uint64 // addresses of functions
 	list  []string          // their names
 
-	timed       bool           // events have times
-	tasked      bool           // and tasks
-	starts      map[int32]task // by CPU, who ran on it before the first line that tells
-	placed      bool           // and CPUs
-	ordered     bool           // and come in their order
+	timed       bool             // events have times
+	tasked      bool             // and tasks
+	starts      map[int32]task   // by CPU, who ran on it before the first line that tells
+	firstNames  map[int32]string // of tasks, by tid
+	placed      bool             // and CPUs
+	ordered     bool             // and come in their order
 	first, last uint64
 	gaps        perfdata.Gaps
 }

@@ -40,7 +40,7 @@ func (t *textTrace) survey(ctx context.Context) error {
 	})
 	// The kernel tells a switch wherever lines of a CPU go on with another task, and so all before
 	// the first are of one (kernel/trace/trace_functions_graph.c, verif_pid).
-	t.starts = w.starts
+	t.starts, t.firstNames = w.starts, w.told
 	t.tasked = t.tasked || len(t.starts) > 0
 	t.addRegisterKinds()
 	g := &w.graph
@@ -186,7 +186,7 @@ func (w *textWriter) comm(e *textEvent) {
 	if e.tid < 0 {
 		e.task = unknownTask
 	}
-	if e.tid == 0 || e.task == "" || e.task == "<...>" || w.names[e.tid] == e.task || len(w.names) >= 1<<20 {
+	if e.tid == 0 || e.task == "" || e.task == noName || w.names[e.tid] == e.task || len(w.names) >= 1<<20 {
 		return
 	}
 	o := w.r.order

@@ -57,6 +57,7 @@ type textWalk struct {
 	tasks   map[int32]task   // by CPU
 	starts  map[int32]task   // by CPU, of the first switch, if no line before told the task
 	names   map[int32]string // of tasks, by tid
+	told    map[int32]string // the first of each
 }
 
 // task is who runs on a CPU.
@@ -80,9 +81,10 @@ const (
 func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*textWalk, error) {
 	w := &textWalk{
 		t: t, emit: emit, part: textPart{form: t.form},
-		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
+		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{}, told: map[int32]string{},
 	}
 	maps.Copy(w.tasks, t.starts)
+	maps.Copy(w.names, t.firstNames)
 	buf := make([]byte, textChunk)
 	rest, tooLong := "", false
 	for off := int64(0); off < t.size; {
@@ -210,6 +212,7 @@ func (w *textWalk) take(s string) error {
 		case "rwmmio_read", "rwmmio_post_read", "rwmmio_write", "rwmmio_post_write":
 			e.fields = callerFields(e.fields, l.Text)
 		}
+		w.learn(e)
 	}
 	if e.kind == nil && !e.isLoss {
 		return nil
@@ -256,22 +259,6 @@ func (w *textWalk) other(s string) error {
 func (w *textWalk) unread() {
 	if w.t.gaps.UnreadLines++; w.t.gaps.UnreadLines == 1 {
 		w.t.gaps.FirstUnread = w.line
-	}
-}
-
-// who fills in the task of an event.
-func (w *textWalk) who(e *textEvent, l *ftracetext.Line) {
-	e.cpu, e.tid, e.task, e.pid, e.time, e.flags = l.CPU, l.TID, l.Task, l.TGID, w.time, commonFlags(l.Flags)
-	if e.tid < 0 && l.Kind != ftracetext.Lost {
-		if t, ok := w.tasks[l.CPU]; ok {
-			e.tid, e.task = t.tid, t.name
-		}
-	}
-	// function_graph cuts names to 7 characters, the latency format to 8.
-	if known, ok := w.names[e.tid]; ok && len(e.task) >= 7 && strings.HasPrefix(known, e.task) {
-		e.task = known
-	} else if e.tid > 0 && e.task != "" && known != e.task && len(w.names) < 1<<20 {
-		w.names[e.tid] = strings.Clone(e.task)
 	}
 }
 

@@ -124,6 +124,7 @@ type recording struct {
 	first, last uint64
 	damaged     uint64 // pages
 	failed      error  // the first reason why a ring could not be read to its end
+	told        toldNames
 }
 
 // kind is an event of the kernel, by the number in its records.
@@ -139,6 +140,7 @@ type kind struct {
 
 	callers, size, tgid *format.Field // of stacks
 	function, parent    *format.Field // of the function tracer
+	names               []namePair    // of the scheduler
 }
 
 // stackKind says whose stack an event is.
@@ -210,8 +212,14 @@ func (r *recording) parse() error {
 	}
 	r.usual = r.typ.Offset == 0 && r.typ.Size == 2 && !r.typ.Signed && !r.typ.Array && r.pid.Offset == 4 && r.pid.Size == 4 && !r.pid.Array
 	for _, tp := range r.trace.Tracing.Tracepoints {
-		if tp.System == "ftrace" && r.kinds[tp.ID].format == nil {
-			r.kinds[tp.ID].describe(tp, machine)
+		k := r.kinds[tp.ID]
+		switch {
+		case tp.System == "ftrace" && k.format == nil:
+			k.describe(tp, machine)
+		case tp.System == "sched" && k.names == nil:
+			if f, err := format.Parse(tp.Format, machine); err == nil {
+				k.names = namePairs(f)
+			}
 		}
 	}
 	return nil
