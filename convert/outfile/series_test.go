@@ -99,7 +99,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if err := errors.Join(os.Remove(pipe), unix.Mkfifo(pipe+"2", 0o600), unix.Mkfifo(pipe, 0o600)); err != nil {
+	if err := errors.Join(os.Rename(pipe, pipe+"2"), unix.Mkfifo(pipe, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := p.Pipe(); err == nil {
