@@ -75,7 +75,7 @@ sample t=3 pid=7 id=2 period=30 user 0x1000
 // perfSums are the sums by name of what perf script prints; of events of one name,
 // together.
 func perfSums(t *testing.T, file string) (map[string]eventSum, bool) {
-	cmd := livetest.PerfCommand(t, "script", "-i", file, "--no-itrace", "-G", "-F", "period,event")
+	cmd := livetest.PerfOnFile(t, "script", "-i", file, "--no-itrace", "-G", "-F", "period,event")
 	out, err := cmd.Output()
 	if err != nil && len(out) == 0 || bytes.HasPrefix(out, []byte("Samples for")) {
 		return nil, false

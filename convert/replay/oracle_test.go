@@ -38,7 +38,7 @@ var newerPerf = sync.OnceValue(func() bool {
 // perf can read it. The modifiers "HG" say that an event counts hosts and guests,
 // as all do that say nothing: they are left out of names here.
 func scriptSamples(t *testing.T, file string) ([]string, bool) {
-	cmd := livetest.PerfCommand(t, "script", "-i", file, "--no-inline", "--no-itrace", "--ns", "--max-stack=65535", "-F", "comm,pid,tid,time,event,period,ip")
+	cmd := livetest.PerfOnFile(t, "script", "-i", file, "--no-inline", "--no-itrace", "--ns", "--max-stack=65535", "-F", "comm,pid,tid,time,event,period,ip")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

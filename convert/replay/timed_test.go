@@ -18,7 +18,7 @@ import (
 func TestTimedSamplesAgainstScript(t *testing.T) {
 	livetest.Require(t, livetest.Perf)
 	const file = "../../testdata/demo.data"
-	out, err := livetest.PerfCommand(t, "script", "-i", file, "-G", "--ns", "-F", "pid,tid,time,period,event").Output()
+	out, err := livetest.PerfOnFile(t, "script", "-i", file, "-G", "--ns", "-F", "pid,tid,time,period,event").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 // perfHeader are the lines of perf report --header-only, and whether it can read
 // the recording.
 func perfHeader(t *testing.T, file string, args ...string) ([]string, bool) {
-	out, err := livetest.PerfCommand(t, append([]string{"report", "--header-only", "-i", file}, args...)...).Output()
+	out, err := livetest.PerfOnFile(t, append([]string{"report", "--header-only", "-i", file}, args...)...).Output()
 	return headerLines(string(out)), err == nil && len(out) > 0
 }
 
