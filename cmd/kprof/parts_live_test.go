@@ -54,10 +54,10 @@ func TestLiveParts(t *testing.T) {
 	// The shell and its parents were there before any file but the first began.
 	// What is asked for is there before it is asked for again.
 	const script = `i=0
-while [ $i -lt 150 ]; do
+while [ $i -lt 75 ]; do
 	/bin/true
 	i=$((i+1))
-	case $i in 50|100)
+	case $i in 25|50)
 		set -- x.data.*; [ -e "$1" ] || shift; there=$#
 		kill -USR2 $PPID; /bin/sleep 0
 		until set -- x.data.*; [ -e "$1" ] && [ $# -gt $there ]; do :; done
@@ -102,7 +102,7 @@ done`
 			if len(files) < 3 {
 				t.Errorf("%d files\n%s", len(files), out)
 			}
-			if len(execs) > 0 && (execs["true"] != 150 || execs["sleep"] != 2 || execs["sh"] != 1 || len(execs) != 3) {
+			if len(execs) > 0 && (execs["true"] != 75 || execs["sleep"] != 2 || execs["sh"] != 1 || len(execs) != 3) {
 				t.Errorf("%v", execs)
 			}
 		})
