@@ -288,8 +288,8 @@ lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPer
 
 # sequential are tests that take long under the race detector, and in which nothing runs at
 # the same time that would not in others: inputs of fuzzing, programs that read what was
-# written, all recordings where some have each form.
-sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|HTMLOnAPhone|EveryView|Menu|Save|Accessible|Firefox|Vmlinux|Report|ManyRenamed|ManyPrograms|SymbolsApart|Order))$'
+# written, pages in a browser, bounds of memory, all recordings where some have each form.
+sequential='^(Fuzz.*|Test(FoldedAgainstNaive|RoundTrip|ToolAccepts|ToolUI|PGO|ScriptOf.*|CollectorForgets|Hostile|TooMany.*|Bombs|FeatureTruncated|HeaderOf.*|HeaderSwapped|TracingDataOfPerf|GoFunctions|ZstdBomb|PerfMapCosts|WriteErrors|FoldedReadKeeps|History|PiecesAreWithinLimits|AgainstReadelf|Module|Views|Values|TimeSpan|HTMLInBrowser|HTMLOnAPhone|EveryView|Menu|Save|Accessible|Firefox|Vmlinux|Report|ManyRenamed|ManyPrograms|SymbolsApart|Order|Slices|HTMLOfLittle|Pixels|CompareSave|Strip|TimeBins|WriterKilled|StateBound|FieldsNoAllocation|FieldLabelBounds))$'
 
 # drawing are packages that make pages, pictures and viewers' files of what others have read and
 # counted.
