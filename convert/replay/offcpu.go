@@ -44,6 +44,11 @@ type offCPU struct {
 	x      *pairing
 	events []switchFields  // by index of event
 	tasks  map[int32]int32 // by their number in samples, that in fields
+	// By number in samples, when threads came to a CPU of which no switch has been seen yet, in
+	// this round and in the one before: a thread that was on another CPU comes here first in the
+	// file where this CPU's records lie before those of the other one.
+	early [2]map[int32][]arrival
+	kept  int // in this round
 
 	// Behind the batches.
 	event  int // of the Set
@@ -53,6 +58,15 @@ type offCPU struct {
 	only   onlySwitches
 	delays map[int32]*Delays
 }
+
+// arrival is a thread's coming to a CPU.
+type arrival struct {
+	time uint64
+	cpu  int32
+}
+
+// maxEarly bounds how many arrivals are kept in a round, of threads of which no switch was seen.
+const maxEarly = 1 << 16
 
 // switchFields are the fields of an event that are needed.
 type switchFields struct {
@@ -81,6 +95,7 @@ func newOffCPU(x *pairing) *offCPU {
 	o.event = x.r.set.AddEvent(e)
 	o.pairs = span.NewOffCPU(o.count)
 	o.wakers = newWakers(x.r)
+	o.early = [2]map[int32][]arrival{{}, {}}
 	o.only = onlySwitches{ending: map[int32]bool{}, last: map[int32]seen{}}
 	return o
 }
@@ -145,7 +160,7 @@ func (o *offCPU) take(s *samples.Sample) bool {
 		state, _ := f.state.Uint(s.Raw)
 		p.Next, p.State = int32(next), span.StateOf(state)
 		if s.TID > 0 {
-			o.tasks[s.TID] = p.Task
+			o.know(s.TID, p.Task)
 		}
 		o.locate(&p, s)
 	}
@@ -178,7 +193,33 @@ func (o *offCPU) came(tid, cpu int32, t uint64) {
 	}
 	if task, ok := o.tasks[tid]; ok {
 		o.x.add(batchPoint{Point: span.Point{Time: t, Kind: span.Come, CPU: cpu, Task: task, Row: noRow}})
+		return
 	}
+	if o.kept < maxEarly {
+		o.kept++
+		o.early[0][tid] = append(o.early[0][tid], arrival{t, cpu})
+	}
+}
+
+// know notes the number that fields have of a thread, and adds where it has been already.
+func (o *offCPU) know(tid, task int32) {
+	_, known := o.tasks[tid]
+	o.tasks[tid] = task
+	if known {
+		return
+	}
+	for _, early := range o.early {
+		for _, a := range early[tid] {
+			o.x.add(batchPoint{Point: span.Point{Time: a.time, Kind: span.Come, CPU: a.cpu, Task: task, Row: noRow}})
+		}
+		delete(early, tid)
+	}
+}
+
+// round ends a round: what left before the last one is in the file by now.
+func (o *offCPU) round() {
+	clear(o.early[1])
+	o.early[0], o.early[1], o.kept = o.early[1], o.early[0], 0
 }
 
 // count adds a time off the CPU to the Set.

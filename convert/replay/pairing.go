@@ -129,6 +129,10 @@ func (x *pairing) order() samples.Order {
 	o := samples.Order{Round: func() { x.add(batchPoint{round: true}) }, Lost: x.lost}
 	if x.off != nil {
 		o.Came, o.Left, o.Ended = x.off.came, x.off.left, x.off.ended
+		o.Round = func() {
+			x.off.round()
+			x.add(batchPoint{round: true})
+		}
 	}
 	return o
 }

@@ -131,6 +131,29 @@ func TestOffCPU(t *testing.T) {
 	}
 }
 
+// TestOffCPUOnAnotherCPU: of a command that is recorded by itself, a thread comes back on a CPU whose
+// records lie before those of the CPU that it left; in its namespace it has another number.
+func TestOffCPUOnAnotherCPU(t *testing.T) {
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		left := func(t, cpu int) string {
+			raw := o.AppendUint32(o.AppendUint64(o.AppendUint32(o.AppendUint32(nil, 0), 107), 1), 0)
+			return fmt.Sprintf("sample t=%d pid=7 cpu=%d id=1 raw=%x kernel %#x\n", t, cpu, raw, 0xffffffff81000000+uint64(t))
+		}
+		want := []string{"0x1e seven interruptible [1 5 0 0 5]", "0xa seven interruptible [1 10 0 0 10]"}
+		for _, between := range []string{"", "round\n"} {
+			text := "event sched:sched_switch type=tracepoint config=1 period=1 ids=1 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all,context_switch\ncomm t=1 pid=7 comm=seven\n" +
+				"switch t=20 pid=7 cpu=0\n" + between + left(10, 1) + left(30, 0) + "switch t=35 pid=7 cpu=1\n"
+			check := func(way string, s *stacks.Set, st Stats) {
+				t.Helper()
+				if got := stateRows(s); !slices.Equal(got, want) {
+					t.Errorf("%q %s: %q, want %q", between, way, got, want)
+				}
+			}
+			switchWays(t, withSwitches(o, text), o, Options{Selection: Selection{OffCPU: true}}, check)
+		}
+	}
+}
+
 // TestWakers: above the stack at which a task left stands, the other way around, that of who
 // woke it: where the waking begins, if that is told, else where it ends.
 func TestWakers(t *testing.T) {
