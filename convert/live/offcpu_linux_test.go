@@ -36,7 +36,7 @@ func compareTimehist(t *testing.T, namespace bool) {
 	file := filepath.Join(t.TempDir(), "perf.data")
 	cmd := livetest.PerfCommand(t, "record", "-q", "-a", "-g", "-m", "8M", "-o", file,
 		"-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "-e", "sched:sched_wakeup_new",
-		"--", "sh", "-c", "for i in 1 2; do sleep 0.1; ls -R /usr/include; done | cat > /dev/null")
+		"--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (sleep 0.1; sleep 0.1; sleep 0.1; :) & done; for i in 1 2; do sleep 0.1; ls -R /usr/include; done | cat > /dev/null; wait")
 	if namespace {
 		cmd = exec.Command("unshare", append([]string{"--fork", "--pid", "--mount-proc"}, cmd.Args...)...)
 	}
