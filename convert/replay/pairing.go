@@ -124,15 +124,19 @@ func (x *pairing) lost(cpu int32, t uint64) {
 	x.add(batchPoint{Point: span.Point{Time: t, Kind: span.LostTo, CPU: cpu, Row: noRow}})
 }
 
+// round is samples.Order.Round.
+func (x *pairing) round() {
+	if x.off != nil {
+		x.off.round()
+	}
+	x.add(batchPoint{round: true})
+}
+
 // order is what is to be told of.
 func (x *pairing) order() samples.Order {
-	o := samples.Order{Round: func() { x.add(batchPoint{round: true}) }, Lost: x.lost}
+	o := samples.Order{Round: x.round, Lost: x.lost}
 	if x.off != nil {
 		o.Came, o.Left, o.Ended = x.off.came, x.off.left, x.off.ended
-		o.Round = func() {
-			x.off.round()
-			x.add(batchPoint{round: true})
-		}
 	}
 	return o
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // The kernel keeps the names of some tasks beside a trace (saved_cmdlines), 128 by default. Events
-// of the scheduler tell those of others: of who runs next, and who was woken.
+// of the scheduler tell those of others: of who runs next, and who was woken. As the kernel keeps
+// the last name of each, so it is the last that counts here: a command, not the shell before it.
 
 // noName stands for a name that the kernel did not keep.
 const noName = "<...>"
@@ -37,17 +38,20 @@ func (w *textWalk) who(e *textEvent, l *ftracetext.Line) {
 	}
 	// function_graph cuts names to 7 characters, the latency format to 8.
 	known, ok := w.names[e.tid]
+	if !ok {
+		known, ok = w.t.told[e.tid]
+	}
 	switch {
 	case e.task == noName && ok, len(e.task) >= 7 && strings.HasPrefix(known, e.task):
 		e.task = known
 	case e.task != noName:
-		w.name(e.tid, e.task)
+		setName(w.names, e.tid, e.task)
 	}
 }
 
-// learn takes up the names of tasks that an event of the scheduler tells, of those that have none.
-func (w *textWalk) learn(e *textEvent) {
-	if e.kind == nil || e.kind.system != "sched" {
+// learn takes up the names of tasks that an event of the scheduler tells.
+func (t *textTrace) learn(e *textEvent) {
+	if e.kind.system != "sched" {
 		return
 	}
 	for i := 1; i < len(e.fields); i++ {
@@ -55,24 +59,19 @@ func (w *textWalk) learn(e *textEvent) {
 		if name, ok := pidOf(comm.Name); !ok || name != pid.Name || comm.Value == noName {
 			continue
 		}
-		tid, err := strconv.ParseInt(pid.Value, 10, 32)
-		if _, known := w.names[int32(tid)]; err == nil && !known {
-			w.name(int32(tid), comm.Value)
+		if tid, err := strconv.ParseInt(pid.Value, 10, 32); err == nil {
+			setName(t.told, int32(tid), comm.Value)
 		}
 	}
 }
 
-// name notes the name of a task.
-func (w *textWalk) name(tid int32, name string) {
-	known, ok := w.names[tid]
-	if tid <= 0 || name == "" || known == name || !ok && len(w.names) >= maxNames {
+// setName notes the name of a task.
+func setName(names map[int32]string, tid int32, name string) {
+	known, ok := names[tid]
+	if tid <= 0 || name == "" || known == name || !ok && len(names) >= maxNames {
 		return
 	}
-	name = strings.Clone(name)
-	w.names[tid] = name
-	if _, ok := w.told[tid]; !ok {
-		w.told[tid] = name
-	}
+	names[tid] = strings.Clone(name)
 }
 
 // namePair are the fields of an event that tell a task and its name.
@@ -96,7 +95,7 @@ type toldName struct {
 	name string
 }
 
-// toldNames are the first names of tasks that events tell, by tid.
+// toldNames are the last names of tasks that events tell, by tid.
 type toldNames map[int32]toldName
 
 // note takes up what an event tells.
@@ -106,19 +105,23 @@ func (n toldNames) note(pairs []namePair, time uint64, raw []byte) {
 		if !ok || int32(tid) <= 0 {
 			continue
 		}
-		if known, ok := n[int32(tid)]; ok && known.time <= time || len(n) >= maxNames {
+		known, ok := n[int32(tid)]
+		if ok && known.time > time || !ok && len(n) >= maxNames {
 			continue
 		}
 		if name, ok := pairs[i].comm.String(raw); ok && len(name) > 0 && string(name) != noName {
-			n[int32(tid)] = toldName{time, string(name)}
+			if string(name) != known.name {
+				known.name = string(name)
+			}
+			n[int32(tid)] = toldName{time, known.name}
 		}
 	}
 }
 
-// merge takes up what is older in others.
+// merge takes up what is later in others.
 func (n toldNames) merge(others toldNames) {
 	for tid, x := range others {
-		if known, ok := n[tid]; !ok || cmp.Or(cmp.Compare(x.time, known.time), strings.Compare(x.name, known.name)) < 0 {
+		if known, ok := n[tid]; !ok || cmp.Or(cmp.Compare(x.time, known.time), strings.Compare(x.name, known.name)) > 0 {
 			n[tid] = x
 		}
 	}

@@ -34,7 +34,7 @@ FILLER
 			got = append(got, task)
 		}
 	}
-	want := "my ui 17,:19 19,:21 21,swapper 0,my ui 17,my ui 17,renamed 18,kworker/u8:3-events 23,renamed 18,my ui 17"
+	want := "renamed 17,:19 19,:21 21,swapper 0,renamed 17,renamed 17,renamed 18,kworker/u8:3-events 23,renamed 18,renamed 17"
 	if s := strings.Join(got, ","); s != want {
 		t.Errorf("%s\nwant\n%s", s, want)
 	}
@@ -55,7 +55,7 @@ func TestNamesOfDat(t *testing.T) {
 			return b
 		}
 		d.Buffers = []tracetest.Instance{{CPUs: [][][]byte{
-			{m.Sub(30, 0, m.Event(0, named(7, 9, "not it", "later")))},
+			{m.Sub(30, 0, m.Event(0, named(7, 9, "not it", "latest")))},
 			{m.Sub(10, 0, m.Event(0, m.Tick(9, 1)), m.Event(5, named(9, 0, "early", "swapper/1")), m.Event(1, named(0, 11, "swapper/1", "<...>")), m.Event(1, named(12, 9, "last\x00and", "renamed")))},
 		}}}
 		got, err := records(t, open(t, d.Bytes()))
@@ -68,7 +68,7 @@ func TestNamesOfDat(t *testing.T) {
 				names = append(names, strings.TrimSpace(name))
 			}
 		}
-		if s := strings.Join(names, ","); s != "0 <idle>,7 worker one,9 early,12 last" {
+		if s := strings.Join(names, ","); s != "0 <idle>,7 worker one,9 latest,12 last" {
 			t.Errorf("%d bits: %s", 8*long, s)
 		}
 	}

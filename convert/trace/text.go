@@ -30,7 +30,7 @@ type TextOptions struct {
 func OpenText(ctx context.Context, r io.ReaderAt, size int64, o TextOptions) (*perfdata.Reader, error) {
 	t := &textTrace{
 		in: r, size: size, form: o.Form, lines: o.Lines,
-		kinds: map[kindName]*textKind{}, names: map[string]uint64{}, ordered: true,
+		kinds: map[kindName]*textKind{}, names: map[string]uint64{}, told: map[int32]string{}, ordered: true,
 	}
 	if err := t.survey(ctx); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ type textTrace struct {
 	timed       bool             // events have times
 	tasked      bool             // and tasks
 	starts      map[int32]task   // by CPU, who ran on it before the first line that tells
-	firstNames  map[int32]string // of tasks, by tid
+	told        map[int32]string // names of tasks, by tid, as events tell them
 	placed      bool             // and CPUs
 	ordered     bool             // and come in their order
 	first, last uint64

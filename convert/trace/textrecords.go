@@ -18,6 +18,7 @@ func (t *textTrace) survey(ctx context.Context) error {
 			return nil
 		}
 		k := e.kind
+		t.learn(e)
 		k.chains = k.chains || len(e.kernel) > 0
 		for i := range e.fields {
 			f := &e.fields[i]
@@ -40,7 +41,7 @@ func (t *textTrace) survey(ctx context.Context) error {
 	})
 	// The kernel tells a switch wherever lines of a CPU go on with another task, and so all before
 	// the first are of one (kernel/trace/trace_functions_graph.c, verif_pid).
-	t.starts, t.firstNames = w.starts, w.told
+	t.starts = w.starts
 	t.tasked = t.tasked || len(t.starts) > 0
 	t.addRegisterKinds()
 	g := &w.graph
@@ -186,7 +187,7 @@ func (w *textWriter) comm(e *textEvent) {
 	if e.tid < 0 {
 		e.task = unknownTask
 	}
-	if e.tid == 0 || e.task == "" || e.task == noName || w.names[e.tid] == e.task || len(w.names) >= 1<<20 {
+	if e.tid == 0 || e.task == "" || e.task == noName || w.names[e.tid] == e.task || len(w.names) >= maxNames {
 		return
 	}
 	o := w.r.order

@@ -57,7 +57,6 @@ type textWalk struct {
 	tasks   map[int32]task   // by CPU
 	starts  map[int32]task   // by CPU, of the first switch, if no line before told the task
 	names   map[int32]string // of tasks, by tid
-	told    map[int32]string // the first of each
 }
 
 // task is who runs on a CPU.
@@ -81,10 +80,9 @@ const (
 func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*textWalk, error) {
 	w := &textWalk{
 		t: t, emit: emit, part: textPart{form: t.form},
-		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{}, told: map[int32]string{},
+		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
 	}
 	maps.Copy(w.tasks, t.starts)
-	maps.Copy(w.names, t.firstNames)
 	buf := make([]byte, textChunk)
 	rest, tooLong := "", false
 	for off := int64(0); off < t.size; {
@@ -212,7 +210,6 @@ func (w *textWalk) take(s string) error {
 		case "rwmmio_read", "rwmmio_post_read", "rwmmio_write", "rwmmio_post_write":
 			e.fields = callerFields(e.fields, l.Text)
 		}
-		w.learn(e)
 	}
 	if e.kind == nil && !e.isLoss {
 		return nil
