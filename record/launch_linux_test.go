@@ -275,7 +275,11 @@ func TestWitness(t *testing.T) {
 		if err := unix.Kill(to, unix.SIGINT); err != nil {
 			t.Fatal(err)
 		}
-		saw := w.Saw(<-got)
+		sig := <-got
+		saw := w.Saw(sig)
+		for i := 0; to == 0 && !saw && i < 100; i++ { // its CPU may be another machine's for a while
+			saw = w.Saw(sig)
+		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -344,7 +344,8 @@ func TestLiveCgroup(t *testing.T) {
 
 // TestLiveCommand compares with perf: nothing of a command's start is missed.
 // The number of faults varies by five with the layout of the address space, so that
-// is always the same one; medians are compared, for what the page cache does.
+// is always the same one; medians are compared, for what the page cache does, which may make one
+// run dear.
 func TestLiveCommand(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf, livetest.Program("true"))
 	runtime.LockOSThread() // which children inherit from
@@ -375,7 +376,7 @@ func TestLiveCommand(t *testing.T) {
 	slices.Sort(ours)
 	slices.Sort(theirs)
 	a, b := ours[runs/2], theirs[runs/2]
-	if a+1 < b || a > b+1 || ours[0]+4 < b || ours[runs-1] > b+4 {
+	if a+1 < b || a > b+1 || ours[0]+4 < b || ours[runs-2] > b+4 {
 		t.Errorf("page faults %v, perf counts %v", ours, theirs)
 	}
 	t.Logf("page faults %v, perf counts %v", ours, theirs)

@@ -135,14 +135,15 @@ func pathNames(t *testing.T, prog string) map[string]byte {
 func userStacks(t *testing.T, text []byte) map[sampleKey][]string {
 	t.Helper()
 	all := map[sampleKey][]string{}
+	samples := keys{}
 	var key sampleKey
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
 		}
-		if k, ok := sampleLine(line); ok {
-			key = k
+		if tid, time, ok := sampleLine(line); ok {
+			key = samples.of(tid, time)
 			continue
 		}
 		word, name, _ := strings.Cut(line, " ")
@@ -180,8 +181,9 @@ func (x *paths) read(t *testing.T, data string) {
 		t.Fatal(err)
 	}
 	x.known = map[sampleKey][]byte{}
-	bare := 0
+	bare, samples := 0, keys{}
 	if err := f.Each(t.Context(), func(s *recorded.Sample) {
+		key := samples.of(s.TID, s.Time)
 		_, here, found := bytes.Cut(s.UserStack, magic)
 		if !found || len(here) < 4 || uint64(le.Uint32(here)) > uint64(len(here)-4) {
 			bare++
@@ -191,7 +193,7 @@ func (x *paths) read(t *testing.T, data string) {
 			x.bare += bare
 		}
 		bare = 0
-		x.known[sampleKey{s.TID, s.Time}] = bytes.Clone(here[4:][:le.Uint32(here)])
+		x.known[key] = bytes.Clone(here[4:][:le.Uint32(here)])
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// copiesSource runs for a while along a path of functions, and becomes another program then,
-// if there are arguments.
+// copiesSource runs for a while along a path of functions, several times as long as kprof takes
+// to look into its rings twice, and becomes another program then, if there are arguments.
 const copiesSource = `#include <time.h>
 #include <unistd.h>
 volatile long sink;
@@ -23,7 +23,7 @@ APART void leaf(void) { for (int i = 0; i < 100000; i++) sink++; sink++; }
 APART void inner(void) { leaf(); sink++; }
 APART void outer(void) { inner(); sink++; }
 int main(int argc, char **argv) {
-	clock_t end = clock() + CLOCKS_PER_SEC / 5;
+	clock_t end = clock() + CLOCKS_PER_SEC / 2;
 	while (clock() < end) outer();
 	if (argc > 1) execv(argv[1], argv + 1);
 	return argc > 1;

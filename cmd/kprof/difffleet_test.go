@@ -186,7 +186,8 @@ func TestPeriodsAsRuns(t *testing.T) {
 			for period := range periods {
 				r := rand.New(rand.NewPCG(uint64(i/2), 1)) // what a machine does is the same in all periods
 				set := fleetMachine(r, fmt.Sprint("h", i), []string{"6.1", "6.12"}[i%2], 0.03*float64(i%2)+0.001*float64(period%3))
-				set.TimeNanos = now.Add(time.Duration(period-periods)*8*time.Minute + time.Second).UnixNano()
+				// In the middle of each period, as kprof counts them from a later time.
+				set.TimeNanos = now.Add(time.Duration(period-periods)*8*time.Minute + 4*time.Minute).UnixNano()
 				if err := sender.Enqueue(set, store.Label{Name: "service_name", Value: service}); err != nil {
 					t.Fatal(err)
 				}

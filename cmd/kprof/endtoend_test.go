@@ -47,7 +47,9 @@ var (
 	scriptFrame  = regexp.MustCompile(`^\s*(\w+)\s*(.+) \((.*)\)`)
 	scriptOffset = regexp.MustCompile(`\+0x[\da-f]+$`)
 	// Signal handlers return to the first byte of these, which nothing calls.
-	sigreturn  = regexp.MustCompile(`sigreturn|^__restore`)
+	sigreturn = regexp.MustCompile(`sigreturn|^__restore`)
+	// What these have interrupted, which is above them, is no caller (x86: idtentry.h).
+	interrupt  = regexp.MustCompile(`^asm_(sysvec_|exc_|common_interrupt|spurious_interrupt|fred_entrypoint_)`)
 	scriptArgs = regexp.MustCompile(`\.\(.*\)\.`)
 )
 
@@ -58,9 +60,9 @@ func foldScript(text io.Reader, boundaries bool) (*scriptFold, error) {
 	var comm string
 	var frames []string // innermost first
 	var weight uint64
-	// inner is the frame before. The first frame, and the first of user space
-	// behind those of the kernel, are no callers but where the CPU was.
-	inner := notYet
+	// inner is the half of the frame before, innerName its symbol. The first frame, and the
+	// first of user space behind those of the kernel, are no callers but where the CPU was.
+	inner, innerName := notYet, ""
 	skip, exited, odd := true, false, false
 	flush := func() {
 		switch {
@@ -74,7 +76,7 @@ func foldScript(text io.Reader, boundaries bool) (*scriptFold, error) {
 			slices.Reverse(frames)
 			f.lines[strings.Join(append([]string{comm}, frames...), ";")] += weight
 		}
-		frames, inner, skip, exited, odd = nil, notYet, true, false, false
+		frames, inner, innerName, skip, exited, odd = nil, notYet, "", true, false, false
 	}
 	sc := bufio.NewScanner(text)
 	sc.Buffer(nil, 1<<20)
@@ -108,13 +110,13 @@ func foldScript(text io.Reader, boundaries bool) (*scriptFold, error) {
 		m := scriptFrame.FindStringSubmatch(line)
 		switch {
 		case m == nil || skip:
-		case boundaries && halfOf(m[1]) == inner && strings.HasSuffix(m[2], "+0x0") && !sigreturn.MatchString(m[2]):
+		case boundaries && halfOf(m[1]) == inner && strings.HasSuffix(m[2], "+0x0") && !sigreturn.MatchString(m[2]) && !interrupt.MatchString(innerName):
 			frames, odd = append(frames, boundary+scriptName(m[2], m[3])), true
 		case !strings.HasPrefix(m[2], "("):
 			frames = append(frames, scriptName(m[2], m[3]))
 		}
 		if m != nil {
-			inner = halfOf(m[1])
+			inner, innerName = halfOf(m[1]), m[2]
 		}
 	}
 	flush()
@@ -307,7 +309,7 @@ func TestEndToEnd(t *testing.T) {
 // endToEndComms are the commands of endToEndLoad, the idle task, and ":-1" for what
 // has exited. What else runs on a machine is not compared: of programs without frame
 // pointers or symbols, perf and kprof may make different things.
-var endToEndComms = []string{"find", "head", "sort", "wc", "perl", "ls", "gzip", "sha256sum", "sh", "perf", "swapper", ":-1"}
+var endToEndComms = []string{"find", "head", "sort", "wc", "perl", "ls", "gzip", "sha256sum", "sh", "swapper", ":-1"}
 
 // compareWithPerf compares the stacks of these commands, or of all.
 func compareWithPerf(t *testing.T, data string, comms []string) {

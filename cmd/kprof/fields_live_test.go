@@ -26,7 +26,7 @@ import (
 func recordFields(t *testing.T, recorder string) (file, script string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "fields.data")
-	args := []string{"record", "-q", "-m", "8M", "-e", "kmem:kmalloc", "-e", "sched:sched_switch", "-e", "syscalls:sys_exit_newfstatat", "-o", file, "--", "ls", "-lR", "/etc"}
+	args := []string{"record", "-q", "-m", "8M", "-e", "kmem:kmalloc", "-e", "sched:sched_switch", "-e", "syscalls:sys_exit_newfstatat", "-o", file, "--", "sh", "-c", "ls -lR /etc /etc /etc | { sleep 0.2; cat >/dev/null; }"} // ls waits for room in the pipe
 	c := kprof(t, args...)
 	if recorder == "perf" {
 		args[3] = "8M"

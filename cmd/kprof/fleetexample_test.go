@@ -212,7 +212,7 @@ func TestLiveFleetExample(t *testing.T) {
 		a = strings.NewReplacer("http://store:4040", server.URL, "=/spool", "="+t.TempDir(), "--every=10s", "--every=300ms").Replace(a)
 		args = append(args, a)
 	}
-	if _, stderr, code := outcome(t, t.TempDir(), append(args, "-d", "700ms")...); code != 0 || len(server.Pushes()) < 2 {
+	if _, stderr, code := outcome(t, t.TempDir(), append(args, "-d", "3s")...); code != 0 || len(server.Pushes()) < 2 {
 		t.Errorf("kprof %q: exit code %d, %d pushes: %s", args, code, len(server.Pushes()), stderr)
 	}
 	for _, p := range server.Pushes() {

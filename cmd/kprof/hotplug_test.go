@@ -37,12 +37,17 @@ func setOnline(t *testing.T) (cpu int, set func(to string)) {
 	}
 	livetest.ChangeMachine(t)
 	t.Cleanup(func() { os.WriteFile(online, []byte("1"), 0) })
-	return cpu, func(to string) {
+	if err := os.WriteFile(online, []byte("0"), 0); err != nil {
+		t.Skipf("this machine does not let go of a CPU: %v", err)
+	}
+	set = func(to string) {
 		t.Helper()
 		if err := os.WriteFile(online, []byte(to), 0); err != nil {
-			t.Skipf("this machine does not let go of a CPU: %v", err)
+			t.Fatal(err)
 		}
 	}
+	set("1")
+	return cpu, set
 }
 
 // onCPU returns a command that works on one CPU for a while, under a name.
@@ -104,8 +109,9 @@ func TestLiveCPUOffline(t *testing.T) {
 	waitFor(t, "samples", committed(t, name))
 	for _, to := range []string{"0", "1"} {
 		set(to)
-		// At the second growth, at the latest, kprof has looked at the CPUs since.
-		for range 2 {
+		// At the second growth, at the latest, kprof has looked at the CPUs since; the other one
+		// some time later.
+		for range 10 {
 			size := fileSize(t, name)
 			waitFor(t, "more samples", func() bool { return fileSize(t, name) > size })
 		}

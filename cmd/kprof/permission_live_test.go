@@ -210,8 +210,8 @@ func TestLiveOffCPUOfPlainUser(t *testing.T) {
 				slept = r.Self
 			}
 		}
-		if got.Event != event || slept < 300e6 {
-			t.Errorf("the shell slept for %d ns, and at least 0.3 s:\n%s", slept, out)
+		if got.Event != event || slept < 250e6 {
+			t.Errorf("the shell slept for %d ns, and some 0.3 s, of which the first milliseconds may be before it waits:\n%s", slept, out)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestLiveRecordPush(t *testing.T) {
 	livetest.RequirePrograms(t, "perl", "sh")
 	livetest.UseMachine(t)
 	server := storetest.New(t)
-	const times, each = 1000, 7
+	const times, each = 3000, 7
 	perl := getppids(times, each)
 	// The shell's child is known to the first period by what it did, to later ones by what
 	// it is.
@@ -75,12 +75,12 @@ func TestLiveRecordPushLater(t *testing.T) {
 	server.Fault = func(int) storetest.Fault { return storetest.Unavailable }
 	dir := t.TempDir()
 	_, stderr, code := outcome(t, dir, append([]string{"record", "-e", "syscalls:sys_enter_getppid", "-c", "1", "--every", "200ms",
-		"--push", server.URL, "--spool", "spool", "--retry-for", "300ms", "--"}, getppids(500, 3)...)...)
+		"--push", server.URL, "--spool", "spool", "--retry-for", "300ms", "--"}, getppids(3000, 3)...)...)
 	if code != 1 || !strings.Contains(stderr, "profiles wait to be sent") || !strings.Contains(stderr, "stay in spool") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	server.Fault = nil
-	if _, stderr, code := outcome(t, dir, "push", "--spool", "spool", "--to", server.URL); code != 0 || !strings.Contains(stderr, "(1500 samples") {
+	if _, stderr, code := outcome(t, dir, "push", "--spool", "spool", "--to", server.URL); code != 0 || !strings.Contains(stderr, "(9000 samples") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -189,6 +189,11 @@ func TestLiveStatAsPerf(t *testing.T) {
 	}
 	defer load.Wait()
 	defer load.Process.Kill()
+	waitFor(t, "the load to wait", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", load.Process.Pid))
+		_, after, _ := strings.Cut(string(stat), ") ")
+		return err == nil && strings.HasPrefix(after, "S")
+	})
 
 	events := []string{
 		"page-faults", "minor-faults", "major-faults", "context-switches", "cpu-migrations", "task-clock",
@@ -272,12 +277,16 @@ func TestLiveStatSignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer unix.Kill(-c.Process.Pid, unix.SIGKILL)
+		seen := 0
 		waitFor(t, "the counting", func() bool {
 			if !tt.out {
 				_, err := os.Stat(ready)
 				return err == nil
 			}
-			return handlesSignal(c.Process.Pid, unix.SIGINT) && opensEvents(c.Process.Pid)
+			if handlesSignal(c.Process.Pid, unix.SIGINT) && opensEvents(c.Process.Pid) {
+				seen++
+			}
+			return seen > 5 // all are open and count a while after the first
 		})
 		if err := c.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -332,7 +341,7 @@ func TestLiveStatOffline(t *testing.T) {
 			}
 			defer c.Process.Kill()
 			waitFor(t, "the counting", func() bool { return opensEvents(c.Process.Pid) && handlesSignal(c.Process.Pid, unix.SIGINT) })
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond) // all are open a while after the first
 			set("0")
 			if back {
 				set("1")

@@ -146,8 +146,8 @@ func watchedFiles() (found []string) {
 
 // Bounds beyond what recording honest tenants takes.
 const (
-	tenantTime   = 5 * time.Second // of a CPU, so that a busy machine does not count
-	tenantMemory = 128 << 20
+	tenantTime   = 20 * time.Second // of a CPU, so that a busy machine does not count
+	tenantMemory = 200 << 20        // their files are larger
 )
 
 // TestLiveTenants records tenants that are hostile: of the whole machine and of

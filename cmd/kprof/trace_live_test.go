@@ -76,7 +76,7 @@ func TestLiveTrace(t *testing.T) {
 		if r := readTrace(t, out); r.events+r.lost < times*number || r.backwards > 0 {
 			t.Errorf("%q: %+v, want %d events", flags, r, times*number)
 		}
-		if t.Logf("%q: %d MB", flags, memory>>20); memory > 64<<20 {
+		if t.Logf("%q: %d MB", flags, memory>>20); memory > 96<<20 {
 			t.Errorf("%q: it took %d MB", flags, memory>>20)
 		}
 	}

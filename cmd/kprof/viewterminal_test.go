@@ -165,13 +165,17 @@ func (x *screenReader) frame() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// wait waits until something is to be seen, and nothing changes any more.
+// wait waits until something is to be seen, and nothing has changed for a while: a frame may come in
+// parts.
 func (x *screenReader) wait(text string) string {
 	x.t.Helper()
 	deadline := time.Now().Add(time.Minute)
-	for last := ""; ; {
+	for last, same := "", 0; ; {
 		f := x.frame()
-		if strings.Contains(f, text) && f == last {
+		if same++; f != last {
+			same = 0
+		}
+		if strings.Contains(f, text) && same >= 5 {
 			return f
 		}
 		if last = f; time.Now().After(deadline) {

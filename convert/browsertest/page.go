@@ -18,8 +18,9 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long a page may take for what takes it milliseconds.
-const patience = 2 * time.Minute
+// patience is how long a tab may take for all that a test does in it, of which each thing takes it
+// milliseconds on an idle machine.
+const patience = 10 * time.Minute
 
 // Keys beside characters, for Keys of both browsers.
 const (
@@ -332,10 +333,13 @@ func (p *Page) Busy() time.Duration {
 	return 0
 }
 
-// Back goes back in the tab's history.
+// Back goes back in the tab's history, on the same page, which has heard of it then.
 func (p *Page) Back() {
 	p.t.Helper()
-	p.Do("history.back()")
+	p.Do(`await new Promise((done) => {
+		addEventListener('popstate', () => setTimeout(done, 0), {once: true});
+		history.back();
+	})`)
 }
 
 // Errors returns the page's errors so far, those of what it has put off for the

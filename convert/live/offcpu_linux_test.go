@@ -141,8 +141,8 @@ func TestLiveOffCPUOfTask(t *testing.T) {
 			slept += time.Duration(x.Values[1])
 		}
 	}
-	if slept < 300*time.Millisecond || slept > most {
-		t.Errorf("slept %v, want 300ms to %v: %+v", slept, most, p.Stats.OffCPU)
+	if slept < 290*time.Millisecond || slept > most { // its timer runs before it leaves the CPU
+		t.Errorf("slept %v, want 290ms to %v: %+v", slept, most, p.Stats.OffCPU)
 	}
 }
 
@@ -171,8 +171,8 @@ func TestLiveRecordOffCPU(t *testing.T) {
 				slept += time.Duration(x.Values[1])
 			}
 		}
-		if slept < 300*time.Millisecond || slept > most {
-			t.Errorf("all %v: slept %v, want 300ms to %v: %+v", all, slept, most, p.Stats.OffCPU)
+		if slept < 290*time.Millisecond || slept > most { // its timer runs before it leaves the CPU
+			t.Errorf("all %v: slept %v, want 290ms to %v: %+v", all, slept, most, p.Stats.OffCPU)
 		}
 	}
 }

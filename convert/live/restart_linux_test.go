@@ -55,14 +55,15 @@ func TestLiveSyscallsRestart(t *testing.T) {
 			pauses++
 		}
 		switch {
-		case call.Str == "pause" && (x.Value < 25e6 || x.Value > int64(w.most)-took), call.Str == "execve" && x.Value > 20e6:
+		case call.Str == "pause" && (x.Value < 15e6 || x.Value > int64(w.most)-took), call.Str == "execve" && x.Value > 20e6:
 			t.Errorf("%s has a time of %d", call.Str, x.Value)
 		case call.Str == "read" && x.Value >= 20e6:
 			reads, errors = append(reads, x.Value), append(errors, failed.Str)
 		}
 	}
-	// The signal comes at 50 ms, and what is read at 150 at the earliest.
-	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 45e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*95/100 {
+	// The signal comes at 50 ms, and what is read at 150 at the earliest; its timer runs before it
+	// reads.
+	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 30e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*95/100 {
 		t.Errorf("reads took %d (%q), the program has measured %d", reads, errors, took)
 	}
 	if pauses != 1 || execs != 1 {

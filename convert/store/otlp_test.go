@@ -106,9 +106,9 @@ func TestOTLPFaults(t *testing.T) {
 	t.Parallel()
 	server := storetest.New(t)
 	r := rand.New(rand.NewPCG(5, 5))
-	server.SlowFor = 80 * time.Millisecond
+	server.SlowFor = 600 * time.Millisecond
 	server.Fault = func(int) storetest.Fault { return storetest.Fault(r.IntN(int(storetest.NumFaults))) }
-	c := client(t, ClientOptions{URL: server.URL, Protocol: OTLP, Timeout: 50 * time.Millisecond})
+	c := client(t, ClientOptions{URL: server.URL, Protocol: OTLP, Timeout: 400 * time.Millisecond})
 	dir := filepath.Join(t.TempDir(), "spool")
 	want, got := map[string]bool{}, map[string]bool{}
 	var s *Sender

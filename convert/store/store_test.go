@@ -270,13 +270,13 @@ func TestEveryFault(t *testing.T) {
 			server := storetest.New(t)
 			r := rand.New(rand.NewPCG(7, 7))
 			seen := map[storetest.Fault]bool{}
-			server.SlowFor = 250 * time.Millisecond
+			server.SlowFor = 600 * time.Millisecond
 			server.Fault = func(n int) storetest.Fault {
 				f := storetest.Fault(r.IntN(int(storetest.NumFaults)))
 				seen[f] = true
 				return f
 			}
-			c := client(t, ClientOptions{URL: server.URL, Timeout: 100 * time.Millisecond})
+			c := client(t, ClientOptions{URL: server.URL, Timeout: 400 * time.Millisecond})
 			dir := filepath.Join(t.TempDir(), "spool")
 			const profiles = 40
 			want := map[string]bool{}
@@ -371,7 +371,7 @@ func TestRetryStops(t *testing.T) {
 	c := client(t, ClientOptions{URL: server.URL})
 	var waits []time.Duration
 	s := NewSender(c, SenderOptions{
-		Pieces: PieceOptions{Labels: service}, TryFor: 300 * time.Millisecond, MaxWait: 50 * time.Millisecond,
+		Pieces: PieceOptions{Labels: service}, TryFor: time.Second, MaxWait: 50 * time.Millisecond,
 		Retrying: func(_ error, d time.Duration) { waits = append(waits, d) },
 	})
 	var answer *Error

@@ -14,7 +14,7 @@ import (
 func TestLiveFilter(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	fs := livetest.TracefsMounted(t)
-	before, err := os.ReadDir(filepath.Join(fs.Path(), "instances"))
+	before, err := filepath.Glob(filepath.Join(fs.Path(), "instances", "kprof-*")) // not those of other tests
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestLiveFilter(t *testing.T) {
 			t.Errorf("%s: %#v", filter, err)
 		}
 	}
-	after, err := os.ReadDir(filepath.Join(fs.Path(), "instances"))
+	after, err := filepath.Glob(filepath.Join(fs.Path(), "instances", "kprof-*")) // not those of other tests
 	if err != nil || len(after) != len(before) {
 		t.Errorf("%d instances, %d before, %v", len(after), len(before), err)
 	}
