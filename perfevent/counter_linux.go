@@ -176,6 +176,14 @@ type Count struct {
 	Lost    uint64        // records that found the ring full; 0 without PERF_FORMAT_LOST
 }
 
+// Add adds another count of the same event.
+func (c *Count) Add(other Count) {
+	c.Value += other.Value
+	c.Enabled += other.Enabled
+	c.Running += other.Running
+	c.Lost += other.Lost
+}
+
 // Read reads the count.
 func (c *Counter) Read() (Count, error) {
 	var buf [5 * 8]byte

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 )
 
@@ -49,7 +50,7 @@ func (r *run) answer() {
 func (r *run) enable(name string, enabled bool) error {
 	found := false
 	for _, e := range r.s.events {
-		if name != "" && e.Name != name {
+		if name != "" && e.Name != name && e.Name != name+abi.CopiesSuffix { // and its twin
 			continue
 		}
 		found = true

@@ -24,7 +24,7 @@ import (
 type hotplug struct {
 	f      *os.File
 	last   string // of the list, as it was read last
-	buf    [1024]byte
+	buf    []byte
 	live   []int // CPUs that were online at the last look
 	cpus   []int // recorded
 	wanted []int // of Target
@@ -32,10 +32,18 @@ type hotplug struct {
 	came   bool // a CPU has come, recorded or not
 	notes  []string
 	more   int // notes beyond maxHotplugNotes
+
+	// For how long a counter of each CPU had been enabled when that was asked last, and when.
+	enabled map[int]time.Duration
+	checked time.Time
 }
 
 // hotplugInterval is how often the list of CPUs is read.
 const hotplugInterval = 50 * time.Millisecond
+
+// stoppedInterval is how often it is asked whether counters go on. That they do not is known when they
+// have not between two times.
+const stoppedInterval = 2 * time.Second
 
 // maxHotplugNotes bounds what is reported of CPUs that come and go all the time.
 const maxHotplugNotes = 20
@@ -46,7 +54,11 @@ func watchCPUs(recorded []int, t *Target) (*hotplug, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch CPUs: %w", err)
 	}
-	h := &hotplug{f: f, live: recorded, cpus: slices.Clone(recorded), wanted: t.CPUs, tasks: t.OfTasks()}
+	h := &hotplug{
+		f: f, live: recorded, cpus: slices.Clone(recorded), wanted: t.CPUs, tasks: t.OfTasks(),
+		buf:     make([]byte, os.Getpagesize()), // the most that a file of sysfs gives
+		enabled: map[int]time.Duration{},
+	}
 	if h.tasks { // its CPUs need not be online
 		if h.live, err = procfs.ReadCPUs(sysfs, procfs.CPUsOnline); err != nil {
 			return nil, errors.Join(err, f.Close())
@@ -58,7 +70,7 @@ func watchCPUs(recorded []int, t *Target) (*hotplug, error) {
 // look reads the list again, and notes who went. It returns the CPUs that came
 // and want counters. It allocates only when there is a change.
 func (h *hotplug) look() (came []int, err error) {
-	n, err := h.f.ReadAt(h.buf[:], 0)
+	n, err := h.f.ReadAt(h.buf, 0)
 	if n == 0 {
 		return nil, fmt.Errorf("watch CPUs: %w", err)
 	}
@@ -118,6 +130,16 @@ func (r *run) hotplug(w *waiter) error {
 	if err != nil {
 		return err
 	}
+	var stopped []int
+	if now := time.Now(); !r.cpus.tasks && now.Sub(r.cpus.checked) >= stoppedInterval {
+		r.cpus.checked = now
+		stopped = slices.DeleteFunc(r.stopped(), func(cpu int) bool { return slices.Contains(came, cpu) })
+		for _, cpu := range stopped {
+			r.cpus.note("cpu %d went offline and came back meanwhile, as where a machine sleeps: up to %v are not recorded", cpu, 2*stoppedInterval)
+		}
+		came = append(came, stopped...)
+		r.cpus.came = r.cpus.came || len(stopped) > 0
+	}
 	if r.cpus.came {
 		r.s.follows.Store(false) // what was loaded there before its counters were opened nobody knows
 	}
@@ -138,9 +160,37 @@ func (r *run) hotplug(w *waiter) error {
 		if !slices.Contains(r.cpus.cpus, cpu) {
 			r.cpus.cpus = append(r.cpus.cpus, cpu)
 		}
-		r.cpus.note("cpu %d came online while recording: it is recorded from there on", cpu)
+		if !slices.Contains(stopped, cpu) {
+			r.cpus.note("cpu %d came online while recording: it is recorded from there on", cpu)
+		}
 	}
 	return nil
+}
+
+// stopped returns the CPUs that are online, and whose counters do not go on: they were gone between
+// two looks. While a machine is suspended, all but the first CPU are, and no task runs that could
+// see it (kernel/cpu.c, freeze_secondary_cpus).
+func (r *run) stopped() (cpus []int) {
+	h := r.cpus
+	latest := map[int]*perfevent.Counter{}
+	for _, c := range r.s.sideband.counters {
+		latest[c.Where().CPU] = c
+	}
+	for _, cpu := range h.live {
+		c := latest[cpu]
+		if c == nil {
+			continue
+		}
+		n, err := c.Read()
+		if err != nil {
+			continue // as long as it cannot be read nobody knows
+		}
+		if was, ok := h.enabled[cpu]; ok && was == n.Enabled {
+			cpus = append(cpus, cpu)
+		}
+		h.enabled[cpu] = n.Enabled
+	}
+	return cpus
 }
 
 // openCPU opens and enables the counters of a CPU that came, for a session that is
@@ -163,7 +213,10 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 		ring.rename(owner.ID(), s.rings[0].owner.ID())
 	}
 	for _, e := range append([]*recordedEvent{s.sideband}, s.events...) {
-		known := e.counters[0].ID()
+		if err := e.bury(cpu, ring); err != nil {
+			return ring, err
+		}
+		known := e.knownID()
 		for _, where := range s.places(e, cpu) {
 			c, err := s.open(e, where, ring)
 			if err != nil {
@@ -179,6 +232,36 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 		}
 	}
 	return ring, nil
+}
+
+// bury closes the counters of a CPU that was gone, which count no more; what they have counted
+// stays in past. All that they wrote into the ring has been drained.
+func (e *recordedEvent) bury(cpu int, ring *cpuRing) error {
+	var errs []error
+	e.counters = slices.DeleteFunc(e.counters, func(c *perfevent.Counter) bool {
+		if c.Where().CPU != cpu {
+			return false
+		}
+		n, err := c.Read()
+		if err == nil {
+			e.past.Add(n)
+		}
+		if _, renamed := ring.renamed[c.ID()]; !renamed {
+			e.pastIDs = append(e.pastIDs, c.ID())
+		}
+		delete(ring.renamed, c.ID())
+		errs = append(errs, err, c.Close())
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// knownID is an id that whoever takes the records knows of the event.
+func (e *recordedEvent) knownID() uint64 {
+	if len(e.pastIDs) > 0 {
+		return e.pastIDs[0]
+	}
+	return e.counters[0].ID()
 }
 
 // rename has the records of counter id pass for those of another one of the same

@@ -43,7 +43,7 @@ func TestHotplug(t *testing.T) {
 		"tasks, one goes": {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true}, []step{{"0-1", nil, 0}, {"0", nil, 0}}, false},
 	} {
 		h := tt.h
-		h.f = f
+		h.f, h.buf = f, make([]byte, 4096)
 		for _, s := range tt.steps {
 			h.notes = nil
 			set(s.online)

@@ -307,6 +307,7 @@ func (r *run) owesLost() bool {
 	}
 	var lost uint64
 	for _, e := range r.s.all() {
+		lost += e.past.Lost
 		for _, c := range e.counters {
 			count, err := c.Read()
 			if err != nil {
@@ -319,15 +320,16 @@ func (r *run) owesLost() bool {
 }
 
 // forceRecords has the kernel write a record into each ring: the thread of the
-// rings' owners goes to each CPU and takes the name that it has. A CPU that is gone
-// is left out; so its ring is as it was.
+// rings' owners goes to each CPU and takes the name that it has. A CPU that is gone, or
+// where this process may not run, is left out; so its ring is as it was. The counters know what was
+// lost there, if the kernel lets them tell (Linux 6.1).
 func (s *Session) forceRecords() error {
 	return s.owners.run(func() error {
 		for _, r := range s.rings {
 			if reached, err := s.forceRecord(r); err != nil {
 				return err
-			} else if !reached && r.used { // else it never came
-				s.note("what was lost on cpu %d at the end is not known: it is offline", r.cpu)
+			} else if !reached && r.used && !s.features.ReadLost { // unused, it never came
+				s.note("what was lost on cpu %d at the end is not known: it is offline, or not one of ours", r.cpu)
 			}
 		}
 		return nil
@@ -362,20 +364,21 @@ func (r *run) stats() (Stats, error) {
 		ShortStacks: UserStacks{Seen: t.short.users, Short: t.short.less},
 	}
 	var errs []error
+	var lost uint64 // in the end, in rings into which no more records could be had written
 	r.s.ledger.end()
 	for i, e := range r.s.all() {
 		es := EventStats{Name: e.Name, Samples: t.samples[i], Throttled: t.throttl[i], LostKnown: r.s.features.ReadLost}
+		sum := e.past
 		for _, c := range e.counters {
 			count, err := c.Read()
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			es.Hits += count.Value
-			es.Lost += count.Lost
-			es.Enabled += count.Enabled
-			es.Running += count.Running
+			sum.Add(count)
 		}
+		es.Hits, es.Lost, es.Enabled, es.Running = sum.Value, sum.Lost, sum.Enabled, sum.Running
+		lost += sum.Lost
 		es.Probe = e.Source.Kind == event.KindProbe
 		if err := r.s.ledger.fill(&e.Event, &es); err != nil {
 			errs = append(errs, err)
@@ -386,6 +389,7 @@ func (r *run) stats() (Stats, error) {
 		st.Throttled += es.Throttled
 		st.Events = append(st.Events, es)
 	}
+	st.Lost = max(st.Lost, lost)
 	st.Notes = append(st.Notes, r.s.notes[r.noted:]...)
 	if r.grow != nil {
 		st.Notes = append(st.Notes, r.grow.notes(t.lost)...)

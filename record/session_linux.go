@@ -45,12 +45,14 @@ type Session struct {
 type recordedEvent struct {
 	event.Event
 	counters []*perfevent.Counter
-	asked    string // of filter, what is not the recorder's own wish
-	filter   string // set on each counter
-	filtered bool   // filter has been decided on
-	disabled bool   // by Options.Disabled, by Session.Disable, or until a trigger enables it
-	leaveOut bool   // our own samples are to be left out as they are read
-	asleep   bool   // its twin is sampled in its place, see copying
+	past     perfevent.Count // of counters that were closed, of CPUs that went
+	pastIDs  []uint64        // theirs, but for those of cpuRing.renamed
+	asked    string          // of filter, what is not the recorder's own wish
+	filter   string          // set on each counter
+	filtered bool            // filter has been decided on
+	disabled bool            // by Options.Disabled, by Session.Disable, or until a trigger enables it
+	leaveOut bool            // our own samples are to be left out as they are read
+	asleep   bool            // its twin is sampled in its place, see copying
 	twin     *recordedEvent
 	function abi.FunctionFields
 }
@@ -236,6 +238,7 @@ func (s *Session) Events() []abi.Event {
 	for _, e := range s.all() {
 		ae := abi.Event{Name: e.Name, Attr: e.Attr, Function: e.function}
 		ae.Attr.Size = 0
+		ae.IDs = append(ae.IDs, e.pastIDs...)
 		for _, c := range e.counters {
 			ae.IDs = append(ae.IDs, c.ID())
 		}

@@ -260,7 +260,8 @@ type movedTable struct {
 
 func (t *movedTable) name(addr uint64) string {
 	sym, ok := t.table.Lookup(addr + t.moved)
-	if !ok || t.module != "" && sym.Module != t.module {
+	// A module is not where it was when the kernel was elsewhere.
+	if !ok || t.module != "" && sym.Module != t.module || t.moved != 0 && sym.Module != "" {
 		return ""
 	}
 	return sym.Name

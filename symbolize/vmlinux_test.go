@@ -269,7 +269,7 @@ func TestInlineFramesBesideKallsyms(t *testing.T) {
 	for _, name := range []string{"_text", "_stext", "vfs_read", "vfs_write"} {
 		fmt.Fprintf(&text, "%x T %s\n", addrs[name]+booted, name)
 	}
-	fmt.Fprintf(&text, "%x t bpf_prog_x\t[bpf]\n", uint64(0xa0000000))
+	fmt.Fprintf(&text, "%x t only_here\n%x t bpf_prog_x\t[bpf]\n", uint64(0xa0000000), uint64(0xa0001000))
 	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_stext", BuildID: id, Offset: addrs["_stext"] + recorded}
 	for _, given := range []string{"", path} {
 		s := New(Options{Root: root, Foreign: true, Inline: true, Vmlinux: given, Kallsyms: strings.NewReader(text.String())})
@@ -281,8 +281,12 @@ func TestInlineFramesBesideKallsyms(t *testing.T) {
 		if got, err := chain(t, s, m, addrs["vfs_read"]+recorded+6); got != want || err != nil {
 			t.Errorf("%v, got\n%swant\n%s", err, got, want)
 		}
-		if got, err := chain(t, s, m, 0xa0000000+recorded-booted); !strings.HasPrefix(got, "bpf_prog_x ") {
+		if got, err := chain(t, s, m, 0xa0000000+recorded-booted); !strings.HasPrefix(got, "only_here ") {
 			t.Errorf("only in kallsyms: %q, %v", got, err)
+		}
+		// Modules and programs do not move with the kernel.
+		if got, err := chain(t, s, m, 0xa0001000+recorded-booted); strings.Contains(got, "bpf_prog_x") {
+			t.Errorf("of another boot: %q, %v", got, err)
 		}
 		s.Close()
 	}

@@ -393,7 +393,7 @@ step install 900 install_needs
 step install-viewers 300 install_viewers
 if [ -n "$all" ]; then
 	# Kernels are downloaded while the rest is built.
-	limited 900 testdata/rig.sh -install >"$logs/install-guests.log" 2>&1 &
+	limited 900 nice -n 10 testdata/rig.sh -install >"$logs/install-guests.log" 2>&1 &
 	kernels=$!
 fi
 installing=$((SECONDS - begun)) begun=$SECONDS

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/livetest"
 )
@@ -138,6 +141,46 @@ func TestLiveCPUOffline(t *testing.T) {
 	if b, err := os.ReadFile(folded); err != nil || !strings.Contains(string(b), comm+";") {
 		t.Errorf("the profile has nothing of %s: %v", comm, err)
 	}
+}
+
+// TestLiveCPUUnseen: a CPU that goes and comes back while nothing of kprof runs, as where a machine
+// sleeps, is recorded again too.
+func TestLiveCPUUnseen(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Perf)
+	cpu, set := setOnline(t)
+	name := filepath.Join(t.TempDir(), "perf.data")
+	c := builtKprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-F", "1000", "-o", name)
+	var said bytes.Buffer
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	waitFor(t, "samples", committed(t, name))
+	if err := c.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	set("0")
+	set("1")
+	if err := c.Process.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(6 * time.Second) // kprof asks its counters every 2
+	const comm = "came-unseen"
+	argv := onCPU(t, cpu, comm)
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+	if want := fmt.Sprintf("cpu %d went offline and came back meanwhile", cpu); !strings.Contains(said.String(), want) {
+		t.Errorf("nothing about %q:\n%s", want, &said)
+	}
+	wantOnCPU(t, name, comm, cpu)
 }
 
 // A CPU that was offline when the recording began is recorded when it comes,

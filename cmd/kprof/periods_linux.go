@@ -21,7 +21,8 @@ import (
 const leastPeriod = 100 * time.Millisecond
 
 // newPeriods returns a session's profiles of periods, which have their names until ctx ends.
-func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Capture, every time.Duration, take func(*convert.Profile) error) (*live.Periods, error) {
+// Beside another sink, that one ends what is kept of the recording.
+func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Capture, every time.Duration, beside bool, take func(*convert.Profile) error) (*live.Periods, error) {
 	events := c.Events()
 	sel, err := f.liveOptions(out, events)
 	if err != nil {
@@ -40,7 +41,8 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 		Profile: func(ctx context.Context, c *live.Collector) (*convert.Profile, error) {
 			return c.Profile(ctx, &header, 0)
 		},
-		Take: take,
+		Take:   take,
+		GoesOn: beside,
 	})
 	return p, worded(err)
 }
@@ -77,7 +79,7 @@ func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture
 	}
 	s := &periodsSink{}
 	if s.profileSeries, err = newProfileSeries(out, f.parts.most); err == nil {
-		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, s.write)
+		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, false, s.write)
 	}
 	if err != nil {
 		return nil, err

@@ -85,7 +85,7 @@ func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c 
 	sending, stop := context.WithCancel(ctx)
 	s.stop = stop
 	var err error
-	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, p.every, func(p *convert.Profile) error { return s.take(sending, p) })
+	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, p.every, false, func(p *convert.Profile) error { return s.take(sending, p) })
 	if err != nil {
 		stop()
 		return nil, err

@@ -187,6 +187,9 @@ func (f *recordFlags) openTracer(fs *tracefs.FS, target *record.Target) (t *trac
 	if o.Tasks, err = tracedTasks(target); err != nil {
 		return nil, err
 	}
+	if !target.EnableOnExec {
+		o.Processes = target.PIDs
+	}
 	if t, err = tracer.Open(fs, o); errors.Is(err, tracer.ErrEverything) {
 		err = fmt.Errorf("%w: name fewer, or insist with --all-functions", err)
 	}

@@ -91,7 +91,7 @@ type topSink struct {
 func (f *topFlags) newSink(ctx context.Context, c *capture.Capture, stop func()) (*topSink, error) {
 	s := &topSink{f: f, stop: stop, updates: make(chan browse.Update), left: make(chan struct{})}
 	var err error
-	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), output{name: "kprof top", format: export.Text}, c, f.every, s.take)
+	s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), output{name: "kprof top", format: export.Text}, c, f.every, false, s.take)
 	if err != nil {
 		return nil, err
 	}

@@ -141,14 +141,16 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	if err != nil {
 		return nil, err
 	}
-	if out.format == export.Data {
-		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
-			return nil, err
-		}
-	}
+	// The listing first, which may not take a condition: a file that is there stays as it is then.
 	o := listing.Options{Options: opts, Stacks: po.Stacks, Address: s.printer.Address, Memory: traceMemory / 5}
 	if s.Listing, err = live.NewListing(events, &header, kernel, o, s.printer, stop); err != nil {
 		return nil, worded(err)
+	}
+	if out.format == export.Data {
+		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
+			_, lerr := s.Listing.Finish()
+			return nil, errors.Join(err, lerr)
+		}
 	}
 	return s, nil
 }

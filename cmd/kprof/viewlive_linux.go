@@ -39,7 +39,7 @@ func (v *liveView) newSink(ctx context.Context, f *recordFlags, out output, c *c
 	}
 	s := &liveViewSink{sink: recorded, view: v}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if s.periods, err = f.newPeriods(ctx, out, c, livePeriod, s.take); err != nil {
+	if s.periods, err = f.newPeriods(ctx, out, c, livePeriod, true, s.take); err != nil {
 		s.stop()
 		noMorePages(err)
 	}

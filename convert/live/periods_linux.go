@@ -31,6 +31,9 @@ type PeriodsOptions struct {
 	// own. While it takes longer than Every, periods are longer. An error ends the
 	// recording.
 	Take func(*convert.Profile) error
+	// GoesOn says that the recording goes on after the last period: somebody else ends what is
+	// kept of it.
+	GoesOn bool
 }
 
 // Periods is the record.Sink of a session that becomes a profile a period. No sample is
@@ -239,7 +242,7 @@ func (p *Periods) Close() error {
 	if p.err != nil {
 		return p.err
 	}
-	p.current.going = false
+	p.current.going = p.o.GoesOn
 	select {
 	case p.ended <- p.current:
 		close(p.ended)

@@ -148,7 +148,11 @@ func dumpRow(set *stacks.Set, s stacks.Sample) string {
 	comm, _ := set.Label(s.Labels, "comm")
 	pid, _ := set.Label(s.Labels, "pid")
 	for _, l := range set.Labels(s.Labels)[2:] {
-		labels = append(labels, fmt.Sprintf(" %s=%d", l.Key, l.Num))
+		value := l.Str
+		if value == "" {
+			value = fmt.Sprint(l.Num)
+		}
+		labels = append(labels, " "+l.Key+"="+value)
 	}
 	last := s.Values[len(s.Values)-1] // 1 for each where the second column is left out
 	return fmt.Sprintf("%s %s/%d%s: %s = %d %d", set.Events[s.Event].Name, comm.Str, pid.Num,

@@ -24,9 +24,9 @@ type onlySwitches struct {
 	events int  // that were looked at
 	on     bool // there is no sched_switch among them
 	any    bool // SWITCH records
-	ending map[int32]bool
 
-	// Behind the batches.
+	// Behind the batches, in the order of time.
+	ending map[int32]bool
 	last   map[int32]seen
 	placed bool // any thread that left got the stack of its last sample
 }
@@ -78,17 +78,14 @@ func (o *offCPU) left(l samples.Leaving) {
 	}
 	o.only.any = true
 	state := span.Blocked
-	switch {
-	case o.only.ending[l.TID]:
-		state = span.Dead
-	case l.Preempted:
+	if l.Preempted {
 		state = span.Preempted
 	}
 	r := o.x.r
 	p := batchPoint{Point: span.Point{Time: l.Time, Kind: span.Away, State: state, CPU: l.CPU, Task: l.TID, Row: noRow}}
 	s := samples.Sample{State: l.State, Event: r.events.Events[0]}
 	s.PID, s.TID, s.CPU, s.Time = l.PID, l.TID, l.CPU, l.Time
-	if state != span.Dead && (!r.opts.selects() || r.selected(&s)) && r.fields.matches(r, &s) == expr.Yes {
+	if (!r.opts.selects() || r.selected(&s)) && r.fields.matches(r, &s) == expr.Yes {
 		b := r.batch // without a stack, until its last sample is known
 		b.ends = append(b.ends, len(b.locs))
 		p.Row, p.task = uint32(len(b.ends)-1), labelKey{name: l.State.Name, pid: l.PID, tid: l.TID, cpu: l.CPU}
@@ -96,17 +93,28 @@ func (o *offCPU) left(l samples.Leaving) {
 	o.x.add(p)
 }
 
-// ended is samples.Order.Ended.
-func (o *offCPU) ended(tid int32) {
+// ended is samples.Order.Ended, began is samples.Order.Began: in the file they may come before what
+// was before, of another CPU.
+func (o *offCPU) ended(tid int32, t uint64) { o.life(span.Ending, tid, t) }
+func (o *offCPU) began(tid int32, t uint64) { o.life(span.Starting, tid, t) }
+
+func (o *offCPU) life(kind span.Kind, tid int32, t uint64) {
 	if o.bySwitches() {
-		o.only.ending[tid] = true
+		o.x.add(batchPoint{Point: span.Point{Time: t, Kind: kind, CPU: -1, Task: tid, Row: noRow}})
 	}
 }
 
-// place gives a thread that leaves the stack of its last sample. Points come in the order
-// of time.
+// place gives a thread that leaves the stack of its last sample, unless it does not come back. Points
+// come in the order of time.
 func (x *onlySwitches) place(p *span.Point) *span.Point {
 	switch {
+	case p.Kind == span.Starting:
+		delete(x.ending, p.Task)
+		delete(x.last, p.Task)
+	case p.Kind == span.Ending:
+		x.ending[p.Task] = true
+	case p.Kind == span.Away && x.ending[p.Task]:
+		p.State, p.Row = span.Dead, noRow
 	case p.Kind == span.Sampled:
 		x.last[p.Task] = seen{p.Row, p.Owner}
 	case p.Kind == span.Away && p.Row != noRow:

@@ -314,10 +314,11 @@ func compareForm(t *testing.T, rec *perftext.Recording, f perftext.Form) bool {
 
 // perfIsWrong says why perf (Linux 6.1) shows other samples than those there are.
 var perfIsWrong = map[string]string{
-	"no-times":       "in pipes it takes records without a time before all samples of their round",
-	"read-inherited": "it subtracts the counter of one thread from that of another, until Linux 6.12",
-	"rule3-fork":     "a map as old as a fork is the child's where it comes first in the file",
-	"truncated":      "it reads zeros behind the end of the file",
+	"no-times":             "in pipes it takes records without a time before all samples of their round",
+	"read-inherited":       "it subtracts the counter of one thread from that of another, until Linux 6.12",
+	"read-inherited-group": "likewise",
+	"rule3-fork":           "a map as old as a fork is the child's where it comes first in the file",
+	"truncated":            "it reads zeros behind the end of the file",
 }
 
 // perfRefuses are recordings that perf does not read in all forms: damaged ones,

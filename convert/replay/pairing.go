@@ -136,7 +136,7 @@ func (x *pairing) round() {
 func (x *pairing) order() samples.Order {
 	o := samples.Order{Round: x.round, Lost: x.lost}
 	if x.off != nil {
-		o.Came, o.Left, o.Ended = x.off.came, x.off.left, x.off.ended
+		o.Came, o.Left, o.Ended, o.Began = x.off.came, x.off.left, x.off.ended, x.off.began
 	}
 	return o
 }

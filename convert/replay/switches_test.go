@@ -297,3 +297,36 @@ sample t=70 pid=8 cpu=0 id=9 period=4 user 0x1030
 		}
 	}
 }
+
+// TestOnlySwitchesInFileOrder: what a CPU's ring has of the end of a thread comes before what another
+// one has of its sleep, and its number is another's then.
+func TestOnlySwitchesInFileOrder(t *testing.T) {
+	rec := perftext.MustParse(`event cpu-clock type=software config=0 freq=250000000 ids=9 sample=ip,tid,time,callchain,cpu,identifier,period flags=sample_id_all,freq,context_switch
+comm t=1 pid=7 comm=seven
+switch t=25 pid=7 cpu=1
+exit t=60 pid=7
+switch t=61 pid=7 cpu=1 out
+fork t=70 pid=7 ppid=1
+comm t=71 pid=7 comm=again
+switch t=72 pid=7 cpu=1 out
+switch t=80 pid=7 cpu=1
+switch t=20 pid=7 cpu=3 out
+sample t=10 pid=7 cpu=3 id=9 period=4 user 0x1010
+`)
+	opts := Options{Selection: Selection{OffCPU: true}}
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		eachWay(t, rec, o, opts, opts, withoutError(t, func(way string, s *stacks.Set, st Stats) {
+			t.Helper()
+			var got []string
+			for i := range s.NumSamples() {
+				x := s.Sample(i)
+				comm, _ := s.Label(x.Labels, "comm")
+				got = append(got, fmt.Sprintf("%s %d frames %v", comm.Str, len(s.Stack(x.Stack)), x.Values))
+			}
+			slices.Sort(got)
+			if want := []string{"again 0 frames [1 8 0 0 8]", "seven 1 frames [1 5 0 0 5]"}; !slices.Equal(got, want) || st.OffCPU.Lost > 0 || st.OffCPU.Open > 0 {
+				t.Errorf("%s: %q, want %q: %+v", way, got, want, st.OffCPU)
+			}
+		}))
+	}
+}

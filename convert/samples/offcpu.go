@@ -26,7 +26,10 @@ func timeOf(s *abi.Sample) uint64 {
 	return s.Time
 }
 
-// unpackOffCPU takes the sample out of its raw data: pid, tid, period, callchain.
+// unpackOffCPU takes the sample out of its raw data: pid and tid, period, callchain, cgroup.
+// What is written when a thread comes back has its id first, what is summed up to the end that of
+// its process (perf's off_cpu.bpf.c, off_cpu_dump, and bpf_off_cpu.c, off_cpu_write); perf takes
+// both for the latter. Whose thread is whose tells them apart.
 func unpackOffCPU(s *abi.Sample, o abi.Order) bool {
 	const head = 24
 	b := s.Raw
@@ -42,6 +45,9 @@ func unpackOffCPU(s *abi.Sample, o abi.Order) bool {
 	for b = b[head:]; n > 0; n-- {
 		s.Callchain = append(s.Callchain, o.Uint64(b))
 		b = b[8:]
+	}
+	if len(b) >= 8 {
+		s.Cgroup = o.Uint64(b) // that of the event is of who came
 	}
 	if len(s.Callchain) > 1 {
 		s.IP = s.Callchain[1]

@@ -36,9 +36,10 @@ type Order struct {
 	// Came is called where a thread has come to a CPU, of a recording that says so.
 	Came func(tid, cpu int32, t uint64)
 	// Left is called where a thread has left a CPU, of a recording that says so, with its
-	// state then; and Ended where a thread ends, which then leaves for the last time.
-	Left  func(Leaving)
-	Ended func(tid int32)
+	// state then; Ended where a thread ends, which then leaves for the last time, and Began where
+	// one begins, whose number may have been another's.
+	Left         func(Leaving)
+	Ended, Began func(tid int32, t uint64)
 }
 
 // Leaving is a thread that leaves a CPU.
@@ -90,7 +91,7 @@ func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
 			x.takeDeferred(payload, place)
 		}
 	case abi.RecordLost, abi.RecordLostSamples:
-		if x.order.Lost != nil {
+		if x.order.Lost != nil && (h.Type == abi.RecordLost || h.Misc&abi.MiscFiltered == 0) {
 			x.takeLost(h, payload)
 		}
 	case abi.RecordSwitch, abi.RecordSwitchCPUWide:
@@ -98,8 +99,10 @@ func (x *sampler) take(h abi.Header, payload []byte, place uint64) {
 			x.takeSwitch(h, payload)
 		}
 	case abi.RecordExit:
-		if x.order.Ended != nil && len(payload) >= exitTID+4 {
-			x.order.Ended(int32(x.events.Order.Uint32(payload[exitTID:])))
+		x.tell(x.order.Ended, payload)
+	case abi.RecordFork:
+		if h.Misc&abi.MiscForkExec == 0 { // else it describes one that there was already
+			x.tell(x.order.Began, payload)
 		}
 	case abi.RecordFinishedRound:
 		if x.order.Round != nil {
@@ -134,6 +137,9 @@ func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
 	if x.simpleperf != nil {
 		x.simpleperf.joinChain(&s.Sample)
 	}
+	if s.PID != s.TID && isOffCPU(e) && x.tl.Belongs(s.PID, s.TID) && !x.tl.Belongs(s.TID, s.PID) {
+		s.PID, s.TID = s.TID, s.PID // see unpackOffCPU
+	}
 	s.Event, s.Place, s.State = e, place, x.tl.At(s.PID, s.TID, t)
 	if cookie, ok := deferredCookie(&s.Sample); ok && !x.withoutDeferred && !x.join(payload, cookie) {
 		return // until its user part comes
@@ -161,8 +167,13 @@ func (x *sampler) takeLost(h abi.Header, payload []byte) {
 	}
 }
 
-// exitTID is where EXIT has the thread, behind pid and ppid.
-const exitTID = 8
+// tell tells of a thread that begins or ends, by a FORK or EXIT record: pid, ppid, tid, ptid, time
+// (perf_event.h).
+func (x *sampler) tell(whom func(tid int32, t uint64), payload []byte) {
+	if whom != nil && len(payload) >= 24 {
+		whom(int32(x.events.Order.Uint32(payload[8:])), x.events.Order.Uint64(payload[16:]))
+	}
+}
 
 // takeSwitch tells who has come to a CPU, or left it.
 func (x *sampler) takeSwitch(h abi.Header, payload []byte) {

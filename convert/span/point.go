@@ -20,6 +20,8 @@ const (
 	Allocate              // Task calls what is to give Value bytes, and takes back Key.Values[0] unless it is 0
 	Allocated             // Task comes back with Key.Values[0], 0 for nothing
 	Free                  // Task calls what takes back Key.Values[0]
+	Starting              // nothing to pair: Task begins, what was known of its number is another's
+	Ending                // nothing to pair: Task ends, and does not come back when it leaves next
 	Nothing
 )
 

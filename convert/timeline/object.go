@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -202,8 +203,10 @@ func (tl *Timeline) noteDump(m *abi.Mmap) {
 }
 
 // AddJITCode maps the functions of a dump into the process that wrote it, each from its
-// time on: to where its bytes are in the dump, which is then a file like any other.
+// time on: to where its bytes are in the dump, which is then a file like any other. It is for a
+// Timeline that has been told all else, and not been applied yet.
 func (tl *Timeline) AddJITCode(d JITDump, code []JITCode) {
+	tl.codeFirst(int32(d.PID), code)
 	o := Object{file: tl.strings.Of(d.Path), Kind: stacks.KindUser}
 	for _, c := range code {
 		o.Size = max(o.Size, c.Offset+c.Limit-c.Start)
@@ -213,5 +216,24 @@ func (tl *Timeline) AddJITCode(d JITDump, code []JITCode) {
 		a := newArea(c.Start, c.Limit-c.Start, c.Time)
 		a.Offset, a.Object, a.PID = c.Offset, obj, int32(d.PID)
 		tl.pending.addMap(opMap, a)
+	}
+}
+
+// codeFirst has maps without a file begin no later than code that a process made in them: that it
+// takes itself the right to write there, which the kernel reports as another map, says nothing of what is
+// there. (perf leaves such maps out, see jit_process in util/jitdump.c.)
+func (tl *Timeline) codeFirst(pid int32, code []JITCode) {
+	byStart := slices.SortedFunc(slices.Values(code), func(a, b JITCode) int { return cmp.Compare(a.Start, b.Start) })
+	for i := range tl.pending.maps.n {
+		m := tl.pending.maps.at(i)
+		if m.op != opMap || m.area.PID != pid || tl.objects.At(m.area.Object).Kind != stacks.KindAnon {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(byStart, m.area.Start, func(c JITCode, addr uint64) int { return cmp.Compare(c.Start, addr) })
+		for ; at < len(byStart) && byStart[at].Start < m.area.End; at++ {
+			if t := byStart[at].Time; t < m.area.since {
+				m.area.since, tl.pending.unsorted = t, true
+			}
+		}
 	}
 }

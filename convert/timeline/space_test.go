@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
 )
 
@@ -58,5 +59,41 @@ func TestAbandonedLookups(t *testing.T) {
 	}
 	if tl.AbandonedLookups() != 2 {
 		t.Errorf("%d given up", tl.AbandonedLookups())
+	}
+}
+
+// TestJITCodeProtected: code that a process made executable after it had written it is that code,
+// until there is other code in its place.
+func TestJITCodeProtected(t *testing.T) {
+	tl := New(Options{})
+	protect := func(at uint64) {
+		tl.mmap(abi.Mmap{PID: 7, Addr: 0, Len: 0x10000, File: "//anon"}, abi.MiscUser, at)
+	}
+	tl.mmap(abi.Mmap{PID: 7, Addr: 0x8000, Len: 0x1000, File: "/lib"}, abi.MiscUser, 5)
+	protect(11)
+	protect(31)
+	tl.mmap(abi.Mmap{PID: 8, Addr: 0, Len: 0x10000, File: "//anon"}, abi.MiscUser, 50)
+	tl.AddJITCode(JITDump{PID: 7, Path: "/tmp/jit-7.dump"}, []JITCode{
+		{Time: 10, Start: 0x1000, Limit: 0x1040, Offset: 0x100}, {Time: 30, Start: 0x1000, Limit: 0x1040, Offset: 0x200},
+	})
+	tl.Freeze()
+	for _, x := range []struct {
+		pid    int32
+		at     uint64
+		addr   uint64
+		offset uint64 // in the dump, 0 for elsewhere
+	}{{7, 20, 0x1010, 0x110}, {7, 40, 0x1010, 0x210}, {7, 20, 0x2000, 0}, {7, 60, 0x8010, 0}, {8, 60, 0x1010, 0}} {
+		s, at := tl.tasks[x.pid].spaceAt(x.at)
+		a := tl.find(s, x.addr, at)
+		if a == nil {
+			t.Fatalf("%+v: nothing", x)
+		}
+		of := tl.objects.At(a.Object)
+		if dump := of.Kind == stacks.KindUser; dump != (x.offset != 0) || dump && x.addr-a.Start+a.Offset != x.offset {
+			t.Errorf("%+v: %+v of %+v", x, a, of)
+		}
+	}
+	if s, at := tl.tasks[8].spaceAt(40); tl.find(s, 0x1010, at) != nil {
+		t.Error("another process's map begins before it was made")
 	}
 }

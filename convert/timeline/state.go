@@ -40,6 +40,12 @@ func (tl *Timeline) At(pid, tid int32, t uint64) State {
 	return st
 }
 
+// Belongs reports whether a thread is known to have belonged to a process, last.
+func (tl *Timeline) Belongs(tid, pid int32) bool {
+	th := tl.tasks[tid]
+	return th != nil && th.pid == pid
+}
+
 // UseAddressesOf lets user addresses be looked up in the address space of another state,
 // of the same task at another time.
 func (st *State) UseAddressesOf(other *State) { st.user, st.asOf = other.user, other.asOf }

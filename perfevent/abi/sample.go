@@ -80,6 +80,8 @@ func (l *Layout) decodeFixed(s *Sample, misc Misc, p []byte) {
 	s.Misc = misc
 	s.SampleIDFields = SampleIDFields{PID: -1, TID: -1, CPU: -1}
 	s.IP, s.Addr, s.Period = 0, 0, 0
+	s.Raw, s.UserStack, s.Aux, s.Weight, s.DataSrc, s.Transaction = nil, nil, nil, 0, 0, 0
+	s.PhysAddr, s.Cgroup, s.DataPageSize, s.CodePageSize = 0, 0, 0, 0
 	if l.id >= 0 {
 		s.ID = o.Uint64(p[l.id:])
 	}
@@ -150,7 +152,6 @@ func (l *Layout) decodeReads(c *cursor, s *Sample) {
 // decodeRest reads what follows the callchain.
 func (l *Layout) decodeRest(c *cursor, s *Sample) {
 	t := l.SampleType
-	s.Raw, s.UserStack, s.Aux = nil, nil, nil
 	s.Branches, s.UserRegs, s.IntrRegs = s.Branches[:0], s.UserRegs[:0], s.IntrRegs[:0]
 	s.UserABI, s.IntrABI = 0, 0
 	if t&SampleRaw != 0 {

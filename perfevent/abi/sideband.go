@@ -186,7 +186,8 @@ func (l *Layout) DecodeCgroup(payload []byte) (CgroupRecord, error) {
 	return r, c.err("CGROUP", len(payload))
 }
 
-// DecodeLost decodes the payload of a LOST or LOST_SAMPLES record.
+// DecodeLost decodes the payload of a LOST or LOST_SAMPLES record. Samples that perf's filter left
+// out are none that were lost.
 func (l *Layout) DecodeLost(h Header, payload []byte) (Lost, error) {
 	var r Lost
 	if h.Type == RecordLostSamples {
@@ -194,6 +195,9 @@ func (l *Layout) DecodeLost(h Header, payload []byte) (Lost, error) {
 		r.Count = c.uint64()
 		f, _ := l.DecodeTrailer(payload)
 		r.ID = f.ID
+		if h.Misc&MiscFiltered != 0 {
+			r.Count = 0
+		}
 		return r, c.err("LOST_SAMPLES", len(payload))
 	}
 	c := l.body(payload, 16)

@@ -28,18 +28,21 @@ type inflater struct {
 	out []byte // decompressed bytes that are not a whole record yet
 	off int64  // of the compressed record read last
 
-	budget int64 // bytes that may still come out
+	budget int64 // bytes that may still come out, as inflateCharge counts them
 }
 
-// maxZstdWindow bounds what a frame's header may ask the decoder to keep; perf
-// uses levels whose windows are 8 MiB at the most.
-const maxZstdWindow = 32 << 20
+// maxZstdWindow bounds what a frame's header may ask the decoder to keep: the window of level 22, the
+// highest that perf record -z takes (zstd's clevels.h). Those up to 19 have 8 MiB at the most.
+const maxZstdWindow = 128 << 20
 
 // What comes out is bounded by what goes in, or a small file could keep a reader
-// busy for hours. Recordings shrink to a tenth, at best to a fiftieth.
+// busy for hours. Recordings shrink to a tenth, at best to a fiftieth. Of one with copies of
+// stacks of 64 KiB, which may be nearly the same in all samples, a thousandth may be left: of each
+// record no more counts than inflateCharge.
 const (
-	inflateRatio = 100
-	inflateSlack = 16 << 20
+	inflateRatio  = 100
+	inflateSlack  = 16 << 20
+	inflateCharge = 1 << 10
 )
 
 func newInflater() *inflater {
@@ -52,7 +55,7 @@ func (z *inflater) close() { z.stop() }
 
 func (z *inflater) run(yield func([]byte) bool) {
 	z.yield = yield
-	dec, err := zstd.NewReader((*inflaterInput)(z), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	dec, err := zstd.NewReader((*inflaterInput)(z), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 	if err == nil {
 		_, err = dec.WriteTo((*inflaterOutput)(z))
 		dec.Close()
@@ -99,9 +102,6 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 		if block == nil {
 			return nil // wants input that only the next record has
 		}
-		if z.budget -= int64(len(block)); z.budget < 0 {
-			return &TruncatedError{Offset: off, Reason: fmt.Sprintf("compressed records decompress to more than %d times their size", inflateRatio)}
-		}
 		z.out = append(z.out, block...)
 		b := z.out
 		for len(b) >= abi.HeaderSize {
@@ -112,6 +112,9 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 			}
 			if len(b) < size {
 				break
+			}
+			if z.budget -= int64(min(size, inflateCharge)); z.budget < 0 {
+				return &TruncatedError{Offset: off, Reason: "compressed records decompress to far more than those of a recording do"}
 			}
 			rec = Record{Header: h, Offset: off, Payload: b[abi.HeaderSize:size:size]}
 			if err := emit(&rec); err != nil {

@@ -24,7 +24,7 @@ func FuzzInflater(f *testing.F) {
 	f.Add(enc.EncodeAll(bytes.Repeat(rec, 50), nil), 20)
 	f.Add(enc.EncodeAll(bytes.Repeat([]byte{64}, 1<<20), nil), 1)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		defer memtest.Within(t, 96<<20+1000*len(b))()
+		defer memtest.Within(t, maxZstdWindow+96<<20+1000*len(b))()
 		if len(b) > 1<<16 {
 			return
 		}
@@ -34,7 +34,7 @@ func FuzzInflater(f *testing.F) {
 		var n int
 		for _, piece := range [][]byte{b[:cut], b[cut:]} {
 			err := z.records(piece, 0, abi.LittleEndian, func(rec *Record) error {
-				n += abi.HeaderSize + len(rec.Payload)
+				n += min(abi.HeaderSize+len(rec.Payload), inflateCharge)
 				return nil
 			})
 			if err != nil {
@@ -57,7 +57,7 @@ func TestZstdBomb(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := bytes.Repeat([]byte{0x40}, 0x4040*64)
-	for range 500 {
+	for range 5000 {
 		if _, err := enc.Write(block); err != nil {
 			t.Fatal(err)
 		}
@@ -68,12 +68,54 @@ func TestZstdBomb(t *testing.T) {
 	z := newInflater()
 	defer z.close()
 	n := 0
-	err = z.records(b.Bytes(), 7, abi.LittleEndian, func(rec *Record) error { n += int(rec.Size); return nil })
+	err = z.records(b.Bytes(), 7, abi.LittleEndian, func(rec *Record) error { n += min(int(rec.Size), inflateCharge); return nil })
 	var te *TruncatedError
 	if !errors.As(err, &te) || te.Offset != 7 {
 		t.Errorf("error %v", err)
 	}
 	if limit := inflateSlack + inflateRatio*b.Len() + 1<<20; n > limit || n == 0 {
 		t.Errorf("%d bytes from %d, limit %d", n, b.Len(), limit)
+	}
+}
+
+// TestZstdStacks decompresses samples with copies of stacks that are nearly the same in all, as those of
+// a program in one place are, with the window of perf's highest level.
+func TestZstdStacks(t *testing.T) {
+	const samples, size = 4000, 65000
+	var b bytes.Buffer
+	enc, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(maxZstdWindow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := newInflater()
+	defer z.close()
+	stack := make([]byte, size-abi.HeaderSize-8)
+	for i := range stack {
+		stack[i] = byte(i * i >> 7)
+	}
+	n, packed := 0, 0
+	for i := range samples {
+		rec := abi.Header{Type: abi.RecordSample, Size: size}.AppendTo(nil, abi.LittleEndian)
+		rec = abi.LittleEndian.AppendUint64(rec, uint64(i))
+		if _, err := enc.Write(append(rec, stack...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := enc.Flush(); err != nil { // as perf does
+			t.Fatal(err)
+		}
+		packed += b.Len()
+		if err := z.records(b.Bytes(), 7, abi.LittleEndian, func(rec *Record) error {
+			if got := abi.LittleEndian.Uint64(rec.Payload); got != uint64(n) {
+				t.Errorf("sample %d is %d", n, got)
+			}
+			n++
+			return nil
+		}); err != nil {
+			t.Fatalf("after %d samples, %d bytes: %v", n, packed, err)
+		}
+		b.Reset()
+	}
+	if n != samples || packed*2*inflateRatio > samples*size {
+		t.Errorf("%d samples in %d bytes", n, packed)
 	}
 }

@@ -101,6 +101,10 @@ func (c *Capture) sideband() *abi.Event {
 // influence: from there on it does with fewer rights, where the caller wants that.
 func (c *Capture) describe(write func([]byte) error) error {
 	done := false
+	// What there is of the kernel. The rings are looked into now and then while records are
+	// written, and files opened that are in them, which must not be before rights are dropped: on a
+	// thread that waits for such a file they cannot be.
+	var kernel [][]byte
 	sideband, t := c.sideband(), &c.target
 	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
 	if !t.AllCPUs && len(t.Cgroups) == 0 {
@@ -113,19 +117,27 @@ func (c *Capture) describe(write func([]byte) error) error {
 	}
 	o.KernelDone = func() error {
 		done = true
-		if !c.dropRights {
-			return nil
+		if c.dropRights {
+			// Not supported in a program with C code, whose threads Go does not know.
+			if err := c.DropRights(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+				return err
+			}
 		}
-		if err := c.DropRights(); !errors.Is(err, errors.ErrUnsupported) {
-			return err
+		for _, rec := range kernel {
+			if err := write(rec); err != nil {
+				return err
+			}
 		}
-		return nil // a program with C code, whose threads Go does not know
+		kernel = nil
+		return nil
 	}
 	return synth.Describe(o, func(rec []byte) error {
 		if !done {
 			c.mu.Lock()
 			c.kernel.add(rec)
 			c.mu.Unlock()
+			kernel = append(kernel, slices.Clone(rec))
+			return nil
 		}
 		return write(rec)
 	})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"kprof/symbolize/process"
 	"kprof/symbolize/regular"
 )
@@ -106,6 +108,13 @@ type retainerLimits struct {
 
 var defaultRetainerLimits = retainerLimits{files: 1024, roots: 64, known: 1 << 16, others: 1 << 14, exited: 1 << 12}
 
+// share leaves half of the descriptors that this process may have to others: to what is written in the
+// end, and to what is read of /proc.
+func (l *retainerLimits) share(descriptors uint64) {
+	l.files = int(min(uint64(l.files), descriptors/2))
+	l.roots = min(l.roots, l.files/8)
+}
+
 // errReplaced: a path leads to another file than the one that was mapped.
 var errReplaced = errors.New("the process is gone, and what is at the path now is another file")
 
@@ -118,6 +127,10 @@ func NewFileRetainer() *FileRetainer {
 		roots:  map[rootID]*retainedRoot{},
 		rootOf: map[int]procRoot{},
 		limits: defaultRetainerLimits,
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
+		r.limits.share(limit.Cur)
 	}
 	if dir, id, _, err := openRoot(os.Getpid()); err == nil {
 		dir.Close() // it was only asked who it is

@@ -3,15 +3,20 @@ package tracer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"kprof/convert/trace/tracedat"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/ringpage"
+	"kprof/perfevent/tracefs"
 )
 
 // TestLiveAttach: what is in an instance that somebody has made is read, each event once, with
@@ -103,5 +108,41 @@ func TestLiveAttach(t *testing.T) {
 	}
 	if tr, err := Attach(fs, filepath.Base(dir)+"x", nil); err == nil || !strings.Contains(err.Error(), "did you mean "+filepath.Base(dir)) {
 		t.Errorf("%v, %v", tr, err)
+	}
+}
+
+// TestLiveRemoveStale: what processes that are gone have left is removed, but for what somebody
+// reads, which is told and hinders nobody.
+func TestLiveRemoveStale(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	fs := livetest.TracefsMounted(t)
+	owner, err := tracefs.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for range 2 {
+		owner.Start++ // of a process that is gone
+		dir := filepath.Join(fs.Path(), "instances", owner.Group())
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) }) // it is removed already, where all is well
+		names = append(names, owner.Group())
+	}
+	slices.Sort(names)
+	reader, err := os.Open(filepath.Join(fs.Path(), "instances", names[0], "trace_pipe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed, err := RemoveStale(fs)
+	if !errors.Is(err, unix.EBUSY) || !slices.Equal(removed, names[1:]) {
+		t.Errorf("removed %q, %v", removed, err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
+	}
+	if removed, err := RemoveStale(fs); err != nil || !slices.Equal(removed, names[:1]) {
+		t.Errorf("removed %q, %v", removed, err)
 	}
 }

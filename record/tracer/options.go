@@ -18,7 +18,10 @@ type Options struct {
 
 	// Tasks are the threads to trace, with what they start; nil for all but this process.
 	Tasks []int
-	CPUs  []int // nil for all
+	// Processes are those of which Tasks has all threads: others that they have by the time at
+	// which they are traced are traced too.
+	Processes []int
+	CPUs      []int // nil for all
 
 	Everything bool // permits all functions of the kernel
 	OnCPU      bool // calls do not count the time that their task does not run

@@ -58,7 +58,8 @@ func Open(fs *tracefs.FS, o Options) (_ *Tracer, err error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	if _, err := RemoveStale(fs); err != nil {
+	// One that somebody reads stays, and is in nobody's way.
+	if _, err := RemoveStale(fs); err != nil && !errors.Is(err, unix.EBUSY) {
 		return nil, err
 	}
 	defer func() {
@@ -317,7 +318,37 @@ func (t *Tracer) setTasks() error {
 			return err
 		}
 	}
-	return t.settings.list(t.in("set_ftrace_pid"), only...)
+	if err := t.settings.list(t.in("set_ftrace_pid"), only...); err != nil {
+		return err
+	}
+	return t.addThreads(only)
+}
+
+// addThreads adds the threads that processes have started since they were looked at, until there
+// are none: those that a traced one starts by now are traced by themselves.
+func (t *Tracer) addThreads(known []string) error {
+	for len(t.o.Processes) > 0 {
+		tids, err := Threads(t.o.Processes)
+		if errors.Is(err, os.ErrNotExist) { // it has ended
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var more []string
+		for _, tid := range tids {
+			if s := strconv.Itoa(tid); !slices.Contains(known, s) {
+				more = append(more, s)
+			}
+		}
+		if len(more) == 0 {
+			return nil
+		}
+		if err := write(t.in("set_ftrace_pid"), false, more...); err != nil {
+			return err
+		}
+		known = append(known, more...)
+	}
+	return nil
 }
 
 // setFunctions says which functions are traced.
@@ -380,7 +411,7 @@ func (t *Tracer) Close() error {
 }
 
 // RemoveStale removes the instances of processes of this program that are gone, and returns
-// their names.
+// their names. The error says which could not be removed: unix.EBUSY, while somebody reads one.
 func RemoveStale(fs *tracefs.FS) (removed []string, err error) {
 	dirs, err := os.ReadDir(filepath.Join(fs.Path(), "instances"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -388,15 +419,17 @@ func RemoveStale(fs *tracefs.FS) (removed []string, err error) {
 	} else if err != nil {
 		return nil, err
 	}
+	var errs []error
 	for _, d := range dirs {
 		if o, ok := tracefs.ParseOwner(d.Name()); !ok || o.State() != tracefs.Gone {
 			continue
 		}
 		remove := undo{Path: filepath.Join(fs.Path(), "instances", d.Name()), Remove: true}
 		if err := remove.do(); err != nil {
-			return removed, err
+			errs = append(errs, err)
+			continue
 		}
 		removed = append(removed, d.Name())
 	}
-	return removed, nil
+	return removed, errors.Join(errs...)
 }
