@@ -23,13 +23,16 @@ import (
 )
 
 // Limits on what debuginfod servers may cost. The largest debug files of
-// distributions (browsers, kernels) have about one gigabyte.
+// distributions (kernels) have about one gigabyte, those of browsers up to five.
 const (
-	maxDownload    = 2 << 30         // of a file
-	maxDownloads   = 4 << 30         // of all
+	maxDownload    = 8 << 30         // of a file
+	maxDownloads   = 16 << 30        // of all
 	connectTimeout = 3 * time.Second // to connect; to be answered takes of the patience
 	maxRedirects   = 5
 )
+
+// errTooLarge: a server says that a file is larger than what is fetched. The limit follows.
+var errTooLarge = errors.New("more than")
 
 // debuginfod fetches files by build id from servers that speak debuginfod's
 // protocol: GET URL/buildid/ID/debuginfo, or executable.
@@ -174,7 +177,11 @@ func (d *debuginfod) get(id, kind string) (string, error) {
 			return path, nil
 		}
 		why = moreTelling(why, err)
-		if !errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, errTooLarge) { // others may be smaller
+			d.mu.Lock()
+			d.why = append(d.why, err)
+			d.mu.Unlock()
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			d.mu.Lock()
 			if !d.dead[url] && !errors.Is(err, context.Canceled) {
 				d.why = append(d.why, err)
@@ -220,7 +227,7 @@ func (d *debuginfod) download(url, path, id string) (err error) {
 	case resp.StatusCode != http.StatusOK:
 		return errors.New(resp.Status)
 	case resp.ContentLength > d.limit:
-		return fmt.Errorf("%d bytes, more than %d", resp.ContentLength, d.limit)
+		return fmt.Errorf("%d bytes, %w %d", resp.ContentLength, errTooLarge, d.limit)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -138,6 +138,9 @@ func TestDebuginfodRefuses(t *testing.T) {
 		}
 		left, _ := filepath.Glob(filepath.Join(dir, id, "*"))
 		hidden, _ := filepath.Glob(filepath.Join(dir, id, ".*"))
+		if s.servers.dead[url] != (name != "too large") { // others may not be
+			t.Errorf("%s: the server is asked no more: %v", name, s.servers.dead[url])
+		}
 		if len(left)+len(hidden) > 0 || len(srv.asked) != 1 {
 			t.Errorf("%s: kept %v %v, asked %v", name, left, hidden, srv.asked)
 		}

@@ -288,6 +288,10 @@ type JITCode struct {
 	Offset       uint64 // of its bytes in the dump
 }
 
+// placedShare is how much more than for names there is for JITCode: by default 8 million functions,
+// as the dumps of many large programs have together.
+const placedShare = 8
+
 // jitCodeCost is what an element of JITCode costs, with what its reader makes of it.
 const jitCodeCost = 64
 
@@ -326,8 +330,8 @@ func (d *jitDump) placed(ctx context.Context, b *budget) []JITCode {
 
 // JITCode returns what the dump at path says of the code that process pid made,
 // in the order of time; nothing if it cannot be read, or if its times are those of
-// a clock of the processor. Of more than Options.SuppliedMemory allows, it returns
-// the beginning: what is missing is named by what was at its address last.
+// a clock of the processor. Of more than placedShare times
+// Options.SuppliedMemory it returns the beginning: what is missing is named by what was at its address last.
 func (s *Symbolizer) JITCode(pid int, path string) []JITCode {
 	if !s.enter() {
 		return nil
@@ -340,7 +344,7 @@ func (s *Symbolizer) JITCode(pid int, path string) []JITCode {
 	if d == nil || d.arch {
 		return nil
 	}
-	code := d.placed(context.Background(), &s.supplied)
+	code := d.placed(context.Background(), &s.placed)
 	s.opts.Keep.keepCode(pid, path, code)
 	return code
 }

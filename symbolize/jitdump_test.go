@@ -120,8 +120,12 @@ func TestJITDump(t *testing.T) {
 			{90, 0x1020, 0x1030, fourth}, {100, 0x1000, 0x1040, first}, {110, 0x2000, 0x2030, second},
 			{120, 0x3000, 0x3030, second}, {130, 0x2000, 0x2020, third},
 		}
+		forNames := s.supplied.used.Load()
 		if d := cmp.Diff(want, s.JITCode(os.Getpid(), path)); d != "" {
 			t.Errorf("-want +got\n%s", d)
+		}
+		if took := s.supplied.used.Load() - forNames; took != 0 || s.placed.used.Load() == 0 {
+			t.Errorf("%d bytes of what names may have are taken by what is placed", took)
 		}
 	}
 }

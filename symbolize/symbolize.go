@@ -125,7 +125,7 @@ type Options struct {
 	// nil reads each file anew.
 	Files *FileCache
 
-	// SuppliedMemory bounds in bytes what is kept of all perf maps and jitdumps
+	// SuppliedMemory bounds in bytes what is kept of the names in all perf maps and jitdumps
 	// together; 0 is 64 MB. It is but what names samples that is kept.
 	SuppliedMemory int64
 
@@ -150,6 +150,7 @@ type Symbolizer struct {
 	trees    cache[string, moduleTree] // by directory
 	servers  debuginfod
 	supplied budget
+	placed   budget // of JITCode, which must leave something for names
 
 	readable readableNames // of Options.Recorded
 
@@ -170,6 +171,7 @@ func New(opts Options) *Symbolizer {
 		builds:   map[string]*fileTable{},
 		servers:  debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
 		supplied: budget{limit: opts.SuppliedMemory},
+		placed:   budget{limit: placedShare * cmp.Or(opts.SuppliedMemory, defaultSupplied)},
 
 		readable: readableNames{mode: opts.Demangle, names: map[uint32]string{}},
 	}

@@ -9,6 +9,7 @@
 package bootlog
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -55,7 +56,7 @@ type Call struct {
 	Start, End time.Duration
 	Duration   time.Duration // as the kernel measured it; 0 of what has not Ended
 	Self       time.Duration // of that, what was not in calls from here
-	Return     int           // what it returned: 0, or an error as -ENODEV
+	Return     int           // what it returned: 0, or an error as -ENODEV; of a probe as ENODEV, or 1 where the kernel does not tell which
 	Ended      bool          // the log has its end
 	Parent     int           // index of the call that this was made in, or -1
 	Line       uint64        // where it begins in the log, from 1
@@ -99,6 +100,14 @@ func (l *Log) Release() string {
 		return f[2]
 	}
 	return ""
+}
+
+// boundIsOne reports whether the kernel wrote 1 for a probe that has bound its device, and 0 for one
+// that has not: drivers/base/dd.c, really_probe, before Linux 5.14.
+func (l *Log) boundIsOne() bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(l.Release(), "%d.%d", &major, &minor)
+	return n == 2 && (major < 5 || major == 5 && minor < 14)
 }
 
 // Options say what of a log is kept. The zero value is all that matters.

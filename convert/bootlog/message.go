@@ -56,7 +56,8 @@ func (p *parser) take(l *kernellog.Line) {
 	case bytes.HasPrefix(s, []byte("Linux version ")):
 		p.log.Kernel = string(versionForm.Find(s))
 		p.log.Boots++
-		p.level, p.open = "", p.open[:0]
+		// What was before is another boot's.
+		p.level, p.open, p.loose, p.phase = "", p.open[:0], p.loose[:0], len(p.log.Calls)
 	case bytes.Contains(s, []byte("ommand line: ")):
 		if m := commandForm.FindSubmatch(s); m != nil {
 			p.log.Command = string(m[1])
@@ -90,7 +91,11 @@ func (p *parser) takeReturned(l *kernellog.Line) {
 		}
 		p.end(c, l, usecs(m[5]))
 	} else if m := probeForm.FindSubmatch(s); m != nil {
-		p.end(Call{Kind: Probe, Name: string(m[1]), Driver: string(m[2]), Return: int(number32(m[3]))}, l, usecs(m[4]))
+		c := Call{Kind: Probe, Name: string(m[1]), Driver: string(m[2]), Return: int(number32(m[3]))}
+		if (c.Return == 0 || c.Return == 1) && p.log.boundIsOne() {
+			c.Return = 1 - c.Return
+		}
+		p.end(c, l, usecs(m[4]))
 	} else if m := quirkTookForm.FindSubmatch(s); m != nil {
 		p.end(Call{Kind: Quirk, Name: string(m[2]), Device: string(m[1])}, l, usecs(m[3]))
 	} else if m := oldPMReturnedForm.FindSubmatch(s); m != nil {

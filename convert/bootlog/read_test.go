@@ -192,3 +192,46 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestProbesOfOldKernels: before Linux 5.14 a probe that was well returned 1.
+func TestProbesOfOldKernels(t *testing.T) {
+	for release, want := range map[string][2]int{"5.10.0-28-amd64": {0, 1}, "4.19.0": {0, 1}, "5.14.0": {1, 0}, "6.1.0": {1, 0}} {
+		l, err := Read(strings.NewReader("[    0.000000] Linux version "+release+" (x)\n[    2.000000] probe of a returned 1 after 123 usecs\n[    2.100000] probe of b returned 0 after 50 usecs\n"), Options{})
+		if err != nil || len(l.Calls) != 2 || l.Calls[0].Return != want[0] || l.Calls[1].Return != want[1] {
+			t.Errorf("%s: %+v, %v", release, l, err)
+		}
+	}
+}
+
+// TestJournal: devices and the kernel are told from the journal's own words.
+func TestJournal(t *testing.T) {
+	l, err := Read(strings.NewReader(`May 01 10:00:00 host kernel: Linux version 6.1.0-x (gcc)
+May 01 10:00:00 host kernel: Command line: quiet
+May 01 10:00:05 host kernel: usb 1-1: PM: calling usb_dev_suspend+0x0/0x20 @ 2113, parent: usb1
+May 01 10:00:06 host kernel: usb 1-1: PM: usb_dev_suspend+0x0/0x20 returned 0 after 900000 usecs
+`), Options{})
+	if err != nil || l.Release() != "6.1.0-x" || l.Command != "quiet" || len(l.Calls) != 1 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	if c := l.Calls[0]; c.Device != "usb 1-1" || !c.Ended || c.Duration != 900*time.Millisecond {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestHungThenBooted: a call that hung in a phase of suspending is of no phase of the next boot.
+func TestHungThenBooted(t *testing.T) {
+	l, err := Read(strings.NewReader(`[    0.000000] Linux version 6.1.0 (x)
+[   10.000000] PM: suspend of devices complete after 50.000 msecs
+[   10.100000] usb 1-1: PM: calling late+0x0/0x20 @ 2113, parent: usb1
+[    0.000000] Linux version 6.1.0 (x)
+[   20.000000] usb 1-1: PM: calling early+0x0/0x20 @ 99, parent: usb1
+[   20.010000] usb 1-1: PM: early+0x0/0x20 returned 0 after 9000 usecs
+[   20.100000] PM: suspend of devices complete after 99.500 msecs
+`), Options{})
+	if err != nil || len(l.Calls) != 2 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	if hung, well := l.Calls[0], l.Calls[1]; hung.Ended || hung.Level != "" || well.Level != "suspend" {
+		t.Errorf("%+v, %+v", hung, well)
+	}
+}

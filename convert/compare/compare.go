@@ -272,7 +272,7 @@ func commRooted(s *stacks.Set) *stacks.Set {
 				loc = add(comm.Str)
 				comms[comm.Str] = loc
 			}
-			chain = append(chain, loc)
+			chain = append(chain[:min(len(chain), stacks.MaxDepth-1)], loc)
 		}
 		rows[i] = uint32(rooted.Add(x.Event, rooted.Intern(chain), 0, x.Values...))
 	}

@@ -143,7 +143,11 @@ type foldedReader struct {
 
 	scale int64   // 1, or 1000 from the first fraction on
 	large *weight // the first that is too large for fractions
+	sum   uint64  // of all weights, without their signs
 }
+
+// errSum: sums would begin anew from below zero.
+var errSum = errors.New("the weights add up to more than can be stored")
 
 // weight is whole + milli/1000.
 type weight struct {
@@ -179,6 +183,9 @@ func (f *foldedReader) line(line []byte) error {
 			return err
 		}
 		f.last = append(f.last[:0], stack...)
+	}
+	if f.sum += min(uint64(w.whole), -uint64(w.whole)); f.sum > math.MaxInt64 {
+		return errSum
 	}
 	row := f.add(w)
 	if f.header != nil {
@@ -283,6 +290,9 @@ func (f *foldedReader) finish() error {
 	}
 	if f.large != nil {
 		return fmt.Errorf("weight %d is too large beside weights with fractions", f.large.whole)
+	}
+	if f.sum > math.MaxInt64/1000-1 {
+		return errSum
 	}
 	f.set.Events[0].Values[0].Unit = "thousandths"
 	return nil

@@ -51,16 +51,19 @@ func TestFoldedReadFractions(t *testing.T) {
 
 func TestFoldedReadRefuses(t *testing.T) {
 	livetest.Errors(t, func(in string) (*stacks.Set, error) { return Read(strings.NewReader(in), ReadOptions{}) }, map[string]string{
-		"a;b":                                 "line 1: no weight",
-		"a 1\nb x\n":                          `line 2: weight "x" is not`,
-		"a 1\n\nb ":                           `line 3: weight "" is not`,
-		"a NaN":                               "is not a number",
-		"a Inf":                               "is not a number",
-		"a 1e19":                              "too large",
-		"a 9223372036854775807\nb 0.5":        "too large beside",
-		strings.Repeat(";", 1<<18) + " 1":     "frames, at most",
-		strings.Repeat("x", maxLine+2<<20):    "longer than 16 MiB",
-		"<html><body>Not found</body></html>": "is not a number",
+		"a;b":                          "line 1: no weight",
+		"a 1\nb x\n":                   `line 2: weight "x" is not`,
+		"a 1\n\nb ":                    `line 3: weight "" is not`,
+		"a NaN":                        "is not a number",
+		"a Inf":                        "is not a number",
+		"a 1e19":                       "too large",
+		"a 9223372036854775807\nb 0.5": "too large beside",
+		"a 9000000000000000000\na 9000000000000000000":      "line 2: the weights add up to more",
+		"a -9000000000000000000\nb 300000000000000000":      "line 2: the weights add up to more",
+		strings.Repeat("a 9000000000000000\n", 2) + "b 0.5": "the weights add up to more",
+		strings.Repeat(";", 1<<18) + " 1":                   "frames, at most",
+		strings.Repeat("x", maxLine+2<<20):                  "longer than 16 MiB",
+		"<html><body>Not found</body></html>":               "is not a number",
 	})
 	if _, err := Read(&brokenReader{}, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "line 2: disk full") {
 		t.Errorf("error %v", err)

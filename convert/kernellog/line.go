@@ -18,13 +18,18 @@ type Line struct {
 }
 
 var (
-	// "[    1.234567] ", perhaps with "[    T1] " behind it: dmesg, consoles, and
-	// journalctl -o short-monotonic, which has the host behind it.
-	stamp = regexp.MustCompile(`\[ *(\d{1,9})\.(\d{6})\](?:\[ *([TC])(\d+)\])? ?`)
-	// "6,339,5140900,-;text" of /dev/kmsg, in microseconds.
-	kmsg = regexp.MustCompile(`^\d+,\d+,(\d{1,18}),[^;]*;`)
+	// "[    1.234567] ", perhaps with "[    T1] " behind it, which dmesg since util-linux 2.41 has
+	// behind a blank, or with what dmesg -d has in it, "[    1.234567 <    0.000012>] ": dmesg,
+	// consoles, and journalctl -o short-monotonic, which has the host behind it.
+	stamp = regexp.MustCompile(`\[ *(\d{1,9})\.(\d{6})(?: <[ \d.]*>)?\](?: ?\[ *([TC])(\d+)\])? ?`)
+	// "6,339,5140900,-,caller=T1;text" of /dev/kmsg, in microseconds.
+	kmsg = regexp.MustCompile(`^\d+,\d+,(\d{1,18}),[^;]*?(?:,caller=T(\d+)[^;]*)?;`)
 	// "2024-05-01T10:00:00,123456+02:00 text" of dmesg --time-format iso.
 	isoStamp = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d),(\d{6})[+-]\d\d:\d\d `)
+	// "May 01 10:00:05 host kernel: text" of journalctl, and "[Wed May  1 10:00:05 2024] text" of
+	// dmesg -T, whose times are no finer than a second and may go back.
+	dated = regexp.MustCompile(`^(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ kernel: |` +
+		`\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?:\[ *([TC])(\d+)\] )?)`)
 	// "host kernel: text" of a journal.
 	journal = regexp.MustCompile(`^\S+ kernel: `)
 	escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
@@ -60,6 +65,16 @@ func Cut(s []byte, zero *time.Time) (l Line) {
 		usec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
 		const longest = int64(1<<63-1) / int64(time.Microsecond)
 		l.At, l.Timed = time.Duration(min(usec, longest))*time.Microsecond, true
+		if m[4] >= 0 {
+			l.TID = number32(s[m[4]:m[5]])
+		}
+		l.Text = s[m[1]:]
+		return l
+	}
+	if m := dated.FindSubmatchIndex(s); m != nil {
+		if m[2] >= 0 && s[m[2]] == 'T' {
+			l.TID = number32(s[m[4]:m[5]])
+		}
 		l.Text = s[m[1]:]
 		return l
 	}

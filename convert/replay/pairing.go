@@ -120,6 +120,7 @@ func (x *pairing) lost(cpu int32, t uint64) {
 	if t == 0 {
 		t = from
 	}
+	from = min(from, t) // rings of threads are one after another in the file
 	x.add(batchPoint{Point: span.Point{Time: from, Kind: span.LostFrom, CPU: cpu, Row: noRow}})
 	x.add(batchPoint{Point: span.Point{Time: t, Kind: span.LostTo, CPU: cpu, Row: noRow}})
 }

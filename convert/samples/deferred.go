@@ -50,8 +50,12 @@ type heldSample struct {
 }
 
 // maxGeneration bounds the bytes of a generation. When it is full the one before
-// is given up: its samples go without the rest of their chains.
-const maxGeneration = 16 << 20
+// is given up: its samples go without the rest of their chains. Between a sample and that, there may be
+// what all other CPUs have in their rings.
+const maxGeneration = 64 << 20
+
+// heldCost is what a sample or the rest of a chain takes beside its bytes.
+const heldCost = 100
 
 // deferredCookie returns the cookie that a callchain ends with, if it does.
 func deferredCookie(s *abi.Sample) (uint64, bool) {
@@ -111,6 +115,7 @@ func (x *sampler) takeDeferred(payload []byte, place uint64) {
 		samples := g.samples[key]
 		delete(g.samples, key)
 		for i := range samples {
+			g.size -= len(samples[i].payload) + heldCost
 			x.release(&samples[i], &rest)
 		}
 		if _, twice := g.rests[key]; twice { // each event writes its own
@@ -141,9 +146,8 @@ func (x *sampler) release(h *heldSample, rest *restOfChain) {
 
 // hold counts n bytes and makes room when there are too many.
 func (x *sampler) hold(n int) {
-	const overhead = 100
 	j := &x.joining
-	if j.now.size += n + overhead; j.now.size > maxGeneration {
+	if j.now.size += n + heldCost; j.now.size > maxGeneration {
 		x.giveUp(j.before)
 		j.before, j.now = j.now, generation{}
 	}

@@ -43,10 +43,11 @@ type Consumer struct {
 	Order
 }
 
-// Bounds, in bytes, of the records that are held back while no end of a round comes: of a
-// recording that has rounds, and of one where none has come yet.
+// Bounds, in bytes, of the records that are held back while no end of a round comes: of a live
+// recording, of one that has rounds, and of one where none has come yet.
 const (
 	maxHeld      = 32 << 20
+	maxRound     = 256 << 20 // of a recording that says where its rounds end: the rings of 512 CPUs, once
 	maxRoundless = 4 << 20
 )
 
@@ -251,7 +252,7 @@ func (s *Stream) Read(ctx context.Context, r *perfdata.Reader) (truncated, err e
 			s.round = append(s.round, rec.Payload...)
 		}
 		if rec.Type == abi.RecordFinishedRound {
-			limit = maxHeld
+			limit = maxRound
 		}
 		if rec.Type == abi.RecordFinishedRound || len(s.round) > limit {
 			s.FinishRound()

@@ -42,6 +42,8 @@ type perfScript struct {
 	held    []byte // that line, empty if it has no header
 	chain   []uint32
 	cut     bool // there were more frames
+
+	first, last uint64 // times of samples that are selected
 }
 
 var errNoStacks = errors.New("there is no sample in it")
@@ -94,8 +96,8 @@ func (p *perfScript) read() error {
 		return errNoStacks
 	}
 	p.events.finish()
-	if p.stats.LastTime > p.stats.FirstTime {
-		p.set.DurationNanos = int64(p.stats.LastTime - p.stats.FirstTime)
+	if p.last > p.first {
+		p.set.DurationNanos = int64(p.last - p.first)
 	}
 	p.set.SortTimedSamples()
 	p.set.SumBlocks()
@@ -303,6 +305,12 @@ func (p *perfScript) flush() error {
 		return nil
 	}
 	p.stats.Taken++
+	if p.hasTime {
+		if p.first == 0 || p.time < p.first {
+			p.first = max(p.time, 1)
+		}
+		p.last = max(p.last, p.time)
+	}
 	if p.cut {
 		p.stats.ShortenedStacks++
 	}

@@ -175,7 +175,7 @@ func TestReadTimes(t *testing.T) {
 	if want := []uint64{3000, 4000, 6000, 7000}; !slices.Equal(times, want) {
 		t.Errorf("times %v, want %v", times, want)
 	}
-	if st.Samples != 10 || st.Taken != 4 || st.FirstTime != 100e9 || st.LastTime != 100e9+9000 || set.DurationNanos != 9000 {
+	if st.Samples != 10 || st.Taken != 4 || st.FirstTime != 100e9 || st.LastTime != 100e9+9000 || set.DurationNanos != 4000 {
 		t.Errorf("%+v, %d ns", st, set.DurationNanos)
 	}
 	if want := []string{"my prog{pid=7}{tid=7};main(/usr/bin/my prog);vfs_read([kernel.kallsyms]) 2 500000", "my prog{pid=7}{tid=8};main(/usr/bin/my prog);vfs_read([kernel.kallsyms]) 2 500000"}; !slices.Equal(fold(set), want) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 )
 
@@ -79,4 +80,11 @@ func (e *failingError) Error() string { return e.err.Error() }
 func mayBeTheRequest(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status >= 500 && e.RetryAfter == 0 && e.Code != "resource_exhausted"
+}
+
+// failedForGood reports whether a receiver of OTLP has failed at a request for good: it answers 500
+// where the error is not to pass, and 503 where it is (the Collector's receiver/otlpreceiver).
+func failedForGood(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Protocol == OTLP && e.Status == http.StatusInternalServerError
 }

@@ -173,3 +173,30 @@ func TestFailingAtAll(t *testing.T) {
 		t.Errorf("sent %v, %d behind", got, s.Counts().Behind)
 	}
 }
+
+// TestOTLPFailingAtOne: a profile at which a receiver of OTLP fails for good waits behind the others
+// at once, and is tried after them, once.
+func TestOTLPFailingAtOne(t *testing.T) {
+	server := storetest.New(t)
+	requests := 0
+	url := failingAt(t, server, func([]byte) int {
+		if requests++; requests == 1 || requests == 4 { // the first profile's
+			return http.StatusInternalServerError
+		}
+		return 0
+	})
+	s := NewSender(client(t, ClientOptions{URL: url, Protocol: OTLP}), SenderOptions{Pieces: PieceOptions{Labels: service}, Spool: openSpool(t, t.TempDir(), SpoolOptions{})})
+	for _, h := range []string{"h1", "h2", "h3"} {
+		if err := s.Enqueue(recorded(h, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var answer *Error
+	if err := s.Drain(context.Background()); !errors.As(err, &answer) || answer.Status != http.StatusInternalServerError || requests != 4 {
+		t.Errorf("%v after %d requests", err, requests)
+	}
+	counts := s.Counts()
+	if n, err := s.Waiting(); n != 1 || err != nil || counts.Sent != 2 || counts.Lost.Total() != 0 {
+		t.Errorf("%d waiting, %v, %+v", n, err, counts)
+	}
+}

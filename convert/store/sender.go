@@ -371,6 +371,8 @@ func (s *Sender) push(ctx context.Context, r *request, try *try) error {
 		switch {
 		case err != nil && ctx.Err() != nil:
 			err = backoff.Permanent(context.Cause(ctx))
+		case failedForGood(err) && s.indexBehind(r) < 0 && s.others(r):
+			err = backoff.Permanent(&failingError{err})
 		case err != nil && !temporary(err):
 			err = backoff.Permanent(err)
 		case err != nil && mayBeTheRequest(err):

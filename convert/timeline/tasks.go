@@ -91,7 +91,7 @@ func (tl *Timeline) mayChange(s *spaceAt) bool {
 }
 
 // maxCgroups bounds the cgroups whose paths are remembered.
-const maxCgroups = 1 << 16
+const maxCgroups = 1 << 20
 
 // Cgroup returns the path of the cgroup with an id, from the root of its hierarchy on; ok is
 // false where the recording does not say it.

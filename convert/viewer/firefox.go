@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +39,7 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 		unit:    s.Events[o.Event].Values[o.Column].Unit,
 	}
 	f.instants = f.threads.timed && s.Events[o.Event].Instants
+	f.cpuTime = f.threads.timed && !f.instants && isCPUTime(s.Events[o.Event].Values[o.Column])
 	f.event = f.stringIndex(s.Events[o.Event].Name)
 	f.raw(`{"meta":`)
 	f.value(f.meta(&o))
@@ -56,6 +58,13 @@ func Firefox(w io.Writer, s *stacks.Set, o Options) error {
 	return f.finish("firefox")
 }
 
+// isCPUTime reports whether values are time on a CPU, and not of waiting, or of calls: those of perf's
+// clocks have their name, where there are several events.
+func isCPUTime(v stacks.ValueType) bool {
+	clock, _, _ := strings.Cut(v.Type, ":")
+	return v.Unit == "nanoseconds" && slices.Contains([]string{"cpu", "cpu-clock", "task-clock"}, clock)
+}
+
 type firefox struct {
 	*jsonWriter
 	set     *stacks.Set
@@ -65,6 +74,7 @@ type firefox struct {
 	unit    string
 
 	instants bool         // samples have no length
+	cpuTime  bool         // weights are how long threads ran
 	event    int          // index of its name into strings
 	spans    []spanMarker // of spans, by row; nil for what is none
 
@@ -302,7 +312,7 @@ func (f *firefox) thread(k *track) {
 		}
 		return weight(b, k.items[i/each].weight)
 	})
-	if f.unit == "nanoseconds" && f.threads.timed && !f.instants {
+	if f.cpuTime {
 		f.column("threadCPUDelta", n, func(b []byte, i int) []byte { return strconv.AppendInt(b, k.items[i].weight, 10) })
 	}
 	f.raw("}}")

@@ -9,7 +9,7 @@ import (
 
 // Bounds on what a recording may make a reader keep besides its events.
 const (
-	maxFeatureBytes = 32 << 20 // of all features together
+	maxFeatureBytes = 256 << 20 // of all features together, of which BPF programs have most
 	maxTracingBytes = 64 << 20
 	maxTypeNames    = 1 << 14
 	maxNamings      = 1 << 10 // how often all events are named anew
