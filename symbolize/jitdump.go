@@ -288,9 +288,9 @@ type JITCode struct {
 	Offset       uint64 // of its bytes in the dump
 }
 
-// placedShare is how much more than for names there is for JITCode: by default 8 million functions,
-// as the dumps of many large programs have together.
-const placedShare = 8
+// placedShare is how much more than for names there is for JITCode: by default for 2 million
+// functions.
+const placedShare = 2
 
 // jitCodeCost is what an element of JITCode costs, with what its reader makes of it.
 const jitCodeCost = 64

@@ -253,7 +253,7 @@ computing='^Test(Architecture|Bombs|CompletionInShells|Damaged|Duration|EvilName
 raced="./perfevent ./perfevent/event ./record"
 run_live() {
 	step build-live 600 $compile $live
-	patient= gotests live 1200 "$live" -p 1 -skip="$computing"
+	patient= gotests live 2400 "$live" -p 1 -skip="$computing"
 }
 
 # run_watching is what else wants the machine for itself: the live tests under the race
@@ -324,15 +324,15 @@ run_here() {
 	step vet 900 $patient go vet -tags manpages ./... $tools
 	step staticcheck 1200 $patient go tool staticcheck ./... $tools
 	step deadcode 900 reachable ./... $tools
-	gotests unit 1500 "$(packages | without $live) $tools_tested"
+	gotests unit 2700 "$(packages | without $live) $tools_tested"
 	# To compile all for other systems is asked for with -all.
-	gotests unit-cmd 900 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
+	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
 }
 
 # run_races looks for data races.
 run_races() {
 	if have gcc; then
-		CGO_ENABLED=1 gotests race 1200 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
+		CGO_ENABLED=1 gotests race 2000 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
 		# The command starts few goroutines of its own.
 		CGO_ENABLED=1 gotests race-cmd 600 ./cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
 	else
