@@ -87,7 +87,7 @@ func (e *Event) hasType(name string) bool {
 
 // renamed returns the event under another name, also in its columns.
 func (e *Event) renamed(name string) Event {
-	r := Event{Name: name, Values: slices.Clone(e.Values), Instants: e.Instants}
+	r := Event{Name: name, Values: slices.Clone(e.Values), Instants: e.Instants, UnknownPeriods: e.UnknownPeriods}
 	for i, v := range r.Values {
 		if rest, ok := strings.CutPrefix(v.Type, e.Name); ok && (rest == "" || rest[0] == '.') {
 			r.Values[i].Type = name + rest

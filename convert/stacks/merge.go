@@ -146,8 +146,16 @@ func (e *TooLargeSumError) Error() string {
 	return fmt.Sprintf("the values of column %q of event %q add up to more than 63 bits hold", e.Column, e.Event)
 }
 
+// UnknownPeriodsError says that one Set knows how much of an event each sample stands for, and
+// another one only that there are samples: these are no sum.
+type UnknownPeriodsError struct{ Event string }
+
+func (e *UnknownPeriodsError) Error() string {
+	return fmt.Sprintf("event %q has periods in some profiles and none in others, with which they do not add up (perf script prints them with -F +period)", e.Event)
+}
+
 // Add adds up one more Set, which is not needed afterwards. An error, a
-// *TooLargeSumError, leaves the sum as it was.
+// *TooLargeSumError or *UnknownPeriodsError, leaves the sum as it was.
 func (m *Merger) Add(src *Set, how Addend) error {
 	if how.Scale == 0 {
 		how.Scale = 1

@@ -15,6 +15,7 @@ type mergedEvent struct {
 	raw     []ValueType // as the first Set has them
 	derived bool        // the name was made of the last column: see derivedName
 	alike   bool        // the last column was the number of samples in all Sets
+	unknown bool        // Event.UnknownPeriods, in one of them
 	sums    []uint64    // without signs
 }
 
@@ -76,6 +77,11 @@ func (a *addition) matchEvents() error {
 				sums: make([]uint64, len(bareColumns)),
 			})
 		}
+		if known := &m.merged[to]; e.UnknownPeriods && !known.alike || known.unknown && !one {
+			name := known.name
+			m.merged = m.merged[:had]
+			return &UnknownPeriodsError{name}
+		}
 		alike[i] = one
 		columns[to] = len(bareColumns)
 		a.events = append(a.events, target{to, from})
@@ -98,11 +104,13 @@ func (a *addition) matchEvents() error {
 	for i, t := range a.events {
 		e := &m.merged[t.event]
 		e.alike = e.alike && alike[i]
+		e.unknown = e.unknown || a.src.Events[i].UnknownPeriods
 		if t.event == len(m.set.Events) {
 			m.set.AddEvent(Event{Name: e.name, Values: e.columns, Instants: a.src.Events[i].Instants})
 		}
 		d := &m.set.Events[t.event]
 		d.Instants = d.Instants && a.src.Events[i].Instants
+		d.UnknownPeriods = e.unknown
 		if e.derived && !derivedName(&a.src.Events[i]) { // somebody knows its name
 			e.name, e.derived = a.src.Events[i].Name, false
 			e.raw = a.src.Events[i].Values

@@ -282,3 +282,37 @@ func TestMergerHeader(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// TestMergerUnknownPeriods: samples of which nobody knows what they stand for are not added to periods,
+// in neither order, and leave the sum as it was.
+func TestMergerUnknownPeriods(t *testing.T) {
+	set := func(unknown bool, columns ...ValueType) *Set {
+		s := New(Event{Name: "cycles", Values: columns, UnknownPeriods: unknown})
+		values := []int64{3, 3000}
+		s.Add(0, s.Intern(nil), 0, values[:len(columns)]...)
+		return s
+	}
+	samples, cycles := ValueType{"samples", "count"}, ValueType{"cycles", "count"}
+	for _, c := range []struct {
+		name string
+		sets []*Set
+		ok   []bool
+		want string
+	}{
+		{"text first", []*Set{set(true, samples), set(false, samples, cycles), set(true, samples)}, []bool{true, false, true}, "[6]"},
+		{"periods first", []*Set{set(false, samples, cycles), set(true, samples), set(false, samples, cycles)}, []bool{true, false, true}, "[6 6000]"},
+		{"periods of 1", []*Set{set(false, samples), set(true, samples), set(false, samples)}, []bool{true, true, true}, "[9]"},
+		{"periods of 1 and others", []*Set{set(false, samples), set(false, samples, cycles)}, []bool{true, true}, "[6 3003]"},
+	} {
+		m := NewMerger(MergeOptions{})
+		for i, s := range c.sets {
+			var unknown *UnknownPeriodsError
+			if err := m.Add(s, Addend{}); (err == nil) != c.ok[i] || err != nil && (!errors.As(err, &unknown) || unknown.Event != "cycles") {
+				t.Errorf("%s: set %d: %v", c.name, i, err)
+			}
+		}
+		if got := fmt.Sprint(m.Set().Totals(0)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

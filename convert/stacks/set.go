@@ -35,6 +35,8 @@ type Event struct {
 	// Instants says that a sample is something that happened, as of tracepoints and
 	// probes: it has no length in time. Others stand for the time until the next.
 	Instants bool
+	// UnknownPeriods says that nothing tells how much of the event each sample stands for.
+	UnknownPeriods bool
 }
 
 // Mappings and their kinds are those in which a Symbolizer finds names.

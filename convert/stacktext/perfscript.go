@@ -38,10 +38,12 @@ type perfScript struct {
 	time    uint64
 	hasTime bool
 	period  uint64
-	begun   uint64 // its first line
-	held    []byte // that line, empty if it has no header
-	chain   []uint32
-	cut     bool // there were more frames
+	// hasPeriod says that the text has it; else it is 1.
+	hasPeriod bool
+	begun     uint64 // its first line
+	held      []byte // that line, empty if it has no header
+	chain     []uint32
+	cut       bool // there were more frames
 
 	first, last uint64 // times of samples that are selected
 }
@@ -181,7 +183,7 @@ func (p *perfScript) begin(h *header, line []byte) error {
 	p.chain, p.begun = p.chain[:0], p.lines.n
 	p.held = append(p.held[:0], line...)
 	p.time, p.hasTime, p.period = h.time, h.hasTime, 1
-	if h.hasPeriod {
+	if p.hasPeriod = h.hasPeriod; h.hasPeriod {
 		p.period = h.period
 	}
 	if p.opts.Window != nil && h.hasTime {
@@ -314,6 +316,7 @@ func (p *perfScript) flush() error {
 	if p.cut {
 		p.stats.ShortenedStacks++
 	}
+	p.events.sums[p.event].told = p.events.sums[p.event].told || p.hasPeriod
 	if !p.events.count(p.event, p.period) {
 		return fmt.Errorf("line %d: the periods of event %q add up to more than can be stored", p.begun, p.set.Events[p.event].Name)
 	}

@@ -89,7 +89,10 @@ type eventTable struct {
 	sums  []eventSum
 }
 
-type eventSum struct{ samples, period uint64 }
+type eventSum struct {
+	samples, period uint64
+	told            bool // some of them have a period
+}
 
 // maxEvents is how many events a text may have: a recording has a few.
 const maxEvents = 1 << 10
@@ -150,6 +153,7 @@ func (t *eventTable) finish() {
 		}
 		if sum.period == sum.samples {
 			t.set.DropLastColumn(i)
+			e.UnknownPeriods = !sum.told && e.Name != noEvent && !IsTracepoint(e.Name)
 		}
 	}
 }
