@@ -199,8 +199,8 @@ func TestPGO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(s.Events); got != "[{cpu [{samples count} {cpu nanoseconds}] false}]" {
-		t.Errorf("events %s", got)
+	if want := []stacks.Event{{Name: "cpu", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}}; !cmp.Equal(s.Events, want) {
+		t.Errorf("events %+v", s.Events)
 	}
 	dir := t.TempDir()
 	preprofile := func(name string, data []byte) string {
