@@ -3,7 +3,6 @@ package pprof
 import (
 	"bytes"
 	stdcmp "cmp"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
