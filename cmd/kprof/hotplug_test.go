@@ -150,13 +150,7 @@ func TestLiveCPUUnseen(t *testing.T) {
 	cpu, set := setOnline(t)
 	name := filepath.Join(t.TempDir(), "perf.data")
 	c := builtKprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-F", "1000", "-o", name)
-	var said bytes.Buffer
-	c.Stderr = &said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Process.Kill()
-	waitFor(t, "samples", committed(t, name))
+	said := startRecording(t, c, name)
 	if err := c.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +169,10 @@ func TestLiveCPUUnseen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, &said)
+		t.Fatalf("%v\n%s", err, said)
 	}
 	if want := fmt.Sprintf("cpu %d went offline and came back meanwhile", cpu); !strings.Contains(said.String(), want) {
-		t.Errorf("nothing about %q:\n%s", want, &said)
+		t.Errorf("nothing about %q:\n%s", want, said)
 	}
 	wantOnCPU(t, name, comm, cpu)
 }

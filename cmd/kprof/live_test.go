@@ -69,6 +69,19 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// startRecording starts a recorder, and waits until there are samples in its file.
+func startRecording(t *testing.T, c *exec.Cmd, name string) (said *bytes.Buffer) {
+	t.Helper()
+	said = &bytes.Buffer{}
+	c.Stderr = said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() }) // it has ended, where all is well
+	waitFor(t, "samples", committed(t, name))
+	return said
+}
+
 // committed reports whether a recording that goes on has samples already.
 func committed(t *testing.T, name string) func() bool {
 	return func() bool {

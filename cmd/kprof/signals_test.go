@@ -109,13 +109,7 @@ func TestLiveSignalMachine(t *testing.T) {
 	for _, sig := range []unix.Signal{unix.SIGQUIT, unix.SIGABRT} {
 		name := filepath.Join(t.TempDir(), "machine.data")
 		c := kprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-o", name)
-		var said bytes.Buffer
-		c.Stderr = &said
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		defer c.Process.Kill()
-		waitFor(t, "samples", committed(t, name))
+		said := startRecording(t, c, name)
 		for _, none := range []unix.Signal{unix.SIGUSR1, unix.SIGUSR2} {
 			if err := c.Process.Signal(none); err != nil {
 				t.Fatal(err)
@@ -127,7 +121,7 @@ func TestLiveSignalMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := c.Wait(); err != nil || bytes.Contains(said.Bytes(), []byte("goroutine")) {
-			t.Errorf("%v: %v\n%s", sig, err, &said)
+			t.Errorf("%v: %v\n%s", sig, err, said)
 		}
 		wantWhole(t, name)
 	}

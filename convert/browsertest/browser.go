@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -92,7 +91,6 @@ func start() (context.Context, error) {
 		chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, // which is not to be had as root
 		chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(2*time.Minute), // for it to start
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		// Or input is dropped until a first frame has been committed, which takes its time on a busy machine.

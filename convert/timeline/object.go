@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -223,17 +224,56 @@ func (tl *Timeline) AddJITCode(d JITDump, code []JITCode) {
 // takes itself the right to write there, which the kernel reports as another map, says nothing of what is
 // there. (perf leaves such maps out, see jit_process in util/jitdump.c.)
 func (tl *Timeline) codeFirst(pid int32, code []JITCode) {
+	if len(code) == 0 {
+		return
+	}
 	byStart := slices.SortedFunc(slices.Values(code), func(a, b JITCode) int { return cmp.Compare(a.Start, b.Start) })
+	find := func(addr uint64) int {
+		i, _ := slices.BinarySearchFunc(byStart, addr, func(c JITCode, addr uint64) int { return cmp.Compare(c.Start, addr) })
+		return i
+	}
+	times := newEarliest(byStart)
 	for i := range tl.pending.maps.n {
 		m := tl.pending.maps.at(i)
 		if m.op != opMap || m.area.PID != pid || tl.objects.At(m.area.Object).Kind != stacks.KindAnon {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(byStart, m.area.Start, func(c JITCode, addr uint64) int { return cmp.Compare(c.Start, addr) })
-		for ; at < len(byStart) && byStart[at].Start < m.area.End; at++ {
-			if t := byStart[at].Time; t < m.area.since {
-				m.area.since, tl.pending.unsorted = t, true
-			}
+		if t := times.of(find(m.area.Start), find(m.area.End)); t < m.area.since {
+			m.area.since, tl.pending.unsorted = t, true
 		}
 	}
+}
+
+// earliest tells the earliest time in a range of code: a binary tree in an array, in which those
+// of the code are the second half, and each other element is the least of the two at twice its
+// index. There may be as many ranges as code.
+type earliest []uint64
+
+func newEarliest(code []JITCode) earliest {
+	n := len(code)
+	e := make(earliest, 2*n)
+	for i := range code {
+		e[n+i] = code[i].Time
+	}
+	for i := n - 1; i > 0; i-- {
+		e[i] = min(e[2*i], e[2*i+1])
+	}
+	return e
+}
+
+// of returns the earliest time of the code from one index up to another, math.MaxUint64 of none.
+func (e earliest) of(from, to int) uint64 {
+	least := uint64(math.MaxUint64)
+	n := len(e) / 2
+	for i, k := n+from, n+to; i < k; i, k = i/2, k/2 {
+		if i%2 == 1 {
+			least = min(least, e[i])
+			i++
+		}
+		if k%2 == 1 {
+			k--
+			least = min(least, e[k])
+		}
+	}
+	return least
 }

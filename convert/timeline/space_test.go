@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -95,5 +96,27 @@ func TestJITCodeProtected(t *testing.T) {
 	}
 	if s, at := tl.tasks[8].spaceAt(40); tl.find(s, 0x1010, at) != nil {
 		t.Error("another process's map begins before it was made")
+	}
+}
+
+func TestEarliest(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for n := 1; n < 40; n++ {
+		code := make([]JITCode, n)
+		for i := range code {
+			code[i].Time = r.Uint64N(100)
+		}
+		e := newEarliest(code)
+		for from := range n + 1 {
+			for to := from; to <= n; to++ {
+				want := uint64(math.MaxUint64)
+				for _, c := range code[from:to] {
+					want = min(want, c.Time)
+				}
+				if got := e.of(from, to); got != want {
+					t.Fatalf("%d of %d to %d: %d, want %d", n, from, to, got, want)
+				}
+			}
+		}
 	}
 }

@@ -321,13 +321,24 @@ func (t *Tracer) setTasks() error {
 	if err := t.settings.list(t.in("set_ftrace_pid"), only...); err != nil {
 		return err
 	}
-	return t.addThreads(only)
+	return t.addThreads()
 }
 
+// maxPasses is how often threads are looked for that came meanwhile.
+const maxPasses = 10
+
 // addThreads adds the threads that processes have started since they were looked at, until there
-// are none: those that a traced one starts by now are traced by themselves.
-func (t *Tracer) addThreads(known []string) error {
-	for len(t.o.Processes) > 0 {
+// are none: those that a traced one starts by now are traced by themselves, and a process may do
+// so all the time.
+func (t *Tracer) addThreads() error {
+	if len(t.o.Processes) == 0 {
+		return nil
+	}
+	known := map[int]bool{}
+	for _, tid := range t.o.Tasks {
+		known[tid] = true
+	}
+	for range maxPasses {
 		tids, err := Threads(t.o.Processes)
 		if errors.Is(err, os.ErrNotExist) { // it has ended
 			return nil
@@ -336,8 +347,9 @@ func (t *Tracer) addThreads(known []string) error {
 		}
 		var more []string
 		for _, tid := range tids {
-			if s := strconv.Itoa(tid); !slices.Contains(known, s) {
-				more = append(more, s)
+			if !known[tid] {
+				known[tid] = true
+				more = append(more, strconv.Itoa(tid))
 			}
 		}
 		if len(more) == 0 {
@@ -346,7 +358,6 @@ func (t *Tracer) addThreads(known []string) error {
 		if err := write(t.in("set_ftrace_pid"), false, more...); err != nil {
 			return err
 		}
-		known = append(known, more...)
 	}
 	return nil
 }
