@@ -2,8 +2,8 @@
 // people see.
 //
 // A package that uses it runs its tests through Run, in TestMain. The browser is
-// started by the first Open and shared by all tests; each page is a tab of its
-// own, that a test may use beside others.
+// started by the first Open and shared by all tests; each page has a tab for itself, that a
+// test may use beside others, and cookies and what else a page may store are shared.
 package browsertest
 
 import (
@@ -46,6 +46,7 @@ var running struct {
 	ctx   context.Context
 	stop  []func()
 	err   error
+	free  []*tab // that no test has
 }
 
 // Run runs the tests and then ends the browser, if they started one. It returns

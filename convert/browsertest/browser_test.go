@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kprof/perfevent/livetest"
 )
@@ -59,5 +60,45 @@ addEventListener('mousemove', e => { document.body.dataset.at = e.clientX + ',' 
 	e := p.Errors()
 	if len(e) != 2 || !strings.Contains(e[0], "said") || !strings.Contains(e[1], "thrown") {
 		t.Errorf("errors of a page that has two: %q", e)
+	}
+}
+
+// TestTabAgain: a page finds nothing of the one that had the tab before, and hears nothing of it.
+func TestTabAgain(t *testing.T) {
+	dir := t.TempDir()
+	open := func(t *testing.T) *Page {
+		name := filepath.Join(dir, "page.html")
+		livetest.WriteFile(t, name, `<!doctype html><style>:hover { color: red }</style><body style="margin:0;height:5000px">
+<button style="width:200px;height:200px">push</button><script>
+addEventListener('beforeunload', () => console.error('left'))
+</script>`)
+		return OpenFile(t, name, View{})
+	}
+	const state = `[history.length, scrollY, document.querySelectorAll(':hover').length, document.activeElement.tagName,
+		document.hidden, document.hasFocus(), window.name, document.cookie, innerWidth, devicePixelRatio,
+		matchMedia('(prefers-color-scheme: dark)').matches, matchMedia('(hover: none)').matches].join()`
+	var first string
+	for i := range 3 {
+		t.Run("page", func(t *testing.T) {
+			running.Lock()
+			tabs := len(running.free)
+			running.Unlock()
+			if i > 0 && tabs == 0 {
+				t.Fatal("no tab is used again")
+			}
+			p := open(t)
+			time.Sleep(100 * time.Millisecond) // that a mouse would be noticed
+			switch got := Eval[string](p, state); {
+			case i == 0:
+				first = got
+			case got != first:
+				t.Errorf("%s, want %s", got, first)
+			}
+			p.Do("history.pushState(1, ''); history.pushState(2, ''); scrollTo(0, 1000); window.name = 'mine'")
+			p.Do("document.cookie = 'a=b'; getSelection().selectAllChildren(document.body)")
+			p.ClickOn("button")
+			p.Keys(Tab)
+			p.View(View{Width: 400, Height: 300, Dark: true})
+		})
 	}
 }

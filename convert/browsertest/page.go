@@ -44,8 +44,9 @@ type View struct {
 // ask; the test fails too if the page has an exception that nothing caught, or
 // an error in its console, that Errors did not take.
 type Page struct {
-	t   testing.TB
-	ctx context.Context
+	t      testing.TB
+	ctx    context.Context
+	mobile bool // it was a phone's
 
 	mu     sync.Mutex
 	errors []string
@@ -68,44 +69,35 @@ type Hands interface {
 // mark is what Page writes to the console to know that it has read all before.
 const mark = "browsertest: mark"
 
-// Open opens an address in a new tab and waits until it is loaded. The tab is
-// closed when t ends.
+// Open opens an address in a tab and waits until it is loaded. The page is
+// left when t ends.
 func Open(t testing.TB, url string, v View) *Page {
 	t.Helper()
-	b := browser(t)
-	ctx, stop := context.WithTimeout(b, patience)
-	ctx, closeTab := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	tb := takeTab(t)
+	ctx, stop := context.WithTimeout(tb.ctx, patience)
 	p := &Page{t: t, ctx: ctx, seen: make(chan struct{}, 1)}
-	messages := chromedp.Console(ctx)
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for m, err := range messages {
-			if err != nil {
-				return
-			}
-			switch {
-			case m.Text == mark:
-				p.seen <- struct{}{}
-			case m.IsException(), m.Type == chromedp.ConsoleError:
-				p.mu.Lock()
-				p.errors = append(p.errors, m.Text)
-				p.mu.Unlock()
-			}
-		}
-	})
+	tb.show(p)
 	t.Cleanup(func() {
 		for _, e := range p.Errors() {
 			t.Errorf("%s: %s", url, e)
 		}
-		closeTab()
 		stop()
-		listening.Wait()
+		// Who knows what a page is in that failed.
+		again := !t.Failed() && !p.mobile
+		if again {
+			if err := tb.leave(); err != nil {
+				t.Errorf("%s: %v", url, err)
+				again = false
+			}
+		}
+		tb.show(nil)
+		if again {
+			tb.free()
+		} else {
+			tb.close()
+		}
 	})
 	p.View(v)
-	_, err := chromedp.Call(p.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks})
-	if err != nil {
-		t.Fatalf("have the browser count its time: %v", err)
-	}
 	p.Go(url)
 	return p
 }
@@ -145,6 +137,7 @@ func (p *Page) View(v View) {
 	}
 	var o []chromedp.EmulateViewportOption
 	if v.Mobile {
+		p.mobile = true
 		o = append(o, chromedp.EmulateMobile, chromedp.EmulateTouch)
 	}
 	p.do("view", chromedp.EmulateViewport(v.Width, v.Height, o...))
