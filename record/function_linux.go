@@ -3,9 +3,9 @@ package record
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"kprof/perfevent/lazyregexp"
 	"kprof/perfevent/tracefs"
 )
 
@@ -27,13 +27,13 @@ func (s *Session) checkFunctionTrace() error {
 	return nil
 }
 
-var equals = regexp.MustCompile(`==\s*["']?([^\s"'|&()]*)`)
+var equals = lazyregexp.New(`==\s*["']?([^\s"'|&()]*)`)
 
 // namesFunctions reports whether a filter lets only functions through that it names. What
 // the kernel takes there is ip == GLOB, ip != GLOB, and || between them
 // (kernel/trace/trace_events_filter.c, ftrace_function_check_pred).
 func namesFunctions(filter string) bool {
-	globs := equals.FindAllStringSubmatch(filter, -1)
+	globs := equals().FindAllStringSubmatch(filter, -1)
 	for _, g := range globs {
 		if strings.Trim(g[1], "*?") == "" {
 			return false

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
 	"kprof/convert/export"
+	"kprof/perfevent/lazyregexp"
 )
 
 func newHistory() *cobra.Command {
@@ -55,7 +55,7 @@ the last build takes two.`,
 
 // profileEnding is what the names of profiles end in. That of a directory may be a version,
 // like linux-6.12.
-var profileEnding = regexp.MustCompile(`\.(data|pb|pprof|folded|collapsed|html|json|txt)(\.(gz|zst|xz|bz2))?$`)
+var profileEnding = lazyregexp.New(`\.(data|pb|pprof|folded|collapsed|html|json|txt)(\.(gz|zst|xz|bz2))?$`)
 
 // buildNames are the paths of builds without what all of them have in common: of old/perf.data
 // and new/perf.data old and new.
@@ -81,7 +81,7 @@ func buildNames(paths []string) []string {
 	taken := map[string]string{} // by name, whose it is
 	for i, p := range parts {
 		whole := strings.Join(p, "/")
-		name := profileEnding.ReplaceAllString(whole, "")
+		name := profileEnding().ReplaceAllString(whole, "")
 		if other, ok := taken[name]; ok && other != whole {
 			name = whole // whose ending is what tells it apart
 		}

@@ -147,11 +147,3 @@ func writeCommands(b *strings.Builder, c *cobra.Command) {
 		write("Available Commands:", "")
 	}
 }
-
-// addCommands adds the commands of a group.
-func addCommands(root *cobra.Command, group string, commands ...*cobra.Command) {
-	for _, c := range commands {
-		c.GroupID = group
-	}
-	root.AddCommand(commands...)
-}

@@ -2,11 +2,11 @@ package bootlog
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"time"
 
 	"kprof/convert/kernellog"
+	"kprof/perfevent/lazyregexp"
 )
 
 // The messages, of all kernels since 2.6.28; what stands before them is another
@@ -14,25 +14,25 @@ import (
 var (
 	// "calling  acpi_init+0x0/0x4f0 [acpi] @ 1", "calling  3_async_init+0x0/0x20 @ 55"; where
 	// a log was copied from a page, one blank
-	callingForm = regexp.MustCompile(`calling +((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? @ +(\d+)$`)
+	callingForm = lazyregexp.New(`calling +((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? @ +(\d+)$`)
 	// "initcall acpi_init+0x0/0x4f0 [acpi] returned -19 after 12 usecs"
-	returnedForm = regexp.MustCompile(`initcall ((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? returned(?: (-?\d+))? after (-?\d+) usecs$`)
+	returnedForm = lazyregexp.New(`initcall ((?:\d+_)?)(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[([^\]\s]+)\])? returned(?: (-?\d+))? after (-?\d+) usecs$`)
 	// "probe of 0000:00:01.1 with driver ata_piix returned 0 after 123 usecs"
-	probeForm = regexp.MustCompile(`probe of (.+?)(?: with driver (\S+))? returned (-?\d+) after (-?\d+) usecs$`)
+	probeForm = lazyregexp.New(`probe of (.+?)(?: with driver (\S+))? returned (-?\d+) after (-?\d+) usecs$`)
 	// "pci 0000:00:01.0: calling  quirk_natoma+0x0/0x40 @ 1", "pci 0000:00:01.0: quirk_natoma+0x0/0x40 took 12 usecs"
-	quirkForm     = regexp.MustCompile(`(\S+ [0-9a-f]+:[0-9a-f:.]+): calling +(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ +(\d+)$`)
-	quirkTookForm = regexp.MustCompile(`(\S+ [0-9a-f]+:[0-9a-f:.]+): (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? took (-?\d+) usecs$`)
-	levelForm     = regexp.MustCompile(`entering initcall level: (\S+)$`)
+	quirkForm     = lazyregexp.New(`(\S+ [0-9a-f]+:[0-9a-f:.]+): calling +(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ +(\d+)$`)
+	quirkTookForm = lazyregexp.New(`(\S+ [0-9a-f]+:[0-9a-f:.]+): (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? took (-?\d+) usecs$`)
+	levelForm     = lazyregexp.New(`entering initcall level: (\S+)$`)
 	// "usb 1-1: PM: calling usb_dev_suspend+0x0/0x20 [usbcore] @ 2113, parent: usb1", and before
 	// Linux 4.11 "calling  1-1+ @ 2113, parent: usb1"
-	pmCallingForm    = regexp.MustCompile(`^(.+?): (?:PM: )?calling (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ (\d+), parent: \S+`)
-	oldPMCallingForm = regexp.MustCompile(`calling +(.+)\+ @ (\d+), parent: \S+`)
+	pmCallingForm    = lazyregexp.New(`^(.+?): (?:PM: )?calling (\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? @ (\d+), parent: \S+`)
+	oldPMCallingForm = lazyregexp.New(`calling +(.+)\+ @ (\d+), parent: \S+`)
 	// "usb 1-1: PM: usb_dev_suspend+0x0/0x20 [usbcore] returned 0 after 12 usecs", "call 1-1+ returned 0 after 12 usecs"
-	pmReturnedForm    = regexp.MustCompile(`^(.+?): (?:PM: )?(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? returned (-?\d+) after (-?\d+) usecs$`)
-	oldPMReturnedForm = regexp.MustCompile(`call (.+)\+ returned (-?\d+) after (-?\d+) usecs$`)
-	phaseForm         = regexp.MustCompile(`PM: ((?:\w+ )?\w+) of devices (?:complete|aborted) after (\d+)\.(\d{3}) msecs$`)
-	versionForm       = regexp.MustCompile(`^Linux version \S.*`)
-	commandForm       = regexp.MustCompile(`^(?:Kernel c|C)ommand line: (.*)$`)
+	pmReturnedForm    = lazyregexp.New(`^(.+?): (?:PM: )?(\S+?)(?:\+0x[0-9a-f]+/0x[0-9a-f]+)?(?: \[[^\]\s]+\])? returned (-?\d+) after (-?\d+) usecs$`)
+	oldPMReturnedForm = lazyregexp.New(`call (.+)\+ returned (-?\d+) after (-?\d+) usecs$`)
+	phaseForm         = lazyregexp.New(`PM: ((?:\w+ )?\w+) of devices (?:complete|aborted) after (\d+)\.(\d{3}) msecs$`)
+	versionForm       = lazyregexp.New(`^Linux version \S.*`)
+	commandForm       = lazyregexp.New(`^(?:Kernel c|C)ommand line: (.*)$`)
 )
 
 // take takes what a line says.
@@ -44,22 +44,22 @@ func (p *parser) take(l *kernellog.Line) {
 	case bytes.HasSuffix(s, []byte(" usecs")):
 		p.takeReturned(l)
 	case bytes.HasSuffix(s, []byte(" msecs")):
-		if m := phaseForm.FindSubmatch(s); m != nil {
+		if m := phaseForm().FindSubmatch(s); m != nil {
 			ms, _ := strconv.ParseInt(string(m[2]), 10, 32)
 			us, _ := strconv.ParseInt(string(m[3]), 10, 32)
 			p.endPhase(string(m[1]), l, time.Duration(ms)*time.Millisecond+time.Duration(us)*time.Microsecond)
 		}
 	case bytes.Contains(s, []byte("entering initcall level: ")):
-		if m := levelForm.FindSubmatch(s); m != nil {
+		if m := levelForm().FindSubmatch(s); m != nil {
 			p.level = string(m[1])
 		}
 	case bytes.HasPrefix(s, []byte("Linux version ")):
-		p.log.Kernel = string(versionForm.Find(s))
+		p.log.Kernel = string(versionForm().Find(s))
 		p.log.Boots++
 		// What was before is another boot's.
 		p.level, p.open, p.loose, p.phase = "", p.open[:0], p.loose[:0], len(p.log.Calls)
 	case bytes.Contains(s, []byte("ommand line: ")):
-		if m := commandForm.FindSubmatch(s); m != nil {
+		if m := commandForm().FindSubmatch(s); m != nil {
 			p.log.Command = string(m[1])
 		}
 	}
@@ -67,40 +67,40 @@ func (p *parser) take(l *kernellog.Line) {
 
 func (p *parser) takeCalling(l *kernellog.Line) {
 	s := l.Text
-	if m := quirkForm.FindSubmatch(s); m != nil {
+	if m := quirkForm().FindSubmatch(s); m != nil {
 		p.begin(Call{Kind: Quirk, Name: string(m[2]), Device: string(m[1]), PID: number32(m[3])}, l)
-	} else if m := callingForm.FindSubmatch(s); m != nil {
+	} else if m := callingForm().FindSubmatch(s); m != nil {
 		c := Call{Kind: Initcall, Name: string(m[2]), Module: string(m[3]), PID: number32(m[4]), Level: p.level}
 		if len(m[1]) > 0 {
 			c.Kind, c.Name, c.Level = Async, string(m[1])+c.Name, ""
 		}
 		p.begin(c, l)
-	} else if m := pmCallingForm.FindSubmatch(s); m != nil {
+	} else if m := pmCallingForm().FindSubmatch(s); m != nil {
 		p.begin(Call{Kind: PM, Name: string(m[2]), Device: string(m[1]), PID: number32(m[3])}, l)
-	} else if m := oldPMCallingForm.FindSubmatch(s); m != nil {
+	} else if m := oldPMCallingForm().FindSubmatch(s); m != nil {
 		p.begin(Call{Kind: PM, Name: "pm", Device: string(m[1]), PID: number32(m[2])}, l)
 	}
 }
 
 func (p *parser) takeReturned(l *kernellog.Line) {
 	s := l.Text
-	if m := returnedForm.FindSubmatch(s); m != nil {
+	if m := returnedForm().FindSubmatch(s); m != nil {
 		c := Call{Kind: Initcall, Name: string(m[2]), Module: string(m[3]), Return: int(number32(m[4]))}
 		if len(m[1]) > 0 {
 			c.Kind, c.Name = Async, string(m[1])+c.Name
 		}
 		p.end(c, l, usecs(m[5]))
-	} else if m := probeForm.FindSubmatch(s); m != nil {
+	} else if m := probeForm().FindSubmatch(s); m != nil {
 		c := Call{Kind: Probe, Name: string(m[1]), Driver: string(m[2]), Return: int(number32(m[3]))}
 		if (c.Return == 0 || c.Return == 1) && p.log.boundIsOne() {
 			c.Return = 1 - c.Return
 		}
 		p.end(c, l, usecs(m[4]))
-	} else if m := quirkTookForm.FindSubmatch(s); m != nil {
+	} else if m := quirkTookForm().FindSubmatch(s); m != nil {
 		p.end(Call{Kind: Quirk, Name: string(m[2]), Device: string(m[1])}, l, usecs(m[3]))
-	} else if m := oldPMReturnedForm.FindSubmatch(s); m != nil {
+	} else if m := oldPMReturnedForm().FindSubmatch(s); m != nil {
 		p.end(Call{Kind: PM, Name: "pm", Device: string(m[1]), Return: int(number32(m[2]))}, l, usecs(m[3]))
-	} else if m := pmReturnedForm.FindSubmatch(s); m != nil {
+	} else if m := pmReturnedForm().FindSubmatch(s); m != nil {
 		p.end(Call{Kind: PM, Name: string(m[2]), Device: string(m[1]), Return: int(number32(m[3]))}, l, usecs(m[4]))
 	}
 }

@@ -4,9 +4,10 @@ package kernellog
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"time"
+
+	"kprof/perfevent/lazyregexp"
 )
 
 // Line is a line of a log, without what stands before its text.
@@ -21,18 +22,18 @@ var (
 	// "[    1.234567] ", perhaps with "[    T1] " behind it, which dmesg since util-linux 2.41 has
 	// behind a blank, or with what dmesg -d has in it, "[    1.234567 <    0.000012>] ": dmesg,
 	// consoles, and journalctl -o short-monotonic, which has the host behind it.
-	stamp = regexp.MustCompile(`\[ *(\d{1,9})\.(\d{6})(?: <[ \d.]*>)?\](?: ?\[ *([TC])(\d+)\])? ?`)
+	stamp = lazyregexp.New(`\[ *(\d{1,9})\.(\d{6})(?: <[ \d.]*>)?\](?: ?\[ *([TC])(\d+)\])? ?`)
 	// "6,339,5140900,-,caller=T1;text" of /dev/kmsg, in microseconds.
-	kmsg = regexp.MustCompile(`^\d+,\d+,(\d{1,18}),[^;]*?(?:,caller=T(\d+)[^;]*)?;`)
+	kmsg = lazyregexp.New(`^\d+,\d+,(\d{1,18}),[^;]*?(?:,caller=T(\d+)[^;]*)?;`)
 	// "2024-05-01T10:00:00,123456+02:00 text" of dmesg --time-format iso.
-	isoStamp = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d),(\d{6})[+-]\d\d:\d\d `)
+	isoStamp = lazyregexp.New(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d),(\d{6})[+-]\d\d:\d\d `)
 	// "May 01 10:00:05 host kernel: text" of journalctl, and "[Wed May  1 10:00:05 2024] text" of
 	// dmesg -T, whose times are no finer than a second and may go back.
-	dated = regexp.MustCompile(`^(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ kernel: |` +
+	dated = lazyregexp.New(`^(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ kernel: |` +
 		`\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?:\[ *([TC])(\d+)\] )?)`)
 	// "host kernel: text" of a journal.
-	journal = regexp.MustCompile(`^\S+ kernel: `)
-	escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+	journal = lazyregexp.New(`^\S+ kernel: `)
+	escapes = lazyregexp.New("\x1b\\[[0-9;?]*[A-Za-z]")
 )
 
 // maxBefore is how much may stand before a line's time: a journal's date and host, or
@@ -44,11 +45,11 @@ const maxBefore = 200
 // had escape sequences of a terminal.
 func Cut(s []byte, zero *time.Time) (l Line) {
 	if bytes.IndexByte(s, 0x1b) >= 0 {
-		s = escapes.ReplaceAll(s, nil)
+		s = escapes().ReplaceAll(s, nil)
 	}
 	s = bytes.Trim(s, "\r\n\x00 ")
 	l.Text = s
-	if m := stamp.FindSubmatchIndex(s[:min(len(s), maxBefore)]); m != nil {
+	if m := stamp().FindSubmatchIndex(s[:min(len(s), maxBefore)]); m != nil {
 		sec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
 		usec, _ := strconv.ParseInt(string(s[m[4]:m[5]]), 10, 64)
 		l.At, l.Timed = time.Duration(sec)*time.Second+time.Duration(usec)*time.Microsecond, true
@@ -56,12 +57,12 @@ func Cut(s []byte, zero *time.Time) (l Line) {
 			l.TID = number32(s[m[8]:m[9]])
 		}
 		l.Text = s[m[1]:]
-		if j := journal.FindIndex(l.Text); j != nil {
+		if j := journal().FindIndex(l.Text); j != nil {
 			l.Text = l.Text[j[1]:]
 		}
 		return l
 	}
-	if m := kmsg.FindSubmatchIndex(s); m != nil {
+	if m := kmsg().FindSubmatchIndex(s); m != nil {
 		usec, _ := strconv.ParseInt(string(s[m[2]:m[3]]), 10, 64)
 		const longest = int64(1<<63-1) / int64(time.Microsecond)
 		l.At, l.Timed = time.Duration(min(usec, longest))*time.Microsecond, true
@@ -71,14 +72,14 @@ func Cut(s []byte, zero *time.Time) (l Line) {
 		l.Text = s[m[1]:]
 		return l
 	}
-	if m := dated.FindSubmatchIndex(s); m != nil {
+	if m := dated().FindSubmatchIndex(s); m != nil {
 		if m[2] >= 0 && s[m[2]] == 'T' {
 			l.TID = number32(s[m[4]:m[5]])
 		}
 		l.Text = s[m[1]:]
 		return l
 	}
-	if m := isoStamp.FindSubmatchIndex(s); m != nil {
+	if m := isoStamp().FindSubmatchIndex(s); m != nil {
 		if t, err := time.Parse("2006-01-02T15:04:05", string(s[m[2]:m[3]])); err == nil {
 			usec, _ := strconv.ParseInt(string(s[m[4]:m[5]]), 10, 64)
 			t = t.Add(time.Duration(usec) * time.Microsecond)

@@ -11,12 +11,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/google/pprof/driver"
+
+	"kprof/perfevent/lazyregexp"
 )
 
 // sourcePages serves pprof's listing of source lines. pprof opens whatever file a
@@ -78,8 +79,8 @@ func (s *sourcePages) dirName() string {
 // What pprof's listing looks like: a head for each function, and a line of source
 // for each number, here always of a file that could not be read.
 var (
-	listingHead = regexp.MustCompile(`<h2>[^<]*</h2><p class="filename">([^<]*)` + sealShown + `</p>$`)
-	listingLine = regexp.MustCompile(`^(<span class=line> *(\d+)</span> <span class=\w+>.*)\?\?\? </span>(.*)$`)
+	listingHead = lazyregexp.New(`<h2>[^<]*</h2><p class="filename">([^<]*)` + sealShown + `</p>$`)
+	listingLine = lazyregexp.New(`^(<span class=line> *(\d+)</span> <span class=\w+>.*)\?\?\? </span>(.*)$`)
 )
 
 // contextLines is how many lines are shown around those that have samples.
@@ -92,10 +93,10 @@ func fillSource(page []byte, dir *os.Root) []byte {
 	var file *sourceText
 	for line := range strings.Lines(string(page)) {
 		text := strings.TrimSuffix(line, "\n")
-		if m := listingHead.FindStringSubmatch(text); m != nil {
+		if m := listingHead().FindStringSubmatch(text); m != nil {
 			file = readSource(dir, html.UnescapeString(m[1]))
 		}
-		if m := listingLine.FindStringSubmatch(text); m != nil && file != nil {
+		if m := listingLine().FindStringSubmatch(text); m != nil && file != nil {
 			if n, err := strconv.Atoi(m[2]); err == nil && n > 0 {
 				file.context(&out, n)
 				if source, ok := file.line(n); ok {

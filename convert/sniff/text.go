@@ -5,6 +5,7 @@ import (
 	"regexp"
 
 	"kprof/convert/stacktext"
+	"kprof/perfevent/lazyregexp"
 )
 
 // starts are what text of a kind begins with, after blanks.
@@ -26,34 +27,34 @@ var starts = []struct {
 	{"# To display the perf.data header info", PerfReport},
 }
 
-var element = regexp.MustCompile(`^<[A-Za-z][\w:-]*[\s>/]`)
+var element = lazyregexp.New(`^<[A-Za-z][\w:-]*[\s>/]`)
 
 // lineForms are what a line of a kind looks like: text is of the kind of which the
 // first line is that looks like any.
 var lineForms = []struct {
-	form *regexp.Regexp
+	form func() *regexp.Regexp
 	kind Kind
 }{
-	{regexp.MustCompile(`^\w+ profile: `), Pprof}, // of the old text formats
+	{lazyregexp.New(`^\w+ profile: `), Pprof}, // of the old text formats
 	// The lines that perf report and diff have above their tables, and those of the table: "  12.34%  comm  file  [k] name".
-	{regexp.MustCompile(`^# (To display the perf\.data header info|Total Lost Samples: \d|Samples: \S+ +of events? '|Events: \d\S* +\S|(Overhead|Children|Baseline)\W+[A-Z])`), PerfReport},
-	{regexp.MustCompile(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
-	{regexp.MustCompile(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
+	{lazyregexp.New(`^# (To display the perf\.data header info|Total Lost Samples: \d|Samples: \S+ +of events? '|Events: \d\S* +\S|(Overhead|Children|Baseline)\W+[A-Z])`), PerfReport},
+	{lazyregexp.New(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
+	{lazyregexp.New(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
-	{regexp.MustCompile(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
+	{lazyregexp.New(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
 	// The latency format: "  bash-1994    0d..1    4us+: ", or with seconds.
-	{regexp.MustCompile(`^\s*\S.{0,20}-\d+ +\d+[a-zA-Z.#][a-zA-Z.#0-9]{2,7} +(\d+us.?|\d+(\.\d+)?): `), Ftrace},
+	{lazyregexp.New(`^\s*\S.{0,20}-\d+ +\d+[a-zA-Z.#][a-zA-Z.#0-9]{2,7} +(\d+us.?|\d+(\.\d+)?): `), Ftrace},
 	// function_graph: the columns are options.
-	{regexp.MustCompile(`^( *\d+\.\d+ \|)?( *\d+ us \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
-	{regexp.MustCompile(`^ \d+\) +\S.*-\d+ +=> +\S.*-\d+$`), Ftrace},
-	{regexp.MustCompile(`^CPU:\d+ ts:\d+ [0-9a-f]+  [0-9a-f]+  \S+ <- \S`), Ftrace}, // of pstore
-	{regexp.MustCompile(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},
-	{regexp.MustCompile(`^\d+,\d+,\d+,[^;]*;|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d |^kern +:\w+ *: \[`), KernelLog},
-	{regexp.MustCompile(`^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ kernel: |^calling  \S+ @ \d+$`), KernelLog},
-	{regexp.MustCompile(`^[0-9a-f]{8,16} [A-Za-z?] [\w.$]+(\t\[\w+\])?$`), Kallsyms},
-	{regexp.MustCompile(`^@[\w.]*\[(.*\]: \d+)?$|^@[\w.]*\[[^\]]*,$`), BPFTrace},
-	{regexp.MustCompile(`^CPU\s+ID\s+FUNCTION:NAME$`), DTrace},
-	{regexp.MustCompile("^\\s+[\\w.+-]+`\\S"), DTrace},
+	{lazyregexp.New(`^( *\d+\.\d+ \|)?( *\d+ us \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
+	{lazyregexp.New(`^ \d+\) +\S.*-\d+ +=> +\S.*-\d+$`), Ftrace},
+	{lazyregexp.New(`^CPU:\d+ ts:\d+ [0-9a-f]+  [0-9a-f]+  \S+ <- \S`), Ftrace}, // of pstore
+	{lazyregexp.New(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},
+	{lazyregexp.New(`^\d+,\d+,\d+,[^;]*;|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d |^kern +:\w+ *: \[`), KernelLog},
+	{lazyregexp.New(`^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ kernel: |^calling  \S+ @ \d+$`), KernelLog},
+	{lazyregexp.New(`^[0-9a-f]{8,16} [A-Za-z?] [\w.$]+(\t\[\w+\])?$`), Kallsyms},
+	{lazyregexp.New(`^@[\w.]*\[(.*\]: \d+)?$|^@[\w.]*\[[^\]]*,$`), BPFTrace},
+	{lazyregexp.New(`^CPU\s+ID\s+FUNCTION:NAME$`), DTrace},
+	{lazyregexp.New("^\\s+[\\w.+-]+`\\S"), DTrace},
 }
 
 // shownLines is how many lines are compared with the forms.
@@ -82,7 +83,7 @@ func text(head []byte, whole bool) Kind {
 	lines := firstLines(head, whole)
 	for _, line := range lines {
 		for _, f := range lineForms {
-			if f.form.Match(line) {
+			if f.form().Match(line) {
 				return f.kind
 			}
 		}
@@ -91,7 +92,7 @@ func text(head []byte, whole bool) Kind {
 		return PerfScript
 	}
 	k := folded(lines)
-	if k == OtherText && element.Match(trimmed) {
+	if k == OtherText && element().Match(trimmed) {
 		return xml(trimmed)
 	}
 	return k
@@ -115,8 +116,8 @@ func firstLines(head []byte, whole bool) [][]byte {
 }
 
 var (
-	weighted = regexp.MustCompile(`[ \t][-+]?\d+(\.\d*)?([eE][-+]?\d+)?$`)
-	twice    = regexp.MustCompile(`[ \t]\d+(\.\d*)?[ \t]\d+(\.\d*)?$`)
+	weighted = lazyregexp.New(`[ \t][-+]?\d+(\.\d*)?([eE][-+]?\d+)?$`)
+	twice    = lazyregexp.New(`[ \t]\d+(\.\d*)?[ \t]\d+(\.\d*)?$`)
 )
 
 // folded tells folded stacks from other text whose lines end in a number. The
@@ -126,7 +127,7 @@ var (
 func folded(lines [][]byte) Kind {
 	n, two, semicolon, blank := 0, 0, false, false
 	for i, line := range lines {
-		at := weighted.FindIndex(line)
+		at := weighted().FindIndex(line)
 		if at == nil {
 			if i == 0 && !bytes.HasPrefix(line, []byte("#")) && !bytes.HasPrefix(line, []byte("//")) {
 				return OtherText
@@ -134,7 +135,7 @@ func folded(lines [][]byte) Kind {
 			continue
 		}
 		n++
-		if twice.Match(line) {
+		if twice().Match(line) {
 			two++
 		}
 		semicolon = semicolon || bytes.IndexByte(line[:at[0]], ';') >= 0

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"kprof/perfevent/lazyregexp"
 )
 
 // EventName is what an event of an input is called.
@@ -149,17 +150,17 @@ func glob(pattern, name string) bool {
 }
 
 // pmuTerm is an event by its PMU: "cpu/event=0x3c/u".
-var pmuTerm = regexp.MustCompile(`^([\w.*?\[\]-]+)/(.*)/([A-Za-z]*)$`)
+var pmuTerm = lazyregexp.New(`^([\w.*?\[\]-]+)/(.*)/([A-Za-z]*)$`)
 
 // numbered is a name with a number that tells it from equal ones.
-var numbered = regexp.MustCompile(`^(.+)(#\d+)$`)
+var numbered = lazyregexp.New(`^(.+)(#\d+)$`)
 
 // shortName is what of an event's name people call it by, with its number.
 func shortName(name string) string {
-	if m := numbered.FindStringSubmatch(name); m != nil {
+	if m := numbered().FindStringSubmatch(name); m != nil {
 		return shortName(m[1]) + m[2]
 	}
-	if m := pmuTerm.FindStringSubmatch(name); m != nil {
+	if m := pmuTerm().FindStringSubmatch(name); m != nil {
 		if strings.Contains(m[2], "=") { // "cpu-clock/period=1000/", or an encoding
 			return m[1]
 		}
@@ -186,7 +187,7 @@ func isModifiers(s string) bool {
 func SplitEvents(list string) []string {
 	var events []string
 	for from, i := 0, 0; ; i++ {
-		if i < len(list) && (list[i] != ',' || openTerm.MatchString(list[from:i])) {
+		if i < len(list) && (list[i] != ',' || openTerm().MatchString(list[from:i])) {
 			continue
 		}
 		i = min(i, len(list))
@@ -200,4 +201,4 @@ func SplitEvents(list string) []string {
 }
 
 // openTerm is the beginning of pmu/…/.
-var openTerm = regexp.MustCompile(`^\s*[\w.*?\[\]-]+/[^/]*$`)
+var openTerm = lazyregexp.New(`^\s*[\w.*?\[\]-]+/[^/]*$`)

@@ -104,7 +104,7 @@ const SamplesOf = ".samples"
 // "cpu_core/cycles/P", if several PMUs of a machine may count it alike: if its PMU is
 // one of those given, or called as those of hybrid CPUs are. "" otherwise.
 func Family(name string, pmus []string) string {
-	m := pmuTerm.FindStringSubmatch(name)
+	m := pmuTerm().FindStringSubmatch(name)
 	if m == nil || !isCorePMU(m[1], pmus) || m[2] == "" || strings.ContainsAny(m[2], "=,/") {
 		return ""
 	}

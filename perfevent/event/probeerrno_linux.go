@@ -3,12 +3,12 @@ package event
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"kprof/perfevent/lazyregexp"
 	"kprof/perfevent/tracefs"
 )
 
@@ -64,7 +64,7 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		advice = "the offset is inside an instruction"
 	case !p.User && errors.Is(err, unix.EINVAL) && isPlaceReason(reason):
 		advice = r.reasonNotProbed(p)
-	case emptied.MatchString(refused.Definition):
+	case emptied().MatchString(refused.Definition):
 		advice = "something is empty there, as a shell leaves $arg1 in double quotes: put the event in single quotes"
 	case p.Symbol == "" && p.Addr != 0 && strings.Contains(refused.Definition, "$arg") && (strings.HasPrefix(reason, "$arg") || strings.Contains(reason, "variable")):
 		advice = "at an address there are registers and no $argN: name the function, or a register"
@@ -82,7 +82,7 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 }
 
 // emptied is a fetch argument of which a shell has taken $arg1, $retval and the like out.
-var emptied = regexp.MustCompile(`\(\)|=(:|\s|$)`)
+var emptied = lazyregexp.New(`\(\)|=(:|\s|$)`)
 
 // isPlaceReason tells what the kernel says of places from what it says of
 // arguments (kernel/trace/trace_probe.h, ERRORS). Kernels before 5.2 say nothing.

@@ -5,12 +5,12 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"kprof/perfevent/internal/errkind"
+	"kprof/perfevent/lazyregexp"
 )
 
 // usdt is a statically defined probe of a program: one place of it, since the
@@ -143,7 +143,7 @@ func segmentOffset(e *elf.File, vaddr uint64, flag elf.ProgFlag) (off uint64, ok
 }
 
 // usdtArgument is $arg1 in what somebody asks to fetch.
-var usdtArgument = regexp.MustCompile(`\$arg([0-9]+)`)
+var usdtArgument = lazyregexp.New(`\$arg([0-9]+)`)
 
 // fetchUSDT replaces $arg1, $arg2, … in fetch arguments by where the note of a
 // probe has them. One that stands alone gets its name and its type.
@@ -152,7 +152,7 @@ func fetchUSDT(machine elf.Machine, note, asked string) (string, error) {
 	words := strings.Fields(asked)
 	for i, w := range words {
 		var failed error
-		words[i] = usdtArgument.ReplaceAllStringFunc(w, func(arg string) string {
+		words[i] = usdtArgument().ReplaceAllStringFunc(w, func(arg string) string {
 			n, err := strconv.Atoi(arg[len("$arg"):])
 			if err != nil || n < 1 || n > len(operands) {
 				failed = errkind.Errorf(os.ErrInvalid, "%s: the probe has %d arguments", arg, len(operands))
@@ -190,11 +190,11 @@ type operand struct {
 	place string
 }
 
-var operandText = regexp.MustCompile(`(?:(-?)([1248])(f?)@)?(\[[^\]]*\]|[^\s@]+)`)
+var operandText = lazyregexp.New(`(?:(-?)([1248])(f?)@)?(\[[^\]]*\]|[^\s@]+)`)
 
 func usdtOperands(note string) []operand {
 	var all []operand
-	for _, m := range operandText.FindAllStringSubmatch(note, -1) {
+	for _, m := range operandText().FindAllStringSubmatch(note, -1) {
 		o := operand{typ: "u64", place: m[4]}
 		if m[2] != "" {
 			size, _ := strconv.Atoi(m[2]) // one digit
@@ -212,9 +212,9 @@ func usdtOperands(note string) []operand {
 }
 
 var (
-	x86Memory     = regexp.MustCompile(`^(-?(?:0x[0-9a-f]+|[0-9]+))?\(%([a-z0-9]+)\)$`)
-	arm64Register = regexp.MustCompile(`^(?:[xw]([0-9]+)|(sp))$`)
-	arm64Memory   = regexp.MustCompile(`^\[(x[0-9]+|sp)(?:, ?#?(-?[0-9]+))?\]$`)
+	x86Memory     = lazyregexp.New(`^(-?(?:0x[0-9a-f]+|[0-9]+))?\(%([a-z0-9]+)\)$`)
+	arm64Register = lazyregexp.New(`^(?:[xw]([0-9]+)|(sp))$`)
+	arm64Memory   = lazyregexp.New(`^\[(x[0-9]+|sp)(?:, ?#?(-?[0-9]+))?\]$`)
 )
 
 // fetch is o in the language of the kernel's fetch arguments.
@@ -233,17 +233,17 @@ func (o operand) fetch(machine elf.Machine) (string, error) {
 				return "%" + reg, nil
 			}
 		}
-		if m := x86Memory.FindStringSubmatch(o.place); m != nil && x86Register(m[2]) != "" {
+		if m := x86Memory().FindStringSubmatch(o.place); m != nil && x86Register(m[2]) != "" {
 			return memory(m[1], x86Register(m[2])), nil
 		}
 	case elf.EM_AARCH64:
-		if m := arm64Register.FindStringSubmatch(o.place); m != nil {
+		if m := arm64Register().FindStringSubmatch(o.place); m != nil {
 			if m[2] != "" {
 				return "%sp", nil
 			}
 			return "%x" + m[1], nil
 		}
-		if m := arm64Memory.FindStringSubmatch(o.place); m != nil {
+		if m := arm64Memory().FindStringSubmatch(o.place); m != nil {
 			return memory(m[2], m[1]), nil
 		}
 		if isNumber(o.place) {

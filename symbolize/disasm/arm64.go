@@ -3,14 +3,15 @@ package disasm
 import (
 	"encoding/binary"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"golang.org/x/arch/arm64/arm64asm"
+
+	"kprof/perfevent/lazyregexp"
 )
 
 // immediate is the last number of an instruction of arm64.
-var immediate = regexp.MustCompile(`#(0x[0-9a-f]+|[0-9]+)(\]!?)?$`)
+var immediate = lazyregexp.New(`#(0x[0-9a-f]+|[0-9]+)(\]!?)?$`)
 
 func decodeARM64(f *File, fn *function) (list []Instruction) {
 	// pages are what adrp has put into registers: the next instruction with one has the
@@ -44,7 +45,7 @@ func (f *File) arm64(fn *function, inst arm64asm.Inst, x *Instruction, pages map
 				key = fmt.Sprintf("%s%+#x", t.key(), t.addend)
 			}
 		}
-		plain := immediate.ReplaceAllString(x.Text, "#·$2")
+		plain := immediate().ReplaceAllString(x.Text, "#·$2")
 		for _, a := range inst.Args {
 			if rel, ok := a.(arm64asm.PCRel); ok {
 				plain = strings.ReplaceAll(plain, strings.ToLower(rel.String()), "·")
@@ -76,7 +77,7 @@ func (f *File) arm64(fn *function, inst arm64asm.Inst, x *Instruction, pages map
 		x.Text, x.Key = strings.ReplaceAll(x.Text, old, text), strings.ReplaceAll(x.Text, old, key)
 		return
 	}
-	low := immediate.FindStringSubmatch(x.Text)
+	low := immediate().FindStringSubmatch(x.Text)
 	for reg, page := range pages {
 		if low == nil || !strings.Contains(x.Text, ", "+reg+",") && !strings.Contains(x.Text, "["+reg+",") {
 			continue
@@ -90,7 +91,7 @@ func (f *File) arm64(fn *function, inst arm64asm.Inst, x *Instruction, pages map
 		if !ok {
 			text, key = fmt.Sprintf("%#x", page+n), "·"
 		}
-		x.Text, x.Key = x.Text+" // "+text, immediate.ReplaceAllString(x.Text, "#·$2")+" // "+key
+		x.Text, x.Key = x.Text+" // "+text, immediate().ReplaceAllString(x.Text, "#·$2")+" // "+key
 		return
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/lazyregexp"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/ringpage"
 )
@@ -47,7 +47,7 @@ const (
 	pageSize    = 4096 // where header_page is not there
 )
 
-var cpuName = regexp.MustCompile(`(?:^|[^A-Za-z0-9])cpu(\d{1,4})(?:$|[^A-Za-z0-9])`)
+var cpuName = lazyregexp.New(`(?:^|[^A-Za-z0-9])cpu(\d{1,4})(?:$|[^A-Za-z0-9])`)
 
 // ErrNoPages is the error of a directory in which there are none.
 var ErrNoPages = errors.New("no pages of a ring buffer (per_cpu/cpu0/trace_pipe_raw, cpu0)")
@@ -171,7 +171,7 @@ func (d *Dir) addFormats(text string) {
 
 // addRing adds a file if it is called after a CPU, and not empty.
 func (d *Dir) addRing(dir fs.FS, name, called string, e fs.DirEntry) error {
-	m := cpuName.FindStringSubmatch(called)
+	m := cpuName().FindStringSubmatch(called)
 	info, err := e.Info()
 	if m == nil || err != nil || info.Size() == 0 || len(d.Rings) >= maxRings {
 		return nil
