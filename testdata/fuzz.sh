@@ -51,7 +51,7 @@ fuzz() {
 # To link a program once for all targets of its package takes a third of what go test
 # does, which links it for each.
 while read -r package; do
-	if ! GOGC=400 go test -c $guided -o "$dir/test" "$package" >"$dir/log" 2>&1; then
+	if ! GOGC=400 go test -c -ldflags=-w $guided -o "$dir/test" "$package" >"$dir/log" 2>&1; then
 		cat "$dir/log"
 		failed=1
 		continue

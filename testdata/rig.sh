@@ -421,7 +421,7 @@ for g in "${guests[@]}"; do
 		[ -n "$install" ] || event skip "$g" "no kernel ${g%-*} for ${g##*-} could be downloaded, and none is kept"
 done
 [ -z "$install" ] && [ ${#kernels[@]} -gt 0 ] || exit 0
-[ -n "$script" ] || go test -c -o "$out/host.test" ./testdata/rig || exit 1
+[ -n "$script" ] || go test -c -ldflags=-w -o "$out/host.test" ./testdata/rig || exit 1
 for arch in amd64 arm64; do
 	case " ${!kernels[*]}" in *"-$arch"*) initramfs "$arch" || { say "no initramfs for $arch"; exit 1; } ;; esac
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Usage: soak.sh [-n ROUNDS] [-t SECONDS] [-only TESTS] [-fresh] [CONDITION...]
+# Usage: soak.sh [-n ROUNDS] [-t SECONDS] [-only TESTS] [-fresh] [-keep] [CONDITION...]
 #        soak.sh -table
 #
 # Runs the tests that record or open a browser, again and again, under conditions
@@ -18,22 +18,24 @@
 # result, seconds), and what is there is not run again: interrupted, it goes on
 # where it was. -t SECONDS starts nothing new after so long; -only TESTS is a
 # regular expression of tests, -fresh forgets the totals, -table only prints
-# them. It ends with a table of failures by test, and fails if there are any; the
-# output of each is in .build/soak/failed. It takes root, perf, gcc and what else
-# the tests need.
+# them. -keep adds to testdata/soaked what this run did under each condition (date,
+# commit, condition, tests run, failed), which is how days and machines add up. It
+# ends with a table of failures by test, and fails if there are any; the output of
+# each is in .build/soak/failed. It takes root, perf, gcc and what else the tests need.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 exec </dev/null
 dir=$PWD/.build/soak
 totals=$dir/totals
 all=(idle load one-cpu half-cpu gomaxprocs nice recorders)
-rounds= seconds=0 only=. table=
+rounds= seconds=0 only=. table= keep=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-n) rounds=$2 && shift ;;
 	-t) seconds=$2 && shift ;;
 	-only) only=$2 && shift ;;
 	-fresh) rm -rf "$totals" "$dir/failed" ;;
+	-keep) keep=1 ;;
 	-table) table=1 ;;
 	-*) sed -n '2,/^[^#]/{s/^# \{0,1\}//p}' "$0" && exit 2 ;;
 	*) break ;;
@@ -102,12 +104,13 @@ packages=(
 if [ ! -e "$dir/kprof" ] || [ -n "$(find . -path ./.build -prune -o \( -name '*.go' -o -name go.mod \) -newer "$dir/kprof" -print -quit)" ]; then
 	for p in "${packages[@]}"; do
 		read -r package match <<<"$p"
-		go test -c -o "$dir/${package//\//-}.test" "./$package" || exit 1
+		go test -c -ldflags=-w -o "$dir/${package//\//-}.test" "./$package" || exit 1
 	done
 	go build -o "$dir/kprof" ./cmd/kprof || exit 1
 	touch "$dir/kprof"
 fi
 SECONDS=0
+before=$(wc -l <"$totals")
 tests=() # "PACKAGE TEST"
 for p in "${packages[@]}"; do
 	read -r package match <<<"$p"
@@ -133,8 +136,15 @@ stop_beside() {
 	beside=()
 }
 group=
+# keep_totals adds what this run did to the file that is kept.
+keep_totals() {
+	tail -n +$((before + 1)) "$totals" | awk -F'\t' -v date="$(date -u +%F)" -v commit="$(git rev-parse --short HEAD)" '
+		$5 != "skip" { ran[$1]++; failed[$1] += $5 == "fail" }
+		END { for (c in ran) printf "%s\t%s\t%s\t%d\t%d\n", date, commit, c, ran[c], failed[c] }' | sort >>testdata/soaked
+}
 cleanup() {
 	stop_beside
+	[ -z "$keep" ] || keep_totals
 	[ -z "$group" ] || rmdir $group 2>/dev/null
 }
 trap cleanup EXIT

@@ -9,9 +9,9 @@
 # testdata/may-retry may need that, of others it is told, and three may at most; with
 # CI=true none but in emulated machines.
 #
-# -all checks also that it is right elsewhere, and stays so: the tests in virtual machines
-# with other kernels, on 32 bits and under the race detector, what other systems compile,
-# fuzzing for a moment, and Debian's packages.
+# -all checks also that it is right elsewhere, and stays so: what is wrong by its text alone,
+# the tests in virtual machines with other kernels, on 32 bits and under the race detector,
+# what other systems compile, fuzzing for a moment, and Debian's packages.
 #
 # -check installs nothing, and runs what needs nothing but Go: build, vet, and the
 # tests that do not record, compile or open a browser. -v lists the tests that
@@ -114,20 +114,24 @@ patient="env GOGC=400"
 # they are linked when they run.
 compile="$patient go list -export -test -deps"
 
+# tested is how go test runs: go vet is a step of its own, and without what debuggers read a
+# program is linked in two thirds of the time.
+tested="-count=1 -vet=off -ldflags=-w"
+
 # gotests NAME SECONDS PACKAGES FLAG... runs tests, and those that fail a second time,
-# each alone: tally says what to make of it. go vet is a step of its own.
+# each alone: tally says what to make of it.
 gotests() {
 	local name=$1 limit=$2 packages=$3 failures package test end
 	shift 3
 	# A package that takes as long says itself which of its tests is running.
-	cut_by=QUIT tests "$name" "$limit" $patient go test -json -count=1 -vet=off -timeout $((limit - 20))s "$@" $packages && return
+	cut_by=QUIT tests "$name" "$limit" $patient go test -json $tested -timeout $((limit - 20))s "$@" $packages && return
 	failures=$(.build/tally -failed "$logs/$name.json")
 	[ -n "$failures" ] || { failed "$name" && return; }
 	[ -z "$check" ] || return
 	sed 's/^/     again: /' <<<"$failures"
 	end=$((SECONDS + 300))
 	while read -r package test; do
-		cut_by=QUIT limited $((end - SECONDS)) $patient go test -json -count=1 -vet=off "$@" -run "^$test\$" "./$package"
+		cut_by=QUIT limited $((end - SECONDS)) $patient go test -json $tested "$@" -run "^$test\$" "./$package"
 	done <<<"$failures" >"$logs/$name.again.json" 2>&1
 }
 
@@ -311,7 +315,7 @@ run_elsewhere() {
 	# Most kernels of x86_64 run programs of 32 bits, but for those of some virtual machines.
 	if runs_narrow; then
 		# Tests that need nothing but Go; the programs that they build are this machine's.
-		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test -count=1 -vet=off -short -skip="$lengthy" -exec 'env -u GOARCH' \
+		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test $tested -short -skip="$lengthy" -exec 'env -u GOARCH' \
 			$(elsewhere | grep -vxE "./cmd/kprof|$drawing")
 	else
 		echo "skip unit-386: this kernel runs no programs of 32 bits"
@@ -320,10 +324,12 @@ run_elsewhere() {
 
 # run_here is what only computes.
 run_here() {
-	# The tag adds a file.
-	step vet 900 $patient go vet -tags manpages ./... $tools
-	step staticcheck 1200 $patient go tool staticcheck ./... $tools
-	step deadcode 900 reachable ./... $tools
+	if [ -n "$all" ]; then
+		# The tag adds a file.
+		step vet 900 $patient go vet -tags manpages ./... $tools
+		step staticcheck 1200 $patient go tool staticcheck ./... $tools
+		step deadcode 900 reachable ./... $tools
+	fi
 	gotests unit 2700 "$(packages | without $live) $tools_tested"
 	# To compile all for other systems is asked for with -all.
 	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')

@@ -90,6 +90,7 @@ func start() (context.Context, error) {
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program()),
 		chromedp.UserDataDir(dir),
+		chromedp.ModifyCmdFunc(meek),
 		chromedp.NoSandbox, // which is not to be had as root
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package browsertest
+
+import "os/exec"
+
+func meek(*exec.Cmd) {}
