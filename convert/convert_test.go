@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -388,5 +389,40 @@ func TestOpenRecording(t *testing.T) {
 	}
 	if _, err := convert.OpenRecordingFile("nowhere"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestUnreadFeatures: what of a header cannot be read is told, but for what a recording that
+// ended early has not.
+func TestUnreadFeatures(t *testing.T) {
+	b, err := os.ReadFile("../testdata/demo.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// struct perf_file_header: the data section stands at 40, the bits of the features at 72.
+	// The table of their sections lies behind the data.
+	table := binary.LittleEndian.Uint64(b[40:]) + binary.LittleEndian.Uint64(b[48:])
+	features := bits.OnesCount64(binary.LittleEndian.Uint64(b[72:]))
+	warnings := func(b []byte) []convert.Warning {
+		name := filepath.Join(t.TempDir(), "x.data")
+		livetest.WriteFile(t, name, b)
+		p, err := convert.Open(t.Context(), name, demo())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(p.Warnings, func(w convert.Warning) bool { return w.Kind != convert.UnreadFeatures })
+	}
+	if w := warnings(b); len(w) > 0 {
+		t.Errorf("of a whole recording: %v", w)
+	}
+	if w := warnings(b[:table-8]); len(w) > 0 {
+		t.Errorf("of one that ended early: %v", w)
+	}
+	for i := range 2 { // the size of the last, and of the one before it
+		binary.LittleEndian.PutUint64(b[table+uint64(features-1-i)*16+8:], 1<<40)
+	}
+	w := warnings(b)
+	if len(w) != 1 || w[0].Count != 2 || w[0].Err == nil || !strings.Contains(w[0].String(), "could not read 2 features of the recording's header") {
+		t.Errorf("%v; want one warning of two features", w)
 	}
 }

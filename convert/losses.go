@@ -125,10 +125,15 @@ func textLosses(s *stacktext.Stats) []Warning {
 	})
 }
 
-// SourceLosses are what a recording has that is shown as none of its events.
+// SourceLosses are what a recording has that is shown as none of its events, and what of its
+// header could not be read, unless it ended before that.
 func SourceLosses(r *perfdata.Reader) []Warning {
+	var l []Warning
+	if n := len(r.BadFeatures); n > 0 && !r.Truncated {
+		l = append(l, Warning{Kind: UnreadFeatures, Count: uint64(n), Err: r.BadFeatures[0]})
+	}
 	g := r.Gaps()
-	l := appendCounted(nil, []Warning{{Kind: UnreadLines, Count: g.UnreadLines, Line: g.FirstUnread}})
+	l = appendCounted(l, []Warning{{Kind: UnreadLines, Count: g.UnreadLines, Line: g.FirstUnread}})
 	if g.CallEvent == "" {
 		return l
 	}

@@ -73,6 +73,7 @@ const (
 	MergedEvents                                          // the samples of several Events are shown as those of Event
 	SortedInFile                                          // Count bytes of records were sorted in a temporary file, as memory was too small for them
 	OutOfOrder                                            // Count samples came too late to be listed in the order of time
+	UnreadFeatures                                        // Count features of the recording's header could not be read: Err is of the first
 	UnreadFormats                                         // the formats of tracepoints, or that of Event: Err
 	UnprintedEvent                                        // the fields of Event are not all printed as the kernel does: Err
 )
@@ -195,6 +196,8 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("event %s adds up %s samples", w.Event, CountedList(names, counts))
 	case SortedInFile:
 		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording says too rarely which of them are in order", w.Count)
+	case UnreadFeatures:
+		return fmt.Sprintf("could not read %s of the recording's header, and what they tell is missing: %v", plural(w.Count, "feature"), w.Err)
 	case OutOfOrder:
 		return plural(w.Count, "sample") + " came too late to be in the order of time"
 	case UnprintedEvent:

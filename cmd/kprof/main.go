@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -32,14 +31,15 @@ func main() {
 // collector what is in use has ballastSize bytes more, which are never touched and so take no
 // memory, so that a short recording is collected some five times, instead of some twenty.
 func collectLater() {
+	limit := debug.SetMemoryLimit(-1) // that of GOMEMLIMIT
 	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(firstGarbage)
+	debug.SetMemoryLimit(min(limit, firstGarbage))
 	// It runs after the first collection, which finds that nobody has this object any more.
-	runtime.AddCleanup(new(*byte), func(percent int) {
-		debug.SetMemoryLimit(math.MaxInt64)
+	runtime.AddCleanup(new(*byte), func(limit int64) {
+		debug.SetMemoryLimit(limit)
 		ballast = make([]byte, ballastSize)
-		debug.SetGCPercent(percent)
-	}, 50)
+		debug.SetGCPercent(50)
+	}, limit)
 }
 
 const (

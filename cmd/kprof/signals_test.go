@@ -201,8 +201,8 @@ func TestLiveFullDiskReported(t *testing.T) {
 	}
 	defer stderr.Close()
 	name := filepath.Join(disk, "full.data")
-	c := kprof(t, "record", "-e", "raw_syscalls:sys_enter", "--no-symbols", "-o", name, "--",
-		"sh", "-c", "dd if=/dev/zero of=/dev/null bs=1 count=100000 status=none; while [ ! -e "+goOn+" ]; do sleep 0.1; done; exit 7")
+	c := kprof(t, "record", "-m", "1M", "-e", "raw_syscalls:sys_enter", "--no-symbols", "-o", name, "--",
+		"sh", "-c", "dd if=/dev/zero of=/dev/null bs=1 count=400000 status=none; while [ ! -e "+goOn+" ]; do sleep 0.1; done; exit 7")
 	c.Stderr = stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)

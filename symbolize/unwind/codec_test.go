@@ -125,3 +125,20 @@ func FuzzDecode(f *testing.F) {
 type everywhere struct{ t *Table }
 
 func (e everywhere) Find(pc uint64) (*Table, uint64, bool) { return e.t, pc, true }
+
+// TestDamagedSection: a section that is damaged is an error where the file has no other, and
+// takes nothing from one that is well.
+func TestDamagedSection(t *testing.T) {
+	code := []Segment{{0, 0xffff1000, 0x100}}
+	damaged, well := Section{Data: []byte{1, 2, 3}}, Section{Addr: 0x2000, Data: ehFrame32()}
+	if table, err := New(File{Narrow: true, DebugFrame: damaged, Code: code}); err == nil {
+		t.Errorf("%v of a damaged section", table)
+	}
+	for _, f := range []File{{EHFrame: well, DebugFrame: damaged}, {EHFrame: well}} {
+		f.Narrow, f.Code = true, code
+		table, err := New(f)
+		if err != nil || len(table.frames) != 1 || len(table.frames[0].index) != 1 {
+			t.Errorf("%+v, %v; want one section of one function", table, err)
+		}
+	}
+}

@@ -105,8 +105,10 @@ var le = binary.LittleEndian // of all machines here
 // FramePointers is the table of code of which nothing but its frame pointers is known.
 var FramePointers = &Table{}
 
-// New returns the table of a file, FramePointers if there is nothing in it.
+// New returns the table of a file, FramePointers if there is nothing in it. Of two sections
+// one that is damaged is left out, and is an error where the file has no other.
 func New(f File) (*Table, error) {
+	var damaged error
 	t := &Table{code: f.Code, rows: map[uint64]*row{}}
 	for _, s := range []*frames{{Section: f.EHFrame, hdr: f.EHFrameHdr}, {Section: f.DebugFrame, debug: true}} {
 		s.narrow = f.Narrow
@@ -115,10 +117,14 @@ func New(f File) (*Table, error) {
 		}
 		if !s.openSearch() {
 			if err := s.makeIndex(); err != nil {
-				return nil, err
+				damaged = err
+				continue
 			}
 		}
 		t.frames = append(t.frames, s)
+	}
+	if len(t.frames) == 0 && damaged != nil {
+		return nil, damaged
 	}
 	if len(t.frames) == 0 {
 		return FramePointers, nil
