@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,8 +22,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		collectLater()
 	}
-	code := run(os.Args[1:])
-	os.Exit(code)
+	os.Exit(run(os.Args[1:]))
 }
 
 // collectLater lets the first garbage lie: nothing is collected before all takes firstGarbage
@@ -37,7 +37,7 @@ func collectLater() {
 	// It runs after the first collection, which finds that nobody has this object any more.
 	runtime.AddCleanup(new(*byte), func(limit int64) {
 		debug.SetMemoryLimit(limit)
-		ballast = make([]byte, ballastSize)
+		ballast.Store(new([ballastSize]byte))
 		debug.SetGCPercent(50)
 	}, limit)
 }
@@ -47,7 +47,7 @@ const (
 	ballastSize  = 32 << 20
 )
 
-var ballast []byte
+var ballast atomic.Pointer[[ballastSize]byte]
 
 // Exit codes, besides those of a recorded command.
 const (
