@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -97,6 +98,10 @@ func Open(t testing.TB, url string, v View) *Page {
 			tb.close()
 		}
 	})
+	// As a new window would: it has the focus, and it is seen.
+	if _, err := chromedp.Call(ctx, page.BringToFront, cdp.Empty{}); err != nil {
+		t.Fatalf("bring a tab to the front: %v", err)
+	}
 	p.View(v)
 	p.Go(url)
 	return p

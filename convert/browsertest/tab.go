@@ -81,8 +81,8 @@ func (tb *tab) show(p *Page) {
 	tb.page = p
 }
 
-// leave leaves the page so that the next one finds nothing of it: no mouse above it, no focus
-// in the browser's own window, no name, no cookies, no history.
+// leave leaves the page so that the next one finds nothing of it: no mouse above it, no name, no
+// cookies, no history.
 func (tb *tab) leave() error {
 	ctx, stop := context.WithTimeout(tb.ctx, patience)
 	defer stop()
@@ -93,22 +93,12 @@ func (tb *tab) leave() error {
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[string]("window.name = ''")); err != nil {
 		return fmt.Errorf("name a tab: %w", err)
 	}
-	for _, forget := range []func(context.Context) error{
-		empty(page.BringToFront), empty(network.ClearBrowserCookies), empty(page.ResetNavigationHistory),
-	} {
-		if err := forget(ctx); err != nil {
+	for _, forget := range []cdp.Command[cdp.Empty, cdp.Empty]{network.ClearBrowserCookies, page.ResetNavigationHistory} {
+		if _, err := chromedp.Call(ctx, forget, cdp.Empty{}); err != nil {
 			return fmt.Errorf("forget a page: %w", err)
 		}
 	}
 	return nil
-}
-
-// empty calls what takes and returns nothing.
-func empty(c cdp.Command[cdp.Empty, cdp.Empty]) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := chromedp.Call(ctx, c, cdp.Empty{})
-		return err
-	}
 }
 
 // free lets other tests use the tab.
