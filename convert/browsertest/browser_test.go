@@ -65,6 +65,7 @@ addEventListener('mousemove', e => { document.body.dataset.at = e.clientX + ',' 
 
 // TestTabAgain: a page finds nothing of the one that had the tab before, and hears nothing of it.
 func TestTabAgain(t *testing.T) {
+	livetest.Require(t, Need)
 	dir := t.TempDir()
 	open := func(t *testing.T) *Page {
 		name := filepath.Join(dir, "page.html")
