@@ -114,9 +114,9 @@ patient="env GOGC=400"
 # they are linked when they run.
 compile="$patient go list -export -test -deps"
 
-# tested is how go test runs: go vet is a step of its own, and without what debuggers read a
+# test_flags are those of every go test: go vet is a step of its own, and without what debuggers read a
 # program is linked in two thirds of the time.
-tested="-count=1 -vet=off -ldflags=-w"
+test_flags="-count=1 -vet=off -ldflags=-w"
 
 # gotests NAME SECONDS PACKAGES FLAG... runs tests, and those that fail a second time,
 # each alone: tally says what to make of it.
@@ -124,14 +124,14 @@ gotests() {
 	local name=$1 limit=$2 packages=$3 failures package test end
 	shift 3
 	# A package that takes as long says itself which of its tests is running.
-	cut_by=QUIT tests "$name" "$limit" $patient go test -json $tested -timeout $((limit - 20))s "$@" $packages && return
+	cut_by=QUIT tests "$name" "$limit" $patient go test -json $test_flags -timeout $((limit - 20))s "$@" $packages && return
 	failures=$(.build/tally -failed "$logs/$name.json")
 	[ -n "$failures" ] || { failed "$name" && return; }
 	[ -z "$check" ] || return
 	sed 's/^/     again: /' <<<"$failures"
 	end=$((SECONDS + 300))
 	while read -r package test; do
-		cut_by=QUIT limited $((end - SECONDS)) $patient go test -json $tested "$@" -run "^$test\$" "./$package"
+		cut_by=QUIT limited $((end - SECONDS)) $patient go test -json $test_flags "$@" -run "^$test\$" "./$package"
 	done <<<"$failures" >"$logs/$name.again.json" 2>&1
 }
 
@@ -315,7 +315,7 @@ run_elsewhere() {
 	# Most kernels of x86_64 run programs of 32 bits, but for those of some virtual machines.
 	if runs_narrow; then
 		# Tests that need nothing but Go; the programs that they build are this machine's.
-		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test $tested -short -skip="$lengthy" -exec 'env -u GOARCH' \
+		step unit-386 1500 $patient KPROF_LIVE=skip GOARCH=386 go test $test_flags -short -skip="$lengthy" -exec 'env -u GOARCH' \
 			$(elsewhere | grep -vxE "./cmd/kprof|$drawing")
 	else
 		echo "skip unit-386: this kernel runs no programs of 32 bits"

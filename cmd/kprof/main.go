@@ -29,7 +29,7 @@ func main() {
 // bytes, which most commands never do. From then on it is collected when there is half as
 // much as what is in use, half of Go's default for some three percent of the time; and for the
 // collector what is in use has ballastSize bytes more, which are never touched and so take no
-// memory, so that a short recording is collected some five times, instead of some twenty.
+// memory, so that little that is in use is not collected all the time.
 func collectLater() {
 	limit := debug.SetMemoryLimit(-1) // that of GOMEMLIMIT
 	debug.SetGCPercent(-1)

@@ -55,3 +55,17 @@ func TestUsage(t *testing.T) {
 	root.InitDefaultCompletionCmd()
 	check(root)
 }
+
+// TestSubcommands: each command is made for its name, alone and as it is among all.
+func TestSubcommands(t *testing.T) {
+	all := newRoot()
+	for _, c := range subcommands {
+		alone := newRoot(c.name, "--help")
+		if n := len(alone.Commands()); n != 1 || alone.Commands()[0].Name() != c.name {
+			t.Errorf("%s: %d commands, the first is %s", c.name, n, alone.Commands()[0].Name())
+		}
+		if one, _, err := all.Find([]string{c.name}); err != nil || one.GroupID != alone.Commands()[0].GroupID {
+			t.Errorf("%s: %v, in group %q", c.name, err, one.GroupID)
+		}
+	}
+}

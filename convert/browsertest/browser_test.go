@@ -1,6 +1,9 @@
 package browsertest
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,15 +69,18 @@ addEventListener('mousemove', e => { document.body.dataset.at = e.clientX + ',' 
 // TestTabAgain: a page finds nothing of the one that had the tab before, and hears nothing of it.
 func TestTabAgain(t *testing.T) {
 	livetest.Require(t, Need)
-	dir := t.TempDir()
-	open := func(t *testing.T) *Page {
-		name := filepath.Join(dir, "page.html")
-		livetest.WriteFile(t, name, `<!doctype html><style>:hover { color: red }</style><body style="margin:0;height:5000px">
+	const page = `<!doctype html><style>:hover { color: red }</style><body style="margin:0;height:5000px">
 <button style="width:200px;height:200px">push</button><script>
 addEventListener('beforeunload', () => console.error('left'))
-</script>`)
-		return OpenFile(t, name, View{})
-	}
+</script>`
+	// Files have no cookies.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" {
+			_, _ = io.WriteString(w, page) // or the test sees nothing of it
+		}
+	}))
+	defer server.Close()
 	const state = `[history.length, scrollY, document.querySelectorAll(':hover').length, document.activeElement.tagName,
 		document.hidden, document.hasFocus(), window.name, document.cookie, innerWidth, devicePixelRatio,
 		matchMedia('(prefers-color-scheme: dark)').matches, matchMedia('(hover: none)').matches].join()`
@@ -94,8 +100,8 @@ addEventListener('beforeunload', () => console.error('left'))
 			if tabs != min(i, 1)*2 {
 				t.Fatalf("%d tabs to be used again", tabs)
 			}
-			open(t) // beside which the next one has the focus
-			p := open(t)
+			Open(t, server.URL, View{}) // beside which the next one has the focus
+			p := Open(t, server.URL, View{})
 			time.Sleep(100 * time.Millisecond) // that a mouse would be noticed
 			switch got := Eval[string](p, state); {
 			case i == 0:

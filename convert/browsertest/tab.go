@@ -16,7 +16,7 @@ import (
 )
 
 // tab is a tab of the browser. To open one, with a process and a window of its own, takes the
-// browser three times as long as to load a page: those that tests have left are used again.
+// browser longer than to load a page: those that tests have left are used again.
 type tab struct {
 	ctx       context.Context
 	stop      func()

@@ -123,10 +123,11 @@ func New(f File) (*Table, error) {
 		}
 		t.frames = append(t.frames, s)
 	}
-	if len(t.frames) == 0 && damaged != nil {
+	switch {
+	case len(t.frames) > 0:
+	case damaged != nil:
 		return nil, damaged
-	}
-	if len(t.frames) == 0 {
+	default:
 		return FramePointers, nil
 	}
 	if f.Text != nil && t.coarse() {
