@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
@@ -81,13 +80,11 @@ func (tb *tab) show(p *Page) {
 	tb.page = p
 }
 
-// leave leaves the page so that the next one finds nothing of it: no mouse above it, no name, no
-// cookies, no history.
+// leave leaves the page so that the next one finds nothing of it: no name, no cookies, no history.
 func (tb *tab) leave() error {
 	ctx, stop := context.WithTimeout(tb.ctx, patience)
 	defer stop()
-	away := chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, -1, -1)
-	if err := chromedp.Do(ctx, away, chromedp.Navigate("about:blank")); err != nil {
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		return fmt.Errorf("leave a page: %w", err)
 	}
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[string]("window.name = ''")); err != nil {
