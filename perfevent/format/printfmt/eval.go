@@ -258,30 +258,31 @@ func (p *Printer) counted(n *node, raw []byte) ([]byte, bool) {
 	return b[:min(count, uint64(len(b)))], true
 }
 
-// toLong is v as the unsigned long that the kernel's helpers take.
-func (p *Printer) toLong(v uint64) uint64 {
-	if p.format.LongSize == 4 {
+// toLong is v as the unsigned long that the kernel's helpers take, but for those whose names
+// end in _u64.
+func (p *Printer) toLong(n *node, v uint64) uint64 {
+	if p.format.LongSize == 4 && !n.wide {
 		return uint64(uint32(v))
 	}
 	return v
 }
 
-// long is a number as toLong has it.
+// long is the number that n looks for in its table.
 func (p *Printer) long(n *node, raw []byte) (uint64, bool) {
-	v, ok := p.num(n, raw)
-	return p.toLong(v), ok
+	v, ok := p.num(n.a, raw)
+	return p.toLong(n, v), ok
 }
 
 // flags does as trace_print_flags_seq: a flag of several bits needs them all, and
 // what no name is for is one number.
 func (p *Printer) flags(dst []byte, n *node, raw []byte) []byte {
-	v, ok := p.long(n.a, raw)
+	v, ok := p.long(n, raw)
 	if !ok {
 		return append(dst, '?')
 	}
 	first := true
 	for i := range n.table {
-		mask := p.toLong(n.table[i].value)
+		mask := p.toLong(n, n.table[i].value)
 		if v == 0 || p.full(dst) {
 			break
 		}
@@ -305,12 +306,12 @@ func (p *Printer) flags(dst []byte, n *node, raw []byte) []byte {
 }
 
 func (p *Printer) symbol(dst []byte, n *node, raw []byte) []byte {
-	v, ok := p.long(n.a, raw)
+	v, ok := p.long(n, raw)
 	if !ok {
 		return append(dst, '?')
 	}
 	for i := range n.table {
-		if v == p.toLong(n.table[i].value) {
+		if v == p.toLong(n, n.table[i].value) {
 			return append(dst, n.table[i].name...)
 		}
 	}

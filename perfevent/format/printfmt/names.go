@@ -174,13 +174,13 @@ func (p *parser) call(t token) *node {
 		}
 		return p.spoil(NoField, t.text, t.off)
 	case "print_flags", "print_flags_u64":
-		n := node{op: opFlags, a: p.expr()}
+		n := node{op: opFlags, a: p.expr(), wide: name == "print_flags_u64"}
 		p.expect(",")
 		n.str = p.strings()
 		n.table = p.table()
 		return p.make(n)
 	case "print_symbolic", "print_symbolic_u64", "print_symbolic64":
-		n := node{op: opSymbol, a: p.expr()}
+		n := node{op: opSymbol, a: p.expr(), wide: name != "print_symbolic"}
 		n.table = p.table()
 		return p.make(n)
 	case "print_hex", "print_hex_str":
@@ -277,37 +277,104 @@ func (p *parser) arguments(n int) []*node {
 // table reads the pairs of flags or symbols, and the closing parenthesis:
 //
 //	, { 1, "ONE" }, { 2UL << 3, "TWO" "PARTS" }, { -1, NULL })
-//
-// A pair whose value is not known is left out: its name is printed as a number.
 func (p *parser) table() []entry {
-	spoiled := p.bad
 	var table []entry
-	for p.accept(",") {
+	for p.failed == nil && p.accept(",") {
 		if p.accept(")") { // no pairs at all
-			p.bad = spoiled
 			return table
 		}
-		p.expect("{")
-		if p.accept("}") {
-			continue
-		}
-		p.bad = false
-		value := p.expr()
-		p.expect(",")
-		name := p.expr()
-		p.accept(",")
-		p.expect("}")
-		if value.isConst() && name.op == opString && !p.bad {
-			table = append(table, entry{value.num, name.str})
-		}
-		if p.nodes++; p.nodes > maxNodes {
-			p.fail(Limit, "", p.tok.off)
-		}
-		if p.failed != nil {
-			break
-		}
+		table = p.pair(table)
 	}
 	p.expect(")")
-	p.bad = spoiled
 	return table
+}
+
+// pair reads a value and its name in braces. One whose value is not known is left out: it is
+// printed as a number.
+func (p *parser) pair(table []entry) []entry {
+	p.expect("{")
+	if p.accept("}") {
+		return table
+	}
+	spoiled := p.bad
+	p.bad = false
+	value := p.expr()
+	p.expect(",")
+	name := p.expr()
+	p.accept(",")
+	p.expect("}")
+	if value.isConst() && name.op == opString && !p.bad {
+		table = append(table, entry{value.num, name.str})
+	}
+	p.bad = spoiled
+	if p.nodes++; p.nodes > maxNodes {
+		p.fail(Limit, "", p.tok.off)
+	}
+	return table
+}
+
+// wideHelper reads what a kernel of 32 bits writes for __print_flags_u64 and
+// __print_symbolic_u64, which are macros still where it writes its print fmts
+// (include/trace/stages/stage7_class_define.h takes back those of the others):
+//
+//	{ static const struct trace_print_flags_u64 __flags[] = { { 1, "ONE" }, { -1, ((void *)0) } };
+//	trace_print_flags_seq_u64(p, "|", REC->flags, __flags); })
+//
+// It is nil, and nothing is read, where something else stands there.
+func (p *parser) wideHelper() *node {
+	back, bad, problem := p.lexer, p.bad, p.problem
+	n := node{wide: true}
+	ok := p.words("{", "static", "const", "struct", "trace_print_flags_u64")
+	array := p.tok.text
+	if ok = ok && p.tok.kind == tokName; ok {
+		p.next()
+		ok = p.words("[", "]", "=", "{")
+	}
+	for ok && p.failed == nil {
+		n.table = p.pair(n.table)
+		if p.accept(",") && !p.is("}") { // there may be a last comma
+			continue
+		}
+		break
+	}
+	if ok = ok && p.words("}", ";"); ok {
+		switch strings.TrimPrefix(p.tok.text, "f") { // ftrace_ before Linux 4.2
+		case "trace_print_flags_seq_u64":
+			n.op = opFlags
+		case "trace_print_symbols_seq_u64":
+			n.op = opSymbol
+		default:
+			ok = false
+		}
+	}
+	if ok {
+		p.next()
+		ok = p.words("(", "p", ",")
+	}
+	if ok && n.op == opFlags {
+		n.str = p.strings()
+		ok = p.words(",")
+	}
+	if ok {
+		n.a = p.expr()
+		ok = p.words(",", array, ")", ";", "}", ")")
+	}
+	if ok && p.failed == nil {
+		return p.make(n)
+	}
+	if p.failed == nil || p.failed.Reason != Limit {
+		p.lexer, p.bad, p.problem, p.failed = back, bad, problem, nil
+	}
+	return nil
+}
+
+// words passes over tokens that are these, as far as they are; it reports whether all were.
+func (p *parser) words(words ...string) bool {
+	for _, w := range words {
+		if p.tok.text != w || p.tok.kind != tokPunct && p.tok.kind != tokName {
+			return false
+		}
+		p.next()
+	}
+	return true
 }

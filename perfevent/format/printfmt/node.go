@@ -57,6 +57,7 @@ type node struct {
 	table   []entry
 	row     [3]uint32 // opHexDump: prefix type, bytes of a row, bytes of a group
 	ascii   bool
+	wide    bool // opFlags, opSymbol: of 64 bits whatever a long has
 
 	data, text bool // see classify
 }

@@ -262,6 +262,9 @@ func (p *parser) parens() *node {
 	at := p.tok.off
 	p.next()
 	if p.is("{") {
+		if n := p.wideHelper(); n != nil {
+			return n
+		}
 		p.skip("{", "}", 0)
 		p.expect(")")
 		return p.postfix(p.spoil(Statements, p.src[at:min(p.tok.off, len(p.src))], at))
