@@ -269,6 +269,80 @@ func TestLiveThreads(t *testing.T) {
 	checkCounts(t, st, to)
 }
 
+// TestLiveForkMeanwhile has a process start another while its side-band is open on one CPU: the
+// other must be known by its name too when it runs a program on the next.
+func TestLiveForkMeanwhile(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("sh"))
+	fifo := filepath.Join(t.TempDir(), "go")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.Command("sh", "-c", `read x; { read x <"$0"; exec /bin/true; } & echo $!; wait`, fifo)
+	in, err := parent.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = parent.Process.Kill() })
+	s := open(t, Options{Specs: specs(t, "syscalls:sys_enter_execve"), Target: Target{PIDs: []int{os.Getpid()}}, NoCallchain: true})
+	if len(s.rings) < 2 {
+		t.Skip("this machine has one CPU")
+	}
+	first, last := s.rings[0], s.rings[len(s.rings)-1]
+	pin := func(pid int, r *cpuRing) {
+		t.Helper()
+		var cpu unix.CPUSet
+		cpu.Set(r.cpu)
+		if err := unix.SchedSetaffinity(pid, &cpu); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pid := parent.Process.Pid
+	pin(pid, first)
+
+	c, err := s.open(s.sideband, perfevent.Where{PID: pid, CPU: first.cpu}, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Enable(); err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	fmt.Fprintln(in)
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	own := &task{}
+	o := taskOpener{s: s, tasks: map[int]*task{pid: own}, scanned: make([]int, len(s.rings))}
+	if err := o.open(pid, own); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.openAll(t.Context(), func() ([]int, error) { return []int{pid}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	known := o.tasks[child]
+	clear(o.scanned) // its FORK record is told twice
+	if o.scan(); known == nil || o.tasks[child] != known {
+		t.Errorf("the child was %+v and is taken for another, %+v", known, o.tasks[child])
+	}
+	pin(child, last)
+	to := newSink(t)
+	runWhile(t, s, to, func() {
+		if err := errors.Join(os.WriteFile(fifo, []byte("\n"), 0), parent.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	if !slices.Contains(to.comms, "true") || to.tids[uint32(child)] != 1 {
+		t.Errorf("names %q, %d samples of the child", to.comms, to.tids[uint32(child)])
+	}
+}
+
 // TestLiveExiting opens processes that end meanwhile, and ends when they have.
 func TestLiveExiting(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("sleep"))

@@ -17,8 +17,10 @@ import (
 // task inherits the counters that its parent has at that moment, so it must be
 // known which these were: none, some or all. For each task,
 //
-//  1. open the side-band, enabled: from here on a FORK record tells of each new
-//     task;
+//  1. open the side-band, enabled, CPU by CPU: from here on a FORK record tells of
+//     each new task. One that comes until this is done tells of a task that may have
+//     a part of it: it gets all of it as well, since what is told twice is better
+//     than what is not told;
 //  2. open the sampling counters;
 //  3. a FORK record that comes while 2 is under way, or within settle of it,
 //     tells of a task that may have inherited anything: inheriting comes first
@@ -38,7 +40,8 @@ type task struct {
 	sideband bool // has the side-band, its own or inherited
 	complete bool // has all sampling counters, its own or inherited
 	gone     bool
-	from     *task // whose sampling counters it inherited
+	forked   uint64 // the time of its FORK record, 0 without one
+	from     *task  // whose sampling counters it inherited
 	counters []ownCounter
 	opened   time.Time // when its own sampling counters were complete
 	settled  bool      // a scan later than opened + settle has been made
@@ -129,7 +132,6 @@ func (o *taskOpener) open(tid int, t *task) error {
 			}
 			last = c
 		}
-		t.sideband = true
 		// All counters of a task hang up together, when those who inherited
 		// them are gone too.
 		s.hangups = append(s.hangups, last)
@@ -138,6 +140,7 @@ func (o *taskOpener) open(tid int, t *task) error {
 		return err
 	}
 	o.scan()
+	t.sideband = true
 	for _, r := range s.rings {
 		for _, e := range s.events {
 			c, err := s.open(e, perfevent.Where{PID: tid, CPU: r.cpu}, r)
@@ -204,7 +207,10 @@ func (o *taskOpener) scan() {
 		if parent == nil {
 			continue
 		}
-		child := &task{sideband: true}
+		if known := o.tasks[f.tid]; known != nil && known.forked != 0 && f.time-known.forked < uint64(settle) {
+			continue // its parent has a part of the side-band twice
+		}
+		child := &task{sideband: parent.sideband, forked: f.time}
 		o.tasks[f.tid] = child
 		if !parent.complete || len(parent.counters) > 0 && !parent.settled {
 			parent.complete = false
