@@ -3,6 +3,7 @@ package browsertest
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,7 +121,7 @@ func FileURL(t testing.TB, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "file://" + abs
+	return (&url.URL{Scheme: "file", Path: abs}).String()
 }
 
 // do runs steps.
