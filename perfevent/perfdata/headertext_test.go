@@ -95,7 +95,7 @@ func TestHeaderOfPerf(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
 	for name, args := range map[string]string{
 		"tracepoint": "-a -e cpu-clock,sched:sched_switch -o FILE",
-		"group":      "-k mono -z -e '{cpu-clock,page-faults}' -c 1000 -o FILE",
+		"group":      "-k mono -z -e '{cpu-clock,page-faults}' -c 100000 -o FILE",
 		"breakpoint": "-e mem:0x1000/8:w -e page-faults:u -g -o FILE",
 		"threads":    "-a --threads -e cpu-clock -o FILE",
 		"pipe":       "-k mono -e '{cpu-clock,page-faults}' -o - | cat >FILE",
