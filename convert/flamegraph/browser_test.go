@@ -184,6 +184,28 @@ func TestSVGDrawn(t *testing.T) {
 	}
 }
 
+// TestSVGResize: what is drawn fits the width, and stays where only the height changes. A click
+// is lost if what is pressed is not there any more when the button is let go.
+func TestSVGResize(t *testing.T) {
+	p := browsertest.OpenFile(t, svgFile(t, svg(t, stackstest.GraphOf(3000, 1), Options{})), browsertest.View{Width: 1000, Height: 900})
+	const twoFrames = "await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));"
+	first := "document.querySelector('.graph > g').firstElementChild"
+	p.Do(twoFrames + first + ".kept = true")
+	p.View(browsertest.View{Width: 1000, Height: 700})
+	p.Wait("innerHeight == 700")
+	p.Do(twoFrames)
+	if !browsertest.Eval[bool](p, "!!"+first+".kept") {
+		t.Error("another height has all drawn anew")
+	}
+	p.View(browsertest.View{Width: 800, Height: 700})
+	p.Wait("document.querySelector('.graph').getAttribute('width') == 780")
+	if browsertest.Eval[bool](p, "!!"+first+".kept") {
+		t.Error("of another width nothing is drawn anew")
+	}
+	d := drawnIn(p, ".graph")
+	d.check(t, false)
+}
+
 // TestSVGImage: where no script runs, the picture is what is seen.
 func TestSVGImage(t *testing.T) {
 	text := svg(t, stackstest.GraphOf(3000, 1), Options{})

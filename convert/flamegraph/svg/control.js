@@ -193,6 +193,10 @@ document.addEventListener('keydown', event => {
 takeOver()
 measure()
 window.addEventListener('hashchange', readHash)
-new ResizeObserver(() => draw()).observe(stage)
+// Drawn anew only if need be, as right after loading it is not: a frame that is replaced while
+// a button of the mouse is held down is not clicked.
+new ResizeObserver(() => {
+	if (graphWidth() !== width) draw()
+}).observe(stage)
 show()
 readHash()

@@ -18,8 +18,10 @@ function place(i) {
 	return [(left[i] - left[zoom]) * scale(), wide[i] * scale()]
 }
 
+const graphWidth = () => info.width ? info.width - 20 : Math.max(100, stage.clientWidth - stagePadding())
+
 function draw() {
-	width = info.width ? info.width - 20 : Math.max(100, stage.clientWidth - stagePadding())
+	width = graphWidth()
 	rows = 1 + deepestBelow(zoom)
 	const height = rows * PITCH
 	graph.setAttribute('width', width)
