@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Usage: soak.sh [-n ROUNDS] [-t SECONDS] [-only TESTS] [-fresh] [-keep] [CONDITION...]
+# Usage: soak.sh [-n ROUNDS] [-t SECONDS] [-j LANES] [-only TESTS] [-fresh] [-keep] [CONDITION...]
 #        soak.sh -table
 #
 # Runs the tests that record or open a browser, again and again, under conditions
@@ -28,11 +28,12 @@ exec </dev/null
 dir=$PWD/.build/soak
 totals=$dir/totals
 all=(idle load one-cpu half-cpu gomaxprocs nice recorders)
-rounds= seconds=0 only=. table= keep=
+rounds= seconds=0 lanes=1 only=. table= keep=
 while [ $# -gt 0 ]; do
 	case $1 in
 	-n) rounds=$2 && shift ;;
 	-t) seconds=$2 && shift ;;
+	-j) lanes=$2 && shift ;;
 	-only) only=$2 && shift ;;
 	-fresh) rm -rf "$totals" "$dir/failed" ;;
 	-keep) keep=1 ;;
@@ -110,6 +111,8 @@ if [ ! -e "$dir/kprof" ] || [ -n "$(find . -path ./.build -prune -o \( -name '*.
 	touch "$dir/kprof"
 fi
 SECONDS=0
+taken=$dir/taken # a directory for each test that a lane has taken
+rm -rf "$taken" && mkdir "$taken"
 before=$(wc -l <"$totals")
 tests=() # "PACKAGE TEST"
 for p in "${packages[@]}"; do
@@ -135,40 +138,38 @@ stop_beside() {
 	done
 	beside=()
 }
-group=
 # keep_totals adds what this run did to the file that is kept.
 keep_totals() {
 	tail -n +$((before + 1)) "$totals" | awk -F'\t' -v date="$(date -u +%F)" -v commit="$(git rev-parse --short HEAD)" '
 		$5 != "skip" { ran[$1]++; failed[$1] += $5 == "fail" }
 		END { for (c in ran) printf "%s\t%s\t%s\t%d\t%d\n", date, commit, c, ran[c], failed[c] }' | sort >>testdata/soaked
 }
+running=() # lanes
 cleanup() {
 	stop_beside
 	[ -z "$keep" ] || keep_totals
-	[ -z "$group" ] || rmdir $group 2>/dev/null
+	rm -rf "$taken"
 }
 trap cleanup EXIT
-trap 'exit 130' INT TERM
+trap 'kill ${running[@]+"${running[@]}"} 2>/dev/null; wait ${running[@]+"${running[@]}"}; exit 130' INT TERM
 
 # half_cpu makes a control group with half a CPU, and sets group to its directory.
 half_cpu() {
-	local root
+	local root name=kprof-soak-$BASHPID
 	for root in /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup/cpu; do
 		[ -e $root/cpu.cfs_quota_us ] || continue
-		mkdir $root/kprof-soak-$$ && group=$root/kprof-soak-$$ &&
+		mkdir $root/$name && group=$root/$name &&
 			echo 100000 >$group/cpu.cfs_period_us && echo 50000 >$group/cpu.cfs_quota_us
 		return
 	done
 	root=/sys/fs/cgroup
 	{ echo +cpu >$root/cgroup.subtree_control; } 2>/dev/null
-	mkdir $root/kprof-soak-$$ && group=$root/kprof-soak-$$ && echo '50000 100000' >$group/cpu.max
+	mkdir $root/$name && group=$root/$name && echo '50000 100000' >$group/cpu.max
 }
 
-# begin CONDITION starts what a condition is made of, and sets prefix to what a
-# test is run with.
+# begin CONDITION starts what runs beside the tests.
 begin() {
-	local i cpu
-	prefix=()
+	local i
 	case $1 in
 	load)
 		for ((i = $(nproc); i > 0; i--)); do
@@ -176,10 +177,22 @@ begin() {
 			start_beside sh -c 'while :; do head -c 100000 /dev/zero | cksum; done'
 		done
 		;;
+	recorders)
+		start_beside sh -c "while :; do '$dir/kprof' record -q -a -d 5s -o '$dir/beside.pb.gz' || sleep 1; done"
+		start_beside sh -c "while :; do perf record -q -a -g -e cpu-clock -o '$dir/beside.data' -- sleep 5 || sleep 1; done"
+		;;
+	esac
+}
+
+# set_prefix CONDITION LANE sets prefix to what the tests of a lane are run with.
+set_prefix() {
+	local cpus i last
+	prefix=()
+	case $1 in
 	one-cpu)
-		# The last one, which is not CPU 0 where there are several.
-		cpu=$(sed -nE 's/^Cpus_allowed_list:(.*[^0-9])?([0-9]+)$/\2/p' /proc/self/status)
-		prefix=(taskset -c "$cpu")
+		# The last one, which is not CPU 0 where there are several; of another lane the one before.
+		cpus=($(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr , '\n' | while IFS=- read -r i last; do seq $i ${last:-$i}; done))
+		prefix=(taskset -c "${cpus[-1 - $2 % ${#cpus[@]}]}")
 		;;
 	half-cpu)
 		half_cpu || { echo "soak: no control group with a limit of CPU time can be made here" >&2 && return 1; }
@@ -187,15 +200,7 @@ begin() {
 		;;
 	gomaxprocs) prefix=(env GOMAXPROCS=1) ;;
 	nice) prefix=(nice -n 19) ;;
-	recorders)
-		start_beside sh -c "while :; do '$dir/kprof' record -q -a -d 5s -o '$dir/beside.pb.gz' || sleep 1; done"
-		start_beside sh -c "while :; do perf record -q -a -g -e cpu-clock -o '$dir/beside.data' -- sleep 5 || sleep 1; done"
-		;;
 	esac
-}
-end() {
-	stop_beside
-	[ -z "$group" ] || { sleep 0.1 && rmdir "$group" && group=; }
 }
 
 # one CONDITION ROUND PACKAGE TEST runs a test and adds its result.
@@ -216,21 +221,34 @@ one() {
 	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" $result $((SECONDS - start)) >>"$totals"
 }
 
-export PATH=$PWD/.build/bin:$PATH
-for condition in "${conditions[@]}"; do
-	n=${rounds:-$([ "$condition" = idle ] && echo 50 || echo 20)}
-	begun=
+# lane CONDITION LANE, a shell of its own, runs the tests that have not run yet and that no
+# other lane has taken.
+lane() {
+	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} round t package test
+	group=
+	trap 'exit 130' INT TERM
+	trap '[ -z "$group" ] || { sleep 0.1 && rmdir "$group"; }' EXIT
+	set_prefix "$1" "$2" || return
 	for ((round = 1; round <= n; round++)); do
 		for t in "${tests[@]}"; do
 			read -r package test <<<"$t"
-			grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$condition" $round "$package" "$test")" "$totals" && continue
-			[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 3
-			[ -n "$begun" ] || begin "$condition" || break 2
-			begun=1
-			one "$condition" $round "$package" "$test"
+			[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 2
+			mkdir "$taken/$1 $round ${t//\//-}" 2>/dev/null || continue
+			grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$1" $round "$package" "$test")" "$totals" && continue
+			one "$1" $round "$package" "$test"
 		done
 	done
-	[ -z "$begun" ] || end
+}
+
+export PATH=$PWD/.build/bin:$PATH
+for condition in "${conditions[@]}"; do
+	begin "$condition"
+	running=()
+	for ((i = 0; i < ($([ "$condition" = idle ] && echo 1 || echo "$lanes")); i++)); do
+		(lane "$condition" $i) &
+		running+=($!)
+	done
+	wait "${running[@]}"
+	stop_beside
 done
-end
 print_table
