@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,49 @@ func TestLiveKinds(t *testing.T) {
 	for _, typ := range []abi.RecordType{abi.RecordMmap2, abi.RecordComm, abi.RecordFork, abi.RecordExit} {
 		if to.seen[typ] == 0 {
 			t.Errorf("no %v in the side-band", typ)
+		}
+	}
+}
+
+// TestLiveSharedSamples records page faults twice at a time, and three times in one of the
+// sessions: each event has as many samples as the kernel counted. Where nothing tells them apart,
+// those of the session that was opened first have the ids of the other's events on Linux 6.3 and
+// later.
+func TestLiveSharedSamples(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Program("dd"))
+	session := func(events string) *Session {
+		return open(t, Options{Specs: specs(t, events), Target: Target{AllCPUs: true}, Period: 1})
+	}
+	first, second := session("page-faults,cs,page-faults:u,page-faults:k"), session("page-faults,cs")
+	firsts, seconds := newSink(t), newSink(t)
+	var st, beside Stats
+	st = runWhile(t, first, firsts, func() {
+		beside = runWhile(t, second, seconds, func() { dd(t, 1000) })
+	})
+	for _, e := range slices.Concat(st.Events, beside.Events) {
+		// Not all switches to and from an idle CPU are sampled, see checkCounts.
+		if e.Hits != e.Samples+e.Lost && e.Name != "cs" && e.Name != perfevent.SidebandName {
+			t.Errorf("%s: %d hits, %d samples and %d lost", e.Name, e.Hits, e.Samples, e.Lost)
+		}
+		if e.Samples == 0 && e.Name != perfevent.SidebandName {
+			t.Errorf("%s: no samples", e.Name)
+		}
+	}
+	if st.Lost == 0 && st.Events[2].Samples+st.Events[3].Samples != st.Events[0].Samples {
+		t.Errorf("%d page faults in user code and %d in the kernel, and %d in both", st.Events[2].Samples, st.Events[3].Samples, st.Events[0].Samples)
+	}
+	for _, s := range []struct {
+		*Session
+		*sink
+	}{{first, firsts}, {second, seconds}} {
+		known := 0
+		for _, e := range s.Events() {
+			for _, id := range e.IDs {
+				known += s.ids[id]
+			}
+		}
+		if known != s.seen[abi.RecordSample] {
+			t.Errorf("%d samples of %d have an id of the session's", known, s.seen[abi.RecordSample])
 		}
 	}
 }

@@ -29,6 +29,8 @@ type run struct {
 	noted    int    // notes that Session.Notes had before
 	pending  []byte // synthesized records not yet written
 	renamed  []byte // what one ring held, with other ids
+	shared   *sharedSamples
+	restored []byte // likewise, with the ids of its own events
 	repaired []byte // what one ring held, where that is not passed on as it is
 }
 
@@ -42,9 +44,11 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	s.ran = true
 	defer close(s.over)
 	var ids [][]uint64
-	for _, e := range s.Events() {
+	events := s.Events()
+	for _, e := range events {
 		ids = append(ids, e.IDs)
 	}
+	table := newIDTable(ids)
 	sideband := s.opts.Sideband
 	copies := s.watchPrograms()
 	if copies != nil {
@@ -56,7 +60,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 			}
 		}
 	}
-	r := &run{s: s, sink: sink, copies: copies, tally: newTally(newIDTable(ids), len(ids), sideband), start: time.Now(), noted: len(s.notes)}
+	r := &run{s: s, sink: sink, copies: copies, tally: newTally(table, len(ids), sideband), shared: newSharedSamples(table, events), start: time.Now(), noted: len(s.notes)}
 	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
 	r.tally.self = uint32(os.Getpid())
 	for i, e := range s.events {
@@ -249,6 +253,10 @@ func (r *run) drain(cr *cpuRing, ring *perfevent.Ring) (n int, err error) {
 	if cr.renamed != nil {
 		r.renamed = rename(r.renamed, a, b, cr.renamed, &r.tally.layout)
 		a, b = r.renamed, nil
+	}
+	if r.shared != nil && r.shared.find(a, b) {
+		r.restored = r.shared.restore(r.restored, a, b)
+		a, b = r.restored, nil
 	}
 	r.tally.add(a, b)
 	if r.tally.needsRepair() {

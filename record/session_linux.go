@@ -175,6 +175,7 @@ func (s *Session) resolve() error {
 			s.note("%s: %s", e.Name, n)
 		}
 	}
+	tellApart(s.events)
 	s.userOnly()
 	s.sideband = &recordedEvent{Event: event.Event{Event: perfevent.Sideband(s.features, s.opts.Target.OfTasks())}, filtered: true}
 	if s.opts.copiesStacks() && s.opts.UserCallers == perfevent.CopiedStacks {

@@ -3,8 +3,20 @@ package abi
 // userStackOffset returns where in a sample's payload the copy of the user's stack
 // begins, with its size, or -1 where there is none.
 func (l *Layout) userStackOffset(payload []byte) int {
-	if l.SampleType&SampleStackUser == 0 || len(payload) < l.fixed {
+	if l.SampleType&SampleStackUser == 0 {
 		return -1
+	}
+	c := l.afterRegs(payload)
+	if c.short || len(c.b) < 8 {
+		return -1
+	}
+	return len(payload) - len(c.b)
+}
+
+// afterRegs passes over all of a sample up to the registers of user code.
+func (l *Layout) afterRegs(payload []byte) cursor {
+	if len(payload) < l.fixed {
+		return cursor{short: true}
 	}
 	c := cursor{b: payload[l.fixed:], o: l.Order}
 	t := l.SampleType
@@ -23,10 +35,7 @@ func (l *Layout) userStackOffset(payload []byte) int {
 	if t&SampleRegsUser != 0 {
 		c.skipRegs(l.userRegs)
 	}
-	if c.short || len(c.b) < 8 {
-		return -1
-	}
-	return len(payload) - len(c.b)
+	return c
 }
 
 // skipReads passes over struct read_format.

@@ -1,0 +1,48 @@
+package abi
+
+import "math/bits"
+
+// SharesSamples reports whether samples of the event may carry the id of another one that
+// samples the same, this recorder's or somebody else's: page faults, context switches and what
+// else Linux counts itself, but for the clocks. Layout.Ends then tells whose they are.
+//
+// Since 6.3 (6.18 still) the kernel fills in one struct perf_sample_data for all of them, one
+// after the other, and no field that it has filled in already: so of all but the first the
+// thread, time, id and CPU are the first one's (kernel/events/core.c, do_perf_sw_event and
+// __perf_event_header__init_id; perf_tp_event, for tracepoints, begins anew for each).
+func (a *Attr) SharesSamples() bool {
+	if a.Type != TypeSoftware {
+		return false
+	}
+	switch a.Config {
+	case SWPageFaults, SWContextSwitches, SWCPUMigrations, SWPageFaultsMin, SWPageFaultsMaj,
+		SWAlignmentFaults, SWEmulationFaults, SWCgroupSwitches:
+		return true
+	}
+	return false
+}
+
+// Ends reports whether a sample's payload ends where the layout says.
+func (l *Layout) Ends(payload []byte) bool {
+	c, t := l.afterRegs(payload), l.SampleType
+	if t&SampleStackUser != 0 {
+		if n := c.uint64(); n != 0 {
+			c.bytes(n)
+			c.uint64()
+		}
+	}
+	const weight, before, behind = SampleWeight | SampleWeightStruct, SampleDataSrc | SampleTransaction,
+		SamplePhysAddr | SampleCgroup | SampleDataPageSize | SampleCodePageSize
+	if t&weight != 0 { // both are one
+		c.uint64()
+	}
+	c.skipWords(uint64(bits.OnesCount64(uint64(t & before))))
+	if t&SampleRegsIntr != 0 {
+		c.skipRegs(l.intrRegs)
+	}
+	c.skipWords(uint64(bits.OnesCount64(uint64(t & behind))))
+	if t&SampleAux != 0 {
+		c.bytes(c.uint64())
+	}
+	return !c.short && len(c.b) == 0
+}
