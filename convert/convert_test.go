@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/bits"
 	"os"
@@ -424,5 +425,48 @@ func TestUnreadFeatures(t *testing.T) {
 	w := warnings(b)
 	if len(w) != 1 || w[0].Count != 2 || w[0].Err == nil || !strings.Contains(w[0].String(), "could not read 2 features of the recording's header") {
 		t.Errorf("%v; want one warning of two features", w)
+	}
+}
+
+// TestMixedEvents: where two events of a recording count the same, and their samples have the
+// same fields, Linux 6.3 and later has told one as the other.
+func TestMixedEvents(t *testing.T) {
+	for _, tt := range []struct {
+		release, fields string
+		config          int
+		want            string
+	}{
+		{"6.3.0", "ip,tid,time,identifier", 2, "samples of first and second are mixed up: the kernel (6.3 and later) takes one for the other"},
+		{"7.0-rc1", "ip,tid,time,identifier", 2, "samples of first and second"},
+		{"6.2.16", "ip,tid,time,identifier", 2, ""},
+		{"5.19.0", "ip,tid,time,identifier", 2, ""},
+		{"", "ip,tid,time,identifier", 2, ""},
+		{"6.18.44-x", "ip,tid,time,addr,identifier", 2, ""}, // told apart by their size
+		{"6.18.44-x", "ip,tid,time,identifier", 3, ""},
+		{"6.18.44-x", "ip,tid,time,identifier", 0, ""}, // a clock
+	} {
+		rec := perftext.MustParse(fmt.Sprintf("event first type=software config=%d ids=1 sample=ip,tid,time,identifier flags=sample_id_all\n"+
+			"event second type=software config=2 ids=2 sample=%s flags=sample_id_all\n"+
+			"comm t=1 pid=7 comm=seven\nsample t=2 pid=7 id=1 user 0x1000\n", tt.config, tt.fields))
+		rec.Features.OSRelease = tt.release
+		b, err := rec.Assemble(perftext.Form{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(t.TempDir(), "x.data")
+		livetest.WriteFile(t, name, b)
+		p, err := convert.Open(t.Context(), name, convert.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, w := range p.Warnings {
+			if w.Kind == convert.MixedEvents {
+				got = w.String()
+			}
+		}
+		if !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%+v: %q", tt, got)
+		}
 	}
 }

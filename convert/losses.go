@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -132,6 +133,9 @@ func SourceLosses(r *perfdata.Reader) []Warning {
 	if n := len(r.BadFeatures); n > 0 && !r.Truncated {
 		l = append(l, Warning{Kind: UnreadFeatures, Count: uint64(n), Err: r.BadFeatures[0]})
 	}
+	if mixed := mixedEvents(r); len(mixed) > 0 {
+		l = append(l, Warning{Kind: MixedEvents, Events: mixed})
+	}
 	g := r.Gaps()
 	l = appendCounted(l, []Warning{{Kind: UnreadLines, Count: g.UnreadLines, Line: g.FirstUnread}})
 	if g.CallEvent == "" {
@@ -142,6 +146,30 @@ func SourceLosses(r *perfdata.Reader) []Warning {
 		{Kind: UnendedSpans, Count: g.UnendedCalls, Event: g.CallEvent},
 		{Kind: UnbegunSpans, Count: g.UnbegunCalls, Event: g.CallEvent},
 	})
+}
+
+// mixedEvents are events of which the kernel may have told samples of one as those of another
+// (abi.Attr.SharesSamples), of the same fields, so that nothing tells them apart.
+func mixedEvents(r *perfdata.Reader) (mixed []EventCount) {
+	if !since(r.Features.OSRelease, 6, 3) {
+		return nil
+	}
+	events := r.Events.Events
+	for _, e := range events {
+		if e.Attr.SharesSamples() && slices.ContainsFunc(events, func(o *perfdata.Event) bool {
+			return o != e && o.Attr.SharesSamples() && o.Attr.Config == e.Attr.Config && o.Attr.SampleType == e.Attr.SampleType
+		}) {
+			mixed = append(mixed, EventCount{Name: e.Name})
+		}
+	}
+	return mixed
+}
+
+// since reports whether a release of Linux, "6.12.3-amd64", is of a version or a later one.
+func since(release string, major, minor int) bool {
+	var a, b int
+	n, _ := fmt.Sscanf(release, "%d.%d", &a, &b)
+	return n == 2 && (a > major || a == major && b >= minor)
 }
 
 // appendCounted appends those that count something.

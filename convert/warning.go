@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
@@ -74,6 +75,7 @@ const (
 	SortedInFile                                          // Count bytes of records were sorted in a temporary file, as memory was too small for them
 	OutOfOrder                                            // Count samples came too late to be listed in the order of time
 	UnreadFeatures                                        // Count features of the recording's header could not be read: Err is of the first
+	MixedEvents                                           // the kernel took samples of one of Events for another's, and nothing tells which
 	UnreadFormats                                         // the formats of tracepoints, or that of Event: Err
 	UnprintedEvent                                        // the fields of Event are not all printed as the kernel does: Err
 )
@@ -102,7 +104,7 @@ type Warning struct {
 	Event  string               // that MergedEvents are shown as, or that a loss is of
 	Fields []string             // that Event lacks
 	Key    string               // of a label
-	Events []EventCount         // that were merged
+	Events []EventCount         // that were merged, or mixed up
 }
 
 // EventCount is an event and how many samples it has.
@@ -198,6 +200,12 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording says too rarely which of them are in order", w.Count)
 	case UnreadFeatures:
 		return fmt.Sprintf("could not read %s of the recording's header, and what they tell is missing: %v", plural(w.Count, "feature"), w.Err)
+	case MixedEvents:
+		var names []string
+		for _, e := range w.Events {
+			names = append(names, e.Name)
+		}
+		return fmt.Sprintf("samples of %s are mixed up: the kernel (6.3 and later) takes one for the other where both count the same; kprof record tells them apart", strings.Join(names, " and "))
 	case OutOfOrder:
 		return plural(w.Count, "sample") + " came too late to be in the order of time"
 	case UnprintedEvent:

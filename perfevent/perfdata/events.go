@@ -74,7 +74,8 @@ func (s *EventSet) OfID(id uint64) *Event {
 }
 
 // OfSample returns the event of a sample, or nil if its id is unknown or there
-// are no events.
+// are no events. An id is not unknown for being somebody else's, where the kernel leaves
+// such in samples and one event alone has samples of this size (abi.Attr.SharesSamples).
 func (s *EventSet) OfSample(payload []byte) *Event {
 	if len(s.Events) < 2 {
 		return s.first()
@@ -82,7 +83,19 @@ func (s *EventSet) OfSample(payload []byte) *Event {
 	if s.idOff < 0 || len(payload) < s.idOff+8 {
 		return s.first()
 	}
-	return s.of(s.Order.Uint64(payload[s.idOff:]))
+	if e := s.of(s.Order.Uint64(payload[s.idOff:])); e != nil {
+		return e
+	}
+	var shared *Event
+	for _, e := range s.Events {
+		if e.Attr.SharesSamples() && e.Layout.Ends(payload) {
+			if shared != nil {
+				return nil
+			}
+			shared = e
+		}
+	}
+	return shared
 }
 
 // OfOther returns the event of a record of the kernel that is not a sample, or
