@@ -3,6 +3,7 @@ package marker
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -183,16 +184,22 @@ func (r *Reader) compareClocks(dir string, a *abi.Attr) error {
 	if err != nil {
 		return err
 	}
-	const tries = 5
+	stats, err := os.Open(filepath.Join(dir, "per_cpu", fmt.Sprintf("cpu%d", r.rings[0].cpu), "stats"))
+	if err != nil {
+		return err
+	}
+	defer stats.Close()
+	const tries = 20 // one takes microseconds, but on a busy machine much may come between
 	least := uint64(math.MaxUint64)
+	buf := make([]byte, 4096)
 	for range tries {
 		before := clock.Now()
-		stats, err := os.ReadFile(filepath.Join(dir, "per_cpu", fmt.Sprintf("cpu%d", r.rings[0].cpu), "stats"))
-		if err != nil {
+		n, err := stats.ReadAt(buf, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		after := clock.Now()
-		now, ok := timeOfStats(string(stats))
+		now, ok := timeOfStats(string(buf[:n]))
 		if !ok {
 			return fmt.Errorf("%w: this kernel's tracer does not tell its time", perfevent.ErrNotSupported)
 		}
