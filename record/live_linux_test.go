@@ -35,6 +35,7 @@ func specs(t *testing.T, arg string) []event.Spec {
 // open opens a session that the test closes.
 func open(t *testing.T, o Options) *Session {
 	t.Helper()
+	livetest.UseMachine(t)
 	o.MountTracefs = true
 	s, err := Open(t.Context(), o)
 	return livetest.CloseAtEnd(t, s, err)

@@ -78,6 +78,7 @@ func TestScript(t *testing.T) {
 	t.Run("anywhere", func(t *testing.T) { runScripts(t, anywhere) })
 	t.Run("live", func(t *testing.T) {
 		livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+		livetest.UseMachine(t)
 		busy(t)
 		runScripts(t, live)
 	})

@@ -64,6 +64,7 @@ func readTrace(t *testing.T, text []byte) (r traced) {
 // where this machine stops for a second either.
 func TestLiveTrace(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
+	livetest.ChangeMachine(t) // all that call perl are listed
 	const times, number = 2000, 50
 	out := trace(t, kprof, times, number, "-m", "16M")
 	if r := readTrace(t, out); r.events != times*number || r.backwards > 0 || r.lost > 0 {
@@ -85,6 +86,7 @@ func TestLiveTrace(t *testing.T) {
 // TestLiveTraceRecords: what is recorded beside is what is listed.
 func TestLiveTraceRecords(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
+	livetest.ChangeMachine(t) // all that call perl are listed
 	data := filepath.Join(t.TempDir(), "calls.data")
 	out := trace(t, kprof, 100, 50, "-o", data)
 	again, err := kprof(t, "script", "--where", `comm == "perl"`, "--ns", data).Output()

@@ -29,7 +29,7 @@ var systems = []string{"sched", "kmem", "block", "timer", "irq", "workqueue", "w
 // perf script's.
 func TestPerfScript(t *testing.T) {
 	livetest.Require(t, livetest.Perf, livetest.Root, livetest.Tracefs, livetest.Program("bash"))
-	livetest.UseMachine(t)
+	livetest.ChangeMachine(t) // perf 6.1 cannot read what two who record the programs of BPF make of each other's records: see abi.Layout.Excess
 	name := filepath.Join(t.TempDir(), "perf.data")
 	args := []string{"record", "-q", "-a", "-m", "8M", "-c", "1", "-o", name}
 	for _, system := range systems {

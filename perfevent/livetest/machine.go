@@ -1,45 +1,67 @@
 package livetest
 
 import (
+	"strings"
 	"sync"
 	"testing"
 )
 
-// machine is this process's hold on the machine's settings, which tests of other
-// packages may change or rely on at the same time.
+// machine is this process's hold on the machine, which tests of other processes may change or
+// rely on at the same time.
 var machine struct {
 	sync.Mutex
-	users   int // tests of this process that hold it
+	users   map[testing.TB]bool // tests of this process that hold it
+	changed bool                // they hold it alone
 	release func()
 }
 
 // ChangeMachine keeps the tests of other packages that use perf from running until t
-// ends: t changes settings of the kernel, takes CPUs away, or runs what perf cannot bear.
+// ends: t changes settings of the kernel, takes CPUs away, runs what perf cannot bear, or
+// counts what others would do as well.
 func ChangeMachine(t testing.TB) { holdMachine(t, true) }
 
 // UseMachine keeps other packages' tests from changing the kernel's settings until t
-// ends.
+// ends. ChangeMachine may follow.
 func UseMachine(t testing.TB) { holdMachine(t, false) }
 
 func holdMachine(t testing.TB, change bool) {
 	t.Helper()
 	machine.Lock()
 	defer machine.Unlock()
-	if machine.users == 0 {
-		release, err := lockMachine(change)
-		if err != nil {
+	others := 0 // but for t itself, and the tests that it is a part of
+	for user := range machine.users {
+		if user != t && !strings.HasPrefix(t.Name(), user.Name()+"/") {
+			others++
+		}
+	}
+	switch {
+	case machine.changed, len(machine.users) > 0 && !change:
+	case others > 0:
+		t.Fatal("ChangeMachine must come before what uses the machine")
+	default:
+		if machine.release != nil {
+			machine.release()
+		}
+		var err error
+		if machine.release, err = lockMachine(change); err != nil {
+			machine.release = nil
 			t.Fatalf("wait for the machine's settings: %v", err)
 		}
-		machine.release = release
-	} else if change {
-		t.Fatal("ChangeMachine must come before what uses the machine")
+		machine.changed = change
 	}
-	machine.users++
+	if machine.users[t] {
+		return
+	}
+	if machine.users == nil {
+		machine.users = map[testing.TB]bool{}
+	}
+	machine.users[t] = true
 	t.Cleanup(func() {
 		machine.Lock()
 		defer machine.Unlock()
-		if machine.users--; machine.users == 0 {
+		if delete(machine.users, t); len(machine.users) == 0 && machine.release != nil {
 			machine.release()
+			machine.release, machine.changed = nil, false
 		}
 	})
 }

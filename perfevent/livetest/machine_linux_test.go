@@ -1,0 +1,47 @@
+package livetest
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMachine: who uses the machine keeps others from changing it, who changes it keeps all
+// others away, and one may become the other, in a part of the test too.
+func TestMachine(t *testing.T) {
+	free := func(how int) bool {
+		fd, err := unix.Open("/proc/sys/kernel", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		return unix.Flock(fd, how|unix.LOCK_NB) == nil
+	}
+	t.Run("test", func(t *testing.T) {
+		UseMachine(t)
+		UseMachine(t)
+		if free(unix.LOCK_EX) || !free(unix.LOCK_SH) {
+			t.Error("in use, it can be changed by others, or not be used")
+		}
+		t.Run("part", func(t *testing.T) {
+			UseMachine(t)
+			ChangeMachine(t)
+			if free(unix.LOCK_SH) {
+				t.Error("while it is changed others use it")
+			}
+			UseMachine(t)
+			if free(unix.LOCK_SH) {
+				t.Error("to use it too lets others use it")
+			}
+		})
+	})
+	if machine.release != nil || len(machine.users) > 0 {
+		t.Error("it is still held")
+	}
+	t.Run("next", func(t *testing.T) {
+		UseMachine(t)
+		if !free(unix.LOCK_SH) {
+			t.Error("what was changed before is not let go")
+		}
+	})
+}
