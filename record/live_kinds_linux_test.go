@@ -81,9 +81,6 @@ func TestLiveSharedSamples(t *testing.T) {
 			t.Errorf("%s: no samples", e.Name)
 		}
 	}
-	if st.Lost == 0 && st.Events[2].Samples+st.Events[3].Samples != st.Events[0].Samples {
-		t.Errorf("%d page faults in user code and %d in the kernel, and %d in both", st.Events[2].Samples, st.Events[3].Samples, st.Events[0].Samples)
-	}
 	for _, s := range []struct {
 		*Session
 		*sink

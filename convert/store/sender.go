@@ -352,6 +352,9 @@ func (s *Sender) left(t *try) time.Duration {
 // push sends a request, again and again while the error may pass, or until it is a
 // *failingError.
 func (s *Sender) push(ctx context.Context, r *request, try *try) error {
+	if ctx.Err() != nil { // which backoff.Retry does not ask for before the first time
+		return context.Cause(ctx)
+	}
 	if wait := s.free.Sub(s.now()); wait > 0 {
 		if err := s.sleep(ctx, wait); err != nil {
 			return err
