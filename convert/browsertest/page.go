@@ -229,6 +229,20 @@ func (p *Page) ClickOn(selector string) {
 	p.Click(at.X+at.Width/2, at.Y+at.Height/2)
 }
 
+// Press presses the first button at a point of the viewport, in CSS pixels, and Release lets it
+// go.
+func (p *Page) Press(x, y float64) {
+	p.t.Helper()
+	p.do("press", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y),
+		chromedp.MouseEvent(input.DispatchMouseEventTypeMousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
+
+// Release lets go what Press has pressed.
+func (p *Page) Release(x, y float64) {
+	p.t.Helper()
+	p.do("release", chromedp.MouseEvent(input.DispatchMouseEventTypeMouseReleased, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
+
 // Hover moves the mouse to a point of the viewport.
 func (p *Page) Hover(x, y float64) {
 	p.t.Helper()

@@ -75,10 +75,27 @@ func TestLive(t *testing.T) {
 	p.Do("kprof.set({filter: new Map(), zoom: 0})")
 	equal(t, "all", browsertest.Eval[float64](p, "kprof.sums().total[0]"), 65)
 
+	// What is pressed stays until it is let go, and is clicked then.
+	p.Do("kprof.set({filter: new Map([[0, new Set([0])]])})")
+	settle(p)
+	chip := p.Box("#chips button")
+	p.Press(chip.X+chip.Width/2, chip.Y+chip.Height/2)
+	write(tabs.WriteLive, 1)
+	p.Wait("kprof.newest.head.live === 3")
+	equal(t, "pressed", browsertest.Eval[[]int](p, "[kprof.p.head.live, kprof.state.filter.size]"), []int{2, 1})
+	p.Release(chip.X+chip.Width/2, chip.Y+chip.Height/2)
+	p.Wait("kprof.p.head.live === 3")
+	equal(t, "clicked", browsertest.Eval[int](p, "kprof.state.filter.size"), 0)
+	equal(t, "asked when it was let go", <-asked, "tab=0&after=3")
+	write(tabs.WriteLive, 2)
+	equal(t, "asked for the next", <-asked, "tab=0&after=4")
+	p.Wait("kprof.p.head.live === 4")
+	settle(p)
+
 	// What is held stays, and goes on when it is not held any more.
 	p.ClickOn("#live")
 	write(tabs.WriteLive, 1)
-	equal(t, "asked while held", <-asked, "tab=0&after=3")
+	equal(t, "asked while held", <-asked, "tab=0&after=5")
 	equal(t, "held", browsertest.Eval[float64](p, "kprof.sums().total[0]"), 65)
 	p.ClickOn("#live")
 	equal(t, "not held", browsertest.Eval[float64](p, "kprof.sums().total[0]"), 15)
@@ -109,7 +126,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("node %d after %d reads of %d parents", node[0], node[1], depth+1)
 	}
 
-	for query, status := range map[string]int{"?after=4": http.StatusGone, "?after=x": http.StatusBadRequest, "?tab=1&after=0": http.StatusNotFound, "": http.StatusBadRequest} {
+	for query, status := range map[string]int{"?after=6": http.StatusGone, "?after=x": http.StatusBadRequest, "?tab=1&after=0": http.StatusNotFound, "": http.StatusBadRequest} {
 		r, err := http.Get(server.URL + "/live" + query)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ App.prototype.follow = async function follow() {
   button.hidden = false;
   button.setAttribute('aria-pressed', true);
   button.onclick = () => this.hold(button.getAttribute('aria-pressed') === 'true');
+  const released = this.watchPointer();
   while (this.p.head.live) {
     const p = await this.newer(head.tab, (this.newest ?? this.p).head.live);
     if (!p) {
@@ -17,9 +18,28 @@ App.prototype.follow = async function follow() {
       return;
     }
     this.newest = p;
+    await released();
     if (button.getAttribute('aria-pressed') === 'true' || !p.head.live) this.showNewest();
   }
   button.hidden = true;
+};
+
+// watchPointer returns what waits until no button of the mouse and no finger is held down: what
+// is pressed and replaced before it is let go would not be clicked, and what is dragged be lost.
+App.prototype.watchPointer = function watchPointer() {
+  let down = false, waiting = [];
+  const see = (e) => {
+    down = e.type !== 'pointercancel' && e.buttons !== 0;
+    if (down || !waiting.length) return;
+    setTimeout(() => { // after the click
+      for (const go of waiting) go();
+      waiting = [];
+    });
+  };
+  for (const type of ['pointerdown', 'pointermove', 'pointerup', 'pointercancel']) addEventListener(type, see, true);
+  return async () => {
+    while (down) await new Promise((go) => waiting.push(go));
+  };
 };
 
 // hold has the page stay as it is, or go on.
