@@ -399,7 +399,7 @@ func TestGrace(t *testing.T) {
 		return storetest.Slow
 	}
 	o := SenderOptions{Pieces: PieceOptions{Labels: service}}
-	o.Pieces.Limits.BytesPerSecond = math.MaxInt64 // nothing waits for its turn
+	o.Pieces.Limits.BytesPerSecond = math.MaxInt // nothing waits for its turn
 	s := NewSender(client(t, ClientOptions{URL: server.URL}), o)
 	if err := errors.Join(s.Enqueue(recorded("h1", 1)), s.Enqueue(recorded("h2", 1))); err != nil {
 		t.Fatal(err)
