@@ -25,10 +25,10 @@ func TestSharedSamples(t *testing.T) {
 		ids = append(ids, e.IDs)
 	}
 	const ip = 0x1000
-	faults := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 0xadd, 2, 7, 8) }
-	user := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 0xadd, 2, 7, 8, 0) }
-	cs := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 3, 7, 8, 9) }
-	odd := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 3, 7, 8) }
+	faults := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 0xadd, 2, abi.ContextUser, 8) }
+	user := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 0xadd, 2, abi.ContextUser, 8, 0) }
+	cs := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 3, abi.ContextUser, 8, 9) }
+	odd := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 3, abi.ContextUser, 8) }
 	comm := record(abi.RecordComm, 999, 1, 2)
 	ring := bytes.Join([][]byte{faults(101), user(101), faults(103), comm, user(999), cs(999), odd(999), cs(105), cs(106), odd(104), faults(102)}, nil)
 	want := bytes.Join([][]byte{faults(101), user(103), faults(101), comm, user(103), cs(106), odd(999), cs(105), cs(106), odd(104), faults(101)}, nil)

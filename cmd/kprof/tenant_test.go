@@ -227,8 +227,8 @@ func TestLiveTenants(t *testing.T) {
 // watchOpens watches files being opened or read, by fanotify. What it returns tells
 // which, by process, and ends that.
 //
-// The events are read at the end only: for each the kernel opens the file once more,
-// and drops the event where that fails, as with a trace_pipe that is still open.
+// The events are read at the end only, and one by one: for each the kernel opens the file once
+// more, and drops the event where that fails, as with a trace_pipe that is still open.
 func watchOpens(t *testing.T, files []string) func() map[int][]string {
 	t.Helper()
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_NONBLOCK|unix.FAN_CLOEXEC|unix.FAN_UNLIMITED_QUEUE, unix.O_RDONLY|unix.O_NONBLOCK)
@@ -251,7 +251,7 @@ func watchOpens(t *testing.T, files []string) func() map[int][]string {
 			f.Close()
 		}
 		opened := map[int][]string{}
-		b := make([]byte, 1<<16)
+		b := make([]byte, unix.FAN_EVENT_METADATA_LEN)
 		for {
 			n, err := unix.Read(fd, b)
 			if err == unix.EAGAIN {

@@ -18,6 +18,7 @@ import (
 func TestLiveWallClock(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	livetest.RequirePrograms(t, "gcc")
+	livetest.ChangeMachine(t) // other tests run programs of the same name
 	program := filepath.Join(t.TempDir(), "life")
 	if out, err := exec.Command("gcc", "-O1", "-o", program, "testdata/life.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -22,8 +22,15 @@ func (a *Attr) SharesSamples() bool {
 	return false
 }
 
-// Ends reports whether a sample's payload ends where the layout says.
+// Ends reports whether a sample's payload ends where the layout says. A callchain begins with
+// what it is of, a context; where a sample has another layout, other numbers stand there.
 func (l *Layout) Ends(payload []byte) bool {
+	if l.SampleType&(SampleCallchain|SampleRead) == SampleCallchain && len(payload) >= l.fixed+16 {
+		n, first := l.Order.Uint64(payload[l.fixed:]), l.Order.Uint64(payload[l.fixed+8:])
+		if n > 0 && first < ContextMax {
+			return false
+		}
+	}
 	c, t := l.afterRegs(payload), l.SampleType
 	if t&SampleStackUser != 0 {
 		if n := c.uint64(); n != 0 {

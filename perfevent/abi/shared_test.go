@@ -61,6 +61,27 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestEndsAtContexts: a sample of a field more, whose period says how many words follow, is not
+// taken for one of a field less.
+func TestEndsAtContexts(t *testing.T) {
+	o := abi.LittleEndian
+	faults := abi.Attr{SampleType: abi.SampleIdentifier | abi.SampleAddr | abi.SamplePeriod | abi.SampleCallchain}
+	switches := abi.Attr{SampleType: abi.SampleIdentifier | abi.SamplePeriod | abi.SampleCallchain}
+	var b []byte
+	for _, w := range []uint64{1, 0xadd, 4, 3, abi.ContextUser, 0x1000, 0x2000} { // id, addr, period, 3 of a chain
+		b = o.AppendUint64(b, w)
+	}
+	l, less := abi.NewLayout(&faults, o), abi.NewLayout(&switches, o)
+	if !l.Ends(b) || less.Ends(b) {
+		t.Errorf("as what it is %v, as what it is not %v", l.Ends(b), less.Ends(b))
+	}
+	empty := b[:32:32]
+	o.PutUint64(empty[24:], 0)
+	if !l.Ends(empty) {
+		t.Error("an empty chain ends the sample")
+	}
+}
+
 // TestSharesSamples: of the kernel's own events only those that happen, not clocks, and no
 // tracepoints.
 func TestSharesSamples(t *testing.T) {

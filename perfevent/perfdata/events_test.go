@@ -29,11 +29,11 @@ func TestSamplesOfOthersID(t *testing.T) {
 			payload []byte
 			want    int // -1: none
 		}{
-			"a switch":               {sample(o, 99, 1, 2, 7, 8), 2},
-			"a fault":                {sample(o, 99, 1, 0xadd, 2, 7, 8), 1},
-			"nothing's size":         {sample(o, 99, 1, 3, 7, 8), -1},
-			"of its own id":          {sample(o, 11, 1, 2, 7, 8), 0},
-			"of its own id, as long": {sample(o, 14, 1, 2, 7, 8), 3},
+			"a switch":               {sample(o, 99, 1, 2, abi.ContextUser, 8), 2},
+			"a fault":                {sample(o, 99, 1, 0xadd, 2, abi.ContextUser, 8), 1},
+			"nothing's size":         {sample(o, 99, 1, 3, abi.ContextUser, 8), -1},
+			"of its own id":          {sample(o, 11, 1, 2, abi.ContextUser, 8), 0},
+			"of its own id, as long": {sample(o, 14, 1, 2, abi.ContextUser, 8), 3},
 		} {
 			got := -1
 			if e := set.OfSample(tt.payload); e != nil {
@@ -44,7 +44,7 @@ func TestSamplesOfOthersID(t *testing.T) {
 			}
 		}
 		set.Add(event(abi.TypeSoftware, abi.SWCPUMigrations, 15, plain))
-		if e := set.OfSample(sample(o, 99, 1, 2, 7, 8)); e != nil {
+		if e := set.OfSample(sample(o, 99, 1, 2, abi.ContextUser, 8)); e != nil {
 			t.Errorf("of two events that may be meant it is %d", e.Index)
 		}
 	}
