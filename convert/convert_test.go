@@ -436,7 +436,7 @@ func TestMixedEvents(t *testing.T) {
 		config          int
 		want            string
 	}{
-		{"6.3.0", "ip,tid,time,identifier", 2, "samples of first and second are mixed up: the kernel (6.3 and later) takes one for the other"},
+		{"6.3.0", "ip,tid,time,identifier", 2, "samples of first and second may be mixed up: the kernel (6.3 and later) takes one for the other"},
 		{"7.0-rc1", "ip,tid,time,identifier", 2, "samples of first and second"},
 		{"6.2.16", "ip,tid,time,identifier", 2, ""},
 		{"5.19.0", "ip,tid,time,identifier", 2, ""},

@@ -149,16 +149,37 @@ func SourceLosses(r *perfdata.Reader) []Warning {
 }
 
 // mixedEvents are events of which the kernel may have told samples of one as those of another
-// (abi.Attr.SharesSamples), of the same fields, so that nothing tells them apart.
+// (abi.Attr.SharesSamples), of the same fields, so that nothing tells them apart. User code alone
+// and the kernel alone have no samples in common.
 func mixedEvents(r *perfdata.Reader) (mixed []EventCount) {
 	if !since(r.Features.OSRelease, 6, 3) {
 		return nil
 	}
-	events := r.Events.Events
-	for _, e := range events {
-		if e.Attr.SharesSamples() && slices.ContainsFunc(events, func(o *perfdata.Event) bool {
-			return o != e && o.Attr.SharesSamples() && o.Attr.Config == e.Attr.Config && o.Attr.SampleType == e.Attr.SampleType
-		}) {
+	type kind struct {
+		config uint64
+		fields abi.SampleType
+		where  abi.Flags
+	}
+	const where = abi.FlagExcludeUser | abi.FlagExcludeKernel
+	of := func(e *perfdata.Event) kind { return kind{e.Attr.Config, e.Attr.SampleType, e.Attr.Flags & where} }
+	counts := map[kind]int{}
+	for _, e := range r.Events.Events {
+		if e.Attr.SharesSamples() {
+			counts[of(e)]++
+		}
+	}
+	for _, e := range r.Events.Events {
+		if !e.Attr.SharesSamples() {
+			continue
+		}
+		k := of(e)
+		others := counts[k] - 1
+		for _, w := range [...]abi.Flags{0, abi.FlagExcludeUser, abi.FlagExcludeKernel} {
+			if w != k.where && w|k.where != where {
+				others += counts[kind{k.config, k.fields, w}]
+			}
+		}
+		if others > 0 {
 			mixed = append(mixed, EventCount{Name: e.Name})
 		}
 	}

@@ -201,11 +201,15 @@ func (w *Warning) String() string {
 	case UnreadFeatures:
 		return fmt.Sprintf("could not read %s of the recording's header, and what they tell is missing: %v", plural(w.Count, "feature"), w.Err)
 	case MixedEvents:
+		const most = 4 // names
 		var names []string
-		for _, e := range w.Events {
+		for _, e := range w.Events[:min(most, len(w.Events))] {
 			names = append(names, e.Name)
 		}
-		return fmt.Sprintf("samples of %s are mixed up: the kernel (6.3 and later) takes one for the other where both count the same; kprof record tells them apart", strings.Join(names, " and "))
+		if n := len(w.Events) - most; n > 0 {
+			names = append(names, fmt.Sprintf("%d more", n))
+		}
+		return fmt.Sprintf("samples of %s may be mixed up: the kernel (6.3 and later) takes one for the other where both count the same; kprof record tells them apart", strings.Join(names, " and "))
 	case OutOfOrder:
 		return plural(w.Count, "sample") + " came too late to be in the order of time"
 	case UnprintedEvent:

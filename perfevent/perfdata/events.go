@@ -18,6 +18,7 @@ type EventSet struct {
 	Order  abi.Order
 	Events []*Event
 
+	shared          []*Event // whose samples may have somebody else's id
 	byID            map[uint64]*Event
 	base            uint64   // the first id
 	near            []*Event // those of ids from base on, as the kernel counts them up
@@ -41,6 +42,9 @@ func (s *EventSet) Add(e abi.Event) *Event {
 		s.idOff, s.trailOff = ev.Layout.IDOffset(), ev.Layout.IDTrailerOffset()
 	}
 	s.Events = append(s.Events, ev)
+	if e.Attr.SharesSamples() {
+		s.shared = append(s.shared, ev)
+	}
 	for _, id := range e.IDs {
 		s.AddID(ev, id)
 	}
@@ -86,16 +90,27 @@ func (s *EventSet) OfSample(payload []byte) *Event {
 	if e := s.of(s.Order.Uint64(payload[s.idOff:])); e != nil {
 		return e
 	}
-	var shared *Event
-	for _, e := range s.Events {
-		if e.Attr.SharesSamples() && e.Layout.Ends(payload) {
-			if shared != nil {
+	return s.ofSize(payload)
+}
+
+// maxShared is how many events may be those that a sample with somebody else's id is of. There
+// are eight that the kernel mixes up, and no more are looked through for each sample.
+const maxShared = 16
+
+// ofSize returns the only event that a sample with somebody else's id may be of, or nil.
+func (s *EventSet) ofSize(payload []byte) (of *Event) {
+	if len(s.shared) > maxShared {
+		return nil
+	}
+	for _, e := range s.shared {
+		if e.Layout.Ends(payload) {
+			if of != nil {
 				return nil
 			}
-			shared = e
+			of = e
 		}
 	}
-	return shared
+	return of
 }
 
 // OfOther returns the event of a record of the kernel that is not a sample, or
