@@ -431,23 +431,28 @@ func TestUnreadFeatures(t *testing.T) {
 // TestMixedEvents: where two events of a recording count the same, and their samples have the
 // same fields, Linux 6.3 and later has told one as the other.
 func TestMixedEvents(t *testing.T) {
+	const plain, all = "ip,tid,time,identifier", "sample_id_all"
 	for _, tt := range []struct {
 		release, fields string
 		config          int
+		first, second   string // flags
 		want            string
 	}{
-		{"6.3.0", "ip,tid,time,identifier", 2, "samples of first and second may be mixed up: the kernel (6.3 and later) takes one for the other"},
-		{"7.0-rc1", "ip,tid,time,identifier", 2, "samples of first and second"},
-		{"6.2.16", "ip,tid,time,identifier", 2, ""},
-		{"5.19.0", "ip,tid,time,identifier", 2, ""},
-		{"", "ip,tid,time,identifier", 2, ""},
-		{"6.18.44-x", "ip,tid,time,addr,identifier", 2, ""}, // told apart by their size
-		{"6.18.44-x", "ip,tid,time,identifier", 3, ""},
-		{"6.18.44-x", "ip,tid,time,identifier", 0, ""}, // a clock
+		{"6.3.0", plain, 2, all, all, "samples of first and second may be mixed up: the kernel (6.3 and later) takes one for the other"},
+		{"7.0-rc1", plain, 2, all, all, "samples of first and second"},
+		{"6.18.44-x", plain, 2, all, all + ",exclude_kernel", "samples of first and second"},
+		{"6.18.44-x", plain, 2, all + ",exclude_user", all + ",exclude_user", "samples of first and second"},
+		{"6.18.44-x", plain, 2, all + ",exclude_user", all + ",exclude_kernel", ""}, // none in common
+		{"6.2.16", plain, 2, all, all, ""},
+		{"5.19.0", plain, 2, all, all, ""},
+		{"", plain, 2, all, all, ""},
+		{"6.18.44-x", "ip,tid,time,addr,identifier", 2, all, all, ""}, // told apart by their size
+		{"6.18.44-x", plain, 3, all, all, ""},
+		{"6.18.44-x", plain, 0, all, all, ""}, // a clock
 	} {
-		rec := perftext.MustParse(fmt.Sprintf("event first type=software config=%d ids=1 sample=ip,tid,time,identifier flags=sample_id_all\n"+
-			"event second type=software config=2 ids=2 sample=%s flags=sample_id_all\n"+
-			"comm t=1 pid=7 comm=seven\nsample t=2 pid=7 id=1 user 0x1000\n", tt.config, tt.fields))
+		rec := perftext.MustParse(fmt.Sprintf("event first type=software config=%d ids=1 sample=%s flags=%s\n"+
+			"event second type=software config=2 ids=2 sample=%s flags=%s\n"+
+			"comm t=1 pid=7 comm=seven\nsample t=2 pid=7 id=1 user 0x1000\n", tt.config, plain, tt.first, tt.fields, tt.second))
 		rec.Features.OSRelease = tt.release
 		b, err := rec.Assemble(perftext.Form{})
 		if err != nil {

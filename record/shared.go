@@ -22,6 +22,7 @@ type sharedSamples struct {
 
 // sharedEvent is an event whose samples may have a wrong id.
 type sharedEvent struct {
+	index  int32
 	id     uint64 // that its samples get
 	layout abi.Layout
 }
@@ -30,10 +31,10 @@ type sharedEvent struct {
 func newSharedSamples(ids idTable, events []abi.Event) *sharedSamples {
 	s := &sharedSamples{ids: ids, ambiguous: make([]bool, len(events))}
 	of := map[uint64]int{} // events of each kind
-	for _, e := range events {
+	for i, e := range events {
 		if e.Attr.SharesSamples() && len(e.IDs) > 0 {
 			of[e.Attr.Config]++
-			s.events = append(s.events, sharedEvent{e.IDs[0], abi.NewLayout(&e.Attr, abi.LittleEndian)})
+			s.events = append(s.events, sharedEvent{int32(i), e.IDs[0], abi.NewLayout(&e.Attr, abi.LittleEndian)})
 		}
 	}
 	if len(s.events) == 0 {
@@ -73,16 +74,16 @@ func (s *sharedSamples) restore(dst, a, b []byte) []byte {
 	dst = append(append(dst[:0], a...), b...)
 	for _, at := range s.places {
 		payload := dst[at+abi.HeaderSize : at+int(o.Uint16(dst[at+6:]))]
-		fits := 0
-		id := o.Uint64(payload)
+		var fits *sharedEvent
+		n := 0
 		for i := range s.events {
 			if s.events[i].layout.Ends(payload) {
-				id = s.events[i].id
-				fits++
+				fits = &s.events[i]
+				n++
 			}
 		}
-		if fits == 1 {
-			o.PutUint64(payload, id)
+		if n == 1 && s.ids.lookup(o.Uint64(payload)) != fits.index {
+			o.PutUint64(payload, fits.id)
 		}
 	}
 	return dst

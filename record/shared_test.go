@@ -31,7 +31,7 @@ func TestSharedSamples(t *testing.T) {
 	odd := func(id uint64) []byte { return record(abi.RecordSample, id, ip, 3, abi.ContextUser, 8) }
 	comm := record(abi.RecordComm, 999, 1, 2)
 	ring := bytes.Join([][]byte{faults(101), user(101), faults(103), comm, user(999), cs(999), odd(999), cs(105), cs(106), odd(104), faults(102)}, nil)
-	want := bytes.Join([][]byte{faults(101), user(103), faults(101), comm, user(103), cs(106), odd(999), cs(105), cs(106), odd(104), faults(101)}, nil)
+	want := bytes.Join([][]byte{faults(101), user(103), faults(101), comm, user(103), cs(106), odd(999), cs(105), cs(106), odd(104), faults(102)}, nil)
 	s := newSharedSamples(newIDTable(ids), events)
 	for cut := 0; cut <= len(ring); cut += 8 {
 		a, b := bytes.Clone(ring[:cut]), bytes.Clone(ring[cut:])

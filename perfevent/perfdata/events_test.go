@@ -43,6 +43,17 @@ func TestSamplesOfOthersID(t *testing.T) {
 				t.Errorf("%s: event %d, want %d", name, got, tt.want)
 			}
 		}
+		many := perfdata.NewEventSet(o, []abi.Event{event(abi.TypeSoftware, abi.SWContextSwitches, 1, plain)})
+		for id := range uint64(15) {
+			many.Add(event(abi.TypeSoftware, abi.SWPageFaults, 2+id, plain|abi.SampleAddr))
+		}
+		if e := many.OfSample(sample(o, 99, 1, 2, abi.ContextUser, 8)); e == nil || e.Index != 0 {
+			t.Error("one of 16 is not found")
+		}
+		many.Add(event(abi.TypeSoftware, abi.SWPageFaults, 50, plain|abi.SampleAddr))
+		if many.OfSample(sample(o, 99, 1, 2, abi.ContextUser, 8)) != nil {
+			t.Error("more are looked through than there are kinds")
+		}
 		set.Add(event(abi.TypeSoftware, abi.SWCPUMigrations, 15, plain))
 		if e := set.OfSample(sample(o, 99, 1, 2, abi.ContextUser, 8)); e != nil {
 			t.Errorf("of two events that may be meant it is %d", e.Index)

@@ -27,18 +27,16 @@ App.prototype.follow = async function follow() {
 // watchPointer returns what waits until no button of the mouse and no finger is held down: what
 // is pressed and replaced before it is let go would not be clicked, and what is dragged be lost.
 App.prototype.watchPointer = function watchPointer() {
-  let down = false, waiting = [];
+  let down = false, go = null;
   const see = (e) => {
     down = e.type !== 'pointercancel' && e.buttons !== 0;
-    if (down || !waiting.length) return;
-    setTimeout(() => { // after the click
-      for (const go of waiting) go();
-      waiting = [];
-    });
+    if (down || !go) return;
+    setTimeout(go); // after the click
+    go = null;
   };
   for (const type of ['pointerdown', 'pointermove', 'pointerup', 'pointercancel']) addEventListener(type, see, true);
   return async () => {
-    while (down) await new Promise((go) => waiting.push(go));
+    while (down) await new Promise((done) => { go = done; });
   };
 };
 

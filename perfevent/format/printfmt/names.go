@@ -323,49 +323,52 @@ func (p *parser) pair(table []entry) []entry {
 // It is nil, and nothing is read, where something else stands there.
 func (p *parser) wideHelper() *node {
 	back, bad, problem := p.lexer, p.bad, p.problem
-	n := node{wide: true}
-	ok := p.words("{", "static", "const", "struct", "trace_print_flags_u64")
-	array := p.tok.text
-	if ok = ok && p.tok.kind == tokName; ok {
-		p.next()
-		ok = p.words("[", "]", "=", "{")
-	}
-	for ok && p.failed == nil {
-		n.table = p.pair(n.table)
-		if p.accept(",") && !p.is("}") { // there may be a last comma
-			continue
-		}
-		break
-	}
-	if ok = ok && p.words("}", ";"); ok {
-		switch strings.TrimPrefix(p.tok.text, "f") { // ftrace_ before Linux 4.2
-		case "trace_print_flags_seq_u64":
-			n.op = opFlags
-		case "trace_print_symbols_seq_u64":
-			n.op = opSymbol
-		default:
-			ok = false
-		}
-	}
-	if ok {
-		p.next()
-		ok = p.words("(", "p", ",")
-	}
-	if ok && n.op == opFlags {
-		n.str = p.strings()
-		ok = p.words(",")
-	}
-	if ok {
-		n.a = p.expr()
-		ok = p.words(",", array, ")", ";", "}", ")")
-	}
-	if ok && p.failed == nil {
+	n, ok := p.readWide()
+	switch {
+	case ok && p.failed == nil:
 		return p.make(n)
-	}
-	if p.failed == nil || p.failed.Reason != Limit {
+	case p.failed == nil || p.failed.Reason != Limit:
 		p.lexer, p.bad, p.problem, p.failed = back, bad, problem, nil
 	}
 	return nil
+}
+
+func (p *parser) readWide() (n node, ok bool) {
+	n.wide = true
+	if !p.words("{", "static", "const", "struct", "trace_print_flags_u64") || p.tok.kind != tokName {
+		return n, false
+	}
+	array := p.tok.text
+	if p.next(); !p.words("[", "]", "=", "{") {
+		return n, false
+	}
+	for p.failed == nil {
+		n.table = p.pair(n.table)
+		if !p.accept(",") || p.is("}") { // there may be a last comma
+			break
+		}
+	}
+	if !p.words("}", ";") {
+		return n, false
+	}
+	switch strings.TrimPrefix(p.tok.text, "f") { // ftrace_ before Linux 4.2
+	case "trace_print_flags_seq_u64":
+		n.op = opFlags
+	case "trace_print_symbols_seq_u64":
+		n.op = opSymbol
+	default:
+		return n, false
+	}
+	if p.next(); !p.words("(", "p", ",") {
+		return n, false
+	}
+	if n.op == opFlags {
+		if n.str = p.strings(); !p.words(",") {
+			return n, false
+		}
+	}
+	n.a = p.expr()
+	return n, p.words(",", array, ")", ";", "}", ")")
 }
 
 // words passes over tokens that are these, as far as they are; it reports whether all were.
