@@ -90,6 +90,7 @@ func start() (context.Context, error) {
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program()),
 		chromedp.UserDataDir(dir),
+		chromedp.Env("TMPDIR="+dir), // where it leaves its socket, too
 		chromedp.ModifyCmdFunc(meek),
 		chromedp.NoSandbox, // which is not to be had as root
 		chromedp.DisableGPU,
