@@ -37,6 +37,7 @@ func TestLiveAnnotate(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
 	livetest.RequirePrograms(t, "gcc", "objdump")
 	dir := t.TempDir()
+	t.Setenv("HOME", dir) // where no recorder that runs meanwhile keeps the program
 	source, prog, data, profile := filepath.Join(dir, "divide.c"), filepath.Join(dir, "divide"), filepath.Join(dir, "perf.data"), filepath.Join(dir, "p.pb.gz")
 	livetest.WriteFile(t, source, annotatedSource)
 	if out, err := exec.Command("gcc", "-g", "-O2", "-o", prog, source).CombinedOutput(); err != nil {
