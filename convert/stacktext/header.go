@@ -177,7 +177,7 @@ func (h *header) thread(w []byte) bool {
 	return true
 }
 
-// atCPU looks for "[001]" behind a thread, in text without times.
+// atCPU looks for "[001]" behind a thread or before an event, in text without times.
 func (h *header) atCPU(line []byte) bool {
 	for end := 0; ; {
 		i := bytes.IndexByte(line[end:], '[')
@@ -187,9 +187,11 @@ func (h *header) atCPU(line []byte) bool {
 		i += end
 		word := firstWord(line[i:])
 		end = i + 1
-		if _, ok := parseCPU(word); ok && (i == 0 || isBlank(line[i-1])) && h.ids(line[:i+len(word)]) && (h.hasTID || i == blanks(line)) {
+		if _, ok := parseCPU(word); ok && (i == 0 || isBlank(line[i-1])) && h.ids(line[:i+len(word)]) {
 			h.fields(trimMisc(line[i+len(word):]))
-			return true
+			if h.hasTID || i == blanks(line) || h.event != nil {
+				return true
+			}
 		}
 	}
 }
