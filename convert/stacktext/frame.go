@@ -49,7 +49,7 @@ func parseFrame(line []byte) (f frame, ok bool) {
 		f.bare = true
 		return f, true
 	}
-	if rest[0] == 'i' && bytes.HasPrefix(rest, insn) { // of -F +brstackinsn
+	if len(f.ip) == 16 && line[16] == '\t' || rest[0] == 'i' && bytes.HasPrefix(rest, insn) { // of -F +brstackinsn, +brstackdisasm
 		return f, false
 	}
 	f.symbol = rest

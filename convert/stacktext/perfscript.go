@@ -120,6 +120,12 @@ func (p *perfScript) line(line []byte, blank bool) error {
 			return nil
 		}
 	} else if f, ok := parseFrame(line[indent:]); ok && indent > 0 && !p.looksLikeHeader(line, indent) {
+		if p.open && len(p.held) > 0 && line[0] == '\t' {
+			// What stands behind the event is no frame, but what -F +addr, +data_src and
+			// +weight print: perf mem's text has it, before a callchain in lines of its own.
+			p.single, p.named, p.chain = false, false, p.chain[:0]
+			return p.frame(&f, false)
+		}
 		// Without a header, of -F ip,sym.
 		if err := p.flush(); err != nil {
 			return err
@@ -216,9 +222,10 @@ func (p *perfScript) register(h *header) error {
 }
 
 // frame adds a frame to the sample. A line that begins with a blank and has only an
-// address is none among frames with names, but what -F +phys_addr prints.
+// address is none among frames with names, but what -F +phys_addr prints, before the
+// sizes of pages.
 func (p *perfScript) frame(f *frame, blank bool) error {
-	if f.bare && blank && p.named {
+	if blank && p.named && (f.bare || isPageSize(firstWord(f.symbol))) {
 		return nil
 	}
 	if !p.sure {
@@ -270,7 +277,13 @@ func isExtra(s []byte) bool {
 		}
 	}
 	f := firstWord(s)
-	return isAddress(f) || bytes.HasSuffix(f, []byte(":")) // of -F +brstackinsn
+	return isAddress(f) || isPageSize(f) || bytes.HasSuffix(f, []byte(":")) // of -F +brstackinsn
+}
+
+// isPageSize tells whether a word is what -F +data_page_size and +code_page_size print.
+func isPageSize(w []byte) bool {
+	_, ok := number(w[:max(len(w)-1, 0)])
+	return string(w) == "N/A" || ok && bytes.IndexByte([]byte("BKMG"), w[len(w)-1]) >= 0
 }
 
 // source takes the line that -F +srcline prints behind a frame.
@@ -381,22 +394,40 @@ func inlineFrame(h *header) (f frame, ok bool) {
 	if i := bytes.LastIndex(s, branchTo); i >= 0 {
 		s = trimEnd(s[:i])
 	}
-	if f, ok = parseFrame(s); ok && !f.bare && (f.symbol == nil || !isAddress(firstWord(f.symbol))) {
-		return f, true
+	s = cutMemory(s)
+	if f, ok = parseFrame(s); ok && !f.bare && (f.symbol == nil || !isAddress(firstWord(f.symbol)) && f.symbol[0] != '|') {
+		return f, true // rather than "1e05080021 |OP LOAD|LVL L1 hit", of -F +data_src
 	}
 	if len(s) == 0 || s[len(s)-1] != ')' {
 		return f, ok && f.bare
 	}
-	// The last address with two blanks before it, as it is printed in a column.
+	// The last address with two blanks before it, as it is printed in a column; with one
+	// if it fills the column.
 	for end := len(s); ; {
-		i := bytes.LastIndex(s[:end], []byte("  "))
-		if i < 0 {
+		if end = bytes.LastIndexByte(s[:end], ' '); end < 0 {
 			return f, false
 		}
-		if f, ok = parseFrame(s[i+2:]); ok && !f.bare && (f.dso != nil || f.symbol == nil) {
+		if (end == 0 || s[end-1] != ' ') && len(firstWord(s[end+1:])) != 16 {
+			continue
+		}
+		if f, ok = parseFrame(s[end+1:]); ok && !f.bare && (f.dso != nil || f.symbol == nil) {
 			return f, true
 		}
-		end = i + 1
+	}
+}
+
+// cutMemory removes from the end what -F +phys_addr, +data_page_size and +code_page_size print
+// behind a frame.
+func cutMemory(s []byte) []byte {
+	for t := s; ; {
+		if len(t) > 0 && t[len(t)-1] == ')' {
+			return t
+		}
+		word, rest := lastWord(t)
+		if !isPageSize(word) && !isHexNumber(word) || len(rest) == 0 {
+			return s
+		}
+		t = trimEnd(rest)
 	}
 }
 
@@ -410,12 +441,15 @@ func isBranch(rest []byte) bool {
 	return ok
 }
 
-// isAddress tells whether a word is an address rather than a symbol.
-func isAddress(w []byte) bool {
+// isHexNumber tells whether a word is a number in hexadecimal.
+func isHexNumber(w []byte) bool {
 	for _, c := range w {
 		if !isHex(c) {
 			return false
 		}
 	}
-	return len(w) >= 6
+	return len(w) > 0
 }
+
+// isAddress tells whether a word is an address rather than a symbol.
+func isAddress(w []byte) bool { return len(w) >= 6 && isHexNumber(w) }
