@@ -25,7 +25,8 @@ type ReadOptions struct {
 const maxLine = 16 << 20
 
 // Read reads folded stacks: lines of "outer;inner;innermost 12", the weight
-// after the last blank. Empty lines are skipped. The Set has one event, "samples",
+// after the last blank or tab. Empty lines are skipped, and so are lines that begin with
+// "#" or "//" and have no weight, or are "# NAME: VALUE". The Set has one event, "samples",
 // with one column, samples/count. If a weight has a fraction, all are kept in
 // thousandths, rounded, and the column's unit says so.
 //
@@ -62,7 +63,7 @@ func Read(r io.Reader, o ReadOptions) (*stacks.Set, error) {
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("read folded: line %d: %w", n, err)
 		}
-		if line = bytes.TrimRight(line, "\r\n"); bytes.HasPrefix(line, []byte(headerStart)) {
+		if line = bytes.TrimRight(line, " \t\r\n"); bytes.HasPrefix(line, []byte(headerStart)) {
 			if n == 1 {
 				if f.header = parseHeader(line); f.header != nil {
 					f.names += perSum * int64(len(f.header.blocks))
@@ -149,6 +150,8 @@ type foldedReader struct {
 // errSum: sums would begin anew from below zero.
 var errSum = errors.New("the weights add up to more than can be stored")
 
+var errNoWeight = errors.New("no weight")
+
 // weight is whole + milli/1000.
 type weight struct {
 	whole int64
@@ -166,13 +169,29 @@ const perName = 512
 // are put into their order.
 const perSum = 2 * 24
 
-func (f *foldedReader) line(line []byte) error {
-	blank := bytes.LastIndexByte(line, ' ')
-	if blank < 0 {
-		return errors.New("no weight")
+// isComment tells whether a line whose end is, or is not, a weight is none of stacks: Austin,
+// Python's profiler, writes "# interval: 100" besides.
+func isComment(line []byte, weighted bool) bool {
+	if key, ok := bytes.CutPrefix(line, []byte("# ")); ok && bytes.IndexByte(line, ';') < 0 {
+		i := bytes.IndexByte(key, ' ')
+		return !weighted || i > 0 && key[i-1] == ':'
 	}
-	w, err := parseWeight(string(line[blank+1:]))
-	if err != nil {
+	return !weighted && (line[0] == '#' || bytes.HasPrefix(line, []byte("//")))
+}
+
+func (f *foldedReader) line(line []byte) error {
+	blank := len(line) - 1
+	for blank >= 0 && line[blank] != ' ' && line[blank] != '\t' {
+		blank--
+	}
+	w, err := weight{}, errNoWeight
+	if blank >= 0 {
+		w, err = parseWeight(string(line[blank+1:]))
+	}
+	switch {
+	case isComment(line, err == nil):
+		return nil
+	case err != nil:
 		return err
 	}
 	if err := f.look(len(line)); err != nil {

@@ -49,11 +49,24 @@ func TestFoldedReadFractions(t *testing.T) {
 	}
 }
 
+// What Austin writes, and what other tools and hands leave around stacks.
+func TestFoldedReadComments(t *testing.T) {
+	in := "# austin: 3.7.0\n# interval: 100\n# mode: wall\n\nP1;T1;f.py:main:1 42\nP1;T1;f.py:main:1\t1 \n \t\n#\n// 7 runs of it\n" +
+		"# main;x 3\n#x 2\n# x 1\n# duration: 383010\n"
+	s, err := Read(strings.NewReader(in), ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("# main;x 3\n# x 1\n#x 2\nP1;T1;f.py:main:1 43\n", folded(t, s, Options{PlainNames: true})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFoldedReadRefuses(t *testing.T) {
 	livetest.Errors(t, func(in string) (*stacks.Set, error) { return Read(strings.NewReader(in), ReadOptions{}) }, map[string]string{
 		"a;b":                          "line 1: no weight",
 		"a 1\nb x\n":                   `line 2: weight "x" is not`,
-		"a 1\n\nb ":                    `line 3: weight "" is not`,
+		"a 1\n\nb ":                    "line 3: no weight",
 		"a NaN":                        "is not a number",
 		"a Inf":                        "is not a number",
 		"a 1e19":                       "too large",
