@@ -80,6 +80,7 @@ var kinds = []struct {
 	{"perf script without callchains", "              ls 23168 [000]   717.373181:     250000 cpu-clock:  ffffffff816dfd92 __d_lookup_rcu+0x32 ([kernel.kallsyms])\n", PerfScript},
 	{"tracepoints", "            perf 23160 [000]   718.559764: sched:sched_switch: prev_comm=perf next_prio=0\n", PerfScript},
 	{"-F comm,ip,sym", "ls \n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n", PerfScript},
+	{"-F comm,cpu,time", "worker-1 [000] 68574.380038:    2000000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n\n", PerfScript},
 	{"-F ip,sym", "\n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n\n", PerfScript},
 	{"a comm with a semicolon", "a;b 12 [000] 717.373181: x:y: 5\n\nb 5 [000] 717.373182: x:y: 5\n", PerfScript},
 	{"bpftrace", "Attaching 1 probe...\n\n\n@[\n    vfs_read+1\n]: 12\n", BPFTrace},

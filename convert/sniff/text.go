@@ -81,11 +81,15 @@ func text(head []byte, whole bool) Kind {
 		return Folded
 	}
 	lines := firstLines(head, whole)
-	for _, line := range lines {
+	for i, line := range lines {
 		for _, f := range lineForms {
-			if f.form().Match(line) {
-				return f.kind
+			if !f.form().Match(line) {
+				continue
 			}
+			if f.kind == Ftrace && framed(lines[i+1:]) {
+				return PerfScript // without threads, of a program whose name ends in a number, "worker-1"
+			}
+			return f.kind
 		}
 	}
 	if stacktext.IsPerfScript(lines) {
@@ -96,6 +100,11 @@ func text(head []byte, whole bool) Kind {
 		return xml(trimmed)
 	}
 	return k
+}
+
+// framed tells whether a frame is the first of lines, as perf script prints it.
+func framed(lines [][]byte) bool {
+	return len(lines) > 0 && lines[0][0] == '\t' && stacktext.IsPerfScript(lines[:1])
 }
 
 // firstLines returns the first lines that are not empty, without those that may
