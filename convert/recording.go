@@ -48,7 +48,7 @@ func (in *recordingInput) read(ctx context.Context) error {
 		names = in.symbolizer()
 		defer names.Close()
 		if !o.Unnamed {
-			if in.copiesStacks() {
+			if in.wantsCallFrames() {
 				ro.Unwind = &replay.Unwind{Machine: unwindMachine(in.Features.Arch), Frames: names.CallFrames}
 			}
 			names.Prefetch()
@@ -153,7 +153,7 @@ func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
 	so.Release = cmp.Or(so.Release, in.Features.OSRelease)
 	so.Foreign = so.Foreign || !recordedHere(&in.Features, in.written)
 	in.p.release, in.p.foreign = so.Release, so.Foreign
-	so.CallFrames = in.copiesStacks()
+	so.CallFrames = in.wantsCallFrames()
 	if so.Kallsyms == nil && so.KallsymsPath == "" && !in.p.opts.Unnamed {
 		recorded, err := in.KernelSymbols()
 		if err != nil && !in.unreadable {
@@ -186,9 +186,15 @@ func (in *recordingInput) names() *symbolize.Names {
 	return in.userNames
 }
 
-// copiesStacks reports whether samples have copies of stacks.
-func (in *recordingInput) copiesStacks() bool {
-	return slices.ContainsFunc(in.Reader.Events.Events, func(e *perfdata.Event) bool { return e.Attr.SampleType&abi.SampleStackUser != 0 })
+// wantsCallFrames reports whether samples have copies of stacks, or the register that tells a
+// caller of which callchains know nothing.
+func (in *recordingInput) wantsCallFrames() bool {
+	machine := unwindMachine(in.Features.Arch)
+	return slices.ContainsFunc(in.Reader.Events.Events, func(e *perfdata.Event) bool {
+		t := e.Attr.SampleType
+		return t&abi.SampleStackUser != 0 ||
+			t&abi.SampleRegsUser != 0 && t&abi.SampleCallchain != 0 && machine.LinkRegister(e.Attr.SampleRegsUser) >= 0
+	})
 }
 
 // unwindMachine returns the machine whose stacks a recording has copies of, by what
@@ -289,7 +295,7 @@ func (r *Recording) Symbolizer(o Options) (*symbolize.Symbolizer, []Warning) {
 // Symbolizer finds, nil where there are none.
 func (r *Recording) Unwind(files func() *symbolize.Symbolizer) *replay.Unwind {
 	in := recordingInput{Reader: r.Reader}
-	if !r.PipeMode() && !in.copiesStacks() {
+	if !r.PipeMode() && !in.wantsCallFrames() {
 		return nil
 	}
 	return &replay.Unwind{

@@ -35,7 +35,7 @@ func SampledNames(ctx context.Context, f *os.File, o symbolize.Options) (names [
 	kept := symbolize.NewKeptNames()
 	o.Keep, o.DebuginfodURLs, o.NamesOnly, o.Inline, o.Lines = kept, nil, false, false, false
 	in := recordingInput{Reader: r}
-	o.CallFrames = in.copiesStacks()
+	o.CallFrames = in.wantsCallFrames()
 	found := make(chan error, 1)
 	go func() {
 		sym := symbolize.New(o)
@@ -72,7 +72,7 @@ func samplesUserCode(e *perfdata.Event) bool {
 // findNames has sym look for the names of all user code.
 func (in *recordingInput) findNames(ctx context.Context, sym *symbolize.Symbolizer) error {
 	ro := replay.Options{JITCode: func(d replay.JITDump) []symbolize.JITCode { return sym.JITCode(d.PID, d.Path) }}
-	if in.copiesStacks() {
+	if in.wantsCallFrames() {
 		ro.Unwind = &replay.Unwind{Machine: unwindMachine(in.Features.Arch), Frames: sym.CallFrames}
 	}
 	set, stats, err := replay.File(ctx, in.Reader, ro)

@@ -32,6 +32,7 @@ type Locator struct {
 	cache    []cached
 	missed   []missed  // not complete yet
 	chained  []uint64  // what calls returned
+	withLeaf []uint64  // what withLeafCaller did
 	views    views     // of the sample at hand
 	exact    bool      // callchains hold addresses of calls
 	unwind   *unwinder // nil for none
@@ -124,7 +125,7 @@ func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 		locs = l.chain(locs, s.Misc, s.Callchain[:n], views)
 		locs = l.branches(locs, s.Callchain[n+1:], s.Branches, views)
 	default:
-		locs = l.chain(locs, s.Misc, chain, views)
+		locs = l.chain(locs, s.Misc, l.withLeafCaller(s, chain), views)
 	}
 	if len(locs) == from && (s.IP != 0 || e.Attr.SampleType&abi.SampleIP != 0 && (e.Attr.Type != abi.TypeTracepoint || !s.HasChain)) {
 		ip := s.IP

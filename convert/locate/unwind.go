@@ -11,7 +11,8 @@ import (
 )
 
 // Unwind walks the stacks of which samples carry copies (perf record --call-graph
-// dwarf). Recordings of other machines need their files for it, as for names.
+// dwarf), and finds callers that callchains leave out. Recordings of other machines need
+// their files for it, as for names.
 type Unwind struct {
 	// Machine is 0 where the recording does not say it, or says it later: the
 	// registers that samples have tell then.

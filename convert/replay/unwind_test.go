@@ -151,3 +151,59 @@ func TestUnwindEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestLeafCaller: on arm64 a callchain by frame records has no caller of a function without a
+// frame. Where call frame information says that the link register has it, it is put there.
+func TestLeafCaller(t *testing.T) {
+	const user, kernel = abi.MiscUser, abi.MiscKernel
+	const in, signed = abi.ContextUser, 0x2a << 48
+	const link, vectors = 1 << 30, 1 << 46
+	// Rows of /x, by offset: without a frame, with one, the outermost; as unwind.Decode reads them.
+	table, _, err := unwind.Decode([]byte{3, 3,
+		0, 1, 30, 0, 4, 31, 0, 0, 0,
+		0x10, 2, 30, 0, 4, 31, 32, 0, 1, 30, 2, 0, 31, 0,
+		0x10, 3, 30, 0, 4, 31, 0, 0, 1, 30, 1, 0, 0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		misc    abi.Misc
+		chain   []uint64
+		regs    []uint64
+		want    string
+		machine unwind.Machine
+		mask    uint64
+	}{
+		{"without a frame", user, []uint64{in, 0x1000, 0x1201}, []uint64{2, 0x1101}, "/x+0x0 < /x+0x100 < /x+0x200", unwind.ARM64, link},
+		{"of an unknown machine", user, []uint64{in, 0x1000, 0x1201}, []uint64{2, 0x1101}, "/x+0x0 < /x+0x100 < /x+0x200", 0, link},
+		{"among others", user, []uint64{in, 0x1000, 0x1201}, []uint64{2, 9, 0x1101, 8}, "/x+0x0 < /x+0x100 < /x+0x200", unwind.ARM64, 1 | link | vectors},
+		{"signed", user, []uint64{in, 0x1000, 0x1201}, []uint64{2, signed | 0x1101}, "/x+0x0 < /x+0x100 < /x+0x200", unwind.ARM64, link},
+		{"alone", user, []uint64{in, 0x1000}, []uint64{2, 0x1101}, "/x+0x0 < /x+0x100", unwind.ARM64, link},
+		{"a system call", kernel, []uint64{abi.ContextKernel, 0xffffffff81000010, in, 0x1000, 0x1201}, []uint64{2, 0x1101},
+			"kernel? 0xffffffff81000010 < /x+0x0 < /x+0x100 < /x+0x200", unwind.ARM64, link},
+		{"there already", user, []uint64{in, 0x1000, 0x1101}, []uint64{2, 0x1101}, "/x+0x0 < /x+0x100", unwind.ARM64, link},
+		{"with a frame", user, []uint64{in, 0x1010, 0x1201}, []uint64{2, 0x1101}, "/x+0x10 < /x+0x200", unwind.ARM64, link},
+		{"outermost", user, []uint64{in, 0x1020}, []uint64{2, 0x1101}, "/x+0x20", unwind.ARM64, link},
+		{"nothing known", user, []uint64{in, 0x1030, 0x1201}, []uint64{2, 0x1101}, "/x+0x30 < /x+0x200", unwind.ARM64, link},
+		{"to no code", user, []uint64{in, 0x1000, 0x1201}, []uint64{2, 0x9101}, "/x+0x0 < /x+0x200", unwind.ARM64, link},
+		{"32 bits", user, []uint64{in, 0x1000, 0x1201}, []uint64{1, 0x1101}, "/x+0x0 < /x+0x200", unwind.ARM64, link},
+		{"a kernel thread", kernel, []uint64{abi.ContextKernel, 0xffffffff81000010}, []uint64{0}, "kernel? 0xffffffff81000010", unwind.ARM64, link},
+		{"x86", user, []uint64{in, 0x1000, 0x1201}, []uint64{2, 0x1101}, "/x+0x0 < /x+0x200", unwind.X86_64, link},
+	} {
+		body := append([]uint64{0x1000, 7<<32 | 7, 1, uint64(len(c.chain))}, c.chain...)
+		rec := perftext.MustParse("event cycles type=hardware sample=ip,tid,time,callchain flags=sample_id_all\n" +
+			"mmap t=0 pid=7 addr=0x1000 len=0x1000 file=/x\n" +
+			fmt.Sprintf("record type=9 misc=%d data=%s\n", c.misc, words(append(body, c.regs...)...)))
+		a := &rec.Events[0].Attr
+		a.SampleType |= abi.SampleRegsUser
+		a.SampleRegsUser = c.mask
+		opts := Options{Unwind: &Unwind{Machine: c.machine, Frames: func(stacks.Mapping) *unwind.Table { return table }}}
+		for _, f := range []form{{}, {Form: perftext.Form{Pipe: true}, stream: true}} {
+			set, st, err := f.convert(rec, opts)
+			if got, _, _ := strings.Cut(dump(set, st, err), "\n"); got != "cycles :7/7: "+c.want+" = 1 1" {
+				t.Errorf("%s, %v: got %s\nwant %s", c.name, f, got, c.want)
+			}
+		}
+	}
+}

@@ -39,11 +39,11 @@ func first(n uint8) (all []uint8) {
 }
 
 // MachineOf returns the machine whose programs are dumped with the registers in mask,
-// as perf asks for all that a machine has; 0 for none.
+// as perf asks for all that a machine has, or on arm64 for the link register; 0 for none.
 func MachineOf(mask uint64) Machine {
 	const arm64 = 1<<33 - 1
 	switch {
-	case mask&^(1<<46) == arm64: // the other one is of its vectors
+	case mask&^(1<<46) == arm64, mask == 1<<armLR: // the other one is of its vectors
 		return ARM64
 	case mask == 1<<16-1:
 		return ARM
