@@ -89,7 +89,7 @@ func (in *recordingInput) read(ctx context.Context) error {
 	in.p.Set, in.p.Stats = set, stats
 	in.p.Events = recordedEvents(in.Reader.Events, &stats)
 	in.p.Header = &in.Features
-	set.TimeNanos = in.written.UnixNano() - set.DurationNanos
+	set.TimeNanos = in.wallTime(stats.FirstTime, in.written.UnixNano()-set.DurationNanos)
 	in.p.describe()
 	if names == nil { // a pipe tells last where it comes from
 		names = in.symbolizer()
@@ -105,6 +105,22 @@ func (in *recordingInput) read(ctx context.Context) error {
 		in.p.warn(w)
 	}
 	return in.p.emptyReason(o, stats.LeftOut)
+}
+
+// wallTime is the ns since 1970 of a time t of the recording's clock, where the recording says it (perf
+// record -k); else otherwise, which is by when its file was written, be that copied since.
+func (in *recordingInput) wallTime(t uint64, otherwise int64) int64 {
+	const clockRealtime = 0
+	c := in.Features.Clock
+	if events := in.Reader.Events.Events; c.Wall == 0 && len(events) > 0 {
+		if a := &events[0].Attr; a.Flags&abi.FlagUseClockID != 0 && a.ClockID == clockRealtime { // which is wall time
+			c.Wall, c.Time = t, t
+		}
+	}
+	if c.Wall == 0 || t == 0 {
+		return otherwise
+	}
+	return int64(c.Wall + (t - c.Time))
 }
 
 // What stands among the rules of a recording (perfdata.Reader.Rules) for Options.OffCPU and

@@ -1,10 +1,15 @@
 package convert
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/perfdata/perftext"
 )
 
 // TestWantsCallFrames: of which recordings the call frame information of files is read.
@@ -28,6 +33,56 @@ func TestWantsCallFrames(t *testing.T) {
 		in.Features.Arch = c.arch
 		if got := in.wantsCallFrames(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestWallTime: a recording that says what its clock was at a moment says when it began, whenever its
+// file was written.
+func TestWallTime(t *testing.T) {
+	const wall, second = 1_700_000_000_000_000_000, 1_000_000_000
+	mono := func(at uint64) perfdata.Clock { return perfdata.Clock{ID: 1, Wall: wall, Time: at} }
+	modified := time.Unix(1_800_000_000, 0)
+	for name, c := range map[string]struct {
+		clock    perfdata.Clock
+		realTime bool
+		first    uint64 // of two samples, a second apart
+		from     uint64
+		want     int64
+	}{
+		"no clock":        {first: 5 * second, want: modified.UnixNano() - second},
+		"read before":     {clock: mono(4 * second), first: 5 * second, want: wall + second},
+		"read afterwards": {clock: mono(7 * second), first: 5 * second, want: wall - 2*second},
+		"of a part":       {clock: mono(4 * second), first: 5 * second, from: 5*second + 1, want: wall + 2*second},
+		"real time":       {realTime: true, first: wall, want: wall},
+	} {
+		rec := perftext.MustParse(fmt.Sprintf("event cpu-clock type=software config=0 sample=ip,tid,time flags=sample_id_all\n"+
+			"sample t=%d pid=7 ip=0x10\nsample t=%d pid=7 ip=0x10\n", c.first, c.first+second))
+		rec.Features.Clock = c.clock
+		if c.realTime {
+			rec.Events[0].Attr.Flags |= abi.FlagUseClockID // of the clock 0
+		}
+		b, err := rec.Assemble(perftext.Form{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "x.data")
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, modified, modified); err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Unnamed: true}
+		if c.from > 0 {
+			o.Time.From = TimeBound{Given: true, Nanos: c.from}
+		}
+		p, err := Open(t.Context(), file, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Set.TimeNanos; got != c.want {
+			t.Errorf("%s: begins at %d, want %d", name, got, c.want)
 		}
 	}
 }
