@@ -63,7 +63,7 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		naming: eventNaming{host: &perfdata.Host{}},
 		fields: fields{opts: opts, labels: newFieldLabels(opts.labelKeys()), open: func() (*payload.Formats, error) { return opts.Formats, nil }},
 
-		measuresTime: func(*perfdata.Event) bool { return false },
+		measuresTime: samples.MeasuresOffCPU,
 	}
 	r.labels.lists = r.fields.labels.first()
 	if opts.MaxMemory > 0 {

@@ -205,7 +205,7 @@ func (f *File) Each(ctx context.Context, emit func(*Sample)) error {
 // MeasuresTime reports whether the periods of an event's samples are times in ns, off the CPU
 // or in a function, which the event does not say.
 func (f *File) MeasuresTime(e *perfdata.Event) bool {
-	return f.reader.Duration(e) || f.sampler.simpleperf.measuresTime(f.reader.Events, e)
+	return MeasuresOffCPU(e) || f.reader.Duration(e) || f.sampler.simpleperf.measuresTime(f.reader.Events, e)
 }
 
 // Stats is what was seen; complete after Each.
