@@ -348,6 +348,14 @@ func parseCPU(w []byte) (int32, bool) {
 	return parseID(w[1 : len(w)-1])
 }
 
+// maxSeconds are the most that a time in ns has. From sumTime on, cut to seconds, a time is none of a
+// sample's own: so far behind all others perf record --off-cpu has the sums of the whole recording
+// (perf's bpf_off_cpu.c, OFF_CPU_TIMESTAMP).
+const (
+	maxSeconds = 18446744072
+	sumTime    = 18446744069 * 1e9
+)
+
 // parseTime parses seconds with a fraction into ns.
 func parseTime(w []byte) (ns uint64, ok bool) {
 	dot := bytes.IndexByte(w, '.')
@@ -356,7 +364,7 @@ func parseTime(w []byte) (ns uint64, ok bool) {
 	}
 	sec, ok := number(w[:dot])
 	frac, ok2 := number(w[dot+1:])
-	if !ok || !ok2 || sec > 1<<33 || len(w)-dot-1 > 9 {
+	if !ok || !ok2 || sec > maxSeconds || len(w)-dot-1 > 9 {
 		return 0, false
 	}
 	for i := len(w) - dot - 1; i < 9; i++ {

@@ -188,11 +188,11 @@ func (p *perfScript) begin(h *header, line []byte) error {
 	p.open, p.sure, p.single, p.named, p.cut = true, false, false, false, false
 	p.chain, p.begun = p.chain[:0], p.lines.n
 	p.held = append(p.held[:0], line...)
-	p.time, p.hasTime, p.period = h.time, h.hasTime, 1
+	p.time, p.hasTime, p.period = h.time, h.hasTime && h.time < sumTime, 1
 	if p.hasPeriod = h.hasPeriod; h.hasPeriod {
 		p.period = h.period
 	}
-	if p.opts.Window != nil && h.hasTime {
+	if p.opts.Window != nil && p.hasTime {
 		if err := p.opts.openWindow(h.time); err != nil {
 			return err
 		}

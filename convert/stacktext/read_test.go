@@ -244,6 +244,32 @@ func TestManyTasks(t *testing.T) {
 	}
 }
 
+// TestOffCPUTime: the periods of perf record --off-cpu are times, and those of its samples, which are sums, none.
+func TestOffCPUTime(t *testing.T) {
+	const sums = "a 1 18446744069.414584: 1500 offcpu-time: \n\t 400000 f (x)\n\n"
+	for _, c := range []struct {
+		text        string
+		event       int
+		first, last uint64
+	}{
+		{sums, 0, 0, 0},
+		{strings.Replace(sums, "584", "584320", 1), 0, 0, 0},
+		{"a 1 1.0: 5 cycles: \n\t 400000 f (x)\n\na 1 2.5: 5 cycles: \n\t 400000 f (x)\n\n" + sums, 1, 1e9, 25e8},
+	} {
+		set, st, err := Read(strings.NewReader(c.text), PerfScript, Options{Times: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(set.Events) != c.event+1 || set.Events[c.event].Name != "offcpu-time" || st.FirstTime != c.first || st.LastTime != c.last || len(set.TimedSamples) != 2*c.event {
+			t.Errorf("%q: %+v, from %d to %d", c.text, set.Events, st.FirstTime, st.LastTime)
+			continue
+		}
+		if got := set.Events[c.event].Values[1]; got != (stacks.ValueType{Type: "offcpu-time", Unit: "nanoseconds"}) {
+			t.Errorf("%q: %+v", c.text, got)
+		}
+	}
+}
+
 // losses are the counts of what the text does not hold, or what of it was not used.
 func losses(st *Stats) (l []string) {
 	for _, c := range []struct {

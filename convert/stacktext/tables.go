@@ -145,8 +145,11 @@ func (t *eventTable) count(event int, period uint64) bool {
 func (t *eventTable) finish() {
 	for i, sum := range t.sums {
 		e := &t.set.Events[i]
-		if IsClock(e.Name) {
+		switch {
+		case IsClock(e.Name):
 			e.Values[1] = stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}
+		case e.Name == "offcpu-time": // of perf record --off-cpu
+			e.Values[1].Unit = "nanoseconds"
 		}
 		if len(t.sums) > 1 {
 			e.Values[0].Type, e.Values[1].Type = e.Name+".samples", e.Name
