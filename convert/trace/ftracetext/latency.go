@@ -9,7 +9,8 @@ import "strings"
 //	TASK-PID CPUFLAGS TIMEus: REST      after the time, a mark by how long it took
 //	TASK-PID CPUFLAGS TIME: REST        of clocks that do not count ns, in ticks
 //	TASK-PID CPUFLAGS SECONDS.FRAC: REST   trace-cmd's
-//	TASK PID CPU FLAGS PREEMPT INDEX [NS] MSms (+DIFFms): REST   with the option verbose
+//	TASK PID CPU FLAGS PREEMPT INDEX [TIME] MSms (+DIFFms): REST   with the option verbose
+//	TASK PID CPU FLAGS PREEMPT INDEX [TIME] TICKS (+DIFF): REST    the same, in ticks
 func latency(l *Line, s string) bool {
 	i := strings.Index(s, ": ")
 	if i < 0 {
@@ -66,12 +67,11 @@ func verbose(l *Line, head, text string) bool {
 		return false
 	}
 	last := words[len(words)-1]
-	ms, inNS := strings.CutSuffix(last, "ms")
 	fixed := 6 // PID CPU FLAGS PREEMPT INDEX, and the time
-	t, ok := decimal(ms, 6)
-	if inNS {
+	if words[len(words)-2][0] == '[' {
 		fixed = 7
 	}
+	t, ok := decimal(strings.TrimSuffix(last, "ms"), 6)
 	if !ok || len(words) < fixed+1 {
 		return false
 	}
