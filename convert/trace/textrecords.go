@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
@@ -23,7 +22,7 @@ func (t *textTrace) survey(ctx context.Context) error {
 		for i := range e.fields {
 			f := &e.fields[i]
 			_, number := f.Number()
-			k.note(f.Name, number, strings.HasPrefix(f.Value, "0x"))
+			k.note(f.Name, number, f.Hex())
 		}
 		for i := range e.numbers {
 			k.note(e.numbers[i].name, true, false)

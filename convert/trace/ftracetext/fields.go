@@ -49,16 +49,27 @@ func isNameByte(c byte) bool {
 func value(s string) string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimSpace(strings.TrimSuffix(s, "==>")) // of sched_switch
-	return strings.TrimSpace(strings.TrimRight(s, ",;({["))
+	s = strings.TrimSpace(strings.TrimRight(s, ",;({["))
+	// "contention_end: 00000000dc2cb5d7 (ret=0)", "softirq_entry: vec=1 [action=TIMER]"
+	for _, pair := range [...]string{"()", "[]"} {
+		if strings.HasSuffix(s, pair[1:]) && strings.Count(s, pair[1:]) > strings.Count(s, pair[:1]) {
+			s = strings.TrimSpace(s[:len(s)-1])
+		}
+	}
+	return s
 }
 
-// Number reads a value that is a number, as C writes them or as pointers are printed; text
+// Number reads a value that is a number, as C writes them or as pointers are printed; other text
 // of digits alone is decimal. Of "0xffffffea (-22)", with the tracer's option fields, it is
 // the second.
 func (f *Field) Number() (v int64, ok bool) {
 	s := f.Value
 	if before, after, ok := strings.Cut(s, " ("); ok && strings.HasPrefix(before, "0x") && strings.HasSuffix(after, ")") {
 		s = after[:len(after)-1]
+	}
+	if isPointer(s) {
+		u, err := strconv.ParseUint(s, 16, 64)
+		return int64(u), err == nil
 	}
 	if s == "" || len(s) > 20 || s[0] != '-' && (s[0] < '0' || s[0] > '9') {
 		return 0, false
@@ -69,4 +80,21 @@ func (f *Field) Number() (v int64, ok bool) {
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
 	return v, err == nil
+}
+
+// Hex reports whether the value is written as a number in hexadecimal.
+func (f *Field) Hex() bool { return strings.HasPrefix(f.Value, "0x") || isPointer(f.Value) }
+
+// isPointer reports whether a value is what a kernel of 64 bits prints for a pointer (%p): 16
+// digits in hexadecimal, which begin with those of a hashed one or of an address of the kernel.
+func isPointer(s string) bool {
+	if len(s) != 16 || !strings.HasPrefix(s, "00000000") && !strings.HasPrefix(s, "ffff") {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }

@@ -140,6 +140,9 @@ func TestFields(t *testing.T) {
 		{"8,0 WS 4096 () 123 + 8 [fio]", ""},
 		{"x==y a=1", `a="1"`},
 		{"name=", `name=""`},
+		{"00000000dc2cb5d7 (ret=0)", `ret="0"`},
+		{"vec=1 [action=TIMER]", `vec="1" action="TIMER"`},
+		{"cmd=(read len=7, ctrl=0x0) f=g(1)", `cmd="(read" len="7" ctrl="0x0" f="g(1)"`},
 		{"flags=GFP_A|GFP_B ptr=0xffffffff81000000", `flags="GFP_A|GFP_B" ptr="0xffffffff81000000"`},
 	} {
 		var got []string
@@ -150,12 +153,13 @@ func TestFields(t *testing.T) {
 			t.Errorf("%q: %s, want %s", x.text, got, x.want)
 		}
 	}
-	for value, want := range map[string]int64{"0x63 (99)": 99, "0xffffffea (-22)": -22, "000": 0, "-1": -1, "0x10": 16, "0xffffffffffffffff": -1, "15": 15} {
+	for value, want := range map[string]int64{"0x63 (99)": 99, "0xffffffea (-22)": -22, "000": 0, "-1": -1, "0x10": 16, "0xffffffffffffffff": -1, "15": 15,
+		"00000000dc2cb5d7": 0xdc2cb5d7, "0000000012345678": 0x12345678, "ffff88003e123450": -0x77ffc1edcbb0} {
 		if n, ok := (&Field{Value: value}).Number(); !ok || n != want {
 			t.Errorf("%q is %d, %v", value, n, ok)
 		}
 	}
-	for _, value := range []string{"", "x", "1x", "R+", "0x", "12.5"} {
+	for _, value := range []string{"", "x", "1x", "R+", "0x", "12.5", "deadbeef", "00000000dc2cb5dz", "(____ptrval____)"} {
 		if n, ok := (&Field{Value: value}).Number(); ok {
 			t.Errorf("%q is %d", value, n)
 		}
