@@ -209,6 +209,8 @@ func (w *textWalk) take(s string) error {
 			e.fields = wakeFields(e.fields, l.Text)
 		case "rwmmio_read", "rwmmio_post_read", "rwmmio_write", "rwmmio_post_write":
 			e.fields = callerFields(e.fields, l.Text)
+		default:
+			e.fields = unnamedFields(e.fields, l.Name, l.Text)
 		}
 	}
 	if e.kind == nil && !e.isLoss {

@@ -1,0 +1,84 @@
+package trace
+
+import (
+	"strconv"
+	"strings"
+
+	"kprof/convert/trace/ftracetext"
+)
+
+// unnamedFields are fields that the print fmt of an event has no names for, by which rules of
+// spans find what belongs together:
+//
+//	sys_enter                NR 0 (3, 7ffd1000, 400, 0, 0, 0)
+//	sys_exit                 NR 0 = 12
+//	block_rq_issue           8,0 WS 4096 () 1234 + 8 none,0,0 [kworker/1:1]
+//	block_rq_complete        8,0 WS () 1234 + 8 [0]
+//	workqueue_execute_start  work struct 00000000dc2cb5d7: function blk_mq_run_work_fn
+//	workqueue_queue_work     work struct=00000000dc2cb5d7 function=blk_mq_run_work_fn ...
+//	contention_begin         00000000dc2cb5d7 (flags=SPIN|READ)
+func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.Field {
+	add := func(name, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			fields = append(fields, ftracetext.Field{Name: name, Value: value})
+		}
+	}
+	switch {
+	case event == "sys_enter" || event == "sys_exit":
+		rest, ok := strings.CutPrefix(text, "NR ")
+		if !ok {
+			break
+		}
+		id, rest, _ := strings.Cut(rest, " ")
+		add("id", id)
+		if ret, ok := strings.CutPrefix(rest, "= "); ok {
+			add("ret", ret)
+		}
+	case strings.HasPrefix(event, "block_"):
+		return blockFields(fields, event, text)
+	case strings.HasPrefix(event, "workqueue_"):
+		rest, ok := strings.CutPrefix(text, "work struct")
+		if !ok || rest == "" {
+			break
+		}
+		work, rest, _ := strings.Cut(rest[1:], " ")
+		add("work", strings.TrimSuffix(work, ":"))
+		if function, ok := strings.CutPrefix(rest, "function "); ok {
+			add("function", function)
+		}
+	case event == "contention_begin" || event == "contention_end":
+		if lock, _, ok := strings.Cut(text, " ("); ok && !strings.Contains(lock, "=") {
+			add("lock_addr", lock)
+		}
+	}
+	return fields
+}
+
+// blockFields are the fields of events of block devices, which differ in what is between the
+// kind of access and the sector.
+func blockFields(fields []ftracetext.Field, event, text string) []ftracetext.Field {
+	dev, rest, _ := strings.Cut(text, " ")
+	major, minor, _ := strings.Cut(dev, ",")
+	a, err1 := strconv.ParseUint(major, 10, 12)
+	b, err2 := strconv.ParseUint(minor, 10, 20)
+	before, behind, ok := strings.Cut(rest, " + ")
+	words := strings.Fields(before)
+	if err1 != nil || err2 != nil || !ok || len(words) < 2 {
+		return fields
+	}
+	count, behind, _ := strings.Cut(behind, " ")
+	fields = append(fields, ftracetext.Field{Name: "dev", Value: strconv.FormatUint(a<<20|b, 10)}, ftracetext.Field{Name: "rwbs", Value: words[0]},
+		ftracetext.Field{Name: "sector", Value: words[len(words)-1]}, ftracetext.Field{Name: "nr_sector", Value: count})
+	if len(words) > 3 && strings.HasPrefix(words[2], "(") {
+		fields = append(fields, ftracetext.Field{Name: "bytes", Value: words[1]})
+	}
+	if i := strings.IndexByte(behind, '['); i >= 0 && strings.HasSuffix(behind, "]") {
+		name := "comm"
+		switch event {
+		case "block_rq_complete", "block_rq_requeue", "block_rq_error", "block_bio_complete":
+			name = "error"
+		}
+		fields = append(fields, ftracetext.Field{Name: name, Value: behind[i+1 : len(behind)-1]})
+	}
+	return fields
+}

@@ -1,0 +1,51 @@
+package trace_test
+
+import (
+	"strings"
+	"testing"
+
+	"kprof/convert"
+	"kprof/convert/listing"
+	"kprof/perfevent/spanrule"
+)
+
+// TestUnnamedFields: what belongs together is found in events whose print fmt has no names for
+// that, or pointers as the kernel prints them.
+func TestUnnamedFields(t *testing.T) {
+	name := written(t, `# tracer: nop
+  sh-99  [000] .....  1.000001: sys_enter: NR 0 (3, 7ffd1000, 400, 0, 0, 0)
+  sh-99  [000] .....  1.000003: sys_exit: NR 0 = -11
+  sh-99  [000] .....  1.000010: block_rq_issue: 8,16 WS 4096 () 1234 + 8 none,0,0 [kworker/1:1 + x]
+  sh-99  [001] ..s1.  1.000030: block_rq_complete: 8,16 WS () 1234 + 8 none,0,0 [-5]
+  sh-99  [001] .....  1.000035: block_bio_remap: 8,16 WS 1234 + 8 <- (8,17) 12
+  sh-99  [001] .....  1.000040: workqueue_queue_work: work struct=00000000dc2cb5d7 function=f workqueue=events req_cpu=1 cpu=1
+  sh-99  [001] .....  1.000041: workqueue_execute_start: work struct 00000000dc2cb5d7: function f
+  sh-99  [001] .....  1.000046: workqueue_execute_end: work struct 00000000dc2cb5d7: function f
+  sh-99  [000] .....  1.000050: contention_begin: 00000000ac2cb5d7 (flags=SPIN|READ)
+  sh-99  [000] .....  1.000057: contention_end: 00000000ac2cb5d7 (ret=0)
+  sh-99  [000] .....  1.000060: timer_expire_entry: timer=ffff88003e123450 function=g now=1 baseclk=1
+  sh-99  [000] .....  1.000068: timer_expire_exit: timer=ffff88003e123450
+`)
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
+	for _, want := range []string{
+		"id=0 text=NR 0 (", "id=0 ret=-11 ",
+		"dev=8388624 rwbs=WS sector=1234 nr_sector=8 bytes=4096 comm=kworker/1:1 + x ", "dev=8388624 rwbs=WS sector=1234 nr_sector=8 error=-5 ",
+		"dev=8388624 rwbs=WS sector=1234 nr_sector=8 text=8,16 WS 1234 + 8 <-",
+		"work=0xdc2cb5d7 function=f text=", "flags=SPIN|READ lock_addr=0xac2cb5d7 ", "timer=0xffff88003e123450 function=g ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for rule, want := range map[string]string{"syscalls": "2000", "block": "20000", "workqueue": "5000", "lock": "7000", "timer": "8000"} {
+		r, err := spanrule.Parse(spanrule.Prefix + rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := convert.Options{}
+		o.Spans = []*spanrule.Rule{r}
+		if got := folded(t, name, spanrule.Prefix+rule, 3, o); len(got) != 1 || !strings.HasSuffix(got[0], " "+want) {
+			t.Errorf("%s: %q, want %s", rule, got, want)
+		}
+	}
+}
