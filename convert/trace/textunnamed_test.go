@@ -49,3 +49,12 @@ func TestUnnamedFields(t *testing.T) {
 		}
 	}
 }
+
+// TestFunctionAlone: trace-cmd report tells of the function tracer's events the function alone,
+// if not asked for its caller (-O parent).
+func TestFunctionAlone(t *testing.T) {
+	name := written(t, "cpus=1\n  sh-99 [000] 1.000001: function:             vfs_read\n  sh-99 [000] 1.000002: function:                rw_verify_area\n")
+	if got := folded(t, name, "ftrace:function", 0, convert.Options{}); strings.Join(got, ",") != "rw_verify_area 1,vfs_read 1" {
+		t.Errorf("%q", got)
+	}
+}

@@ -13,7 +13,7 @@ type Kind uint8
 const (
 	Other  Kind = iota // comments, blank lines, what is not known
 	Event              // Name and Text
-	Call               // of the function tracer: Func and Caller
+	Call               // of the function tracer: Func and Caller, which may be empty
 	Stack              // the head of a stack, of user space if User
 	Frame              // a function of a stack: Func
 	Lost               // Count events of CPU, 0 where the line does not tell how many
@@ -267,7 +267,8 @@ func what(l *Line, s string) {
 		return
 	case strings.HasPrefix(s, "function:"):
 		s = strings.TrimLeft(s[len("function:"):], " ")
-		if fn, caller, ok := strings.Cut(s, " <-- "); ok && function(fn) != "" {
+		// Without the option parent of trace-cmd's plugin there is no caller.
+		if fn, caller, ok := strings.Cut(s, " <-- "); function(fn) != "" && (ok || !strings.Contains(fn, " ")) {
 			l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
 			return
 		}

@@ -64,6 +64,8 @@ var lines = []struct{ text, want string }{
 	{"            bash     994   2 1 00000000 00000003 [0000000000000dc5] 3525 (+12): vfs_read <-ksys_read", "call task=bash tid=994 cpu=2 t=3525 func=vfs_read caller=ksys_read"},
 	{"         my bash     994   0 1 00000000 00000003 4711 (+2): vfs_read <-ksys_read", "call task=my bash tid=994 cpu=0 t=4711 func=vfs_read caller=ksys_read"},
 	// trace-cmd's.
+	{"  cat-1 [000] 1.5: function:                vfs_read", "call task=cat tid=1 cpu=0 t=1500000000 func=vfs_read"},
+	{"  cat-1 [000] 1.5: function:             vfs_read+0x4 ", "call task=cat tid=1 cpu=0 t=1500000000 func=vfs_read"},
 	{"  cat-1 [000] 1.5: (+12)    foo:     x", "event task=cat tid=1 cpu=0 t=1500000000 name=foo text=x"},
 	{"        guest1:          <idle>-0     [003] 12.5: foo: x", "event task=<idle> tid=0 cpu=3 t=12500000000 name=foo text=x buffer=guest1"},
 	// pstore's.
