@@ -12,6 +12,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/spanrule"
 )
 
 // EmptyError says that there is no sample to show, and why.
@@ -50,7 +51,7 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 		return nil
 	}
 	if left != nil && left.Samples > 0 {
-		return &EmptyError{Reason: selectedNone(o, left)}
+		return &EmptyError{Reason: selectedNone(o, left) + p.numbersAlone(o)}
 	}
 	if f := p.Stats.Faster; f.Count > 0 {
 		return &EmptyError{Reason: fmt.Sprintf("no time between events is as long as %s: the longest of %d is %s", nanos(o.SlowerThan), f.Count, nanos(f.Longest))}
@@ -83,6 +84,15 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 	}
 	records, more := p.recordList()
 	return &EmptyError{Reason: "it has no samples, only " + records, Unlisted: more}
+}
+
+// numbersAlone says why no system call is one that a rule names, of an input that does not tell
+// its machine.
+func (p *Profile) numbersAlone(o *Options) string {
+	if p.Header == nil || p.Header.Arch != "" || !slices.ContainsFunc(o.Spans, func(r *spanrule.Rule) bool { return strings.HasPrefix(r.Text, spanrule.Prefix+"syscalls:") }) {
+		return ""
+	}
+	return "; it does not tell the machine, without which system calls have numbers and no names"
 }
 
 func nanos(t uint64) string { return printable.Value(int64(min(t, math.MaxInt64)), "nanoseconds") }
@@ -212,6 +222,12 @@ func selectedNone(o *Options, l *replay.LeftOut) string {
 	}
 	if len(what) > 0 {
 		return fmt.Sprintf("no sample of %s; %s", strings.Join(what, ", and none of "), strings.Join(here, "; "))
+	}
+	if len(all) == 0 { // system calls that a rule does not name
+		for _, r := range o.Spans {
+			what = append(what, r.Name)
+		}
+		return "no sample is of " + strings.Join(what, ", ")
 	}
 	for _, c := range all {
 		what, here = append(what, c.what), append(here, c.here)

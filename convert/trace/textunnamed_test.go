@@ -58,3 +58,23 @@ func TestFunctionAlone(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestCallsWithoutNames: a rule of some system calls takes none of what does not tell the machine,
+// and says so.
+func TestCallsWithoutNames(t *testing.T) {
+	name := written(t, "# tracer: nop\n  sh-99 [000] ..... 1.000001: sys_enter: NR 0 (3, 0, 0, 0, 0, 0)\n  sh-99 [000] ..... 1.000003: sys_exit: NR 0 = 1\n")
+	r, err := spanrule.Parse("span:syscalls:read,write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := convert.Options{}
+	o.Spans = []*spanrule.Rule{r}
+	p, err := convert.Open(t.Context(), name, o)
+	if err == nil {
+		err = p.Empty()
+	}
+	const want = ": no sample is of span:syscalls:read,write; it does not tell the machine, without which system calls have numbers and no names"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
