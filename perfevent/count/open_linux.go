@@ -109,6 +109,9 @@ func (s *Session) openGroup(group, tid int) (ok bool, err error) {
 			switch {
 			case err == nil:
 				s.places = append(s.places, place{c, group, at})
+				if err := s.present(where{tid, cpu}); err != nil {
+					return false, err
+				}
 			case errors.As(err, &refused) && isRefusal(err) && len(s.places) == first && !s.events[members[refused.member]].mustOpen():
 				s.refuse(group, refused)
 				return s.openGroup(group, tid)

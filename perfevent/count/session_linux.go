@@ -27,6 +27,7 @@ type Session struct {
 	notes    []string
 	exits    *exits
 	userOnly bool
+	presence map[where]counter // of tasks on single CPUs
 }
 
 // Event is one of those that are counted.
@@ -202,11 +203,14 @@ func (s *Session) Enable() error {
 			return err
 		}
 	}
-	return nil
+	return s.eachPresence(func(_ where, c counter) error { return c.enable() })
 }
 
 // Disable stops the counters.
 func (s *Session) Disable() error {
+	if err := s.eachPresence(func(_ where, c counter) error { return c.disable() }); err != nil {
+		return err
+	}
 	for _, p := range s.places {
 		if err := p.counter.disable(); err != nil {
 			return err
@@ -226,6 +230,10 @@ type Reading struct {
 // that stays the same. A counter whose CPU has gone has what it had then.
 func (s *Session) Read() ([]Reading, error) {
 	var all []Reading
+	times, err := s.presentTimes()
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range s.places {
 		members := s.groups[p.group]
 		counts, err := p.counter.read()
@@ -244,6 +252,9 @@ func (s *Session) Read() ([]Reading, error) {
 				r.Count = s.last[at]
 			}
 			s.last[at] = r.Count
+			if on, ok := times[where{p.Task, p.CPU}]; ok {
+				r.Enabled = max(on.Running, r.Running)
+			}
 			all = append(all, r)
 		}
 	}
@@ -328,7 +339,10 @@ func (s *Session) closePlaces() error {
 	for _, p := range s.places {
 		errs = append(errs, p.counter.close())
 	}
-	s.places = nil
+	for _, c := range s.presence {
+		errs = append(errs, c.close())
+	}
+	s.places, s.presence = nil, nil
 	return errors.Join(errs...)
 }
 
