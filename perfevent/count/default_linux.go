@@ -1,8 +1,8 @@
 package count
 
 import (
-	"os"
-	"path/filepath"
+	"io/fs"
+	"path"
 
 	"kprof/perfevent/event"
 )
@@ -16,7 +16,7 @@ func DefaultGroups(machine bool) []Group {
 		names[0] = "cpu-clock"
 	}
 	for _, name := range []string{"stalled-cycles-frontend", "stalled-cycles-backend"} {
-		if _, err := os.Stat(filepath.Join(sysfsPMUs, "cpu/events", name)); err == nil {
+		if _, err := fs.Stat(sysfs, path.Join(sysfsPMUs, "cpu/events", name)); err == nil {
 			names = append(names, name)
 		}
 	}

@@ -3,8 +3,11 @@ package count
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"kprof/perfevent"
@@ -88,6 +91,18 @@ func TestHitKind(t *testing.T) {
 	} {
 		if got := c.e.hitKind(); got != c.want {
 			t.Errorf("kind %d of type %d: %+v, want %+v", c.e.Source.Kind, c.e.Attr.Type, got, c.want)
+		}
+	}
+}
+
+// TestDefaultGroups: stalled cycles are counted where the CPU's PMU has them, and there alone.
+func TestDefaultGroups(t *testing.T) {
+	defer func(real fs.FS) { sysfs = real }(sysfs)
+	for file, want := range map[string]bool{"stalled-cycles-frontend": true, "other": false} {
+		sysfs = fstest.MapFS{sysfsPMUs + "/cpu/events/" + file: {}}
+		got := slices.ContainsFunc(DefaultGroups(false), func(g Group) bool { return g.Specs[0].Text == "stalled-cycles-frontend" })
+		if got != want {
+			t.Errorf("with %s: %v, want %v", file, got, want)
 		}
 	}
 }
