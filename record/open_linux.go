@@ -93,9 +93,12 @@ func (s *Session) openOn(r *cpuRing) error {
 	return nil
 }
 
-// places are where an event is opened on a CPU. The side-band of cgroups is everybody's: tasks
+// places are where an event is opened on a CPU, if its PMU is of that. The side-band of cgroups is everybody's: tasks
 // move in.
 func (s *Session) places(e *recordedEvent, cpu int) (all []perfevent.Where) {
+	if !e.IsOn(cpu) {
+		return nil
+	}
 	w := perfevent.Where{PID: perfevent.AllTasks, CPU: cpu}
 	if e == s.sideband || len(s.opts.Target.Cgroups) == 0 {
 		return []perfevent.Where{w}

@@ -165,6 +165,9 @@ func (s *Session) resolve() error {
 		if e.Source.Trigger != event.NoTrigger && e.Frequency == 0 && e.Period == 0 {
 			e.Period = 1
 		}
+		if err := e.Elsewhere(s.cpus); err != nil {
+			return fmt.Errorf("event %q: %w", e.Name, err)
+		}
 		plain := e
 		e.Configure(sampling)
 		s.events = append(s.events, &recordedEvent{Event: e, function: s.functionFields(&e), disabled: s.opts.Disabled && !e.Source.Trigger.Switches()})

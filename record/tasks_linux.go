@@ -143,6 +143,9 @@ func (o *taskOpener) open(tid int, t *task) error {
 	t.sideband = true
 	for _, r := range s.rings {
 		for _, e := range s.events {
+			if !e.IsOn(r.cpu) {
+				continue
+			}
 			c, err := s.open(e, perfevent.Where{PID: tid, CPU: r.cpu}, r)
 			if err != nil {
 				return err

@@ -88,10 +88,7 @@ func (s *Session) openGroup(group, tid int) (ok bool, err error) {
 	if len(s.groups[group]) == 0 { // all of it has been refused
 		return false, nil
 	}
-	cpus := s.cpus
-	if tid == perfevent.AllTasks {
-		cpus = s.cpusOf(&s.events[s.groups[group][0]].Event)
-	}
+	cpus := s.cpusOf(&s.events[s.groups[group][0]].Event, tid)
 	cgroups := s.opts.Target.Cgroups
 	if len(cgroups) == 0 {
 		cgroups = []*os.File{nil}
@@ -138,7 +135,12 @@ func (s *Session) refuse(group int, refused *memberError) {
 	for _, member := range out {
 		s.events[member].Refused = errors.Unwrap(refused.err) // without what was opened where
 	}
-	s.groups[group] = slices.DeleteFunc(slices.Clone(members), func(e int) bool { return s.events[e].Refused != nil })
+	s.dropRefused(group)
+}
+
+// dropRefused leaves in a group what can be counted.
+func (s *Session) dropRefused(group int) {
+	s.groups[group] = slices.DeleteFunc(slices.Clone(s.groups[group]), func(e int) bool { return s.events[e].Refused != nil })
 }
 
 // counted are the members of a group with attributes that count.

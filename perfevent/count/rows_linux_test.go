@@ -106,3 +106,32 @@ func TestDefaultGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestCPUsOf: what one kind of CPU counts is opened there, and what one CPU reads for all on that.
+func TestCPUsOf(t *testing.T) {
+	defer func(real fs.FS) { sysfs = real }(sysfs)
+	sysfs = fstest.MapFS{
+		sysfsPMUs + "/cpu_atom/cpus":  {Data: []byte("2-3\n")},
+		sysfsPMUs + "/power/cpumask":  {Data: []byte("0\n")},
+		sysfsPMUs + "/cpu/format/inv": {},
+	}
+	s := &Session{cpus: []int{0, 1, 2}}
+	for _, c := range []struct {
+		pmu  string
+		cpus []int
+		tid  int
+		want string
+	}{
+		{"cpu_atom", []int{2, 3}, perfevent.AllTasks, "[2]"},
+		{"cpu_atom", []int{2, 3}, 7, "[2]"},
+		{"power", nil, perfevent.AllTasks, "[0]"},
+		{"cpu", nil, perfevent.AllTasks, "[0 1 2]"},
+		{"cpu", nil, 7, "[0 1 2]"},
+	} {
+		e := event.Event{CPUs: c.cpus}
+		e.Source.PMU = c.pmu
+		if got := fmt.Sprint(s.cpusOf(&e, c.tid)); got != c.want {
+			t.Errorf("%s of task %d: %s, want %s", c.pmu, c.tid, got, c.want)
+		}
+	}
+}

@@ -130,8 +130,12 @@ func (s *Session) resolve() error {
 			s.groups[last] = append(s.groups[last], len(s.events))
 			one := Event{Event: e, Group: last}
 			one.Scale, one.Unit = s.unit(&e)
+			one.Refused = e.Elsewhere(s.cpus)
 			s.events = append(s.events, one)
 		}
+	}
+	for group := range s.groups {
+		s.dropRefused(group)
 	}
 	if s.opts.Target.OfTasks() && perfevent.KernelDenied() {
 		s.leaveKernelOut()

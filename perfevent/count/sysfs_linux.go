@@ -4,9 +4,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
+	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
@@ -61,12 +63,15 @@ func (s *Session) pmuOf(e *event.Event) string {
 	return ""
 }
 
-// cpusOf are the CPUs on which e is opened for all tasks: of those asked for, the ones
-// that its PMU reads on, if it says.
-func (s *Session) cpusOf(e *event.Event) []int {
+// cpusOf are the CPUs on which e is opened, for all tasks or one of them: of those asked for, the
+// ones that its PMU is of, and for all tasks those that it reads on, if it says.
+func (s *Session) cpusOf(e *event.Event, tid int) []int {
 	pmu := s.pmuOf(e)
 	if pmu == "" {
 		return s.cpus
+	}
+	if e.CPUs != nil || tid != perfevent.AllTasks {
+		return slices.DeleteFunc(slices.Clone(s.cpus), func(cpu int) bool { return !e.IsOn(cpu) })
 	}
 	mask, err := procfs.ReadCPUs(sysfs, path.Join(sysfsPMUs, pmu, "cpumask"))
 	if err != nil || len(s.opts.Target.CPUs) > 0 {

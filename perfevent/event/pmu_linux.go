@@ -22,6 +22,7 @@ import (
 //	type           its number
 //	format/FIELD   where a term goes: "config:0-7,32-35"
 //	events/EVENT   an event as terms: "event=0x3c,umask=0x01"
+//	cpus           the CPUs that it is of, where there are several kinds
 
 func (r *Resolver) pmuPath(elem ...string) string {
 	return r.sysfs(append([]string{"bus", "event_source", "devices"}, elem...)...)
@@ -86,6 +87,9 @@ func (r *Resolver) pmuEvent(ev *Event) error {
 	}
 	var err error
 	if ev.Attr.Type, err = r.PMUType(pmu); err != nil {
+		return err
+	}
+	if ev.CPUs, err = procfs.ReadCPUs(os.DirFS(r.pmuPath(pmu)), "cpus"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	for _, t := range ev.Source.Terms {

@@ -32,6 +32,9 @@ func fakeSysfs(t *testing.T) string {
 		"msr/type":                     "9\n",
 		"msr/format/event":             "config:0-63\n",
 		"msr/events/tsc":               "event=0x00\n",
+		"cpu_atom/type":                "10\n",
+		"cpu_atom/cpus":                "2-3\n",
+		"cpu_atom/format/event":        "config:0-7\n",
 		"uncore/type":                  "no number\n",
 		"breakpoint/nothing/but/a/dir": "",
 	} {
@@ -88,6 +91,29 @@ func TestResolvePMU(t *testing.T) {
 		"uprobe:/bin/sh:f":  "no uprobe PMU (CONFIG_UPROBE_EVENTS)",
 		"kretprobe:mod:fun": "no kprobe PMU",
 	})
+}
+
+// TestPMUOfSomeCPUs: one kind of CPU of a hybrid machine has a PMU of its own, which the kernel
+// refuses to open on the others.
+func TestPMUOfSomeCPUs(t *testing.T) {
+	r := &Resolver{Sysfs: fakeSysfs(t)}
+	for text, want := range map[string][3]bool{
+		"cpu_atom/event=0x3c/": {true, false, true},
+		"cpu/event=0x3c/":      {true, true, true},
+		"cycles":               {true, true, true},
+	} {
+		events, err := r.Resolve(mustSpec(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &events[0]
+		if got := [3]bool{e.IsOn(perfevent.AnyCPU), e.IsOn(1), e.IsOn(3)}; got != want {
+			t.Errorf("%s: on any CPU, 1 and 3 %v, want %v", text, got, want)
+		}
+		if e.Elsewhere([]int{0, 1}) == nil != want[1] || e.Elsewhere([]int{1, 2}) != nil {
+			t.Errorf("%s: on 0 and 1 %v, on 1 and 2 %v", text, e.Elsewhere([]int{0, 1}), e.Elsewhere([]int{1, 2}))
+		}
+	}
 }
 
 func TestConfigure(t *testing.T) {

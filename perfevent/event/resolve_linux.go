@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/procfs"
 	"kprof/perfevent/tracefs"
 )
 
@@ -20,6 +22,30 @@ type Event struct {
 	Tracepoint tracefs.Event // zero when it is none
 	Source     Spec
 	Notes      []string // what the user should know of it: sentences without a full stop
+	CPUs       []int    // those that its PMU is of, where it is not of all: nil is any
+}
+
+// IsOn reports whether e can be opened on a CPU: the PMUs of a hybrid machine, such as
+// cpu_core and cpu_atom, are of some CPUs each.
+func (e *Event) IsOn(cpu int) bool {
+	return e.CPUs == nil || cpu == perfevent.AnyCPU || slices.Contains(e.CPUs, cpu)
+}
+
+// errElsewhere is what an event is that none of the wanted CPUs has.
+type errElsewhere struct{ cpus []int }
+
+func (e *errElsewhere) Error() string {
+	return fmt.Sprintf("its PMU is of CPUs %s only", procfs.FormatCPUs(e.cpus))
+}
+
+func (e *errElsewhere) Unwrap() error { return unix.ENODEV }
+
+// Elsewhere is an error where e can be opened on none of these CPUs.
+func (e *Event) Elsewhere(cpus []int) error {
+	if slices.ContainsFunc(cpus, e.IsOn) {
+		return nil
+	}
+	return &errElsewhere{e.CPUs}
 }
 
 // Open opens e, configured, in one place, as perfevent.Open does. Of a place that
