@@ -125,6 +125,9 @@ func (r *Resolver) applyTerm(a *abi.Attr, pmu string, t Term, events bool) error
 		}
 	}
 	b, err := os.ReadFile(r.pmuPath(pmu, "format", t.Key))
+	if err != nil && t.Bare && events && r.applyNumbered(a, pmu, t.Key) {
+		return nil
+	}
 	if err != nil {
 		known := append(fileNames(r.pmuPath(pmu, "format")), r.PMUEvents(pmu)...)
 		return errkind.Errorf(os.ErrNotExist, "PMU %s has no term or event %q%s (it has: %s)", pmu, t.Key,
@@ -134,6 +137,23 @@ func (r *Resolver) applyTerm(a *abi.Attr, pmu string, t Term, events bool) error
 		return fmt.Errorf("term %s of PMU %s: %w", t.Key, pmu, err)
 	}
 	return nil
+}
+
+// applyNumbered makes of a the event of a CPU's PMU that every kernel has a number for, as in
+// cpu_core/cycles/ and cpu/L1-dcache-load-misses/. Where there are several kinds of CPU, the
+// number of the PMU goes above that of the event (PERF_PMU_TYPE_SHIFT in
+// include/uapi/linux/perf_event.h).
+func (r *Resolver) applyNumbered(a *abi.Attr, pmu, name string) bool {
+	typ, config, ok := numbered(name)
+	kind := exists(r.pmuPath(pmu, "cpus"))
+	if !ok || typ != abi.TypeHardware && typ != abi.TypeHWCache || pmu != "cpu" && !kind {
+		return false
+	}
+	if kind {
+		config |= uint64(a.Type) << 32
+	}
+	a.Type, a.Config = typ, a.Config|config
+	return true
 }
 
 func attrField(a *abi.Attr, name string) *uint64 {

@@ -58,6 +58,9 @@ func TestResolvePMU(t *testing.T) {
 		"cpu/mem-loads,inv,period=10/": {Type: 4, Config: 0x8001cd, Config1: 0x100000002},
 		"mem-loads":                    {Type: 4, Config: 0x1cd, Config1: 0x100000002},
 		"tsc":                          {Type: 9},
+		"cpu/cycles/u":                 {Type: 0, Flags: abi.FlagExcludeKernel | abi.FlagExcludeHV | abi.FlagExcludeGuest},
+		"cpu_atom/instructions/":       {Type: 0, Config: 10<<32 | 1, Flags: abi.FlagExcludeGuest},
+		"cpu_atom/LLC-load-misses/":    {Type: 3, Config: 10<<32 | 0x10002, Flags: abi.FlagExcludeGuest},
 	} {
 		if want.Type == abi.TypeRaw { // the CPU's own PMU
 			want.Flags |= abi.FlagExcludeGuest
@@ -82,6 +85,8 @@ func TestResolvePMU(t *testing.T) {
 		"cpu/umask=0x100/":  "more bits than",
 		"cpu/nosuch/":       "it has: all, event, inv",
 		"cpu/odd=1/":        "unknown field",
+		"msr/cycles/":       "no term or event",
+		"cpu/page-faults/":  "no term or event",
 		"cpu/of-events/":    "no term or event",
 		"nosuch/event=1/":   "no PMU \"nosuch\" on this machine",
 		"uncore/config=1/":  "type of PMU",

@@ -59,11 +59,20 @@ const modes = abi.FlagExcludeUser | abi.FlagExcludeKernel | abi.FlagExcludeHV | 
 type scope struct {
 	place, cgroup string
 	mode          abi.Flags
+	pmu           uint64 // of a hybrid machine, else 0
 }
 
-func (r *Row) kind() kind { return kind{r.Attr.Type, r.Attr.Config} }
+func (r *Row) kind() kind { return kind{r.Attr.Type, r.Attr.Config &^ (r.pmu() << 32)} }
 
-func (r *Row) scope() scope { return scope{r.Place, r.Cgroup, r.Attr.Flags & modes} }
+// pmu is the number of the PMU that stands above that of a numbered event of a hybrid machine.
+func (r *Row) pmu() uint64 {
+	if r.Attr.Type != abi.TypeHardware && r.Attr.Type != abi.TypeHWCache {
+		return 0
+	}
+	return r.Attr.Config >> 32
+}
+
+func (r *Row) scope() scope { return scope{r.Place, r.Cgroup, r.Attr.Flags & modes, r.pmu()} }
 
 func (r *Row) isClock() bool {
 	return r.Attr.Type == abi.TypeSoftware && (r.Attr.Config == abi.SWCPUClock || r.Attr.Config == abi.SWTaskClock)

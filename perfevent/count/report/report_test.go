@@ -185,6 +185,23 @@ func TestMetrics(t *testing.T) {
 
 // TestInterval compares with the table of Student's t in any textbook: two degrees of
 // freedom, 95 %, 4.3027; four, 2.7764.
+// TestMetricsOfHybrid: instructions are beside the cycles of the same kind of CPU.
+func TestMetricsOfHybrid(t *testing.T) {
+	row := func(pmu, config uint64, value float64) Row {
+		return Row{Attr: hard(pmu<<32 | config), Value: value, Whole: true, Enabled: 1, Running: 1}
+	}
+	rep := Report{Elapsed: 1e9, Rows: []Row{
+		row(4, abi.HWCPUCycles, 100), row(10, abi.HWCPUCycles, 1000),
+		row(4, abi.HWInstructions, 200), row(10, abi.HWInstructions, 500),
+	}}
+	rep.Derive()
+	for i, want := range []Metric{{2, 2, "insn per cycle"}, {0.5, 2, "insn per cycle"}} {
+		if got := rep.Rows[2+i].Metric; got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
 func TestInterval(t *testing.T) {
 	if got, want := interval([]float64{49, 50, 49}), 4.3027/3; math.Abs(got-want) > 1e-4 {
 		t.Errorf("%v, want %v", got, want)
