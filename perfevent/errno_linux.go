@@ -54,6 +54,8 @@ func explain(err error, e *Event, w Where) error {
 			why = "this CPU has no such breakpoint"
 		case branches:
 			why = noCallStack
+		case e.Attr.Flags.Precise() > 0: // x86_pmu_hw_config
+			why = noPrecision(e)
 		default:
 			why = "its PMU counts but cannot sample"
 		}
@@ -91,6 +93,10 @@ func reasonNotFound(e *Event) string {
 	return "no PMU of this machine takes it"
 }
 
+func noPrecision(e *Event) string {
+	return fmt.Sprintf("this PMU has no precision %d; try fewer p, or P for the most that it has", e.Attr.Flags.Precise())
+}
+
 const noCallStack = "this CPU does not keep a stack of calls (LBR)"
 
 // breakpointRead is HW_BREAKPOINT_R (include/uapi/linux/hw_breakpoint.h).
@@ -112,7 +118,7 @@ func reasonInvalid(e *Event) string {
 	case e.isProbe():
 		return "" // who knows the kernel's functions knows better: event.Event.Open
 	case a.Flags.Precise() > 0:
-		return fmt.Sprintf("this PMU has no precision %d; try fewer p", a.Flags.Precise())
+		return noPrecision(e)
 	}
 	return "this kernel or PMU does not take the attribute"
 }

@@ -149,6 +149,9 @@ func (s *Session) counted(members []int) []event.Event {
 	events := make([]event.Event, len(members))
 	for i, member := range members {
 		events[i] = s.events[member].Event
+		if e := &events[i]; e.Source.Modifiers.MostPrecise {
+			e.Attr.Flags = e.Attr.Flags.WithPrecise(0) // which concerns samples alone
+		}
 		events[i].Count(perfevent.Counting{
 			Inherit:      t.OfTasks(),
 			EnableOnExec: t.EnableOnExec,

@@ -135,3 +135,13 @@ func TestCPUsOf(t *testing.T) {
 		}
 	}
 }
+
+// TestCountedPrecise: the kernel refuses to count precisely where it takes no samples, which P does not ask for.
+func TestCountedPrecise(t *testing.T) {
+	e := Event{Event: named("cycles:P")}
+	e.Attr.Flags, e.Source.Modifiers.MostPrecise = abi.Flags(0).WithPrecise(3), true
+	s := &Session{events: []Event{e}}
+	if got := s.counted([]int{0})[0].Attr.Flags.Precise(); got != 0 {
+		t.Errorf("precision %d, want 0", got)
+	}
+}

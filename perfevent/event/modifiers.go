@@ -7,18 +7,23 @@ import (
 	"kprof/perfevent/abi"
 )
 
-// modifierLetters are the modifiers known here; perf has more (P S W I e b).
-const modifierLetters = "ukhpGHD"
+// modifierLetters are the modifiers known here; perf has more (S W b).
+const modifierLetters = "ukhpPGHDIe"
 
 // Modifiers are the letters after an event:
 //
 //	u k h  count in user, kernel, hypervisor mode only; several add up
 //	G H    count in guests, on the host only
 //	p      want a precise instruction pointer, pp and ppp more so
+//	P      want it as precise as the CPU has it
 //	D      pinned: always on the PMU
+//	e      exclusive: alone on the PMU
+//	I      not while the CPU is idle
 type Modifiers struct {
 	Flags   abi.Flags // exclude_* and pinned, precise_ip included
 	ChoseGH bool      // G, H or u said something about guests: leave exclude_guest alone
+
+	MostPrecise bool // P
 }
 
 func parseModifiers(s string) (Modifiers, error) {
@@ -55,8 +60,13 @@ func parseModifiers(s string) (Modifiers, error) {
 	} else if has("G") {
 		m.ChoseGH = true
 	}
-	if has("D") {
-		m.Flags |= abi.FlagPinned
+	for c, bit := range map[string]abi.Flags{"D": abi.FlagPinned, "e": abi.FlagExclusive, "I": abi.FlagExcludeIdle} {
+		if has(c) {
+			m.Flags |= bit
+		}
+	}
+	if m.MostPrecise = has("P"); m.MostPrecise && precise > 0 {
+		return m, fmt.Errorf("modifiers %q: P and p exclude each other", s)
 	}
 	m.Flags = m.Flags.WithPrecise(precise)
 	return m, nil

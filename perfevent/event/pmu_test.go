@@ -121,6 +121,23 @@ func TestPMUOfSomeCPUs(t *testing.T) {
 	}
 }
 
+// TestMostPrecise takes the highest precision that opens, when a sample is to be taken.
+func TestMostPrecise(t *testing.T) {
+	for most := range 4 {
+		e := Event{Event: perfevent.Event{Attr: abi.Attr{Type: abi.TypeHardware, Flags: abi.FlagExcludeGuest}}}
+		e.mostPrecise(func(try perfevent.Event) bool {
+			return try.Attr.SamplePeriod > 0 && try.Attr.Flags.Precise() <= most
+		})
+		if want := abi.FlagExcludeGuest.WithPrecise(most); e.Attr.Flags != want || e.Attr.SamplePeriod != 0 {
+			t.Errorf("flags %#x, period %d of precision %d, want %#x and none", e.Attr.Flags, e.Attr.SamplePeriod, most, want)
+		}
+	}
+	spec := mustSpec(t, "cpu-clock:P")
+	if events, err := new(Resolver).Resolve(spec); err != nil || events[0].Name != "cpu-clock:P" {
+		t.Errorf("%+v: %v", events, err)
+	}
+}
+
 func TestConfigure(t *testing.T) {
 	all := perfevent.Sampling{DefaultFrequency: 4000, Callchain: true, MaxStack: 64, ReadLost: true}
 	tests := []struct {

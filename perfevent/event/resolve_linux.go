@@ -151,7 +151,33 @@ func (r *Resolver) Resolve(s Spec) ([]Event, error) {
 		// perf leaves guests out unless told otherwise.
 		ev.Attr.Flags |= abi.FlagExcludeGuest
 	}
+	if s.Modifiers.MostPrecise {
+		ev.mostPrecise(opens)
+	}
 	return []Event{ev}, nil
+}
+
+// mostPrecise asks for the most precise instruction pointer with which e opens.
+func (e *Event) mostPrecise(opens func(perfevent.Event) bool) {
+	for precise := 3; precise > 0; precise-- {
+		try := e.Event
+		try.Configure(perfevent.Sampling{DefaultFrequency: 100})
+		try.Attr.Flags = try.Attr.Flags.WithPrecise(precise)
+		if opens(try) {
+			e.Attr.Flags = e.Attr.Flags.WithPrecise(precise)
+			return
+		}
+	}
+}
+
+// opens reports whether the CPU has what e asks for, of user code alone where no more is permitted.
+func opens(e perfevent.Event) bool {
+	c, err := perfevent.Open(&e, perfevent.Where{CPU: perfevent.AnyCPU})
+	if errors.Is(err, os.ErrPermission) {
+		e.Attr.Flags |= UserOnly
+		c, err = perfevent.Open(&e, perfevent.Where{CPU: perfevent.AnyCPU})
+	}
+	return err == nil && c.Close() == nil
 }
 
 func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
