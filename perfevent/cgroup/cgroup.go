@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// mounts are where cgroups are found: version 2, version 2 beside version 1, and the
-// hierarchy of perf events of version 1 (Documentation/admin-guide/cgroup-v2.rst).
-var mounts = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"}
+// mounts are where cgroups are found: version 2, the hierarchy of perf events of version 1, and
+// version 2 beside version 1 (Documentation/admin-guide/cgroup-v2.rst). Where the second is, no
+// event opens in the third (css_tryget_online_from_dir in kernel/cgroup/cgroup.c).
+var mounts = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"}
 
 // Open opens the directory of a cgroup, for its events to be opened by: an absolute
 // path, or one below the first place where cgroups are mounted that has it. The error

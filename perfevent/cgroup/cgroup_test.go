@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"kprof/perfevent/livetest"
@@ -42,6 +43,28 @@ func TestFind(t *testing.T) {
 	var path *os.PathError
 	if !errors.Is(err, os.ErrNotExist) || !errors.As(err, &path) || path.Path != first+"/none" {
 		t.Errorf("none: %v", err)
+	}
+}
+
+// TestFindHybrid: of a cgroup that is in both hierarchies, the one of perf events is taken.
+func TestFindHybrid(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"unified/docker/x", "perf_event/docker/x"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var here []string
+	for _, m := range mounts {
+		here = append(here, filepath.Join(root, strings.TrimPrefix(m, "/sys/fs/cgroup")))
+	}
+	f, err := open(here, "docker/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if want := root + "/perf_event/docker/x"; f.Name() != want {
+		t.Errorf("docker/x opens %s, want %s", f.Name(), want)
 	}
 }
 
