@@ -145,3 +145,16 @@ func TestCountedPrecise(t *testing.T) {
 		t.Errorf("precision %d, want 0", got)
 	}
 }
+
+// TestGroupOfKind: a group is one for each kind of CPU.
+func TestGroupOfKind(t *testing.T) {
+	s := &Session{groups: [][]int{nil, nil}}
+	kinds := map[string]int{}
+	var got []int
+	for _, cpus := range []string{"2-3", "0-1", "2-3", "0-1"} {
+		got = append(got, s.groupOfKind(kinds, cpus))
+	}
+	if want := []int{1, 2, 1, 2}; !slices.Equal(got, want) || len(s.groups) != 3 {
+		t.Errorf("%v in %d groups, want %v in 3", got, len(s.groups), want)
+	}
+}

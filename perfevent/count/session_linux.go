@@ -78,6 +78,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if s.cpus, err = s.pickCPUs(); err != nil {
 		return nil, err
 	}
+	s.resolver.EachKind = slices.Contains(s.cpus, perfevent.AnyCPU)
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}
@@ -119,6 +120,7 @@ func (s *Session) resolve() error {
 			found = append(found, events...)
 		}
 		together := g.Together && len(found) > 1
+		kinds := map[string]int{} // of CPUs: a group can be of one only
 		for i, e := range found {
 			for _, n := range e.Notes {
 				s.notes = append(s.notes, fmt.Sprintf("%s: %s", e.Name, n))
@@ -127,6 +129,9 @@ func (s *Session) resolve() error {
 				s.groups = append(s.groups, nil)
 			}
 			last := len(s.groups) - 1
+			if together && e.CPUs != nil {
+				last = s.groupOfKind(kinds, procfs.FormatCPUs(e.CPUs))
+			}
 			s.groups[last] = append(s.groups[last], len(s.events))
 			one := Event{Event: e, Group: last}
 			one.Scale, one.Unit = s.unit(&e)
@@ -141,6 +146,20 @@ func (s *Session) resolve() error {
 		s.leaveKernelOut()
 	}
 	return nil
+}
+
+// groupOfKind is the group of those that one specifies whose members are of a kind of CPU: the
+// latest for the first kind, another one for each other.
+func (s *Session) groupOfKind(kinds map[string]int, kind string) int {
+	group, known := kinds[kind]
+	if !known {
+		if len(kinds) > 0 {
+			s.groups = append(s.groups, nil)
+		}
+		group = len(s.groups) - 1
+		kinds[kind] = group
+	}
+	return group
 }
 
 // leaveKernelOut is what perf does where that is all that this user may count; what

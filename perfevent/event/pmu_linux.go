@@ -75,15 +75,11 @@ func (r *Resolver) pmuEvent(ev *Event) error {
 	pmu := ev.Source.PMU
 	if pmu == "" {
 		word := ev.Source.Terms[0].Key
-		for _, p := range r.PMUs() {
-			if slices.Contains(r.PMUEvents(p), word) {
-				pmu = p
-				break
-			}
-		}
-		if pmu == "" {
+		with := r.pmusWith(word)
+		if len(with) == 0 {
 			return r.unknownEvent(word)
 		}
+		pmu = with[0]
 	}
 	var err error
 	if ev.Attr.Type, err = r.PMUType(pmu); err != nil {

@@ -4,6 +4,7 @@ package event
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,45 @@ func TestResolvePMU(t *testing.T) {
 		"uprobe:/bin/sh:f":  "no uprobe PMU (CONFIG_UPROBE_EVENTS)",
 		"kretprobe:mod:fun": "no kprobe PMU",
 	})
+}
+
+// TestEachKind: what several PMUs have is counted by all of them.
+func TestEachKind(t *testing.T) {
+	root := fakeSysfs(t)
+	for name, text := range map[string]string{
+		"cpu_core/type": "4\n", "cpu_core/cpus": "0-1\n", "cpu_core/events/topdown": "config=1\n", "cpu_atom/events/topdown": "config=2\n",
+	} {
+		path := filepath.Join(root, "bus/event_source/devices", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		livetest.WriteFile(t, path, text)
+	}
+	for _, c := range []struct {
+		text string
+		each bool
+		want string
+	}{
+		{"topdown:u", false, "[cpu_atom/topdown/u 10:0x2 [2 3]] [cpu_core/topdown/u 4:0x1 [0 1]]"},
+		{"r1a8", false, "[cpu_atom/r1a8/ 10:0x1a8 [2 3]] [cpu_core/r1a8/ 4:0x1a8 [0 1]]"},
+		{"instructions", false, "[instructions 0:0x1 []]"},
+		{"instructions:k", true, "[cpu_atom/instructions/k 0:0xa00000001 [2 3]] [cpu_core/instructions/k 0:0x400000001 [0 1]]"},
+		{"tsc", true, "[tsc 9:0x0 []]"},
+		{"page-faults", true, "[page-faults 1:0x2 []]"},
+	} {
+		r := &Resolver{Sysfs: root, EachKind: c.each}
+		events, err := r.Resolve(mustSpec(t, c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range events {
+			got = append(got, fmt.Sprintf("[%s %d:%#x %v]", e.Name, e.Attr.Type, e.Attr.Config, e.CPUs))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", c.text, strings.Join(got, " "), c.want)
+		}
+	}
 }
 
 // TestPMUOfSomeCPUs: one kind of CPU of a hybrid machine has a PMU of its own, which the kernel

@@ -96,6 +96,7 @@ type Resolver struct {
 	MountTracefs bool     // mount tracefs when a tracepoint is asked for and it is not mounted
 	ProbeVia     ProbeVia // how probes are made
 	Inherit      bool     // the events are to be inherited, see Sampling
+	EachKind     bool     // the events of CPUs are one for each kind of them: one of a task is of the first kind only
 	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
 
 	fs        *tracefs.FS
@@ -122,6 +123,18 @@ func (r *Resolver) Tracefs() (*tracefs.FS, error) {
 // each with type, config, period (1 for what is counted one by one, else 0) and
 // exclusions.
 func (r *Resolver) Resolve(s Spec) ([]Event, error) {
+	var all []Event
+	for _, one := range r.onEach(s) {
+		events, err := r.resolve(one)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, events...)
+	}
+	return all, nil
+}
+
+func (r *Resolver) resolve(s Spec) ([]Event, error) {
 	ev := Event{Source: s}
 	ev.Name, ev.Class, ev.Period, ev.Frequency = s.Text, s.Class(), s.Period, s.Frequency
 	if s.DisplayName != "" {
