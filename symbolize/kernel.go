@@ -311,8 +311,9 @@ type vdso struct {
 }
 
 var (
-	errNoVDSO   = errors.New("this machine has no vdso")
-	errWideVDSO = errors.New("a vdso of 64 bits, of which a program of 32 bits has no copy")
+	errNoVDSO     = errors.New("this machine has no vdso")
+	errWideVDSO   = errors.New("a vdso of 64 bits, of which a program of 32 bits has no copy")
+	errNarrowVDSO = errors.New("a vdso of 32 bits, of which a program of 64 bits has no copy")
 )
 
 // vdsoTable names offsets of the vdso. The kernel carries it, so that there is
@@ -321,8 +322,11 @@ func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 	if s.opts.Foreign && m.BuildID == "" {
 		return nil, ErrForeign
 	}
-	if strconv.IntSize == 32 && m.Start > math.MaxUint32 {
+	switch narrow := m.Limit != 0 && m.Limit-1 <= math.MaxUint32; {
+	case strconv.IntSize == 32 && m.Start > math.MaxUint32:
 		return nil, errWideVDSO
+	case strconv.IntSize == 64 && narrow:
+		return nil, errNarrowVDSO
 	}
 	v := &s.vdso
 	v.once.Do(func() {

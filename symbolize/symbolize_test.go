@@ -382,6 +382,12 @@ func TestVDSO(t *testing.T) {
 			t.Errorf("build id %q: %q (%v)", buildID, got, err)
 		}
 	}
+	if strconv.IntSize == 64 {
+		narrow := Mapping{Kind: mapping.VDSO, File: "[vdso]", BuildID: id, Start: 0xf7fc1000, Limit: 0xf7fc3000}
+		if got, err := names(t, s, narrow, off); got[0] != "" || !errors.Is(err, errNarrowVDSO) {
+			t.Errorf("that of a program of 32 bits: %q (%v)", got, err)
+		}
+	}
 	got, err := names(t, s, Mapping{Kind: mapping.VDSO, BuildID: "aabb"}, off)
 	var wrong *BuildIDError
 	if got[0] != "" || !errors.As(err, &wrong) {

@@ -115,6 +115,9 @@ func (tl *Timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		if o.Kind != stacks.KindAnon && m.BuildID == "" {
 			o.maj, o.min, o.ino, o.gen = m.Maj, m.Min, m.Ino, m.InoGen
 		}
+		if o.Kind == stacks.KindVDSO && a.End <= 1<<32 {
+			o.gen = 32 // that of programs of 32 bits is another file, of the same name
+		}
 	}
 	o.file, o.symbol, o.buildID = tl.strings.Of(file), tl.strings.Of(symbol), tl.strings.Of(m.BuildID)
 	a.Object = tl.objects.Of(o)

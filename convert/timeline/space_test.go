@@ -36,6 +36,24 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestNarrowVDSO: programs of 32 bits have a vdso of their own, which is called the same.
+func TestNarrowVDSO(t *testing.T) {
+	tl := New(Options{})
+	starts := []uint64{0x7ffd1000_0000, 0x7ffe1000_0000, 0xf7fc1000, 0xf7ed1000}
+	for i, addr := range starts {
+		tl.mmap(abi.Mmap{PID: int32(10 + i), Addr: addr, Len: 0x2000, File: "[vdso]", BuildID: "12"}, abi.MiscUser, 1)
+	}
+	tl.Freeze()
+	var objects []int32
+	for i, addr := range starts {
+		s, at := tl.tasks[int32(10+i)].spaceAt(1 << 40)
+		objects = append(objects, tl.find(s, addr, at).Object)
+	}
+	if objects[0] != objects[1] || objects[2] != objects[3] || objects[0] == objects[2] {
+		t.Errorf("objects %v, want one for each kind of program", objects)
+	}
+}
+
 func page(n int) uint64 { return uint64(n) * 0x1000 }
 
 // TestAbandonedLookups looks addresses up where a great effort has been made already: in few
