@@ -3,6 +3,7 @@ package elfsym
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -158,28 +159,77 @@ func TestPLTAgainstObjdump(t *testing.T) {
 	livetest.RequirePrograms(t, "objdump")
 	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+)@plt>:`)
 	for _, flags := range [][]string{
-		nil, {"-no-pie"}, {"-Wl,-z,lazy"}, {"-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"},
+		nil, {"-no-pie"}, {"-Wl,-z,lazy"}, {"-fcf-protection=full", "-Wl,-z,ibtplt", "-Wl,-z,lazy"}, {"-DSIZELESS"},
 	} {
 		path := build(t, append(flags, "-Wl,-z,norelro", "-Wl,-z,lazy")...)
+		if flags != nil && flags[0] == "-DSIZELESS" {
+			leaveOutStubSize(t, path)
+		}
 		f := open(t, path, Options{})
-		stubs := 0
+		stubs, got := 0, 0
 		for _, m := range label.FindAllStringSubmatch(livetest.Run(t, "objdump", "-d", path), -1) {
 			addr, err := strconv.ParseUint(m[1], 16, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sec := sectionAt(f.elf, addr); sec == ".plt.got" {
-				continue // reached by no relocation of the table
-			}
 			stubs++
+			if sectionAt(f.elf, addr) == pltGOT {
+				got++
+			}
 			for _, a := range []uint64{addr, addr + 6} {
 				if sym, ok := f.Lookup(a); !ok || sym.Name != m[2] || !sym.PLT {
 					t.Errorf("%v: Lookup(%#x) = %+v, want %s@plt", flags, a, sym, m[2])
 				}
 			}
 		}
-		if stubs < 3 {
-			t.Errorf("%v: objdump shows %d stubs", flags, stubs)
+		if stubs < 3 || f.elf.Section(pltGOT) != nil && got == 0 {
+			t.Errorf("%v: objdump shows %d stubs, %d of .plt.got", flags, stubs, got)
+		}
+	}
+}
+
+// leaveOutStubSize makes of the section headers of .plt what LLVM's linker writes.
+func leaveOutStubSize(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, entsize = 64, 56 // of Elf64_Shdr
+	headers := b[f.ByteOrder.Uint64(b[40:]):]
+	for i, s := range f.Sections {
+		if s.Name == ".plt" {
+			f.ByteOrder.PutUint64(headers[size*i+entsize:], 0)
+		}
+	}
+	livetest.WriteFile(t, path, b)
+}
+
+// TestPLTOfArm64: stubs are larger where one begins with a landing pad or authenticates where it
+// jumps to.
+func TestPLTOfArm64(t *testing.T) {
+	const nop, bti, adrp, ldr, add, aut, br = 0xd503201f, 0xd503245f, 0x90000010, 0xf9400a11, 0x91004210, 0xd503219f, 0xd61f0220
+	header := []uint32{bti, 0xa9bf7bf0, adrp, ldr, add, br, nop, nop}
+	for _, test := range []struct {
+		stubs []uint32
+		size  uint64
+	}{
+		{[]uint32{adrp, ldr, add, br, adrp, ldr, add, br}, 16},
+		{[]uint32{bti, adrp, ldr, add, br, nop, bti, adrp, ldr, add, br, nop}, 24},
+		{[]uint32{adrp, ldr, add, aut, br, nop, adrp, ldr, add, aut, br, nop}, 24},
+		{[]uint32{bti, adrp, ldr, add, br, nop, adrp, ldr, add, br, nop, nop}, 24},
+		{nil, 16},
+	} {
+		var code []byte
+		for _, ins := range append(header[:8:8], test.stubs...) {
+			code = binary.LittleEndian.AppendUint32(code, ins)
+		}
+		if h, stub := stubSize(elf.EM_AARCH64, &elf.Section{}, code); h != 32 || stub != test.size {
+			t.Errorf("%x: a header of %d bytes, and stubs of %d, want %d", test.stubs, h, stub, test.size)
 		}
 	}
 }

@@ -2,28 +2,20 @@ package elfsym
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"math"
 )
 
 // addPLT names the stubs of the procedure linkage table, which no symbol table
-// does: the n-th relocation of the table belongs to its n-th stub.
+// does: the n-th relocation of the table belongs to its n-th stub. On x86-64 a stub is
+// known by the slot through which it jumps: linkers differ in the header of the table,
+// do not all say how large a stub is, and write .plt.got in an order of its own.
 //
 // perf 6.1 knows .plt only. Where the linker split it for branch tracking
 // (-z ibtplt), code runs through .plt.sec, whose stubs are in the same order
 // and have no header in front.
 func (l *loader) addPLT(dynsym *elf.Section) error {
-	rel := l.file.Section(".rela.plt")
-	if rel == nil {
-		rel = l.file.Section(".rel.plt")
-	}
-	if rel == nil || rel.Link >= uint32(len(l.file.Sections)) || l.file.Sections[rel.Link] != dynsym {
-		return nil
-	}
-	entry := relocationSize(l.file.Class, rel.Type)
-	if entry == 0 {
-		return nil
-	}
-	relocs, err := sectionData(rel, maxTable)
+	relocs, entry, err := l.relocations(dynsym, ".rela.plt", ".rel.plt")
 	if err != nil {
 		return err
 	}
@@ -31,35 +23,124 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 	if err != nil {
 		return err
 	}
-
-	for _, name := range []string{".plt", ".plt.sec"} {
+	var slots map[uint64]uint32
+	if l.file.Machine == elf.EM_X86_64 {
+		if slots, err = l.slots(dynsym, syms, relocs, entry); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{".plt", ".plt.sec", pltGOT} {
 		plt := l.file.Section(name)
 		if plt == nil || plt.Flags&elf.SHF_EXECINSTR == 0 {
 			continue
 		}
-		header, stub := stubSize(l.file.Machine, plt)
+		code, err := sectionData(plt, maxTable)
+		if err != nil {
+			return err
+		}
+		header, stub := stubSize(l.file.Machine, plt, code)
+		if stub == 0 || plt.Addr+plt.Size < plt.Addr || l.addSlots(plt, code, stub, slots) || name == pltGOT {
+			continue
+		}
+		if l.file.Machine == elf.EM_X86_64 && plt.Entsize == 0 {
+			continue // stubs of another form, as LLVM's linker's with -z retpolineplt
+		}
 		if name != ".plt" {
 			header = 0
 		}
-		if stub == 0 || plt.Addr+plt.Size < plt.Addr {
-			continue
-		}
 		addr := plt.Addr + header
-		for b := relocs; len(b) >= entry && addr+stub <= plt.Addr+plt.Size; b = b[entry:] {
-			l.table.symbols = append(l.table.symbols, symbol{
-				start:  addr,
-				end:    addr + stub,
-				name:   l.symbolName(syms, l.relocated(b)),
-				bind:   uint8(elf.STB_GLOBAL),
-				origin: fromPLT,
-			})
-			addr += stub
-			if len(l.table.symbols) == math.MaxInt32 {
+		for b := relocs; entry > 0 && len(b) >= entry && addr+stub <= plt.Addr+plt.Size; b = b[entry:] {
+			if !l.addStub(addr, stub, l.symbolName(syms, l.relocated(b))) {
 				return nil
 			}
+			addr += stub
 		}
 	}
 	return nil
+}
+
+// pltGOT has stubs of functions whose address is taken too.
+const pltGOT = ".plt.got"
+
+// addStub adds a stub, and returns false if there is no room for more.
+func (l *loader) addStub(addr, size uint64, name uint32) bool {
+	l.table.symbols = append(l.table.symbols, symbol{
+		start:  addr,
+		end:    addr + size,
+		name:   name,
+		bind:   uint8(elf.STB_GLOBAL),
+		origin: fromPLT,
+	})
+	return len(l.table.symbols) < math.MaxInt32
+}
+
+// relocations returns the first of some sections of relocations for symbols of dynsym, and the
+// size of one; 0 if there is none.
+func (l *loader) relocations(dynsym *elf.Section, names ...string) (data []byte, entry int, err error) {
+	for _, name := range names {
+		rel := l.file.Section(name)
+		if rel == nil {
+			continue
+		}
+		if rel.Link >= uint32(len(l.file.Sections)) || l.file.Sections[rel.Link] != dynsym {
+			return nil, 0, nil
+		}
+		entry = relocationSize(l.file.Class, rel.Type)
+		if entry == 0 {
+			return nil, 0, nil
+		}
+		data, err = sectionData(rel, maxTable)
+		return data, entry, err
+	}
+	return nil, 0, nil
+}
+
+// slots returns where the functions have their names whose addresses the loader of an x86-64
+// program writes, by where it does.
+func (l *loader) slots(dynsym *elf.Section, syms, relocs []byte, entry int) (map[uint64]uint32, error) {
+	slots := map[uint64]uint32{}
+	order := l.file.ByteOrder
+	add := func(b []byte, size int) {
+		for ; size > 0 && len(b) >= size; b = b[size:] {
+			switch elf.R_X86_64(uint32(order.Uint64(b[8:]))) {
+			case elf.R_X86_64_JMP_SLOT, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_IRELATIVE:
+				slots[order.Uint64(b)] = l.symbolName(syms, l.relocated(b))
+			}
+		}
+	}
+	if l.file.Class != elf.ELFCLASS64 {
+		return slots, nil
+	}
+	add(relocs, entry)
+	if l.file.Section(pltGOT) == nil {
+		return slots, nil
+	}
+	data, size, err := l.relocations(dynsym, ".rela.dyn")
+	add(data, size)
+	return slots, err
+}
+
+// addSlots adds the stubs of an x86-64 program that jump through slots, and reports whether
+// there are any.
+func (l *loader) addSlots(plt *elf.Section, code []byte, stub uint64, slots map[uint64]uint32) bool {
+	const jump = 6 // bytes: ff 25, and where the slot is, from behind them on
+	found := false
+	for at := uint64(0); at+stub <= uint64(len(code)); at += stub {
+		for i := at; i+jump <= at+stub; i++ {
+			if code[i] != 0xff || code[i+1] != 0x25 {
+				continue
+			}
+			slot := plt.Addr + i + jump + uint64(int64(int32(l.file.ByteOrder.Uint32(code[i+2:]))))
+			if name, ok := slots[slot]; ok {
+				found = true
+				if !l.addStub(plt.Addr+at, stub, name) {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return found
 }
 
 // relocationSize returns the size of Elf32_Rel, Elf64_Rela and their like, 0
@@ -79,14 +160,45 @@ func relocationSize(class elf.Class, typ elf.SectionType) int {
 }
 
 // stubSize returns the sizes of the table's header and of each stub.
-func stubSize(machine elf.Machine, plt *elf.Section) (header, stub uint64) {
+func stubSize(machine elf.Machine, plt *elf.Section, code []byte) (header, stub uint64) {
 	switch machine {
 	case elf.EM_ARM:
 		return 20, 12
-	case elf.EM_AARCH64, elf.EM_RISCV:
+	case elf.EM_AARCH64:
+		return 32, armStub(code)
+	case elf.EM_RISCV, elf.EM_LOONGARCH:
 		return 32, 16
+	case elf.EM_386, elf.EM_X86_64:
+		// LLVM's linker and mold do not say.
+		stub = plt.Entsize
+		if stub != 8 && stub != 16 {
+			if stub = 16; plt.Addralign == 8 {
+				stub = 8
+			}
+		}
+		return stub, stub
 	}
 	return plt.Entsize, plt.Entsize
+}
+
+// armStub returns the size of a stub of AArch64, which is larger where one begins with a landing
+// pad (BTI) or checks where it jumps to (PAC): by how far apart they end.
+func armStub(code []byte) uint64 {
+	const header, small, large, brX17 = 32, 16, 24, 0xd61f0220
+	last := -1
+	for at := header; at+4 <= len(code); at += 4 {
+		if binary.LittleEndian.Uint32(code[at:]) != brX17 {
+			continue
+		}
+		if last >= 0 {
+			if at-last > small {
+				return large
+			}
+			return small
+		}
+		last = at
+	}
+	return small
 }
 
 // relocated returns the index of the symbol that relocation b is for.
