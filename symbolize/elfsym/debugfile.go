@@ -6,8 +6,12 @@ import (
 	"debug/elf"
 	"encoding/hex"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"path/filepath"
 	"strings"
+
+	"kprof/symbolize/regular"
 )
 
 // defaultDebugDir is where distributions install separate debug files.
@@ -15,10 +19,14 @@ const defaultDebugDir = "/usr/lib/debug"
 
 // openDebug opens the separate debug file of f that use accepts, nil if there is
 // none. A file with another build id is not taken, nor is one without any: f
-// could not be told from its next version.
+// could not be told from its next version. Where f has none, the checksum in its link
+// tells.
 func (f *File) openDebug(use func(*elf.File) bool) *separateFile {
-	if f.path == "" || len(f.buildID) < 2 {
+	switch {
+	case f.path == "":
 		return nil
+	case len(f.buildID) < 2:
+		return f.openLinked(use)
 	}
 	good := func(e *elf.File) bool { return bytes.Equal(buildID(e), f.buildID) && use(e) }
 	for _, path := range f.debugPaths() {
@@ -43,11 +51,37 @@ func (f *File) openDebug(use func(*elf.File) bool) *separateFile {
 	return elfIf(file, path, good)
 }
 
+// openLinked is openDebug by the checksum in .gnu_debuglink.
+func (f *File) openLinked(use func(*elf.File) bool) *separateFile {
+	for _, path := range f.debugPaths() {
+		file, info, err := regular.Open(f.opts.Root, path)
+		if err != nil {
+			continue
+		}
+		sum := crc32.NewIEEE()
+		if info.Size() <= maxLinked {
+			_, err = io.Copy(sum, io.NewSectionReader(file, 0, info.Size()))
+		}
+		if _, want := f.debugLink(); info.Size() > maxLinked || err != nil || sum.Sum32() != want {
+			file.Close()
+			f.refused = cmp.Or(f.refused, fmt.Errorf("debug file %s is of another build, by its checksum", path))
+			continue
+		}
+		if found := elfIf(file, path, use); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// maxLinked bounds a debug file that is read for its checksum.
+const maxLinked = 4 << 30
+
 // debugPaths returns where a debug file may be, as gdb looks for it.
 func (f *File) debugPaths() []string {
 	dirs := f.debugDirs()
 	paths := f.byBuildID(f.buildID)
-	if link := f.debugLink(); link != "" {
+	if link, _ := f.debugLink(); link != "" {
 		own := filepath.Dir(f.path)
 		paths = append(paths, filepath.Join(own, link), filepath.Join(own, ".debug", link))
 		for _, dir := range dirs {
@@ -99,20 +133,23 @@ func (f *File) byBuildID(buildID []byte) []string {
 	return paths
 }
 
-// debugLink returns the file name in .gnu_debuglink. It is zero-terminated, and
-// followed by a checksum that the build id makes needless.
-func (f *File) debugLink() string {
+// debugLink returns the file name in .gnu_debuglink, and the checksum of that file. The
+// name is zero-terminated, and padded to four bytes.
+func (f *File) debugLink() (name string, sum uint32) {
 	sec := f.elf.Section(".gnu_debuglink")
 	if sec == nil {
-		return ""
+		return "", 0
 	}
 	data, err := sectionData(sec, 4096)
 	if err != nil {
-		return ""
+		return "", 0
 	}
 	name, _, ok := strings.Cut(string(data), "\x00")
 	if !ok || name != filepath.Base(name) || name == "." || name == ".." {
-		return ""
+		return "", 0
 	}
-	return name
+	if at := len(name)/4*4 + 4; at+4 <= len(data) {
+		sum = f.elf.ByteOrder.Uint32(data[at:])
+	}
+	return name, sum
 }

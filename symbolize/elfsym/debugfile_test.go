@@ -137,3 +137,33 @@ func TestDebugFile(t *testing.T) {
 		})
 	}
 }
+
+// TestDebugFileByChecksum: what LLVM's linker makes, and toolchains that were not told otherwise,
+// has no build id.
+func TestDebugFileByChecksum(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc", "objcopy", "strip")
+	path := build(t, "-Wl,--build-id=none")
+	debug := filepath.Join(filepath.Dir(path), "prog.dbg")
+	livetest.Run(t, "objcopy", "--only-keep-debug", path, debug)
+	livetest.Run(t, "strip", path)
+	livetest.Run(t, "objcopy", "--add-gnu-debuglink="+debug, path)
+	local := func() (found bool, err error) {
+		f := open(t, path, Options{DebugDirs: []string{}})
+		err = f.Load()
+		for s := range f.Functions() {
+			found = found || s.Name == "local"
+		}
+		return found, err
+	}
+	if found, err := local(); !found || err != nil {
+		t.Errorf("found %v: %v", found, err)
+	}
+	data, err := os.ReadFile(debug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	livetest.WriteFile(t, debug, append(data, 0))
+	if found, err := local(); found || !errors.Is(err, ErrStripped) || !strings.Contains(err.Error(), "by its checksum") {
+		t.Errorf("of another build: %v, %v", found, err)
+	}
+}
