@@ -100,6 +100,7 @@ func cstring(table string, off uint32) string {
 func load(f *File) (*table, error) {
 	t := &table{}
 	l := loader{file: f.elf, table: t, demangle: f.opts.Demangle, golang: goSection(f.elf) != nil}
+	l.openDescriptors()
 
 	symtab := f.elf.SectionByType(elf.SHT_SYMTAB)
 	source := f.elf
@@ -160,6 +161,8 @@ type loader struct {
 	file     *elf.File // the file that is executed
 	table    *table
 	demangle func(string) string
+
+	opd []byte // of the file, if its functions have descriptors
 
 	golang         bool   // the file has a Go function table
 	goText, goFunc uint64 // vaddr of runtime.text and go:func.*, 0 if unnamed
@@ -298,7 +301,8 @@ func (l *loader) filter(source *elf.File, raw rawSymbol, strtab string) (symbol,
 	if s.end < s.start {
 		s.end = math.MaxUint64
 	}
-	return s, true
+	ok := l.opd == nil || sec.Name != opdName || l.described(&s, sec.Addr, source)
+	return s, ok
 }
 
 // goMarks remembers the addresses that Go's function table counts from.
