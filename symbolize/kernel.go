@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -317,7 +318,7 @@ var (
 )
 
 // vdsoTable names offsets of the vdso. The kernel carries it, so that there is
-// no file; but every process has a copy, this one too.
+// no file; but every process has a copy, this one too. Perf keeps one of each in its cache.
 func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 	if s.opts.Foreign && m.BuildID == "" {
 		return nil, ErrForeign
@@ -340,14 +341,36 @@ func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 			v.table.why = err // it has .dynsym only, with all that it exports
 		}
 	})
+	var found string
+	if v.err == nil {
+		found = hex.EncodeToString(v.table.file.BuildID())
+	}
+	if m.BuildID != "" && !sameBuildID(m.BuildID, found) {
+		if t := s.cachedVDSO(m); t != nil {
+			return t, nil
+		}
+	}
 	if v.err != nil {
 		return nil, v.err
 	}
-	found := hex.EncodeToString(v.table.file.BuildID())
 	if m.BuildID != "" && !sameBuildID(m.BuildID, found) {
 		return nil, s.foreign(&BuildIDError{Path: "this machine's vdso", Recorded: m.BuildID, Found: found})
 	}
 	return v.table, v.table.why
+}
+
+// cachedVDSO returns the vdso of m as perf has kept it, nil if it has not.
+func (s *Symbolizer) cachedVDSO(m Mapping) *fileTable {
+	id := trimBuildID(m.BuildID)
+	if len(id) < 4 {
+		return nil
+	}
+	for _, p := range s.placesByID(id, "vdso") {
+		if t, err := s.file(p, m); err == nil && t.file != nil && (t.why == nil || errors.Is(t.why, ErrStripped)) {
+			return t
+		}
+	}
+	return nil
 }
 
 // ownVDSO reads the vdso of this process out of its memory.
@@ -365,7 +388,7 @@ func ownVDSO() (*elfsym.File, error) {
 	if _, err := io.ReadFull(io.NewSectionReader(mem, int64(start), int64(end-start)), image); err != nil {
 		return nil, fmt.Errorf("read vdso at %#x: %w", start, err)
 	}
-	return elfsym.New(strings.NewReader(string(image)), elfsym.Options{DebugDirs: []string{}})
+	return elfsym.New(bytes.NewReader(image), elfsym.Options{DebugDirs: []string{}})
 }
 
 // ownMapping returns where this process has the named mapping.

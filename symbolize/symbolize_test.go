@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -386,6 +387,32 @@ func TestVDSO(t *testing.T) {
 		narrow := Mapping{Kind: mapping.VDSO, File: "[vdso]", BuildID: id, Start: 0xf7fc1000, Limit: 0xf7fc3000}
 		if got, err := names(t, s, narrow, off); got[0] != "" || !errors.Is(err, errNarrowVDSO) {
 			t.Errorf("that of a program of 32 bits: %q (%v)", got, err)
+		}
+	}
+	// One of another kernel, of which perf keeps a copy.
+	contents, err := file.Contents()
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := io.ReadAll(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(image, file.BuildID())
+	image[at]++
+	other := hex.EncodeToString(image[at : at+len(file.BuildID())])
+	cache := t.TempDir()
+	kept := filepath.Join(cache, ".build-id", other[:2], other[2:])
+	if err := os.MkdirAll(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	livetest.WriteFile(t, filepath.Join(kept, "vdso"), image)
+	for _, foreign := range []bool{false, true} {
+		s := New(Options{BuildIDCache: cache, Foreign: foreign})
+		defer s.Close()
+		got, err := names(t, s, Mapping{Kind: mapping.VDSO, File: "[vdso]", BuildID: other}, off)
+		if !strings.HasSuffix(got[0], "clock_gettime") || err != nil {
+			t.Errorf("in perf's cache: %q (%v)", got, err)
 		}
 	}
 	got, err := names(t, s, Mapping{Kind: mapping.VDSO, BuildID: "aabb"}, off)
