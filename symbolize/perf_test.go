@@ -134,6 +134,9 @@ func TestNamesOfPerfScript(t *testing.T) {
 					if len(frames[i]) > 0 {
 						got = frames[i][0].Name
 					}
+					if strings.HasSuffix(want.name, "@plt") && strings.HasSuffix(got, "@plt") {
+						continue // perf before 6.3 takes relocations of IFUNCs for being in the order of the stubs
+					}
 					if got != want.name && !strings.HasPrefix(want.name, "__pfx_") && want.name != "_init" {
 						t.Errorf("%s %#x: %q, perf says %q (%v)", path, want.addr, got, want.name, err)
 					}

@@ -3,6 +3,7 @@ package symbolize
 import (
 	"context"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -124,7 +125,7 @@ func symbolAddr(t *testing.T, path, name string) uint64 {
 	return 0
 }
 
-// pltStub returns the file offset of the first stub of .plt whose relocation has
+// pltStub returns the file offset of the first stub of .plt that jumps where a relocation has
 // no symbol (R_X86_64_IRELATIVE).
 func pltStub(t *testing.T, path string) (off uint64, ok bool) {
 	t.Helper()
@@ -134,12 +135,18 @@ func pltStub(t *testing.T, path string) (off uint64, ok bool) {
 		return 0, false
 	}
 	b, err := rel.Data()
-	if err != nil {
+	code, err2 := plt.Data()
+	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; len(b) >= 24; i, b = i+1, b[24:] {
-		if elf.R_SYM64(f.ByteOrder.Uint64(b[8:])) == 0 {
-			return plt.Offset + 16*uint64(i+1), true
+	unnamed := map[uint64]bool{}
+	for ; len(b) >= 24; b = b[24:] {
+		unnamed[f.ByteOrder.Uint64(b)] = elf.R_SYM64(f.ByteOrder.Uint64(b[8:])) == 0
+	}
+	for i := uint64(16); i+16 <= uint64(len(code)); i += 16 {
+		to := plt.Addr + i + 6 + uint64(int64(int32(f.ByteOrder.Uint32(code[i+2:]))))
+		if code[i] == 0xff && code[i+1] == 0x25 && unnamed[to] {
+			return plt.Offset + i, true
 		}
 	}
 	return 0, false
