@@ -93,8 +93,8 @@ func (s *Session) openOn(r *cpuRing) error {
 	return nil
 }
 
-// places are where an event is opened on a CPU, if its PMU is of that. The side-band of cgroups is everybody's: tasks
-// move in.
+// places are where an event is opened on a CPU, if its PMU is of that. The side-band of cgroups
+// is everybody's: tasks move in.
 func (s *Session) places(e *recordedEvent, cpu int) (all []perfevent.Where) {
 	if !e.IsOn(cpu) {
 		return nil

@@ -156,10 +156,11 @@ func (s *Session) resolve() error {
 	}
 	found := make([][]event.Event, len(s.opts.Specs))
 	for _, i := range returnsFirst(s.opts.Specs) {
-		var err error
-		if found[i], err = s.resolver.Resolve(s.opts.Specs[i]); err != nil {
+		events, err := s.resolver.Resolve(s.opts.Specs[i])
+		if err != nil {
 			return err
 		}
+		found[i] = event.Here(events, s.cpus)
 	}
 	for _, e := range slices.Concat(found...) {
 		if e.Source.Trigger != event.NoTrigger && e.Frequency == 0 && e.Period == 0 {

@@ -117,7 +117,7 @@ func (s *Session) resolve() error {
 			if err != nil {
 				return err
 			}
-			found = append(found, events...)
+			found = append(found, event.Here(events, s.cpus)...)
 		}
 		together := g.Together && len(found) > 1
 		kinds := map[string]int{} // of CPUs: a group can be of one only

@@ -135,6 +135,12 @@ func TestEachKind(t *testing.T) {
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %s, want %s", c.text, strings.Join(got, " "), c.want)
 		}
+		// Of -C 1 those of cpu_core remain; where there are none, all do, to be refused.
+		for cpus, want := range map[int]int{1: 1, 2: 1, 9: len(events)} {
+			if here := Here(events, []int{cpus}); len(here) != want {
+				t.Errorf("%s: %d on CPU %d, want %d", c.text, len(here), cpus, want)
+			}
+		}
 	}
 }
 

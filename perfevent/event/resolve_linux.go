@@ -40,6 +40,16 @@ func (e *errElsewhere) Error() string {
 
 func (e *errElsewhere) Unwrap() error { return unix.ENODEV }
 
+// Here leaves out of the events that one names those that can be opened on none of these CPUs, where
+// others can.
+func Here(events []Event, cpus []int) []Event {
+	here := slices.DeleteFunc(slices.Clone(events), func(e Event) bool { return e.Elsewhere(cpus) != nil })
+	if len(here) == 0 {
+		return events
+	}
+	return here
+}
+
 // Elsewhere is an error where e can be opened on none of these CPUs.
 func (e *Event) Elsewhere(cpus []int) error {
 	if slices.ContainsFunc(cpus, e.IsOn) {

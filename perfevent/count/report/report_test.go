@@ -183,8 +183,6 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestInterval compares with the table of Student's t in any textbook: two degrees of
-// freedom, 95 %, 4.3027; four, 2.7764.
 // TestMetricsOfHybrid: instructions are beside the cycles of the same kind of CPU.
 func TestMetricsOfHybrid(t *testing.T) {
 	row := func(pmu, config uint64, value float64) Row {
@@ -202,6 +200,8 @@ func TestMetricsOfHybrid(t *testing.T) {
 	}
 }
 
+// TestInterval compares with the table of Student's t in any textbook: two degrees of
+// freedom, 95 %, 4.3027; four, 2.7764.
 func TestInterval(t *testing.T) {
 	if got, want := interval([]float64{49, 50, 49}), 4.3027/3; math.Abs(got-want) > 1e-4 {
 		t.Errorf("%v, want %v", got, want)
