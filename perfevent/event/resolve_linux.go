@@ -12,7 +12,9 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/internal/errkind"
 	"kprof/perfevent/procfs"
+	"kprof/perfevent/spelling"
 	"kprof/perfevent/tracefs"
 )
 
@@ -215,6 +217,9 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 		if _, ferr := fs.Format(tracefs.Event{System: s.System, Name: s.Name}); ferr == nil {
 			err = &TracerError{Name: s.Name, Trace: filepath.Join(fs.Path(), "trace")}
 		}
+	}
+	if here := calledHere(s.Text); here != "" && errors.Is(err, os.ErrNotExist) {
+		return nil, errkind.Errorf(os.ErrNotExist, "event %q: no tracepoint has that name%s", s.Text, spelling.Question([]string{here}))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("event %q: %w%s", s.Text, perfevent.DeniedTracefs(err, s.Class()), hintTracefs(err))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/spelling"
 )
 
 // Kind says which fields of a Spec hold.
@@ -152,13 +153,19 @@ func ParseSpec(text string) (Spec, error) {
 		return s, fmt.Errorf("event %q: control character", text)
 	}
 	err := s.parse()
-	if err != nil {
-		return s, fmt.Errorf("event %q: %w", s.Text, err)
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	if here := calledHere(s.Text); here != "" {
+		return s, fmt.Errorf("event %q: %w%s", s.Text, err, spelling.Question([]string{here}))
+	}
+	return s, fmt.Errorf("event %q: %w", s.Text, err)
 }
 
 func (s *Spec) parse() error {
+	if strings.HasPrefix(s.Text, "{") {
+		return fmt.Errorf("groups are only counted, by kprof stat; without { and } each is sampled by itself")
+	}
 	if prefix, ok := probePrefix(s.Text); ok {
 		s.Kind = KindProbe
 		return s.Probe.parse(prefix, s.Text)
@@ -238,6 +245,9 @@ func (s *Spec) parseTerm(term string) error {
 		}
 		return nil
 	}
+	if s.Kind != KindPMU && key != "period" && key != "freq" {
+		return fmt.Errorf("term %q: %s takes period=, freq= and name= only", term, s.Text[:strings.Index(s.Text, "/")])
+	}
 	t := Term{Key: key, Value: 1, Bare: !valued}
 	if valued {
 		var err error
@@ -253,9 +263,6 @@ func (s *Spec) parseTerm(term string) error {
 	case "freq":
 		s.Frequency = t.Value
 	default:
-		if s.Kind != KindPMU {
-			return fmt.Errorf("term %q: %s takes period=, freq= and name= only", term, s.Text[:strings.Index(s.Text, "/")])
-		}
 		s.Terms = append(s.Terms, t)
 		return nil
 	}

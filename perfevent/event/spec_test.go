@@ -144,6 +144,8 @@ func TestParseSpecErrors(t *testing.T) {
 		"cpu/period=1,freq=2/":     "exclude each other",
 		"cpu/period/":              "wants a number above 0",
 		"cycles/event=1/":          "cycles takes period=",
+		"cycles/call-graph=fp/":    "cycles takes period=",
+		"{cycles":                  "without { and }",
 		"/x/":                      "no PMU can be called",
 		"mem:":                     "address",
 		"mem:0x1000/3":             "wants 1, 2, 4 or 8",

@@ -3,12 +3,14 @@
 package event
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/tracefs"
 )
 
 // TestUnknownNames asks for what is not there, on a machine with these functions.
@@ -54,5 +56,41 @@ func TestUnknownNames(t *testing.T) {
 		if _, err := ParseSpec(text); err == nil || !strings.Contains(err.Error(), "wants p:[GROUP/]NAME PLACE [ARGUMENTS]") || strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%s: %v: a guess without ground", text, err)
 		}
+	}
+}
+
+// TestCalledHere: who writes an event as bpftrace has it learns what it is called here.
+func TestCalledHere(t *testing.T) {
+	for text, want := range map[string]string{
+		"tracepoint:sched:sched_switch": "sched:sched_switch",
+		"t:sched:sched_*":               "sched:sched_*",
+		"k:vfs_read":                    "kprobe:vfs_read",
+		"fexit:vfs_read":                "kretprobe:vfs_read",
+		"kfunc:vfs_read":                "kprobe:vfs_read",
+		"u:/bin/ls:main":                "uprobe:/bin/ls:main",
+		"ur:/bin/ls:main":               "uretprobe:/bin/ls:main",
+		"U:/bin/ls:a:b":                 "usdt:/bin/ls:a:b",
+		"profile:hz:99":                 "cpu-clock/freq=99/",
+		"profile:ms:10":                 "cpu-clock/period=10000000/",
+		"software:page-faults:100":      "page-faults/period=100/",
+		"s:cs":                          "cs",
+		"hardware:cache-misses:1000":    "cache-misses/period=1000/",
+		"interval:s:1":                  "", "profile:hz:": "", "profile:x:1": "", "t:": "", "U:/bin/ls": "", "k:": "", "sched:sched_switch": "", "cycles": "",
+	} {
+		if got := calledHere(text); got != want {
+			t.Errorf("%s is %q here, want %q", text, got, want)
+		}
+	}
+	livetest.Errors(t, ParseSpec, map[string]string{
+		"tracepoint:sched:sched_switch": "; did you mean sched:sched_switch?",
+		"u:/bin/ls:main":                "; did you mean uprobe:/bin/ls:main?",
+	})
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "events/sched/sched_switch"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := &Resolver{fs: tracefs.At(dir)}
+	if _, err := r.Resolve(mustSpec(t, "k:vfs_read")); !errors.Is(err, os.ErrNotExist) || !strings.HasSuffix(err.Error(), "; did you mean kprobe:vfs_read?") {
+		t.Errorf("%v", err)
 	}
 }
