@@ -151,6 +151,10 @@ func (k *labelKeyOf) same(o *labelKeyOf) bool {
 
 // means reports whether the key may be a field of an event.
 func (k *labelKeyOf) means(event string) bool {
+	if k.ofRule && k.qualifier != "" {
+		_, ok := (&spanrule.Side{Event: k.qualifier}).Matches(event)
+		return ok
+	}
 	return k.qualifier == "" || k.qualifier == "field" || k.qualifier == event || k.qualifier == event[strings.IndexByte(event, ':')+1:]
 }
 

@@ -193,7 +193,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 				of, err := formats.Of(&e.Attr)
 				o.fail(err)
 				varying, ok := sides[i].Matches(eventName(e, of))
-				if !ok {
+				if !ok || varying != "" && !hasCheck(&sides[i], of) {
 					continue
 				}
 				if e.Attr.Flags&abi.FlagFreq != 0 || e.Attr.SamplePeriod > 1 {
@@ -204,7 +204,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 				found[e.Index] = append(found[e.Index], o.newSide(rule, kind, varying, &sides[i], e, of))
 			}
 		}
-		if !any[end] && why.Sampled == "" {
+		if !any[end] && why.Sampled == "" && !slices.Contains(why.Missing, sides[0].Event) {
 			why.Missing = append(why.Missing, sides[0].Event)
 		}
 	}
@@ -215,6 +215,12 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 		o.sides[i] = append(o.sides[i], found[i]...)
 	}
 	return true
+}
+
+// hasCheck reports whether an event has the field by which its ends are checked: of some
+// events that differs between kernels.
+func hasCheck(s *spanrule.Side, of *format.Format) bool {
+	return s.Check == nil || of == nil || of.Field(s.Check.String()) != nil
 }
 
 // eventName is what an event is called in rules.

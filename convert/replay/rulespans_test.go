@@ -95,6 +95,45 @@ func syscallRecording(o abi.Order) *calls {
 	return c
 }
 
+// TestEachSyscall: calls are paired by the events that each has of its own, too, by their number,
+// which kernels before 4.6 call otherwise; what has another event or number at its end is another call.
+func TestEachSyscall(t *testing.T) {
+	const pid, nr, ret = "int common_pid;\toffset:4;\tsize:4;\tsigned:1;", "int %s;\toffset:8;\tsize:4;\tsigned:1;", "long ret;\toffset:16;\tsize:8;\tsigned:1;"
+	for _, number := range []string{"__syscall_nr", "nr"} {
+		c := &calls{o: abi.LittleEndian}
+		formats := tracingData(c.o)
+		for i, name := range []string{"sys_enter_read", "sys_exit_read", "sys_enter_openat", "sys_exit_openat"} {
+			fmt.Fprintf(c, "event syscalls:%s type=tracepoint config=%d period=1 ids=%d sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all\n", name, i+1, i+1)
+			formats.Tracepoints = append(formats.Tracepoints, tracepoint("syscalls", name, uint64(i+1), pid, "", fmt.Sprintf(nr, number), ret))
+		}
+		c.hit(10, 0, 7, 1, 0)
+		c.hit(12, 0, 8, 3, 257)
+		c.hit(15, 1, 8, 4, 257, -2)
+		c.hit(30, 1, 7, 2, 0, 512)
+		c.hit(40, 0, 7, 1, 0)
+		c.hit(41, 0, 7, 4, 257, 3) // of a call whose beginning was lost
+		c.hit(50, 0, 7, 2, 0, 1)
+		rec := perftext.MustParse(c.String())
+		rec.Features.TracingData, rec.Features.Host.Arch = formats.AppendTo(nil), "x86_64"
+		for rules, want := range map[string]string{
+			"span:syscalls":      "span:syscalls 0x28 :7,read [1 0 0 10]\nspan:syscalls 0xa :7,read [1 0 0 20]\nspan:syscalls 0xc :8,openat,ENOENT [1 0 0 3]",
+			"span:syscalls:read": "span:syscalls:read 0x28 :7,read [1 0 0 10]\nspan:syscalls:read 0xa :7,read [1 0 0 20]",
+		} {
+			opts := Options{Selection: Selection{Spans: mustRules(t, rules)}}
+			live := opts
+			live.Formats, live.Machine = payload.New(formats), "x86_64"
+			eachWay(t, rec, c.o, opts, live, func(way string, s *stacks.Set, st Stats, err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Join(spanRows(s), "\n"); got != want {
+					t.Errorf("%s, %s: got\n%s\nwant\n%s", number, way, got, want)
+				}
+			})
+		}
+	}
+}
+
 func mustRules(t testing.TB, texts ...string) (rules []*spanrule.Rule) {
 	t.Helper()
 	for _, text := range texts {

@@ -229,6 +229,7 @@ func (s *Side) Matches(event string) (varying string, ok bool) {
 	if !ok {
 		return "", false
 	}
+	varying = rest
 	for i, p := range parts {
 		if i == len(parts)-1 {
 			if !strings.HasSuffix(rest, p) {
@@ -242,6 +243,5 @@ func (s *Side) Matches(event string) (varying string, ok bool) {
 		}
 		rest = rest[at+len(p):]
 	}
-	_, name, _ := strings.Cut(event, ":")
-	return name, true
+	return varying, true
 }

@@ -55,6 +55,8 @@ func words(r *spanrule.Rule) string {
 }
 
 func TestParse(t *testing.T) {
+	const calls = "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task" +
+		"; from syscalls:sys_enter_* task; to syscalls:sys_exit_* task; from syscalls:sys_enter_* task; to syscalls:sys_exit_* task"
 	livetest.Table(t, func(text string) string {
 		r, err := spanrule.Parse(text)
 		if err == nil {
@@ -65,8 +67,8 @@ func TestParse(t *testing.T) {
 		}
 		return ""
 	}, map[string]string{
-		"span:syscalls":                               "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task",
-		"span:syscalls:read,write":                    "from raw_syscalls:sys_enter task; to raw_syscalls:sys_exit task",
+		"span:syscalls":                               calls,
+		"span:syscalls:read,write":                    calls,
 		"span:softirq":                                "from irq:softirq_entry cpu field.vec; to irq:softirq_exit cpu field.vec",
 		"span:vfs_read":                               "from kprobe:vfs_read kprof_sp=$stack task; to kretprobe:vfs_read kprof_sp=$stack ret=$retval task; nested",
 		"span:vfs_read count=$arg3":                   "from kprobe:vfs_read kprof_sp=$stack count=$arg3 task; to kretprobe:vfs_read kprof_sp=$stack ret=$retval task; nested",
@@ -143,9 +145,10 @@ func TestMatches(t *testing.T) {
 	for _, c := range []struct{ side, event, varying string }{
 		{"kprobe:vfs_read", "kprobe:vfs_read", ""},
 		{"kprobe:vfs_read", "kprobe:vfs_readv", "no"},
-		{"kprobe:vfs_*", "kprobe:vfs_read", "vfs_read"},
+		{"kprobe:vfs_*", "kprobe:vfs_read", "read"},
 		{"kprobe:vfs_*", "kretprobe:vfs_read", "no"},
-		{"kprobe:m:v*_r*d", "kprobe:m:vfs_read", "m:vfs_read"},
+		{"kprobe:m:v*_r*d", "kprobe:m:vfs_read", "fs_read"},
+		{"syscalls:sys_exit_*", "syscalls:sys_exit_read", "read"},
 		{"kprobe:v*_r*d", "kprobe:vfs_readv", "no"},
 		{"uprobe:/a:f", "uprobe:/a:f x=$stack", ""},
 	} {

@@ -21,7 +21,17 @@ var table = []entry{
 	{name: "syscalls", what: "system calls, by name", syscalls: true, families: func() []Family {
 		start := Side{Event: "raw_syscalls:sys_enter", Spec: "raw_syscalls:sys_enter", Task: true, Check: mustExpr("id"), Labels: []Label{{"syscall", "id", Syscall}}}
 		end := Side{Event: "raw_syscalls:sys_exit", Spec: "raw_syscalls:sys_exit", Task: true, Check: mustExpr("id"), Labels: []Label{{"error", "ret", Errno}}}
-		return []Family{{[]Side{start}, []Side{end}}}
+		// What perf and trace-cmd record of -e syscalls, in which the number has this name
+		// since Linux 4.6.
+		each := []Family{{[]Side{start}, []Side{end}}}
+		for _, number := range []string{"__syscall_nr", "nr"} {
+			start.Event, end.Event = "syscalls:sys_enter_*", "syscalls:sys_exit_*"
+			start.Spec, end.Spec = start.Event, end.Event
+			start.Check, end.Check = mustExpr(number), mustExpr(number)
+			start.Labels = []Label{{"syscall", number, Syscall}}
+			each = append(each, Family{[]Side{start}, []Side{end}})
+		}
+		return each
 	}},
 	// block/blk-mq.c: blk_account_io_start, __blk_account_io_done (Linux 6.5): of a request
 	// as a whole. Before, blk_mq_start_request and blk_update_request, which has an event
