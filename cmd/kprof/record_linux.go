@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -199,7 +200,11 @@ func (f *recordFlags) run(ctx context.Context) error {
 	if f.depth != 0 || f.onCPU {
 		return usagef("--depth and --on-cpu are for -e graph:FUNC")
 	}
-	out, err := chooseOutput(f.output, f.format)
+	as := f.format
+	if f.output == os.DevNull {
+		as = cmp.Or(as, string(export.Data)) // to see what recording costs, as with perf
+	}
+	out, err := chooseOutput(f.output, as)
 	if err != nil {
 		return err
 	}

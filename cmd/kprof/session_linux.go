@@ -208,10 +208,11 @@ func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Captur
 		if isTerminal(stream) {
 			return nil, usagef("a recording is not for a terminal: use -o FILE, or a pipe")
 		}
-		if kernel != nil && !voice.quiet {
+		read := !voice.quiet && stream.Name() != os.DevNull
+		if kernel != nil && read {
 			notef("a recording in a pipe does not carry the kernel's symbols: convert it on this machine")
 		}
-		if rules := f.rules(); len(rules) > 0 && !voice.quiet {
+		if rules := f.rules(); len(rules) > 0 && read {
 			notef("a recording in a pipe does not carry its rules: give %s when it is read", rulesAsFlags(rules))
 		}
 		w, err := perfdata.NewStreamWriter(stream, events, header, perfdata.WriterOptions{})

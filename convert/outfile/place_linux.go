@@ -243,15 +243,30 @@ func (p *Place) Stream() (*os.File, error) {
 	if st.Dev != p.st.Dev || st.Ino != p.st.Ino || st.Mode&unix.S_IFMT != kind {
 		return nil, fmt.Errorf("%s is not what it was before, so it is not written to", p.name)
 	}
-	same := fmt.Sprintf("/proc/self/fd/%d", fd)
-	f, err := os.OpenFile(same, os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if errors.Is(err, unix.ENXIO) && kind == unix.S_IFIFO {
+	opened, err := p.again(fd, unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err == unix.ENXIO && kind == unix.S_IFIFO {
 		if p.Waiting != nil {
 			p.Waiting()
 		}
-		f, err = os.OpenFile(same, os.O_WRONLY, 0)
+		opened, err = p.again(fd, 0)
 	}
-	return f, named(err, p.name)
+	if err == nil {
+		err = unix.SetNonblock(opened, true) // for who waits until it can be written to
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: p.name, Err: err}
+	}
+	return os.NewFile(uintptr(opened), p.name), nil
+}
+
+// again opens the file of a descriptor once more, to be written to.
+func (p *Place) again(fd, flags int) (opened int, err error) {
+	for {
+		opened, err = unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY|unix.O_CLOEXEC|flags, 0)
+		if err != unix.EINTR {
+			return opened, err
+		}
+	}
 }
 
 // Pipe opens a named pipe for reading and writing, which neither waits for somebody on the
@@ -273,13 +288,4 @@ func (p *Place) Pipe() (*os.File, error) {
 		return nil, errors.Join(err, fmt.Errorf("%s is not what it was before, so it is not opened", p.name))
 	}
 	return os.NewFile(uintptr(fd), p.name), nil
-}
-
-// named gives an error of a file the name that was given.
-func named(err error, name string) error {
-	var e *os.PathError
-	if errors.As(err, &e) {
-		return &os.PathError{Op: e.Op, Path: name, Err: e.Err}
-	}
-	return err
 }
