@@ -17,10 +17,9 @@ import (
 var ErrUntrusted = errors.New("perf map or jitdump of another user")
 
 // Owner says whose the files may be in which a process tells what code it made:
-// its user's, or root's, whom perf run by root wants to own them, so that they are
-// given to root (jmaps). Without the process nobody knows who its user was; then they
-// must be this process's user's or root's. What may be anybody's must have one name,
-// since anybody may give a file of root's another one.
+// its user's. Without the process nobody knows who that was; then they must be
+// this process's user's or root's, and have one name, since anybody may give a
+// file of root's another one.
 type Owner struct {
 	Known bool
 	UID   uint32
@@ -33,7 +32,7 @@ func (o Owner) Check(info fs.FileInfo) error {
 		return ErrUntrusted
 	}
 	if o.Known {
-		if id.UID != o.UID && (id.UID != 0 || id.Links > 1) {
+		if id.UID != o.UID {
 			return fmt.Errorf("%w: it is of user %d, the process of %d", ErrUntrusted, id.UID, o.UID)
 		}
 		return nil
