@@ -168,7 +168,8 @@ func (s *Symbolizer) perfMap(ctx context.Context, m Mapping, addrs []uint64) (Ta
 	}
 	places = append(places, perfMapPlace(s.opts.Root, m.PID))
 	var why error
-	for _, p := range places {
+	for i, p := range places {
+		may.OrRoot = i == len(places)-1 // where jmaps and perf-map-agent's users give them to root
 		t, err := s.perfMapAt(ctx, p, may, addrs)
 		if t != nil {
 			return t, err

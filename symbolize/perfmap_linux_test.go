@@ -3,6 +3,7 @@ package symbolize
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,5 +104,35 @@ func TestJITDumpOwner(t *testing.T) {
 	}
 	if got, err := name(path, pid); got != "" || !errors.Is(err, ErrUntrusted) {
 		t.Errorf("of another user: %q (%v), want %v", got, err, ErrUntrusted)
+	}
+}
+
+// TestPerfMapGivenToRoot: perf run by root takes no maps but root's, so that users of
+// perf-map-agent give them to root. Below a root directory of the process's such a file may
+// be any of root's.
+func TestPerfMapGivenToRoot(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	path, _, _ := program(t, waiting, "-DNUMBER=7", "-static")
+	root := t.TempDir()
+	if err := errors.Join(os.Chmod(root, 0o755), os.Mkdir(filepath.Join(root, "tmp"), 0o777), os.Rename(path, filepath.Join(root, "prog"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", root} {
+		cmd := exec.Command("sh", "-c", "echo; exec sleep 600")
+		if dir != "" {
+			cmd = exec.Command("/prog", "wait")
+		}
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: dir, Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+		livetest.StartWaiting(t, cmd)
+		file := filepath.Join(dir, fmt.Sprintf("/tmp/perf-%d.map", cmd.Process.Pid))
+		write(t, file, "1000 20 given\n")
+		t.Cleanup(func() { os.Remove(file) })
+		s := New(Options{})
+		defer s.Close()
+		got, err := names(t, s, Mapping{Kind: mapping.Anon, PID: cmd.Process.Pid}, 0x1010)
+		if dir == "" && (got[0] != "given" || err != nil) || dir != "" && !errors.Is(err, ErrUntrusted) {
+			t.Errorf("below %q: %q (%v)", dir, got[0], err)
+		}
 	}
 }

@@ -71,8 +71,22 @@ func TestOwner(t *testing.T) {
 	if err := check(Owner{Known: true, UID: me + 1}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("another user's: %v", err)
 	}
+	// Of root's, what everybody may read, and nothing that has another name, or of another user.
+	given := Owner{Known: true, UID: me + 1, OrRoot: true}
+	if err := check(given); me == 0 && err != nil || me != 0 && !errors.Is(err, ErrUntrusted) {
+		t.Errorf("given to root, by user %d: %v", me, err)
+	}
+	if err := errors.Join(os.Chmod(path, 0o640), check(given)); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("given to root, a secret: %v", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Link(path, filepath.Join(dir, "b")); err != nil {
 		t.Fatal(err)
+	}
+	if err := check(given); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("given to root, with two names: %v", err)
 	}
 	if err := check(Owner{}); !errors.Is(err, ErrUntrusted) {
 		t.Errorf("with two names: %v", err)
