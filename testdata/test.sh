@@ -322,12 +322,17 @@ run_elsewhere() {
 	fi
 }
 
-# run_texts finds what is wrong by its text alone.
-run_texts() {
-	# The tag adds a file.
-	step vet 900 $patient go vet -tags manpages ./... $tools
-	step staticcheck 1200 $patient go tool staticcheck ./... $tools
-	step deadcode 900 reachable ./... $tools
+# run_here is what only computes.
+run_here() {
+	if [ -n "$all" ]; then
+		# The tag adds a file.
+		step vet 900 $patient go vet -tags manpages ./... $tools
+		step staticcheck 1200 $patient go tool staticcheck ./... $tools
+		step deadcode 900 reachable ./... $tools
+	fi
+	gotests unit 2700 "$(packages | without $live) $tools_tested"
+	# To compile all for other systems is asked for with -all.
+	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
 }
 
 # run_races looks for data races.
@@ -341,21 +346,14 @@ run_races() {
 	fi
 }
 
-# run_computing is what computes: all of it, or what checks this machine alone. It is done
-# in two rows, as one often waits: for a browser, or for the last test of a package.
+# run_computing is what computes: all of it, or what checks this machine alone.
 run_computing() {
-	(
-		gotests unit 2700 "$(packages | without $live) $tools_tested"
-		[ -z "$all" ] || run_races
-	) &
-	[ -z "$all" ] || run_texts
-	# To compile all for other systems is asked for with -all.
-	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
+	run_here
 	if [ -n "$all" ]; then
 		step build-arm64 600 $patient GOARCH=arm64 go build -o /dev/null ./cmd/kprof
 		run_elsewhere
+		run_races
 	fi
-	wait
 }
 
 # run_last computes too, but begins when nothing watches the machine any more: by then the
