@@ -135,6 +135,9 @@ stop_beside() {
 	for p in ${beside[@]+"${beside[@]}"}; do
 		kill -- "-$p" 2>/dev/null
 		wait "$p" 2>/dev/null
+		# perf may hang as it ends: it opens all that is mapped, pipes too.
+		sleep 1
+		kill -KILL -- "-$p" 2>/dev/null
 	done
 	beside=()
 }
