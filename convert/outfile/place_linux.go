@@ -250,12 +250,10 @@ func (p *Place) Stream() (*os.File, error) {
 		}
 		opened, err = p.again(fd, 0)
 	}
-	if err == nil {
-		err = unix.SetNonblock(opened, true) // for who waits until it can be written to
-	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: p.name, Err: err}
 	}
+	_ = unix.SetNonblock(opened, true) // for who waits until it can be written to
 	return os.NewFile(uintptr(opened), p.name), nil
 }
 

@@ -193,7 +193,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 				of, err := formats.Of(&e.Attr)
 				o.fail(err)
 				varying, ok := sides[i].Matches(eventName(e, of))
-				if !ok || varying != "" && !hasCheck(&sides[i], of) {
+				if !ok || !hasCheck(&sides[i], of) {
 					continue
 				}
 				if e.Attr.Flags&abi.FlagFreq != 0 || e.Attr.SamplePeriod > 1 {

@@ -8,15 +8,17 @@ import (
 // MeasuresOffCPU reports whether samples of e are those of perf record --off-cpu, whose periods
 // are times in ns.
 func MeasuresOffCPU(e *perfdata.Event) bool {
-	return e.Attr.Type == abi.TypeSoftware && e.Attr.Config == abi.SWBPFOutput && e.Name == "offcpu-time" &&
-		e.Attr.SampleType&abi.SamplePeriod != 0
+	return isOffCPUTime(e) && e.Attr.SampleType&abi.SamplePeriod != 0
 }
 
 // isOffCPU reports whether these samples are as they are since Linux 6.16: written by a
 // BPF program as raw data, which has the sample in it (perf's evsel.c, __set_offcpu_sample).
 func isOffCPU(e *perfdata.Event) bool {
-	return e.Attr.Type == abi.TypeSoftware && e.Attr.Config == abi.SWBPFOutput &&
-		e.Attr.SampleType&abi.SampleRaw != 0 && e.Name == "offcpu-time"
+	return isOffCPUTime(e) && e.Attr.SampleType&abi.SampleRaw != 0
+}
+
+func isOffCPUTime(e *perfdata.Event) bool {
+	return e.Attr.Type == abi.TypeSoftware && e.Attr.Config == abi.SWBPFOutput && e.Name == "offcpu-time"
 }
 
 // sumTime is the time from which on a sample is none of its own: what perf record

@@ -1,6 +1,10 @@
 package count
 
 import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
@@ -23,6 +27,9 @@ func (s *Session) present(at where) error {
 	}}}
 	e.Count(perfevent.Counting{Inherit: true, EnableOnExec: s.opts.Target.EnableOnExec})
 	c, err := openCounter([]event.Event{e}, perfevent.Where{PID: at.task, CPU: at.cpu})
+	if errors.Is(err, unix.ENODEV) && s.offline(at.cpu) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func (f *File) openDebug(use func(*elf.File) bool) *separateFile {
 
 // openLinked is openDebug by the checksum in .gnu_debuglink.
 func (f *File) openLinked(use func(*elf.File) bool) *separateFile {
+	_, want := f.debugLink()
 	for _, path := range f.debugPaths() {
 		file, info, err := regular.Open(f.opts.Root, path)
 		if err != nil {
@@ -62,7 +63,7 @@ func (f *File) openLinked(use func(*elf.File) bool) *separateFile {
 		if info.Size() <= maxLinked {
 			_, err = io.Copy(sum, io.NewSectionReader(file, 0, info.Size()))
 		}
-		if _, want := f.debugLink(); info.Size() > maxLinked || err != nil || sum.Sum32() != want {
+		if info.Size() > maxLinked || err != nil || sum.Sum32() != want {
 			file.Close()
 			f.refused = cmp.Or(f.refused, fmt.Errorf("debug file %s is of another build, by its checksum", path))
 			continue
@@ -75,7 +76,7 @@ func (f *File) openLinked(use func(*elf.File) bool) *separateFile {
 }
 
 // maxLinked bounds a debug file that is read for its checksum.
-const maxLinked = 4 << 30
+const maxLinked = 1 << 30
 
 // debugPaths returns where a debug file may be, as gdb looks for it.
 func (f *File) debugPaths() []string {

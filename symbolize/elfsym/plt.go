@@ -95,13 +95,17 @@ func (l *loader) relocations(dynsym *elf.Section, names ...string) (data []byte,
 	return nil, 0, nil
 }
 
+// maxSlots is more than any program has, so that the relocations of a file made to harm take
+// no memory.
+const maxSlots = 1 << 20
+
 // slots returns where the functions have their names whose addresses the loader of an x86-64
 // program writes, by where it does.
 func (l *loader) slots(dynsym *elf.Section, syms, relocs []byte, entry int) (map[uint64]uint32, error) {
 	slots := map[uint64]uint32{}
 	order := l.file.ByteOrder
 	add := func(b []byte, size int) {
-		for ; size > 0 && len(b) >= size; b = b[size:] {
+		for ; size > 0 && len(b) >= size && len(slots) < maxSlots; b = b[size:] {
 			switch elf.R_X86_64(uint32(order.Uint64(b[8:]))) {
 			case elf.R_X86_64_JMP_SLOT, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_IRELATIVE:
 				slots[order.Uint64(b)] = l.symbolName(syms, l.relocated(b))
