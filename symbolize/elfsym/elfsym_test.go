@@ -188,31 +188,6 @@ func TestPLTAgainstObjdump(t *testing.T) {
 	}
 }
 
-// TestPLTOfIFUNCs: linkers of x86-64 write relocations of functions that are chosen at start-up in
-// another order than their stubs.
-func TestPLTOfIFUNCs(t *testing.T) {
-	livetest.RequirePrograms(t, "objdump")
-	const libc = "/lib/x86_64-linux-gnu/libc.so.6"
-	if _, err := os.Stat(libc); err != nil {
-		t.Skip("needs an x86-64 glibc: ", err)
-	}
-	f := open(t, libc, Options{})
-	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+|\*ABS\*\+0x\w+)@plt>:`)
-	for _, m := range label.FindAllStringSubmatch(livetest.Run(t, "objdump", "-d", "-j", ".plt", libc), -1) {
-		addr, err := strconv.ParseUint(m[1], 16, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := m[2]
-		if strings.HasPrefix(want, "*") {
-			want = ""
-		}
-		if sym, ok := f.Lookup(addr); !ok || sym.Name != want || !sym.PLT {
-			t.Errorf("Lookup(%#x) = %+v, want %s@plt", addr, sym, want)
-		}
-	}
-}
-
 // leaveOutStubSize makes of the section headers of .plt what LLVM's linker writes.
 func leaveOutStubSize(t *testing.T, path string) {
 	t.Helper()
