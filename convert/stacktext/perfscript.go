@@ -403,18 +403,23 @@ func inlineFrame(h *header) (f frame, ok bool) {
 	}
 	// The last address with two blanks before it, as it is printed in a column; with one
 	// if it fills the column.
-	for end := len(s); ; {
+	for end, tries := len(s), 0; tries < maxTries; {
 		if end = bytes.LastIndexByte(s[:end], ' '); end < 0 {
-			return f, false
+			break
 		}
 		if (end == 0 || s[end-1] != ' ') && len(firstWord(s[end+1:])) != 16 {
 			continue
 		}
+		tries++
 		if f, ok = parseFrame(s[end+1:]); ok && !f.bare && (f.dso != nil || f.symbol == nil) {
 			return f, true
 		}
 	}
+	return f, false
 }
+
+// maxTries bounds the places in a line at which a frame is looked for: each is read to the end.
+const maxTries = 64
 
 // cutMemory removes from the end what -F +phys_addr, +data_page_size and +code_page_size print
 // behind a frame.
