@@ -115,6 +115,7 @@ func TestLiveAttach(t *testing.T) {
 // reads, which is told and hinders nobody.
 func TestLiveRemoveStale(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	livetest.ChangeMachine(t) // any kprof trace that begins removes them as well
 	fs := livetest.TracefsMounted(t)
 	owner, err := tracefs.Self()
 	if err != nil {
@@ -144,5 +145,36 @@ func TestLiveRemoveStale(t *testing.T) {
 	}
 	if removed, err := RemoveStale(fs); err != nil || !slices.Equal(removed, names[:1]) {
 		t.Errorf("removed %q, %v", removed, err)
+	}
+}
+
+// TestLiveRemoveStaleTogether: of several that begin at once each finds what is gone already.
+func TestLiveRemoveStaleTogether(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	livetest.ChangeMachine(t)
+	fs := livetest.TracefsMounted(t)
+	owner, err := tracefs.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 16 {
+		owner.Start++ // of a process that is gone
+		dir := filepath.Join(fs.Path(), "instances", owner.Group())
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) })
+	}
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := RemoveStale(fs)
+			errs <- err
+		}()
+	}
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -28,7 +28,7 @@ func (u *undo) do() error {
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := unix.Rmdir(u.Path)
 		switch {
-		case err == nil || errors.Is(err, unix.ENOENT):
+		case err == nil || err == unix.ENOENT || err == unix.ENODEV: // instance_rmdir, of one that somebody else removes
 			return nil
 		case !errors.Is(err, unix.EBUSY) || time.Since(begun) > busy:
 			return &os.PathError{Op: "rmdir", Path: u.Path, Err: err}
