@@ -63,26 +63,37 @@ func (p *Profile) Symbolizer() *symbolize.Symbolizer {
 	return symbolize.New(so)
 }
 
+// OfPerf reports whether the profile is one of perf's: a recording, what perf script
+// printed of one, or what was made of one here.
+func (p *Profile) OfPerf() bool {
+	return p.Header != nil || p.Events != nil || p.perfScript ||
+		slices.ContainsFunc(p.Set.Comments, func(c string) bool { return strings.HasPrefix(c, kernelComment) })
+}
+
+// kernelComment begins the comment that only recordings have.
+const kernelComment = "kernel: "
+
 // describe writes into the Set's comments what the recording says of itself.
 func (p *Profile) describe() {
 	add := func(what, value string) {
 		if value != "" {
-			p.Set.Comments = append(p.Set.Comments, what+": "+value)
+			p.Set.Comments = append(p.Set.Comments, what+value)
 		}
 	}
 	f := p.Header
-	add("command", strings.Join(f.Cmdline, " "))
-	add("host", f.Hostname)
-	add("kernel", strings.TrimSpace(f.OSRelease+" "+f.Arch))
-	add("cpu", f.CPUDesc)
+	add("command: ", strings.Join(f.Cmdline, " "))
+	add("host: ", f.Hostname)
+	add(kernelComment, strings.TrimSpace(f.OSRelease+" "+f.Arch))
+	add("cpu: ", f.CPUDesc)
 	for i := range p.Set.Events {
-		add("event", p.Set.Events[i].Name)
+		add("event: ", p.Set.Events[i].Name)
 	}
 }
 
 // WeightColumn returns the column of an event that the weights of its samples are
 // taken from: what Options.Value asks for, else by its kind, their number or their
-// periods.
+// periods; of a profile that others made what it names as its default, else the last,
+// as pprof does.
 func (p *Profile) WeightColumn(event int) int {
 	if p.opts != nil && p.opts.Value != nil {
 		return valueColumn(&p.Set.Events[event], p.opts.Value.String())
@@ -92,9 +103,18 @@ func (p *Profile) WeightColumn(event int) int {
 	case i < 0 && p.perfScript && stacktext.IsTracepoint(p.Set.Events[event].Name):
 		return 0
 	case i < 0:
-		return len(p.Set.Events[event].Values) - 1
+		return defaultColumn(&p.Set.Events[event], p.Set.DefaultType)
 	}
 	return replay.WeightColumn(p.Set, event, &p.Events[i].Attr)
+}
+
+// defaultColumn returns the column of that type, or the last if there is none.
+func defaultColumn(e *stacks.Event, defaultType string) int {
+	i := slices.IndexFunc(e.Values, func(v stacks.ValueType) bool { return v.Type == defaultType })
+	if i < 0 {
+		return len(e.Values) - 1
+	}
+	return i
 }
 
 // valueColumn returns the column of an event that has the value asked for: the last,

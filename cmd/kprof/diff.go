@@ -382,7 +382,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 	switch out.format {
 	case export.Folded:
 		base, new := r.Sets()
-		return folded.WriteDiff(w, base, new, scale)
+		return folded.WriteDiff(w, base, new, folded.DiffOptions{Scale: scale, PlainNames: !c.OfPerf()})
 	case export.Pprof:
 		return pprof.Write(w, r.Profile(scale), pprof.WriteOptions{})
 	case export.SVG:

@@ -91,6 +91,16 @@ func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
 	return c, nil
 }
 
+// OfPerf reports whether any of the profiles is one of perf's, see convert.Profile.
+func (c *Comparison) OfPerf() bool {
+	for _, side := range c.Profiles {
+		if slices.ContainsFunc(side, (*convert.Profile).OfPerf) {
+			return true
+		}
+	}
+	return false
+}
+
 // Compare compares the sides.
 func (c *Comparison) Compare() (*diff.Result, error) {
 	o, spans := c.o.Diff, c.ofSpans()

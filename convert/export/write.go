@@ -71,7 +71,9 @@ func write(w io.Writer, p *convert.Profile, o Options) (cut flamegraph.Cut, err 
 	case Pprof:
 		return cut, pprof.Write(w, p.Set, pprof.WriteOptions{})
 	case Folded, FoldedHeader:
-		return cut, folded.Write(w, p.Set, folded.Options{Event: o.Event, Column: o.Column, Header: o.Format == FoldedHeader})
+		return cut, folded.Write(w, p.Set, folded.Options{
+			Event: o.Event, Column: o.Column, PlainNames: !p.OfPerf(), Header: o.Format == FoldedHeader,
+		})
 	case Text:
 		return cut, table.Top(w, p.Set, table.TopOptions{Event: o.Event, Column: o.Column, Lines: o.Lines, Notes: o.Notes})
 	case HTML:

@@ -11,13 +11,19 @@ import (
 	"kprof/convert/stacks"
 )
 
+// DiffOptions say what WriteDiff writes. Scale is needed.
+type DiffOptions struct {
+	// Scale is what the base's values are multiplied with; they are rounded.
+	Scale      float64
+	PlainNames bool // see Options
+}
+
 // WriteDiff writes two profiles as difffolded.pl does, "comm;outer;inner 12 15":
 // the value of each stack in the base and in the other, sorted by byte; what one
-// does not have is 0. Each Set has one event with one column. The base's values
-// are multiplied by scale and rounded.
-func WriteDiff(w io.Writer, base, new *stacks.Set, scale float64) error {
+// does not have is 0. Each Set has one event with one column.
+func WriteDiff(w io.Writer, base, new *stacks.Set, o DiffOptions) error {
 	b := bufio.NewWriter(w)
-	left, right := foldedLines(base), foldedLines(new)
+	left, right := foldedLines(base, o), foldedLines(new, o)
 	defer left.close()
 	defer right.close()
 	for left.next(); left.ok || right.ok || !right.started; {
@@ -39,7 +45,7 @@ func WriteDiff(w io.Writer, base, new *stacks.Set, scale float64) error {
 			y = 0
 		}
 		b.Write(stack)
-		fmt.Fprintf(b, " %d %d\n", int64(math.Round(float64(x)*scale)), y)
+		fmt.Fprintf(b, " %d %d\n", int64(math.Round(float64(x)*o.Scale)), y)
 		if order <= 0 {
 			left.next()
 		}
@@ -71,12 +77,12 @@ type foldedStream struct {
 	done    chan struct{}
 }
 
-func foldedLines(s *stacks.Set) *foldedStream {
+func foldedLines(s *stacks.Set, o DiffOptions) *foldedStream {
 	r, w := io.Pipe()
 	f := &foldedStream{r: r, lines: bufio.NewReaderSize(r, 1<<20), done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
-		w.CloseWithError(Write(w, s, Options{}))
+		w.CloseWithError(Write(w, s, Options{PlainNames: o.PlainNames}))
 	}()
 	return f
 }

@@ -32,7 +32,7 @@ func TestDiffFolded(t *testing.T) {
 		2: "main;idle 200 90\nmain;late 0 10\nmain;work;f|g 2000 3000\nmain;work;h 17800 6900\n",
 	} {
 		var b bytes.Buffer
-		if err := WriteDiff(&b, base, new, scale); err != nil {
+		if err := WriteDiff(&b, base, new, DiffOptions{Scale: scale}); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, b.String()); d != "" {
@@ -40,7 +40,7 @@ func TestDiffFolded(t *testing.T) {
 		}
 	}
 	failed := &stackstest.Failing{}
-	if err := WriteDiff(failed, base, new, 1); err == nil {
+	if err := WriteDiff(failed, base, new, DiffOptions{Scale: 1}); err == nil {
 		t.Error("no error of a writer that fails")
 	}
 }

@@ -224,11 +224,11 @@ func (r *reader) location(from *rawLocation) error {
 }
 
 // standsForPlace reports whether the lines of a location only say where it is, as Write does
-// for those without a function.
+// for those without a function, or nothing at all, as Go's runtime writes of address 0.
 func (r *reader) standsForPlace(loc uint32) bool {
 	if len(r.lines) != 1 || r.lines[0].Line != 0 || r.lines[0].Column != 0 {
 		return false
 	}
 	f := &r.set.Functions[r.lines[0].Function]
-	return strings.HasPrefix(f.Name, "[") && isPlace(*f) && f.Name == r.set.PlaceName(loc)
+	return *f == stacks.Function{} || strings.HasPrefix(f.Name, "[") && isPlace(*f) && f.Name == r.set.PlaceName(loc)
 }

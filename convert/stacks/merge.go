@@ -21,7 +21,7 @@ import (
 // To add up many Sets a Merger is faster.
 func (s *Set) Merge(src *Set) {
 	m := newMerger(s, MergeOptions{})
-	a := addition{Merger: m, src: src}
+	a := addition{Merger: m, src: src, how: Addend{Scale: 1}}
 	for _, e := range src.Events {
 		i := slices.IndexFunc(s.Events, func(d Event) bool {
 			return d.Name == e.Name && slices.Equal(d.Values, e.Values)
@@ -78,6 +78,7 @@ type Merger struct {
 	merged   []mergedEvent
 	comments map[string]bool
 	sets     int
+	rest     remainders // of values that were multiplied
 }
 
 // NewMerger returns a Merger that has nothing to add up yet.
@@ -135,7 +136,8 @@ func keyOf(m *Mapping) mappingKey {
 type Addend struct {
 	Drop   []string // keys of labels that are left out
 	Labels []Label  // labels that all samples get, instead of those with the same keys
-	// Scale is what values are multiplied with, and rounded. 0 means 1.
+	// Scale is what values are multiplied with. 0 means 1. They are rounded so that the sum
+	// of each column is right within 1, of all Sets: what a row loses the next one gets.
 	Scale float64
 }
 
@@ -365,6 +367,7 @@ func (a *addition) addSamples() {
 	}
 	internStacks()
 	var row []uint32
+	rest := &a.rest
 	timed := len(src.TimedSamples)+len(src.BlockSums) > 0
 	var values []int64
 	var next [intern.Group]StackID
@@ -378,44 +381,78 @@ func (a *addition) addSamples() {
 		}
 		x := src.Sample(i)
 		to := &a.events[x.Event]
-		values = a.valuesOf(values[:0], to, x.Values)
+		values = a.valuesOf(values[:0], to, x.Values, rest.of(to.event))
 		r := dst.Add(to.event, stack[x.Stack], labels[x.Labels], values...)
 		if timed {
 			row = append(row, uint32(r))
 		}
 	}
 	for _, x := range src.TimedSamples {
-		dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], a.scaled(x.Value)})
+		value := a.scaled(x.Value, &rest.of(a.eventOf(x.Sample)).timed)
+		dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], value})
 	}
 	if len(src.BlockSums) > 0 {
 		dst.blockShift = max(dst.blockShift, src.blockShift)
 	}
 	for _, x := range src.BlockSums {
-		dst.AddBlockSum(BlockSum{x.Time, row[x.Sample], x.Count, a.scaled(x.Value)})
+		value := a.scaled(x.Value, &rest.of(a.eventOf(x.Sample)).blocks)
+		dst.AddBlockSum(BlockSum{x.Time, row[x.Sample], x.Count, value})
 	}
 }
 
+// eventOf is the sum's event of a row.
+func (a *addition) eventOf(row uint32) int { return a.events[a.src.Sample(int(row)).Event].event }
+
+// remainders are what rounding left of the values so far, by event of the sum.
+type remainders []remainder
+
+type remainder struct {
+	columns       []float64
+	timed, blocks float64
+}
+
+func (r *remainders) of(event int) *remainder {
+	if n := event + 1 - len(*r); n > 0 {
+		*r = append(*r, make([]remainder, n)...)
+	}
+	return &(*r)[event]
+}
+
+func (r remainders) clone() remainders {
+	r = slices.Clone(r)
+	for i := range r {
+		r[i].columns = slices.Clone(r[i].columns)
+	}
+	return r
+}
+
 // valuesOf appends what is added of a row's values.
-func (a *addition) valuesOf(to []int64, t *target, values []int64) []int64 {
+func (a *addition) valuesOf(to []int64, t *target, values []int64, rest *remainder) []int64 {
 	if t.columns == nil {
 		to = append(to, values...)
 	}
 	for _, c := range t.columns {
 		to = append(to, values[c])
 	}
-	if a.how.Scale != 0 && a.how.Scale != 1 {
+	if a.how.Scale != 1 {
+		if rest.columns == nil {
+			rest.columns = make([]float64, len(to))
+		}
 		for i := range to {
-			to[i] = a.scaled(to[i])
+			to[i] = a.scaled(to[i], &rest.columns[i])
 		}
 	}
 	return to
 }
 
-func (a *addition) scaled(v int64) int64 {
-	if a.how.Scale == 0 || a.how.Scale == 1 {
+// scaled returns a value of the sum. rest is what rounding left of those before it.
+func (a *addition) scaled(v int64, rest *float64) int64 {
+	if a.how.Scale == 1 {
 		return v
 	}
-	x := math.RoundToEven(float64(v) * a.how.Scale)
+	exact := float64(v)*a.how.Scale + *rest
+	x := math.RoundToEven(exact)
+	*rest = exact - x
 	switch {
 	case x >= math.MaxInt64:
 		return math.MaxInt64
@@ -444,10 +481,11 @@ func (a *addition) labelsOf(to, list []Label) []Label {
 func (a *addition) sums(columns map[int]int) map[int][]uint64 {
 	sums := map[int][]uint64{}
 	var values []int64
+	rest := a.rest.clone()
 	for i := range a.src.NumSamples() {
 		x := a.src.Sample(i)
 		t := &a.events[x.Event]
-		values = a.valuesOf(values[:0], t, x.Values)
+		values = a.valuesOf(values[:0], t, x.Values, rest.of(t.event))
 		sum := sums[t.event]
 		if sum == nil {
 			sum = make([]uint64, columns[t.event])

@@ -168,12 +168,58 @@ func TestMergerAddend(t *testing.T) {
 		t.Fatalf("%d rows", sum.NumSamples())
 	}
 	x := sum.Sample(0)
-	// 1.5 is rounded to 2, -7.5 to -8: to even.
-	if diff := cmp.Diff([]int64{2 * (2 + 3), 2 * (15 - 8)}, x.Values); diff != "" {
+	if diff := cmp.Diff([]int64{1.5 * 2 * (1 + 2), 1.5 * 2 * (10 - 5)}, x.Values); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]Label{{Key: "a", Str: "b"}, {Key: "host", Str: "new"}}, sum.Labels(x.Labels)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestMergerScale: rows that are each less than a half of what they become 1 of are not lost, nor
+// are those of many small Sets, with their times; and rows of more than a half are not each 1.
+func TestMergerScale(t *testing.T) {
+	for _, scale := range []float64{1.0 / 24, 2.0 / 3} {
+		m := NewMerger(MergeOptions{})
+		var exact [2]float64
+		for range 7 {
+			s := New(Event{Name: "a", Values: countAndTime[:1]}, Event{Name: "b", Values: countAndTime})
+			for i := range 100 {
+				stack := s.Intern([]uint32{s.AddLocation(NoMapping, uint64(i), KindUser)})
+				s.Add(0, stack, 0, 10)
+				row := uint32(s.Add(1, stack, 0, 1, -7))
+				s.AddTimedSample(TimedSample{uint64(i + 1), row, -7})
+				s.AddBlockSum(BlockSum{0, row, 1, -7})
+			}
+			exact[0] += 100 * 10 * scale
+			exact[1] += 100 * -7 * scale
+			if err := m.Add(s, Addend{Scale: scale}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := m.Set()
+		var timed, blocks int64
+		for _, x := range sum.TimedSamples {
+			timed += x.Value
+		}
+		for _, x := range sum.BlockSums {
+			blocks += x.Value
+		}
+		for _, c := range []struct {
+			what string
+			got  int64
+			want float64
+		}{
+			{"a", sum.Totals(0)[0], exact[0]},
+			{"samples of b", sum.Totals(1)[0], exact[1] / -7},
+			{"b", sum.Totals(1)[1], exact[1]},
+			{"times of b", timed, exact[1]},
+			{"blocks of b", blocks, exact[1]},
+		} {
+			if math.Abs(float64(c.got)-c.want) > 1 {
+				t.Errorf("scaled by %.3f %s is %d, want %.1f within 1", scale, c.what, c.got, c.want)
+			}
+		}
 	}
 }
 

@@ -1,0 +1,128 @@
+package convert_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/pprof/profile"
+
+	"kprof/convert"
+	"kprof/convert/export"
+)
+
+// openOther writes a profile as another tool would and opens it.
+func openOther(t *testing.T, name string, write func(*os.File) error) *convert.Profile {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := convert.Open(context.Background(), path, convert.Options{Unnamed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func openText(t *testing.T, name, text string) *convert.Profile {
+	t.Helper()
+	return openOther(t, name, func(f *os.File) error { _, err := f.WriteString(text); return err })
+}
+
+// foldedOf is what export writes of the main event.
+func foldedOf(t *testing.T, p *convert.Profile) string {
+	t.Helper()
+	event, column := p.MainEvent()
+	var b bytes.Buffer
+	if _, err := export.Write(&b, p, export.Options{Format: export.Folded, Event: event, Column: column}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// heapProfile is one as Go's runtime writes them, of one stack of each of the names.
+func heapProfile(defaultType string, names ...string) *profile.Profile {
+	p := &profile.Profile{DefaultSampleType: defaultType}
+	for _, c := range []string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"} {
+		p.SampleType = append(p.SampleType, &profile.ValueType{Type: c, Unit: map[bool]string{true: "bytes", false: "count"}[c[len(c)-1] == 'e']})
+	}
+	for i, name := range names {
+		f := &profile.Function{ID: uint64(i + 1), Name: name}
+		l := &profile.Location{ID: f.ID, Line: []profile.Line{{Function: f}}}
+		p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+		v := int64(i + 1)
+		p.Sample = append(p.Sample, &profile.Sample{Location: []*profile.Location{l}, Value: []int64{v, 100 * v, 10 * v, 1000 * v}})
+	}
+	return p
+}
+
+// TestDefaultSampleType: as pprof shows a file's default_sample_type, which runtime/pprof
+// sets in its profile "allocs", so is it here; without one, or of a name that no column
+// has, the last column.
+func TestDefaultSampleType(t *testing.T) {
+	for defaultType, want := range map[string]string{
+		"alloc_space": "f 100\n", "inuse_objects": "f 10\n", "inuse_space": "f 1000\n", "": "f 1000\n", "cpu": "f 1000\n",
+	} {
+		p := openOther(t, "allocs.pb.gz", func(f *os.File) error { return heapProfile(defaultType, "f").Write(f) })
+		if got := foldedOf(t, p); got != want {
+			t.Errorf("default %q is shown as %q, want %q", defaultType, got, want)
+		}
+	}
+}
+
+// TestNamesOfOthers: of what perf did not record, names are not cut as
+// stackcollapse-perf.pl cuts perf's.
+func TestNamesOfOthers(t *testing.T) {
+	const (
+		pySpy = "<module> (a.py:1);foo (a.py:10);bar (a.py:11) 12\n<module> (a.py:1);foo (a.py:10);bar (a.py:12) 3\n"
+		node  = "(anonymous) 1\n(garbage collector) 2\n"
+	)
+	if d := cmp.Diff(pySpy, foldedOf(t, openText(t, "a.folded", pySpy))); d != "" {
+		t.Error(d)
+	}
+	p := openOther(t, "node.pb.gz", func(f *os.File) error {
+		p := heapProfile("alloc_objects", "(anonymous)", "(garbage collector)")
+		return p.Write(f)
+	})
+	if d := cmp.Diff(node, foldedOf(t, p)); d != "" {
+		t.Error(d)
+	}
+
+	const script = "prog 7 1.000000: 5 cycles:u: \n\t401000 std::f(int)+0x1 (/bin/prog)\n\t401100 (inlined) (/bin/prog)\n\n"
+	recorded := openText(t, "perf.txt", script)
+	if d := cmp.Diff("prog;std::f 5\n", foldedOf(t, recorded)); d != "" {
+		t.Error(d)
+	}
+	// What was made of a recording here is still one.
+	recorded.Set.Comments = append(recorded.Set.Comments, "kernel: 6.1.0 x86_64")
+	again := openOther(t, "perf.pb.gz", func(f *os.File) error {
+		_, err := export.Write(f, recorded, export.Options{Format: export.Pprof})
+		return err
+	})
+	if d := cmp.Diff("prog;std::f 5\n", foldedOf(t, again)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestFunctionWithoutName: Go's profile "threadcreate" has a location of address 0 whose function
+// has no name; pprof shows it as <unknown>.
+func TestFunctionWithoutName(t *testing.T) {
+	p := openOther(t, "threadcreate.pb.gz", func(f *os.File) error { return heapProfile("", "").Write(f) })
+	if got := foldedOf(t, p); got != "[unknown] 1000\n" {
+		t.Errorf("it is %q", got)
+	}
+	if f := p.Set.Functions; len(p.Set.Lines(0)) != 0 {
+		t.Errorf("its location has a function: %+v", f)
+	}
+}
