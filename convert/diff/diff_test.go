@@ -401,10 +401,11 @@ func TestSampleWeight(t *testing.T) {
 		run  Run
 		want float64
 	}{
-		"counts":       {set([]stacks.ValueType{count}, []int64{9000}, []int64{1000}), 1},
-		"beside":       {set([]stacks.ValueType{count, ns}, []int64{9, 900}, []int64{1, 100}), 100},
-		"fixed period": {set([]stacks.ValueType{ns}, []int64{750_000}, []int64{500_000}), 250_000},
-		"sums":         {set([]stacks.ValueType{count}, []int64{1_000_003}, []int64{1_000_007}, []int64{1_000_001}, []int64{900_000_001}), 1_000_003},
+		"counts":              {set([]stacks.ValueType{count}, []int64{9000}, []int64{1000}), 1},
+		"beside":              {set([]stacks.ValueType{count, ns}, []int64{9, 900}, []int64{1, 100}), 100},
+		"fixed period":        {set([]stacks.ValueType{ns}, []int64{750_000}, []int64{500_000}), 250_000},
+		"a divisor by chance": {set([]stacks.ValueType{{Type: "alloc", Unit: "bytes"}}, []int64{33_333_336}, []int64{66_666_696}, []int64{88_888_968}), 33_333_336},
+		"sums":                {set([]stacks.ValueType{count}, []int64{1_000_003}, []int64{1_000_007}, []int64{1_000_001}, []int64{900_000_001}), 1_000_003},
 	} {
 		if got := sampleWeight(&test.run, test.run.Set.Totals(0)[test.run.Column]); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)

@@ -1,7 +1,9 @@
 package diff
 
 import (
+	"math"
 	"slices"
+	"strings"
 
 	"kprof/convert/stacks"
 )
@@ -13,9 +15,8 @@ const leastPeriods = 1e8
 // sampleWeight returns the mean value of a sample, weighted by value: a profile of
 // the given total says as much as total/weight samples of value 1. It is taken, in
 // this order, from the times of single samples, from a column beside it that
-// counts samples, from the period that the profile tells, or from the values of
-// rows: their common divisor (a fixed period), else what a quarter of them do not
-// exceed, since most rows are single samples.
+// counts samples, from the period that the profile tells (of allocations see
+// allocationWeight), or from the values of rows, see rowWeight.
 func sampleWeight(r *Run, total int64) float64 {
 	s := r.Set
 	if total <= 0 {
@@ -41,15 +42,68 @@ func sampleWeight(r *Run, total int64) float64 {
 			}
 		}
 	}
-	switch vt := e.Values[r.Column]; {
+	vt, sibling := e.Values[r.Column], allocations(e.Values, r.Column)
+	switch {
+	case s.PeriodType.Unit == "bytes" && s.Period > 1 && (sibling >= 0 || vt.Unit == "bytes"):
+		return allocationWeight(r, sibling)
 	case s.Period > 0 && s.PeriodType == vt:
 		return float64(s.Period)
 	case vt.Unit == "thousandths": // folded stacks with fractions
 		return 1000
-	case vt.Unit == "count" && total < leastPeriods:
+	case vt.Unit == "count" && sibling < 0 && total < leastPeriods:
 		return 1
 	}
 	return rowWeight(r)
+}
+
+// allocations returns the column that has the bytes of the objects that a column counts,
+// or the number of those whose bytes it has: that of inuse_space is inuse_objects. It
+// returns -1 if there is none.
+func allocations(columns []stacks.ValueType, column int) int {
+	units := map[string]string{"bytes": "count", "count": "bytes"}
+	of := func(vt stacks.ValueType) string { return vt.Type[:strings.LastIndexAny(vt.Type, "_.")+1] }
+	vt := columns[column]
+	if vt.Type == "samples" || units[vt.Unit] == "" {
+		return -1
+	}
+	return slices.IndexFunc(columns, func(o stacks.ValueType) bool {
+		return o.Unit == units[vt.Unit] && of(o) == of(vt)
+	})
+}
+
+// allocationWeight is the weight of a profile of allocations of which about one in every
+// Period bytes was sampled. Each stands for as many of its size as it takes to expect one
+// sample: 1/(1-exp(-size/period)), by which Go's runtime multiplies (scaleHeapSample in
+// runtime/pprof/protomem.go). sibling is the column of allocations, -1 if there is none:
+// then none is taken for larger than a period.
+func allocationWeight(r *Run, sibling int) float64 {
+	period := float64(r.Set.Period)
+	inBytes := r.Set.Events[r.Event].Values[r.Column].Unit == "bytes"
+	var sum, weighted float64
+	for i := range r.Set.NumSamples() {
+		x := r.Set.Sample(i)
+		v := float64(x.Values[r.Column])
+		if !r.compares(&x) || v <= 0 {
+			continue
+		}
+		of := min(v, period)
+		if sibling >= 0 && x.Values[sibling] > 0 {
+			size := v / float64(x.Values[sibling])
+			if !inBytes {
+				size = 1 / size
+			}
+			of = 1 / -math.Expm1(-size/period)
+			if inBytes {
+				of *= size
+			}
+		}
+		sum += v
+		weighted += v * of
+	}
+	if sum == 0 {
+		return 1
+	}
+	return weighted / sum
 }
 
 // countsSamples tells whether a column is the number of samples.
@@ -57,6 +111,12 @@ func countsSamples(vt stacks.ValueType, event string) bool {
 	return vt.Unit == "count" && (vt.Type == "samples" || vt.Type == event+".samples")
 }
 
+// oftenOne is how many samples the smallest row has at most where there is a fixed period.
+const oftenOne = 10
+
+// rowWeight is a guess by the values of rows: their common divisor if that is a fixed
+// period, of which the smallest row has few, else what a quarter of them do not exceed,
+// since most rows are single samples.
 func rowWeight(r *Run) float64 {
 	var values []int64
 	var divisor int64
@@ -67,10 +127,13 @@ func rowWeight(r *Run) float64 {
 			divisor = gcd(divisor, v)
 		}
 	}
-	if divisor > 1 || len(values) == 0 {
-		return float64(max(divisor, 1))
+	if len(values) == 0 {
+		return 1
 	}
 	slices.Sort(values)
+	if divisor > 1 && values[0]/divisor <= oftenOne {
+		return float64(divisor)
+	}
 	return float64(values[len(values)/4])
 }
 
