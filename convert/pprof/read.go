@@ -117,27 +117,62 @@ func tooDeep(sample, locations int) error {
 	return fmt.Errorf("sample %d has %d locations, at most %d can be stored", sample, locations, stacks.MaxDepth)
 }
 
-// Events divides the columns of a profile among events. Where all are named as
-// kprof names those of several events (for each, "EVENT.samples" and then any number
-// called "EVENT", or "EVENT.VALUE" of a field), these are the events; otherwise there is one event
-// that has all columns, called by what its last column counts.
+// Events divides the columns of a profile among events, where they are named as kprof names those
+// of several: for each "EVENT.samples" and then any number called "EVENT", or "EVENT.VALUE" of a
+// field. Of other tools' profiles that were added up to such an event is any number of
+// "EVENT.VALUE" and then "EVENT", or this alone, as long as one event has the name of several
+// columns. Otherwise there is one event that has all columns, called by what its last column
+// counts.
 func Events(columns []stacks.ValueType) []stacks.Event {
 	var several []stacks.Event
-	for i, c := range columns {
-		name, starts := strings.CutSuffix(c.Type, ".samples")
-		switch {
-		case starts && c.Unit == "count":
-			if slices.ContainsFunc(several, func(e stacks.Event) bool { return e.Name == name }) {
+	names, types := map[string]bool{}, map[string]bool{}
+	grouped := false
+	for i := 0; i < len(columns); {
+		name, n, group := eventAt(columns[i:])
+		e := stacks.Event{Name: name, Values: slices.Clone(columns[i : i+n])}
+		for _, v := range e.Values {
+			if types[v.Type] {
 				return one(columns)
 			}
-			several = append(several, stacks.Event{Name: name})
-		case i == 0 || !valueOf(c.Type, several[len(several)-1].Name):
+			types[v.Type] = true
+		}
+		if names[name] {
 			return one(columns)
 		}
-		last := &several[len(several)-1]
-		last.Values = append(last.Values, c)
+		names[name] = true
+		several = append(several, e)
+		grouped = grouped || group
+		i += n
+	}
+	if len(columns) > 0 && !grouped {
+		return one(columns)
 	}
 	return several
+}
+
+// eventAt returns the name of the event that begins with the first column, of how many columns
+// it is, and whether it is known to be one by how these are called.
+func eventAt(columns []stacks.ValueType) (name string, n int, group bool) {
+	first := columns[0].Type
+	if name, ok := strings.CutSuffix(first, ".samples"); ok && columns[0].Unit == "count" {
+		for n = 1; n < len(columns) && valueOf(columns[n].Type, name); n++ {
+		}
+		return name, n, true
+	}
+	for n = 1; n < len(columns); n++ {
+		switch name := columns[n].Type; {
+		case valueOf(first, name):
+			for _, v := range columns[:n] {
+				if !valueOf(v.Type, name) {
+					return first, 1, false
+				}
+			}
+			return name, n + 1, true
+		case !strings.Contains(name, "."):
+			return first, 1, false
+		}
+	}
+	return first, 1, false
 }
 
 // valueOf reports whether a column is one of an event's values.
