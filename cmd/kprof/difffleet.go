@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,11 +128,13 @@ func (f *fleetFlags) load(ctx context.Context, queries [2][]store.Query, opts co
 				parts = whole.Periods(f.every)
 			}
 			var none error
+			labelled := false
 			before := len(profiles[side])
 			for _, q := range parts {
 				err := c.FetchEach(ctx, q, func(value string, s *stacks.Set) error {
 					o := opts
-					if o.Name = value; few {
+					labelled = labelled || value != ""
+					if o.Name = cmp.Or(value, "without "+f.query.by); few {
 						o.Name += " " + q.Start.UTC().Format(time.RFC3339)
 					}
 					p, err := convert.OfSet(s, o)
@@ -149,7 +152,10 @@ func (f *fleetFlags) load(ctx context.Context, queries [2][]store.Query, opts co
 					return profiles, fmt.Errorf("%s: %s: %w", c.URL(), sideNames[side], err)
 				}
 			}
-			if len(profiles[side]) == before {
+			if len(profiles[side]) > before && !labelled {
+				none = fmt.Errorf("%w: --by names another", &store.NoLabelError{Label: f.query.by})
+			}
+			if len(profiles[side]) == before || !labelled {
 				return profiles, fmt.Errorf("%s: %s: %w", c.URL(), sideNames[side], none)
 			}
 		}

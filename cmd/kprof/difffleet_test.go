@@ -166,6 +166,7 @@ func TestDiffOfStore(t *testing.T) {
 		{2, "the sides are --base", []string{"--from", server.URL, "x"}},
 		{2, "--tenant is for a store", []string{"--tenant", "x", "a", "b"}},
 		{2, "is no selector", []string{"--from", server.URL, "--base", "x", "--new", "{}"}},
+		{1, "none of these profiles has a label \"zone\", by which they were to be told apart: --by names another", []string{"--from", server.URL, "--by", "zone", "--base", `{kernel_release="6.1"}`, "--new", "{}"}},
 		{1, "the store has no profile {kernel_release=\"7\"}", []string{"--from", server.URL, "--base", `{kernel_release="7"}`, "--new", "{}"}},
 	} {
 		if out, stderr, code := outcome(t, dir, append([]string{"diff"}, c.args...)...); code != c.code || !strings.Contains(stderr, c.want) {

@@ -54,6 +54,14 @@ func (e *NoProfilesError) Error() string {
 	return text + "; of others it has types " + strings.Join(e.Types, ", ")
 }
 
+// NoLabelError says that none of the profiles of a query has the label that is to tell them
+// apart.
+type NoLabelError struct{ Label string }
+
+func (e *NoLabelError) Error() string {
+	return fmt.Sprintf("none of these profiles has a label %q, by which they were to be told apart", e.Label)
+}
+
 func matchers(selector string) string {
 	if selector = strings.TrimSpace(selector); selector == "" {
 		return "{}"
@@ -132,14 +140,23 @@ func (c *Client) Values(ctx context.Context, q Query, label string) ([]string, e
 
 // Fetch returns the sum of the profiles of a query, with all columns of their type: a
 // *NoProfilesError if there is none. Its one event is called as it was sent, if the
-// profiles agree.
+// profiles agree. With Query.By samples get that label, where their profiles have it: a
+// *NoLabelError if none has.
 func (c *Client) Fetch(ctx context.Context, q Query) (*stacks.Set, error) {
 	if q.By != "" {
 		m := stacks.NewMerger(stacks.MergeOptions{})
+		labelled := false
 		err := c.FetchEach(ctx, q, func(value string, s *stacks.Set) error {
 			s.Comments = nil
+			if value == "" {
+				return m.Add(s, stacks.Addend{})
+			}
+			labelled = true
 			return m.Add(s, stacks.Addend{Labels: []stacks.Label{{Key: q.By, Str: value}}})
 		})
+		if err == nil && !labelled {
+			err = &NoLabelError{q.By}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -163,8 +180,9 @@ func (c *Client) Fetch(ctx context.Context, q Query) (*stacks.Set, error) {
 }
 
 // FetchEach calls take with the profiles of a query, one for each value of the label By,
-// sorted by these: what some do not have is not a series of theirs. The Set is take's. If
-// there is none, it returns a *NoProfilesError.
+// sorted by these: what some do not have is not a series of theirs. Those that do not have
+// the label are the first, of the value "". The Set is take's. If there is none, it returns a
+// *NoProfilesError.
 func (c *Client) FetchEach(ctx context.Context, q Query, take func(value string, s *stacks.Set) error) error {
 	if err := q.Check(); err != nil {
 		return err
@@ -185,7 +203,7 @@ func (c *Client) FetchEach(ctx context.Context, q Query, take func(value string,
 		return fmt.Errorf("label %s has %d values in these profiles; at most %d are told apart", q.By, len(values), most)
 	}
 	any := false
-	for _, v := range values {
+	for _, v := range slices.Concat([]string{""}, values) { // {label=""} is true of no label
 		s, err := c.fetch(ctx, q.With(q.By, v), types, event)
 		if err != nil {
 			return err

@@ -146,6 +146,34 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"web1": sets["web1"].Totals(0)[1], "web2": sets["web2"].Totals(0)[1]}, sums); diff != "" {
 		t.Error(diff)
 	}
+
+	// Profiles of other tools may lack the label.
+	bare := recorded("", 7)
+	bare.Comments = nil
+	if err := errors.Join(s.Enqueue(bare), s.Drain(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = c.Fetch(context.Background(), q); err != nil {
+		t.Fatal(err)
+	}
+	clear(sums)
+	for i := range got.NumSamples() {
+		x := got.Sample(i)
+		if l, has := got.Label(x.Labels, "host"); !has {
+			sums["none"] += x.Values[1]
+		} else {
+			sums[l.Str] += x.Values[1]
+		}
+	}
+	if diff := cmp.Diff(map[string]int64{"web1": sets["web1"].Totals(0)[1], "web2": sets["web2"].Totals(0)[1], "none": bare.Totals(0)[1]}, sums); diff != "" {
+		t.Error(diff)
+	}
+	other := q
+	other.By = "zone"
+	var unlabelled *NoLabelError
+	if _, err := c.Fetch(context.Background(), other); !errors.As(err, &unlabelled) || unlabelled.Label != "zone" {
+		t.Errorf("%v", err)
+	}
 	var none *NoProfilesError
 	q.Selector = `{host="web3"}`
 	if _, err := c.Fetch(context.Background(), q); !errors.As(err, &none) || len(none.Types) != 2 {
