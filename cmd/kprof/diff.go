@@ -207,12 +207,15 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.listsOnly(out); err != nil {
+		return err
+	}
 	o, perEvent, err := f.options()
 	if err != nil {
 		return err
 	}
 	if f.explain && names[0] == nil && f.fleet.from == "" {
-		return explainNames(os.Stdout, nil)
+		return out.create(func(w io.Writer) error { return explainNames(w, nil) })
 	}
 	limit := math.Inf(1)
 	if f.failOver != "" {
@@ -245,7 +248,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 		return withFlags(err)
 	}
 	if f.explain {
-		return explainNames(os.Stdout, r)
+		return out.create(func(w io.Writer) error { return explainNames(w, r) })
 	}
 	var j *diff.Judgement
 	if !math.IsInf(limit, 1) {
@@ -256,6 +259,25 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return f.judge(r, j, c.Times)
+}
+
+// listsOnly checks what --explain-names and --asm go together with: they write text, and judge
+// nothing.
+func (f *diffFlags) listsOnly(out output) error {
+	flag := "--asm"
+	switch {
+	case f.explain:
+		flag = "--explain-names"
+	case f.asm == "":
+		return nil
+	}
+	switch {
+	case out.format != export.Text:
+		return usagef("%s writes text, not %s", flag, out.format)
+	case f.failOver != "" || f.bisect:
+		return usagef("%s judges nothing: it goes without --fail-over and --bisect", flag)
+	}
+	return nil
 }
 
 // ended is how the command ends, for git bisect run by other exit codes.

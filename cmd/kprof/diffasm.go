@@ -9,7 +9,6 @@ import (
 
 	"kprof/convert/compare"
 	"kprof/convert/diffreport"
-	"kprof/convert/export"
 )
 
 // asmContext is how many rows a terminal shows around those that differ.
@@ -17,9 +16,6 @@ const asmContext = 8
 
 // writeAsm writes the instructions of a function in both builds.
 func (f *diffFlags) writeAsm(out output, c *compare.Comparison) error {
-	if out.format != export.Text {
-		return usagef("--asm writes text, not %s", out.format)
-	}
 	rows, err := c.Asm(f.asm)
 	var none *compare.NoCodeError
 	if errors.As(err, &none) && !none.Files {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ the last build takes two.`,
 	fl.BoolVar(&f.withIdle, "with-idle", false, "compare samples of idle CPUs too")
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
-	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output; .json, .html or text")
+	fl.StringVarP(&f.out, "output", "o", "", "`file` to write, - for standard output; .txt, .json or .html")
 	fl.BoolVar(&f.json, "json", false, "as JSON")
 	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` functions, 0 for all")
 	return c
@@ -91,10 +92,31 @@ func buildNames(paths []string) []string {
 	return names
 }
 
+// historyOutput applies the rules of -o and --json.
+func (f *diffFlags) historyOutput() (output, error) {
+	out := output{name: cmp.Or(f.out, "-"), format: export.Text}
+	switch {
+	case f.json:
+		out.format = formatJSON
+	case out.name == "-" || strings.HasSuffix(out.name, ".txt"):
+	case strings.HasSuffix(out.name, ".json"):
+		out.format = formatJSON
+	case strings.HasSuffix(out.name, ".html"):
+		out.format = export.HTML
+	default:
+		return out, usagef("%s: the ending does not tell the format: use .txt, .json or .html, or give --json", out.name)
+	}
+	return out, nil
+}
+
 // history writes the history of builds.
 func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	if strings.HasPrefix(f.per, "event:") || f.per == "ops" {
 		return usagef("--per %q: use share, second or run", f.per)
+	}
+	out, err := f.historyOutput()
+	if err != nil {
+		return err
 	}
 	o, _, err := f.options()
 	if err != nil {
@@ -125,16 +147,6 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	h, err := comparison.History(buildNames(args), counts)
 	if err != nil {
 		return withFlags(err)
-	}
-	out := output{name: f.out, format: export.Text}
-	if out.name == "" {
-		out.name = "-"
-	}
-	switch {
-	case f.json || strings.HasSuffix(f.out, ".json"):
-		out.format = formatJSON
-	case strings.HasSuffix(f.out, ".html"):
-		out.format = export.HTML
 	}
 	return out.create(func(w io.Writer) error {
 		b := bufio.NewWriter(w)

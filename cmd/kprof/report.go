@@ -32,6 +32,8 @@ type topOptions struct {
 	hist    bool
 	delays  bool
 	screen  bool // on standard output, which may be a terminal
+
+	given func(flag string) bool // tells whether it is on the command line
 }
 
 // check checks the flags, and adds to the options of a conversion what they need.
@@ -47,6 +49,10 @@ func (o *topOptions) check(c *convert.Options) error {
 		return usagef("--delays is a table of its own: without --tree, --json, --histogram and --by")
 	case o.reverse && !o.tree:
 		return usagef("--reverse is for --tree")
+	case o.given("min") && !o.tree:
+		return usagef("--min is for --tree; -n shows fewer rows")
+	case o.tree && (o.given("limit") || o.given("sort")):
+		return usagef("-n and --sort are not for --tree, which has the heaviest first: --min leaves out more")
 	case o.min < 0 || o.min > 100:
 		return usagef("--min %v: wants a share from 0 to 100 percent", o.min)
 	case o.sort != "self" && o.sort != "cum":
@@ -131,6 +137,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			if err != nil {
 				return err
 			}
+			top.given = cmd.Flags().Changed
 			if err := top.check(&opts); err != nil {
 				return err
 			}
@@ -172,7 +179,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			}
 			top.lines = sym.Lines
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
-			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
+			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, top.given)
 			if !text && onScreen() {
 				page := func(at browse.Looked, signals *signals) error {
 					return servePage(cmd.Context(), args, p, &sel, sym, readingFlags(cmd, sel.shape.transforms), at, signals)
