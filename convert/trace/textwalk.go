@@ -149,12 +149,13 @@ func (w *textWalk) take(s string) error {
 	l := ftracetext.Parse(s)
 	switch l.Kind {
 	case ftracetext.Frame:
-		if w.stack != nil && len(w.stack.kernel) < maxCallers {
-			w.stack.kernel = append(w.stack.kernel, w.t.address(l.Func))
-		}
+		w.frame(l.Func)
 		return nil
 	case ftracetext.Stack:
 		w.beginStack(&l)
+		if l.Func != "" {
+			w.frame(l.Func)
+		}
 		return nil
 	case ftracetext.Other:
 		if l.CPU >= 0 || l.HasTime {
@@ -324,5 +325,12 @@ func (w *textWalk) beginStack(l *ftracetext.Line) {
 	}
 	if !l.User && w.stack.kind.name == "function" {
 		w.stack.kernel = w.stack.kernel[:0] // the stack has them too
+	}
+}
+
+// frame takes a function of the stack at hand.
+func (w *textWalk) frame(name string) {
+	if w.stack != nil && len(w.stack.kernel) < maxCallers {
+		w.stack.kernel = append(w.stack.kernel, w.t.address(name))
 	}
 }

@@ -14,7 +14,7 @@ const (
 	Other  Kind = iota // comments, blank lines, what is not known
 	Event              // Name and Text
 	Call               // of the function tracer: Func and Caller, which may be empty
-	Stack              // the head of a stack, of user space if User
+	Stack              // the head of a stack, of user space if User; Func, if its first frame is on the line
 	Frame              // a function of a stack: Func
 	Lost               // Count events of CPU, 0 where the line does not tell how many
 	Enter              // function_graph: Func begins
@@ -253,11 +253,17 @@ func what(l *Line, s string) {
 		s = strings.TrimLeft(s, " ")
 	}
 	switch {
-	case strings.HasPrefix(s, "<stack trace"), strings.HasPrefix(s, "kernel_stack:"):
-		l.Kind = Stack
+	case strings.HasPrefix(s, "<stack trace"), strings.HasPrefix(s, "<user stack"):
+		l.Kind, l.User = Stack, s[1] == 'u'
 		return
-	case strings.HasPrefix(s, "<user stack"), strings.HasPrefix(s, "user_stack:"):
-		l.Kind, l.User = Stack, true
+	case strings.HasPrefix(s, "kernel_stack:"), strings.HasPrefix(s, "user_stack:"):
+		l.Kind, l.User = Stack, s[0] == 'u'
+		// Where trace-cmd prints by the event's format: "\t=> %ps\n\t=> %ps\n…"
+		// (kernel/trace/trace_entries.h).
+		_, s, _ = strings.Cut(s, ":")
+		if frame, ok := strings.CutPrefix(strings.TrimLeft(s, " \t"), "=> "); ok {
+			l.Func = function(frame)
+		}
 		return
 	case strings.HasPrefix(s, "funcgraph_entry:"), strings.HasPrefix(s, "funcgraph_exit:"):
 		name, s, _ := strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow

@@ -74,6 +74,8 @@ var lines = []struct{ text, want string }{
 	{"          <idle>-0       [000] d..2.    41.221905: <stack trace>", "stack task=<idle> tid=0 cpu=0 flags=d..2. t=41221905000"},
 	{"  sh-144     [000] d..2.    41.213528: <user stack trace>", "stack task=sh tid=144 cpu=0 flags=d..2. t=41213528000 user=true"},
 	{"  sh-144     [000]    41.213528: kernel_stack:         <stack trace >", "stack task=sh tid=144 cpu=0 t=41213528000"},
+	{"  cat-98    [000] 82670.732932: user_stack:           \t=> 0x40deee", "stack task=cat tid=98 cpu=0 t=82670732932000 func=0x40deee user=true"},
+	{"  cat-98    [000] 82670.732932: kernel_stack:         \t=> schedule", "stack task=cat tid=98 cpu=0 t=82670732932000 func=schedule"},
 	{" => schedule", "frame func=schedule"},
 	{"=> schedule (ffffffff81000110)", "frame func=schedule"},
 	{" => vfs_read+0x1a/0x20 [ext4] <ffffffff81000110>", "frame func=vfs_read"},
