@@ -39,3 +39,41 @@ do_wait
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// TestStackInGraph: between the lines of function_graph, the stack of an event is a comment as
+// the event is, without a task, or an ordinary line with one (kernel/trace/trace_functions_graph.c).
+func TestStackInGraph(t *testing.T) {
+	const lines = ` 1)               |  vfs_read() {
+ 1)               |    /* sched_waking: comm=x pid=3 */
+              sh-99      [001] d..2.    26.117071: <stack trace>
+ => schedule
+ => do_wait
+ 1)               |    /* <user stack trace>
+ =>  <0000000000460a63>
+ =>  <0000000000460a70> */
+ 1)               |    /* sched_waking: comm=y pid=4 */
+ 1)               |    /* <stack trace>
+ => schedule
+ => do_exit */
+ 1)   2.500 us    |  }
+`
+	const banner = ` ------------------------------------------
+ 1)    cat-7       =>     sh-99
+ ------------------------------------------
+
+`
+	for _, x := range []struct{ what, banner, who string }{
+		{"behind a switch", banner, "sh 99 [001] "},
+		{"of an unknown task", "", "[001] "},
+	} {
+		got := stacked(t, "# tracer: function_graph\n#\n# CPU  DURATION                  FUNCTION CALLS\n"+x.banner+lines)
+		for _, want := range []string{
+			x.who + "sched:sched_waking: comm=x pid=3\nschedule\ndo_wait\n0x460a63\n0x460a70\n\n",
+			x.who + "sched:sched_waking: comm=y pid=4\nschedule\ndo_exit\n\n",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", x.what, want, got)
+			}
+		}
+	}
+}

@@ -319,7 +319,7 @@ func (w *textWalk) flush(e *textEvent) error {
 // is of where a tracer of latency ended.
 func (w *textWalk) beginStack(l *ftracetext.Line) {
 	w.stack = w.pending[l.CPU]
-	if w.stack == nil || w.stack.isLoss || w.stack.call || w.stack.tid != l.TID {
+	if w.stack == nil || w.stack.isLoss || w.stack.call || w.stack.tid >= 0 && l.TID >= 0 && w.stack.tid != l.TID {
 		w.stack = nil
 		return
 	}

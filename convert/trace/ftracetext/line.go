@@ -152,8 +152,9 @@ func decimal(s string, digits int) (v uint64, ok bool) {
 // function is the name in "vfs_read+0x1a/0x200 [module] <ffffffff81234567>".
 func function(s string) string {
 	s = strings.TrimSpace(s)
-	if strings.HasPrefix(s, "<") { // nothing but an address
-		if addr := strings.TrimLeft(strings.Trim(s, "<>"), "0"); addr != "" {
+	if addr, ok := strings.CutPrefix(s, "<"); ok { // nothing but an address
+		addr, _, _ = strings.Cut(addr, ">")
+		if addr = strings.TrimLeft(addr, "0"); addr != "" {
 			return "0x" + addr
 		}
 		return "0x0"

@@ -80,6 +80,7 @@ var lines = []struct{ text, want string }{
 	{"=> schedule (ffffffff81000110)", "frame func=schedule"},
 	{" => vfs_read+0x1a/0x20 [ext4] <ffffffff81000110>", "frame func=vfs_read"},
 	{" =>  <0000000000460a63>", "frame func=0x460a63"},
+	{" =>  <0000000000460a63> */", "frame func=0x460a63"},
 	{" => /usr/lib/libc.so.6[+0x10f2]", "frame func=/usr/lib/libc.so.6[+0x10f2]"},
 	{"CPU:1 [LOST 12 EVENTS]", "lost cpu=1 count=12"},
 	{"CPU:3 [EVENTS DROPPED]", "lost cpu=3 count=0"},
