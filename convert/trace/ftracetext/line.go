@@ -281,10 +281,10 @@ func what(l *Line, s string) {
 		}
 	}
 	if fn, caller, ok := strings.Cut(s, " <-"); ok && !strings.Contains(fn, ": ") && function(fn) != "" {
-		l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
-		if i := strings.IndexByte(fn, '('); i > 0 && strings.HasSuffix(fn, ")") { // func-args
-			l.Func, l.Args = fn[:i], fn[i+1:len(fn)-1]
+		if name, args, ok := strings.Cut(fn, "("); ok && function(name) != "" && strings.HasSuffix(args, ")") { // func-args
+			fn, l.Args = name, args[:len(args)-1]
 		}
+		l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
 		return
 	}
 	l.Kind = Event

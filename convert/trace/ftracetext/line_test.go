@@ -53,6 +53,9 @@ var lines = []struct{ text, want string }{
 	{"  bash-16939 [000] ....  6075.461561: mutex_unlock <-tracing_set_tracer", "call task=bash tid=16939 cpu=0 flags=.... t=6075461561000 func=mutex_unlock caller=tracing_set_tracer"},
 	{"  bash-16939 [000] ....  6075.4: mutex_unlock+0x1/0x40 <-tracing_set_tracer+0x9/0x100", "call task=bash tid=16939 cpu=0 flags=.... t=6075400000000 func=mutex_unlock caller=tracing_set_tracer"},
 	{"  bash-16939 [000] ....  6075.4: vfs_read(file=0x1, count=2) <-ksys_read", "call task=bash tid=16939 cpu=0 flags=.... t=6075400000000 func=vfs_read args=file=0x1, count=2 caller=ksys_read"},
+	{"  bash-16939 [000] ....  6075.4: vfs_read+0x4/0x10(file=0x1, count=2) <-ksys_read+0x12/0x40", "call task=bash tid=16939 cpu=0 flags=.... t=6075400000000 func=vfs_read args=file=0x1, count=2 caller=ksys_read"},
+	{"  bash-16939 [000] ....  6075.4: ext4_file_read_iter+0x4/0x10 [ext4](iocb=0x1) <-vfs_read+0x12/0x40", "call task=bash tid=16939 cpu=0 flags=.... t=6075400000000 func=ext4_file_read_iter args=iocb=0x1 caller=vfs_read"},
+	{"  bash-16939 [000] ....  6075.4: vfs_read <ffffffff81234560>() <-ksys_read <ffffffff81234570>", "call task=bash tid=16939 cpu=0 flags=.... t=6075400000000 func=vfs_read caller=ksys_read"},
 	{"  cat-7 [000] 1.0: function:             vfs_read <-- ksys_read", "call task=cat tid=7 cpu=0 t=1000000000 func=vfs_read caller=ksys_read"},
 	// The latency format.
 	{"    bash-1994    0d..1    4us+: _raw_spin_lock <-try_to_wake_up", "call task=bash tid=1994 cpu=0 flags=d..1 t=4000 func=_raw_spin_lock caller=try_to_wake_up"},
