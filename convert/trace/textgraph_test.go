@@ -203,3 +203,19 @@ func TestGraphTasks(t *testing.T) {
 		t.Errorf("warnings %s", got)
 	}
 }
+
+// TestGraphOverruns: what the option funcgraph-overrun adds, a line behind the end of a function
+// that called others, is no line of an unknown form.
+func TestGraphOverruns(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+ 1)               |  vfs_read() {
+ 1)   0.500 us    |    lock();
+ 1)   2.500 us    |  }
+ (Overruns: 0)
+ 1)   0.500 us    |  } /* late */
+ (Overruns: 12)
+`)
+	if got := warnings(t, name); strings.Contains(got, "no known form") {
+		t.Error(got)
+	}
+}

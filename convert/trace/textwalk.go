@@ -240,6 +240,8 @@ func (w *textWalk) other(s string) error {
 		return nil
 	case s == "TRACE:", strings.HasPrefix(s, "capturing trace..."), strings.HasPrefix(s, "Panic#"), strings.HasPrefix(s, "Oops#"):
 		return nil // of atrace, of pstore
+	case strings.HasPrefix(s, "(Overruns: ") && strings.HasSuffix(s, ")"):
+		return nil // of function_graph with funcgraph-overrun, behind each "}"
 	case strings.HasPrefix(s, "#"):
 		_, counts, ok := strings.Cut(s, "entries-written: ")
 		if !ok {
