@@ -31,6 +31,7 @@ func pidOf(field string) (string, bool) {
 // who fills in the task of an event.
 func (w *textWalk) who(e *textEvent, l *ftracetext.Line) {
 	e.cpu, e.tid, e.task, e.pid, e.time, e.flags = l.CPU, l.TID, l.Task, l.TGID, w.time, commonFlags(l.Flags)
+	e.flagged = l.Flags != ""
 	if e.tid < 0 && l.Kind != ftracetext.Lost {
 		if t, ok := w.tasks[l.CPU]; ok {
 			e.tid, e.task = t.tid, t.name

@@ -7,13 +7,16 @@ import (
 	"kprof/convert/listing"
 )
 
-// stacked is what script prints of a text with stacks, without the blanks that align it.
+// stacked is what script prints of a text with stacks, without empty lines and the blanks that
+// align it.
 func stacked(t testing.TB, text string) string {
 	t.Helper()
 	s := list(t, written(t, text), listing.Options{Stacks: true}, listing.PrinterOptions{Stacks: true})
 	var b strings.Builder
 	for line := range strings.Lines(s) {
-		b.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		if words := strings.Fields(line); len(words) > 0 {
+			b.WriteString(strings.Join(words, " ") + "\n")
+		}
 	}
 	return b.String()
 }
@@ -33,7 +36,6 @@ schedule
 do_wait
 0x40deee
 0x4e76a6
-
 `
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -68,12 +70,73 @@ func TestStackInGraph(t *testing.T) {
 	} {
 		got := stacked(t, "# tracer: function_graph\n#\n# CPU  DURATION                  FUNCTION CALLS\n"+x.banner+lines)
 		for _, want := range []string{
-			x.who + "sched:sched_waking: comm=x pid=3\nschedule\ndo_wait\n0x460a63\n0x460a70\n\n",
-			x.who + "sched:sched_waking: comm=y pid=4\nschedule\ndo_exit\n\n",
+			x.who + "sched:sched_waking: comm=x pid=3\nschedule\ndo_wait\n0x460a63\n0x460a70\n",
+			x.who + "sched:sched_waking: comm=y pid=4\nschedule\ndo_exit\n",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in\n%s", x.what, want, got)
 			}
+		}
+	}
+}
+
+// TestStackOfInterrupted: where an interrupt came between an event and its stack, each event has
+// its own.
+func TestStackOfInterrupted(t *testing.T) {
+	got := stacked(t, `# tracer: nop
+            cat-98      [000] ..... 26.000001: sys_enter: NR 0 (3, 0, 0, 0, 0, 0)
+            cat-98      [000] ..s1. 26.000002: softirq_raise: vec=1
+            cat-98      [000] d.h1. 26.000003: hrtimer_expire_exit: hrtimer=00000000abcdef01
+            cat-98      [000] d.h1. 26.000004: <stack trace>
+ => __hrtimer_run_queues
+ => hrtimer_interrupt
+            cat-98      [000] ..s1. 26.000005: <stack trace>
+ => handle_softirqs
+            cat-98      [000] ..... 26.000006: <stack trace>
+ => syscall_trace_enter
+ => do_syscall_64
+            cat-98      [000] ..... 26.000007: <user stack trace>
+ =>  <0000000000460a63>
+            dog-99      [000] ..... 26.000008: sys_enter: NR 1 (3, 0, 0, 0, 0, 0)
+`)
+	const want = `cat 98 [000] 26.000001: raw_syscalls:sys_enter: NR 0 (3, 0, 0, 0, 0, 0)
+syscall_trace_enter
+do_syscall_64
+0x460a63
+cat 98 [000] 26.000002: irq:softirq_raise: vec=1
+handle_softirqs
+cat 98 [000] 26.000003: timer:hrtimer_expire_exit: hrtimer=00000000abcdef01
+__hrtimer_run_queues
+hrtimer_interrupt
+dog 99 [000] 26.000008: raw_syscalls:sys_enter: NR 1 (3, 0, 0, 0, 0, 0)
+`
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestStackAlone: a stack whose event is not there is an event by itself, and none of another.
+func TestStackAlone(t *testing.T) {
+	const event = "            cat-98      [000] ..... 26.000001: sys_enter: NR 0 (3, 0, 0, 0, 0, 0)\n"
+	const stack = "            cat-98      [000] ..... 26.000002: <stack trace>\n => do_syscall_64\n"
+	const listed = "cat 98 [000] 26.000001: raw_syscalls:sys_enter: NR 0 (3, 0, 0, 0, 0, 0)\n"
+	const alone = "cat 98 [000] 26.000002: ftrace:kernel_stack: <stack trace>\ndo_syscall_64\n"
+	many := ""
+	for range 100 {
+		many += "            dog-99      [001] ..... 26.000002: tick: n=1\n"
+	}
+	for _, x := range []struct{ what, text, want string }{
+		{"a second one", event + stack + stack, listed + "do_syscall_64\n" + alone},
+		{"of another task", event + strings.ReplaceAll(stack, "cat-98", "dog-99"), listed + strings.ReplaceAll(alone, "cat 98", "dog 99")},
+		{"of an interrupt", event + strings.Replace(stack, ".....", "d.h1.", 1), listed + alone},
+		{"behind a loss", event + "CPU:0 [LOST 3 EVENTS]\n" + stack, listed + "CPU:0 [LOST 3 EVENTS]\n" + alone},
+		{"at the begin", stack, alone},
+		{"long after", event + many + stack, listed + strings.Repeat("dog 99 [001] 26.000002: trace:tick: n=1\n", 100) + alone},
+		{"with that of user space", stack + "            cat-98      [000] ..... 26.000003: <user stack trace>\n =>  <0000000000460a63>\n",
+			alone + "cat 98 [000] 26.000003: ftrace:user_stack: <user stack trace>\n0x460a63\n"},
+	} {
+		if got := stacked(t, "# tracer: nop\n"+x.text); got != x.want {
+			t.Errorf("%s:\n%s\nwant\n%s", x.what, got, x.want)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type textEvent struct {
 	tid, pid int32
 	cpu      int32
 	flags    uint8 // as in common_flags
+	flagged  bool  // the line has them
 	time     uint64
 	text     string
 	fields   []ftracetext.Field
@@ -28,9 +29,10 @@ type textEvent struct {
 	took     uint64 // that they took in all
 	lost     uint64
 	isLoss   bool
-	call     bool // of function_graph
-	done     bool // no stack follows
-	more     int  // lines of its message behind the first
+	call     bool      // of function_graph
+	had      stackKind // the last of its stacks
+	done     bool      // no stack follows
+	more     int       // lines of its message behind the first
 }
 
 // textNumber is a field that is a number.
@@ -48,9 +50,9 @@ type textWalk struct {
 
 	line    uint64
 	part    textPart
-	time    uint64               // of the last line that had one
-	pending map[int32]*textEvent // by CPU: events whose stacks may follow
-	held    []*textEvent         // and those after them
+	time    uint64                   // of the last line that had one
+	pending map[int32]*pendingEvents // by CPU
+	held    []*textEvent             // those that are pending, and what came after them
 	free    []*textEvent
 	stack   *textEvent       // whose stack the next lines are; nil for none
 	message *textEvent       // of the line before, whose message may go on; nil for none
@@ -80,7 +82,7 @@ const (
 func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*textWalk, error) {
 	w := &textWalk{
 		t: t, emit: emit, part: textPart{form: t.form},
-		pending: map[int32]*textEvent{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
+		pending: map[int32]*pendingEvents{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
 	}
 	maps.Copy(w.tasks, t.starts)
 	buf := make([]byte, textChunk)
@@ -152,11 +154,7 @@ func (w *textWalk) take(s string) error {
 		w.frame(l.Func)
 		return nil
 	case ftracetext.Stack:
-		w.beginStack(&l)
-		if l.Func != "" {
-			w.frame(l.Func)
-		}
-		return nil
+		return w.takeStack(&l)
 	case ftracetext.Other:
 		if l.CPU >= 0 || l.HasTime {
 			return nil // the begin or the end of an interrupt
@@ -226,7 +224,7 @@ func (w *textWalk) take(s string) error {
 		return err
 	}
 	// What programs and trace_printk() write may have lines; the name is a function's then.
-	if e.kind != nil && l.Kind == ftracetext.Event && (e.kind.system == "trace" && len(e.fields) == 0 || l.Name == "print" || l.Name == "tracing_mark_write") && w.pending[e.cpu] == e {
+	if e.kind != nil && l.Kind == ftracetext.Event && (e.kind.system == "trace" && len(e.fields) == 0 || l.Name == "print" || l.Name == "tracing_mark_write") {
 		w.message = e
 	}
 	return nil
@@ -269,44 +267,6 @@ func (w *textWalk) unread() {
 	}
 }
 
-// maxHeld is how many events are held for their stacks, which follow after those that happened
-// meanwhile on other CPUs.
-const maxHeld = 64
-
-// hold keeps an event until it is known whether its stack follows. Events go on in their order.
-func (w *textWalk) hold(e *textEvent) error {
-	if before := w.pending[e.cpu]; before != nil {
-		before.done = true
-	}
-	w.pending[e.cpu] = e
-	w.held = append(w.held, e)
-	n := 0
-	for n < len(w.held) && (w.held[n].done || len(w.held)-n > maxHeld) {
-		n++
-	}
-	return w.flushHeld(n)
-}
-
-// flushHeld lets go of the first n events that are held.
-func (w *textWalk) flushHeld(n int) error {
-	for _, e := range w.held[:n] {
-		if w.pending[e.cpu] == e {
-			delete(w.pending, e.cpu)
-		}
-		if w.stack == e {
-			w.stack = nil
-		}
-		if w.message == e {
-			w.message = nil
-		}
-		if err := w.flush(e); err != nil {
-			return err
-		}
-	}
-	w.held = append(w.held[:0], w.held[n:]...)
-	return nil
-}
-
 func (w *textWalk) flush(e *textEvent) error {
 	if e.more > 0 { // blank lines after a message may be before what is next
 		e.text = strings.TrimRight(e.text, "\n")
@@ -314,25 +274,4 @@ func (w *textWalk) flush(e *textEvent) error {
 	err := w.emit(e)
 	w.free = append(w.free, e)
 	return err
-}
-
-// beginStack finds the event whose stack follows: the last one of its CPU. The kernel writes
-// none behind begins and ends of functions (kernel/trace/trace_functions_graph.c): what is there
-// is of where a tracer of latency ended.
-func (w *textWalk) beginStack(l *ftracetext.Line) {
-	w.stack = w.pending[l.CPU]
-	if w.stack == nil || w.stack.isLoss || w.stack.call || w.stack.tid >= 0 && l.TID >= 0 && w.stack.tid != l.TID {
-		w.stack = nil
-		return
-	}
-	if !l.User && w.stack.kind.name == "function" {
-		w.stack.kernel = w.stack.kernel[:0] // the stack has them too
-	}
-}
-
-// frame takes a function of the stack at hand.
-func (w *textWalk) frame(name string) {
-	if w.stack != nil && len(w.stack.kernel) < maxCallers {
-		w.stack.kernel = append(w.stack.kernel, w.t.address(name))
-	}
 }
