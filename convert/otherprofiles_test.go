@@ -115,6 +115,18 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
+// TestDropFrames: what a file says to drop counts for its callers, as in pprof.
+func TestDropFrames(t *testing.T) {
+	heap := heapProfile("", "operator new(unsigned long)", "work")
+	heap.DropFrames = "operator new|malloc"
+	heap.Sample = heap.Sample[:1]
+	heap.Sample[0].Location = heap.Location
+	p := openOther(t, "heap.pb.gz", func(f *os.File) error { return heap.Write(f) })
+	if got := foldedOf(t, p); got != "work 1000\n" {
+		t.Errorf("it is %q", got)
+	}
+}
+
 // TestFunctionWithoutName: Go's profile "threadcreate" has a location of address 0 whose function
 // has no name; pprof shows it as <unknown>.
 func TestFunctionWithoutName(t *testing.T) {

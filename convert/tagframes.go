@@ -27,7 +27,8 @@ func (e *NoLabelError) Error() string {
 const noTag = "(none)"
 
 // Reshape makes frames of the values of labels, as Options.TagRoot and TagLeaf say:
-// functions called as the value, in a file called as the key; then it does Options.Transforms.
+// functions called as the value, in a file called as the key; then it removes the frames that a
+// profile of another tool says to (drop_frames, as pprof does), and does Options.Transforms.
 // It is for profiles of New, once they have names; Read does so itself. A key that no sample
 // has is a *NoLabelError, a transform that leaves nothing a *transform.NoneError.
 func (p *Profile) Reshape() error {
@@ -42,7 +43,15 @@ func (p *Profile) Reshape() error {
 		p.Stats.Durations, p.Stats.Calls = nil, nil // of all stacks
 	}
 	end := uint32(len(p.Set.Locations))
-	return transform.Apply(p.Set, p.opts.Transforms, func(loc uint32) bool { return loc >= first && loc < end })
+	steps := p.opts.Transforms
+	if p.Set.DropFrames != "" {
+		prune, err := transform.Prune(p.Set.DropFrames, p.Set.KeepFrames)
+		if err != nil {
+			return fmt.Errorf("frames that the profile says to drop: %w", err)
+		}
+		steps = slices.Concat([]transform.Transform{prune}, steps)
+	}
+	return transform.Apply(p.Set, steps, func(loc uint32) bool { return loc >= first && loc < end })
 }
 
 func (p *Profile) addTagFrames() error {

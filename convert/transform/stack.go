@@ -68,7 +68,11 @@ func newApplier(s *stacks.Set, steps []Transform, tags func(uint32) bool) *appli
 		} else {
 			matches = make([]bool, len(a.names))
 			for i, name := range a.names {
-				matches[i] = t.names.MatchString(name)
+				if t.Op == pruned {
+					matches[i] = t.prunes(name)
+				} else {
+					matches[i] = t.names.MatchString(name)
+				}
 			}
 		}
 		a.matches, a.inside = append(a.matches, matches), append(a.inside, inside)
@@ -139,6 +143,14 @@ func (a *applier) step(i int) bool {
 		a.keep(func(j int) bool { return !matches[a.frames[j].name] })
 	case Show:
 		a.keep(func(j int) bool { return matches[a.frames[j].name] })
+	case pruned:
+		other := slices.IndexFunc(a.frames, func(f frame) bool { return !hit(f) && !f.tag })
+		if other < 0 {
+			return true
+		}
+		if first := slices.IndexFunc(a.frames[other:], hit); first >= 0 {
+			a.keep(func(j int) bool { return j < other+first })
+		}
 	case CollapseRecursion:
 		a.collapseRecursion(hit)
 	case Collapse:

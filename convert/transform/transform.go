@@ -34,10 +34,12 @@ const (
 	// Collapse makes one frame of frames beside each other that are in a mapping, called as
 	// in "[libc.so.6]".
 	Collapse
+	// pruned removes what Prune says.
+	pruned
 	numOps
 )
 
-var opNames = [numOps]string{"focus", "ignore", "show-from", "show-to", "hide", "show", "collapse-recursion", "collapse"}
+var opNames = [numOps]string{"focus", "ignore", "show-from", "show-to", "hide", "show", "collapse-recursion", "collapse", "drop-frames"}
 
 func (o Op) String() string {
 	if o < numOps {
@@ -57,6 +59,7 @@ type Transform struct {
 	Text string
 
 	names *regexp.Regexp
+	keep  *regexp.Regexp // of names that Prune leaves; nil for none
 }
 
 // Parse returns a Transform, whose Text is checked.
@@ -71,6 +74,45 @@ func Parse(op Op, text string) (Transform, error) {
 	var err error
 	t.names, err = regexp.Compile(text)
 	return t, err
+}
+
+// Prune returns what pprof does as it reads a profile that has drop_frames, and may have
+// keep_frames: it removes of each stack the outermost frame whose whole name matches drop and
+// not keep, and what that calls, unless no frame outside of it is another (Profile.Prune in
+// profile/prune.go of github.com/google/pprof). Names are matched without arguments.
+func Prune(drop, keep string) (Transform, error) {
+	t := Transform{Op: pruned, Text: drop}
+	var err error
+	if t.names, err = regexp.Compile("^(?:" + drop + ")$"); err == nil && keep != "" {
+		t.keep, err = regexp.Compile("^(?:" + keep + ")$")
+	}
+	return t, err
+}
+
+// prunes reports whether a name is one that Prune removes.
+func (t *Transform) prunes(name string) bool {
+	name = withoutArguments(name)
+	return t.names.MatchString(name) && (t.keep == nil || !t.keep.MatchString(name))
+}
+
+// withoutArguments returns the name of a function in C++ without its arguments.
+func withoutArguments(name string) string {
+	name = strings.TrimPrefix(name, ".") // of entry points of PowerPC's first ABI
+	for at := 0; ; {
+		i := strings.IndexByte(name[at:], '(')
+		if i < 0 {
+			return name
+		}
+		at += i
+		switch {
+		case strings.HasPrefix(name[at:], "(anonymous namespace)"):
+			at += len("(anonymous namespace)")
+		case strings.HasPrefix(name[at:], "()") && strings.HasSuffix(name[:at], "operator"):
+			at += len("()")
+		default:
+			return name[:at]
+		}
+	}
 }
 
 // NoneError reports that a step left no sample.

@@ -132,19 +132,64 @@ func names(p *profile.Profile) map[string]int64 {
 	return m
 }
 
+// written is a Set as pprof reads it.
+func written(t *testing.T, s *stacks.Set) *profile.Profile {
+	t.Helper()
+	var b bytes.Buffer
+	if err := pprof.Write(&b, s, pprof.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.Parse(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPruneAgainstPprof: frames that a profile says to drop are dropped as pprof does. (Where it
+// cuts a location of inlined functions it does so in each stack, though it leaves what is below in
+// some.)
+func TestPruneAgainstPprof(t *testing.T) {
+	for seed := range uint64(5) {
+		for _, x := range []struct{ drop, keep string }{
+			{"f1", ""}, {"f[2-5]", ""}, {"f.*", "f[0-1]"}, {".*", ""}, {"f1|f2", "f2"}, {"f", ""},
+			{"operator new", ""}, {`x::operator\(\)`, ""}, {".*alloc", ".*_alloc"},
+		} {
+			s := inlinedSet(rand.New(rand.NewPCG(seed, 2)), 1)
+			for i, name := range []string{"operator new(unsigned long)", "x::operator()(int)", "(anonymous namespace)::alloc(int)", ".my_alloc"} {
+				s.Functions[i].Name = name
+			}
+			s.DropFrames, s.KeepFrames = x.drop, x.keep
+			want := written(t, s)
+			if err := want.RemoveUninteresting(); err != nil {
+				t.Fatal(err)
+			}
+			prune, err := Prune(x.drop, x.keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := names(written(t, s))
+			if err := Apply(s, []Transform{prune}, nil); err != nil {
+				t.Fatal(err)
+			}
+			got := names(written(t, s))
+			if d := cmp.Diff(names(want), got); d != "" {
+				t.Errorf("%d: %+v: %s", seed, x, d)
+			}
+			if hit := x.drop != "f" && x.drop != ".*"; hit == cmp.Equal(before, got) {
+				t.Errorf("%d: %+v: changed %v, want %v", seed, x, !hit, hit)
+			}
+		}
+	}
+	for _, wrong := range [][2]string{{"(", ""}, {"a", "("}} {
+		if _, err := Prune(wrong[0], wrong[1]); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+}
+
 // TestAgainstPprof: what pprof has too does the same to the same stacks.
 func TestAgainstPprof(t *testing.T) {
-	written := func(s *stacks.Set) *profile.Profile {
-		var b bytes.Buffer
-		if err := pprof.Write(&b, s, pprof.WriteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		p, err := profile.Parse(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
 	for seed := range uint64(5) {
 		for _, text := range []string{"^f1$", "^f[2-5]$", "f"} {
 			for op, filter := range map[Op]func(*profile.Profile, *regexp.Regexp){
@@ -159,7 +204,7 @@ func TestAgainstPprof(t *testing.T) {
 					lines = 1
 				}
 				s := inlinedSet(rand.New(rand.NewPCG(seed, 1)), lines)
-				want := written(s)
+				want := written(t, s)
 				filter(want, regexp.MustCompile(text))
 				err := Apply(s, []Transform{parse(t, op, text)}, nil)
 				if none := (*NoneError)(nil); errors.As(err, &none) && len(want.Sample) == 0 {
@@ -168,7 +213,7 @@ func TestAgainstPprof(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := names(written(s))
+				got := names(written(t, s))
 				delete(got, "") // which pprof drops
 				if d := cmp.Diff(names(want), got); d != "" {
 					t.Errorf("%d: %v %s: %s", seed, op, text, d)
