@@ -18,23 +18,43 @@ type Line struct {
 	TID   int32         // of the thread that printed it, of kernels with PRINTK_CALLER; else 0
 }
 
-var (
+// What stands before the text of a line.
+const (
+	// "<6>" of /proc/kmsg and dmesg -r, "kern  :info  : " of dmesg -x.
+	level = `(?:<\d+>|[a-z]+ *:[a-z]+ *: )?`
 	// "[    1.234567] ", perhaps with "[    T1] " behind it, which dmesg since util-linux 2.41 has
 	// behind a blank, or with what dmesg -d has in it, "[    1.234567 <    0.000012>] ": dmesg,
 	// consoles, and journalctl -o short-monotonic, which has the host behind it.
-	stamp = lazyregexp.New(`\[ *(\d{1,9})\.(\d{6})(?: <[ \d.]*>)?\](?: ?\[ *([TC])(\d+)\])? ?`)
+	stampForm = `\[ *(\d{1,9})\.(\d{6})(?: <[ \d.]*>)?\](?: ?\[ *([TC])(\d+)\])?`
 	// "6,339,5140900,-,caller=T1;text" of /dev/kmsg, in microseconds.
-	kmsg = lazyregexp.New(`^\d+,\d+,(\d{1,18}),[^;]*?(?:,caller=T(\d+)[^;]*)?;`)
+	kmsgForm = `\d+,\d+,(\d{1,18}),[^;]*?(?:,caller=T(\d+)[^;]*)?;`
 	// "2024-05-01T10:00:00,123456+02:00 text" of dmesg --time-format iso.
-	isoStamp = lazyregexp.New(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d),(\d{6})[+-]\d\d:\d\d `)
-	// "May 01 10:00:05 host kernel: text" of journalctl, and "[Wed May  1 10:00:05 2024] text" of
-	// dmesg -T, whose times are no finer than a second and may go back.
-	dated = lazyregexp.New(`^(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ kernel: |` +
-		`\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\] (?:\[ *([TC])(\d+)\] )?)`)
+	isoForm = level + `(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d),(\d{6})[+-]\d\d:\d\d `
+	// "May 01 10:00:05 host kernel: text" of syslog and journalctl, whose -o makes the date
+	// "2024-05-01T10:00:05+0200" (rsyslog too), "Wed 2024-05-01 10:00:05 UTC" or
+	// "1714557605.123456".
+	syslogForm = `(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+|` +
+		`[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \S+|\d+\.\d{6}) \S+ kernel: ?`
+	// "[Wed May  1 10:00:05 2024] text" of dmesg -T, whose times are no finer than a second and
+	// may go back, with "<    0.000012>" behind the year with -d, or by itself. With -e that is
+	// "[May 1 10:00] " where the minute is another, else "[  +0.000012] ".
+	ctimeForm = level + `\[(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}(?: <[ \d.]*>)?|<[ \d.]*>|` +
+		`[A-Z][a-z]{2}[ \d]\d \d\d:\d\d| *\+\d+\.\d{6})\] (?:\[ *([TC])(\d+)\] )?`
+)
+
+var (
+	stamp    = lazyregexp.New(stampForm + ` ?`)
+	kmsg     = lazyregexp.New(`^` + kmsgForm)
+	isoStamp = lazyregexp.New(`^` + isoForm)
+	dated    = lazyregexp.New(`^(?:` + syslogForm + `|` + ctimeForm + `)`)
 	// "host kernel: text" of a journal.
 	journal = lazyregexp.New(`^\S+ kernel: `)
 	escapes = lazyregexp.New("\x1b\\[[0-9;?]*[A-Za-z]")
 )
+
+// Begin matches the lines that begin as those of such logs do, and not as those of others. The
+// errors of Apache 2.2, "[Wed May 01 10:00:05 2024] [error] text", have dates as dmesg -T.
+var Begin = lazyregexp.New(`^(?:` + level + stampForm + ` |` + kmsgForm + `|` + isoForm + `|` + syslogForm + `|` + ctimeForm + `(?:[^\[]|$))`)
 
 // maxBefore is how much may stand before a line's time: a journal's date and host, or
 // what a boot loader left on the console's line.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 
+	"kprof/convert/kernellog"
 	"kprof/convert/stacktext"
 	"kprof/perfevent/lazyregexp"
 )
@@ -48,9 +49,8 @@ var lineForms = []struct {
 	{lazyregexp.New(`^( *\d+\.\d+ \|)?( *\d+ us \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
 	{lazyregexp.New(`^ \d+\) +\S.*-\d+ +=> +\S.*-\d+$`), Ftrace},
 	{lazyregexp.New(`^CPU:\d+ ts:\d+ [0-9a-f]+  [0-9a-f]+  \S+ <- \S`), Ftrace}, // of pstore
-	{lazyregexp.New(`^(<\d+>)?\[ *\d+\.\d{6}\](\[ *[TC]\d+\])? `), KernelLog},
-	{lazyregexp.New(`^\d+,\d+,\d+,[^;]*;|^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d |^kern +:\w+ *: \[`), KernelLog},
-	{lazyregexp.New(`^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S+ kernel: |^calling  \S+ @ \d+$`), KernelLog},
+	{kernellog.Begin, KernelLog},
+	{lazyregexp.New(`^calling  \S+ @ \d+$`), KernelLog},
 	{lazyregexp.New(`^[0-9a-f]{8,16} [A-Za-z?] [\w.$]+(\t\[\w+\])?$`), Kallsyms},
 	{lazyregexp.New(`^@[\w.]*\[(.*\]: \d+)?$|^@[\w.]*\[[^\]]*,$`), BPFTrace},
 	{lazyregexp.New(`^CPU\s+ID\s+FUNCTION:NAME$`), DTrace},

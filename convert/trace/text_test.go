@@ -223,8 +223,9 @@ CPU:1 [LOST 2 EVENTS]
 	a
 
 `
-	for _, stamp := range []string{"[   30.000001]", "[   30.000001][  T123]", "<0>[   30.000001]", "Nov 11 11:11:11 host kernel:[   30.000001]", "\x1b[1m[   30.000001]"} {
-		text := "[    0.000000] Linux version 6.1.0\n" + stamp + " sysrq: Trigger a crash\n" + stamp + " Kernel panic - not syncing\n"
+	for _, stamp := range []string{"[   30.000001]", "[   30.000001][  T123]", "<0>[   30.000001]", "Nov 11 11:11:11 host kernel:[   30.000001]", "\x1b[1m[   30.000001]",
+		"2025-11-26T13:52:01.123456+00:00 host kernel: [   30.000001]", "Wed 2025-11-26 13:52:01 UTC host kernel:", "[Wed Nov 26 13:52:01 2025]", "[  +0.000012]"} {
+		text := strings.TrimPrefix(stamp, "\x1b[1m") + " Linux version 6.1.0\n" + stamp + " sysrq: Trigger a crash\n" + stamp + " Kernel panic - not syncing\n"
 		for line := range strings.Lines(dump) {
 			text += stamp + strings.TrimSuffix(line, "\n") + "\r\n"
 		}
