@@ -92,6 +92,9 @@ func (p *Profile) numbersAlone(o *Options) string {
 	if p.Header == nil || p.Header.Arch != "" || !slices.ContainsFunc(o.Spans, func(r *spanrule.Rule) bool { return strings.HasPrefix(r.Text, spanrule.Prefix+"syscalls:") }) {
 		return ""
 	}
+	if !slices.ContainsFunc(p.Stats.Samples, func(e replay.EventSamples) bool { return e.Name == "raw_syscalls:sys_enter" }) {
+		return "" // the events of each call tell its name
+	}
 	return "; it does not tell the machine, without which system calls have numbers and no names"
 }
 

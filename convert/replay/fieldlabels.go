@@ -52,6 +52,7 @@ type labelKeyOf struct {
 type labelField struct {
 	field    *format.Field // nil for nowhere
 	own      *expr.Program // in its place, what samples of the event have beside their fields
+	fixed    uint32        // in its place, the number of the value that all samples of the event have; 0 for none
 	symbolic *printfmt.Symbolic
 	unit     string
 	returns  bool // errors as negative numbers
@@ -121,7 +122,15 @@ func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelFie
 			found[i] = labelField{own: own, numbers: map[uint64]uint32{}}
 			continue
 		}
-		if f == nil || !k.means(payload.EventName(e.Name, f)) {
+		event := payload.EventName(e.Name, f)
+		if f == nil || !k.means(event) {
+			continue
+		}
+		if k.as == spanrule.Varying {
+			if !l.labelled(found[:i], k.key) {
+				varying, _ := (&spanrule.Side{Event: k.qualifier}).Matches(event)
+				found[i].fixed = l.intern(k, stacks.Label{Key: k.key, Str: varying})
+			}
 			continue
 		}
 		if field := f.Field(k.field); field != nil {
@@ -134,7 +143,17 @@ func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelFie
 	return found
 }
 
-func (f *labelField) found() bool { return f.field != nil || f.own != nil }
+func (f *labelField) found() bool { return f.field != nil || f.own != nil || f.fixed != 0 }
+
+// labelled reports whether the first labels of an event have one of a key.
+func (l *fieldLabels) labelled(first []labelField, key string) bool {
+	for i := range first {
+		if l.keys[i].key == key && first[i].found() {
+			return true
+		}
+	}
+	return false
+}
 
 // name is the key as expressions have it.
 func (k *labelKeyOf) name() string {
@@ -199,7 +218,7 @@ func (l *fieldLabels) value(k *labelKeyOf, f *labelField, x *expr.Sample) uint32
 	raw := x.Raw
 	switch {
 	case f.field == nil && f.own == nil:
-		return 0
+		return f.fixed
 	case f.own != nil || f.field.Scalar():
 		n, ok := f.uint(x)
 		if !ok {
@@ -367,7 +386,7 @@ func (l *fieldLabels) check(events []*perfdata.Event, formats *payload.Formats) 
 func (l *fieldLabels) known(events []*perfdata.Event, formats *payload.Formats) []string {
 	names := formats.LabelNames(events)
 	for i := range l.keys {
-		if l.keys[i].ofRule && slices.ContainsFunc(events, func(e *perfdata.Event) bool { return l.of(e, formats)[i].field != nil }) {
+		if l.keys[i].ofRule && slices.ContainsFunc(events, func(e *perfdata.Event) bool { return l.of(e, formats)[i].found() }) {
 			names = append(names, l.keys[i].key)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/spanrule"
-	"kprof/perfevent/syscalls"
 )
 
 // SpanLabel is the label of spans that had not ended with the recording.
@@ -93,8 +92,7 @@ type side struct {
 	memory  spanrule.Memory
 	slot    *format.Field   // of an entry: where the address goes
 	stack   []*format.Field // of a return: the caller's stack
-	syscall *syscalls.Table // of a rule of system calls
-	isCall  bool
+	calls   *callNames      // of a rule of system calls, else nil
 }
 
 // slot is where a call puts the address of what it gives.
@@ -182,7 +180,7 @@ func (o *ruleSpans) fail(err error) {
 // then says so.
 func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload.Formats, why *NoSpanEventsError) bool {
 	found := make([][]side, len(o.sides))
-	any := [2]bool{}
+	named, any := [2]bool{}, [2]bool{}
 	for end, sides := range [][]spanrule.Side{f.Starts, f.Ends} {
 		for i := range sides {
 			kind := []span.Kind{span.Begin, span.End}[end]
@@ -193,6 +191,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 				of, err := formats.Of(&e.Attr)
 				o.fail(err)
 				varying, ok := sides[i].Matches(eventName(e, of))
+				named[end] = named[end] || ok && !sides[i].Loose
 				if !ok || !hasCheck(&sides[i], of) {
 					continue
 				}
@@ -204,7 +203,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 				found[e.Index] = append(found[e.Index], o.newSide(rule, kind, varying, &sides[i], e, of))
 			}
 		}
-		if !any[end] && why.Sampled == "" && !slices.Contains(why.Missing, sides[0].Event) {
+		if !named[end] && why.Sampled == "" && !slices.Contains(why.Missing, sides[0].Event) {
 			why.Missing = append(why.Missing, sides[0].Event)
 		}
 	}
@@ -282,10 +281,7 @@ func (o *ruleSpans) newSide(rule uint32, kind span.Kind, varying string, s *span
 	if s.Place != nil && of != nil && of.Field(s.Place.String()) != nil {
 		b.place = compile(s.Place)
 	}
-	b.isCall = slices.ContainsFunc(o.rules[rule].Families[0].Starts[0].Labels, func(l spanrule.Label) bool { return l.As == spanrule.Syscall })
-	if b.isCall {
-		b.syscall = o.x.r.syscalls()
-	}
+	b.calls = o.callNames(o.rules[rule], s, varying)
 	return b
 }
 
@@ -395,11 +391,11 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 	if (p.Kind == span.Begin || p.Kind == span.Allocated) && r.opts.selects() && !r.selected(s) {
 		p.Match = span.MatchNo
 	}
-	if b.isCall && p.Kind == span.Begin {
-		switch {
-		case spanrule.Never(b.syscall, p.Check):
+	if b.calls != nil && p.Kind == span.Begin {
+		switch call := b.calls.of(p.Check); {
+		case spanrule.Never(call):
 			p.Kind = span.Leave
-		case !o.rules[b.rule].Takes(b.syscall, p.Check):
+		case !o.rules[b.rule].Takes(call):
 			p.Match = span.MatchNo
 		}
 	}

@@ -12,6 +12,7 @@ import (
 //
 //	sys_enter                NR 0 (3, 7ffd1000, 400, 0, 0, 0)
 //	sys_exit                 NR 0 = 12
+//	sys_exit_openat          0x3
 //	block_rq_issue           8,0 WS 4096 () 1234 + 8 none,0,0 [kworker/1:1]
 //	block_rq_complete        8,0 WS () 1234 + 8 [0]
 //	workqueue_execute_start  work struct 00000000dc2cb5d7: function blk_mq_run_work_fn
@@ -33,6 +34,10 @@ func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.F
 		add("id", id)
 		if ret, ok := strings.CutPrefix(rest, "= "); ok {
 			add("ret", ret)
+		}
+	case strings.HasPrefix(event, "sys_exit_"):
+		if !strings.ContainsAny(text, " =") {
+			add("ret", text)
 		}
 	case strings.HasPrefix(event, "block_"):
 		return blockFields(fields, event, text)

@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,6 +76,63 @@ func TestCallsWithoutNames(t *testing.T) {
 	}
 	const want = ": no sample is of span:syscalls:read,write; it does not tell the machine, without which system calls have numbers and no names"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCallsByEvent: the events that each system call has of its own tell its name, where they have
+// no number.
+func TestCallsByEvent(t *testing.T) {
+	name := written(t, `cpus=1
+             cat-98      [000] .....    26.000000: sys_enter_openat:     dfd: ffffffffffffff9c, filename: 7ffd1000, flags: 80000, mode: 0
+             cat-98      [000] .....    26.000100: sys_exit_openat:      0x3
+             cat-98      [000] .....    26.000200: sys_enter_read:       fd: 3, buf: 7ffd1000, count: 80000
+             cat-98      [000] .....    26.000500: sys_exit_read:        0xfffffffffffffff5
+             cat-98      [000] .....    26.000600: sys_enter_read:       fd: 3, buf: 7ffd1000, count: 80000
+             cat-98      [000] .....    26.000700: sys_exit_openat:      0x4
+             cat-98      [000] .....    26.000800: sys_enter_exit_group: error_code: 0
+`)
+	for rule, want := range map[string]string{
+		"span:syscalls":      "openat  100000, read EAGAIN 300000, read  0",
+		"span:syscalls:read": "read EAGAIN 300000, read  0",
+	} {
+		r, err := spanrule.Parse(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := convert.Options{}
+		o.Spans = []*spanrule.Rule{r}
+		p, err := convert.Open(t.Context(), name, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range p.Set.NumSamples() {
+			s := p.Set.Sample(i)
+			call, _ := p.Set.Label(s.Labels, "syscall")
+			failed, _ := p.Set.Label(s.Labels, "error")
+			got = append(got, fmt.Sprint(call.Str, " ", failed.Str, " ", s.Values[3]))
+		}
+		if s := strings.Join(got, ", "); s != want {
+			t.Errorf("%s: %s, want %s", rule, s, want)
+		}
+	}
+	r, err := spanrule.Parse("span:syscalls:close")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := convert.Options{}
+	o.Spans = []*spanrule.Rule{r}
+	p, err := convert.Open(t.Context(), name, o)
+	if err == nil {
+		err = p.Empty()
+	}
+	if err == nil || !strings.HasSuffix(err.Error(), "no sample is of span:syscalls:close") {
+		t.Errorf("%v", err)
+	}
+	_, err = convert.Open(t.Context(), written(t, "cpus=1\n cat-98 [000] ..... 26.000000: sys_enter_read: fd: 3\n"), o)
+	const missing = "it is no recording of raw_syscalls:sys_enter, raw_syscalls:sys_exit, syscalls:sys_exit_*, of which span:syscalls:close is made"
+	if err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("%v", err)
 	}
 }

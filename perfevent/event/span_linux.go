@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"kprof/perfevent"
@@ -67,7 +68,9 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 		if lacks == "" {
 			return specs, nil
 		}
-		missing = append(missing, lacks)
+		if !slices.Contains(missing, lacks) {
+			missing = append(missing, lacks)
+		}
 	}
 	return nil, errkind.Errorf(os.ErrNotExist, "%s: this kernel has no event %s", rule.Text, strings.Join(missing, ", nor "))
 }

@@ -91,6 +91,7 @@ const (
 	Syscall                // a system call
 	Code                   // an address of the kernel's code
 	Errno                  // an error, if it is from -4095 to -1; else there is no label
+	Varying                // of no field: what the * of the event's name stands for; no other Label of the Key is known
 )
 
 // maxKeys is how many expressions a key may have.
@@ -172,13 +173,9 @@ func known(name string) bool {
 	})
 }
 
-// Takes reports whether the rule is of a system call, of a table that may be nil.
-func (r *Rule) Takes(t *syscalls.Table, number uint64) bool {
-	if len(r.syscalls) == 0 {
-		return true
-	}
-	name, ok := t.Name(number)
-	return ok && slices.Contains(r.syscalls, name)
+// Takes reports whether the rule is of a system call, whose name is empty if it is not known.
+func (r *Rule) Takes(name string) bool {
+	return len(r.syscalls) == 0 || slices.Contains(r.syscalls, name)
 }
 
 // Filter is what the kernel shall let pass of the events of the rule, in the language of
@@ -208,10 +205,7 @@ func (r *Rule) NamesCode() bool {
 }
 
 // Never reports whether a system call does not return.
-func Never(t *syscalls.Table, number uint64) bool {
-	name, ok := t.Name(number)
-	return ok && (name == "exit" || name == "exit_group")
-}
+func Never(name string) bool { return name == "exit" || name == "exit_group" }
 
 // Matches reports whether an event of a recording is one that a Side names, and what its *
 // stands for.

@@ -31,7 +31,10 @@ var table = []entry{
 			start.Labels = []Label{{"syscall", number, Syscall}}
 			each = append(each, Family{[]Side{start}, []Side{end}})
 		}
-		return each
+		// Text of the tracer does not have it.
+		start.Check, end.Check = nil, nil
+		start.Labels = []Label{{"syscall", "", Varying}}
+		return append(each, Family{[]Side{start}, []Side{end}})
 	}},
 	// block/blk-mq.c: blk_account_io_start, __blk_account_io_done (Linux 6.5): of a request
 	// as a whole. Before, blk_mq_start_request and blk_update_request, which has an event
