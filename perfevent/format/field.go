@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -62,11 +63,15 @@ func parseField(s string, m Machine) (f Field, reason string) {
 		if !ok {
 			continue
 		}
+		most := maxOffset
+		if key == "size" {
+			most = m.MaxSize
+		}
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32)
-		if err != nil || n > maxOffset {
+		if err != nil || n > uint64(most) {
 			switch key {
 			case "offset", "size", "signed":
-				return f, "the " + key + " of a field is not a number below 65537"
+				return f, fmt.Sprintf("the %s of a field is not a number below %d", key, most+1)
 			}
 			continue
 		}

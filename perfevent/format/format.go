@@ -57,6 +57,8 @@ type Format struct {
 type Machine struct {
 	Order    abi.Order
 	LongSize int // bytes: 4 or 8; 0 is 8
+	// MaxSize is the largest size of a field, in bytes; 0 is 64 KiB, above which no event has any.
+	MaxSize int
 }
 
 // What a format may have. Kernels stay far below: their payloads end at 64 KiB,
@@ -85,6 +87,9 @@ func (e *SyntaxError) Error() string {
 func Parse(text string, m Machine) (*Format, error) {
 	if m.LongSize == 0 {
 		m.LongSize = 8
+	}
+	if m.MaxSize == 0 {
+		m.MaxSize = maxOffset
 	}
 	f := &Format{Order: m.Order, LongSize: m.LongSize}
 	fail := func(off int, line, reason string, args ...any) (*Format, error) {

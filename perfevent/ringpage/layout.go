@@ -25,10 +25,11 @@ func Default(o abi.Order, longSize, pageSize int) Layout {
 	return Layout{Order: o, LongSize: longSize, DataOffset: 8 + longSize, Size: pageSize}
 }
 
-// ParseHeaderPage reads the text of events/header_page.
+// ParseHeaderPage reads the text of events/header_page, in which Linux 6.8 and later have the
+// sub-buffers that buffer_subbuf_size_kb asks for.
 func ParseHeaderPage(text string, o abi.Order) (Layout, error) {
 	l := Layout{Order: o}
-	f, err := format.Parse(text, format.Machine{Order: o})
+	f, err := format.Parse(text, format.Machine{Order: o, MaxSize: maxSize})
 	if err != nil {
 		return l, fmt.Errorf("header_page: %w", err)
 	}
@@ -38,7 +39,7 @@ func ParseHeaderPage(text string, o abi.Order) (Layout, error) {
 	}
 	l.LongSize, l.DataOffset = commit.Size, data.Offset
 	l.Size = l.DataOffset + data.Size
-	if commit.Offset != 8 || data.Size == 0 { // not a number of 16 bits, as in sub-buffers of 64 KiB and more
+	if commit.Offset != 8 || data.Size == 0 { // it does not tell
 		l.Size = 0
 	}
 	return l, l.check()

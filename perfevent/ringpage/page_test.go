@@ -16,6 +16,7 @@ var machines = []tracetest.Machine{
 	{Order: abi.LittleEndian, Long: 4, Page: 4096},
 	{Order: abi.BigEndian, Long: 8, Page: 65536},
 	{Order: abi.BigEndian, Long: 4, Page: 256},
+	{Order: abi.LittleEndian, Long: 8, Page: 512 << 10},
 }
 
 // walk returns the events of a page as text.

@@ -24,6 +24,14 @@ import (
 func TestLiveAttach(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	fs := livetest.TracefsMounted(t)
+	t.Run("pages", func(t *testing.T) { testAttach(t, fs, 0) })
+	if _, err := os.Stat(filepath.Join(fs.Path(), "buffer_subbuf_size_kb")); err == nil { // Linux 6.8
+		t.Run("sub-buffers", func(t *testing.T) { testAttach(t, fs, 128) })
+	}
+}
+
+// testAttach reads an instance with sub-buffers of so many KiB, 0 for the kernel's default.
+func testAttach(t *testing.T, fs *tracefs.FS, subBufferKB int) {
 	dir := filepath.Join(fs.Path(), "instances", fmt.Sprintf("test-attach-%d", os.Getpid()))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -33,6 +41,11 @@ func TestLiveAttach(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	if subBufferKB > 0 {
+		if err := os.WriteFile(filepath.Join(dir, "buffer_subbuf_size_kb"), fmt.Append(nil, subBufferKB), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 	marker, err := os.OpenFile(filepath.Join(dir, "trace_marker"), os.O_WRONLY, 0)
 	livetest.CloseAtEnd(t, marker, err)
 	const lines = 500
@@ -74,6 +87,9 @@ func TestLiveAttach(t *testing.T) {
 	livetest.CloseAtEnd(t, dat, err)
 	if len(dat.Formats) < 100 || dat.Options.Clock != "local" || len(dat.Kallsyms) == 0 || !strings.Contains(dat.Cmdlines, fmt.Sprintf("%d ", os.Getpid())) {
 		t.Errorf("%d formats, clock %q", len(dat.Formats), dat.Options.Clock)
+	}
+	if l, err := ringpage.ParseHeaderPage(dat.HeaderPage, dat.Order); err != nil || l != dat.Buffers[0].Layout || l.Size != tr.PageSize() || subBufferKB > 0 && l.Size != subBufferKB<<10 {
+		t.Errorf("%+v, %v, pages of %d bytes", l, err, tr.PageSize())
 	}
 	seen := map[int]int{}
 	for _, c := range dat.Buffers[0].CPUs {

@@ -17,7 +17,7 @@ import (
 // File describes what was recorded, with the pages that s has, as a trace.dat file. It is
 // called after Run and before Close, which makes the kernel forget names of tasks.
 func (t *Tracer) File(s *Spool, stats *Stats) (*tracecmd.File, error) {
-	f := &tracecmd.File{PageSize: t.size, Clock: t.clock, Stats: stats.Rings, NumCPUs: len(t.rings), Uname: uname()}
+	f := &tracecmd.File{PageSize: t.size, Clock: t.clock, Stats: stats.Rings, NumCPUs: len(t.rings), Uname: uname(), HeaderPage: t.headerPage}
 	text := func(name string) string {
 		b, err := os.ReadFile(filepath.Join(t.fs.Path(), name))
 		if err != nil {
@@ -25,7 +25,7 @@ func (t *Tracer) File(s *Spool, stats *Stats) (*tracecmd.File, error) {
 		}
 		return string(b)
 	}
-	f.HeaderPage, f.HeaderEvent, f.Printk = text("events/header_page"), text("events/header_event"), text("printk_formats")
+	f.HeaderEvent, f.Printk = text("events/header_event"), text("printk_formats")
 	formats, err := filepath.Glob(filepath.Join(t.fs.Path(), "events/ftrace/*/format"))
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (t *Tracer) File(s *Spool, stats *Stats) (*tracecmd.File, error) {
 		}
 		f.NumCPUs = max(f.NumCPUs, r.cpu+1)
 	}
-	if f.HeaderPage == "" || len(f.Ftrace) == 0 {
+	if len(f.Ftrace) == 0 {
 		return nil, errors.New("tracefs does not say what the pages of its rings hold")
 	}
 	return f, nil

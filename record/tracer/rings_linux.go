@@ -40,7 +40,7 @@ const interval = 20 * time.Millisecond
 func (t *Tracer) PageSize() int { return t.size }
 
 func (t *Tracer) openRings() error {
-	text, err := os.ReadFile(filepath.Join(t.fs.Path(), "events/header_page"))
+	text, err := os.ReadFile(t.in("events/header_page"))
 	if err != nil {
 		return err
 	}
@@ -48,12 +48,7 @@ func (t *Tracer) openRings() error {
 	if err != nil {
 		return err
 	}
-	t.size = layout.Size
-	if kb, err := os.ReadFile(t.in("buffer_subbuf_size_kb")); err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(kb))); err == nil && n > 0 {
-			t.size = max(t.size, n<<10)
-		}
-	}
+	t.headerPage, t.size = string(text), layout.Size
 	entries, err := os.ReadDir(t.in("per_cpu"))
 	if err != nil {
 		return err

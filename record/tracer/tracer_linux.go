@@ -24,9 +24,10 @@ type Tracer struct {
 	clock    string
 	lock     *os.File // nil where nothing is set that all tracers share
 
-	settings settings
-	rings    []*ring
-	size     int // bytes of a page of the rings
+	settings   settings
+	rings      []*ring
+	headerPage string // what says how pages are laid out
+	size       int    // bytes of a page of the rings
 }
 
 // InUseError says that somebody else uses what the tracer would have to change.
