@@ -106,8 +106,14 @@ func (p *parser) compile() (pieces []piece, also []*format.Field) {
 			d.precArg, b = arg()
 			d.unknown = d.unknown || b
 		}
-		d.arg, b = arg()
-		d.unknown = d.unknown || b
+		if d.conv == 's' && d.precArg != nil && d.precArg.isText() {
+			// Synthetic events have %.*s without an argument for the precision
+			// (kernel/trace/trace_events_synth.c, __set_synth_event_print_fmt).
+			d.arg, d.precArg, d.starPrec = d.precArg, nil, false
+		} else {
+			d.arg, b = arg()
+			d.unknown = d.unknown || b
+		}
 		if args += 3; args > 3*maxArgs {
 			p.fail(Limit, "", p.tok.off)
 		}

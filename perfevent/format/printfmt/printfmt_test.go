@@ -141,6 +141,7 @@ func TestHelpers(t *testing.T) {
 		{`"%llu.%09llu", __print_ns_to_secs(REC->w64), __print_ns_without_secs(REC->w64)`, "18364758544.493064720"},
 		{`"%s %s", REC->comm ?: "none", (void *)(long)REC->zero ?: "none"`, "bash none"},
 		{`"100%% %s %z", REC->comm`, "100% bash %z"},
+		{`"comm=%.*s lat=%llu name=%.*s g=%x", REC->comm, REC->w64, __get_str(name), REC->w8`, "comm=bash lat=18364758544493064720 name=/tmp g=fa"}, // a synthetic event
 		{`"line\n"`, "line"},
 		{`""`, ""}, // sys_enter_getpid
 		{`"%s " "and " "%s", REC->comm, REC->comm, REC->w8`, "bash and bash"},
