@@ -151,7 +151,10 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 	if err := t.Close(); err != nil { // nothing is held longer than it is needed
 		return err
 	}
-	if stats.Lost > 0 {
+	switch {
+	case stats.Lost > 0 && f.instance != "":
+		messagef("%d events were lost; a larger buffer_size_kb of the instance loses less", stats.Lost)
+	case stats.Lost > 0:
 		messagef("%d events were lost: calls of which they were begin or end are missing; larger rings (-m), fewer functions or --depth lose less", stats.Lost)
 	}
 	f.recorded = stats.Events

@@ -1,0 +1,55 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/livetest"
+)
+
+// instance makes an instance of the tracer for the test, with settings by their files, and
+// returns its directory.
+func instance(t *testing.T, settings map[string]string) string {
+	t.Helper()
+	dir := filepath.Join(livetest.TracefsMounted(t).Path(), "instances", fmt.Sprintf("test-%s-%d", t.Name(), os.Getpid()))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	for file, value := range settings {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// recordInstance records an instance while a command writes so many lines into its trace_marker,
+// and returns what kprof says.
+func recordInstance(t *testing.T, dir, out string, lines int) string {
+	t.Helper()
+	write := fmt.Sprintf(`open(my $f, ">", $ARGV[0]) or die; syswrite($f, "line $_\n") for 1..%d`, lines)
+	said, err := kprof(t, "record", "--instance", filepath.Base(dir), "-o", out, "--", "perl", "-e", write, filepath.Join(dir, "trace_marker")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return string(said)
+}
+
+// TestLiveInstanceLost: of an instance whose rings are too small it is said what of it to enlarge.
+func TestLiveInstanceLost(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
+	said := recordInstance(t, instance(t, map[string]string{"buffer_size_kb": "8"}), filepath.Join(t.TempDir(), "x.dat"), 200000)
+	if !strings.Contains(said, " events were lost; a larger buffer_size_kb of the instance loses less\n") {
+		t.Error(said)
+	}
+}
