@@ -136,6 +136,9 @@ func SourceLosses(r *perfdata.Reader) []Warning {
 	if mixed := mixedEvents(r); len(mixed) > 0 {
 		l = append(l, Warning{Kind: MixedEvents, Events: mixed})
 	}
+	if clock, ticks := r.Ticks(); ticks {
+		l = append(l, Warning{Kind: TicksForTimes, Clock: clock})
+	}
 	g := r.Gaps()
 	l = appendCounted(l, []Warning{{Kind: UnreadLines, Count: g.UnreadLines, Line: g.FirstUnread}})
 	if g.CallEvent == "" {

@@ -76,6 +76,7 @@ const (
 	OutOfOrder                                            // Count samples came too late to be listed in the order of time
 	UnreadFeatures                                        // Count features of the recording's header could not be read: Err is of the first
 	MixedEvents                                           // the kernel took samples of one of Events for another's, and nothing tells which
+	TicksForTimes                                         // times are ticks of Clock, which does not count ns
 	UnreadFormats                                         // the formats of tracepoints, or that of Event: Err
 	UnprintedEvent                                        // the fields of Event are not all printed as the kernel does: Err
 )
@@ -105,6 +106,7 @@ type Warning struct {
 	Fields []string             // that Event lacks
 	Key    string               // of a label
 	Events []EventCount         // that were merged, or mixed up
+	Clock  string               // of times; empty where it is not known
 }
 
 // EventCount is an event and how many samples it has.
@@ -210,6 +212,12 @@ func (w *Warning) String() string {
 			names = append(names, fmt.Sprintf("%d more", n))
 		}
 		return fmt.Sprintf("samples of %s may be mixed up: the kernel (6.3 and later) takes one for the other where both count the same; kprof record tells them apart", strings.Join(names, " and "))
+	case TicksForTimes:
+		clock := "a clock"
+		if w.Clock != "" {
+			clock = "the clock " + w.Clock
+		}
+		return "times are ticks of " + clock + ", not ns: what is shown as a second is 1000000000 of them"
 	case OutOfOrder:
 		return plural(w.Count, "sample") + " came too late to be in the order of time"
 	case UnprintedEvent:

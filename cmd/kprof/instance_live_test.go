@@ -53,3 +53,24 @@ func TestLiveInstanceLost(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// TestLiveInstanceTicks: of an instance whose clock does not count ns it is said, whatever is
+// made of it.
+func TestLiveInstanceTicks(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("perl"))
+	dir := instance(t, map[string]string{"trace_clock": "counter"})
+	for _, name := range []string{"x.dat", "x.folded"} {
+		out := filepath.Join(t.TempDir(), name)
+		const want = "times are ticks of the clock counter, not ns: "
+		if said := recordInstance(t, dir, out, 3); strings.Count(said, want) != 1 {
+			t.Errorf("%s: %s", name, said)
+		}
+		if name != "x.dat" {
+			continue
+		}
+		said, err := kprof(t, "script", out).CombinedOutput()
+		if err != nil || strings.Count(string(said), want) != 1 {
+			t.Errorf("%v\n%s", err, said)
+		}
+	}
+}

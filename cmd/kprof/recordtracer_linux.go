@@ -18,6 +18,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/export"
 	"kprof/convert/printable"
+	"kprof/perfevent/ringpage"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
 	"kprof/record/tracer"
@@ -165,6 +166,9 @@ func (f *recordFlags) tracerSession(ctx context.Context, stop func(), opts recor
 	}
 	if out.format != formatDat {
 		return f.tracedProfile(context.WithoutCancel(ctx), out, file.Write)
+	}
+	if !ringpage.CountsNanoseconds(file.Clock) {
+		say([]convert.Warning{{Kind: convert.TicksForTimes, Clock: file.Clock}})
 	}
 	file.Compress = true
 	if err := writeDat(out, file.Write); err != nil {

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"kprof/convert/trace/tracedat"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/ringpage"
 )
 
 // OpenDat opens the trace.dat file in the first size bytes of r, which must stay open as
@@ -29,7 +31,7 @@ func OpenDat(ctx context.Context, r io.ReaderAt, size int64, lines bool) (*perfd
 // ofDat makes a Trace of a trace.dat file.
 func ofDat(f *tracedat.File) *Trace {
 	t := &Trace{
-		Order: f.Order, Cmdlines: f.Cmdlines, Incomplete: f.Truncated, Close: f.Close,
+		Order: f.Order, Cmdlines: f.Cmdlines, Incomplete: f.Truncated, Close: f.Close, TickClock: tickClock(f),
 		Tracing: *f.TracingData(func(uint64) bool { return true }),
 	}
 	if len(f.Kallsyms) > 0 {
@@ -63,6 +65,21 @@ func ofDat(f *tracedat.File) *Trace {
 		t.Incomplete = fmt.Errorf("it holds the text of a latency tracer, and no pages")
 	}
 	return t
+}
+
+// tickClock is a clock of the file that does not count ns, and that nothing makes ns of; empty
+// for none.
+func tickClock(f *tracedat.File) string {
+	if f.Options.Scale.Mult != 0 {
+		return ""
+	}
+	for i := range f.Buffers {
+		b := &f.Buffers[i]
+		if clock := cmp.Or(b.Clock, f.Options.Clock); clock != "" && len(b.CPUs) > 0 && !ringpage.CountsNanoseconds(clock) {
+			return clock
+		}
+	}
+	return ""
 }
 
 // timeOf returns what makes ns of the times in pages, nil where they are.

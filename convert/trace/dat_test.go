@@ -303,6 +303,33 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// TestTicks: times of a clock that does not count ns are told to be its ticks, unless the file
+// says what makes ns of them.
+func TestTicks(t *testing.T) {
+	m := tracetest.Machine{Long: 8, Page: 4096}
+	scale := tracetest.Option{ID: 14, Data: m.Order.AppendUint64(m.Order.AppendUint32(m.Order.AppendUint32(nil, 3<<20), 21), 0)}
+	for _, version := range []int{6, 7} {
+		for _, tt := range []struct {
+			clock string
+			more  []tracetest.Option
+			want  string
+		}{
+			{"x86-tsc", nil, "x86-tsc"}, {"counter", nil, "counter"}, {"uptime", nil, "uptime"},
+			{"x86-tsc", []tracetest.Option{scale}, ""},
+			{"local", nil, ""}, {"tai", nil, ""}, {"", nil, ""},
+		} {
+			d := file(m, version, "none")
+			d.Options = append(tt.more, tracetest.Option{ID: 4, Data: append([]byte("local ["+tt.clock+"]"), 0)}, tracetest.Option{ID: 8, Data: m.Order.AppendUint32(nil, 2)})
+			for i := range d.Buffers {
+				d.Buffers[i].Clock = tt.clock
+			}
+			if clock, ticks := open(t, d.Bytes()).Ticks(); clock != tt.want || ticks != (tt.want != "") {
+				t.Errorf("version %d, %+v: %q, %v", version, tt, clock, ticks)
+			}
+		}
+	}
+}
+
 // TestCut: a file that ends anywhere gives the events that are there, in order, and says
 // that something is missing, or is no trace.dat.
 func TestCut(t *testing.T) {

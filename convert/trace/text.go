@@ -44,7 +44,7 @@ func OpenText(ctx context.Context, r io.ReaderAt, size int64, o TextOptions) (*p
 		events = append(events, k.event(t))
 	}
 	src := &perfdata.Source{
-		Events: events, Tracer: true, Addressless: true, Records: t.records,
+		Events: events, Tracer: true, Addressless: true, Ticks: t.ticks, Records: t.records,
 		Features: perfdata.Features{Events: events, TracingData: data.AppendTo(nil), SampleTime: perfdata.SampleTime{First: t.first, Last: t.last}},
 		Kernel:   &perfdata.KernelSymbols{Kallsyms: t.kallsyms()},
 		Duration: func(e *perfdata.Event) bool { return t.order[e.Index].graph },
@@ -66,6 +66,7 @@ type textTrace struct {
 	list  []string          // their names
 
 	timed       bool             // events have times
+	ticks       bool             // which are no ns
 	tasked      bool             // and tasks
 	starts      map[int32]task   // by CPU, who ran on it before the first line that tells
 	told        map[int32]string // names of tasks, by tid, as events tell them

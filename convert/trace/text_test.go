@@ -176,6 +176,22 @@ func TestUnread(t *testing.T) {
 }
 
 // TestSlices: what Android's programs mark are slices by thread, with what they took
+// TestTextTicks: text of a clock that does not count ns says so by times without a point, and
+// what is made of it does.
+func TestTextTicks(t *testing.T) {
+	for at, want := range map[string]bool{"247290000000000": true, "17284.993652": false} {
+		p, err := convert.Open(t.Context(), written(t, "# tracer: nop\n bash-1977  [000] d..2. "+at+": sched_wakeup: comm=cat pid=7\n"), convert.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := slices.ContainsFunc(p.Warnings, func(w convert.Warning) bool { return w.Kind == convert.TicksForTimes })
+		kept := strings.Contains(strings.Join(p.Set.Comments, "\n"), "times are ticks of a clock, not ns")
+		if told != want || kept != want {
+			t.Errorf("%s: %+v, %q", at, p.Warnings, p.Set.Comments)
+		}
+	}
+}
+
 // themselves; other marks stay events.
 func TestSlices(t *testing.T) {
 	name := written(t, `# tracer: nop

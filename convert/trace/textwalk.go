@@ -169,6 +169,7 @@ func (w *textWalk) take(s string) error {
 	w.message = nil
 	if l.HasTime {
 		w.time = l.Time
+		w.t.ticks = w.t.ticks || l.Ticks
 	}
 	w.stack = nil
 	if l.TID >= 0 && l.CPU >= 0 {

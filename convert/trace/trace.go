@@ -27,6 +27,9 @@ type Trace struct {
 	Version   string // of what recorded
 	// Incomplete says why not all that was recorded is here; nil for nothing.
 	Incomplete error
+	// TickClock is a clock of which times are ticks, as it does not count ns; empty where all
+	// times are ns.
+	TickClock string
 
 	Close func() error // nil for nothing to be closed
 }
@@ -87,6 +90,7 @@ func (t *Trace) Reader(ctx context.Context, lines bool) (*perfdata.Reader, error
 	}
 	source := &perfdata.Source{
 		Order: t.Order, Events: events, Kernel: t.Kernel, Tracer: true, Close: t.Close, Records: r.records,
+		Ticks: t.TickClock != "", Clock: t.TickClock,
 		Gaps: r.gaps, Duration: func(e *perfdata.Event) bool { return r.events[e.Index].kind.isCall },
 		Features: perfdata.Features{
 			Host: t.Host, Version: t.Version, Events: events, TracingData: used.AppendTo(nil),

@@ -23,6 +23,11 @@ type Source struct {
 	// Tracer says that the kernel's tracer recorded it, by whose habits it is shown.
 	Tracer bool
 
+	// Ticks says that times are ticks of a clock that does not count ns. Clock is its name,
+	// empty where nothing tells it.
+	Ticks bool
+	Clock string
+
 	// Ordered says that records are in the order of time, and so that nothing need be put
 	// into that order.
 	Ordered bool
@@ -72,6 +77,15 @@ func (r *Reader) Addressless() bool { return r.source != nil && r.source.Address
 // Duration reports whether the periods of an event's samples are ns that something took.
 func (r *Reader) Duration(e *Event) bool {
 	return r.source != nil && r.source.Duration != nil && r.source.Duration(e)
+}
+
+// Ticks reports whether times are ticks of a clock that does not count ns, and the name of that
+// clock, if it is known.
+func (r *Reader) Ticks() (clock string, ticks bool) {
+	if r.source == nil {
+		return "", false
+	}
+	return r.source.Clock, r.source.Ticks
 }
 
 // Ordered reports whether the records are known to be in the order of time.

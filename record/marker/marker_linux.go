@@ -175,9 +175,7 @@ func (r *Reader) compareClocks(dir string, a *abi.Attr) error {
 	}
 	_, name, _ := strings.Cut(string(text), "[")
 	name, _, _ = strings.Cut(name, "]")
-	switch name {
-	case "local", "global", "perf", "mono", "mono_raw", "boot", "tai":
-	default:
+	if !ringpage.CountsNanoseconds(name) {
 		return fmt.Errorf("%w: the tracer's clock is %q, which does not count time; write another into %s", perfevent.ErrNotSupported, name, filepath.Join(dir, "trace_clock"))
 	}
 	clock, err := perfevent.NewClock(a)

@@ -31,8 +31,8 @@ func latency(l *Line, s string) bool {
 		return false
 	}
 	word := head[at+1:]
-	digits := 0
-	if strings.Contains(word, ".") && !us {
+	digits, point := 0, strings.Contains(word, ".")
+	if point && !us {
 		digits = 9
 	}
 	t, ok := decimal(word, digits)
@@ -51,7 +51,7 @@ func latency(l *Line, s string) bool {
 	if !ok || cpu > maxCPU || !isFlags(flags[n:]) || !task(l, who) {
 		return false
 	}
-	l.CPU, l.Flags, l.Time, l.HasTime = int32(cpu), flags[n:], t*unit, true
+	l.CPU, l.Flags, l.Time, l.HasTime, l.Ticks = int32(cpu), flags[n:], t*unit, true, !point && !us
 	what(l, text)
 	return true
 }
@@ -66,12 +66,12 @@ func verbose(l *Line, head, text string) bool {
 	if len(words) < 7 {
 		return false
 	}
-	last := words[len(words)-1]
 	fixed := 6 // PID CPU FLAGS PREEMPT INDEX, and the time
 	if words[len(words)-2][0] == '[' {
 		fixed = 7
 	}
-	t, ok := decimal(strings.TrimSuffix(last, "ms"), 6)
+	last, ms := strings.CutSuffix(words[len(words)-1], "ms")
+	t, ok := decimal(last, 6)
 	if !ok || len(words) < fixed+1 {
 		return false
 	}
@@ -85,7 +85,7 @@ func verbose(l *Line, head, text string) bool {
 	if name < 0 {
 		return false
 	}
-	l.Task, l.TID, l.CPU, l.Time, l.HasTime = strings.TrimSpace(head[:name]), int32(pid), int32(cpu), t, true
+	l.Task, l.TID, l.CPU, l.Time, l.HasTime, l.Ticks = strings.TrimSpace(head[:name]), int32(pid), int32(cpu), t, true, !ms
 	what(l, text)
 	return true
 }

@@ -34,8 +34,9 @@ type Line struct {
 	FromTID  int32 // of a Switch, the task before
 	CPU      int32
 	Flags    string
-	Time     uint64 // ns, or ticks of a clock that does not count them
+	Time     uint64 // ns
 	HasTime  bool
+	Ticks    bool // Time is in ticks of a clock that does not count ns
 	Name     string
 	Text     string // of an event; of function_graph's lines, the columns from the duration on
 	Func     string
@@ -110,7 +111,7 @@ func pstore(l *Line, s string) bool {
 	if !ok || len(words) != 3 {
 		return false
 	}
-	l.Kind, l.CPU, l.Time, l.HasTime = Call, int32(n), ts, true
+	l.Kind, l.CPU, l.Time, l.HasTime, l.Ticks = Call, int32(n), ts, true, true
 	l.Func, l.Caller = function(words[2]), function(caller)
 	return true
 }
@@ -236,7 +237,7 @@ func rest(l *Line, s string) bool {
 	if !ok || !strings.HasSuffix(word, ":") {
 		return false
 	}
-	l.Time, l.HasTime = t, true
+	l.Time, l.HasTime, l.Ticks = t, true, !strings.Contains(word, ".")
 	if after = strings.TrimLeft(after, " "); strings.HasPrefix(after, "(+") { // trace-cmd report --ts-diff
 		if _, behind, ok := strings.Cut(after, ")"); ok {
 			after = behind

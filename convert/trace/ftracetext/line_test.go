@@ -22,6 +22,7 @@ func (l Line) String() string {
 	add("cpu", l.CPU, l.CPU >= 0)
 	add("flags", l.Flags, l.Flags != "")
 	add("t", l.Time, l.HasTime)
+	add("ticks", l.Ticks, l.Ticks)
 	add("name", l.Name, l.Name != "")
 	add("text", l.Text, l.Text != "" && l.Kind == Event)
 	add("buffer", l.Buffer, l.Buffer != "")
@@ -44,7 +45,7 @@ var lines = []struct{ text, want string }{
 	{" Web [Content]-x-42   (     40) [001] ..... 1.5: print_me: hi", "event task=Web [Content]-x tid=42 tgid=40 cpu=1 flags=..... t=1500000000 name=print_me text=hi"},
 	{"           <...>-17    (-------) [011] .... 7.000000: foo: ", "event task=<...> tid=17 cpu=11 flags=.... t=7000000000 name=foo"},
 	{"       trace-cmd-326   [000]    27.539637: sched_wakeup:         comm=rcu pid=15", "event task=trace-cmd tid=326 cpu=0 t=27539637000 name=sched_wakeup text=comm=rcu pid=15"},
-	{"  cat-1 [000] ..... 123456789: foo: x", "event task=cat tid=1 cpu=0 flags=..... t=123456789 name=foo text=x"},
+	{"  cat-1 [000] ..... 123456789: foo: x", "event task=cat tid=1 cpu=0 flags=..... t=123456789 ticks=true name=foo text=x"},
 	{"  cat-1 [000] ..... 1.0: sys_openat(dfd: ffffff9c, filename: 5)", "event task=cat tid=1 cpu=0 flags=..... t=1000000000 name=sys_openat text=sys_openat(dfd: ffffff9c, filename: 5)"},
 	{"  cat-1 [000] ..... 1.0: sys_openat -> 0x3", "event task=cat tid=1 cpu=0 flags=..... t=1000000000 name=sys_openat text=sys_openat -> 0x3"},
 	{"  cat-1 [000] ..... 1.0: bprint:               vfs_read: n=5", "event task=cat tid=1 cpu=0 flags=..... t=1000000000 name=vfs_read text=n=5"},
@@ -61,18 +62,18 @@ var lines = []struct{ text, want string }{
 	{"    bash-1994    0d..1    4us+: _raw_spin_lock <-try_to_wake_up", "call task=bash tid=1994 cpu=0 flags=d..1 t=4000 func=_raw_spin_lock caller=try_to_wake_up"},
 	{"  <idle>-0      12dNh3.  104us : sched_wakeup: comm=x pid=3", "event task=<idle> tid=0 cpu=12 flags=dNh3. t=104000 name=sched_wakeup text=comm=x pid=3"},
 	{"  <idle>-0      12dNh3.  104us!: sched_wakeup: comm=x pid=3", "event task=<idle> tid=0 cpu=12 flags=dNh3. t=104000 name=sched_wakeup text=comm=x pid=3"},
-	{"  <idle>-0       2.N... 4711: sched_wakeup: comm=x pid=3", "event task=<idle> tid=0 cpu=2 flags=.N... t=4711 name=sched_wakeup text=comm=x pid=3"},
+	{"  <idle>-0       2.N... 4711: sched_wakeup: comm=x pid=3", "event task=<idle> tid=0 cpu=2 flags=.N... t=4711 ticks=true name=sched_wakeup text=comm=x pid=3"},
 	{"trace-cm-326     0dNs4.    27.539636887: sched_wakeup:         rcu_preempt:15 [120] CPU:000", "event task=trace-cm tid=326 cpu=0 flags=dNs4. t=27539636887 name=sched_wakeup text=rcu_preempt:15 [120] CPU:000"},
 	{"            bash     994   0 1 00000000 00000003 [00000dc5] 0.051ms (+0.002ms): vfs_read <-ksys_read", "call task=bash tid=994 cpu=0 t=51000 func=vfs_read caller=ksys_read"},
-	{"            bash     994   2 1 00000000 00000003 [0000000000000dc5] 3525 (+12): vfs_read <-ksys_read", "call task=bash tid=994 cpu=2 t=3525 func=vfs_read caller=ksys_read"},
-	{"         my bash     994   0 1 00000000 00000003 4711 (+2): vfs_read <-ksys_read", "call task=my bash tid=994 cpu=0 t=4711 func=vfs_read caller=ksys_read"},
+	{"            bash     994   2 1 00000000 00000003 [0000000000000dc5] 3525 (+12): vfs_read <-ksys_read", "call task=bash tid=994 cpu=2 t=3525 ticks=true func=vfs_read caller=ksys_read"},
+	{"         my bash     994   0 1 00000000 00000003 4711 (+2): vfs_read <-ksys_read", "call task=my bash tid=994 cpu=0 t=4711 ticks=true func=vfs_read caller=ksys_read"},
 	// trace-cmd's.
 	{"  cat-1 [000] 1.5: function:                vfs_read", "call task=cat tid=1 cpu=0 t=1500000000 func=vfs_read"},
 	{"  cat-1 [000] 1.5: function:             vfs_read+0x4 ", "call task=cat tid=1 cpu=0 t=1500000000 func=vfs_read"},
 	{"  cat-1 [000] 1.5: (+12)    foo:     x", "event task=cat tid=1 cpu=0 t=1500000000 name=foo text=x"},
 	{"        guest1:          <idle>-0     [003] 12.5: foo: x", "event task=<idle> tid=0 cpu=3 t=12500000000 name=foo text=x buffer=guest1"},
 	// pstore's.
-	{"CPU:2 ts:17 ffffffff8101ea64  ffffffff8101bcda  native_apic_mem_read <- disconnect_bsp_APIC+0x6a/0xc0", "call cpu=2 t=17 func=native_apic_mem_read caller=disconnect_bsp_APIC"},
+	{"CPU:2 ts:17 ffffffff8101ea64  ffffffff8101bcda  native_apic_mem_read <- disconnect_bsp_APIC+0x6a/0xc0", "call cpu=2 t=17 ticks=true func=native_apic_mem_read caller=disconnect_bsp_APIC"},
 	// Stacks and losses.
 	{"          <idle>-0       [000] d..2.    41.221905: <stack trace>", "stack task=<idle> tid=0 cpu=0 flags=d..2. t=41221905000"},
 	{"  sh-144     [000] d..2.    41.213528: <user stack trace>", "stack task=sh tid=144 cpu=0 flags=d..2. t=41213528000 user=true"},

@@ -1,0 +1,12 @@
+package ringpage
+
+// CountsNanoseconds reports whether a clock of the tracer, by its name in trace_clock, counts
+// ns (kernel/trace/trace.c, trace_clocks). The others count events (counter), jiffies (uptime)
+// or cycles (x86-tsc, ppc-tb).
+func CountsNanoseconds(clock string) bool {
+	switch clock {
+	case "local", "global", "perf", "mono", "mono_raw", "boot", "tai":
+		return true
+	}
+	return false
+}
