@@ -82,6 +82,7 @@ var kinds = []struct {
 	{"-F comm,ip,sym", "ls \n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n", PerfScript},
 	{"-F comm,cpu,time", "worker-1 [000] 68574.380038:    2000000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n\n", PerfScript},
 	{"-F ip,sym", "\n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n\n", PerfScript},
+	{"an offset of no function", "[0] 0 +0x0\n", OtherText},
 	{"a comm with a semicolon", "a;b 12 [000] 717.373181: x:y: 5\n\nb 5 [000] 717.373182: x:y: 5\n", PerfScript},
 	{"bpftrace", "Attaching 1 probe...\n\n\n@[\n    vfs_read+1\n]: 12\n", BPFTrace},
 	{"bpftrace, a key before", "@reads[dd,\n    vfs_read+1\n]: 12\n", BPFTrace},

@@ -395,7 +395,7 @@ func inlineFrame(h *header) (f frame, ok bool) {
 		s = trimEnd(s[:i])
 	}
 	s = cutMemory(s)
-	if f, ok = parseFrame(s); ok && !f.bare && (f.symbol == nil || !isAddress(firstWord(f.symbol)) && f.symbol[0] != '|') {
+	if f, ok = parseFrame(s); ok && !f.bare && (len(f.symbol) == 0 || !isAddress(firstWord(f.symbol)) && f.symbol[0] != '|') {
 		return f, true // rather than "1e05080021 |OP LOAD|LVL L1 hit", of -F +data_src
 	}
 	if len(s) == 0 || s[len(s)-1] != ')' {
