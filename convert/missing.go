@@ -144,19 +144,19 @@ func (l *missingList) addTo(p *Profile) {
 	}
 }
 
-// Shown reports whether a MissingNames or MissingLines concerns enough samples to be
+// Shown reports whether a warning of what is missing concerns enough samples to be
 // told apart from others.
 func (w *Warning) Shown() bool { return w.Share >= leastShown }
 
-// addMissing warns of what could not be named and why, and of what has no lines
-// though these were asked for.
+// addMissing warns of what could not be named and why, and of what has no lines or no
+// inlined functions though these were asked for.
 func (p *Profile) addMissing(missing []naming.Missing) {
-	names, lines := missingList{kind: MissingNames}, missingList{kind: MissingLines}
+	names, lines, inlined := missingList{kind: MissingNames}, missingList{kind: MissingLines}, missingList{kind: MissingInlined}
 	if len(missing) == 0 {
 		return
 	}
 	unnamed := p.Set.UnnamedShares()
-	var lineless []float64 // looked up at the first need: all stacks are
+	var lineless, lined []float64 // looked up at the first need: all stacks are
 	for i := range missing {
 		m := &missing[i]
 		file := p.Set.Mappings[m.Mapping].File
@@ -167,7 +167,14 @@ func (p *Profile) addMissing(missing []naming.Missing) {
 			}
 			lines.add(Warning{File: file, Err: m.Debug, Share: lineless[m.Mapping]})
 		}
+		if m.Inlined != nil {
+			if lined == nil {
+				lined = p.Set.LinedShares()
+			}
+			inlined.add(Warning{File: file, Err: m.Inlined, Share: lined[m.Mapping]})
+		}
 	}
 	names.addTo(p)
 	lines.addTo(p)
+	inlined.addTo(p)
 }

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"kprof/convert/naming"
@@ -42,5 +44,23 @@ func TestMissingReason(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestMissingInlined: what may lack inlined functions is told with the share of samples that
+// have lines there.
+func TestMissingInlined(t *testing.T) {
+	set := stacks.New(stacks.Event{Name: "cycles", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	m := set.AddMapping(stacks.Mapping{File: "/bin/x"})
+	lined, named := set.AddLocation(m, 1, 0), set.AddLocation(m, 2, 0)
+	set.SetLines(lined, stacks.Line{Function: set.AddFunction(stacks.Function{Name: "f", File: "f.c"})})
+	set.SetLines(named, stacks.Line{Function: set.AddFunction(stacks.Function{Name: "g"})})
+	set.Add(0, set.Intern([]uint32{lined, named}), 0, 1)
+	set.Add(0, set.Intern([]uint32{named}), 0, 3)
+	p := &Profile{Set: set, opts: &Options{}}
+	p.addMissing([]naming.Missing{{Mapping: int(m), Inlined: errors.New("elsewhere")}})
+	const want = "25.0% of samples have frames in /bin/x, of which inlined functions may be missing: elsewhere"
+	if len(p.Warnings) != 1 || p.Warnings[0].String() != want || !slices.Contains(set.Comments, want) {
+		t.Errorf("%v, %q; want %q", p.Warnings, set.Comments, want)
 	}
 }

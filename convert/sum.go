@@ -97,7 +97,7 @@ func (s *Sum) Add(p *Profile, labels ...stacks.Label) error {
 // shares the largest is kept.
 func (s *Sum) warn(w Warning) {
 	key := fmt.Sprint(w.Kind, "\x00", w.File, "\x00", w.Event, "\x00", w.Key, "\x00", w.Reason, "\x00", w.Fields, "\x00", w.Trace.Kind)
-	if w.Kind == MissingNames || w.Kind == MissingLines {
+	if w.Kind.IsMissing() {
 		key += "\x00" + reasonText(w.Reason, cmp.Or(w.Err, errUnknown))
 	} else if w.Err != nil {
 		key += "\x00" + w.Err.Error()

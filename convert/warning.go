@@ -62,6 +62,7 @@ const (
 const (
 	MissingNames            WarningKind = lastLoss + iota // frames in File have no name: Share, Reason, Err
 	MissingLines                                          // frames in File have no source line: Share, Err
+	MissingInlined                                        // frames in File have lines, and may lack inlined functions: Share, Err
 	NamingEnded                                           // the looking for names was cut short: Err is the cause
 	DebuginfodFailed                                      // a debuginfod server did not serve: Err
 	NamesOfOtherBuild                                     // Symbols.Force had File used, which is not what was recorded: Err
@@ -84,10 +85,18 @@ const (
 // IsLoss reports whether the kind is of what the recording itself does not hold.
 func (k WarningKind) IsLoss() bool { return k < lastLoss }
 
-// missing is what a MissingNames or MissingLines is without.
+// IsMissing reports whether the kind is of what frames in File lack: it has a Share.
+func (k WarningKind) IsMissing() bool {
+	return k == MissingNames || k == MissingLines || k == MissingInlined
+}
+
+// missing is what frames are without.
 func (k WarningKind) missing() string {
-	if k == MissingLines {
+	switch k {
+	case MissingLines:
 		return "lines"
+	case MissingInlined:
+		return "inlined functions"
 	}
 	return "a name"
 }
@@ -183,6 +192,8 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("%s: %v; everything before is converted", w.File, w.Err)
 	case MissingNames, MissingLines:
 		return fmt.Sprintf("%.1f%% of samples have frames without %s in %s: %s", 100*w.Share, w.Kind.missing(), w.File, reasonText(w.Reason, w.Err))
+	case MissingInlined:
+		return fmt.Sprintf("%.1f%% of samples have frames in %s, of which inlined functions may be missing: %s", 100*w.Share, w.File, reasonText(w.Reason, w.Err))
 	case KernelNotMapped:
 		return "the recording does not say where its kernel was"
 	case UnmatchedSamples, SamplesWithoutValue:

@@ -46,6 +46,7 @@ type Error struct {
 	Mapping Mapping
 	Err     error // nil if all have names
 	Debug   error // nil if all have lines, or none are wanted
+	Inlined error // why functions that were inlined may be missing where lines are known; nil if none is, or none are wanted
 }
 
 func (e *Error) Error() string {
@@ -53,10 +54,13 @@ func (e *Error) Error() string {
 	if name == "" {
 		name = e.Mapping.Kind.String()
 	}
-	if e.Err == nil {
+	switch {
+	case e.Err != nil:
+		return fmt.Sprintf("symbols of %s: %v", name, e.Err)
+	case e.Debug != nil:
 		return fmt.Sprintf("lines of %s: %v", name, e.Debug)
 	}
-	return fmt.Sprintf("symbols of %s: %v", name, e.Err)
+	return fmt.Sprintf("inlined functions of %s: %v", name, e.Inlined)
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -2,6 +2,8 @@ package symbolize
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/internal/srcline"
 	"kprof/symbolize/mapping"
 )
 
@@ -61,5 +64,54 @@ func TestInlineFramesOfGo(t *testing.T) {
 			t.Errorf("names only: %+v, want %+v", names[0], want)
 		}
 		s.Close()
+	}
+}
+
+// TestInlinedFunctionsElsewhere: debug information that knows lines, and whose functions
+// are in files that are not read or not there, says so to whoever asked for them.
+func TestInlinedFunctionsElsewhere(t *testing.T) {
+	livetest.RequirePrograms(t, "dwz")
+	const source = "struct s { int a; long b; char c[10]; struct s *next; };\nvolatile int sink;\n" +
+		"static inline __attribute__((always_inline)) int inner(struct s *p) { sink++; return sink + p->a; }\n" +
+		"__attribute__((noinline)) int f(struct s *p) { return inner(p) + inner(p->next); }\n" +
+		"int main(void) { struct s x = { .next = &x }; return f(&x) & 1; }\n"
+	split, splitOff, _ := program(t, source, "-g", "-gsplit-dwarf")
+	one, oneOff, _ := program(t, source, "-g")
+	two, _, _ := program(t, source, "-g")
+	shared := filepath.Join(t.TempDir(), "shared")
+	livetest.Run(t, "dwz", "-m", shared, "-M", shared, one, two)
+	resolve := func(path string, off uint64, opts Options) *Error {
+		t.Helper()
+		s := New(opts)
+		defer s.Close()
+		frames, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: path}, []uint64{off})
+		if len(frames[0]) == 0 || filepath.Base(frames[0][0].File) != "prog.c" {
+			t.Errorf("%s, %+v: %+v, %v", path, opts, frames[0], err)
+		}
+		var e *Error
+		errors.As(err, &e)
+		return e
+	}
+	inlines, lines := Options{Inline: true, Lines: true}, Options{Lines: true}
+	if err := resolve(one, oneOff, inlines); err != nil {
+		t.Errorf("with the shared file: %v", err)
+	}
+	if err := os.Remove(shared); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path string
+		off  uint64
+		want error
+	}{
+		{split, splitOff, srcline.ErrSplit},
+		{one, oneOff, elfsym.ErrNoShared},
+	} {
+		if err := resolve(tt.path, tt.off, inlines); err == nil || err.Err != nil || err.Debug != nil || !errors.Is(err.Inlined, tt.want) {
+			t.Errorf("%s: %v, want %v of inlined functions alone", tt.path, err, tt.want)
+		}
+		if err := resolve(tt.path, tt.off, lines); err != nil {
+			t.Errorf("%s: %v although none are wanted", tt.path, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"kprof/symbolize/elfsym"
+	"kprof/symbolize/internal/srcline"
 	"kprof/symbolize/kallsyms"
 	"kprof/symbolize/mapping"
 	"kprof/symbolize/unwind"
@@ -233,14 +234,28 @@ func (s *Symbolizer) Resolve(ctx context.Context, m Mapping, addrs []uint64) (fr
 	if !unnamed {
 		why = nil
 	}
-	var debug error
-	if t, ok := table.(debugTable); ok && lineless {
-		debug = t.debugErr()
-	}
-	if why != nil || debug != nil {
-		return frames, &Error{Mapping: m, Err: why, Debug: debug}
+	debug, inlined := s.missingDebug(table, lineless)
+	if why != nil || debug != nil || inlined != nil {
+		return frames, &Error{Mapping: m, Err: why, Debug: debug, Inlined: inlined}
 	}
 	return frames, nil
+}
+
+// missingDebug says why lines are missing, if some are, and why inlined functions may be,
+// if these are wanted: some of what is wrong with debug information leaves the lines known.
+func (s *Symbolizer) missingDebug(table Table, lineless bool) (lines, inlined error) {
+	t, ok := table.(debugTable)
+	if !ok || !lineless && !s.opts.Inline {
+		return nil, nil
+	}
+	err := t.debugErr()
+	switch elsewhere := errors.Is(err, srcline.ErrSplit) || errors.Is(err, elfsym.ErrNoShared); {
+	case elsewhere && s.opts.Inline:
+		return nil, err
+	case !elsewhere && lineless:
+		return err, nil
+	}
+	return nil, nil
 }
 
 // believesRecorded reports whether what the recording brings along is better than files.

@@ -75,7 +75,7 @@ func say(warnings []convert.Warning) {
 			messagef("%s", wording(w))
 		case w.Kind.IsLoss():
 			losses = append(losses, wording(w))
-		case w.Kind == convert.MissingNames, w.Kind == convert.MissingLines:
+		case w.Kind.IsMissing():
 			n := 1
 			for i+n < len(warnings) && warnings[i+n].Kind == w.Kind {
 				n++
@@ -99,7 +99,7 @@ func say(warnings []convert.Warning) {
 	flush()
 }
 
-// sayMissing tells which files lack names, or lines, most samples first.
+// sayMissing tells which files lack names, or lines or inlined functions, most samples first.
 func sayMissing(missing []convert.Warning) {
 	shown := 0
 	for shown < len(missing) && missing[shown].Shown() {

@@ -24,7 +24,7 @@ func Warnings(profiles []*convert.Profile) []SideWarning {
 	for _, p := range profiles {
 		here := map[key]bool{}
 		for _, w := range p.Warnings {
-			if (w.Kind == convert.MissingNames || w.Kind == convert.MissingLines) && !w.Shown() {
+			if w.Kind.IsMissing() && !w.Shown() {
 				continue
 			}
 			k := key{w.Kind, w.Event}

@@ -21,6 +21,7 @@ type Missing struct {
 	Unnamed   int // how many of these have no name
 	Err       error
 	Debug     error // why lines and inlined functions that were asked for are missing
+	Inlined   error // why inlined functions that were asked for may be missing where lines are known
 }
 
 // Name fills in the functions of all locations of a Set that have none, each once. It
@@ -81,7 +82,7 @@ func NameFrom(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Sym
 		missed := Missing{Mapping: m, Locations: len(jobs[i].addrs), Unnamed: unnamed[m], Err: err}
 		var e *symbolize.Error
 		if errors.As(err, &e) {
-			missed.Debug = e.Debug
+			missed.Debug, missed.Inlined = e.Debug, e.Inlined
 			if e.Err == nil {
 				missed.Err = nil
 			}

@@ -38,4 +38,7 @@ func TestUnnamedShares(t *testing.T) {
 	if diff := cmp.Diff([]float64{1, 0}, s.LinelessShares()); diff != "" {
 		t.Error("without lines: ", diff)
 	}
+	if diff := cmp.Diff([]float64{0, 0.25}, s.LinedShares()); diff != "" {
+		t.Error("with lines: ", diff)
+	}
 }

@@ -15,6 +15,13 @@ func (s *Set) LinelessShares() []float64 {
 	})
 }
 
+// LinedShares is UnnamedShares for frames whose source file is known.
+func (s *Set) LinedShares() []float64 {
+	return s.shares(func(l *Location) bool {
+		return l.lines != 0 && s.Functions[s.lines[l.line].Function].File != ""
+	})
+}
+
 // shares returns for each mapping the share of samples that have a frame in it for
 // which is holds.
 func (s *Set) shares(is func(*Location) bool) []float64 {

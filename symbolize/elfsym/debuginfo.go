@@ -22,6 +22,10 @@ import (
 // either: there are no inlined frames and no lines.
 var ErrNoDebugInfo = errors.New("no debug information (DWARF)")
 
+// ErrNoShared reports DWARF of which a part is in a file that several share (dwz), and
+// that was not found: inlined functions are missing, lines are known.
+var ErrNoShared = errors.New("debug information shared with other files")
+
 // debugInfo is the DWARF of a file. The file is mapped into memory, so that only
 // the parts looked at are read.
 type debugInfo struct {
@@ -160,7 +164,7 @@ func (f *File) openShared(im *image) (*srcline.Data, error) {
 		return bytes.Equal(buildID(e), id) || bytes.Equal(own, id)
 	})
 	if o == nil {
-		return nil, fmt.Errorf("debug information shared with other files, %s with build id %x: %w", path, id, fs.ErrNotExist)
+		return nil, fmt.Errorf("%w, %s with build id %x: %w", ErrNoShared, path, id, fs.ErrNotExist)
 	}
 	shared := newImage(o.elf, o.file, o.path)
 	f.debug.images = append(f.debug.images, shared)
