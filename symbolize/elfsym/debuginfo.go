@@ -159,10 +159,16 @@ func (f *File) openShared(im *image) (*srcline.Data, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(im.path), path)
 	}
-	o := f.openFirst(append(f.byBuildID(id), path), func(e *elf.File) bool {
+	good := func(e *elf.File) bool {
 		_, own := debugSup(e, true)
 		return bytes.Equal(buildID(e), id) || bytes.Equal(own, id)
-	})
+	}
+	o := f.openFirst(append(f.byBuildID(id), path), good)
+	if o == nil && f.opts.Fetch != nil {
+		if file, from, err := f.opts.Fetch(id); err == nil {
+			o = elfIf(file, from, good)
+		}
+	}
 	if o == nil {
 		return nil, fmt.Errorf("%w, %s with build id %x: %w", ErrNoShared, path, id, fs.ErrNotExist)
 	}

@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"bytes"
 	"cmp"
 	"debug/elf"
 	"errors"
@@ -308,8 +309,24 @@ func TestSeparateDebugInfo(t *testing.T) {
 			if len(f.debug.images) != 2 {
 				t.Error("the shared file was not opened")
 			}
-			if err := os.Remove(shared); err != nil {
+			elsewhere := filepath.Join(t.TempDir(), "fetched")
+			if err := os.Rename(shared, elsewhere); err != nil {
 				t.Fatal(err)
+			}
+			_, id := f.debug.images[0].sharedLink()
+			for from, want := range map[string]bool{elsewhere: true, two: false} {
+				fetched := open(t, one, Options{DWARF: true, Fetch: func(buildID []byte) (*os.File, string, error) {
+					if !bytes.Equal(buildID, id) {
+						return nil, "", fs.ErrNotExist
+					}
+					file, err := os.Open(from)
+					return file, from, err
+				}})
+				if want {
+					compare(t, fetched)
+				} else if err := fetched.DebugErr(); !errors.Is(err, ErrNoShared) {
+					t.Errorf("with another file than the shared one: %v, want %v", err, ErrNoShared)
+				}
 			}
 			if f := open(t, one, Options{DWARF: true}); !errors.Is(f.DebugErr(), fs.ErrNotExist) {
 				t.Errorf("without the shared file: %v, want %v", f.DebugErr(), fs.ErrNotExist)

@@ -54,7 +54,8 @@ type Options struct {
 	DWARF bool
 
 	// Fetch brings the debug file with a build id from elsewhere, where none is
-	// found here; the File closes it. nil looks nowhere else.
+	// found here: that of the file, or what it shares with others (dwz); the File
+	// closes it. nil looks nowhere else.
 	Fetch func(buildID []byte) (f *os.File, path string, err error)
 
 	// NamesOnly leaves the function table of a Go program out where symbols name all of its
