@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -84,5 +86,35 @@ func TestWallTime(t *testing.T) {
 		if got := p.Set.TimeNanos; got != c.want {
 			t.Errorf("%s: begins at %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// TestCopiedKernelSymbols: the directory of perf record --kcore brings the names of its kernel.
+func TestCopiedKernelSymbols(t *testing.T) {
+	b, err := perftext.MustParse(`event cpu-clock type=software config=0
+mmap t=1 pid=-1 addr=0xffffffff81000000 len=0x1000000 off=0xffffffff81000000 file=[kernel.kallsyms]_text
+comm t=1 pid=7 comm=x
+sample t=2 pid=7 kernel 0xffffffff81000110
+`).Assemble(perftext.Form{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	livetest.WriteFile(t, filepath.Join(dir, "data"), b)
+	if err := os.Mkdir(filepath.Join(dir, "kcore_dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	livetest.WriteFile(t, filepath.Join(dir, "kcore_dir", "kallsyms"),
+		"ffffffff81000000 T _text\nffffffff81000100 T kfun\nffffffff81000200 T after\n")
+	p, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range p.Set.Functions {
+		names = append(names, f.Name)
+	}
+	if !slices.Equal(names, []string{"kfun"}) || len(p.Warnings) > 0 {
+		t.Errorf("functions %q, warnings %v", names, p.Warnings)
 	}
 }

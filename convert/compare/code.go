@@ -289,11 +289,11 @@ func (c *Comparison) readKernel(side int) *kallsyms.Table {
 	return nil
 }
 
-// recordedFunctions returns the kernel's functions that a recording in a file brings
-// along, nil if there are none.
+// recordedFunctions returns the kernel's functions that a recording in a file or a directory
+// brings along, nil if there are none.
 func recordedFunctions(p *convert.Profile) *kallsyms.Table {
 	st, err := os.Stat(p.Source)
-	if p.Events == nil || err != nil || !st.Mode().IsRegular() {
+	if p.Events == nil || err != nil || !st.Mode().IsRegular() && !st.IsDir() {
 		return nil
 	}
 	file, err := os.Open(p.Source)

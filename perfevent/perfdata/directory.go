@@ -23,6 +23,14 @@ const (
 	dirSingleFile = 2 // PERF_DIR_SINGLE_FILE
 )
 
+// What perf record --kcore copies of /proc beside the recording
+// (tools/perf/util/data.c, perf_data__kallsyms_name; symbol-elf.c, kcore_copy). The
+// kernel's code, kcore_dir/kcore, is not read.
+const (
+	dirKallsyms = "kcore_dir/kallsyms"
+	dirModules  = "kcore_dir/modules"
+)
+
 // part is a file of a recording in a directory that holds records alone.
 type part struct {
 	name string
@@ -42,6 +50,9 @@ func openDir(dir string) (*Reader, error) {
 	r, err := readOwn(f, dirHeader)
 	if err != nil {
 		return nil, err
+	}
+	if r.dir, err = os.OpenRoot(dir); err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	if r.Features.DirFormat == dirSingleFile {
 		return r, nil
@@ -81,6 +92,43 @@ func (r *Reader) openParts(dir string) error {
 		r.parts = append(r.parts, part{name, f, st.Size()})
 	}
 	return nil
+}
+
+// copiedKernelSymbols returns the kernel's symbols that lie beside the recording in its
+// directory, nil for none.
+func (r *Reader) copiedKernelSymbols() (*KernelSymbols, error) {
+	kallsyms, err := r.readCopy(dirKallsyms, maxKernelSymbols)
+	if kallsyms == nil {
+		return nil, err
+	}
+	modules, err := r.readCopy(dirModules, maxKernelSymbols-len(kallsyms))
+	return &KernelSymbols{Kallsyms: kallsyms, Modules: modules}, err
+}
+
+// readCopy reads a file of at most limit bytes in the directory of a recording, nil if it
+// is not there. Links do not lead out of the directory.
+func (r *Reader) readCopy(name string, limit int) ([]byte, error) {
+	st, err := r.dir.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("kernel symbols: %w", err)
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("kernel symbols: %s is not a regular file", name)
+	case st.Size() > int64(limit):
+		return nil, fmt.Errorf("kernel symbols: %s of %d bytes, at most %d", name, st.Size(), limit)
+	}
+	f, err := r.dir.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("kernel symbols: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, st.Size()))
+	if err != nil {
+		return nil, fmt.Errorf("kernel symbols: %w", err)
+	}
+	return b, nil
 }
 
 // openRegular opens a file by a name that was found, not given: it must not be

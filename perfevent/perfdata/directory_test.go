@@ -114,3 +114,65 @@ func TestDirectoryWithout(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestDirectoryKernelSymbols: what perf record --kcore copies beside a recording are its
+// kernel's symbols. What lies there instead of a copy is not read.
+func TestDirectoryKernelSymbols(t *testing.T) {
+	const kallsyms, modules = "ffffffff81000000 T _text\nffffffff81000100 T kfun\n", "ext4 1048576 1 - Live 0xffffffffc0000000\n"
+	outside := filepath.Join(t.TempDir(), "kallsyms")
+	livetest.WriteFile(t, outside, kallsyms)
+	for name, tt := range map[string]struct {
+		make func(t *testing.T, dir string)
+		want *perfdata.KernelSymbols
+		err  string
+	}{
+		"nothing": {make: func(*testing.T, string) {}},
+		"modules alone": {make: func(t *testing.T, dir string) {
+			livetest.WriteFile(t, filepath.Join(dir, "modules"), modules)
+		}},
+		"kallsyms alone": {make: func(t *testing.T, dir string) {
+			livetest.WriteFile(t, filepath.Join(dir, "kallsyms"), kallsyms)
+		}, want: &perfdata.KernelSymbols{Kallsyms: []byte(kallsyms)}},
+		"both": {make: func(t *testing.T, dir string) {
+			livetest.WriteFile(t, filepath.Join(dir, "kallsyms"), kallsyms)
+			livetest.WriteFile(t, filepath.Join(dir, "modules"), modules)
+		}, want: &perfdata.KernelSymbols{Kallsyms: []byte(kallsyms), Modules: []byte(modules)}},
+		"link to the outside": {make: func(t *testing.T, dir string) {
+			if err := os.Symlink(outside, filepath.Join(dir, "kallsyms")); err != nil {
+				t.Fatal(err)
+			}
+		}, err: "escapes"},
+		"FIFO": {make: func(t *testing.T, dir string) {
+			livetest.MakeFIFO(t, filepath.Join(dir, "kallsyms"))
+		}, err: "not a regular file"},
+		"too large": {make: func(t *testing.T, dir string) {
+			livetest.WriteFile(t, filepath.Join(dir, "kallsyms"), kallsyms)
+			if err := os.Truncate(filepath.Join(dir, "kallsyms"), 1<<30); err != nil {
+				t.Fatal(err)
+			}
+		}, err: "at most"},
+		"modules too large": {make: func(t *testing.T, dir string) {
+			livetest.WriteFile(t, filepath.Join(dir, "kallsyms"), kallsyms)
+			livetest.WriteFile(t, filepath.Join(dir, "modules"), modules)
+			if err := os.Truncate(filepath.Join(dir, "modules"), 256<<20); err != nil {
+				t.Fatal(err)
+			}
+		}, want: &perfdata.KernelSymbols{Kallsyms: []byte(kallsyms)}, err: "at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := writeDir(t, dirText, 0)
+			beside := filepath.Join(dir, "kcore_dir")
+			if err := os.Mkdir(beside, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			tt.make(t, beside)
+			got, err := perftext.Open(t, dir).KernelSymbols()
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+		})
+	}
+}

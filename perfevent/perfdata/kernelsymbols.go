@@ -95,8 +95,9 @@ func DecodeKernelSymbols(b []byte, o abi.Order) (*KernelSymbols, error) {
 }
 
 // KernelSymbols returns the recording's kernel symbols, those from its end if it has two,
-// or nil if it has none. Recordings from a pipe have none. Where one of two is damaged it
-// returns the other, and an error that says what is wrong.
+// or nil if it has none; of a recording of perf in a directory those that perf record --kcore
+// has put there. Recordings from a pipe have none. Where a part is damaged it returns the
+// others, and an error that says what is wrong.
 func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	if r.source != nil {
 		return r.source.Kernel, nil
@@ -131,6 +132,10 @@ func (r *Reader) KernelSymbols() (*KernelSymbols, error) {
 	}
 	if all == nil && damaged == nil {
 		damaged = behind
+	}
+	if all == nil && r.dir != nil {
+		copied, err := r.copiedKernelSymbols()
+		return copied, errors.Join(damaged, err)
 	}
 	return all, damaged
 }

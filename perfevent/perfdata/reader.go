@@ -31,6 +31,7 @@ type Reader struct {
 	header fileHeader
 	files  []*os.File  // to be closed
 	parts  []part      // more files with records, of a recording in a directory
+	dir    *os.Root    // of a recording in a directory
 	at     io.ReaderAt // nil when the input cannot be read twice
 	size   int64       // of at
 	pipe   io.Reader   // what follows the pipe header, without at
@@ -160,6 +161,9 @@ func (r *Reader) Close() error {
 		err = errors.Join(err, f.Close())
 	}
 	r.files = nil
+	if r.dir != nil {
+		err = errors.Join(err, r.dir.Close())
+	}
 	if r.source != nil && r.source.Close != nil {
 		err = errors.Join(err, r.source.Close())
 		r.source.Close = nil
