@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/procfs"
 )
 
 // exits waits for the end of tasks: of processes by their pidfds, of threads by a
@@ -30,8 +32,12 @@ func watchExits(t *Target) (_ *exits, err error) {
 	if x.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return nil, fmt.Errorf("wait for tasks: %w", err)
 	}
-	for _, pid := range t.PIDs {
-		fd, err := unix.PidfdOpen(pid, 0)
+	for _, id := range t.PIDs {
+		pid, err := procfs.ProcessOf(os.DirFS("/proc"), id) // of a thread too, which has no pidfd
+		fd := -1
+		if err == nil {
+			fd, err = unix.PidfdOpen(pid, 0)
+		}
 		switch {
 		case err == nil:
 			x.pids = append(x.pids, os.NewFile(uintptr(fd), "pidfd"))
@@ -39,7 +45,7 @@ func watchExits(t *Target) (_ *exits, err error) {
 			x.tids = append(x.tids[:len(x.tids):len(x.tids)], pid)
 		case !errors.Is(err, unix.ESRCH):
 			x.close()
-			return nil, fmt.Errorf("wait for process %d: %w", pid, err)
+			return nil, fmt.Errorf("wait for process %d: %w", id, err)
 		}
 	}
 	x.ending.Go(x.watch)

@@ -5,6 +5,7 @@ package count
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/procfs"
 )
 
 // hits is how often a system call is made that is counted: the truth to compare with.
@@ -359,6 +361,42 @@ func TestLiveExited(t *testing.T) {
 	if _, err := Open(context.Background(), Options{Groups: groups(t, "cs"), Target: Target{PIDs: []int{c.Process.Pid}}}); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("of a process that has gone: %v", err)
 	}
+}
+
+// TestLiveExitedOfThread: a process can be named by any of its threads, and it is the end of
+// the process that is noticed.
+func TestLiveExitedOfThread(t *testing.T) {
+	if os.Getenv("KPROF_TEST_WAIT") != "" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	livetest.Require(t, livetest.Root)
+	c := exec.Command(os.Args[0], "-test.run=^TestLiveExitedOfThread$") // a Go program has several threads
+	c.Env = append(os.Environ(), "KPROF_TEST_WAIT=1")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var tids []int
+	for len(tids) < 2 {
+		if tids, err = procfs.ThreadsOf(os.DirFS("/proc"), c.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	s := open(t, Options{Groups: groups(t, "task-clock"), Target: Target{PIDs: tids[len(tids)-1:]}})
+	select {
+	case <-s.Exited():
+		t.Error("it runs")
+	case <-time.After(2 * lookInterval * time.Millisecond):
+	}
+	if err := errors.Join(in.Close(), c.Wait()); err != nil {
+		t.Error(err)
+	}
+	<-s.Exited() // or the test hangs
 }
 
 // TestKprobeCounted counts the calls of a kernel function, through the PMU and through

@@ -64,6 +64,27 @@ func ThreadsOf(proc fs.FS, pid int) ([]int, error) {
 	return tids, nil
 }
 
+// ProcessOf returns the process of a thread, below proc, which is /proc; of one that is gone
+// the error is ESRCH.
+func ProcessOf(proc fs.FS, tid int) (pid int, err error) {
+	b, err := fs.ReadFile(proc, fmt.Sprintf("%d/status", tid))
+	switch {
+	case IsGone(err):
+		return 0, fmt.Errorf("thread %d: %w", tid, syscall.ESRCH)
+	case err != nil:
+		return 0, fmt.Errorf("process of thread %d: %w", tid, err)
+	}
+	for line := range strings.Lines(string(b)) {
+		if id, ok := strings.CutPrefix(line, "Tgid:\t"); ok {
+			if pid, err = strconv.Atoi(strings.TrimSuffix(id, "\n")); err != nil {
+				return 0, fmt.Errorf("process of thread %d: %w", tid, err)
+			}
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("process of thread %d: /proc/%d/status does not tell it", tid, tid)
+}
+
 // IsGone reports whether err says that a task or its files are not there (any
 // more): /proc answers ENOENT, or ESRCH when it went while being read.
 func IsGone(err error) bool {

@@ -1,7 +1,9 @@
 package procfs_test
 
 import (
+	"errors"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -15,6 +17,7 @@ var proc = fstest.MapFS{
 	"20/comm":         {Data: []byte(" a b\nc\n")},
 	"20/task/20/comm": {Data: []byte("a\n")},
 	"20/task/21/comm": {Data: []byte("b\n")},
+	"21/status":       {Data: []byte("Name:\tb\nState:\tS (sleeping)\nTgid:\t20\nNgid:\t0\nPid:\t21\n")},
 	"3/status":        {Data: []byte("")},
 	"-4/comm":         {Data: []byte("no\n")},
 	"self/comm":       {Data: []byte("no\n")},
@@ -36,5 +39,17 @@ func TestThreads(t *testing.T) {
 	got, err := procfs.Threads(proc, 1)
 	if want := []int{20, 21}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+func TestProcessOf(t *testing.T) {
+	if pid, err := procfs.ProcessOf(proc, 21); pid != 20 || err != nil {
+		t.Errorf("%d, %v, want 20", pid, err)
+	}
+	if _, err := procfs.ProcessOf(proc, 22); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("of a thread that is gone: %v", err)
+	}
+	if _, err := procfs.ProcessOf(proc, 3); err == nil || errors.Is(err, syscall.ESRCH) {
+		t.Errorf("of one that does not tell: %v", err)
 	}
 }

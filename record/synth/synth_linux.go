@@ -172,9 +172,10 @@ func readProc(root string) ([]int, error) {
 
 func (s *synth) some(pids []int) error {
 	seen := map[int]bool{}
+	proc := os.DirFS(s.opts.Root + "/proc")
 	for _, id := range pids {
-		pid, ok := s.threadGroup(id)
-		if !ok || seen[pid] {
+		pid, err := procfs.ProcessOf(proc, id)
+		if err != nil || seen[pid] {
 			continue
 		}
 		seen[pid] = true
@@ -183,23 +184,6 @@ func (s *synth) some(pids []int) error {
 		}
 	}
 	return nil
-}
-
-// threadGroup is the process that thread tid belongs to.
-func (s *synth) threadGroup(tid int) (int, bool) {
-	b, ok := s.read(s.procPath(tid, "/status"))
-	if !ok {
-		return 0, false
-	}
-	for rest := b; len(rest) > 0; {
-		var line []byte
-		line, rest = cutLine(rest)
-		if v, ok := cutPrefix(line, "Tgid:\t"); ok {
-			pid, err := strconv.Atoi(string(v))
-			return pid, err == nil
-		}
-	}
-	return 0, false
 }
 
 // process describes one process as of now.
@@ -382,11 +366,4 @@ func cutLine(b []byte) (line, rest []byte) {
 		return b[:i], b[i+1:]
 	}
 	return b, nil
-}
-
-func cutPrefix(b []byte, prefix string) ([]byte, bool) {
-	if len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix {
-		return b[len(prefix):], true
-	}
-	return b, false
 }
