@@ -1,7 +1,9 @@
 package record
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"kprof/perfevent"
@@ -50,19 +52,27 @@ func (s *Session) copyStacks(e event.Event, sampling perfevent.Sampling) {
 // goroutine is the draining one's.
 type copying struct {
 	s       *Session
-	needed  map[uint32]bool // processes that run programs whose stacks are to be copied
-	met     bool            // there was one
+	layout  abi.Layout           // of side-band records
+	needed  map[uint32]bool      // processes that run programs whose stacks are to be copied
+	waiting map[uint32]*question // processes of which it is not known yet
+	met     bool                 // there was one that needs copies
 	copies  bool
 	changes int
 	began   time.Time // of the last program
 
-	asked   chan uint32
+	// Times of what was last taken of a process, in this round and in the one before.
+	latest, before map[uint32]uint64
+
+	asked   chan *question
 	answers chan answer
 	end     chan struct{}
 }
 
+// question is what a process runs. Those that it starts before the answer wait for that too.
+type question struct{ pid uint32 }
+
 type answer struct {
-	pid    uint32
+	*question
 	copies bool
 }
 
@@ -71,16 +81,20 @@ const maxAsked = 1 << 10
 
 // watchPrograms begins to watch; nil where no event has a twin.
 func (s *Session) watchPrograms() *copying {
-	c := &copying{s: s, needed: map[uint32]bool{}, asked: make(chan uint32, maxAsked), answers: make(chan answer, maxAsked), end: make(chan struct{})}
+	c := &copying{
+		s: s, needed: map[uint32]bool{}, waiting: map[uint32]*question{}, latest: map[uint32]uint64{}, before: map[uint32]uint64{},
+		asked: make(chan *question, maxAsked), answers: make(chan answer, maxAsked), end: make(chan struct{}),
+	}
 	if s.opts.CopiesIf == nil || !c.hasTwins() {
 		return nil
 	}
+	c.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
 	// It is left behind where a file system does not answer.
 	go func() {
 		for {
 			select {
-			case pid := <-c.asked:
-				a := answer{pid, s.opts.CopiesIf(int(pid))}
+			case q := <-c.asked:
+				a := answer{q, s.opts.CopiesIf(int(q.pid))}
 				select {
 				case c.answers <- a:
 				case <-c.end:
@@ -119,20 +133,72 @@ func (c *copying) take(rec []byte) {
 	pid := o.Uint32(rec[8:])
 	switch abi.RecordType(o.Uint32(rec)) {
 	case abi.RecordComm: // pid, tid
-		if abi.Misc(o.Uint16(rec[4:]))&abi.MiscCommExec != 0 {
-			c.began = time.Now()
-			select {
-			case c.asked <- pid:
-			default: // it stays what it was
-			}
+		if abi.Misc(o.Uint16(rec[4:]))&abi.MiscCommExec == 0 {
+			return
+		}
+		c.began = time.Now()
+		if c.isLatest(pid, rec) {
+			c.ask(pid)
 		}
 	case abi.RecordFork: // pid, ppid, tid, ptid
-		if parent := o.Uint32(rec[12:]); parent != pid && c.needed[parent] {
+		parent := o.Uint32(rec[12:])
+		if parent == pid || !c.isLatest(pid, rec) {
+			return
+		}
+		if c.needed[parent] {
 			c.needed[pid] = true
 		}
+		if q := c.waiting[parent]; q != nil {
+			c.waiting[pid] = q
+		}
 	case abi.RecordExit:
-		if tid := o.Uint32(rec[16:]); tid == pid {
+		if tid := o.Uint32(rec[16:]); tid == pid && c.isLatest(pid, rec) {
 			delete(c.needed, pid)
+			delete(c.waiting, pid)
+		}
+	}
+}
+
+// isLatest reports whether nothing later was taken of a process: rings are drained one after
+// the other, and one that was begun on a CPU may have ended on another.
+func (c *copying) isLatest(pid uint32, rec []byte) bool {
+	f, _ := c.layout.DecodeTrailer(rec[abi.HeaderSize:])
+	if f.Time < max(c.latest[pid], c.before[pid]) {
+		return false
+	}
+	c.latest[pid] = f.Time
+	return true
+}
+
+// ask has it found out what a process runs, unless too much is asked already: then it stays
+// what it was.
+func (c *copying) ask(pid uint32) (asked bool) {
+	q := &question{pid}
+	select {
+	case c.asked <- q:
+		c.waiting[pid] = q
+		return true
+	default:
+		return false
+	}
+}
+
+// answered takes an answer. Where the process has ended meanwhile, or runs another program, it
+// may be of that, or of none: then it is asked of one of those that it has started, which run
+// the same.
+func (c *copying) answered(a answer) {
+	c.met = c.met || a.copies
+	same := slices.DeleteFunc(slices.Sorted(maps.Keys(c.waiting)), func(pid uint32) bool { return c.waiting[pid] != a.question })
+	if len(same) > 0 && c.waiting[a.pid] != a.question && c.ask(same[0]) {
+		for _, pid := range same {
+			c.waiting[pid] = c.waiting[same[0]]
+		}
+		return
+	}
+	for _, pid := range same {
+		delete(c.waiting, pid)
+		if delete(c.needed, pid); a.copies {
+			c.needed[pid] = true
 		}
 	}
 }
@@ -158,14 +224,14 @@ func (c *copying) interval() time.Duration {
 	return quietInterval
 }
 
-// step does what has come out meanwhile.
+// step does what has come out by the end of a round.
 func (c *copying) step() error {
+	c.before, c.latest = c.latest, c.before
+	clear(c.latest)
 	for {
 		select {
 		case a := <-c.answers:
-			if delete(c.needed, a.pid); a.copies {
-				c.needed[a.pid], c.met = true, true
-			}
+			c.answered(a)
 			continue
 		default:
 		}
