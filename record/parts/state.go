@@ -142,6 +142,7 @@ func (s *State) apply(time uint64, rec []byte) {
 			p := s.process(c.PID)
 			if c.Exec {
 				s.release(p)
+				s.endOthers(p, c.TID)
 			}
 			t := p.thread(c.TID)
 			s.replace(&t.comm, rec)
@@ -282,6 +283,17 @@ func (s *State) release(p *process) {
 		s.free(m.rec)
 	}
 	p.maps = nil
+}
+
+// endOthers forgets the threads of a process but one, which calls exec: that ends them. One that is
+// not the first takes the number of that, and nothing says of its own that it has ended.
+func (s *State) endOthers(p *process, tid int32) {
+	for other, t := range p.threads {
+		if other != tid {
+			s.free(t.comm)
+			delete(p.threads, other)
+		}
+	}
 }
 
 // end forgets a process.
