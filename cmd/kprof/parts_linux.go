@@ -225,7 +225,7 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 			o.Bytes = most / 3
 		}
 	}
-	o.Triggers = s.Triggers()
+	o.Triggers, o.Turn = s.Triggers(), s.Turn
 	p.Divider = parts.NewDivider(&events[len(events)-1], o)
 	// What is in the way of files would be found out when it is too late.
 	if err = p.Begin(); err == nil {

@@ -163,6 +163,19 @@ func (c *Capture) Describe(write func(rec []byte) error) error {
 	})
 }
 
+// Turn takes records of what there is by now, of a recording that is divided
+// (parts.Options.Turn): as with Describe, what nobody has mapped for some such calls is forgotten.
+func (c *Capture) Turn(running []byte) {
+	c.BuildIDs.Turn()
+	for len(running) >= abi.HeaderSize {
+		h := abi.DecodeHeader(running, abi.LittleEndian)
+		if h.Type == abi.RecordMmap || h.Type == abi.RecordMmap2 {
+			c.BuildIDs.Take(running[:h.Size])
+		}
+		running = running[h.Size:]
+	}
+}
+
 // Close closes the session and gives back what was kept. A second Close does nothing.
 func (c *Capture) Close() error {
 	var errs []error

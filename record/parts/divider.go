@@ -45,6 +45,11 @@ type Options struct {
 
 	// Open begins a part.
 	Open func() (Part, error)
+
+	// Turn, unless nil, is called now and then with records of the names and maps that there
+	// are by now: what was reported before the last call, and is not among them, no part needs
+	// any more that is not finished.
+	Turn func(running []byte)
 }
 
 // AllTime is a Window that Bytes alone bound.
@@ -69,12 +74,14 @@ type Divider struct {
 	round   round     // that is being taken
 	ended   time.Time // the round before
 	window  []round
-	bytes   int64   // in window
-	full    bool    // something was given up for Bytes
-	free    []round // whose buffers are to be filled again
-	dumping bool    // the window is to be written after this round
-	whole   []byte  // a record put together
-	trigger bool    // was sampled in this round
+	bytes   int64     // in window
+	full    bool      // something was given up for Bytes
+	begun   int       // parts since Turn was called last, without a window
+	turned  time.Time // when it was, with one
+	free    []round   // whose buffers are to be filled again
+	dumping bool      // the window is to be written after this round
+	whole   []byte    // a record put together
+	trigger bool      // was sampled in this round
 
 	jobs   chan job
 	busy   atomic.Int32 // jobs that are not done
@@ -253,7 +260,13 @@ func (d *Divider) next(now time.Time) error {
 		return err
 	}
 	d.part.begun = now
-	if state := d.state.AppendTo(nil); len(state) > 0 {
+	state := d.state.AppendTo(nil)
+	// Of the parts since the last call, the one that ends here and those before it may not be finished.
+	if d.begun++; d.o.Turn != nil && d.begun > int(d.busy.Load()) {
+		d.begun = 0
+		d.o.Turn(state)
+	}
+	if len(state) > 0 {
 		return errors.Join(d.part.Write(state, nil), d.part.FinishRound())
 	}
 	return nil

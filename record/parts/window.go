@@ -37,6 +37,10 @@ func (d *Divider) finishWindow(now time.Time, asked bool) error {
 	}
 	d.window = slices.Delete(d.window, 0, gone)
 	d.dumping = d.dumping || asked
+	if d.o.Turn != nil && d.busy.Load() == 0 && !d.window[0].from.Before(d.turned) {
+		d.turned = now // what was reported before is in the state, or no longer there
+		d.o.Turn(d.state.AppendTo(nil))
+	}
 	return nil
 }
 
