@@ -293,12 +293,12 @@ func (d *dataPart) Finish(about parts.About) error {
 	reportMissing(missing)
 	p := d.s
 	err = errors.Join(err, p.rights(func() error { return p.series.Made(d.place) }))
-	p.made(about, d.Name(), d.Size(), err)
+	p.made(about, d.Name(), printable.Bytes(d.Size()), err)
 	return err
 }
 
 // made notes and says that there is one more file, unless that failed.
-func (p *partsSink) made(about parts.About, name string, size int64, err error) {
+func (p *partsSink) made(about parts.About, name, size string, err error) {
 	p.files++
 	p.samples += about.Samples
 	p.last = name
@@ -315,7 +315,7 @@ func (p *partsSink) made(about parts.About, name string, size int64, err error) 
 			of += " (no more fits: --flight TIME,SIZE)"
 		}
 	}
-	notef("%d samples%s in %s (%s)", about.Samples, of, name, printable.Bytes(size))
+	notef("%d samples%s in %s (%s)", about.Samples, of, name, size)
 }
 
 // makeProfiles prepares for profiles of what is kept in memory.
@@ -359,11 +359,13 @@ func (d *profilePart) Finish(about parts.About) error {
 	if err := p.profiles.write(profile); err != nil || p.profiles.files == before {
 		return err
 	}
-	st, err := os.Stat(p.profiles.last)
-	if err != nil {
+	size := "moved or removed since"
+	if st, err := os.Stat(p.profiles.last); err == nil {
+		size = printable.Bytes(st.Size())
+	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	p.made(about, p.profiles.last, st.Size(), nil)
+	p.made(about, p.profiles.last, size, nil)
 	return nil
 }
 

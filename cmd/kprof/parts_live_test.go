@@ -108,3 +108,19 @@ done`
 		})
 	}
 }
+
+// TestLivePartsMoved: files that somebody takes away while they are written end no recording.
+func TestLivePartsMoved(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	const script = `for i in 1 2 3; do
+	until set -- x.data.*; [ -e "$1" ]; do :; done
+	rm -f "$@"
+done
+/bin/true`
+	dir := t.TempDir()
+	c := kprof(t, "record", "-e", "sched:sched_process_exec", "-o", filepath.Join(dir, "x.data"), "--every", "100ms", "--switch-max-files", "2", "--", "sh", "-c", script)
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}

@@ -58,10 +58,12 @@ func (s *Series) Find(now time.Time) (*Place, error) {
 }
 
 // Made counts the file at a place, which is not closed yet, in as the latest, and removes the oldest ones that are
-// too many: nothing that is not what was made.
+// too many: nothing that is not what was made. One that somebody has moved or removed is not counted.
 func (s *Series) Made(p *Place) error {
 	var st unix.Stat_t
-	if err := unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(p.dir, p.base, &st, unix.AT_SYMLINK_NOFOLLOW); errors.Is(err, unix.ENOENT) {
+		return nil
+	} else if err != nil {
 		return &os.PathError{Op: "stat", Path: p.name, Err: err}
 	}
 	s.made = append(s.made, madeFile{p.name, uint64(st.Dev), st.Ino})
@@ -75,7 +77,9 @@ func (s *Series) Made(p *Place) error {
 
 func (m *madeFile) remove() error {
 	p, err := Find(m.name)
-	if err != nil {
+	if errors.Is(err, unix.ENOENT) {
+		return nil // with its directory
+	} else if err != nil {
 		return err
 	}
 	defer p.Close()

@@ -142,3 +142,53 @@ func TestSeriesRemovesItsOwn(t *testing.T) {
 		t.Errorf("there are %q", got)
 	}
 }
+
+// TestSeriesMoved: a file, or its directory, that somebody has taken away is no error, and not counted.
+func TestSeriesMoved(t *testing.T) {
+	dir := t.TempDir()
+	s := NewSeries(filepath.Join(dir, "in", "x"), "", 2)
+	put := func(i int) *Place {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dir, "in"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Find(time.Unix(int64(i), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, publish, err := p.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(publish(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for i := range 6 {
+		p := put(i)
+		if i%2 == 1 {
+			if err := os.Remove(p.Name()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Made(p); err != nil {
+			t.Errorf("file %d: %v", i, err)
+		}
+		p.Close()
+	}
+	if got := names(t, filepath.Join(dir, "in")); len(got) != 2 {
+		t.Errorf("there are %q", got)
+	}
+	p := put(6)
+	defer p.Close()
+	if err := os.RemoveAll(filepath.Join(dir, "in")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Made(p); err != nil {
+		t.Errorf("without its directory: %v", err)
+	}
+	if err := (&madeFile{name: p.Name()}).remove(); err != nil {
+		t.Errorf("remove without its directory: %v", err)
+	}
+}
