@@ -20,6 +20,7 @@ type run struct {
 	sink     Sink
 	tally    *tally
 	cpus     *hotplug
+	cgroups  cgroups
 	grow     *grower  // nil until everything records
 	copies   *copying // nil where all stacks are copied or none
 	start    time.Time
@@ -200,6 +201,9 @@ func (r *run) drainUntil(w *waiter) error {
 		}
 		if now := time.Now(); now.Sub(looked) >= hotplugInterval {
 			looked = now
+			if r.cgroups.look(r.s, now) {
+				return nil
+			}
 			if err := r.hotplug(w); err != nil {
 				return err
 			}
@@ -408,6 +412,7 @@ func (r *run) stats() (Stats, error) {
 	if r.cpus != nil {
 		st.Notes = append(st.Notes, r.cpus.reports()...)
 	}
+	st.Notes = append(st.Notes, r.cgroups.reports()...)
 	if t.broken {
 		st.Notes = append(st.Notes, "a record of impossible size was met: the counts are too low")
 	}
