@@ -19,7 +19,7 @@ func ReadGuestModules(r io.Reader) (modules []stacks.Mapping, err error) {
 	all, err := procfs.ReadModules(r)
 	for _, m := range all {
 		if m.Addr != 0 {
-			modules = append(modules, stacks.Mapping{File: "[" + m.Name + "]", Start: m.Addr, Limit: m.Addr + m.Size})
+			modules = append(modules, stacks.Mapping{File: "[" + m.Name + "]", Start: m.Addr, Limit: m.Addr + m.TextSize})
 		}
 	}
 	if err == nil && len(modules) == 0 {

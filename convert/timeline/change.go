@@ -10,6 +10,7 @@ import (
 type changes struct {
 	maps     list[mapChange]
 	tasks    list[taskChange]
+	modules  []int  // which of maps are of modules of the kernel
 	last     uint64 // time of the one added last
 	unsorted bool
 }
@@ -57,6 +58,26 @@ func (cs *changes) addMap(op changeOp, a Area) {
 	cs.maps.add(mapChange{area: a, op: op, order: cs.next(a.since)})
 }
 
+// orderModules has modules that are there since the same time count in the order of their
+// addresses: since Linux 6.4 a module's size reaches beyond its text, perhaps into the text of
+// another (procfs.Module), which begins at an address of its own.
+func (cs *changes) orderModules() {
+	if len(cs.modules) < 2 {
+		return
+	}
+	areas := make([]Area, len(cs.modules))
+	for i, n := range cs.modules {
+		areas[i] = cs.maps.at(n).area
+	}
+	slices.SortStableFunc(cs.modules, func(a, b int) int { return cmp.Compare(cs.maps.at(a).area.since, cs.maps.at(b).area.since) })
+	slices.SortStableFunc(areas, func(a, b Area) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.Start, b.Start))
+	})
+	for i, n := range cs.modules {
+		cs.maps.at(n).area = areas[i]
+	}
+}
+
 func (cs *changes) addTask(c taskChange) {
 	c.order = cs.next(c.since)
 	cs.tasks.add(c)
@@ -69,6 +90,7 @@ func (tl *Timeline) Apply() {
 	tl.work = 0
 	cs := &tl.pending
 	tl.work += len(tl.forks) / 4 // to be looked at again, which is quick
+	cs.orderModules()
 	var maps, tasks inTime
 	if cs.unsorted {
 		maps, tasks = sorted(&cs.maps), sorted(&cs.tasks)

@@ -15,7 +15,8 @@
 // The rules:
 //
 //   - A change holds for times at or after its own; time 0 is before everything;
-//     changes of the same time count in their order of arrival.
+//     changes of the same time count in their order of arrival, modules of the kernel
+//     in that of their addresses.
 //   - EXIT ends nothing: a process keeps its state until a FORK or an exec of the
 //     same pid, because samples of a process are seen after its EXIT.
 //   - Names belong to threads, address spaces to processes. A FORK takes over the

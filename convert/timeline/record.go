@@ -96,8 +96,11 @@ func (tl *Timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		o.Kind = stacks.KindGuest // its modules too: they are not the host's
 	case mode == abi.MiscKernel || m.PID == -1 && mode != abi.MiscUser:
 		op = opKernel
-		if file, o.Kind = kernelObject(m.File); o.Kind == stacks.KindKernel {
+		switch file, o.Kind = kernelObject(m.File); o.Kind {
+		case stacks.KindKernel:
 			symbol = strings.TrimPrefix(m.File, file)
+		case stacks.KindModule:
+			tl.pending.modules = append(tl.pending.modules, tl.pending.maps.n)
 		}
 	default:
 		o.Kind = userKind(m.File)

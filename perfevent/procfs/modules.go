@@ -2,8 +2,11 @@ package procfs
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,8 +15,13 @@ import (
 // "fuse 176128 1 - Live 0xffffffffc0000000 (OE)" (kernel/module/procfs.c, m_show).
 type Module struct {
 	Name string
-	Size uint64 // bytes
-	Addr uint64 // where it begins; 0 where the kernel hides it (kernel.kptr_restrict)
+	Size uint64 // bytes, of text and data together
+	Addr uint64 // where its text begins; 0 where the kernel hides it (kernel.kptr_restrict)
+
+	// TextSize is what of Size the text can be: it ends where the next module begins. Since
+	// Linux 6.4 text and data lie apart (include/linux/module.h, struct module_memory), so that
+	// Size bytes from Addr on may reach into the text of others.
+	TextSize uint64
 }
 
 // ReadModules reads the text of /proc/modules. A line that cannot be read is left out
@@ -37,11 +45,29 @@ func ReadModules(r io.Reader) ([]Module, error) {
 			offset += line.size
 		}
 		if err == io.EOF {
+			setTextSizes(modules)
 			return modules, first
 		}
 		if err != nil {
+			setTextSizes(modules)
 			return modules, fmt.Errorf("at byte %d: %w", offset, err)
 		}
+	}
+}
+
+// setTextSizes sets TextSize of all modules that there are.
+func setTextSizes(modules []Module) {
+	byAddr := make([]*Module, len(modules))
+	for i := range modules {
+		byAddr[i] = &modules[i]
+	}
+	slices.SortFunc(byAddr, func(a, b *Module) int { return cmp.Compare(a.Addr, b.Addr) })
+	next, end := uint64(math.MaxUint64), uint64(math.MaxUint64) // the module behind, and where the text must have ended
+	for _, m := range slices.Backward(byAddr) {
+		if m.Addr != next { // those that are hidden are all at 0
+			end = next
+		}
+		m.TextSize, next = min(m.Size, end-m.Addr), m.Addr
 	}
 }
 

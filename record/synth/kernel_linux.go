@@ -116,8 +116,8 @@ func readKallsyms(r io.Reader, name string) (k kallsyms, err error) {
 
 func (s *synth) sysfs() fs.FS { return os.DirFS(s.opts.Root + "/sys") }
 
-// modules writes a map for each loaded module, under the path of its file where
-// modules.dep has one.
+// modules writes a map of the text of each loaded module, under the path of its file
+// where modules.dep has one.
 func (s *synth) modules(withIDs bool) error {
 	f, err := os.Open(s.opts.Root + "/proc/modules")
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *synth) modules(withIDs bool) error {
 		if l.Addr == 0 {
 			continue // hidden
 		}
-		m := mapping{addr: l.Addr, len: l.Size, name: []byte("[" + l.Name + "]")}
+		m := mapping{addr: l.Addr, len: l.TextSize, name: []byte("[" + l.Name + "]")}
 		if p := paths[l.Name]; p != "" {
 			m.name = []byte(p)
 		}

@@ -155,3 +155,19 @@ func TestDescribeOddModules(t *testing.T) {
 		t.Errorf("-want +got\n%s", d)
 	}
 }
+
+// TestDescribeModulesApart: since Linux 6.4 the sizes of modules reach beyond their text,
+// and the newest comes first.
+func TestDescribeModulesApart(t *testing.T) {
+	root := machine(t)
+	livetest.WriteFile(t, filepath.Join(root, "proc/modules"),
+		"newer 32768 0 - Live 0xffffffffc0302000\nolder 20480 0 - Live 0xffffffffc0300000\n")
+	attr := abi.Attr{SampleType: abi.SampleTID | abi.SampleIdentifier, Flags: abi.FlagSampleIDAll}
+	want := []string{
+		"map -1/0 0xffffffffc0302000+0x8000 @0x0 0:0 0 [newer]",
+		"map -1/0 0xffffffffc0300000+0x2000 @0x0 0:0 0 [older]",
+	}
+	if d := cmp.Diff(want, lines(t, Options{Attr: attr, ID: 3, Root: root, KernelOnly: true})[1:]); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
