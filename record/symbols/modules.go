@@ -14,22 +14,30 @@ import (
 type symbolHistory struct {
 	readings int
 	now      perfdata.KernelSymbols
-	loaded   map[loadedModule]bool   // now
-	gone     map[loadedModule][]byte // lines of kallsyms of modules that were
+	loaded   map[loadedModule]uint64 // now; the bytes that the text of each has at most
+	gone     map[loadedModule]goneModule
 }
 
-// loadedModule is a module where it was loaded: [base, base+size).
+// loadedModule is a module where it was loaded: base is where its text begins, size is
+// of text and data together.
 type loadedModule struct {
 	name       string
 	base, size uint64
 }
 
-// parseModules reads /proc/modules: name, size, uses, users, state, address.
-func parseModules(text []byte) map[loadedModule]bool {
-	loaded := map[loadedModule]bool{}
+// goneModule is what was known of a module.
+type goneModule struct {
+	lines    []byte // of kallsyms
+	textSize uint64 // bytes, at most
+}
+
+// parseModules reads /proc/modules: name, size, uses, users, state, address. With each
+// module is the size that its text has at most.
+func parseModules(text []byte) map[loadedModule]uint64 {
+	loaded := map[loadedModule]uint64{}
 	modules, _ := procfs.ReadModules(bytes.NewReader(text)) // what of it can be read
 	for _, m := range modules {
-		loaded[loadedModule{m.Name, m.Addr, m.Size}] = true
+		loaded[loadedModule{m.Name, m.Addr, m.Size}] = m.TextSize
 	}
 	return loaded
 }
@@ -37,25 +45,27 @@ func parseModules(text []byte) map[loadedModule]bool {
 // changedBy reports whether a list of modules differs from that of the last
 // reading. How often they are used does not matter.
 func (h *symbolHistory) changedBy(modules []byte) bool {
-	return !maps.Equal(h.loaded, parseModules(modules))
+	sameModule := func(uint64, uint64) bool { return true } // what its text has at most follows from the others
+	return !maps.EqualFunc(h.loaded, parseModules(modules), sameModule)
 }
 
 // add takes in a reading. A module that is gone has its symbols in the one before
-// only.
+// only. What is known of how long a module's text is at most holds as long as it is loaded.
 func (h *symbolHistory) add(c perfdata.KernelSymbols) {
 	loaded := parseModules(c.Modules)
 	var lines map[string][]byte
-	for m := range h.loaded {
-		if loaded[m] {
+	for m, textSize := range h.loaded {
+		if now, still := loaded[m]; still {
+			loaded[m] = min(now, textSize)
 			continue
 		}
 		if lines == nil {
 			lines = linesOfModules(h.now.Kallsyms)
 		}
 		if h.gone == nil {
-			h.gone = map[loadedModule][]byte{}
+			h.gone = map[loadedModule]goneModule{}
 		}
-		h.gone[m] = lines[m.name]
+		h.gone[m] = goneModule{lines[m.name], textSize}
 	}
 	for m := range loaded {
 		delete(h.gone, m) // back at its place
@@ -68,20 +78,21 @@ func (h *symbolHistory) add(c perfdata.KernelSymbols) {
 // Where one module lay in the place of another nobody knows whose an address was:
 // neither is named.
 func (h *symbolHistory) kallsyms() []byte {
-	all := slices.Collect(maps.Keys(h.gone))
-	for m := range h.loaded {
-		all = append(all, m)
+	all := maps.Clone(h.loaded) // with the sizes of their texts
+	for m, was := range h.gone {
+		all[m] = was.textSize
 	}
 	doubtful := map[string]bool{} // of those still loaded
 	var gone []loadedModule
-	for m := range h.gone {
+	for m, was := range h.gone {
 		clear := true
-		for _, o := range all {
-			if o == m || m.base >= o.base+o.size || o.base >= m.base+m.size {
+		for o, textSize := range all {
+			if o == m || m.base >= o.base+textSize || o.base >= m.base+was.textSize {
 				continue
 			}
 			clear = false
-			doubtful[o.name] = doubtful[o.name] || h.loaded[o]
+			_, loaded := h.loaded[o]
+			doubtful[o.name] = doubtful[o.name] || loaded
 		}
 		if clear {
 			gone = append(gone, m)
@@ -95,7 +106,7 @@ func (h *symbolHistory) kallsyms() []byte {
 	}
 	slices.SortFunc(gone, func(a, b loadedModule) int { return strings.Compare(a.name, b.name) })
 	for _, m := range gone {
-		out = append(out, h.gone[m]...)
+		out = append(out, h.gone[m].lines...)
 	}
 	return out
 }

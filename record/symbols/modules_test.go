@@ -20,7 +20,7 @@ func TestSymbolHistory(t *testing.T) {
 		"used":  "a 8192 7 b, Live 0xffffffffc0000000 (OE)\n", // a, in use
 		"b":     "b 4096 0 - Live 0xffffffffc0008000\n",
 		"moved": "a 8192 0 - Live 0xffffffffc0010000\n", // a, elsewhere
-		"c":     "c 4096 0 - Live 0xffffffffc0001000\n", // where a was
+		"c":     "c 4096 0 - Live 0xffffffffc0001000\n", // where a was, or behind its text
 	}
 	symbol := map[string]string{
 		"a":     "ffffffffc0000010 t a1\t[a]\nffffffffc0000100 t a2\t[a]\n",
@@ -44,6 +44,9 @@ func TestSymbolHistory(t *testing.T) {
 		{"it comes back elsewhere", []string{"a", "", "moved"}, "moved a", 3},
 		{"one takes the place of another", []string{"a b", "c b"}, "b", 2},
 		{"and both go", []string{"a b", "c b", "b"}, "b", 3},
+		{"one goes whose neighbour's size reaches over it", []string{"a c", "a"}, "a c", 2},
+		{"one goes whose size reaches over its neighbour", []string{"a c", "c"}, "a c", 2},
+		{"neighbours go one after the other", []string{"b", "a b", "a b c", "a b", "b"}, "a b c", 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var h symbolHistory
@@ -99,9 +102,9 @@ func TestModulesOfOddLines(t *testing.T) {
 
 // TestParseModulesOdd: a line that cannot be read does not hide the others.
 func TestParseModulesOdd(t *testing.T) {
-	want := map[loadedModule]bool{
-		{"fuse", 0xffffffffc0a00000, 176128}: true, {"nf_nat", 0xffffffffc0900000, 53248}: true, {"hidden", 0, 4096}: true,
-		{"blanks", 0xffffffffc0800000, 4096}: true, {"last", 0xffffffffc0600000, 12288}: true,
+	want := map[loadedModule]uint64{
+		{"fuse", 0xffffffffc0a00000, 176128}: 176128, {"nf_nat", 0xffffffffc0900000, 53248}: 53248, {"hidden", 0, 4096}: 4096,
+		{"blanks", 0xffffffffc0800000, 4096}: 4096, {"last", 0xffffffffc0600000, 12288}: 12288,
 	}
 	if d := cmp.Diff(want, parseModules([]byte(procfstest.Modules)), cmp.AllowUnexported(loadedModule{})); d != "" {
 		t.Errorf("-want +got\n%s", d)
