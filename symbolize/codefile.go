@@ -79,7 +79,7 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 	}
 	var why error
 	places := s.places(m)
-	if f, path, err := s.servers.fetch(trimBuildID(m.BuildID), "executable"); err == nil {
+	if f, path, err := s.servers.fetchRecorded(m.BuildID, "executable"); err == nil {
 		f.Close() // it is opened again as any other
 		places = append(places, place{path: path})
 	}

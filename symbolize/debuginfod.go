@@ -137,6 +137,19 @@ func (d *debuginfod) fetch(id, kind string) (*os.File, string, error) {
 	return f, path, err
 }
 
+// fetchRecorded is fetch of the file with a recorded build id.
+func (d *debuginfod) fetchRecorded(recorded, kind string) (*os.File, string, error) {
+	err := errNotServed
+	for _, id := range buildIDsOf(recorded) {
+		var f *os.File
+		var path string
+		if f, path, err = d.fetch(id, kind); err == nil {
+			return f, path, nil
+		}
+	}
+	return nil, "", err
+}
+
 // open opens an ELF file with that build id in the directory.
 func (d *debuginfod) open(path, id string) (*os.File, error) {
 	below, err := filepath.Rel(d.dir, path)

@@ -361,11 +361,7 @@ func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 
 // cachedVDSO returns the vdso of m as perf has kept it, nil if it has not.
 func (s *Symbolizer) cachedVDSO(m Mapping) *fileTable {
-	id := trimBuildID(m.BuildID)
-	if len(id) < 4 {
-		return nil
-	}
-	for _, p := range s.placesByID(id, "vdso") {
+	for _, p := range s.placesByID(m.BuildID, "vdso") {
 		if t, err := s.file(p, m); err == nil && t.file != nil && (t.why == nil || errors.Is(t.why, ErrStripped)) {
 			return t
 		}

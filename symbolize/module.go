@@ -35,17 +35,17 @@ func (s *Symbolizer) addModule(t *kernelTable, m Mapping) error {
 // moduleFile returns the file of module m, and what to add to an address of m to find it
 // there.
 func (s *Symbolizer) moduleFile(m Mapping) (file *elfsym.File, moved uint64, err error) {
-	name, id := procfs.ModuleName(m.Path()), trimBuildID(m.BuildID)
+	name, id := procfs.ModuleName(m.Path()), m.BuildID
 	if name == "" || m.Start == 0 {
 		return nil, 0, notFound("module of unknown name or address")
 	}
-	if id == "" && !s.opts.Foreign {
-		id = trimBuildID(ownBuildID(procfs.ModuleNotes(name)))
+	if trimBuildID(id) == "" && !s.opts.Foreign {
+		id = ownBuildID(procfs.ModuleNotes(name))
 	}
-	if len(id) < 4 {
+	if len(buildIDsOf(id)) == 0 {
 		return nil, 0, notFound("file of module " + name + ", whose build id is not known")
 	}
-	file, err = s.modules.get(moduleKey{name, id}, func() (*elfsym.File, error) {
+	file, err = s.modules.get(moduleKey{name, trimBuildID(id)}, func() (*elfsym.File, error) {
 		return s.findModule(name, id, m.Path())
 	})
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Symbolizer) findModule(name, id, recorded string) (*elfsym.File, error)
 		}
 		why = moreTelling(why, err)
 	}
-	if f, path, err := s.servers.fetch(id, "debuginfo"); err == nil {
+	if f, path, err := s.servers.fetchRecorded(id, "debuginfo"); err == nil {
 		f.Close() // it is opened again as any other
 		file, err := s.openModule(place{path: path}, id)
 		if err == nil {

@@ -109,7 +109,7 @@ func (s *Symbolizer) elsewhere(why error) error {
 // servedTable returns the file of m as a debuginfod server has it, nil if none
 // does.
 func (s *Symbolizer) servedTable(m Mapping) *fileTable {
-	f, path, err := s.servers.fetch(strings.ToLower(m.BuildID), "executable")
+	f, path, err := s.servers.fetchRecorded(m.BuildID, "executable")
 	if err != nil {
 		return nil
 	}
@@ -142,9 +142,11 @@ func (s *Symbolizer) places(m Mapping) []place {
 			places = append(places, place{root: s.opts.Root, path: m.Path(), exact: s.opts.Root == "" && !s.opts.Foreign && m.BuildID == ""})
 		}
 	}
-	if id := trimBuildID(m.BuildID); s.opts.BuildIDCache != "" && len(id) > 2 {
-		dir := filepath.Join(s.opts.BuildIDCache, ".build-id", id[:2], id[2:])
-		places = append(places, place{path: filepath.Join(dir, "elf")}, place{path: dir})
+	if s.opts.BuildIDCache != "" {
+		for _, id := range buildIDsOf(m.BuildID) {
+			dir := filepath.Join(s.opts.BuildIDCache, ".build-id", id[:2], id[2:])
+			places = append(places, place{path: filepath.Join(dir, "elf")}, place{path: dir})
+		}
 	}
 	return places
 }
@@ -322,4 +324,18 @@ func trimBuildID(id string) string {
 		trimmed += "0"
 	}
 	return trimmed
+}
+
+// buildIDsOf returns the build ids, of two bytes at least, under which the file with a recorded
+// one may be kept: that which was recorded, the last byte of which may well be zero, and then what
+// it is without the zeros that it may have been padded with.
+func buildIDsOf(recorded string) []string {
+	trimmed := trimBuildID(recorded)
+	if len(trimmed) < 4 {
+		return nil
+	}
+	if whole := strings.ToLower(recorded); whole != trimmed {
+		return []string{whole, trimmed}
+	}
+	return []string{trimmed}
 }

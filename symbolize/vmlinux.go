@@ -174,11 +174,11 @@ func (s *Symbolizer) addVmlinux(t *kernelTable, m Mapping) error {
 
 // foundVmlinux is the vmlinux with the build id of m.
 func (s *Symbolizer) foundVmlinux(m Mapping) (*vmlinux, error) {
-	id := trimBuildID(s.kernelBuildID(m))
-	if len(id) < 4 {
+	id := s.kernelBuildID(m)
+	if len(buildIDsOf(id)) == 0 {
 		return nil, notFound("vmlinux of a kernel whose build id is not known")
 	}
-	return s.kernels.get(id, func() (*vmlinux, error) { return s.findVmlinux(id) })
+	return s.kernels.get(trimBuildID(id), func() (*vmlinux, error) { return s.findVmlinux(id) })
 }
 
 // findVmlinux looks for the vmlinux with a build id.
@@ -196,7 +196,7 @@ func (s *Symbolizer) findVmlinux(id string) (*vmlinux, error) {
 		}
 		why = moreTelling(why, err)
 	}
-	if f, path, err := s.servers.fetch(id, "debuginfo"); err == nil {
+	if f, path, err := s.servers.fetchRecorded(id, "debuginfo"); err == nil {
 		return s.tryVmlinux(f, place{path: path}, id)
 	}
 	if why == nil || errors.Is(why, fs.ErrNotExist) {
@@ -223,15 +223,17 @@ func (s *Symbolizer) tryVmlinux(f *os.File, p place, id string) (*vmlinux, error
 	return v, err
 }
 
-// placesByID lists where a file of the kernel with a build id may be by that id: in the debug
-// trees, and in perf's cache, under the name that it has there or as "elf".
-func (s *Symbolizer) placesByID(id, cached string) (places []place) {
-	for _, dir := range s.debugDirs() {
-		places = append(places, place{root: s.opts.Root, path: filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
-	}
-	if cache := s.opts.BuildIDCache; cache != "" {
-		dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
-		places = append(places, place{path: filepath.Join(dir, cached)}, place{path: filepath.Join(dir, "elf")})
+// placesByID lists where a file of the kernel with a recorded build id may be by that id: in the
+// debug trees, and in perf's cache, under the name that it has there or as "elf".
+func (s *Symbolizer) placesByID(recorded, cached string) (places []place) {
+	for _, id := range buildIDsOf(recorded) {
+		for _, dir := range s.debugDirs() {
+			places = append(places, place{root: s.opts.Root, path: filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")})
+		}
+		if cache := s.opts.BuildIDCache; cache != "" {
+			dir := filepath.Join(cache, ".build-id", id[:2], id[2:])
+			places = append(places, place{path: filepath.Join(dir, cached)}, place{path: filepath.Join(dir, "elf")})
+		}
 	}
 	return places
 }

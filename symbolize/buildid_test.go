@@ -1,0 +1,88 @@
+package symbolize
+
+import (
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kprof/perfevent/livetest"
+	"kprof/symbolize/elfsym"
+	"kprof/symbolize/mapping"
+)
+
+// TestBuildIDsOf: under which build ids a file may be kept.
+func TestBuildIDsOf(t *testing.T) {
+	livetest.Table(t, func(recorded string) string { return strings.Join(buildIDsOf(recorded), " ") }, map[string]string{
+		"A1b2c3": "a1b2c3", "a1b2c0": "a1b2c0", "a1b200": "a1b200 a1b2", "A1B2000000": "a1b2000000 a1b2",
+		"": "", "0000": "", "a1": "", "a10000": "",
+	})
+}
+
+// TestBuildIDWithZeros: of 256 build ids one ends in a zero byte, which is part of the paths where
+// files are kept by build id, and of the addresses where servers have them. Those of less than 20
+// bytes, as perf.data may have padded them, are found too.
+func TestBuildIDWithZeros(t *testing.T) {
+	for id, recorded := range map[string]string{
+		"0102030405060708090a0b0c0d0e0f1011121300": "0102030405060708090A0B0C0D0E0F1011121300",
+		"0102030405060708090a0b0c0d0e0f00":         "0102030405060708090a0b0c0d0e0f00",
+		"0102030405060708090a0b0c0d0e0f10":         "0102030405060708090a0b0c0d0e0f1000000000",
+	} {
+		flag := "-Wl,--build-id=0x" + id
+		program, off, _ := program(t, waiting, "-DNUMBER=1", flag)
+		kernel, _, addrs := miniature(t, flag)
+		dir := t.TempDir()
+		object, module := filepath.Join(dir, "m.o"), filepath.Join(dir, "ext4.ko")
+		livetest.Run(t, "gcc", "-O2", "-g", "-c", "-ffreestanding", "-fno-pie", "-o", object, "testdata/module.c")
+		livetest.Run(t, "ld", "-r", "--build-id=0x"+id, "-o", module, object)
+		file, err := elfsym.Open(module, elfsym.Options{Module: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hex.EncodeToString(file.BuildID()); got != id {
+			t.Fatalf("build id %s, want %s", got, id)
+		}
+		file.Close()
+
+		const base = 0xffffffffc0a00000
+		byID := filepath.Join(".build-id", id[:2], id[2:])
+		for _, f := range []struct {
+			what, file string
+			cached     string // its name in perf's cache
+			served     string // what a server calls it
+			m          Mapping
+			addr       uint64
+			want       string
+		}{
+			{"program", program, "elf", "executable", Mapping{Kind: mapping.User, File: "/gone/prog"}, off, "f"},
+			{"kernel", kernel, "vmlinux", "debuginfo",
+				Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", Offset: addrs["_text"]}, addrs["vfs_write"], "vfs_write"},
+			{"module", module, "elf", "debuginfo",
+				Mapping{Kind: mapping.Module, File: "[ext4]", Start: base, Limit: base + 0x10000}, base + 3, "ext4_map"},
+		} {
+			f.m.BuildID = recorded
+			cache, tree := t.TempDir(), t.TempDir()
+			install(t, f.file, cache, filepath.Join(byID, f.cached))
+			install(t, f.file, tree, byID+".debug")
+			_, url := serve(t, map[string]string{"/buildid/" + id + "/" + f.served: f.file})
+			for where, opts := range map[string]Options{
+				"perf's cache": {BuildIDCache: cache}, "the debug tree": {DebugDirs: []string{tree}}, "a server": {DebuginfodURLs: []string{url}},
+			} {
+				if f.m.Kind == mapping.User && opts.DebugDirs != nil {
+					continue // has debug files only
+				}
+				if opts.Foreign = true; opts.DebugDirs == nil {
+					opts.DebugDirs = []string{}
+				}
+				s := New(opts)
+				if got, err := names(t, s, f.m, f.addr); got[0] != f.want {
+					t.Errorf("%s with build id %s, recorded %s, in %s: %q, %v", f.what, id, recorded, where, got, err)
+				}
+				if _, err := s.Code(f.m); err != nil {
+					t.Errorf("code of %s with build id %s, recorded %s, in %s: %v", f.what, id, recorded, where, err)
+				}
+				s.Close()
+			}
+		}
+	}
+}
