@@ -374,10 +374,7 @@ func TestLiveExitedOfThread(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^TestLiveExitedOfThread$") // a Go program has several threads
 	c.Env = append(os.Environ(), "KPROF_TEST_WAIT=1")
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
+	if err = errors.Join(err, c.Start()); err != nil {
 		t.Fatal(err)
 	}
 	var tids []int
