@@ -2,6 +2,8 @@ package symbolize
 
 import (
 	"encoding/hex"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"kprof/perfevent/livetest"
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/mapping"
+	"kprof/symbolize/regular"
 )
 
 // TestBuildIDsOf: under which build ids a file may be kept.
@@ -86,3 +89,58 @@ func TestBuildIDWithZeros(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralBuilds: of several builds under one path that file is taken which a process still has
+// mapped, or which has the recorded inode and one of the build ids.
+func TestSeveralBuilds(t *testing.T) {
+	path, off, id := program(t, waiting, "-DNUMBER=1")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, ok := regular.Identify(info)
+	if !ok {
+		t.Skip("needs files with inodes")
+	}
+	const other = "00112233445566778899aabbccddeeff00112233"
+	builds := other + " " + id
+	is := mapping.ID{Inode: identity.Inode}
+	for _, test := range []struct {
+		name string
+		opts Options
+		m    Mapping
+		ok   bool
+	}{
+		{"the recorded inode", Options{}, Mapping{Builds: builds, ID: is}, true},
+		{"below a root", Options{Root: "/", Foreign: true}, Mapping{Builds: builds, ID: is}, true},
+		{"another inode", Options{}, Mapping{Builds: builds, ID: mapping.ID{Inode: is.Inode + 1}}, false},
+		{"no inode", Options{}, Mapping{Builds: builds}, false},
+		{"another machine", Options{Foreign: true}, Mapping{Builds: builds, ID: is}, false},
+		{"the inode of something newer", Options{}, Mapping{Builds: other + " " + other[2:], ID: is}, false},
+		{"by the recorder", Options{Retained: retained(path)}, Mapping{Builds: builds}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := New(test.opts)
+			defer s.Close()
+			m := test.m
+			m.Kind, m.File, m.PID = mapping.User, path, nobody
+			var several *SeveralBuildsError
+			if got, err := names(t, s, m, off); (got[0] == "f") != test.ok || errors.As(err, &several) == test.ok {
+				t.Errorf("%q, %v", got, err)
+			}
+			if test.opts.Retained != nil {
+				return // code is looked for where it stays
+			}
+			if _, err := s.Code(m); (err == nil) != test.ok || errors.As(err, &several) == test.ok {
+				t.Errorf("code: %v", err)
+			}
+		})
+	}
+}
+
+// retained is a Retainer of one file.
+type retained string
+
+func (r retained) Retained(int, uint64, string) (string, error) { return string(r), nil }
+func (retained) UserOf(int) (uint32, bool)                      { return 0, false }
+func (retained) RootOf(int) (string, int, bool)                 { return "", 0, false }

@@ -74,8 +74,8 @@ func (s *Symbolizer) vmlinuxOf(m Mapping) (*vmlinux, error) {
 }
 
 func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
-	if s.opts.Foreign && s.opts.Root == "" && m.BuildID == "" {
-		return nil, fmt.Errorf("%w, and without a build id", ErrForeign)
+	if err := s.checkKnown(m); err != nil {
+		return nil, err
 	}
 	var why error
 	places := s.places(m)
@@ -101,7 +101,7 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 
 // codeAt returns the program or library at p, if it is that of m.
 func codeAt(p place, m Mapping) (*Code, error) {
-	f, _, err := p.open(m.Path(), nil)
+	f, info, err := p.open(m.Path(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func codeAt(p place, m Mapping) (*Code, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p, err)
 	}
-	if found := hex.EncodeToString(file.BuildID()); trimBuildID(m.BuildID) != "" && !sameBuildID(m.BuildID, found) {
-		return nil, &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
+	if err := p.checkBuild(m, info, hex.EncodeToString(file.BuildID())); err != nil {
+		return nil, err
 	}
 	return &Code{Path: p.String(), Vaddr: file.Vaddr}, nil
 }

@@ -79,6 +79,17 @@ func (e *BuildIDError) Error() string {
 	return fmt.Sprintf("%s has build id %s, recorded %s", e.Path, e.Found, e.Recorded)
 }
 
+// A SeveralBuildsError reports a file of which several builds were recorded, where what there is
+// now cannot be said to be the one that was mapped.
+type SeveralBuildsError struct {
+	Path   string
+	Builds int // how many
+}
+
+func (e *SeveralBuildsError) Error() string {
+	return fmt.Sprintf("%d builds of %s were recorded, and nothing says which of them was mapped here", e.Builds, e.Path)
+}
+
 // A BootImageError reports a kernel as it is booted, which has no symbols.
 type BootImageError struct {
 	Path    string
@@ -111,7 +122,7 @@ func (e notFound) Error() string        { return "found no " + string(e) }
 func (e notFound) Is(target error) bool { return target == fs.ErrNotExist }
 
 // moreTelling returns which of two reasons to report, of several places looked
-// at in turn: a wrong build id before a lack of permission, any other failure
+// at in turn: a wrong or unclear build before a lack of permission, any other failure
 // before the mere absence of a file, and of equals the first.
 func moreTelling(a, b error) error {
 	if rank(b) > rank(a) {
@@ -122,6 +133,7 @@ func moreTelling(a, b error) error {
 
 func rank(err error) int {
 	var id *BuildIDError
+	var several *SeveralBuildsError
 	switch {
 	case err == nil:
 		return 0
@@ -129,7 +141,7 @@ func rank(err error) int {
 		return 1
 	case errors.Is(err, fs.ErrPermission):
 		return 3
-	case errors.As(err, &id):
+	case errors.As(err, &id), errors.As(err, &several):
 		return 4
 	}
 	return 2

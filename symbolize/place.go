@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"kprof/symbolize/process"
 	"kprof/symbolize/regular"
@@ -31,6 +33,27 @@ func (p place) open(recorded string, check func(fs.FileInfo) error) (*os.File, f
 	return regular.OpenWith(p.path, regular.Options{
 		Root: p.root, NoSymlinks: p.exact || process.IsDumpName(recorded), Check: check,
 	})
+}
+
+// checkBuild returns an error if a file at p, with the build id found in it, is not that of m, as
+// far as the recording tells it. Of several builds it is the one with the recorded inode. (Devices
+// do not compare: those of maps are others than stat's on overlayfs and btrfs.)
+func (p place) checkBuild(m Mapping, info fs.FileInfo, found string) error {
+	if m.Builds != "" && !p.link {
+		id, ok := regular.Identify(info)
+		isRecorded := func(build string) bool { return sameBuildID(build, found) }
+		if !ok || m.ID.Inode == 0 || id.Inode != m.ID.Inode || !slices.ContainsFunc(strings.Fields(m.Builds), isRecorded) {
+			return severalBuilds(m)
+		}
+	}
+	if trimBuildID(m.BuildID) != "" && !sameBuildID(m.BuildID, found) {
+		return &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
+	}
+	return nil
+}
+
+func severalBuilds(m Mapping) error {
+	return &SeveralBuildsError{Path: m.Path(), Builds: 1 + strings.Count(m.Builds, " ")}
 }
 
 // A Retainer has files open since they were mapped. record/symbols has one.

@@ -50,10 +50,10 @@ func (s *Symbolizer) userFile(m Mapping) (*fileTable, error) {
 			return t, t.why
 		}
 	}
-	var why error
-	if s.opts.Foreign && s.opts.Root == "" && m.BuildID == "" {
-		return nil, fmt.Errorf("%w, and without a build id", ErrForeign)
+	if err := s.checkKnown(m); err != nil {
+		return nil, err
 	}
+	var why error
 	places := s.places(m)
 	if s.opts.Retained != nil {
 		path, err := s.opts.Retained.Retained(m.PID, m.Start, m.Path())
@@ -82,6 +82,17 @@ func (s *Symbolizer) userFile(m Mapping) (*fileTable, error) {
 		return t, t.why
 	}
 	return nil, s.elsewhere(why)
+}
+
+// checkKnown returns why the file of m cannot be told from others on this machine, nil if it can.
+func (s *Symbolizer) checkKnown(m Mapping) error {
+	switch {
+	case !s.opts.Foreign || s.opts.Root != "" || m.BuildID != "":
+		return nil
+	case m.Builds != "":
+		return severalBuilds(m)
+	}
+	return fmt.Errorf("%w, and without a build id", ErrForeign)
 }
 
 // foreign adds to why something is not this machine's that it is another's.
@@ -191,16 +202,16 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := trimBuildID(m.BuildID)
-	if id == "" {
-		return t, nil
-	}
 	var found string
 	if t.file != nil {
 		found = hex.EncodeToString(t.file.BuildID())
 	}
-	if !sameBuildID(m.BuildID, found) {
-		return nil, &BuildIDError{Path: p.String(), Recorded: m.BuildID, Found: found}
+	if err := p.checkBuild(m, info, found); err != nil {
+		return nil, err
+	}
+	id := trimBuildID(m.BuildID)
+	if id == "" {
+		return t, nil
 	}
 	s.mu.Lock()
 	s.builds[id] = t

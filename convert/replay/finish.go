@@ -172,24 +172,38 @@ func KernelImage(tl *timeline.Timeline, ids []perfdata.BuildID) stacks.Mapping {
 	return one.Mappings[0]
 }
 
+// maxBuilds bounds how many builds of one file are told apart: as many containers may have
+// libraries of the same name.
+const maxBuilds = 1 << 10
+
 // SetBuildIDs gives mappings without a build id that of the recording's list, by
-// name, unless the list has several of that name.
+// name. Where the list has several of that name, files get all of them as Builds.
 func SetBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
-	byName := make(map[string]string, len(ids))
+	byName := make(map[string][]string, len(ids))
 	for _, id := range ids {
-		h := hex.EncodeToString(id.ID)
 		name := id.Name
 		if strings.HasPrefix(name, "[kernel.kallsyms]") {
 			name = "[kernel.kallsyms]"
 		}
-		if old, ok := byName[name]; ok && old != h {
-			h = ""
+		byName[name] = append(byName[name], hex.EncodeToString(id.ID))
+	}
+	builds := map[string]string{} // by name, where they are several
+	for name, ids := range byName {
+		slices.Sort(ids)
+		if ids = slices.Compact(ids); len(ids) > 1 {
+			builds[name] = strings.Join(ids[:min(len(ids), maxBuilds)], " ")
 		}
-		byName[name] = h
 	}
 	for i := range set.Mappings {
-		if m := &set.Mappings[i]; m.BuildID == "" {
-			m.BuildID = byName[m.File]
+		m := &set.Mappings[i]
+		if m.BuildID != "" {
+			continue
+		}
+		switch several, ids := builds[m.File], byName[m.File]; {
+		case several != "" && m.Kind == stacks.KindUser:
+			m.Builds = several
+		case several == "" && len(ids) > 0:
+			m.BuildID = ids[0]
 		}
 	}
 }

@@ -170,6 +170,9 @@ func dumpFrame(set *stacks.Set, l stacks.Location) string {
 	if m.BuildID != "" {
 		file += "@" + m.BuildID
 	}
+	if m.Builds != "" {
+		file += "@" + strings.ReplaceAll(m.Builds, " ", "|")
+	}
 	switch m.Kind {
 	case stacks.KindKernel:
 		return fmt.Sprintf("kernel %#x", l.Addr)

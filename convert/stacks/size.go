@@ -26,7 +26,7 @@ func (e *TooLargeError) Error() string {
 // What an element takes in memory, and in a slice that append has doubled or in a
 // map too.
 const (
-	mappingSize   = 120
+	mappingSize   = 136
 	locationSize  = 32
 	lineSize      = 24
 	functionSize  = 56

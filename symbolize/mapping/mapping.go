@@ -48,6 +48,7 @@ type Mapping struct {
 	Symbol       string // of Kernel: "_text" or "_stext", "" if unknown
 	File         string // as recorded: a path, "[kernel.kallsyms]", "[ext4]", "[vdso]", "//anon"
 	BuildID      string // lower-case hex, "" if unknown
+	Builds       string // of User without BuildID: those recorded of its path, with blanks between, where they are several
 	Kind         Kind
 	PID          int // a process that mapped it, 0 if unknown
 	ID           ID  // of a file that has no BuildID in its mapping record; zero if unknown
