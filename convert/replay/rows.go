@@ -218,7 +218,7 @@ func (r *rows) countTask(s *samples.Sample) {
 	case s.Event != nil && s.Event.Attr.SampleType&abi.SampleTID == 0: // it was not asked for
 	case s.TID == -1 && r.tracer: // it writes the numbers of tasks while they are there
 		r.stats.unknownTask++
-	case s.State.Name != timeline.NoName || s.TID == 0:
+	case s.State.Name >= 0 || s.TID == 0 && s.State.Name == timeline.NoName:
 	case s.TID == -1:
 		r.stats.exited++
 	default:

@@ -1,6 +1,8 @@
 package samples
 
 import (
+	"slices"
+
 	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
@@ -141,10 +143,21 @@ func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
 		s.PID, s.TID = s.TID, s.PID // see unpackOffCPU
 	}
 	s.Event, s.Place, s.State = e, place, x.tl.At(s.PID, s.TID, t)
+	if s.TID == 0 && e.Attr.SampleType&abi.SampleTID != 0 && ranUserCode(&s.Sample) {
+		s.State.Name = timeline.NotIdle
+	}
 	if cookie, ok := deferredCookie(&s.Sample); ok && !x.withoutDeferred && !x.join(payload, cookie) {
 		return // until its user part comes
 	}
 	x.deliver()
+}
+
+// ranUserCode reports whether a sample is of user code, or of the kernel on its behalf, as its
+// callchain says. The idle threads have none: where one has their number 0, it is a task outside
+// the pid namespace of who recorded (kernel/events/core.c, perf_event_pid_type).
+func ranUserCode(s *abi.Sample) bool {
+	return s.Misc.CPUMode() == abi.MiscUser ||
+		slices.ContainsFunc(s.Callchain, func(ip uint64) bool { return ip == abi.ContextUser || ip == abi.ContextUserDeferred })
 }
 
 // deliver emits the sample at hand with what it counts.

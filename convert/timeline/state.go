@@ -55,9 +55,9 @@ func (st *State) UseAddressesOf(other *State) { st.user, st.asOf = other.user, o
 // goroutine uses a Timeline that is frozen.
 func (tl *Timeline) Comm(name NameID, tid int32) string {
 	switch {
-	case name != NoName:
+	case name >= 0:
 		return tl.text(name)
-	case tid == 0:
+	case tid == 0 && name != NotIdle:
 		return "swapper"
 	}
 	return ":" + strconv.Itoa(int(tid))

@@ -98,10 +98,12 @@ type nameAt struct {
 type NameID = int32
 
 // NoName is the name of a thread that has none, as far as is known; noThread that of
-// a number that is not known as a tid.
+// a number that is not known as a tid; NotIdle that of a thread whose number is that of the
+// idle threads, which it is not.
 const (
 	NoName   NameID = -1
 	noThread NameID = -2
+	NotIdle  NameID = -3
 )
 
 // spaceAt is an address space since a time. It is a space of its own from its
