@@ -87,7 +87,7 @@ func (e *PermissionError) forState(asked []Request, of Extent, st *state) *Permi
 	if len(needs) == 0 {
 		return &whole
 	}
-	whole.set(needs, st)
+	whole.set(needs, of.Machine, st)
 	return &whole
 }
 
@@ -142,8 +142,9 @@ func (r Request) demand(machine, user, tracefs bool) demand {
 	return demand{"kernel stacks", 1, []string{"CAP_PERFMON"}, false}
 }
 
-// set fills in what all of needs take together, for a process in state st.
-func (e *PermissionError) set(needs []demand, st *state) {
+// set fills in what all of needs take together, for a process in state st; machine says that
+// all tasks are recorded.
+func (e *PermissionError) set(needs []demand, machine bool, st *state) {
 	e.Level, e.Capabilities, e.Now = math.MaxInt, nil, st.paranoid
 	traces := false
 	for _, n := range needs {
@@ -164,7 +165,7 @@ func (e *PermissionError) set(needs []demand, st *state) {
 	have := !slices.ContainsFunc(e.Capabilities, func(c string) bool { return !st.effective.has(c) })
 	above := err == nil && now > MostLevel
 	e.Lower, e.Unmounted = false, false
-	if e.Environment = st.environment(e.Capabilities, e.Level, traces); e.Environment != "" {
+	if e.Environment = st.environment(e.Capabilities, e.Level, traces, machine); e.Environment != "" {
 		return
 	}
 	switch {
@@ -193,11 +194,12 @@ func denied(err error, e *Event, w Where) *PermissionError {
 	p := &PermissionError{Err: err}
 	asked := Request{Class: e.Class, UserOnly: e.Attr.Flags&abi.FlagExcludeKernel != 0}
 	st := thisState()
-	needs := []demand{asked.demand(w.PID == AllTasks || w.Cgroup != nil, false, st.readable)}
+	machine := w.PID == AllTasks || w.Cgroup != nil
+	needs := []demand{asked.demand(machine, false, st.readable)}
 	if w.PID > 0 && w.Cgroup == nil && ForeignTask(w.PID) {
 		needs = append(needs, foreign)
 	}
-	p.set(needs, st)
+	p.set(needs, machine, st)
 	return p
 }
 
@@ -215,7 +217,7 @@ func DeniedTracefs(err error, c Class) error {
 	}
 	p := &PermissionError{Err: err}
 	st := thisState()
-	p.set([]demand{Request{Class: c}.demand(false, false, st.readable)}, st)
+	p.set([]demand{Request{Class: c}.demand(false, false, st.readable)}, false, st)
 	return p
 }
 

@@ -92,14 +92,14 @@ func TestPermissionEnvironment(t *testing.T) {
 		want   string
 	}{
 		"plain user":    {[]Request{clock}, nil, ""},
-		"seccomp":       {[]Request{clock}, func(st *state) { st.errno, st.seccomp = unix.EPERM, true }, "seccomp filter"},
+		"seccomp":       {[]Request{clock}, func(st *state) { st.errno, st.seccomp = unix.EPERM, true }, "seccomp filter.*docker run --pid=host --cap-add PERFMON"},
 		"seccomp, gone": {[]Request{clock}, func(st *state) { st.errno, st.seccomp = unix.ENOSYS, true }, "seccomp filter"},
 		"no perf":       {[]Request{clock}, func(st *state) { st.errno = unix.ENOSYS }, "CONFIG_PERF_EVENTS"},
 		"lockdown":      {[]Request{probe}, func(st *state) { st.locked = true }, "lockdown=none"},
 		"no tracing":    {[]Request{clock}, func(st *state) { st.locked = true }, ""},
 		"namespace":     {[]Request{clock}, func(st *state) { st.namespace, st.effective = true, all }, "user namespace.*kernel.perf_event_paranoid=0 there"},
 		"probes there":  {[]Request{probe}, func(st *state) { st.namespace, st.effective = true, all }, "record on the host"},
-		"withheld":      {[]Request{clock}, func(st *state) { st.bounds &^= 1 << unix.CAP_PERFMON }, "--cap-add PERFMON"},
+		"withheld":      {[]Request{clock}, func(st *state) { st.bounds &^= 1 << unix.CAP_PERFMON }, "docker run --pid=host --cap-add PERFMON"},
 		"no new":        {[]Request{probe}, func(st *state) { st.noNewPrivs = true }, "no_new_privs"},
 		"level does it": {[]Request{clock}, func(st *state) { st.noNewPrivs = true }, ""},
 		"all there":     {[]Request{clock}, func(st *state) { st.effective = all }, "security module"},

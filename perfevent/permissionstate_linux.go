@@ -49,7 +49,11 @@ func thisState() *state {
 // environment says what around the process forbids to record, whatever its user
 // does, or "": a seccomp filter, a container that withholds capabilities, a user
 // namespace in which root has no rights outside, a kernel that is locked down.
-func (st *state) environment(caps []string, level int, traces bool) string {
+func (st *state) environment(caps []string, level int, traces, machine bool) string {
+	docker := "docker run --cap-add"
+	if machine {
+		docker = "docker run --pid=host --cap-add" // else the kernel does not tell whose samples are
+	}
 	onHost := "record on the host"
 	if level != NoLevel {
 		onHost += fmt.Sprintf(", or set kernel.perf_event_paranoid=%d there", level)
@@ -59,14 +63,14 @@ func (st *state) environment(caps []string, level int, traces bool) string {
 	case st.errno == unix.ENOSYS && !st.seccomp:
 		return "this kernel is built without perf events (CONFIG_PERF_EVENTS)"
 	case st.errno != unix.EINVAL:
-		return "a seccomp filter forbids perf_event_open, as container runtimes set one: whoever runs the container must allow it (docker run --cap-add PERFMON --security-opt seccomp=unconfined)"
+		return fmt.Sprintf("a seccomp filter forbids perf_event_open, as container runtimes set one: whoever runs the container must allow it (%s PERFMON --security-opt seccomp=unconfined)", docker)
 	case st.locked && traces:
 		return "the kernel is locked down (see /sys/kernel/security/lockdown), which forbids kprobes and tracefs: boot with lockdown=none, or without Secure Boot"
 	case st.namespace:
 		return "in a user namespace, as of a rootless container, capabilities do not count: " + onHost
 	case withheld >= 0:
-		return fmt.Sprintf("%s is withheld from this container or service, and from all that it starts: whoever runs it must add it (docker run --cap-add %s); or %s",
-			caps[withheld], strings.TrimPrefix(caps[withheld], "CAP_"), onHost)
+		return fmt.Sprintf("%s is withheld from this container or service, and from all that it starts: whoever runs it must add it (%s %s); or %s",
+			caps[withheld], docker, strings.TrimPrefix(caps[withheld], "CAP_"), onHost)
 	}
 	return ""
 }

@@ -103,6 +103,9 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	if s.features, err = perfevent.ProbeFeatures(); err != nil {
 		return nil, err
 	}
+	if ns, err := tracefs.PIDNamespace(); err == nil && ns != 0 && !s.opts.Target.OfTasks() {
+		s.note("what runs outside this pid namespace has pid 0 here, and no name: whoever runs the container can let it see all (docker run --pid=host)")
+	}
 	s.removeLeftovers()
 	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.OfTasks()
 	if err := s.resolve(); err != nil {

@@ -36,9 +36,9 @@ type tally struct {
 	chains      []chainPlace // by event
 	trampolines []uint64     // what is no caller
 
-	// own are the places, likewise, of samples of ours, of events that no filter keeps
-	// them out of.
-	own      []int
+	// left are the places, likewise, of what is left out: samples of ours, of events that no
+	// filter keeps them out of, and what is told of tasks outside our pid namespace.
+	left     []int
 	leaveOut []bool   // by event: whether ours are to be left out
 	ours     []uint64 // by event: those that were
 	self     uint32   // our pid
@@ -73,7 +73,7 @@ func (t *tally) tee(rec []byte) {
 // add counts the records in a and, continued, in b.
 func (t *tally) add(a, b []byte) {
 	t.bytes += uint64(len(a) + len(b))
-	t.marked, t.long, t.entries, t.own, t.at = t.marked[:0], t.long[:0], t.entries[:0], t.own[:0], 0
+	t.marked, t.long, t.entries, t.left, t.at = t.marked[:0], t.long[:0], t.entries[:0], t.left[:0], 0
 	if !eachRecord(a, b, &t.whole, t.count) {
 		t.broken = true
 	}
@@ -96,7 +96,7 @@ func (t *tally) one(b []byte, size int) {
 			// IDENTIFIER, IP, then pid and tid.
 			if t.leaveOut[e] && size >= 32 && o.Uint32(b[24:]) == t.self {
 				t.ours[e]++
-				t.own = append(t.own, at)
+				t.left = append(t.left, at)
 				return
 			}
 			t.samples[e]++
@@ -110,6 +110,10 @@ func (t *tally) one(b []byte, size int) {
 		} else {
 			t.unknown++
 		}
+		return
+	}
+	if isOutside(typ, b) {
+		t.left = append(t.left, at)
 		return
 	}
 	if typ == abi.RecordMmap2 && abi.Misc(o.Uint16(b[4:]))&abi.MiscMmapBuildID != 0 {
@@ -137,11 +141,22 @@ func (t *tally) one(b []byte, size int) {
 	}
 }
 
+// isOutside reports whether a record, of which b holds the beginning, tells of a task outside
+// our pid namespace. The kernel has no number for it there and writes 0 (kernel/events/core.c,
+// perf_event_pid), that of the idle tasks, which have one name and map nothing.
+func isOutside(typ abi.RecordType, b []byte) bool {
+	switch typ {
+	case abi.RecordComm, abi.RecordMmap, abi.RecordMmap2, abi.RecordFork, abi.RecordExit: // their pid comes first
+		return len(b) >= 12 && binary.LittleEndian.Uint32(b[8:]) == 0
+	}
+	return false
+}
+
 // needsRepair reports whether what add was last given is not to be passed on as it is.
-func (t *tally) needsRepair() bool { return len(t.marked)+len(t.long)+len(t.entries)+len(t.own) > 0 }
+func (t *tally) needsRepair() bool { return len(t.marked)+len(t.long)+len(t.entries)+len(t.left) > 0 }
 
 // repair returns a copy of a and b in dst, which add was last given, without the
-// marks that it found, without what is too much or ours, and with the callers that were
+// marks that it found, without what is too much or left out, and with the callers that were
 // missing.
 func (t *tally) repair(dst, a, b []byte) []byte {
 	dst = append(append(dst[:0], a...), b...)
@@ -155,10 +170,10 @@ func (t *tally) repair(dst, a, b []byte) []byte {
 		addCaller(rec, t.chains[t.ids.lookup(o.Uint64(rec[8:]))], t.trampolines)
 	}
 	// What lies behind moves: so from the end, and of the two the later one.
-	for long, own := t.long, t.own; len(long)+len(own) > 0; {
-		if len(long) == 0 || len(own) > 0 && own[len(own)-1] > long[len(long)-1] {
-			at := own[len(own)-1]
-			own = own[:len(own)-1]
+	for long, left := t.long, t.left; len(long)+len(left) > 0; {
+		if len(long) == 0 || len(left) > 0 && left[len(left)-1] > long[len(long)-1] {
+			at := left[len(left)-1]
+			left = left[:len(left)-1]
 			size := int(o.Uint16(dst[at+6:]))
 			dst = append(dst[:at], dst[at+size:]...)
 			continue

@@ -96,6 +96,30 @@ func TestTallyUnmarks(t *testing.T) {
 	}
 }
 
+// TestTallyOutside: what is told of tasks outside our pid namespace, which have pid 0 in it, is
+// left out, wherever the ring may wrap.
+func TestTallyOutside(t *testing.T) {
+	sample := record(abi.RecordSample, 101, 0xffff, 0, 4, 5)
+	kernel := record(abi.RecordMmap, 1<<32-1, 2, 3, 4, 5)
+	entered := record(abi.RecordFork, 7, 7, 1) // into the namespace
+	want := [][]byte{kernel, entered, record(abi.RecordComm, 8<<32|8, 0x746573)}
+	ring := bytes.Join([][]byte{
+		record(abi.RecordComm, 0, 0x746573), kernel, record(abi.RecordMmap, 0, 2, 3, 4, 5), sample, record(abi.RecordFork, 7<<32, 7<<32, 1), entered,
+		record(abi.RecordMmap2, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10), sample, want[2], record(abi.RecordExit, 0, 0, 1),
+	}, nil)
+	for cut := 0; cut <= len(ring); cut += 8 {
+		var told [][]byte
+		n := newTally(newIDTable([][]uint64{{101}}), 1, func(rec []byte) { told = append(told, bytes.Clone(rec)) })
+		n.add(ring[:cut], ring[cut:])
+		if d := cmp.Diff(want, told); d != "" {
+			t.Errorf("cut at %d: -want +told\n%s", cut, d)
+		}
+		if got := n.repair(nil, ring[:cut], ring[cut:]); !n.needsRepair() || !bytes.Equal(got, bytes.Join([][]byte{kernel, sample, entered, sample, want[2]}, nil)) || n.samples[0] != 2 {
+			t.Errorf("cut at %d: % x", cut, got)
+		}
+	}
+}
+
 // TestTallyLeavesOut: samples of ours are left out, of the event that asks for it, and
 // records that are too long are made shorter beside them.
 func TestTallyLeavesOut(t *testing.T) {

@@ -202,7 +202,7 @@ var namesFlag = regexp.MustCompile(`(^|[ (])--[a-z]|\(-[a-zA-Z]`)
 // flagTexts are parts of the texts of libraries that may name flags: those of other
 // programs.
 var flagTexts = []string{
-	"docker run --cap-add",
+	"docker run --cap-add", "docker run --pid=host", "--security-opt seccomp=unconfined",
 }
 
 // topLevel is all that may lie at the top of the repository.

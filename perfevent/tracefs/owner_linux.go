@@ -40,7 +40,7 @@ func Self() (Owner, error) {
 	if o.Start, err = startTime(o.PID); err != nil {
 		return o, fmt.Errorf("stamp of own probes: %w", err)
 	}
-	if o.Namespace, err = pidNamespace(); err != nil {
+	if o.Namespace, err = PIDNamespace(); err != nil {
 		return o, fmt.Errorf("stamp of own probes: %w", err)
 	}
 	return o, nil
@@ -75,7 +75,7 @@ func ParseOwner(group string) (Owner, bool) {
 
 // State looks for o.
 func (o Owner) State() State {
-	if ns, err := pidNamespace(); err != nil || ns != o.Namespace {
+	if ns, err := PIDNamespace(); err != nil || ns != o.Namespace {
 		return Elsewhere
 	}
 	start, err := startTime(o.PID)
@@ -101,9 +101,9 @@ func startTime(pid int) (uint64, error) {
 	return strconv.ParseUint(f[field], 10, 64)
 }
 
-// pidNamespace is the inode number of this process's pid namespace, 0 for the
+// PIDNamespace is the inode number of this process's pid namespace, 0 for the machine's
 // first one.
-func pidNamespace() (uint64, error) {
+func PIDNamespace() (uint64, error) {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil // CONFIG_PID_NS is not set

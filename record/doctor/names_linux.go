@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 
-	"kprof/symbolize/kallsyms"
-
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/tracefs"
+	"kprof/symbolize/kallsyms"
 )
 
 // What is so where /proc/kallsyms shows no addresses, and what would show them.
@@ -28,8 +29,22 @@ func names() []Finding {
 			kptr.Detail += ", which CAP_SYSLOG overrides"
 		}
 	}
-	return []Finding{kptr, kernelSymbols(), readable("kernel build id", "/sys/kernel/notes", "kernels cannot be told apart"),
+	return []Finding{pidNamespace(), kptr, kernelSymbols(), readable("kernel build id", "/sys/kernel/notes", "kernels cannot be told apart"),
 		readable("kernel types (BTF)", "/sys/kernel/btf/vmlinux", "needs a kernel with CONFIG_DEBUG_INFO_BTF")}
+}
+
+// pidNamespace says whether the kernel tells this process the numbers of all tasks.
+func pidNamespace() Finding {
+	f := Finding{What: "pid namespace", Remedy: "as all have pid 0; whoever runs the container can let it see them (docker run --pid=host)"}
+	switch ns, err := tracefs.PIDNamespace(); {
+	case err != nil:
+		f.Detail = err.Error()
+	case ns == 0:
+		f.OK, f.Detail = true, "the machine's, which all tasks are in"
+	default:
+		f.Detail = "not the machine's, so tasks outside it stay without names"
+	}
+	return f
 }
 
 func kernelSymbols() Finding {
