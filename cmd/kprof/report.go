@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -32,8 +33,6 @@ type topOptions struct {
 	hist    bool
 	delays  bool
 	screen  bool // on standard output, which may be a terminal
-
-	given func(flag string) bool // tells whether it is on the command line
 }
 
 // check checks the flags, and adds to the options of a conversion what they need.
@@ -49,10 +48,6 @@ func (o *topOptions) check(c *convert.Options) error {
 		return usagef("--delays is a table of its own: without --tree, --json, --histogram and --by")
 	case o.reverse && !o.tree:
 		return usagef("--reverse is for --tree")
-	case o.given("min") && !o.tree:
-		return usagef("--min is for --tree; -n shows fewer rows")
-	case o.tree && (o.given("limit") || o.given("sort")):
-		return usagef("-n and --sort are not for --tree, which has the heaviest first: --min leaves out more")
 	case o.min < 0 || o.min > 100:
 		return usagef("--min %v: wants a share from 0 to 100 percent", o.min)
 	case o.sort != "self" && o.sort != "cum":
@@ -69,6 +64,17 @@ func (o *topOptions) check(c *convert.Options) error {
 		default:
 			addLabels(c, []string{key})
 		}
+	}
+	return nil
+}
+
+// checkGiven checks what given says of the command line: flags that would change nothing.
+func (o *topOptions) checkGiven(given func(flag string) bool) error {
+	switch {
+	case given("min") && !o.tree:
+		return usagef("--min is for --tree; -n shows fewer rows")
+	case o.tree && (given("limit") || given("sort")):
+		return usagef("-n and --sort are not for --tree, which has the heaviest first: --min leaves out more")
 	}
 	return nil
 }
@@ -137,8 +143,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			if err != nil {
 				return err
 			}
-			top.given = cmd.Flags().Changed
-			if err := top.check(&opts); err != nil {
+			if err := cmp.Or(top.check(&opts), top.checkGiven(cmd.Flags().Changed)); err != nil {
 				return err
 			}
 			if stats {
@@ -179,7 +184,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			}
 			top.lines = sym.Lines
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
-			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, top.given)
+			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
 			if !text && onScreen() {
 				page := func(at browse.Looked, signals *signals) error {
 					return servePage(cmd.Context(), args, p, &sel, sym, readingFlags(cmd, sel.shape.transforms), at, signals)

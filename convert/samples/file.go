@@ -129,7 +129,7 @@ func (f *File) complete(opts Options) {
 	if opts.KernelSymbols {
 		f.Timeline.AssumeKernel()
 	}
-	f.sampler = &sampler{tl: f.Timeline, events: f.reader.Events, byPlace: f.sideband.byPlace}
+	f.sampler = &sampler{tl: f.Timeline, events: f.reader.Events, byPlace: f.sideband.byPlace, sideband: f.sideband}
 	if f.reader.Simpleperf() {
 		f.sampler.simpleperf = &simpleperf{offCPU: f.offCPU}
 	}

@@ -49,17 +49,18 @@ func (x *sampler) readings() {
 // goneUp returns how much a counter has gone up.
 //
 // An inherited event counts for each thread alone, under one id, from 0; or not,
-// where it counts on a CPU whoever runs. It does when it is read for another
-// thread and is below what it was, and where a group is inherited, which Linux lets be read
-// since 6.12, for each thread.
+// where it counts on a CPU whoever runs, as perf's recordings tell. It does when it is read for
+// another thread and is below what it was, and where a group is inherited, which Linux lets be
+// read since 6.12, for each thread.
 func (x *sampler) goneUp(v *abi.ReadValue, e *perfdata.Event, tid int32) uint64 {
 	if x.read == nil {
 		x.read = map[readingKey]reading{}
 	}
 	key := readingKey{id: v.ID, tid: -1}
 	last, known := x.read[key]
-	last.perThread = last.perThread || e.Attr.Flags&abi.FlagInherit != 0 && e.Attr.ReadFormat&abi.ReadGroup != 0 && e.Attr.SampleType&abi.SampleTID != 0
-	if known && !last.perThread && last.tid != tid && v.Value < last.value && e.Attr.Flags&abi.FlagInherit != 0 {
+	inherited := e.Attr.Flags&abi.FlagInherit != 0 && !x.sideband.onCPUs
+	last.perThread = last.perThread || inherited && e.Attr.ReadFormat&abi.ReadGroup != 0 && e.Attr.SampleType&abi.SampleTID != 0
+	if known && !last.perThread && last.tid != tid && v.Value < last.value && inherited {
 		x.read[readingKey{v.ID, last.tid}] = last
 		last.perThread = true
 		x.read[key] = last

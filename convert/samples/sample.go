@@ -63,10 +63,11 @@ func (s *Sample) When() uint64 { return timeOf(&s.Sample) }
 
 // sampler makes Samples of records. It has one way in, take, and one out, emit.
 type sampler struct {
-	tl      *timeline.Timeline
-	events  *perfdata.EventSet
-	byPlace bool // records have no times: their places order them
-	emit    func(*Sample)
+	tl       *timeline.Timeline
+	events   *perfdata.EventSet
+	byPlace  bool      // records have no times: their places order them
+	sideband *sideband // of the same recording
+	emit     func(*Sample)
 	// withoutDeferred leaves away the user parts of callchains that come later.
 	withoutDeferred bool
 	order           Order
@@ -225,7 +226,8 @@ type intake struct {
 }
 
 func newIntake(tl *timeline.Timeline, events *perfdata.EventSet) intake {
-	in := intake{events, &sideband{tl: tl, events: events}, &sampler{tl: tl, events: events}}
+	sb := &sideband{tl: tl, events: events}
+	in := intake{events, sb, &sampler{tl: tl, events: events, sideband: sb}}
 	in.setOrder()
 	return in
 }

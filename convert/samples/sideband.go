@@ -23,6 +23,7 @@ type sideband struct {
 	lostByFormat uint64
 	bad          uint64
 	traced       HardwareTrace
+	onCPUs       bool // perf recorded CPUs: no counter is of one task
 }
 
 // maxUnknownTypes bounds the types of records that are counted each for itself
@@ -44,6 +45,9 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 			sb.bad++
 		}
 		return 0
+	case abi.RecordThreadMap:
+		sb.onCPUs = ofCPUs(payload, sb.events.Order)
+		return 0
 	default:
 		sb.traced.Take(h.Type, payload, sb.events.Order)
 		return 0
@@ -63,6 +67,12 @@ func (sb *sideband) take(h abi.Header, payload []byte, place uint64) (t uint64) 
 		return 0
 	}
 	return t
+}
+
+// ofCPUs reports whether a THREAD_MAP record says that perf recorded CPUs, and not tasks: its one
+// task is -1 (tools/lib/perf/include/perf/event.h, struct perf_record_thread_map).
+func ofCPUs(payload []byte, o abi.Order) bool {
+	return len(payload) >= 16 && o.Uint64(payload) == 1 && int64(o.Uint64(payload[8:])) == -1
 }
 
 // ofOther returns the event of a record that is not a sample, nil if it may be that of

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"kprof/perfevent/abi"
@@ -158,6 +159,23 @@ func (r *Recording) record(word string, f *fields) error {
 	case "round":
 		rec.typ, rec.kernel = abi.RecordFinishedRound, false
 		rec.body = func(b []byte, _ abi.Order) []byte { return b }
+	case "thread_map":
+		var pids []int64
+		for pid := range strings.SplitSeq(f.str("pids", "-1"), ",") {
+			n, err := strconv.ParseInt(pid, 10, 64)
+			if err != nil {
+				return err
+			}
+			pids = append(pids, n)
+		}
+		rec.typ, rec.kernel = abi.RecordThreadMap, false
+		rec.body = func(b []byte, o abi.Order) []byte {
+			b = o.AppendUint64(b, uint64(len(pids)))
+			for _, pid := range pids {
+				b = append(o.AppendUint64(b, uint64(pid)), make([]byte, 16)...) // comm
+			}
+			return b
+		}
 	case "record":
 		data := f.hex("data")
 		rec.typ, rec.misc, rec.kernel = abi.RecordType(f.num("type", 0)), f.mode(0), false

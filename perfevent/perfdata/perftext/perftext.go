@@ -19,6 +19,7 @@
 //	sample t=10 pid=100 reads=1:500,2:7 branches=0x400020>0x400010,0x400040>0x400018 user 0x400010
 //	callchain_deferred t=10 pid=100 cookie=7 0x400010
 //	switch t=11 pid=100 cpu=1 out preempt    out and preempt where it leaves and wants to run
+//	thread_map pids=7,8                what perf recorded, -1 where that was CPUs
 //	round                              FINISHED_ROUND
 //	record type=200 misc=0 data=0011   any record, with its payload in hex
 //	raw 0011aa                         bytes that are no record
