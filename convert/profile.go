@@ -63,15 +63,21 @@ func (p *Profile) Symbolizer() *symbolize.Symbolizer {
 	return symbolize.New(so)
 }
 
+func (p *Profile) describeEvents() {
+	for i := range p.Set.Events {
+		p.Set.Comments = append(p.Set.Comments, eventComment+p.Set.Events[i].Name)
+	}
+}
+
 // OfPerf reports whether the profile is one of perf's: a recording, what perf script
 // printed of one, or what was made of one here.
 func (p *Profile) OfPerf() bool {
 	return p.Header != nil || p.Events != nil || p.perfScript ||
-		slices.ContainsFunc(p.Set.Comments, func(c string) bool { return strings.HasPrefix(c, kernelComment) })
+		slices.ContainsFunc(p.Set.Comments, func(c string) bool { return strings.HasPrefix(c, eventComment) })
 }
 
-// kernelComment begins the comment that only recordings have.
-const kernelComment = "kernel: "
+// eventComment begins the comments that only recordings, and perf script's text, have.
+const eventComment = "event: "
 
 // describe writes into the Set's comments what the recording says of itself.
 func (p *Profile) describe() {
@@ -83,11 +89,9 @@ func (p *Profile) describe() {
 	f := p.Header
 	add("command: ", strings.Join(f.Cmdline, " "))
 	add("host: ", f.Hostname)
-	add(kernelComment, strings.TrimSpace(f.OSRelease+" "+f.Arch))
+	add("kernel: ", strings.TrimSpace(f.OSRelease+" "+f.Arch))
 	add("cpu: ", f.CPUDesc)
-	for i := range p.Set.Events {
-		add("event: ", p.Set.Events[i].Name)
-	}
+	p.describeEvents()
 }
 
 // WeightColumn returns the column of an event that the weights of its samples are

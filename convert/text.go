@@ -74,7 +74,9 @@ func (p *Profile) readText(r io.Reader, d stacktext.Dialect) error {
 			return &NoFieldError{Field: f.name, PerfScript: d == stacktext.PerfScript}
 		}
 	}
-	p.Set, p.perfScript = set, d == stacktext.PerfScript
+	if p.Set, p.perfScript = set, d == stacktext.PerfScript; p.perfScript {
+		p.describeEvents()
+	}
 	for _, w := range textLosses(st) {
 		p.warn(w)
 	}
