@@ -54,6 +54,15 @@ func TestAllocationsAreSamples(t *testing.T) {
 			}
 		}
 	}
+	// All objects are sampled (runtime.MemProfileRate = 1).
+	all, samples := heap(rnd, 1, 64<<10, 64)
+	for column := 2; column < 4; column++ {
+		all.Column = column
+		total := all.Set.Totals(0)[column]
+		if got := float64(total) / sampleWeight(&all, total); math.Abs(got/float64(samples)-1) > 0.01 {
+			t.Errorf("%s of which all are sampled is worth %.0f samples, of %d", heapColumns[column].Type, got, samples)
+		}
+	}
 	// Without the number of objects.
 	r, samples := heap(rnd, period, 512<<20, 64)
 	bytes := stacks.New(stacks.Event{Name: "space", Values: heapColumns[3:]})

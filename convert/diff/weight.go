@@ -44,7 +44,7 @@ func sampleWeight(r *Run, total int64) float64 {
 	}
 	vt, sibling := e.Values[r.Column], allocations(e.Values, r.Column)
 	switch {
-	case s.PeriodType.Unit == "bytes" && s.Period > 1 && (sibling >= 0 || vt.Unit == "bytes"):
+	case s.PeriodType.Unit == "bytes" && s.Period > 0 && (sibling >= 0 || vt.Unit == "bytes"):
 		return allocationWeight(r, sibling)
 	case s.Period > 0 && s.PeriodType == vt:
 		return float64(s.Period)
