@@ -72,8 +72,18 @@ func (p *Profile) describeEvents() {
 // OfPerf reports whether the profile is one of perf's: a recording, what perf script
 // printed of one, or what was made of one here.
 func (p *Profile) OfPerf() bool {
-	return p.Header != nil || p.Events != nil || p.perfScript ||
-		slices.ContainsFunc(p.Set.Comments, func(c string) bool { return strings.HasPrefix(c, eventComment) })
+	return p.Header != nil || p.Events != nil || p.perfScript || len(p.CommentedEvents()) > 0
+}
+
+// CommentedEvents returns the events that the profile's comments name: those of the
+// recording that it was made of here, in their order.
+func (p *Profile) CommentedEvents() (names []string) {
+	for _, c := range p.Set.Comments {
+		if name, ok := strings.CutPrefix(c, eventComment); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // eventComment begins the comments that only recordings, and perf script's text, have.

@@ -19,12 +19,7 @@ func eventName(p *convert.Profile, event int) string {
 		return e.Name
 	}
 	// Those that convert wrote name theirs, in their order.
-	var names []string
-	for _, c := range s.Comments {
-		if name, ok := strings.CutPrefix(c, "event: "); ok {
-			names = append(names, name)
-		}
-	}
+	names := p.CommentedEvents()
 	if len(names) == len(s.Events) {
 		return names[event]
 	}
