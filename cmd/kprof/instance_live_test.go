@@ -54,6 +54,25 @@ func TestLiveInstanceLost(t *testing.T) {
 	}
 }
 
+// TestLiveInstanceCPUOffline: a CPU that is offline as the instance is made has no ring until it
+// comes: nothing of it is recorded before, and all after.
+func TestLiveInstanceCPUOffline(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("taskset"))
+	cpu, set := setOnline(t)
+	set("0")
+	dir := instance(t, nil)
+	out := filepath.Join(t.TempDir(), "x.dat")
+	script := fmt.Sprintf(`echo before >$0 && sleep 0.2 && echo 1 >/sys/devices/system/cpu/cpu%d/online && taskset -c %[1]d sh -c "echo after >$0"`, cpu)
+	said, err := kprof(t, "record", "--instance", filepath.Base(dir), "-o", out, "--", "sh", "-c", script, filepath.Join(dir, "trace_marker")).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	lines, err := kprof(t, "script", out).CombinedOutput()
+	if err != nil || strings.Count(string(lines), "before") != 1 || strings.Count(string(lines), "after") != 1 || !strings.Contains(string(lines), fmt.Sprintf("[%03d]", cpu)) {
+		t.Errorf("%v: want a line of another CPU and one of CPU %d:\n%s", err, cpu, lines)
+	}
+}
+
 // TestLiveInstanceTicks: of an instance whose clock does not count ns it is said, whatever is
 // made of it.
 func TestLiveInstanceTicks(t *testing.T) {

@@ -24,6 +24,14 @@ type FS struct {
 	path string
 }
 
+// Emptied reports whether an error of reading a CPU's trace_pipe_raw says that there is nothing
+// to be read by now: EAGAIN, or ENODEV of a CPU that was never online since the buffer was made,
+// and gets a ring as it comes (kernel/trace/ring_buffer.c, ring_buffer_alloc_read_page and
+// trace_rb_cpu_prepare).
+func Emptied(err error) bool {
+	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENODEV)
+}
+
 // standard places, newest first: tracefs is of its own since Linux 4.1 and
 // mounted by debugfs on access to the second.
 var standard = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}

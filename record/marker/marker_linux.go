@@ -240,7 +240,7 @@ func (r *Reader) Drain(write func(record []byte) error) error {
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
-			if n <= 0 && (err == nil || errors.Is(err, unix.EAGAIN)) {
+			if n <= 0 && (err == nil || tracefs.Emptied(err)) {
 				break
 			} else if err != nil {
 				return &os.PathError{Op: "read", Path: g.f.Name(), Err: err}

@@ -17,6 +17,7 @@ import (
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/ringpage"
+	"kprof/perfevent/tracefs"
 )
 
 // Pages takes the pages of the rings. Those of one CPU come one after the other, those of
@@ -147,7 +148,7 @@ func (r *ring) copy(pages Pages, off <-chan struct{}, left int, read *atomic.Uin
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
-			if size <= 0 && (err == nil || errors.Is(err, unix.EAGAIN)) {
+			if size <= 0 && (err == nil || tracefs.Emptied(err)) {
 				break
 			}
 			if err != nil {
