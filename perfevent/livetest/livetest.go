@@ -22,6 +22,7 @@ type Need func() string
 func Require(t testing.TB, needs ...Need) {
 	t.Helper()
 	require(t, needs, "require", "guest")
+	UseMachine(t)
 }
 
 // RequireKernel is Require for what a kernel must have been built with. Nobody
@@ -30,6 +31,7 @@ func Require(t testing.TB, needs ...Need) {
 func RequireKernel(t testing.TB, needs ...Need) {
 	t.Helper()
 	require(t, needs, "guest")
+	UseMachine(t)
 }
 
 // RequirePrograms skips t when programs are missing, and names them. Which may be

@@ -1,6 +1,7 @@
 package livetest
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,17 +16,26 @@ var machine struct {
 	release func()
 }
 
+// held is set for the programs that a test runs while it holds the machine: tests among them
+// have it by that, and would wait for their own parent where another waits to change it.
+const held = "KPROF_TEST_HOLDS_MACHINE"
+
+var inherited = os.Getenv(held) != ""
+
 // ChangeMachine keeps the tests of other packages that use perf from running until t
 // ends: t changes settings of the kernel, takes CPUs away, runs what perf cannot bear, or
 // counts what others would do as well.
 func ChangeMachine(t testing.TB) { holdMachine(t, true) }
 
 // UseMachine keeps other packages' tests from changing the kernel's settings until t
-// ends. ChangeMachine may follow.
+// ends, as Require does. ChangeMachine may follow.
 func UseMachine(t testing.TB) { holdMachine(t, false) }
 
 func holdMachine(t testing.TB, change bool) {
 	t.Helper()
+	if inherited {
+		return
+	}
 	machine.Lock()
 	defer machine.Unlock()
 	others := 0 // but for t itself, and the tests that it is a part of
@@ -48,6 +58,7 @@ func holdMachine(t testing.TB, change bool) {
 			t.Fatalf("wait for the machine's settings: %v", err)
 		}
 		machine.changed = change
+		os.Setenv(held, "1")
 	}
 	if machine.users[t] {
 		return
@@ -62,6 +73,7 @@ func holdMachine(t testing.TB, change bool) {
 		if delete(machine.users, t); len(machine.users) == 0 && machine.release != nil {
 			machine.release()
 			machine.release, machine.changed = nil, false
+			os.Unsetenv(held)
 		}
 	})
 }
