@@ -93,6 +93,7 @@ type node struct {
 	text    bool
 	signed  bool // the number is an int64
 	neutral bool // a number of the expression, which takes the sign of what it meets
+	bits    bool // a neutral one made by ~ & ^ or |: a mask, which beside an unsigned number is unsigned
 }
 
 // Program is an expression over one event. It is not changed by its use.
@@ -224,7 +225,8 @@ func (c *compiler) node(t *tree) *node {
 		k := c.number(t.kids[0])
 		n.kids = []*node{k}
 		n.signed = t.op == operator.Neg || t.op == operator.Not && (k.signed || k.neutral)
-		n.neutral = t.op == operator.LNot
+		n.neutral = t.op == operator.LNot || k.neutral
+		n.bits = t.op == operator.Not && k.neutral
 	case operator.Eq, operator.NotEq, opIn:
 		c.equality(n, t)
 	case opGlob, opNotGlob:
@@ -240,7 +242,7 @@ func (c *compiler) node(t *tree) *node {
 	case operator.Cond:
 		a, b, d := c.number(t.kids[0]), c.number(t.kids[1]), c.number(t.kids[2])
 		n.kids = []*node{a, b, d}
-		n.signed, n.neutral = meet(b, d)
+		n.signed, n.neutral, n.bits = meet(b, d)
 	default:
 		a, b := c.number(t.kids[0]), c.number(t.kids[1])
 		n.kids = []*node{a, b}
@@ -248,19 +250,31 @@ func (c *compiler) node(t *tree) *node {
 		case t.op >= operator.Less && t.op <= operator.GreaterEq || t.op == operator.LAnd || t.op == operator.LOr:
 			n.neutral = true
 		case t.op == operator.Shl || t.op == operator.Shr:
-			n.signed, n.neutral = a.signed, a.neutral
+			n.signed, n.neutral, n.bits = a.signed, a.neutral, a.bits
 		case t.op == operator.Sub:
-			n.signed = true
+			n.signed, n.neutral = true, a.neutral && b.neutral
+		case t.op.Bitwise():
+			n.neutral = a.neutral && b.neutral
+			n.signed = a.signed && a.neutral == n.neutral || b.signed && b.neutral == n.neutral
+			n.bits = n.neutral
 		default:
-			n.signed, n.neutral = meet(a, b)
+			n.signed, n.neutral, _ = meet(a, b)
 		}
 	}
 	return n
 }
 
-// meet is the sign of what is computed from two numbers.
-func meet(a, b *node) (signed, neutral bool) {
-	return a.signed || b.signed, a.neutral && b.neutral
+// meet is the sign of what is computed from two numbers, or is one of them.
+func meet(a, b *node) (signed, neutral, bits bool) {
+	as, bs := signs(a, b)
+	neutral = a.neutral && b.neutral
+	return as || bs, neutral, neutral && (a.bits || b.bits)
+}
+
+// signs are the signs of two numbers that meet: a mask has none beside an unsigned number.
+func signs(a, b *node) (as, bs bool) {
+	unsigned := func(n *node) bool { return !n.signed && !n.neutral }
+	return a.signed && !(a.bits && unsigned(b)), b.signed && !(b.bits && unsigned(a))
 }
 
 // equality compares numbers or texts. A string of one character may be either, and

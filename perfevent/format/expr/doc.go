@@ -22,8 +22,9 @@
 // quotes; one of a single character is also its number, for fields of type char.
 //
 // Arithmetic has 64 bits. A result has a sign if one of the operands has, or if it
-// is a difference; what is written in the expression takes the sign of what it meets.
-// Comparisons are those of the numbers: -1 is less than any unsigned number, which in
+// is a difference; what is written in the expression takes the sign of what it meets, and so do
+// masks: ptr & ~0xfff and ptr & -4096 have the sign of ptr, and ptr == ~0 compares bits.
+// Comparisons are those of the numbers otherwise: -1 is less than any unsigned number, which in
 // C it is not. Text compares with text only. In place of a truth value a number is
 // true unless it is 0.
 //

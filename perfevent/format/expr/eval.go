@@ -200,6 +200,9 @@ func equal(x uint64, xSigned bool, y uint64, ySigned bool) bool {
 // arith computes an operator on two numbers.
 func (n *node) arith(x, y uint64) (uint64, bool) {
 	xs, ys := n.kids[0].signed, n.kids[1].signed
+	if n.op.Compares() {
+		xs, ys = signs(n.kids[0], n.kids[1])
+	}
 	switch n.op {
 	case operator.Mul:
 		return x * y, true
@@ -314,7 +317,8 @@ func (n *node) compare(s *Sample) (uint64, bool) {
 		for _, k := range n.kids[1:] {
 			y, ok := k.eval(s)
 			known = known && ok
-			if ok && equal(x, first.signed, y, k.signed) {
+			xs, ys := signs(first, k)
+			if ok && equal(x, xs, y, ys) {
 				yes = true
 				break
 			}

@@ -102,6 +102,14 @@ func TestMatch(t *testing.T) {
 		{"big / 2 == 0x4000000000000002", yes}, {"big % 10 == 3", yes}, {"ret & 0xff == 0xfe", no}, {"(ret & 0xff) == 0xfe", yes},
 		{"1 << 64", no}, {"-1 >> 64 == -1", yes}, {"1 << -1", unknown},
 
+		// masks: what the expression says of bits takes the sign of what it meets
+		{"(ptr & ~0xfff) == 0xffff888000001000", yes}, {"(ptr & -4096) == 0xffff888000001000", yes}, {"(ptr & ~(4K - 1)) == ptr", yes},
+		{"(ptr & ~0 << 12) > 0", yes}, {"(~0xfff & ptr) < 0", no}, {"(big ^ ~0) == ~big", yes}, {"(ptr | ~0) == ~0", yes},
+		{"ptr > ~0xfff", no}, {"ptr < ~0xfff", yes}, {"ptr in {~0x777fffffefff}", yes}, {"~0x777fffffefff == ptr", yes}, {"ptr | (1 - 2) > 0", yes},
+		{"(1 ? ~0 : big) == ~0", yes}, {"(~0 & ~0xf) == -16", yes}, {"(~0xff | 0xf0) == -16", yes}, {"(ret & ~0) == -2", yes},
+		{"(ret & ~0) < 0", yes}, {"ret == ~1", yes}, {"ret in {~1}", yes}, {"~0 < 0", yes}, {"ptr > -4096", yes}, {"ptr == -1", no}, {"~0 >> 1 == -1", yes},
+		{"big + -5 == big - 5", yes}, {"args[0] + -11 == -1", yes}, {"args[0] * -1 < 0", yes},
+
 		// arrays and masks
 		{"args[1] == 20", yes}, {"args[2] == 65535", yes}, {"args[3] == 0", unknown}, {"args[1 + 1] > 0", yes}, {"args[-1]", unknown},
 		{"mask[0] && !mask[1] && mask[5]", yes}, {"mask[64]", unknown},

@@ -36,6 +36,9 @@ const (
 // Compares reports whether o is a comparison of two numbers.
 func (o Op) Compares() bool { return o >= Less && o <= NotEq }
 
+// Bitwise reports whether o is & | or ^.
+func (o Op) Bitwise() bool { return o >= And && o <= Or }
+
 // Shifts reports whether o shifts bits.
 func (o Op) Shifts() bool { return o == Shl || o == Shr }
 
