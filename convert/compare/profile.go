@@ -8,6 +8,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/diff"
 	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 )
 
 // eventName returns the name of an event of a profile, "" if it is not known: profiles of
@@ -34,7 +35,7 @@ func eventName(p *convert.Profile, event int) string {
 // and probes, "syscalls:sys_enter_read".
 func isCounted(name string) bool {
 	system, event, ok := strings.Cut(name, ":")
-	return ok && len(event) > 3 && system != "" && !strings.ContainsAny(name, "/ ") && strings.Trim(event, "ukhpPGHIDSWe") != ""
+	return ok && len(event) > 3 && system != "" && !strings.ContainsAny(name, "/ ") && !abi.IsModifiers(event)
 }
 
 // isBoot tells the event of a boot log: see bootlog.Log.Set.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kprof/perfevent/abi"
 	"kprof/perfevent/lazyregexp"
 )
 
@@ -169,18 +170,12 @@ func shortName(name string) string {
 	switch before, after, ok := strings.Cut(name, ":"); {
 	case !ok:
 		return name
-	case isModifiers(after):
+	case abi.IsModifiers(after):
 		return before
 	case !strings.ContainsAny(after, ":/"):
 		return after // of a tracepoint
 	}
 	return name
-}
-
-// isModifiers reports whether s is what stands behind the colon of an event that is
-// no tracepoint. No tracepoint is called so.
-func isModifiers(s string) bool {
-	return s != "" && strings.Trim(s, "ukhIGHpPSDWeb") == ""
 }
 
 // SplitEvents splits a list of events at its commas, but for those within pmu/…/.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 )
 
 // labelTable makes the labels of samples: comm and pid, and what was asked for.
@@ -172,5 +173,5 @@ func IsClock(name string) bool {
 // "sched:sched_switch", whose samples count 1 each whatever their period.
 func IsTracepoint(name string) bool {
 	_, event, ok := strings.Cut(name, ":")
-	return ok && strings.Trim(event, "ukhGHIpPSDWeb") != "" && !strings.Contains(name, "/")
+	return ok && event != "" && !abi.IsModifiers(event) && !strings.Contains(name, "/")
 }

@@ -1,8 +1,25 @@
 package abi
 
+import "strings"
+
 // CopiesSuffix is behind the name of an event that is the twin of another, with copies of
 // stacks: of both, one is sampled at a time, see record.Options.CopiesIf.
 const CopiesSuffix = "+stacks"
+
+// IsModifiers reports whether s is what stands behind the last colon of an event that has
+// modifiers: perf's letters (tools/perf/util/parse-events.l, modifier_event). No tracepoint is
+// called so.
+func IsModifiers(s string) bool {
+	return s != "" && strings.Trim(s, "ukhIGHpPSDWebRX") == ""
+}
+
+// CutModifiers returns the name of an event without modifiers: "cycles" of "cycles:u".
+func CutModifiers(name string) string {
+	if i := strings.LastIndexByte(name, ':'); i >= 0 && IsModifiers(name[i+1:]) {
+		return name[:i]
+	}
+	return name
+}
 
 // Event is one event of a recording: what was asked of the kernel, under which
 // ids its records arrive, and what people call it. It is what a recorder hands

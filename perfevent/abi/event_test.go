@@ -29,3 +29,15 @@ func TestFunctionFieldsCut(t *testing.T) {
 		}
 	}
 }
+
+// TestCutModifiers: letters that are no modifiers are a tracepoint's name.
+func TestCutModifiers(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "", "cycles": "cycles", "cycles:u": "cycles", "cpu-clock:ukhIGHpPSDWebRX": "cpu-clock", "cycles:": "cycles:",
+		"sched:sched_switch": "sched:sched_switch", "sched:sched_switch:k": "sched:sched_switch", "mem:0x10:rw:u": "mem:0x10:rw",
+	} {
+		if got := abi.CutModifiers(name); got != want {
+			t.Errorf("%q without modifiers: %q, want %q", name, got, want)
+		}
+	}
+}

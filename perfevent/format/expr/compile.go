@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kprof/perfevent/abi"
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/internal/operator"
 	"kprof/perfevent/spelling"
@@ -329,18 +330,14 @@ func (c *compiler) foldEvent(n *node) {
 	if n.kids[0].own != ownEvent || slices.ContainsFunc(n.kids, other) {
 		return
 	}
-	short := n.kids[0].str[strings.IndexByte(n.kids[0].str, ':')+1:]
 	yes := false
 	for _, k := range n.kids[1:] {
-		name := n.kids[0].str
-		if !strings.Contains(k.str, ":") {
-			name = short
-		}
-		if n.op == opGlob || n.op == opNotGlob {
-			yes = yes || glob(name, k.str)
-		} else {
-			yes = yes || name == k.str
-		}
+		yes = yes || slices.ContainsFunc(c.eventNames(strings.Contains(k.str, ":")), func(name string) bool {
+			if n.op == opGlob || n.op == opNotGlob {
+				return glob(name, k.str)
+			}
+			return name == k.str
+		})
 	}
 	if n.op == opNotGlob || n.op == operator.NotEq {
 		yes = !yes
@@ -351,12 +348,28 @@ func (c *compiler) foldEvent(n *node) {
 	}
 }
 
+// eventNames are what the event is called: as recorded, without the suffix of a twin, and without
+// modifiers; or those of these that have no colon, and last what is behind the first colon.
+func (c *compiler) eventNames(colon bool) []string {
+	names := []string{c.event, c.event, c.event}
+	if c.format == nil { // otherwise a tracepoint, which nothing is behind
+		names[1] = strings.TrimSuffix(c.event, abi.CopiesSuffix)
+		names[2] = abi.CutModifiers(names[1])
+	}
+	if colon {
+		return names
+	}
+	short := names[2][strings.IndexByte(names[2], ':')+1:]
+	return append(slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ":") }), short)
+}
+
 // ownEvent marks the string that is the event's name.
 const ownEvent Own = 1 << 15
 
 // name finds what a name stands for.
 func (c *compiler) name(n *node, t *tree) {
-	here := c.event[strings.IndexByte(c.event, ':')+1:]
+	short := c.eventNames(false)
+	here := short[len(short)-1]
 	switch t.qualifier {
 	case "":
 		if own, ok := ownNames[t.str]; ok {

@@ -13,7 +13,8 @@
 // has a field of such a name, field.comm or EVENT.comm is the field: sched_wakeup
 // has a comm and a pid of the task that it wakes. EVENT.x is x of that event alone,
 // and missing in others. event is the name as "sched:sched_switch"; compared with a
-// string that has no colon, it is the part after the colon.
+// string that has no colon, it is the part after the colon. Modifiers may be left out:
+// cycles:u is called "cycles" too.
 //
 // Numbers are decimal, 0x hexadecimal or 0 octal; decimal ones may have a fraction
 // where a suffix makes the whole an integer: 1.5ms. The suffixes K M G T are powers of 1024,

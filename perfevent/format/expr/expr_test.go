@@ -147,6 +147,44 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestEventNames: an event is called by its name with what is recorded behind it, or without.
+func TestEventNames(t *testing.T) {
+	for _, tt := range []struct{ event, yes, no string }{
+		{"cpu-clock", "cpu-clock cpu-*", "clock cpu u cpu-clock:u *:*"},
+		{"cpu-clock:u", "cpu-clock cpu-clock:u cpu-clock:* cpu-*", "u cpu-clock:k cpu *u"},
+		{"cpu-clock:u+stacks", "cpu-clock cpu-clock:u cpu-clock:u+stacks", "u u+stacks cpu-clock:k+stacks"},
+		{"cycles:ppp", "cycles cycles:ppp", "ppp"},
+		{"cpu-clock+stacks", "cpu-clock cpu-clock+stacks", "stacks"},
+		{"sched:sched_switch:u", "sched_switch sched:sched_switch sched:sched_switch:u sched:*", "u sched_switch:u sched"},
+		{"sched:sched_switch", "sched_switch sched:sched_switch", "sched sched:sched_switch:u *d:*:u"},
+		{"kprobe:vfs_read", "vfs_read kprobe:vfs_read", "kprobe"},
+	} {
+		for i, names := range []string{tt.yes, tt.no} {
+			for name := range strings.FieldsSeq(names) {
+				e, err := expr.Parse("event ~ '" + name + "' && !(event !~ '" + name + "')")
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, err := e.Compile(tt.event, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, want := p.Match(sample()), []expr.Result{expr.Yes, expr.No}[i]; got != want {
+					t.Errorf("%s, called %s: %v", tt.event, name, got)
+				}
+				if strings.Contains(name, "*") {
+					continue
+				}
+				e, _ = expr.Parse("event == '" + name + "'")
+				p, _ = e.Compile(tt.event, nil)
+				if got, want := p.Match(sample()), []expr.Result{expr.Yes, expr.No}[i]; got != want {
+					t.Errorf("%s == %s: %v", tt.event, name, got)
+				}
+			}
+		}
+	}
+}
+
 // TestErrors pins messages and places.
 func TestErrors(t *testing.T) {
 	f := parseFormat(t)
