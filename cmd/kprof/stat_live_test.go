@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -302,6 +303,52 @@ func TestLiveStatSignal(t *testing.T) {
 		if !strings.Contains(printed.String(), "CPUs utilized") {
 			t.Errorf("%q: nothing was printed:\n%s%s", tt.args, &out, &said)
 		}
+	}
+}
+
+// TestLiveStatOutput: counts are written as all outputs are, and with -I each as it comes.
+func TestLiveStatOutput(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	dir := t.TempDir()
+	out, kept := filepath.Join(dir, "counts"), filepath.Join(dir, "kept")
+	livetest.WriteFile(t, out, "last week's\n")
+	if err := os.Link(out, kept); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, kprof(t, "stat", "-x,", "-o", out, "-e", "cpu-clock", "--", "true"))
+	st, err := os.Stat(out)
+	if err != nil || st.Mode() != 0o600 || len(statFields(t, out)) != 1 {
+		t.Errorf("%v, %v: %v", st, err, statFields(t, out))
+	}
+	if b, err := os.ReadFile(kept); err != nil || string(b) != "last week's\n" {
+		t.Errorf("the file that was there now holds %q, %v", b, err)
+	}
+
+	shared, victim := filepath.Join(t.TempDir(), "shared"), filepath.Join(dir, "victim")
+	livetest.WriteFile(t, victim, "")
+	link := filepath.Join(shared, "counts")
+	if err := cmp.Or(os.Mkdir(shared, 0o700), os.Chmod(shared, 0o777|os.ModeSticky), os.Symlink(victim, link), os.Lchown(link, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	said, err := kprof(t, "stat", "-o", link, "--", "true").CombinedOutput()
+	if b, _ := os.ReadFile(victim); err == nil || !strings.Contains(string(said), "is a link of user 65534") || len(b) > 0 {
+		t.Errorf("a link of somebody else's: %v, %s%s", err, said, b)
+	}
+
+	c := kprof(t, "stat", "-a", "-x,", "-I", "50", "-o", out, "-e", "cpu-clock")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Process.Kill()
+	waitFor(t, "three intervals", func() bool {
+		b, err := os.ReadFile(out)
+		return err == nil && bytes.Count(b, []byte("cpu-clock")) > 3
+	})
+	if err := cmp.Or(c.Process.Signal(os.Interrupt), c.Wait()); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.tmp")); left != nil {
+		t.Errorf("left are %q", left)
 	}
 }
 

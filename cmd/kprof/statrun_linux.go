@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kprof/convert/outfile"
 	"kprof/perfevent/count"
 	"kprof/perfevent/count/report"
 )
@@ -30,10 +31,8 @@ func (f *statFlags) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if out != os.Stdout && out != os.Stderr {
-		defer func() { err = errors.Join(err, out.Close()) }()
-	}
-	p := &statPrinter{flags: f, w: textOutput(out)}
+	defer func() { err = errors.Join(err, out.close()) }()
+	p := &statPrinter{flags: f, out: out, w: textOutput(out.file)}
 	signals := watchSignals()
 	if len(f.command) == 0 {
 		return f.runTarget(ctx, opts, signals, p)
@@ -57,15 +56,53 @@ func (f *statFlags) run(ctx context.Context) (err error) {
 	return errors.Join(p.print(), p.failed)
 }
 
-// open is where the counts go.
-func (f *statFlags) open() (*os.File, error) {
+// statOutput is where the counts go. A file has its name once the first ones are written, and
+// with -I goes on being written then.
+type statOutput struct {
+	file    *os.File
+	place   *outfile.Place // nil of standard output and standard error
+	publish func() error   // gives the file its name; nil when it has one
+}
+
+// open is to be followed by close.
+func (f *statFlags) open() (out *statOutput, err error) {
 	switch {
 	case f.output == "-", f.output == "" && len(f.command) == 0:
-		return os.Stdout, nil
+		return &statOutput{file: os.Stdout}, nil
 	case f.output == "":
-		return os.Stderr, nil
+		return &statOutput{file: os.Stderr}, nil
 	}
-	return os.OpenFile(f.output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	o := output{name: f.output}
+	if err := o.prepare(); err != nil {
+		return nil, err
+	}
+	out = &statOutput{place: o.place}
+	if out.file, err = o.place.Stream(); err == nil && out.file == nil {
+		out.file, out.publish, err = o.place.Replace()
+	}
+	if err != nil {
+		o.place.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// written is called when there are counts in the output.
+func (o *statOutput) written() error {
+	publish := o.publish
+	if publish == nil {
+		return nil
+	}
+	o.publish = nil
+	return publish()
+}
+
+func (o *statOutput) close() error {
+	if o.place == nil {
+		return nil
+	}
+	defer o.place.Close()
+	return o.file.Close()
 }
 
 // runTarget counts what runs already, until a signal or the end of the time.
@@ -115,7 +152,8 @@ func (f *statFlags) runCommand(ctx context.Context, opts count.Options, signals 
 // statPrinter makes reports of sessions and prints them.
 type statPrinter struct {
 	flags  *statFlags
-	w      io.Writer
+	out    *statOutput
+	w      io.Writer // to out
 	runs   []report.Report
 	events []count.Event
 	noted  bool
@@ -217,16 +255,21 @@ func (p *statPrinter) addCosts(rep *report.Report) {
 }
 
 // write writes a report in the format that the flags ask for.
-func (p *statPrinter) write(rep *report.Report) error {
+func (p *statPrinter) write(rep *report.Report) (err error) {
 	first := !p.wrote
 	p.wrote = true
 	switch {
 	case p.flags.json:
-		return rep.WriteJSON(p.w)
+		err = rep.WriteJSON(p.w)
 	case p.flags.separator != "":
-		return rep.WriteFields(p.w, p.flags.separator)
+		err = rep.WriteFields(p.w, p.flags.separator)
 	case p.flags.interval > 0:
-		return rep.WriteIntervalText(p.w, first)
+		err = rep.WriteIntervalText(p.w, first)
+	default:
+		err = rep.WriteText(p.w, report.TextOptions{Title: p.flags.title()})
 	}
-	return rep.WriteText(p.w, report.TextOptions{Title: p.flags.title()})
+	if err != nil {
+		return err
+	}
+	return p.out.written()
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Replace opens a new file that takes the place when publish is called, and
-// vanishes when it is closed before. What is there is replaced, not written to.
+// vanishes when it and the place are closed before. What is there is replaced, not written to.
 func (p *Place) Replace() (f *os.File, publish func() error, err error) {
 	fd, err := unix.Openat(p.dir, ".", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, private)
 	if err == nil {
@@ -30,13 +30,22 @@ func (p *Place) Replace() (f *os.File, publish func() error, err error) {
 			return p.take(beside)
 		}, nil
 	}
-	// File systems without O_TMPFILE.
+	return p.replaceBeside()
+}
+
+// replaceBeside is Replace on file systems without O_TMPFILE, where the new file has a name of its
+// own until it is published or the place is closed.
+func (p *Place) replaceBeside() (f *os.File, publish func() error, err error) {
 	beside := p.beside()
-	fd, err = unix.Openat(p.dir, beside, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, private)
+	fd, err := unix.Openat(p.dir, beside, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("create %s: %w", p.name, err)
 	}
-	return os.NewFile(uintptr(fd), p.name), func() error { return p.take(beside) }, nil
+	p.unpublished = beside
+	return os.NewFile(uintptr(fd), p.name), func() error {
+		p.unpublished = ""
+		return p.take(beside)
+	}, nil
 }
 
 // linkTo gives an unnamed file a name in the directory.

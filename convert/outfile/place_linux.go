@@ -30,6 +30,8 @@ type Place struct {
 	st   unix.Stat_t // of what is there; Mode 0 for nothing
 	fd   int         // that /dev/stdout and the like stand for, -1 for none
 
+	unpublished string // in the directory, on file systems without O_TMPFILE
+
 	// Waiting is called before Stream waits for somebody who reads a pipe; nil for
 	// nothing.
 	Waiting func()
@@ -52,9 +54,13 @@ func Find(name string) (*Place, error) {
 	return p, nil
 }
 
-// Close lets go of the directory. It may be called again.
+// Close lets go of the directory, and removes what has not been published. It may be called again.
 func (p *Place) Close() {
 	if p.dir >= 0 {
+		if p.unpublished != "" {
+			_ = unix.Unlinkat(p.dir, p.unpublished, 0) // it is of no use, and may be gone
+			p.unpublished = ""
+		}
 		unix.Close(p.dir)
 		p.dir = -1
 	}

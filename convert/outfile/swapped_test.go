@@ -22,6 +22,36 @@ func mustHold(t *testing.T, name, want string) {
 	}
 }
 
+// TestReplaceBeside: on file systems without O_TMPFILE nothing is left of a file that was not
+// published, and what is published stays.
+func TestReplaceBeside(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "counts")
+	livetest.WriteFile(t, name, "before")
+	for _, want := range []string{"before", "after"} {
+		p, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, publish, err := p.replaceBeside()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString("after")
+		if want == "after" {
+			err = cmp.Or(err, publish())
+		}
+		if err := cmp.Or(err, f.Close()); err != nil {
+			t.Error(err)
+		}
+		p.Close()
+		mustHold(t, name, want)
+		if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+			t.Errorf("there are %q", left)
+		}
+	}
+}
+
 // TestSwapped: what is put in the way after the place was found is replaced,
 // not followed, and neither is a pipe that was not there before.
 func TestSwapped(t *testing.T) {
