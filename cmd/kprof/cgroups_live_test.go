@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,49 @@ umask 022; echo $$ > `+group+`/cgroup.procs; umask 022; umask 022`)
 	perf := string(command(t, nil, "perf", "report", "--stdio", "-g", "none", "--sort", "cgroup", "-i", data))
 	if !strings.Contains(perf, "66.67%") || !strings.Contains(perf, path) {
 		t.Errorf("perf finds others:\n%s", perf)
+	}
+}
+
+// TestLiveStatCgroups: what a cgroup and one within it have in common is counted once, but for
+// each where each has its own count; and no cgroup has two.
+func TestLiveStatCgroups(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Cgroup2)
+	name := fmt.Sprintf("kprof-stat-test-%d", os.Getpid())
+	inner := filepath.Join(livetest.CgroupRoot(), name, "in")
+	livetest.MakeCgroup(t, filepath.Dir(inner))
+	livetest.MakeCgroup(t, inner)
+	call := rareCalls[0]
+	program := callsProgram(t)
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{nil, []string{""}},
+		{[]string{"--per-cgroup"}, []string{name + "/in", name}},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		args := append([]string{"stat", "--json", "-o", out, "-e", "syscalls:sys_enter_" + call.name, "--cgroup", name + "/in," + name + "," + name + "/"}, tt.args...)
+		mustRun(t, kprof(t, append(args, "--", "sh", "-c", "echo $$ >"+inner+"/cgroup.procs; exec "+program)...))
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(string(b)) {
+			var row struct {
+				Cgroup string
+				Value  int
+			}
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, row.Cgroup); row.Value != call.times {
+				t.Errorf("%q: %s counts %d, want %d", tt.args, row.Cgroup, row.Value, call.times)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%q: counts of %q, want %q", tt.args, got, tt.want)
+		}
 	}
 }
 

@@ -409,7 +409,7 @@ func (f *recordFlags) target() (t record.Target, err error) {
 		}
 	}
 	if len(f.cgroups) > 0 {
-		t.Cgroups, err = cgroup.OpenAll(f.cgroups)
+		t.Cgroups, _, err = cgroup.OpenAll(f.cgroups)
 	}
 	return t, err
 }

@@ -186,18 +186,12 @@ func (f *statFlags) target() (t count.Target, err error) {
 			return t, usageError{fmt.Errorf("-C %q: %w", f.cpus, err)}
 		}
 	}
-	f.names = nil
-	for _, pattern := range f.cgroups {
-		for _, path := range cgroup.Glob(pattern) {
-			dir, err := cgroup.Open(path)
-			if err != nil {
-				return t, err
-			}
-			t.Cgroups = append(t.Cgroups, dir)
-			f.names = append(f.names, path)
-		}
+	open := cgroup.OpenAll
+	if f.perCgroup {
+		open = cgroup.OpenEach // nothing is summed up of them
 	}
-	return t, nil
+	t.Cgroups, f.names, err = open(f.cgroups)
+	return t, err
 }
 
 // title says what is counted.

@@ -15,11 +15,9 @@ import (
 // event opens in the third (css_tryget_online_from_dir in kernel/cgroup/cgroup.c).
 var mounts = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"}
 
-// Open opens the directory of a cgroup, for its events to be opened by: an absolute
+// open opens the directory of a cgroup, for its events to be opened by: an absolute
 // path, or one below the first place where cgroups are mounted that has it. The error
 // is that of the first place.
-func Open(path string) (*os.File, error) { return open(mounts, path) }
-
 func open(mounts []string, path string) (*os.File, error) {
 	dirs := []string{path}
 	if !filepath.IsAbs(path) {
@@ -41,11 +39,9 @@ func open(mounts []string, path string) (*os.File, error) {
 	return nil, fmt.Errorf("no cgroup %q: %w", path, first)
 }
 
-// Glob returns the paths of the cgroups that a pattern of filepath.Match matches, for
-// Open to take, sorted: absolute ones, or those below the first place where cgroups
+// glob returns the paths of the cgroups that a pattern of filepath.Match matches, for
+// open to take, sorted: absolute ones, or those below the first place where cgroups
 // are mounted that has any. What is no pattern, or matches none, is itself.
-func Glob(pattern string) []string { return glob(mounts, pattern) }
-
 func glob(mounts []string, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}
@@ -76,40 +72,56 @@ func glob(mounts []string, pattern string) []string {
 	return []string{pattern}
 }
 
-// OpenAll opens the directories of the cgroups that patterns match, as Glob and Open find them:
-// each once, and none that lies in another one of them, whose events are the other's as well.
-func OpenAll(patterns []string) ([]*os.File, error) { return openAll(mounts, patterns) }
+// OpenAll opens the directories of the cgroups that patterns of filepath.Match match, which are
+// absolute, or below the first place where cgroups are mounted that has any: each once, and none
+// that lies in another one of them, whose events are the other's as well. paths are what they
+// are called, absolute where the pattern is. That there is none is an os.ErrNotExist.
+func OpenAll(patterns []string) (dirs []*os.File, paths []string, err error) {
+	return openAll(mounts, patterns, lies)
+}
 
-func openAll(mounts, patterns []string) (dirs []*os.File, err error) {
+// OpenEach is OpenAll with those that lie in another one.
+func OpenEach(patterns []string) (dirs []*os.File, paths []string, err error) {
+	return openAll(mounts, patterns, same)
+}
+
+func same(a, b string) bool { return a == b }
+
+// lies reports whether the directory a is b or lies in it.
+func lies(a, b string) bool {
+	return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/")
+}
+
+// openAll leaves out what is in another one by in, and of those which are in one another all but
+// the first.
+func openAll(mounts, patterns []string, in func(a, b string) bool) (dirs []*os.File, paths []string, err error) {
 	defer func() {
 		if err != nil {
 			for _, d := range dirs {
 				err = errors.Join(err, d.Close())
 			}
-			dirs = nil
+			dirs, paths = nil, nil
 		}
 	}()
 	for _, pattern := range patterns {
 		for _, path := range glob(mounts, pattern) {
 			d, err := open(mounts, path)
 			if err != nil {
-				return dirs, err
+				return dirs, nil, err
 			}
-			dirs = append(dirs, d)
+			dirs, paths = append(dirs, d), append(paths, path)
 		}
 	}
-	in := func(d, other *os.File) bool {
-		a, b := filepath.Clean(d.Name()), filepath.Clean(other.Name())
-		return a == b || strings.HasPrefix(a, strings.TrimSuffix(b, "/")+"/")
-	}
+	within := func(d, other *os.File) bool { return in(filepath.Clean(d.Name()), filepath.Clean(other.Name())) }
 	var kept []*os.File
+	var called []string
 	for i, d := range dirs {
-		if slices.ContainsFunc(dirs[:i], func(o *os.File) bool { return in(d, o) }) ||
-			slices.ContainsFunc(dirs[i+1:], func(o *os.File) bool { return in(d, o) && !in(o, d) }) {
+		if slices.ContainsFunc(dirs[:i], func(o *os.File) bool { return within(d, o) }) ||
+			slices.ContainsFunc(dirs[i+1:], func(o *os.File) bool { return within(d, o) && !within(o, d) }) {
 			err = errors.Join(err, d.Close())
 			continue
 		}
-		kept = append(kept, d)
+		kept, called = append(kept, d), append(called, paths[i])
 	}
-	return kept, err
+	return kept, called, err
 }

@@ -68,7 +68,7 @@ func TestFindHybrid(t *testing.T) {
 	}
 }
 
-// TestOpenAll: each cgroup is opened once, and not what lies in another one.
+// TestOpenAll: each cgroup is opened once, and what lies in another one only where it is wanted.
 func TestOpenAll(t *testing.T) {
 	mount := t.TempDir()
 	for _, dir := range []string{"a.slice/x/y", "a.slice/z", "a.slice2", "b.slice"} {
@@ -76,15 +76,22 @@ func TestOpenAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, x := range []struct{ patterns, want []string }{
-		{[]string{"*.slice"}, []string{"a.slice", "b.slice"}},
-		{[]string{"a.slice/*", "b.slice"}, []string{"a.slice/x", "a.slice/z", "b.slice"}},
-		{[]string{"a.slice/x/y", "a.slice/x", "a.slice", "a.slice2", "a.slice/"}, []string{"a.slice", "a.slice2"}},
-		{[]string{"b.slice", mount + "/b.slice", "."}, []string{""}},
+	for _, x := range []struct {
+		in                    func(a, b string) bool
+		patterns, want, paths []string
+	}{
+		{lies, []string{"*.slice"}, []string{"a.slice", "b.slice"}, []string{"a.slice", "b.slice"}},
+		{lies, []string{"a.slice/*", "b.slice"}, []string{"a.slice/x", "a.slice/z", "b.slice"}, []string{"a.slice/x", "a.slice/z", "b.slice"}},
+		{lies, []string{"a.slice/x/y", "a.slice/x", "a.slice", "a.slice2", "a.slice/"}, []string{"a.slice", "a.slice2"}, []string{"a.slice", "a.slice2"}},
+		{lies, []string{"b.slice", mount + "/b.slice", "."}, []string{""}, []string{"."}},
+		{same, []string{"a.slice/x", "a.slice/", "a.slice", "a.slice/*", mount + "/b.slice", "b.slice"}, []string{"a.slice/x", "a.slice", "a.slice/z", "b.slice"}, []string{"a.slice/x", "a.slice/", "a.slice/z", mount + "/b.slice"}},
 	} {
-		dirs, err := openAll([]string{mount}, x.patterns)
+		dirs, paths, err := openAll([]string{mount}, x.patterns, x.in)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !slices.Equal(paths, x.paths) {
+			t.Errorf("%q: called %q, want %q", x.patterns, paths, x.paths)
 		}
 		var got []string
 		for _, d := range dirs {
@@ -101,7 +108,7 @@ func TestOpenAll(t *testing.T) {
 			t.Errorf("%q: %q, want %q", x.patterns, got, x.want)
 		}
 	}
-	if dirs, err := openAll([]string{mount}, []string{"a.slice", "none/*"}); !errors.Is(err, os.ErrNotExist) || dirs != nil {
-		t.Errorf("%v, %v", dirs, err)
+	if dirs, paths, err := openAll([]string{mount}, []string{"a.slice", "none/*"}, lies); !errors.Is(err, os.ErrNotExist) || dirs != nil || paths != nil {
+		t.Errorf("%v, %q, %v", dirs, paths, err)
 	}
 }

@@ -10,11 +10,14 @@ import (
 
 // A cgroup that may be there or not.
 func Example() {
-	dir, err := cgroup.Open("no-such.slice")
+	dirs, paths, err := cgroup.OpenAll([]string{"no-such.slice"})
 	if errors.Is(err, os.ErrNotExist) {
 		fmt.Println("there is no such cgroup")
 		return
 	}
-	dir.Close()
+	for i, dir := range dirs {
+		fmt.Println(paths[i])
+		dir.Close()
+	}
 	// Output: there is no such cgroup
 }
