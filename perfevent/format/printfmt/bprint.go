@@ -2,6 +2,9 @@ package printfmt
 
 import (
 	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"kprof/perfevent/format"
 )
@@ -9,8 +12,8 @@ import (
 // binary prints what trace_printk wrote in binary form, the event ftrace:bprint: the
 // address of a format string, which the recording's printk formats have, and the arguments
 // one behind the other (lib/vsprintf.c, vbin_printf). Those of 1 and 2 bytes are aligned to
-// their size, all larger ones to 4 bytes; texts, and pointers that are printed by what they
-// point to, are texts with a NUL.
+// their size, all larger ones to 4 bytes; texts, and most pointers that are printed by what they
+// point to, are texts with a NUL (binaryArgs.pointer).
 type binary struct {
 	ip, fmt, buf *format.Field
 	formats      map[uint64][]piece // by address
@@ -89,23 +92,61 @@ func (a *binaryArgs) bind(d *piece) *piece {
 		nodes[1] = a.number(4, false)
 		a.d.precArg = &nodes[1]
 	}
-	switch long := uint8(a.p.format.LongSize); {
+	switch {
 	case d.conv == 's':
 		nodes[2] = a.string()
 	case d.conv == 'c':
 		nodes[2] = a.number(1, true)
 	case d.conv != 'p':
 		nodes[2] = a.number(d.size, d.conv != 'd')
-	case d.ext == "" || bytes.IndexByte([]byte("SsFfBxKe"), d.ext[0]) >= 0:
-		nodes[2] = a.number(long, true)
-	default: // as the kernel printed it
-		a.d.conv, nodes[2] = 's', a.string()
+	default:
+		nodes[2] = a.pointer(d.ext)
+		if nodes[2].op == opString { // as the kernel printed it, width and all
+			a.d.conv, a.d.width, a.d.prec, a.d.starWidth, a.d.starPrec = 's', -1, -1, false, false
+		}
 	}
 	if nodes[2].op == opBad {
 		a.d.unknown = true
 	}
 	a.d.arg = &nodes[2]
 	return &a.d
+}
+
+// pointer reads the argument of a %p with an extension: the pointer, or the text that the kernel
+// made of it when it was there (lib/vsprintf.c, vbin_printf). Kernels differ, and a recording does
+// not always say which one it is of:
+//
+//	before 4.16   all are pointers
+//	4.16 to 5.0   all are texts but for S s F f, and those without an extension
+//	5.1 to 5.4    pointers are also x and K, as in stable kernels of the versions before
+//	since 5.5     F and f are no more, but fw and fwP are texts; since 5.6 there is e, a pointer
+//
+// So a text is what can be one: pointers to the kernel's memory are no UTF-8, and null pointers
+// begin with a 0. Where a text is the exception, it has all digits of an address, at least.
+func (a *binaryArgs) pointer(ext string) node {
+	long := a.p.format.LongSize
+	is := func(kinds string) bool { return ext != "" && strings.IndexByte(kinds, ext[0]) >= 0 }
+	if ext == "" || is("Sse") {
+		return a.number(uint8(long), true)
+	}
+	at := a.at
+	text := a.string()
+	after := a.at
+	a.at = at
+	address := a.number(uint8(long), true)
+	likely := text.op == opString && utf8.ValidString(text.str) && !strings.ContainsFunc(text.str, unicode.IsControl)
+	switch {
+	case strings.HasPrefix(ext, "fw"):
+	case is("xKFf"):
+		if !likely || len(text.str) < 8 {
+			return address
+		}
+	case address.op == opBad, likely && (text.str != "" || is("bE")): // which may be empty
+	case address.num == 0 || address.num>>(8*long-1) != 0:
+		return address
+	}
+	a.at = after
+	return text
 }
 
 func (a *binaryArgs) number(size uint8, unsigned bool) node {

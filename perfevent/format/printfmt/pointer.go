@@ -62,10 +62,11 @@ func (p *Printer) pointer(dst []byte, d *piece, width int, raw []byte) ([]byte, 
 			return append(append(dst, '-'), format.ErrnoName(int(n))...), true
 		}
 	}
+	padded := ext != 'b' && ext != 'h'
 	if v == 0 {
-		return append(dst, "(nil)"...), true
+		return append(dst, "(nil)"...), padded
 	}
-	return appendHex(append(dst, "0x"...), v), true
+	return appendHex(append(dst, "0x"...), v), padded
 }
 
 // appendSymbol names an address, with its offset in the function when it is wanted.
