@@ -84,13 +84,13 @@ func TestBoundaries(t *testing.T) {
 	code := []byte("\x0f\x1f\x44\x00\x00\x41\x57\x41\x56\x55\x53\xf3\x0f\x1e\xfa\x48\x83\xec\x08")
 	starts := map[uint64]bool{0: true, 5: true, 7: true, 9: true, 10: true, 11: true, 15: true, 19: true}
 	for off := range uint64(20) {
-		before, after, ok := boundaries(code, off)
+		before, after, ok := boundaries(code, 64, off)
 		if !ok || starts[off] != (after == off) || before >= after && off > 0 || !starts[before] || !starts[after] {
 			t.Errorf("%d: between %d and %d, %v", off, before, after, ok)
 		}
 	}
 	for _, code := range []string{"", "\x06", "\x48", "\x48\x83"} {
-		if _, _, ok := boundaries([]byte(code), 4); ok {
+		if _, _, ok := boundaries([]byte(code), 64, 4); ok {
 			t.Errorf("% x: decoded", code)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"kprof/perfevent"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/tracefs"
+	"kprof/perfevent/x86"
 )
 
 func requireKprobes(t *testing.T) {
@@ -36,7 +37,7 @@ func laterInstruction(t *testing.T, r *Resolver, name string) (addr, off uint64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, off, ok := boundaries(code, 10)
+	_, off, ok := boundaries(code, 64, 10)
 	if !ok {
 		t.Fatalf("%s does not decode: % x", name, code)
 	}
@@ -181,7 +182,10 @@ func TestKprobeRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for x86Len(code[off:]) == 1 {
+		for {
+			if inst, ok := x86.Decode(code[off:], 64); !ok || inst.Len != 1 {
+				break
+			}
 			off++
 		}
 		inside = off + 1

@@ -9,10 +9,9 @@ import (
 	"runtime"
 	"strings"
 
-	"golang.org/x/arch/x86/x86asm"
-
 	"kprof/perfevent/internal/errkind"
 	"kprof/perfevent/spelling"
+	"kprof/perfevent/x86"
 )
 
 // checkKernelProbe refuses, in words, what the kernel would refuse with a bare
@@ -137,27 +136,36 @@ func checkBoundary(f kernelFunc, off uint64) error {
 	if err != nil {
 		return nil
 	}
-	before, after, ok := boundaries(code, off)
+	before, after, ok := boundaries(code, 64, off)
 	if !ok || after == off {
 		return nil
 	}
 	return insideInstruction(f.name, off, before, after)
 }
 
-// checkUserBoundary is checkBoundary for the code of a file, a function of which
-// begins at start. The kernel does not look: it writes its breakpoint into the
-// middle of an instruction, and the program goes astray.
-func checkUserBoundary(machine elf.Machine, f io.ReaderAt, start uint64, p Probe) error {
+// checkUserBoundary is checkBoundary for the code of a file e, which f reads, a function of
+// which begins at the file offset start; shown is what the offset is counted from in an
+// error. The kernel does not look: it writes its breakpoint into the middle of an
+// instruction, and the program goes astray.
+func checkUserBoundary(e *elf.File, f io.ReaderAt, name string, start, off, shown uint64) error {
+	bits := 64
 	switch {
-	case p.Off == 0:
-	case machine == elf.EM_AARCH64 && p.Off%4 != 0:
-		return insideInstruction(p.Symbol, p.Off, p.Off&^3, p.Off&^3+4)
-	case machine == elf.EM_X86_64:
-		code := make([]byte, min(p.Off, 1<<20)+16)
-		n, _ := f.ReadAt(code, int64(start))
-		if before, after, ok := boundaries(code[:n], p.Off); ok && after != p.Off {
-			return insideInstruction(p.Symbol, p.Off, before, after)
+	case off == 0:
+		return nil
+	case e.Machine == elf.EM_AARCH64:
+		if off%4 != 0 {
+			return insideInstruction(name, shown+off, shown+off&^3, shown+off&^3+4)
 		}
+		return nil
+	case e.Machine == elf.EM_386:
+		bits = 32
+	case e.Machine != elf.EM_X86_64:
+		return nil
+	}
+	code := make([]byte, min(off, 1<<20)+16)
+	n, _ := f.ReadAt(code, int64(start))
+	if before, after, ok := boundaries(code[:n], bits, off); ok && after != off {
+		return insideInstruction(name, shown+off, shown+before, shown+after)
 	}
 	return nil
 }
@@ -166,33 +174,19 @@ func insideInstruction(name string, off, before, after uint64) error {
 	return errkind.Errorf(os.ErrInvalid, "offset %#x is inside an instruction of %s, which lies between %#x and %#x", off, name, before, after)
 }
 
-// boundaries decodes x86 code up to the first instruction that begins at off or
+// boundaries decodes x86 code of 32 or 64 bits up to the first instruction that begins at off or
 // behind it, and returns where that one and the one before begin. ok is false
 // for code that the decoder does not know.
-func boundaries(code []byte, off uint64) (before, after uint64, ok bool) {
+func boundaries(code []byte, bits int, off uint64) (before, after uint64, ok bool) {
 	for after < off {
 		before = after
-		n := x86Len(code[after:])
-		if n == 0 {
+		inst, ok := x86.Decode(code[after:], bits)
+		if !ok {
 			return 0, 0, false
 		}
-		if after += uint64(n); after > uint64(len(code)) {
-			return 0, 0, false
-		}
+		after += uint64(inst.Len)
 	}
 	return before, after, true
-}
-
-// x86Len is the length of the instruction at the start of code, 0 when unknown.
-func x86Len(code []byte) int {
-	if len(code) >= 4 && string(code[:3]) == "\xf3\x0f\x1e" && (code[3] == 0xfa || code[3] == 0xfb) {
-		return 4 // endbr64, endbr32
-	}
-	inst, err := x86asm.Decode(code, 64)
-	if err != nil {
-		return 0
-	}
-	return inst.Len
 }
 
 // kernelCode reads the running kernel's code, which needs CAP_SYS_RAWIO.

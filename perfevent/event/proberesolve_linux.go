@@ -240,8 +240,11 @@ func (r *Resolver) pmuProbe(ev *Event) (err error) {
 
 // probeOffset is the file offset of a user probe.
 func probeOffset(path string, p Probe) (off uint64, err error) {
-	if p.Symbol == "" || p.Provider != "" {
+	switch {
+	case p.Provider != "":
 		return p.Addr, nil
+	case p.Symbol == "":
+		return p.Addr, checkUserAddr(path, p.Addr)
 	}
 	f, err := openRegular(path)
 	if err != nil {
@@ -261,9 +264,42 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	}
 	vaddr := sym.Value + p.Off
 	if off, ok := segmentOffset(e, vaddr, elf.PF_X); ok {
-		return off, checkUserBoundary(e.Machine, f, off-p.Off, p)
+		return off, checkUserBoundary(e, f, p.Symbol, off-p.Off, p.Off, 0)
 	}
 	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
+}
+
+// checkUserAddr refuses a file offset that is inside an instruction of a function. Whatever
+// else may be wrong with a file the kernel says.
+func checkUserAddr(path string, off uint64) error {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return nil
+	}
+	symtab, _ := e.Symbols()
+	dynsym, _ := e.DynamicSymbols()
+	for _, seg := range e.Progs {
+		if seg.Type != elf.PT_LOAD || seg.Flags&elf.PF_X == 0 || off-seg.Off >= seg.Filesz {
+			continue
+		}
+		vaddr := off - seg.Off + seg.Vaddr
+		var in elf.Symbol // the innermost function
+		for _, s := range append(symtab, dynsym...) {
+			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && vaddr-s.Value < s.Size && s.Value >= max(in.Value, seg.Vaddr) {
+				in = s
+			}
+		}
+		if in.Size > 0 {
+			start := in.Value - seg.Vaddr + seg.Off
+			return checkUserBoundary(e, f, in.Name, start, off-start, start)
+		}
+	}
+	return nil
 }
 
 // findSymbol looks a function up in symtab, then in dynsym.

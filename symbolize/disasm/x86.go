@@ -2,40 +2,33 @@ package disasm
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
+
+	"kprof/perfevent/x86"
 )
 
-// Instructions of control flow enforcement, which x86asm does not know.
-var endbr = map[string]string{"\xf3\x0f\x1e\xfa": "endbr64", "\xf3\x0f\x1e\xfb": "endbr32"}
-
 func decodeX86(f *File, fn *function) (list []Instruction) {
-	mode := 64
+	bits := 64
 	if f.elf.Machine == elf.EM_386 {
-		mode = 32
+		bits = 32
 	}
 	for at := 0; at < len(fn.code); {
-		code := fn.code[at:]
+		inst, ok := x86.Decode(fn.code[at:], bits)
+		if !ok {
+			inst.Op, inst.Len = 0, 1
+		}
 		x := Instruction{Off: uint64(at)}
-		if len(code) >= 4 && endbr[string(code[:4])] != "" {
-			x.Text = endbr[string(code[:4])]
+		if code := fn.code[at : at+inst.Len]; inst.Op != 0 {
+			x.Text, x.Key = f.x86(fn, inst, at)
+		} else {
+			x.Text = cmp.Or(x86.Name(code), ".byte "+strings.ReplaceAll(fmt.Sprintf("% #x", code), " ", ","))
 			x.Key = x.Text
-			list = append(list, x)
-			at += 4
-			continue
 		}
-		inst, err := x86asm.Decode(code, mode)
-		if err != nil || inst.Len <= 0 || inst.Len > len(code) {
-			x.Text = fmt.Sprintf(".byte %#02x", code[0])
-			x.Key = x.Text
-			list = append(list, x)
-			at++
-			continue
-		}
-		x.Text, x.Key = f.x86(fn, inst, at)
 		list = append(list, x)
 		at += inst.Len
 	}
