@@ -14,7 +14,7 @@ import (
 //	uprobe:PATH:SYMBOL[+OFF]    uprobe:PATH:0xOFF  uretprobe:…
 //	usdt:PATH:PROVIDER:NAME
 //
-// optionally followed by a blank and fetch arguments, or one of the kernel's own
+// (SYMBOL may be NAME@VERSION), optionally followed by a blank and fetch arguments, or one of the kernel's own
 // definitions (Documentation/trace/kprobetrace.rst, fprobetrace.rst), kept verbatim:
 //
 //	p[:[GROUP/]NAME] PLACE [ARGUMENTS]        r[MAXACTIVE][:[GROUP/]NAME] PLACE [ARGUMENTS]

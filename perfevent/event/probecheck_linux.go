@@ -3,7 +3,6 @@ package event
 import (
 	"debug/elf"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"runtime"
@@ -141,33 +140,6 @@ func checkBoundary(f kernelFunc, off uint64) error {
 		return nil
 	}
 	return insideInstruction(f.name, off, before, after)
-}
-
-// checkUserBoundary is checkBoundary for the code of a file e, which f reads, a function of
-// which begins at the file offset start; shown is what the offset is counted from in an
-// error. The kernel does not look: it writes its breakpoint into the middle of an
-// instruction, and the program goes astray.
-func checkUserBoundary(e *elf.File, f io.ReaderAt, name string, start, off, shown uint64) error {
-	bits := 64
-	switch {
-	case off == 0:
-		return nil
-	case e.Machine == elf.EM_AARCH64:
-		if off%4 != 0 {
-			return insideInstruction(name, shown+off, shown+off&^3, shown+off&^3+4)
-		}
-		return nil
-	case e.Machine == elf.EM_386:
-		bits = 32
-	case e.Machine != elf.EM_X86_64:
-		return nil
-	}
-	code := make([]byte, min(off, 1<<20)+16)
-	n, _ := f.ReadAt(code, int64(start))
-	if before, after, ok := boundaries(code[:n], bits, off); ok && after != off {
-		return insideInstruction(name, shown+off, shown+before, shown+after)
-	}
-	return nil
 }
 
 func insideInstruction(name string, off, before, after uint64) error {

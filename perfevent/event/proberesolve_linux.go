@@ -11,7 +11,6 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/internal/errkind"
-	"kprof/perfevent/spelling"
 	"kprof/perfevent/tracefs"
 )
 
@@ -111,7 +110,10 @@ func (r *Resolver) oneProbe(ev Event) (Event, error) {
 	if err := r.probePMU(&ev); err != nil {
 		return ev, err
 	}
-	if !p.User && p.Raw == "" {
+	switch {
+	case p.User && p.Raw == "" && p.Symbol != "" && p.Provider == "":
+		ev.Notes = otherVersions(p)
+	case !p.User && p.Raw == "":
 		var err error
 		if ev.Notes, err = r.checkKernelProbe(p); err != nil {
 			return ev, err
@@ -236,95 +238,6 @@ func (r *Resolver) pmuProbe(ev *Event) (err error) {
 		return fmt.Errorf("PMU %s has no semaphores (Linux 4.20 has): %w", pmu, err)
 	}
 	return setField(&ev.Attr, strings.TrimSpace(string(b)), p.Counter)
-}
-
-// probeOffset is the file offset of a user probe.
-func probeOffset(path string, p Probe) (off uint64, err error) {
-	switch {
-	case p.Provider != "":
-		return p.Addr, nil
-	case p.Symbol == "":
-		return p.Addr, checkUserAddr(path, p.Addr)
-	}
-	f, err := openRegular(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	sym, err := findSymbol(e, p.Symbol)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	if p.Off >= max(sym.Size, 1) && sym.Size != 0 {
-		return 0, fmt.Errorf("%s: offset %d is outside %s, which has %d bytes", path, p.Off, p.Symbol, sym.Size)
-	}
-	vaddr := sym.Value + p.Off
-	if off, ok := segmentOffset(e, vaddr, elf.PF_X); ok {
-		return off, checkUserBoundary(e, f, p.Symbol, off-p.Off, p.Off, 0)
-	}
-	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
-}
-
-// checkUserAddr refuses a file offset that is inside an instruction of a function. Whatever
-// else may be wrong with a file the kernel says.
-func checkUserAddr(path string, off uint64) error {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return nil
-	}
-	symtab, _ := e.Symbols()
-	dynsym, _ := e.DynamicSymbols()
-	for _, seg := range e.Progs {
-		if seg.Type != elf.PT_LOAD || seg.Flags&elf.PF_X == 0 || off-seg.Off >= seg.Filesz {
-			continue
-		}
-		vaddr := off - seg.Off + seg.Vaddr
-		var in elf.Symbol // the innermost function
-		for _, s := range append(symtab, dynsym...) {
-			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && vaddr-s.Value < s.Size && s.Value >= max(in.Value, seg.Vaddr) {
-				in = s
-			}
-		}
-		if in.Size > 0 {
-			start := in.Value - seg.Vaddr + seg.Off
-			return checkUserBoundary(e, f, in.Name, start, off-start, start)
-		}
-	}
-	return nil
-}
-
-// findSymbol looks a function up in symtab, then in dynsym.
-func findSymbol(e *elf.File, name string) (elf.Symbol, error) {
-	symtab, err := e.Symbols()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return elf.Symbol{}, err
-	}
-	dynsym, err := e.DynamicSymbols()
-	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return elf.Symbol{}, err
-	}
-	for _, s := range append(symtab, dynsym...) {
-		typ := elf.ST_TYPE(s.Info)
-		if s.Name == name && s.Section != elf.SHN_UNDEF && (typ == elf.STT_FUNC || typ == elf.STT_NOTYPE) {
-			return s, nil
-		}
-	}
-	var names []string
-	for _, s := range append(symtab, dynsym...) {
-		if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
-			names = append(names, s.Name)
-		}
-	}
-	return elf.Symbol{}, errkind.Errorf(os.ErrNotExist, "no function %q in symtab or dynsym%s", name, spelling.Question(spelling.Closest(name, names)))
 }
 
 // openRegular opens path for reading if it is a regular file; a FIFO must not

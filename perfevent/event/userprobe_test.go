@@ -3,9 +3,12 @@
 package event
 
 import (
+	"debug/elf"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"kprof/perfevent/livetest"
@@ -49,6 +52,51 @@ func TestUserBoundary(t *testing.T) {
 		}
 		if off, err := probeOffset(program, Probe{User: true, Addr: 1}); off != 1 || err != nil {
 			t.Errorf("an offset in no function: %#x, %v", off, err)
+		}
+	}
+}
+
+// TestUserVersions: of a function with versions the default one is probed, with what linkers write
+// into symtab and without; the others by their names.
+func TestUserVersions(t *testing.T) {
+	const source = `
+asm(".symver old, f@V1; .symver new, f@@V2; .symver same1, g@V1; .symver same2, g@@V2; .symver gone1, h@V1");
+int old(void) { return 1; }
+int new(void) { return 2; }
+int same1(void) { return 3; }
+extern __typeof(same1) same2 __attribute__((alias("same1")));
+int gone1(void) { return 4; }`
+	versions := filepath.Join(t.TempDir(), "versions")
+	livetest.WriteFile(t, versions, "V1 { global: f; g; h; }; V2 { global: f; g; } V1;")
+	for _, flags := range [][]string{nil, {"-s"}} {
+		library := link(t, source, append(flags, "-shared", "-fPIC", "-Wl,--version-script="+versions)...)
+		e := livetest.Open(t, elf.Open, library)
+		dynsym, err := e.DynamicSymbols()
+		if err != nil {
+			t.Fatal(err)
+		}
+		addrs := map[string]uint64{}
+		for _, s := range dynsym {
+			addrs[s.Name+"@"+s.Version] = s.Value
+		}
+		for name, want := range map[string]struct {
+			of     string
+			others []string
+		}{
+			"f": {"f@V2", []string{"f@V1"}}, "f@V1": {"f@V1", nil}, "f@V2": {"f@V2", nil}, "f@@V2": {"f@V2", nil},
+			"g": {"g@V2", nil}, "h": {"h@V1", nil}, "h@V1": {"h@V1", nil},
+		} {
+			got, others, err := findSymbol(e, name)
+			if err != nil || got.Value == 0 || got.Value != addrs[want.of] || !slices.Equal(others, want.others) {
+				t.Errorf("%v, %s: %#x, %v, %v; want %s at %#x, %v", flags, name, got.Value, others, err, want.of, addrs[want.of], want.others)
+			}
+		}
+		if _, _, err := findSymbol(e, "f@V3"); err == nil || !strings.Contains(err.Error(), "did you mean f@V1 or f@V2?") {
+			t.Errorf("a version that is not there: %v", err)
+		}
+		notes := otherVersions(Probe{User: true, Path: library, Symbol: "f"})
+		if len(notes) != 1 || !strings.HasSuffix(notes[0], "does not see: f@V1") {
+			t.Errorf("%q", notes)
 		}
 	}
 }
