@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -32,10 +33,14 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
-	sym, _, err := findSymbol(e, p.Symbol)
+	found, _, err := findFunctions(e, p.Symbol)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
+	if len(found) > 1 {
+		return 0, severalUserFunctions(e, p, found)
+	}
+	sym := found[0]
 	if p.Off >= max(sym.Size, 1) && sym.Size != 0 {
 		return 0, fmt.Errorf("%s: offset %d is outside %s, which has %d bytes", path, p.Off, p.Symbol, sym.Size)
 	}
@@ -79,26 +84,58 @@ func checkUserAddr(path string, off uint64) error {
 	return nil
 }
 
-// findSymbol looks a function up in symtab and dynsym: NAME, or NAME@VERSION. Of a NAME with
-// versions it is the default one, which programs are linked with today; others are the
-// functions of its other versions, as NAME@VERSION.
-func findSymbol(e *elf.File, name string) (found elf.Symbol, others []string, err error) {
+// severalUserFunctions offers a spelling for each of several functions of one name.
+func severalUserFunctions(e *elf.File, p Probe, found []userFunc) error {
+	kind := "uprobe:"
+	if p.Return {
+		kind = "uretprobe:"
+	}
+	const most = 8
+	var each []string
+	for _, f := range found[:min(len(found), most)] {
+		off, _ := segmentOffset(e, f.Value+p.Off, elf.PF_X)
+		spelling := fmt.Sprintf("%s%s:%#x", kind, p.Path, off)
+		if f.file != "" {
+			spelling += " of " + f.file
+		}
+		each = append(each, spelling)
+	}
+	if len(found) > most {
+		each = append(each, fmt.Sprintf("and %d more", len(found)-most))
+	}
+	return errkind.Errorf(os.ErrInvalid, "%d functions are called %s; probe one by its place: %s", len(found), p.Symbol, strings.Join(each, ", "))
+}
+
+// userFunc is a function of a program.
+type userFunc struct {
+	elf.Symbol
+	file string // the source file of one that others do not see, if that is known
+}
+
+// findFunctions looks the functions of a name up in symtab and dynsym: NAME, or NAME@VERSION. Of a
+// NAME with versions it is the default one, which programs are linked with today; others are
+// the functions of its other versions, as NAME@VERSION. Without an error there is one at least.
+func findFunctions(e *elf.File, name string) (found []userFunc, others []string, err error) {
 	symtab, err := e.Symbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return elf.Symbol{}, nil, err
+		return nil, nil, err
 	}
 	dynsym, err := e.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
-		return elf.Symbol{}, nil, err
+		return nil, nil, err
 	}
 	base, version, versioned := strings.Cut(name, "@")
 	version = strings.TrimPrefix(version, "@")
-	var all []elf.Symbol
+	var all []userFunc
 	var names []string
+	file := ""                      // the source file of the local symbols that come now
 	current := map[uint64]bool{}    // addresses of default versions
 	hidden := map[uint64][]string{} // those of others
 	for _, s := range slices.Concat(symtab, dynsym) {
 		typ := elf.ST_TYPE(s.Info)
+		if typ == elf.STT_FILE {
+			file = s.Name
+		}
 		if s.Section == elf.SHN_UNDEF || typ != elf.STT_FUNC && typ != elf.STT_NOTYPE {
 			continue
 		}
@@ -119,7 +156,11 @@ func findSymbol(e *elf.File, name string) (found elf.Symbol, others []string, er
 		if s.Name != base || versioned && s.Version != version {
 			continue
 		}
-		all = append(all, s)
+		f := userFunc{Symbol: s}
+		if elf.ST_BIND(s.Info) == elf.STB_LOCAL {
+			f.file = file
+		}
+		all = append(all, f)
 		switch {
 		case versioned || !s.HasVersion:
 		case s.VersionIndex.IsHidden():
@@ -129,17 +170,24 @@ func findSymbol(e *elf.File, name string) (found elf.Symbol, others []string, er
 		}
 	}
 	if len(all) == 0 {
-		return elf.Symbol{}, nil, errkind.Errorf(os.ErrNotExist, "no function %q in symtab or dynsym%s", name, spelling.Question(spelling.Closest(name, names)))
+		return nil, nil, errkind.Errorf(os.ErrNotExist, "no function %q in symtab or dynsym%s", name, spelling.Question(spelling.Closest(name, names)))
 	}
 	maps.DeleteFunc(hidden, func(addr uint64, _ []string) bool { return current[addr] })
-	isHidden := func(s elf.Symbol) bool { return hidden[s.Value] != nil }
-	if visible := slices.DeleteFunc(slices.Clone(all), isHidden); len(visible) > 0 {
-		all = visible
+	without := func(drop func(f userFunc) bool) bool {
+		rest := slices.DeleteFunc(slices.Clone(all), drop)
+		if len(rest) > 0 {
+			all = rest
+		}
+		return len(rest) > 0
+	}
+	if without(func(f userFunc) bool { return hidden[f.Value] != nil }) {
 		others = slices.Concat(slices.Collect(maps.Values(hidden))...)
 		slices.Sort(others)
 		others = slices.Compact(others)
 	}
-	return all[0], others, nil
+	without(func(f userFunc) bool { return elf.ST_TYPE(f.Info) == elf.STT_NOTYPE }) // labels, where there is better
+	slices.SortStableFunc(all, func(a, b userFunc) int { return cmp.Compare(a.Value, b.Value) })
+	return slices.CompactFunc(all, func(a, b userFunc) bool { return a.Value == b.Value }), others, nil
 }
 
 // otherVersions says which functions of p's name a probe of its default version does not see.
@@ -153,7 +201,7 @@ func otherVersions(p Probe) []string {
 	if err != nil {
 		return nil
 	}
-	_, others, err := findSymbol(e, p.Symbol)
+	_, others, err := findFunctions(e, p.Symbol)
 	if err != nil || len(others) == 0 {
 		return nil
 	}

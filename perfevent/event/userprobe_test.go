@@ -4,9 +4,12 @@ package event
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,17 +89,45 @@ int gone1(void) { return 4; }`
 			"f": {"f@V2", []string{"f@V1"}}, "f@V1": {"f@V1", nil}, "f@V2": {"f@V2", nil}, "f@@V2": {"f@V2", nil},
 			"g": {"g@V2", nil}, "h": {"h@V1", nil}, "h@V1": {"h@V1", nil},
 		} {
-			got, others, err := findSymbol(e, name)
-			if err != nil || got.Value == 0 || got.Value != addrs[want.of] || !slices.Equal(others, want.others) {
-				t.Errorf("%v, %s: %#x, %v, %v; want %s at %#x, %v", flags, name, got.Value, others, err, want.of, addrs[want.of], want.others)
+			got, others, err := findFunctions(e, name)
+			if err != nil || len(got) != 1 || got[0].Value == 0 || got[0].Value != addrs[want.of] || !slices.Equal(others, want.others) {
+				t.Errorf("%v, %s: %+v, %v, %v; want %s at %#x, %v", flags, name, got, others, err, want.of, addrs[want.of], want.others)
 			}
 		}
-		if _, _, err := findSymbol(e, "f@V3"); err == nil || !strings.Contains(err.Error(), "did you mean f@V1 or f@V2?") {
+		if _, _, err := findFunctions(e, "f@V3"); err == nil || !strings.Contains(err.Error(), "did you mean f@V1 or f@V2?") {
 			t.Errorf("a version that is not there: %v", err)
 		}
 		notes := otherVersions(Probe{User: true, Path: library, Symbol: "f"})
 		if len(notes) != 1 || !strings.HasSuffix(notes[0], "does not see: f@V1") {
 			t.Errorf("%q", notes)
 		}
+	}
+}
+
+// TestSeveralUserFunctions: where several functions have one name, each is offered by its place, by
+// which it can be probed.
+func TestSeveralUserFunctions(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc")
+	one := filepath.Join(t.TempDir(), "one.c")
+	livetest.WriteFile(t, one, "static __attribute__((noinline, used)) int work(void) { return 1; } int once(void) { return work(); }")
+	program := link(t, "static __attribute__((noinline, used)) int work(void) { return 2; } int once(void); int _start(void) { return work() + once(); }", one)
+	for _, kind := range []string{"uprobe:", "uretprobe:"} {
+		spec := mustSpec(t, kind+program+":work")
+		_, err := probeOffset(program, spec.Probe)
+		m := regexp.MustCompile(`^2 functions are called work; probe one by its place: (\S+) of p\.c, (\S+) of one\.c$`).FindStringSubmatch(fmt.Sprint(err))
+		if m == nil || !errors.Is(err, os.ErrInvalid) {
+			t.Fatal(err)
+		}
+		last := uint64(0)
+		for _, text := range m[1:] {
+			off, err := probeOffset(program, mustSpec(t, text).Probe)
+			if err != nil || off <= last || !strings.HasPrefix(text, kind) {
+				t.Errorf("%s: %#x, %v", text, off, err)
+			}
+			last = off
+		}
+	}
+	if _, err := probeOffset(program, Probe{User: true, Symbol: "once"}); err != nil {
+		t.Error(err)
 	}
 }
