@@ -5,6 +5,7 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,12 +20,23 @@ func TestLiveMalloc(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	livetest.RequireKernel(t, livetest.PMU("uprobe"))
 	livetest.RequirePrograms(t, "gcc")
+	t.Run("native", func(t *testing.T) { testMalloc(t) })
+	if runtime.GOARCH == "amd64" {
+		t.Run("32 bits", func(t *testing.T) {
+			livetest.Require(t, gcc32)
+			livetest.RequireKernel(t, livetest.Narrow)
+			testMalloc(t, "-m32")
+		})
+	}
+}
+
+func testMalloc(t *testing.T, flags ...string) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "allocate")
-	if out, err := exec.Command("gcc", "-O1", "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-o", program, "testdata/allocate.c", "-lpthread").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", append(flags, "-O1", "-fno-optimize-sibling-calls", "-fno-omit-frame-pointer", "-o", program, "testdata/allocate.c", "-lpthread")...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	libc, err := exec.Command("gcc", "-print-file-name=libc.so.6").Output()
+	libc, err := exec.Command("gcc", append(flags, "-print-file-name=libc.so.6")...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,18 @@
 package event
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kprof/perfevent"
 	"kprof/perfevent/internal/errkind"
+	"kprof/perfevent/lazyregexp"
 	"kprof/perfevent/spanrule"
 	"kprof/perfevent/syscalls"
 )
@@ -34,7 +37,9 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 					return nil, err
 				}
 				if s.Kind == KindProbe && s.Probe.User && side.Memory != spanrule.NotMemory {
-					s.Probe.Args = userArguments(s.Probe.Args, runtime.GOARCH)
+					if s.Probe.Args, err = userArguments(s.Probe); err != nil {
+						return nil, fmt.Errorf("%s: %w", rule.Text, err)
+					}
 					off, err := probeOffset(s.Probe.Path, s.Probe)
 					at := place{off, s.Probe.Return}
 					switch {
@@ -81,23 +86,47 @@ type place struct {
 	exit bool
 }
 
-// registers are those in which functions get their arguments, by architecture: the System V
-// ABI for AMD64, the procedure call standards for AArch64 and Arm, the RISC-V ELF psABI.
-var registers = map[string][]string{
-	"amd64":   {"%di", "%si", "%dx"},
-	"arm64":   {"%x0", "%x1", "%x2"},
-	"arm":     {"%r0", "%r1", "%r2"},
-	"riscv64": {"%a0", "%a1", "%a2"},
-	"386":     {"$stack1", "$stack2", "$stack3"},
+// arguments are where functions get their arguments, by architecture: the System V ABIs for AMD64
+// and i386, the procedure call standards for AArch64 and Arm, the RISC-V ELF psABI.
+var arguments = map[elf.Machine][]string{
+	elf.EM_X86_64:  {"%di", "%si", "%dx"},
+	elf.EM_386:     {"+4(%sp):u32", "+8(%sp):u32", "+12(%sp):u32"},
+	elf.EM_AARCH64: {"%x0", "%x1", "%x2"},
+	elf.EM_ARM:     {"%r0", "%r1", "%r2"},
+	elf.EM_RISCV:   {"%a0", "%a1", "%a2"},
 }
 
-// userArguments puts registers in the place of $arg1, $arg2 and $arg3, which the kernel does
-// not know in programs.
-func userArguments(args, arch string) string {
-	for i, reg := range registers[arch] {
-		args = strings.ReplaceAll(args, fmt.Sprintf("=$arg%d", i+1), "="+reg)
+var stackWord = lazyregexp.New(`=\$stack([0-9]+)`)
+
+// userArguments are the fetch arguments of a probe of a program, with what its architecture has
+// in the place of $arg1, $arg2 and $arg3, which the kernel does not know in programs. Words of
+// i386 have 32 bits, for which a kernel of 64 does not look.
+func userArguments(p Probe) (string, error) {
+	f, err := openRegular(p.Path)
+	if err != nil {
+		return "", err
 	}
-	return args
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", p.Path, err)
+	}
+	places := arguments[e.Machine]
+	if places == nil {
+		return "", errkind.Errorf(perfevent.ErrNotSupported, "%s is of an architecture (%s) of which it is not known where functions get their arguments", p.Path, strings.TrimPrefix(e.Machine.String(), "EM_"))
+	}
+	args := p.Args
+	for i, place := range places {
+		args = strings.ReplaceAll(args, fmt.Sprintf("=$arg%d", i+1), "="+place)
+	}
+	if e.Machine != elf.EM_386 {
+		return args, nil
+	}
+	args = strings.ReplaceAll(args, "=$retval", "=$retval:u32")
+	return stackWord().ReplaceAllStringFunc(args, func(word string) string {
+		n, _ := strconv.Atoi(word[len("=$stack"):]) // a slot's
+		return fmt.Sprintf("=+%d(%%sp):u32", 4*n)
+	}), nil
 }
 
 // hasTracepoint reports whether a tracepoint is there. What is no tracepoint says so itself

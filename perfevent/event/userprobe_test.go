@@ -4,6 +4,7 @@ package event
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/perfevent"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/spanrule"
 )
 
 // link compiles and links text in a directory of its own, without the C library.
@@ -129,5 +132,52 @@ func TestSeveralUserFunctions(t *testing.T) {
 	}
 	if _, err := probeOffset(program, Probe{User: true, Symbol: "once"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMallocArguments: what functions are called with is fetched as the program's architecture has it,
+// which need not be the kernel's.
+func TestMallocArguments(t *testing.T) {
+	for _, tt := range []struct{ bits, malloc, memalign, returned string }{
+		{"-m64", "kprof_bytes=%di", "kprof_slot=%di kprof_bytes=%dx", "kprof_ret=$retval kprof_stack0=$stack0 kprof_stack1=$stack1"},
+		{"-m32", "kprof_bytes=+4(%sp):u32", "kprof_slot=+4(%sp):u32 kprof_bytes=+12(%sp):u32", "kprof_ret=$retval:u32 kprof_stack0=+0(%sp):u32 kprof_stack1=+4(%sp):u32"},
+	} {
+		program := link(t, "void malloc() {} void free() {} void posix_memalign() {} void _start() {}", tt.bits, "-fno-builtin")
+		rule, err := spanrule.Parse("span:malloc:" + program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs, err := new(Resolver).SpanSpecs(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, s := range specs {
+			kind, _, _ := strings.Cut(s.Text, ":")
+			got[kind+":"+s.Probe.Symbol] = s.Probe.Args
+		}
+		for probe, want := range map[string]string{
+			"uprobe:malloc": tt.malloc, "uretprobe:malloc": strings.Fields(tt.returned)[0], "uprobe:posix_memalign": tt.memalign,
+			"uretprobe:posix_memalign": tt.returned, "uprobe:free": strings.Replace(tt.malloc, "bytes", "address", 1),
+		} {
+			if !strings.HasPrefix(got[probe]+" ", "kprof_sp=$stack "+want+" ") {
+				t.Errorf("%s, %s: %s; want %s", tt.bits, probe, got[probe], want)
+			}
+		}
+	}
+	// e_machine of another architecture.
+	program := link(t, "void malloc() {} void free() {} void _start() {}", "-fno-builtin")
+	b, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint16(b[18:], uint16(elf.EM_SPARCV9))
+	livetest.WriteFile(t, program, b)
+	rule, err := spanrule.Parse("span:malloc:" + program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := new(Resolver).SpanSpecs(rule); !errors.Is(err, perfevent.ErrNotSupported) {
+		t.Errorf("of SPARC: %v", err)
 	}
 }

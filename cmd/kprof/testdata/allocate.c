@@ -45,7 +45,7 @@ int main(void) {
 	release(by_realloc(by_malloc(1 << 20), 3 << 20)); // moved by the kernel
 	release(0);
 	p = by_realloc(by_malloc(64), 0); // frees, in glibc
-	if (by_realloc(0, (size_t)1 << 62)) // there is no memory
+	if (by_realloc(0, (size_t)-1 / 4 * 3)) // there is no memory
 		abort();
 	pthread_t t[2];
 	for (int i = 0; i < 2; i++)
