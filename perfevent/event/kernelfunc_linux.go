@@ -135,7 +135,8 @@ func (all kernelFuncs) variants(name string) (found []kernelFunc) {
 }
 
 // ReturnTrampolines are where functions return to that a return probe or the
-// function graph tracer watches; who called them stands elsewhere then.
+// function graph tracer watches; who called them stands elsewhere then. That of kretprobes
+// has two underscores since Linux 5.16 (adf8a61a940c).
 func (r *Resolver) ReturnTrampolines() []uint64 {
 	funcs, err := r.kernelFuncs()
 	if err != nil {
@@ -144,7 +145,7 @@ func (r *Resolver) ReturnTrampolines() []uint64 {
 	var addrs []uint64
 	for _, f := range funcs {
 		switch f.name {
-		case "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler":
+		case "kretprobe_trampoline", "__kretprobe_trampoline", "arch_rethook_trampoline", "return_to_handler":
 			addrs = append(addrs, f.addr)
 		}
 	}

@@ -4,6 +4,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,18 @@ func TestKernelFuncs(t *testing.T) {
 		if f := parseFuncs(line); len(f) > 0 {
 			t.Errorf("%q: %+v", line, f)
 		}
+	}
+}
+
+// TestReturnTrampolines: those of old and new kernels.
+func TestReturnTrampolines(t *testing.T) {
+	r := &Resolver{funcs: parseFuncs(`ffffffff81000000 T kretprobe_trampoline
+ffffffff81000100 T __kretprobe_trampoline
+ffffffff81000200 T arch_rethook_trampoline
+ffffffff81000300 T return_to_handler
+ffffffff81000400 T kretprobe_trampoline_handler`)}
+	if got, want := r.ReturnTrampolines(), []uint64{0xffffffff81000000, 0xffffffff81000100, 0xffffffff81000200, 0xffffffff81000300}; !slices.Equal(got, want) {
+		t.Errorf("%#x, want %#x", got, want)
 	}
 }
 
