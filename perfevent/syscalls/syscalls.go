@@ -24,8 +24,9 @@ var machines = map[string]string{
 var parsed sync.Map // of *Table, by name of the table
 
 // Of returns the table of a machine, as uname -m or Go calls it; nil for one that is not
-// known. A kernel that also runs programs of 32 bits shows these with numbers of their own
-// table, which events do not tell.
+// known. A kernel of 64 bits that also runs programs of 32 has numbers of another table, that of
+// i386 or arm, in the events of their calls, which do not say so: as calls of machine
+// these have wrong names.
 func Of(machine string) *Table {
 	name := machine
 	if known, ok := machines[machine]; ok {
