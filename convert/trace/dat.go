@@ -46,11 +46,7 @@ func ofDat(f *tracedat.File) *Trace {
 	}
 	t.Host.CPUs.Online, t.Host.CPUs.Available = uint32(f.Options.CPUs), uint32(f.Options.CPUs)
 	for _, p := range f.Options.Processes {
-		q := Process{PID: p.PID}
-		for _, m := range p.Maps {
-			q.Maps = append(q.Maps, Map(m))
-		}
-		t.Processes = append(t.Processes, q)
+		t.Processes = append(t.Processes, Process{PID: p.PID, Maps: placed(p.Maps)})
 	}
 	for i := range f.Buffers {
 		b := &f.Buffers[i]

@@ -246,7 +246,7 @@ func (w *writer) state() {
 	}
 	for _, p := range w.r.trace.Processes {
 		for _, m := range p.Maps {
-			w.mmap(p.PID, abi.MiscUser, m.Start, m.End, 0, m.Path)
+			w.mmap(p.PID, abi.MiscUser, m.Start, m.End, m.Offset, m.Path)
 		}
 	}
 	kept := map[int32]bool{}

@@ -56,9 +56,10 @@ type Process struct {
 	Maps []Map
 }
 
-// Map is a file that is mapped from its start on.
+// Map is a piece of a file that is mapped.
 type Map struct {
 	Start, End uint64
+	Offset     uint64 // of Start in the file, bytes
 	Path       string
 }
 
