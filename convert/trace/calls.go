@@ -77,9 +77,8 @@ func (w *writer) call(c *cursor, e *event) {
 	ended, ok2 := address(k.rettime, c.raw)
 	end := ending{fn: fn, now: c.time}
 	if ok1 && ok2 && ended >= began {
-		if c.ring.Time != nil {
-			began, ended = c.ring.Time(began), c.ring.Time(ended)
-		}
+		// These are of trace_clock_local(), in ns, whatever the clock of the buffer is
+		// (kernel/trace/trace_functions_graph.c; before Linux 6.13 fgraph.c).
 		end.timed, end.took, end.begin, end.end = true, ended-began, began, ended
 	}
 	call := g.leave(key, cpu, int(depth), end)

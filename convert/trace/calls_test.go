@@ -70,6 +70,26 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// TestCallsScaled: the times in the ends of calls are ns, also where those of the buffer's clock are
+// to be scaled.
+func TestCallsScaled(t *testing.T) {
+	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 512}
+	scale := m.Order.AppendUint64(m.Order.AppendUint32(m.Order.AppendUint32(nil, 1<<20), 22), 0) // ns are a quarter
+	for _, tt := range []struct {
+		exit  string
+		leave []byte
+	}{{tracetest.GraphExit, m.Leave(7, schedule, 0, 5000, 8000)}, {tracetest.GraphExitUntimed, m.LeaveUntimed(7, schedule, 0, 0)}} {
+		name := written(t, string((&tracetest.Dat{
+			Machine: m, Version: 6, Ftrace: []string{tracetest.GraphEntry, tt.exit}, Kallsyms: symbols, Cmdlines: "7 worker\n",
+			Options: []tracetest.Option{{ID: 8, Data: m.Order.AppendUint32(nil, 1)}, {ID: 4, Data: []byte("local [x86-tsc]\x00")}, {ID: 14, Data: scale}},
+			Buffers: []tracetest.Instance{{CPUs: [][][]byte{{m.Sub(100000, 0, m.Event(0, m.Enter(7, schedule, 0)), m.Event(12000, tt.leave))}}}},
+		}).Bytes()))
+		if got, want := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})), "[schedule 3000]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestCallsLost: in what functions a task is, is not known behind a loss on its CPU, or where
 // it comes from another since one.
 func TestCallsLost(t *testing.T) {
