@@ -267,7 +267,14 @@ func (c *cursor) takeStack(e *rawEvent) {
 		to = &c.kernel
 	}
 	*to = appendAddresses(*to, e.data[off:off+most*long], c.r.order, long)
+	if k.stack == kernelStack {
+		*to = slices.DeleteFunc(*to, func(addr uint64) bool { return addr == trampoline })
+	}
 }
+
+// trampoline is in a stack of the kernel in place of addresses in what the tracer made to be called
+// by functions (FTRACE_TRAMPOLINE_MARKER, since Linux 6.13).
+const trampoline = 1<<31 - 1
 
 // appendAddresses appends addresses of 4 or 8 bytes, up to the one that ends a stack.
 func appendAddresses(to []uint64, b []byte, order abi.Order, long int) []uint64 {

@@ -276,7 +276,7 @@ func TestSeparatedStacks(t *testing.T) {
 }
 
 // TestFunction: what the function tracer wrote has the function and its caller, or the
-// stack behind it.
+// stack behind it, without the mark of the tracer's own trampoline.
 func TestFunction(t *testing.T) {
 	m := tracetest.Machine{Long: 8, Page: 4096}
 	d := file(m, 7, "none")
@@ -284,7 +284,7 @@ func TestFunction(t *testing.T) {
 		return m.Event(delta, m.Order.AppendUint64(m.Order.AppendUint64(m.Common(1, 7), ip), parent))
 	}
 	d.Buffers = []tracetest.Instance{{CPUs: [][][]byte{{m.Sub(5, 0, call(0, 0xffffffff81000100, 0xffffffff81000205),
-		call(1, 0xffffffff81000100, 0xffffffff81000205), m.Event(0, m.Stack(4, 7, 3, 0xffffffff81000104, 0xffffffff81000205, 0xffffffffc0000001)))}}}}
+		call(1, 0xffffffff81000100, 0xffffffff81000205), m.Event(0, m.Stack(4, 7, 4, 0x7fffffff, 0xffffffff81000104, 0xffffffff81000205, 0xffffffffc0000001)))}}}}
 	got, err := records(t, open(t, d.Bytes()))
 	if _, got, _ = strings.Cut(got, "round\n"); err != nil || got != "ftrace:function 7/7 [0] 1005 [K ffffffff81000100 ffffffff81000205]\nftrace:function 7/7 [0] 1006 [K ffffffff81000104 ffffffff81000205 ffffffffc0000001]\n" {
 		t.Errorf("%v\n%s", err, got)

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"slices"
+
 	"kprof/convert/trace/ftracetext"
 	"kprof/perfevent/format"
 )
@@ -97,7 +99,7 @@ func (w *textWalk) takeStack(l *ftracetext.Line) error {
 	}
 	w.stack.had = kind
 	if kind == kernelStack && w.stack.kind.name == "function" {
-		w.stack.kernel = w.stack.kernel[:0] // the stack has them too
+		w.stack.own = len(w.stack.kernel)
 	}
 	if l.Func != "" {
 		w.frame(l.Func)
@@ -124,9 +126,30 @@ func (w *textWalk) ofStack(l *ftracetext.Line, kind stackKind) *textEvent {
 	return e
 }
 
-// frame takes a function of the stack at hand.
+// frame takes a function of the stack at hand; that of the tracer itself has no name.
 func (w *textWalk) frame(name string) {
-	if w.stack != nil && len(w.stack.kernel) < maxCallers {
+	if w.stack != nil && name != "" && len(w.stack.kernel) < w.stack.own+maxCallers {
 		w.stack.kernel = append(w.stack.kernel, w.t.address(name))
 	}
+}
+
+// joinStack makes one stack of the function and caller that an event of the function tracer has and
+// of the stack behind it, which begins in the tracer (as in convert/locate/function.go):
+//
+//	event             stack                                becomes
+//	function caller   tracer's … function caller …         function caller …
+//	function caller   tracer's … caller …                  function caller …
+func (e *textEvent) joinStack() {
+	own, stack := e.own, e.kernel[e.own:]
+	if e.own = 0; len(stack) == 0 {
+		return
+	}
+	keep := 1
+	for i, addr := range e.kernel[:own] {
+		if at := slices.Index(stack, addr); at >= 0 {
+			keep, stack = i, stack[at:]
+			break
+		}
+	}
+	e.kernel = slices.Delete(e.kernel, keep, len(e.kernel)-len(stack))
 }

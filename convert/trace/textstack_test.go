@@ -140,3 +140,30 @@ func TestStackAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestStackOfFunctionTracer: a stack begins in the tracer, and what the function tracer noted is its
+// leaf. How the tracer's own trampoline is shown depends on the kernel, and it may be on stacks of
+// interrupts too.
+func TestStackOfFunctionTracer(t *testing.T) {
+	const call = "            bash-2119    [000] ...1.   107.717000: vfs_write <-ksys_write\n"
+	const event = "            bash-2119    [000] ...1.   107.717000: tick: n=1\n"
+	const head = "            bash-2119    [000] ...1.   107.717001: <stack trace>\n"
+	const listed = "bash 2119 [000] 107.717000: ftrace:function: vfs_write <-ksys_write\n"
+	const tick = "bash 2119 [000] 107.717000: trace:tick: n=1\n"
+	for _, x := range []struct{ what, text, want string }{
+		{"without a stack", call, listed + "vfs_write\nksys_write\n"},
+		{"marked", call + head + " => [FTRACE TRAMPOLINE]\n => vfs_write\n => ksys_write\n => do_syscall_64\n", listed + "vfs_write\nksys_write\ndo_syscall_64\n"},
+		{"an address", call + head + " => 0xffffffffa0000083\n => vfs_write\n => ksys_write\n", listed + "vfs_write\nksys_write\n"},
+		{"another name", call + head + " => (MODULE INIT FUNCTION)\n => vfs_write+0x5/0x490\n => ksys_write+0x6f/0xf0\n", listed + "vfs_write\nksys_write\n"},
+		{"without the function", call + head + " => ftrace_regs_call\n => ksys_write\n => do_syscall_64\n", listed + "vfs_write\nksys_write\ndo_syscall_64\n"},
+		{"without the caller", call + head + " => [FTRACE TRAMPOLINE]\n => vfs_write\n => return_to_handler\n", listed + "vfs_write\nreturn_to_handler\n"},
+		{"without both", call + head + " => [FTRACE TRAMPOLINE]\n => return_to_handler\n", listed + "vfs_write\nreturn_to_handler\n"},
+		{"empty", call + head, listed + "vfs_write\nksys_write\n"},
+		{"with that of user space", call + head + " => [FTRACE TRAMPOLINE]\n => vfs_write\n" + strings.Replace(head, "<stack", "<user stack", 1) + " =>  <0000000000460a63>\n", listed + "vfs_write\n0x460a63\n"},
+		{"of another event", event + head + " => asm_exc_nmi\n => [FTRACE TRAMPOLINE]\n => vfs_write\n", tick + "asm_exc_nmi\nvfs_write\n"},
+	} {
+		if got := stacked(t, "# tracer: function\n"+x.text); got != x.want {
+			t.Errorf("%s:\n%s\nwant\n%s", x.what, got, x.want)
+		}
+	}
+}

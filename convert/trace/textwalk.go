@@ -25,6 +25,7 @@ type textEvent struct {
 	fields   []ftracetext.Field
 	numbers  []textNumber // further fields
 	kernel   []uint64
+	own      int    // of kernel, those before the stack, which the function tracer's event has itself
 	self     uint64 // ns, of calls with times
 	took     uint64 // that they took in all
 	lost     uint64
@@ -271,6 +272,9 @@ func (w *textWalk) unread() {
 func (w *textWalk) flush(e *textEvent) error {
 	if e.more > 0 { // blank lines after a message may be before what is next
 		e.text = strings.TrimRight(e.text, "\n")
+	}
+	if e.own > 0 {
+		e.joinStack()
 	}
 	err := w.emit(e)
 	w.free = append(w.free, e)

@@ -15,7 +15,7 @@ const (
 	Event              // Name and Text
 	Call               // of the function tracer: Func and Caller, which may be empty
 	Stack              // the head of a stack, of user space if User; Func, if its first frame is on the line
-	Frame              // a function of a stack: Func
+	Frame              // a function of a stack: Func, empty for what the tracer made
 	Lost               // Count events of CPU, 0 where the line does not tell how many
 	Enter              // function_graph: Func begins
 	Leave              // function_graph: Func ends, whose name is mostly not told
@@ -150,9 +150,17 @@ func decimal(s string, digits int) (v uint64, ok bool) {
 	return v, true
 }
 
-// function is the name in "vfs_read+0x1a/0x200 [module] <ffffffff81234567>".
+// trampoline is a frame in what the tracer made to be called by functions (kernel/trace/
+// trace_output.c, trace_stack_print).
+const trampoline = "[FTRACE TRAMPOLINE]"
+
+// function is the name in "vfs_read+0x1a/0x200 [module] <ffffffff81234567>", empty of the
+// trampoline.
 func function(s string) string {
 	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, trampoline) {
+		return ""
+	}
 	if addr, ok := strings.CutPrefix(s, "<"); ok { // nothing but an address
 		addr, _, _ = strings.Cut(addr, ">")
 		if addr = strings.TrimLeft(addr, "0"); addr != "" {
