@@ -1,9 +1,11 @@
 package tracedat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
@@ -35,6 +37,10 @@ type File struct {
 
 	in   *input
 	unzs *unzipper
+	cpus int   // in Buffers
+	zips int   // of cpus, those with compressed pages
+	maps int   // in Options.Processes
+	room int64 // bytes that sections may still be decompressed to
 }
 
 // Buffer is a buffer of the tracer: the top one, or that of an instance.
@@ -49,6 +55,7 @@ type Buffer struct {
 type CPU struct {
 	ID         int
 	off, size  int64
+	end        int64 // of what may be read: compressed, it is more than size tells
 	compressed bool
 }
 
@@ -74,16 +81,24 @@ const (
 	maxCPUs     = 1 << 14 // of all buffers
 	maxBuffers  = 1 << 10
 	maxSections = 1 << 10
+	maxTasks    = 1 << 16 // whose maps are told
+	maxMaps     = 1 << 18 // of all of them; a process has 65530 at most (vm.max_map_count)
+
+	// Sections of text are decompressed to so many bytes in all, and for each byte of the file to so many
+	// more; formats of events are a twentieth compressed.
+	minUnpacked   = 16 << 20
+	unpackedRatio = 64
 )
 
 // Open reads what is in the first size bytes of r but the pages. r must stay open as long
 // as the File. A file that ends early is read as far as it goes, see Truncated.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	f := &File{in: &input{at: r, size: size}}
+	f := &File{in: &input{at: r, size: size}, room: minUnpacked + unpackedRatio*min(size, 1<<40)}
 	err := f.open()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
+	f.separate()
 	return f, nil
 }
 
@@ -147,20 +162,59 @@ func (f *File) layout(pageSize int) ringpage.Layout {
 	return l
 }
 
-// addCPU adds the pages of a CPU to a buffer, as far as they are in the file.
-func (f *File) addCPU(b *Buffer, id int, off, size uint64, compressed bool) {
+// addCPU adds the pages of a CPU to a buffer, as far as they are in the file; false where there are
+// too many CPUs.
+func (f *File) addCPU(b *Buffer, id int, off, size uint64, compressed bool) bool {
 	if size == 0 {
-		return
+		return true
+	}
+	if f.cpus >= maxCPUs {
+		f.truncated(fmt.Errorf("the pages of more than %d CPUs", maxCPUs))
+		return false
 	}
 	c := CPU{ID: id, off: int64(off), size: int64(size), compressed: compressed}
 	if off > uint64(f.in.size) || size > uint64(f.in.size)-off {
 		f.truncated(fmt.Errorf("of CPU %d, the bytes from %d to %d are missing: the file has %d", id, off, off+size, f.in.size))
 		if off >= uint64(f.in.size) {
-			return
+			return true
 		}
 		c.size = f.in.size - c.off
 	}
+	f.cpus++
 	b.CPUs = append(b.CPUs, c)
+	return true
+}
+
+// separate sees to it that no byte of the file is read as pages of two CPUs: what lies in the pages
+// of another is left out.
+func (f *File) separate() {
+	all := make([]*CPU, 0, f.cpus)
+	for i := range f.Buffers {
+		for j := range f.Buffers[i].CPUs {
+			all = append(all, &f.Buffers[i].CPUs[j])
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *CPU) int { return cmp.Compare(a.off, b.off) })
+	var last *CPU
+	for _, c := range all {
+		switch {
+		case last != nil && (c.off < last.off+last.size && !last.compressed || c.off == last.off):
+			f.truncated(fmt.Errorf("the pages of CPU %d, at offset %d, lie in those of CPU %d", c.ID, c.off, last.ID))
+			c.size = 0
+			continue
+		case last != nil && last.compressed:
+			last.end = c.off
+		}
+		if c.end = c.off + c.size; c.compressed {
+			c.end = f.in.size // the size that is told leaves out the number of chunks, which ends them
+			f.zips++
+		}
+		last = c
+	}
+	for i := range f.Buffers {
+		b := &f.Buffers[i]
+		b.CPUs = slices.DeleteFunc(b.CPUs, func(c CPU) bool { return c.size == 0 })
+	}
 }
 
 // TracingData are the formats of the events whose numbers used says, in the form of

@@ -34,7 +34,7 @@ type cursor struct {
 
 // section returns what reads a section that has been decompressed.
 func section(b []byte, o abi.Order) *cursor {
-	return &cursor{r: bufio.NewReader(bytes.NewReader(b)), left: int64(len(b)), order: o}
+	return &cursor{r: bufio.NewReaderSize(bytes.NewReader(b), min(len(b), 4096)), left: int64(len(b)), order: o}
 }
 
 func (c *cursor) fail(format string, args ...any) {

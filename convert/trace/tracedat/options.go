@@ -2,6 +2,7 @@ package tracedat
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -66,8 +67,8 @@ type optionReader struct {
 	cpus    int
 	buffers []bufferOption
 	texts   []bufferOption
-	parts   []part
-	next    uint64 // where further options are, 0 for nowhere
+	parts   map[uint16]uint64 // where sections are, by number: of each the last that was told, which is the newer
+	next    uint64            // where further options are, 0 for nowhere
 }
 
 type bufferOption struct {
@@ -76,10 +77,8 @@ type bufferOption struct {
 	rest *cursor // what version 7 has behind the name
 }
 
-// part is a section that an option names.
-type part struct {
-	id  uint16
-	off uint64
+func newOptionReader(f *File) *optionReader {
+	return &optionReader{file: f, parts: map[uint16]uint64{}}
 }
 
 func (o *optionReader) take(id uint16, b []byte) {
@@ -107,7 +106,7 @@ func (o *optionReader) take(id uint16, b []byte) {
 			o.cpus, f.Options.CPUs = n, n
 		}
 	case optionProcMaps:
-		f.Options.Processes = append(f.Options.Processes, processes(text(b))...)
+		f.addProcesses(text(b))
 	case optionTSC2NSec:
 		if s := (Scale{c.u32(), c.u32()}); c.err == nil && s.Shift < 64 {
 			f.Options.Scale = s
@@ -117,14 +116,16 @@ func (o *optionReader) take(id uint16, b []byte) {
 		if c.err != nil {
 			return
 		}
-		if id == optionBuffer {
-			o.buffers = append(o.buffers, x)
-		} else {
-			o.texts = append(o.texts, x)
+		to := &o.buffers
+		if id == optionBufferText {
+			to = &o.texts
+		}
+		if len(*to) < maxBuffers {
+			*to = append(*to, x)
 		}
 	case optionHeaderInfo, optionFtrace, optionEvents, optionKallsyms, optionPrintk, optionCmdlines, optionModulesFile:
 		if off := c.u64(); c.err == nil {
-			o.parts = append(o.parts, part{id, off})
+			o.parts[id] = off
 		}
 	}
 }
@@ -154,9 +155,10 @@ func chosen(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// processes reads lines "PID n PROGRAM", each with n lines "start end path" behind it. All
+// addProcesses reads lines "PID n PROGRAM", each with n lines "start end path" behind it. All
 // numbers are hexadecimal.
-func processes(text string) (all []Process) {
+func (f *File) addProcesses(text string) {
+	all := &f.Options.Processes
 	maps := uint64(0)
 	for line := range strings.Lines(text) {
 		words := strings.SplitN(strings.TrimSpace(line), " ", 3)
@@ -167,17 +169,20 @@ func processes(text string) (all []Process) {
 		b, err2 := strconv.ParseUint(words[1], 16, 64)
 		switch {
 		case err1 != nil || err2 != nil:
+		case f.maps >= maxMaps || len(*all) >= maxTasks:
+			f.truncated(fmt.Errorf("what is mapped into processes: more than %d maps, or %d processes", maxMaps, maxTasks))
+			return
 		case maps == 0:
 			if a < 1<<31 {
-				all = append(all, Process{PID: int32(a), Program: words[2]})
+				*all = append(*all, Process{PID: int32(a), Program: words[2]})
 				maps = b
 			}
 		default:
 			maps--
-			if p := &all[len(all)-1]; a < b {
+			if p := &(*all)[len(*all)-1]; a < b {
 				p.Maps = append(p.Maps, Map{a, b, words[2]})
+				f.maps++
 			}
 		}
 	}
-	return all
 }

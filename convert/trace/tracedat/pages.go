@@ -18,24 +18,29 @@ type Pages struct {
 	rest   []byte // of buf, not yet returned
 	packed []byte
 	size   int // bytes to read at once
+	most   int // that a chunk may have
 }
 
 // Bounds of what a chunk decompresses to: trace-cmd has ten pages in each, and pages that
-// are nearly empty compress well.
+// are nearly empty compress well. As one chunk of each CPU is in memory at a time, all CPUs share
+// what there is room for, which each byte of the file makes more.
 const (
-	maxChunk = 16 << 20
-	maxRatio = 1 << 14
+	maxChunk    = 16 << 20
+	maxRatio    = 1 << 14
+	minChunk    = 64 << 10
+	chunkRoom   = 128 << 20
+	chunksRatio = 256
 )
 
 // Pages returns what reads the pages of a CPU of a buffer, readahead bytes at once, a page
 // at least.
 func (f *File) Pages(b *Buffer, c CPU, readahead int) *Pages {
 	page := max(b.Layout.Size, 1)
-	p := &Pages{f: f, cpu: c, page: page, at: c.off, end: c.off + c.size, size: max(readahead/page, 1) * page}
-	if c.compressed {
-		p.end = f.in.size // the size that is told leaves out the number of chunks, which ends them
+	room := (chunkRoom + chunksRatio*min(f.in.size, 1<<40)) / int64(max(f.zips, 1))
+	return &Pages{
+		f: f, cpu: c, page: page, at: c.off, end: c.end, size: max(readahead/page, 1) * page,
+		most: int(min(max(room, minChunk), maxChunk)),
 	}
-	return p
 }
 
 // Next returns the next page, which is valid until the next call; the last one of a file
@@ -122,7 +127,7 @@ func (p *Pages) chunk() error {
 	}
 	p.chunks--
 	var err error
-	if p.buf, err = p.f.unzip(p.buf, p.packed, int(whole), maxChunk); err != nil {
+	if p.buf, err = p.f.unzip(p.buf, p.packed, int(whole), p.most); err != nil {
 		return fmt.Errorf("chunk of CPU %d at offset %d: %w", p.cpu.ID, at, err)
 	}
 	p.rest = p.buf

@@ -51,9 +51,8 @@ func (f *File) openSequence(c *cursor) error {
 	f.readCmdlines(c)
 	cpus := int(c.u32())
 	kind := c.bytes(kindSize)
-	var o optionReader
+	o := newOptionReader(f)
 	if c.err == nil && string(kind) == "options  \x00" {
-		o.file = f
 		for c.err == nil {
 			id := c.u16()
 			if id == optionDone {
@@ -103,8 +102,8 @@ func (f *File) readTable(c *cursor, kind []byte, buffer, cpus int) {
 	default:
 		for cpu := 0; cpu < cpus && cpu < maxCPUs && c.err == nil; cpu++ {
 			off, size := c.u64(), c.u64()
-			if c.err == nil {
-				f.addCPU(b, cpu, off, size, false)
+			if c.err == nil && !f.addCPU(b, cpu, off, size, false) {
+				break
 			}
 		}
 	}

@@ -16,7 +16,8 @@ const compressedSection = 1
 func (f *File) openSections(c *cursor) error {
 	f.Compression = c.cstring(64)
 	c.cstring(64) // its version
-	o := optionReader{file: f, next: c.u64()}
+	o := newOptionReader(f)
+	o.next = c.u64()
 	if c.err != nil {
 		return fmt.Errorf("%w: its head: %w", ErrFormat, c.err)
 	}
@@ -27,15 +28,10 @@ func (f *File) openSections(c *cursor) error {
 	for o.next != 0 && len(seen) < maxSections && !seen[o.next] {
 		at := o.next
 		seen[at], o.next = true, 0
-		if err := f.readOptions(&o, at); err != nil {
+		if err := f.readOptions(o, at); err != nil {
 			f.truncated(err)
 			break
 		}
-	}
-	// A part that comes again is the newer one.
-	last := map[uint16]uint64{}
-	for _, p := range o.parts {
-		last[p.id] = p.off
 	}
 	for _, p := range []struct {
 		id   uint16
@@ -45,7 +41,7 @@ func (f *File) openSections(c *cursor) error {
 		{optionKallsyms, f.readKallsyms}, {optionPrintk, f.readPrintk}, {optionCmdlines, f.readCmdlines},
 		{optionModulesFile, func(c *cursor) { f.Modules = c.text(c.u64()) }},
 	} {
-		off, ok := last[p.id]
+		off, ok := o.parts[p.id]
 		if !ok {
 			continue
 		}
@@ -59,9 +55,7 @@ func (f *File) openSections(c *cursor) error {
 		}
 	}
 	for _, b := range o.buffers {
-		if len(f.Buffers) < maxBuffers {
-			f.readBuffer(b)
-		}
+		f.readBuffer(b)
 	}
 	for _, b := range o.texts {
 		head, _, err := f.sectionHead(b.off, optionBufferText)
@@ -107,9 +101,10 @@ func (f *File) section(off uint64, id uint16) (*cursor, bool, error) {
 	if c.err != nil {
 		return nil, true, c.err
 	}
-	if b, err = f.unzip(nil, b, int(whole), maxText); err != nil {
+	if b, err = f.unzip(nil, b, int(whole), int(min(maxText, f.room))); err != nil {
 		return nil, true, err
 	}
+	f.room -= int64(len(b))
 	return section(b, f.Order), true, nil
 }
 
@@ -148,10 +143,10 @@ func (f *File) readBuffer(o bufferOption) {
 		f.truncated(fmt.Errorf("buffer %q: %w", o.name, err))
 		compressed = f.Compression != "none"
 	}
-	for ; cpus > 0 && c.err == nil && len(b.CPUs) < maxCPUs; cpus-- {
+	for ; cpus > 0 && c.err == nil; cpus-- {
 		id, off, size := c.u32(), c.u64(), c.u64()
-		if c.err == nil && id < 1<<20 {
-			f.addCPU(&b, int(id), off, size, compressed)
+		if c.err == nil && id < 1<<20 && !f.addCPU(&b, int(id), off, size, compressed) {
+			break
 		}
 	}
 	if c.err != nil {
