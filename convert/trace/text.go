@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"kprof/convert/trace/ftracetext"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/format"
 	"kprof/perfevent/perfdata"
@@ -93,9 +94,33 @@ type textKind struct {
 
 // textField is a field: text unless all its values are numbers.
 type textField struct {
-	name      string
-	text, hex bool
-	offset    int
+	name                string
+	text, hex, unsigned bool
+	offset              int
+}
+
+// numeral says how a value is a number.
+type numeral uint8
+
+const (
+	noNumeral numeral = iota
+	decimal
+	unsigned // decimal, and too large for an int64
+	hexadecimal
+)
+
+// numeralOf says how the value of a field is a number.
+func numeralOf(f *ftracetext.Field) numeral {
+	_, number := f.Number()
+	switch {
+	case !number:
+		return noNumeral
+	case f.Hex():
+		return hexadecimal
+	case f.Unsigned():
+		return unsigned
+	}
+	return decimal
 }
 
 // Bounds of what is kept of a text.
@@ -160,7 +185,7 @@ func (t *textTrace) kind(name, buffer string) *textKind {
 }
 
 // note takes up a field that an event has.
-func (k *textKind) note(name string, number, hex bool) {
+func (k *textKind) note(name string, n numeral) {
 	i, ok := k.index[name]
 	if !ok {
 		if len(k.fields) >= maxTextFields || strings.HasPrefix(name, "common_") || name == wholeText {
@@ -172,7 +197,7 @@ func (k *textKind) note(name string, number, hex bool) {
 		k.index[name] = i
 	}
 	x := &k.fields[i]
-	x.text, x.hex = x.text || !number, x.hex || hex
+	x.text, x.hex, x.unsigned = x.text || n == noNumeral, x.hex || n == hexadecimal, x.unsigned || n == unsigned
 }
 
 // wholeText is the field that holds all of an event's text.
@@ -206,6 +231,8 @@ func (k *textKind) text() string {
 			fmt.Fprintf(&b, "\tfield:__data_loc char[] %s;\toffset:%d;\tsize:4;\tsigned:1;\n", f.name, f.offset)
 		case f.hex:
 			fmt.Fprintf(&b, "\tfield:unsigned long %s;\toffset:%d;\tsize:8;\tsigned:0;\n", f.name, f.offset)
+		case f.unsigned:
+			fmt.Fprintf(&b, "\tfield:u64 %s;\toffset:%d;\tsize:8;\tsigned:0;\n", f.name, f.offset)
 		default:
 			fmt.Fprintf(&b, "\tfield:s64 %s;\toffset:%d;\tsize:8;\tsigned:1;\n", f.name, f.offset)
 		}

@@ -20,12 +20,10 @@ func (t *textTrace) survey(ctx context.Context) error {
 		t.learn(e)
 		k.chains = k.chains || len(e.kernel) > 0
 		for i := range e.fields {
-			f := &e.fields[i]
-			_, number := f.Number()
-			k.note(f.Name, number, f.Hex())
+			k.note(e.fields[i].Name, numeralOf(&e.fields[i]))
 		}
 		for i := range e.numbers {
-			k.note(e.numbers[i].name, true, false)
+			k.note(e.numbers[i].name, decimal)
 		}
 		t.tasked, t.placed = t.tasked || e.tid >= 0, t.placed || e.cpu >= 0
 		if e.time != 0 {
@@ -61,10 +59,10 @@ func (t *textTrace) addRegisterKinds() {
 			if k == nil || len(k.fields) > 0 {
 				continue
 			}
-			k.note("caller", false, false)
-			k.note("width", true, false)
-			k.note("val", true, true)
-			k.note("addr", true, true)
+			k.note("caller", noNumeral)
+			k.note("width", decimal)
+			k.note("val", hexadecimal)
+			k.note("addr", hexadecimal)
 		}
 	}
 }

@@ -12,6 +12,6 @@ func Example() {
 	l = ftracetext.Parse(" 0) ! 115.620 us  |  } /* vfs_read */")
 	fmt.Println(l.Kind == ftracetext.Leave, l.CPU, l.Func, l.Depth, l.Duration)
 	// Output:
-	// rcu_preempt 15 1 41185584000 sched_switch [{prev_comm rcu_preempt} {prev_pid 15} {prev_state I}]
+	// rcu_preempt 15 1 41185584000 sched_switch [{prev_comm rcu_preempt false} {prev_pid 15 false} {prev_state I false}]
 	// true 0 vfs_read 0 115620
 }

@@ -8,12 +8,14 @@ import (
 // Field is a name=value in the text of an event.
 type Field struct {
 	Name, Value string
+	Quoted      bool // Value was between quotes, as strings of dynamic probes are
 }
 
 // AppendFields appends the fields in the text of an event. A value goes on to the next
-// " name=", so that names of tasks may have blanks.
+// " name=", so that names of tasks may have blanks, or from a quote to the next.
 func AppendFields(dst []Field, text string) []Field {
-	from := -1 // where the last field's value begins
+	from := -1          // where the last field's value begins
+	quotes := len(text) // none behind here ends a value
 	for at := 0; at < len(text); {
 		eq := strings.IndexByte(text[at:], '=')
 		if eq < 0 {
@@ -32,13 +34,35 @@ func AppendFields(dst []Field, text string) []Field {
 		if from >= 0 {
 			dst[len(dst)-1].Value = value(text[from:start])
 		}
-		dst = append(dst, Field{Name: text[start:eq]})
-		from = at
+		f := Field{Name: text[start:eq]}
+		if from = at; at < quotes && text[at] == '"' {
+			if n := quoteEnd(text[at+1:]); n >= 0 {
+				f.Value, f.Quoted, from = text[at+1:at+1+n], true, -1
+				at += n + 2
+			} else {
+				quotes = at
+			}
+		}
+		dst = append(dst, f)
 	}
 	if from >= 0 {
 		dst[len(dst)-1].Value = value(text[from:])
 	}
 	return dst
+}
+
+// quoteEnd is where in s the quote is that ends a value, -1 for nowhere. The kernel puts no mark before
+// those within one (kernel/trace/trace_probe.c): what ends it has nothing of a value behind it.
+func quoteEnd(s string) int {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '"')
+		if i < 0 {
+			return -1
+		}
+		if at += i; at+1 == len(s) || strings.IndexByte(" ,;)}]\t", s[at+1]) >= 0 {
+			return at
+		}
+	}
 }
 
 func isNameByte(c byte) bool {
@@ -61,9 +85,12 @@ func value(s string) string {
 
 // Number reads a value that is a number, as C writes them or as pointers are printed; other text
 // of digits alone is decimal. Of "0xffffffea (-22)", with the tracer's option fields, it is
-// the second.
+// the second. One that is too large for an int64 has the same bits, see Unsigned.
 func (f *Field) Number() (v int64, ok bool) {
 	s := f.Value
+	if f.Quoted {
+		return 0, false
+	}
 	if before, after, ok := strings.Cut(s, " ("); ok && strings.HasPrefix(before, "0x") && strings.HasSuffix(after, ")") {
 		s = after[:len(after)-1]
 	}
@@ -79,11 +106,24 @@ func (f *Field) Number() (v int64, ok bool) {
 		return int64(u), err == nil
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil && s[0] != '-' {
+		var u uint64
+		u, err = strconv.ParseUint(s, 10, 64)
+		v = int64(u)
+	}
 	return v, err == nil
 }
 
+// Unsigned reports whether the value is a decimal number that is too large for an int64.
+func (f *Field) Unsigned() bool {
+	v, ok := f.Number()
+	return ok && v < 0 && !f.Hex() && f.Value[0] != '-'
+}
+
 // Hex reports whether the value is written as a number in hexadecimal.
-func (f *Field) Hex() bool { return strings.HasPrefix(f.Value, "0x") || isPointer(f.Value) }
+func (f *Field) Hex() bool {
+	return !f.Quoted && (strings.HasPrefix(f.Value, "0x") || isPointer(f.Value))
+}
 
 // isPointer reports whether a value is what a kernel of 64 bits prints for a pointer (%p): 16
 // digits in hexadecimal, which begin with those of a hashed one or of an address of the kernel.

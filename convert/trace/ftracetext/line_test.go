@@ -152,6 +152,11 @@ func TestFields(t *testing.T) {
 		{"00000000dc2cb5d7 (ret=0)", `ret="0"`},
 		{"vec=1 [action=TIMER]", `vec="1" action="TIMER"`},
 		{"cmd=(read len=7, ctrl=0x0) f=g(1)", `cmd="(read" len="7" ctrl="0x0" f="g(1)"`},
+		{`(do_sys_openat2+0x0/0x90) dfd=-100 filename="/tmp/a b=c x" mode=0x1b6`, `dfd="-100" filename="/tmp/a b=c x" mode="0x1b6"`},
+		{`a="x\"y" b="" c={"d","e"} f="(fault)"`, `a="x\\\"y" b="" c="{\"d\",\"e\"}" f="(fault)"`},
+		{`a="x b=1 c="y" d=2`, `a="x b=1 c=\"y" d="2"`},
+		{`a="x b="y c=3`, `a="\"x" b="\"y" c="3"`},
+		{`(a="1")`, `a="1"`},
 		{"flags=GFP_A|GFP_B ptr=0xffffffff81000000", `flags="GFP_A|GFP_B" ptr="0xffffffff81000000"`},
 	} {
 		var got []string
@@ -163,15 +168,26 @@ func TestFields(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]int64{"0x63 (99)": 99, "0xffffffea (-22)": -22, "000": 0, "-1": -1, "0x10": 16, "0xffffffffffffffff": -1, "15": 15,
+		"18446744073709551615": -1, "9223372036854775808": -1 << 63, "9223372036854775807": 1<<63 - 1,
 		"00000000dc2cb5d7": 0xdc2cb5d7, "0000000012345678": 0x12345678, "ffff88003e123450": -0x77ffc1edcbb0} {
 		if n, ok := (&Field{Value: value}).Number(); !ok || n != want {
 			t.Errorf("%q is %d, %v", value, n, ok)
 		}
 	}
-	for _, value := range []string{"", "x", "1x", "R+", "0x", "12.5", "deadbeef", "00000000dc2cb5dz", "(____ptrval____)"} {
+	for _, value := range []string{"", "x", "1x", "R+", "0x", "12.5", "deadbeef", "00000000dc2cb5dz", "(____ptrval____)", "18446744073709551616", "-9223372036854775809"} {
 		if n, ok := (&Field{Value: value}).Number(); ok {
 			t.Errorf("%q is %d", value, n)
 		}
+	}
+	for value, want := range map[string]bool{"18446744073709551615": true, "9223372036854775808": true, "9223372036854775807": false, "-1": false, "0xffffffffffffffff": false, "": false, "x": false, "0xffffffea (-22)": false} {
+		if got := (&Field{Value: value}).Unsigned(); got != want {
+			t.Errorf("%q is unsigned: %v", value, got)
+		}
+	}
+	if f := (Field{Value: "15", Quoted: true}); f.Hex() || f.Unsigned() {
+		t.Error("a number between quotes")
+	} else if _, ok := f.Number(); ok {
+		t.Error("a number between quotes")
 	}
 }
 
