@@ -258,7 +258,8 @@ func rest(l *Line, s string) bool {
 // what reads what is behind the time.
 func what(l *Line, s string) {
 	s = strings.TrimLeft(s, " \t")
-	if strings.HasPrefix(s, "bputs:") || strings.HasPrefix(s, "bprint:") || strings.HasPrefix(s, "print:") {
+	message := strings.HasPrefix(s, "bputs:") || strings.HasPrefix(s, "bprint:") || strings.HasPrefix(s, "print:")
+	if message {
 		_, s, _ = strings.Cut(s, ":") // of trace-cmd report
 		s = strings.TrimLeft(s, " ")
 	}
@@ -296,6 +297,9 @@ func what(l *Line, s string) {
 		l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
 		return
 	}
+	if !message && alone(l, s) {
+		return
+	}
 	l.Kind = Event
 	name, text, ok := strings.Cut(s, ":")
 	if ok && format.IsFieldName(name) {
@@ -308,4 +312,30 @@ func what(l *Line, s string) {
 		return
 	}
 	l.Name, l.Text = "print", s
+}
+
+// alone reads a function without its caller, as the function tracer shows it with noprint-parent:
+// "vfs_read", "vfs_read+0x0/0x80 [module] <ffffffff81234567>", and with func-args "vfs_read(file=0x1)".
+// All else has a colon behind its name, but system calls.
+func alone(l *Line, s string) bool {
+	end := strings.IndexFunc(s, func(r rune) bool { return (r > 127 || !isNameByte(byte(r))) && r != '.' && r != '$' })
+	if end < 0 {
+		end = len(s)
+	}
+	if end == 0 || s[0] >= '0' && s[0] <= '9' {
+		return false
+	}
+	rest := s[end:]
+	if args, ok := strings.CutPrefix(rest, "("); ok && strings.HasSuffix(args, ")") && !strings.HasPrefix(s, "sys_") {
+		l.Args, rest = args[:len(args)-1], ""
+	}
+	for w := range strings.FieldsSeq(rest) {
+		switch last := w[len(w)-1]; {
+		case strings.HasPrefix(w, "+0x") && last != ':', w[0] == '[' && last == ']', w[0] == '<' && last == '>':
+		default:
+			return false
+		}
+	}
+	l.Kind, l.Func = Call, s[:end]
+	return true
 }
