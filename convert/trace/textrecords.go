@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
@@ -192,7 +193,7 @@ func (w *textWriter) comm(e *textEvent) {
 	if _, known := w.names[e.tid]; !known {
 		t = 0
 	}
-	w.names[e.tid] = e.task
+	w.names[e.tid] = strings.Clone(e.task) // which is a piece of what was read
 	pid := e.pid
 	if pid < 0 {
 		pid = e.tid

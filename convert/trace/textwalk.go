@@ -177,7 +177,10 @@ func (w *textWalk) take(s string) error {
 		if _, known := w.tasks[l.CPU]; l.Kind == ftracetext.Switch && !known {
 			w.starts[l.CPU] = task{l.FromTID, strings.Clone(l.FromTask)}
 		}
-		w.tasks[l.CPU] = task{l.TID, l.Task}
+		if runs := (task{l.TID, l.Task}); w.tasks[l.CPU] != runs {
+			runs.name = strings.Clone(runs.name)
+			w.tasks[l.CPU] = runs
+		}
 	}
 	switch l.Kind {
 	case ftracetext.Switch:
