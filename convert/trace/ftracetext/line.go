@@ -116,9 +116,12 @@ func pstore(l *Line, s string) bool {
 	return true
 }
 
+// maxDigits is how many digits a number has at most.
+const maxDigits = 19
+
 // number reads a decimal number.
 func number(s string) (v uint64, ok bool) {
-	if s == "" || len(s) > 19 {
+	if s == "" || len(s) > maxDigits {
 		return 0, false
 	}
 	for i := range len(s) {
@@ -177,18 +180,22 @@ func function(s string) string {
 	return s
 }
 
+// maxWho bounds what is before the CPU of an event: the name of an instance, of 255 bytes at most, as
+// the name of a task, and numbers.
+const maxWho = 512
+
 // event reads "TASK-PID (TGID) [CPU] FLAGS TIME: REST".
 func event(l *Line, s string) bool {
-	for from := 0; ; {
-		i := strings.Index(s[from:], "[")
+	for from := 0; from < maxWho; {
+		i := strings.IndexByte(s[from:min(len(s), maxWho)], '[')
 		if i < 0 {
 			return false
 		}
 		i += from
 		from = i + 1
-		j := strings.IndexByte(s[i:], ']')
+		j := strings.IndexByte(s[i:min(len(s), i+maxDigits+2)], ']')
 		if j < 0 {
-			return false
+			continue
 		}
 		cpu, ok := number(s[i+1 : i+j])
 		if !ok || cpu > maxCPU || !task(l, strings.TrimRight(s[:i], " ")) {
@@ -197,6 +204,7 @@ func event(l *Line, s string) bool {
 		l.CPU = int32(cpu)
 		return rest(l, strings.TrimLeft(s[i+j+1:], " "))
 	}
+	return false
 }
 
 // task reads "TASK-PID" or "TASK-PID (TGID)". A name may have blanks and hyphens.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // String is what a test compares.
@@ -145,6 +146,20 @@ func TestParse(t *testing.T) {
 	for _, x := range lines {
 		if got := Parse(x.text + "\n").String(); got != x.want {
 			t.Errorf("%q:\n%s\nwant\n%s", x.text, got, x.want)
+		}
+	}
+}
+
+// TestParseLong: what a long line takes does not grow with the square of its length.
+func TestParseLong(t *testing.T) {
+	const bytes = 1 << 20
+	for _, x := range []string{"[1]", "[", "(1) [1]", "-1 [1]", "x-1 [1] ", "[1", " ]", "a=", `a="x`, `a="x" `, "=> "} {
+		line := strings.Repeat(x, bytes/len(x)) + "]"
+		begin := time.Now()
+		Parse(line)
+		AppendFields(nil, line)
+		if took := time.Since(begin); took > 2*time.Second { // it is milliseconds
+			t.Errorf("%q: %v", x, took)
 		}
 	}
 }
