@@ -6,6 +6,7 @@ import (
 
 	"kprof/convert/trace/ringdir"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/ringpage"
 )
 
 // OpenDir opens a directory with the pages of rings, and what reading them takes; see
@@ -21,6 +22,9 @@ func OpenDir(ctx context.Context, dir fs.FS, lines bool) (*perfdata.Reader, erro
 	}
 	for i := range d.Rings {
 		r := &d.Rings[i]
+		if clock := d.Clocks[r.Buffer]; t.TickClock == "" && clock != "" && !ringpage.CountsNanoseconds(clock) {
+			t.TickClock = clock
+		}
 		t.Rings = append(t.Rings, Ring{
 			Buffer: r.Buffer, CPU: r.CPU, Layout: d.Layout,
 			Open: func(readahead int) Pages { return d.Pages(r, readahead) },

@@ -63,6 +63,36 @@ func TestDir(t *testing.T) {
 	}
 }
 
+// TestDirTicks: times of a clock that does not count ns are told to be its ticks, as of a trace.dat, if
+// there are pages of the buffer that has it.
+func TestDirTicks(t *testing.T) {
+	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 4096}
+	page := &fstest.MapFile{Data: m.Sub(1000, 0, m.Event(0, m.Tick(7, 1)))}
+	for _, tt := range []struct {
+		dir  fstest.MapFS
+		want string
+	}{
+		{fstest.MapFS{"per_cpu/cpu0/trace_pipe_raw": page}, ""},
+		{fstest.MapFS{"per_cpu/cpu0/trace_pipe_raw": page, "trace_clock": {Data: []byte("[local] global counter x86-tsc\n")}}, ""},
+		{fstest.MapFS{"per_cpu/cpu0/trace_pipe_raw": page, "trace_clock": {Data: []byte("local global counter [x86-tsc]\n")}}, "x86-tsc"},
+		{fstest.MapFS{"a/cpu0": page, "a/trace_clock": {Data: []byte("uptime")}}, "uptime"},
+		{fstest.MapFS{"per_cpu/cpu0/trace_pipe_raw": page, "instances/foo/trace_clock": {Data: []byte("[counter]")}}, ""},
+		{fstest.MapFS{"instances/foo/per_cpu/cpu0/trace_pipe_raw": page, "instances/foo/trace_clock": {Data: []byte("local [counter]")}, "trace_clock": {Data: []byte("[local]")}}, "counter"},
+	} {
+		tt.dir["events/test/tick/format"] = &fstest.MapFile{Data: []byte(tracetest.Tick)}
+		r, err := trace.OpenDir(context.Background(), tt.dir, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clock, ticks := r.Ticks(); clock != tt.want || ticks != (tt.want != "") {
+			t.Errorf("%v: %q, %v", tt.dir, clock, ticks)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // FuzzOpenDir looks for what panics, does not end or takes much memory.
 func FuzzOpenDir(f *testing.F) {
 	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 4096}

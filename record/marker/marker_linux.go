@@ -173,8 +173,7 @@ func (r *Reader) compareClocks(dir string, a *abi.Attr) error {
 	if err != nil {
 		return err
 	}
-	_, name, _ := strings.Cut(string(text), "[")
-	name, _, _ = strings.Cut(name, "]")
+	name := ringpage.ChosenClock(string(text))
 	if !ringpage.CountsNanoseconds(name) {
 		return fmt.Errorf("%w: the tracer's clock is %q, which does not count time; write another into %s", perfevent.ErrNotSupported, name, filepath.Join(dir, "trace_clock"))
 	}

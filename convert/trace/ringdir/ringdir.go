@@ -23,6 +23,8 @@ type Dir struct {
 	Tracing  perfdata.TracingData
 	Kallsyms []byte
 	Modules  []byte // /proc/modules
+	// Clocks are those of the buffers, by Ring.Buffer, as far as there are files that tell them.
+	Clocks map[string]string
 
 	left int64 // bytes of text that may still be read
 }
@@ -41,6 +43,7 @@ const (
 	maxEntries  = 1 << 16 // files and directories; a kernel has 2,000 events, each with four files
 	maxRings    = 1 << 13
 	maxText     = 4 << 20 // of a file but for symbols
+	maxClock    = 4 << 10
 	maxKallsyms = 256 << 20
 	maxTexts    = 512 << 20 // of all files but pages
 	maxFormats  = 1 << 14
@@ -54,7 +57,7 @@ var ErrNoPages = errors.New("no pages of a ring buffer (per_cpu/cpu0/trace_pipe_
 
 // Open reads what is in a directory, but for the pages.
 func Open(dir fs.FS) (*Dir, error) {
-	d := &Dir{left: maxTexts, Tracing: perfdata.TracingData{Version: "0.6", PageSize: pageSize}}
+	d := &Dir{left: maxTexts, Clocks: map[string]string{}, Tracing: perfdata.TracingData{Version: "0.6", PageSize: pageSize}}
 	entries := 0
 	err := fs.WalkDir(dir, ".", func(name string, e fs.DirEntry, err error) error {
 		switch entries++; {
@@ -117,6 +120,8 @@ func (d *Dir) take(dir fs.FS, name string, e fs.DirEntry) error {
 		t.HeaderEvent = text(maxText)
 	case base == "saved_cmdlines":
 		t.Cmdlines = text(maxText)
+	case base == "trace_clock":
+		d.Clocks[bufferOf(name)] = ringpage.ChosenClock(text(maxClock))
 	case base == "printk_formats":
 		t.Printk = text(maxText)
 	case base == "kallsyms":
@@ -177,11 +182,7 @@ func (d *Dir) addRing(dir fs.FS, name, called string, e fs.DirEntry) error {
 		return nil
 	}
 	cpu, _ := strconv.Atoi(m[1])
-	r := Ring{CPU: int32(cpu), Size: info.Size()}
-	parts := strings.Split(name, "/")
-	if i := slices.Index(parts, "instances"); i >= 0 && i+1 < len(parts)-1 {
-		r.Buffer = parts[i+1]
-	}
+	r := Ring{Buffer: bufferOf(name), CPU: int32(cpu), Size: info.Size()}
 	if r.file, err = dir.Open(name); err != nil {
 		return err
 	}
@@ -192,6 +193,15 @@ func (d *Dir) addRing(dir fs.FS, name, called string, e fs.DirEntry) error {
 	r.at = at
 	d.Rings = append(d.Rings, r)
 	return nil
+}
+
+// bufferOf is the buffer that a file is of: an instance's name, empty for the top one.
+func bufferOf(name string) string {
+	parts := strings.Split(name, "/")
+	if i := slices.Index(parts, "instances"); i >= 0 && i+1 < len(parts)-1 {
+		return parts[i+1]
+	}
+	return ""
 }
 
 // layout finds out how pages are laid out.

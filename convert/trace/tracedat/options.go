@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"kprof/perfevent/ringpage"
 )
 
 // Options are what else the file says of the trace. Zero fields are not in it.
@@ -96,7 +98,7 @@ func (o *optionReader) take(id uint16, b []byte) {
 			f.Options.Stats = append(f.Options.Stats, text(b))
 		}
 	case optionTraceClock:
-		f.Options.Clock = chosen(text(b))
+		f.Options.Clock = ringpage.ChosenClock(text(b))
 	case optionUname:
 		f.Options.Uname = strings.TrimSpace(text(b))
 	case optionVersion:
@@ -145,14 +147,6 @@ func number(b []byte) int64 {
 		return 0
 	}
 	return n
-}
-
-// chosen is the word in brackets: of "[local] global", local.
-func chosen(s string) string {
-	if _, rest, ok := strings.Cut(s, "["); ok {
-		s, _, _ = strings.Cut(rest, "]")
-	}
-	return strings.TrimSpace(s)
 }
 
 // addProcesses reads lines "PID n PROGRAM", each with n lines "start end path" behind it. All
