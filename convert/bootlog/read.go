@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,14 +135,10 @@ func (p *parser) end(e Call, l *kernellog.Line, d time.Duration) {
 	p.log.Ends++
 	at := -1
 	if e.Kind != Probe {
-		for i := len(p.open) - 1; i >= 0; i-- {
-			if c := &p.log.Calls[p.open[i]]; c.Kind == e.Kind && c.Name == e.Name && c.Device == e.Device {
-				at = p.open[i]
-				p.open = append(p.open[:i], p.open[i+1:]...)
-				break
-			}
-		}
-		if at < 0 {
+		if i := p.opened(&e); i >= 0 {
+			at = p.open[i]
+			p.open = slices.Delete(p.open, i, i+1)
+		} else {
 			p.log.Orphans++
 		}
 	}
@@ -160,6 +157,24 @@ func (p *parser) end(e Call, l *kernellog.Line, d time.Duration) {
 	}
 	c := &p.log.Calls[at]
 	c.End, c.Duration, c.Return, c.Ended = l.At, d, e.Return, true
+}
+
+// opened is the index in open of the call that e is the end of, -1 for none: the latest of its
+// name and module. Modules may have functions of one name, as init_module. Of a module that
+// only one of both lines has, the name alone decides.
+func (p *parser) opened(e *Call) int {
+	nameless := -1
+	for i, at := range slices.Backward(p.open) {
+		c := &p.log.Calls[at]
+		switch {
+		case c.Kind != e.Kind || c.Name != e.Name || c.Device != e.Device:
+		case c.Module == e.Module:
+			return i
+		case nameless < 0 && (c.Module == "" || e.Module == ""):
+			nameless = i
+		}
+	}
+	return nameless
 }
 
 // adopt finds the call that one whose beginning was not told is in: the innermost open
