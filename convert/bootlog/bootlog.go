@@ -46,7 +46,7 @@ func (k Kind) String() string {
 // start of its clock on; a log without them has only durations.
 type Call struct {
 	Kind   Kind
-	Name   string // of the function; of a probe the device's
+	Name   string // of the function, of async calls behind their running number; of a probe the device's
 	Module string // that the function is of; "" is the kernel itself
 	Device string // of a quirk, or that is suspended or resumed
 	Driver string // of a probe, where the kernel tells

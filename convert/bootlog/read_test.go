@@ -166,6 +166,34 @@ func TestSubsystem(t *testing.T) {
 	}
 }
 
+// TestAsyncOfTwoBoots: the running numbers of async calls, which differ from boot to boot, are
+// not in stacks.
+func TestAsyncOfTwoBoots(t *testing.T) {
+	names := func(first int) (names []string) {
+		var b strings.Builder
+		for i := first; i < first+2; i++ {
+			fmt.Fprintf(&b, "[    0.1000%02d] calling  %d_sd_probe_async+0x0/0x30 [sd_mod] @ %d\n", i, i, 50+i)
+		}
+		for i := first; i < first+2; i++ {
+			fmt.Fprintf(&b, "[    0.2000%02d] initcall %d_sd_probe_async+0x0/0x30 [sd_mod] returned after %d usecs\n", i, i, 100000)
+		}
+		l, err := Read(strings.NewReader(b.String()), Options{})
+		if err != nil || len(l.Unended()) > 0 {
+			t.Fatalf("%+v, %v", l, err)
+		}
+		s := l.Set()
+		for i := range s.NumSamples() {
+			for _, at := range s.Stack(s.Sample(i).Stack) {
+				names = append(names, s.Functions[s.Lines(at)[0].Function].Name)
+			}
+		}
+		return names
+	}
+	if a, b := names(9), names(11); !slices.Equal(a, b) || !slices.Contains(a, "sd_probe_async [sd_mod]") {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("[    1.500000] calling  acpi_init+0x0/0x4f0 @ 1\n[    1.502000] initcall acpi_init+0x0/0x4f0 returned 0 after 2000 usecs\n"))
 	f.Add([]byte("7,2,1500000,-;calling  7_a+0x0/0x4f0 [m] @ 1\n7,2,1500009,-;probe of b with driver c returned -517 after 5 usecs\n"))

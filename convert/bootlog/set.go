@@ -42,11 +42,17 @@ func (c *Call) Title() string {
 	return c.Name
 }
 
-// frame is the name of a call among stacks: without what only some kernels tell, so
-// that the stacks of several can be compared.
+// frame is the name of a call among stacks: without what only some kernels tell, and without the
+// running numbers of async calls (kernel/async.c, next_cookie), so that the stacks of several
+// boots can be compared.
 func (c *Call) frame() string {
-	if c.Kind == Probe {
+	switch c.Kind {
+	case Probe:
 		return "probe " + c.Name
+	case Async:
+		unnumbered := *c
+		unnumbered.Name = strings.TrimPrefix(strings.TrimLeft(c.Name, "0123456789"), "_")
+		return unnumbered.Title()
 	}
 	return c.Title()
 }
