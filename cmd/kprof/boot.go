@@ -29,11 +29,12 @@ func newBoot() *cobra.Command {
 what dmesg prints, a serial console's log, /dev/kmsg or a journal; - is standard
 input. Without LOG it is that of the running machine, which takes root.
 
-It prints what did not return, the time by level (where the kernel tells levels),
-by subsystem and by call, and when nothing was called for a while. Times of calls
-include what they called and waited for; self does not have what they called. With
--o or -f the calls become a flame graph, a pprof profile, or whatever kprof convert
-writes, of several logs their sum. Logs are read by all other commands too: kprof diff compares two boots.`,
+It prints what did not return, the time by level (where the kernel tells levels; those
+of modules are together, as module), by subsystem and by call, and when nothing was
+called for a while. Times of calls include what they called and waited for; self does
+not have what they called. With -o or -f the calls become a flame graph, a pprof
+profile, or whatever kprof convert writes, of several logs their sum. Logs are read by
+all other commands too: kprof diff compares two boots.`,
 		Example: `  kprof boot dmesg.txt
   kprof boot dmesg.txt -o boot.svg
   kprof diff before.txt after.txt`,

@@ -42,6 +42,9 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
+// moduleLevel stands for the level of initcalls of modules, in logs that tell levels.
+const moduleLevel = "module"
+
 // Call is something that was called. Times are those of the kernel's log, from the
 // start of its clock on; a log without them has only durations.
 type Call struct {
@@ -50,7 +53,7 @@ type Call struct {
 	Module string // that the function is of; "" is the kernel itself
 	Device string // of a quirk, or that is suspended or resumed
 	Driver string // of a probe, where the kernel tells
-	Level  string // of initcalls, where the kernel tells ("early", "device"); the phase of PM ("late suspend")
+	Level  string // of initcalls, where the kernel tells ("early", "device"), "module" of modules' then; the phase of PM ("late suspend")
 	PID    int32  // of the caller, 0 where it is not known
 
 	Start, End time.Duration

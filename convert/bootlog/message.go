@@ -70,9 +70,9 @@ func (p *parser) takeCalling(l *kernellog.Line) {
 	if m := quirkForm().FindSubmatch(s); m != nil {
 		p.begin(Call{Kind: Quirk, Name: string(m[2]), Device: string(m[1]), PID: number32(m[3])}, l)
 	} else if m := callingForm().FindSubmatch(s); m != nil {
-		c := Call{Kind: Initcall, Name: string(m[2]), Module: string(m[3]), PID: number32(m[4]), Level: p.level}
+		c := Call{Kind: Initcall, Name: string(m[2]), Module: string(m[3]), PID: number32(m[4])}
 		if len(m[1]) > 0 {
-			c.Kind, c.Name, c.Level = Async, string(m[1])+c.Name, ""
+			c.Kind, c.Name = Async, string(m[1])+c.Name
 		}
 		p.begin(c, l)
 	} else if m := pmCallingForm().FindSubmatch(s); m != nil {

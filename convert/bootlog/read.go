@@ -118,7 +118,7 @@ func (p *parser) begin(c Call, l *kernellog.Line) {
 		p.log.Overflow++
 		return
 	}
-	c.Start, c.Line, c.Parent = l.At, p.n, -1
+	c.Start, c.Line, c.Parent, c.Level = l.At, p.n, -1, p.levelOf(&c)
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if o := &p.log.Calls[p.open[i]]; o.PID == c.PID && o.Kind != Probe {
 			c.Parent = p.open[i]
@@ -127,6 +127,19 @@ func (p *parser) begin(c Call, l *kernellog.Line) {
 	}
 	p.open = append(p.open, len(p.log.Calls))
 	p.log.Calls = append(p.log.Calls, c)
+}
+
+// levelOf is the level of a call that begins: one of initcalls, where the log has told levels.
+// Modules' are made when these are loaded, at no level (kernel/module/main.c, do_init_module), most
+// of them behind the last.
+func (p *parser) levelOf(c *Call) string {
+	switch {
+	case c.Kind != Initcall || p.level == "":
+		return ""
+	case c.Module != "":
+		return moduleLevel
+	}
+	return p.level
 }
 
 // end closes the call that e is the end of, or adds one of which the beginning is not
@@ -148,9 +161,7 @@ func (p *parser) end(e Call, l *kernellog.Line, d time.Duration) {
 			return
 		}
 		e.Start, e.Line, e.Parent, e.PID = max(0, l.At-d), p.n, -1, l.TID
-		if e.Kind == Initcall {
-			e.Level = p.level
-		}
+		e.Level = p.levelOf(&e)
 		at = len(p.log.Calls)
 		p.log.Calls = append(p.log.Calls, e)
 		p.adopt(at, l)
