@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,16 +46,28 @@ all other commands too: kprof diff compares two boots.`,
 				return err
 			case limit < 0:
 				return usagef("-n %d: wants a number of rows, 0 for all", limit)
+			case minGap < 0:
+				return usagef("--min-gap %v: wants a duration, 0 for all", minGap)
 			case o.format == export.Data:
 				return usagef("boot writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
 			case asJSON && o.format != "":
 				return usagef("--json and -f or the ending of -o exclude each other")
 			}
-			if asJSON || o.format == "" || o.format == export.Text {
+			given := func(flags ...string) bool { return slices.ContainsFunc(flags, cmd.Flags().Changed) }
+			text := asJSON || o.format == "" || o.format == export.Text
+			switch {
+			case asJSON && given("limit", "by-start"):
+				return usagef("-n and --by-start are for text: --json has all calls, as they began")
+			case !text && given("limit", "by-start", "min-gap"):
+				return usagef("-n, --by-start and --min-gap are not for profiles, which have all calls and no gaps")
+			}
+			if text {
 				o.format = export.Text
+				// Of times in microseconds, all are at least a nanosecond.
+				read := bootlog.Options{MinGap: max(minGap, 1)}
 				return writeBoot(o, func(w io.Writer) error {
 					return eachBoot(w, args, asJSON, func(name string) error {
-						l, _, err := readBoot(name, bootlog.Options{MinGap: minGap})
+						l, _, err := readBoot(name, read)
 						switch {
 						case err != nil:
 							return err
@@ -72,7 +85,7 @@ all other commands too: kprof diff compares two boots.`,
 				}
 				return o.write(p)
 			}
-			l, name, err := readBoot(strings.Join(args, ""), bootlog.Options{MinGap: minGap})
+			l, name, err := readBoot(strings.Join(args, ""), bootlog.Options{})
 			if err != nil {
 				return err
 			}
@@ -82,7 +95,7 @@ all other commands too: kprof diff compares two boots.`,
 	fl := c.Flags()
 	fl.IntVarP(&limit, "limit", "n", 20, "show `N` rows of each table, 0 for all")
 	fl.BoolVar(&byStart, "by-start", false, "show calls in the order in which they began")
-	fl.DurationVar(&minGap, "min-gap", 10*time.Millisecond, "show times without a call of at least this `duration`")
+	fl.DurationVar(&minGap, "min-gap", 10*time.Millisecond, "show times without a call of at least this `duration`, 0 for all")
 	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
 	fl.StringVarP(&f, "format", "f", "", "text, pprof, folded, svg, html, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&asJSON, "json", false, "as JSON: the calls, and totals by kind, level and subsystem")

@@ -17,7 +17,7 @@ const (
 	maxCalls = 1 << 20
 	maxOpen  = 1 << 10 // calls that have not ended, at once
 	maxOuter = 64      // calls around a call that are looked at
-	maxGaps  = 1 << 12
+	maxGaps  = 1 << 16
 	maxLine  = 1 << 12 // bytes; the kernel's lines have a thousand
 	maxShown = 120     // of a line beside a Gap
 )

@@ -187,7 +187,11 @@ func (t *table) gaps() {
 	}
 	gaps := slices.Clone(t.log.Gaps)
 	slices.SortStableFunc(gaps, func(a, b Gap) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
-	t.printf("\nWithout a call or a line: %s in %d gaps\n%10s  %14s  between\n", span(sum), len(gaps), "time", "start")
+	least := ""
+	if len(gaps) == maxGaps {
+		least = "at least "
+	}
+	t.printf("\nWithout a call or a line: %s%s in %d gaps\n%10s  %14s  between\n", least, span(sum), len(gaps), "time", "start")
 	for _, i := range t.rows(len(gaps)) {
 		g := gaps[i]
 		t.printf("%10s  %14s  %s\n%28s%s\n", span(g.End-g.Start), seconds(g.Start), printable.Text(g.After), "", printable.Text(g.Before))
