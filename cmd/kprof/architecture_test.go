@@ -68,7 +68,7 @@ var imports = map[string][]string{
 	"convert/table":                      {"convert/calltree", "convert/printable", "convert/span", "convert/stacks"},
 	"convert/timeline":                   {"convert/intern", "convert/stacks", "perfevent/abi", "symbolize/ranges"},
 	"convert/timeorder":                  {},
-	"convert/trace":                      {"convert/kernellog", "convert/trace/ftracetext", "convert/trace/ringdir", "convert/trace/tracedat", "perfevent/abi", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/ringpage"},
+	"convert/trace":                      {"convert/kernellog", "convert/span", "convert/trace/ftracetext", "convert/trace/ringdir", "convert/trace/tracedat", "perfevent/abi", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/ringpage"},
 	"convert/trace/ftracetext":           {"perfevent/format"},
 	"convert/trace/ringdir":              {"perfevent/abi", "perfevent/lazyregexp", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/trace/tracedat":             {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},

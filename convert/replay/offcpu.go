@@ -70,10 +70,11 @@ const maxEarly = 1 << 16
 
 // switchFields are the fields of an event that are needed.
 type switchFields struct {
-	known           bool
-	kind            span.Kind
-	waking          bool          // in the place where the waker is
-	task, state, to *format.Field // of a wake-up only task
+	known    bool
+	kind     span.Kind
+	waking   bool          // in the place where the waker is
+	task, to *format.Field // of a wake-up only task
+	states   *taskStates   // of a switch
 }
 
 type stateLabels struct {
@@ -135,9 +136,9 @@ func (o *offCPU) find(f *switchFields, e *perfdata.Event) {
 			o.x.failed = ErrSomeSwitches
 			return
 		}
-		f.kind, f.state, f.to = span.Switch, of.Field("prev_state"), of.Field("next_pid")
-		if f.state != nil && f.to != nil {
-			f.task = of.Field("prev_pid")
+		f.kind, f.to = span.Switch, of.Field("next_pid")
+		if state := of.Field("prev_state"); state != nil && f.to != nil {
+			f.states, f.task = newTaskStates(state, of, formats), of.Field("prev_pid")
 		}
 	case "sched_wakeup", "sched_wakeup_new", "sched_waking":
 		f.kind, f.task, f.waking = span.Wake, of.Field("pid"), of.Name == "sched_waking"
@@ -157,8 +158,7 @@ func (o *offCPU) take(s *samples.Sample) bool {
 	p := batchPoint{Point: span.Point{Time: s.Time, Kind: f.kind, CPU: s.CPU, Task: int32(task), Row: noRow}}
 	if f.kind == span.Switch {
 		next, _ := f.to.Uint(s.Raw)
-		state, _ := f.state.Uint(s.Raw)
-		p.Next, p.State = int32(next), span.StateOf(state)
+		p.Next, p.State = int32(next), f.states.of(s.Raw)
 		if s.TID > 0 {
 			o.know(s.TID, p.Task)
 		}

@@ -131,6 +131,40 @@ func TestOffCPU(t *testing.T) {
 	}
 }
 
+// TestOffCPUStatesOfOldKernels: up to Linux 4.13 the bits of prev_state are others, which the print
+// fmt has: that of Linux 4.4.
+func TestOffCPUStatesOfOldKernels(t *testing.T) {
+	const oldFmt = `print fmt: "prev_pid=%d prev_state=%s%s ==> next_pid=%d", REC->prev_pid, REC->prev_state & (2048-1) ? __print_flags(REC->prev_state & (2048-1), "|", { 1, "S"} , { 2, "D" }, { 4, "T" }, { 8, "t" }, { 16, "Z" }, { 32, "X" }, { 64, "x" }, { 128, "K"}, { 256, "W" }, { 512, "P" }, { 1024, "N" }) : "R", REC->prev_state & 2048 ? "+" : "", REC->next_pid`
+	want := []string{
+		"0x1 seven interruptible [1 1 0 0 1]", "0x2 seven preempted [1 0 1 0 1]", "0x3 seven uninterruptible [1 1 0 0 1]",
+		"0x4 seven idle [1 1 0 0 1]", "0x5 seven parked [1 1 0 0 1]", "0x6 seven stopped [1 1 0 0 1]",
+	}
+	for _, o := range []abi.Order{abi.LittleEndian, abi.BigEndian} {
+		formats := switchFormats(o)
+		formats.Tracepoints[0].Format = strings.Replace(formats.Tracepoints[0].Format, `print fmt: ""`, oldFmt, 1)
+		text := "event sched:sched_switch type=tracepoint config=1 period=1 ids=1 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all\ncomm t=1 pid=7 comm=seven\n"
+		for i, state := range []uint64{1, 2048, 0x82, 0x402, 512, 4 | 128, 64} {
+			raw := func(from, to uint32, state uint64) []byte {
+				return o.AppendUint32(o.AppendUint64(o.AppendUint32(o.AppendUint32(nil, 0), from), state), to)
+			}
+			at := 10 * (i + 1)
+			text += fmt.Sprintf("sample t=%d pid=7 cpu=0 id=1 raw=%x kernel %#x\nsample t=%d pid=0 cpu=0 id=1 raw=%x kernel 0xffffffff81000000\n",
+				at, raw(7, 0, state), 0xffffffff81000001+uint64(i), at+1, raw(0, 7, 0))
+		}
+		rec := perftext.MustParse(text)
+		rec.Features.TracingData = formats.AppendTo(nil)
+		opts := Options{Selection: Selection{OffCPU: true}}
+		live := opts
+		live.Formats = payload.New(formats)
+		eachWay(t, rec, o, opts, live, withoutError(t, func(way string, s *stacks.Set, st Stats) {
+			t.Helper()
+			if got := stateRows(s); !slices.Equal(got, want) || st.OffCPU.Dead != 1 {
+				t.Errorf("%s: %q, want %q; %d dead", way, got, want, st.OffCPU.Dead)
+			}
+		}))
+	}
+}
+
 // TestOffCPUOnAnotherCPU: of a command that is recorded by itself, a thread comes back on a CPU whose
 // records lie before those of the CPU that it left; in its namespace it has another number.
 func TestOffCPUOnAnotherCPU(t *testing.T) {

@@ -1,5 +1,7 @@
 package span
 
+import "strings"
+
 // State is why a task leaves its CPU.
 type State uint8
 
@@ -20,17 +22,43 @@ var stateNames = [numStates]string{"preempted", "interruptible", "uninterruptibl
 
 func (s State) String() string { return stateNames[s] }
 
+// The bits of prev_state since Linux 4.14 (include/linux/sched.h, TASK_* and TASK_REPORT).
+const (
+	interruptible, uninterruptible = 0x01, 0x02
+	stopped, traced                = 0x04, 0x08
+	dead, zombie                   = 0x10, 0x20
+	parked, idle                   = 0x40, 0x80
+	reportMax                      = 0x100 // TASK_REPORT_MAX: preempted, whatever the other bits say
+)
+
+// StateMask is the field prev_state of sched:sched_switch that the kernel, or trace-cmd, prints as
+// these letters: "S", "D|K", "R+". It is as StateOf takes it, whichever kernel prints it
+// (include/trace/events/sched.h). It is not ok where one is no such letter.
+func StateMask(letters string) (prev uint64, ok bool) {
+	for i := range len(letters) {
+		switch c := letters[i]; c {
+		case '|', 'R', 'K': // TASK_WAKEKILL is never alone
+		case '+':
+			prev |= reportMax
+		case 'N', 'W': // TASK_NOLOAD of idle before Linux 4.14; that is W in trace-cmd's plugin
+			prev |= idle
+		case 'x':
+			prev |= dead
+		default:
+			j := strings.IndexByte("SDTtXZPI", c)
+			if j < 0 {
+				return 0, false
+			}
+			prev |= 1 << j
+		}
+	}
+	return prev, letters != ""
+}
+
 // StateOf reads the field prev_state of sched:sched_switch: a mask, in which 0 is
-// runnable. The bits are the same since Linux 4.14 (include/linux/sched.h, TASK_* and
-// TASK_REPORT; TASK_REPORT_MAX stands for preempted, whatever the other bits say).
+// runnable, and whose bits are those since Linux 4.14. Kernels before have others, which
+// print the same letters (StateMask).
 func StateOf(prev uint64) State {
-	const (
-		interruptible, uninterruptible = 0x01, 0x02
-		stopped, traced                = 0x04, 0x08
-		dead, zombie                   = 0x10, 0x20
-		parked, idle                   = 0x40, 0x80
-		reportMax                      = 0x100
-	)
 	switch {
 	case prev&reportMax != 0 || prev == 0:
 		return Preempted

@@ -265,3 +265,18 @@ func TestStateOf(t *testing.T) {
 		0x10: "dead", 0x20: "dead", 0x40: "parked", 0x80: "idle", 0x402: "uninterruptible", 0x200: "other",
 	})
 }
+
+// TestStateMask: letters of several kernels' print fmt, and of trace-cmd.
+func TestStateMask(t *testing.T) {
+	livetest.Table(t, func(letters string) string {
+		prev, ok := span.StateMask(letters)
+		if !ok {
+			return "not letters"
+		}
+		return span.StateOf(prev).String()
+	}, map[string]string{
+		"R": "preempted", "R+": "preempted", "S": "interruptible", "S|K": "interruptible", "D": "uninterruptible", "D|K": "uninterruptible",
+		"T": "stopped", "t": "stopped", "X": "dead", "Z": "dead", "x": "dead", "P": "parked", "I": "idle", "D|N": "idle", "W": "idle",
+		"": "not letters", "0x1": "not letters", "1": "not letters",
+	})
+}

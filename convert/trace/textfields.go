@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kprof/convert/span"
 	"kprof/convert/trace/ftracetext"
 )
 
@@ -31,8 +32,8 @@ func switchFields(fields []ftracetext.Field, text string) []ftracetext.Field {
 	}
 	for i := range fields {
 		if f := &fields[i]; f.Name == "prev_state" {
-			if n, ok := taskState(f.Value); ok {
-				f.Value = strconv.Itoa(n)
+			if mask, ok := span.StateMask(f.Value); ok {
+				f.Value = strconv.FormatUint(mask, 10)
 			}
 		}
 	}
@@ -83,32 +84,6 @@ func offsetOnly(s string) string {
 		}
 	}
 	return s
-}
-
-// taskState is the number of a state that is printed as letters: "S", "D|K", "R+"
-// (include/trace/events/sched.h, TASK_REPORT).
-func taskState(s string) (n int, ok bool) {
-	const report = 0x100 // TASK_REPORT_MAX, a task that was preempted
-	for i := range len(s) {
-		switch c := s[i]; c {
-		case '|':
-		case '+':
-			n |= report
-		case 'R':
-		case 'K', 'N':
-		case 'W': // of trace-cmd's plugin, for the bit that is I today
-			n |= 1 << 7
-		case 'x':
-			n |= 1 << 4
-		default:
-			j := strings.IndexByte("SDTtXZPI", c)
-			if j < 0 {
-				return 0, false
-			}
-			n |= 1 << j
-		}
-	}
-	return n, s != ""
 }
 
 // commonFlags are what of common_flags the flags in a line tell: interrupts off, and in which
