@@ -210,7 +210,7 @@ func (w *Warning) String() string {
 		}
 		return fmt.Sprintf("event %s adds up %s samples", w.Event, CountedList(names, counts))
 	case SortedInFile:
-		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording says too rarely which of them are in order", w.Count)
+		return fmt.Sprintf("%d bytes of records were sorted in a temporary file: the recording has too few ends of rounds, or rounds of too many bytes, to sort them in memory", w.Count)
 	case UnreadFeatures:
 		return fmt.Sprintf("could not read %s of the recording's header, and what they tell is missing: %v", plural(w.Count, "feature"), w.Err)
 	case MixedEvents:

@@ -12,7 +12,8 @@
 //	passed on    -      ≤ 4     ≤ 7 …
 //
 // What must wait longer than memory allows, since no round ends or one is too large, is
-// sorted piece by piece into a temporary file, whose pieces are merged:
+// sorted piece by piece into a temporary file, whose pieces are merged, and which grows with what
+// waits:
 //
 //	Add ──► memory ──► sorted by time ──► emit, up to the latest time of the round before
 //	           │ full                       ▲

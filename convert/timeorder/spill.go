@@ -7,26 +7,32 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // spill is a temporary file of runs, each of which is in order:
 //
 //	run  record…
 //	record  time u64, place u64, length u32, bytes; little-endian
+//
+// Runs lie where there is room between those that are still to be read, so that it grows with
+// what waits, not with all that was sorted.
 type spill struct {
 	f    *os.File
 	name string // empty where it has been removed from its directory
 	size int64
 	runs runHeap
+	held []*run // those of runs, in the order of the file
 	seq  int
 }
 
 // run reads one run.
 type run struct {
-	r      *bufio.Reader
-	seq    int // of earlier runs the records were added earlier
-	record Record
-	buf    []byte
+	r        *bufio.Reader
+	from, to int64 // where it lies in the file
+	seq      int   // of earlier runs the records were added earlier
+	record   Record
+	buf      []byte
 }
 
 const (
@@ -51,7 +57,11 @@ func (s *spill) waiting() bool { return len(s.runs) > 0 }
 
 // add writes the items of a Sorter, which are in order, as a run.
 func (s *spill) add(o *Sorter) error {
-	from := s.size
+	size := int64(0)
+	for i := range o.items {
+		size += spillHead + int64(o.items[i].n)
+	}
+	i, from := s.room(size)
 	w := bufio.NewWriterSize(io.NewOffsetWriter(s.f, from), 1<<18)
 	var head [spillHead]byte
 	for i := range o.items {
@@ -62,18 +72,30 @@ func (s *spill) add(o *Sorter) error {
 		// A bufio.Writer keeps its first error for Flush.
 		_, _ = w.Write(head[:])
 		_, _ = w.Write(x.Bytes)
-		s.size += spillHead + int64(len(x.Bytes))
 	}
+	s.size = max(s.size, from+size)
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("sort records in a temporary file: %w", err)
 	}
-	r := &run{r: bufio.NewReaderSize(io.NewSectionReader(s.f, from, s.size-from), readSize), seq: s.seq}
+	r := &run{r: bufio.NewReaderSize(io.NewSectionReader(s.f, from, size), readSize), from: from, to: from + size, seq: s.seq}
 	s.seq++
 	if more, err := r.read(); err != nil || !more {
 		return err
 	}
 	heap.Push(&s.runs, r)
+	s.held = slices.Insert(s.held, i, r)
 	return nil
+}
+
+// room is where in the file so many bytes have room, and before which of the runs held that is.
+func (s *spill) room(size int64) (before int, from int64) {
+	for i, r := range s.held {
+		if r.from-from >= size {
+			return i, from
+		}
+		from = r.to
+	}
+	return len(s.held), from
 }
 
 // first returns the run with the earliest record, nil when there is none.
@@ -93,18 +115,23 @@ func (s *spill) next() error {
 	if more {
 		heap.Fix(&s.runs, 0)
 	} else {
-		heap.Pop(&s.runs)
+		done := heap.Pop(&s.runs).(*run)
+		s.held = slices.DeleteFunc(s.held, func(r *run) bool { return r == done })
 	}
 	return nil
 }
 
-// shrink gives back the space of the file when nothing of it is needed any more.
+// shrink gives back the space of the file behind what is still to be read, where that is most of it.
 func (s *spill) shrink() error {
-	if len(s.runs) > 0 || s.size == 0 {
+	end := int64(0)
+	if n := len(s.held); n > 0 {
+		end = s.held[n-1].to
+	}
+	if s.size == 0 || end > s.size/2 {
 		return nil
 	}
-	s.size = 0
-	return s.f.Truncate(0)
+	s.size = end
+	return s.f.Truncate(end)
 }
 
 func (s *spill) close() error {
