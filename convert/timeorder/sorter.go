@@ -47,6 +47,9 @@ type Sorter struct {
 	bytes  []byte // of items
 	other  []byte
 
+	last      []item // those of the time Last, which no round passes on
+	lastBytes []byte
+
 	latest  uint64 // of all records so far
 	before  uint64 // latest at the end of the round before this one
 	emitted uint64 // time of the last record that was emitted
@@ -73,16 +76,20 @@ func New(o Options) *Sorter {
 // Add adds a record, the bytes of head and then of body, which it copies.
 func (s *Sorter) Add(time, place uint64, head, body []byte) error {
 	n := len(head) + len(body)
-	if len(s.bytes)+n+itemSize*(len(s.items)+1) > s.o.Memory && len(s.items) > 0 {
+	waiting := len(s.items) + len(s.last)
+	if len(s.bytes)+len(s.lastBytes)+n+itemSize*(waiting+1) > s.o.Memory && waiting > 0 {
 		if err := s.spill(); err != nil {
 			return err
 		}
 	}
-	s.items = append(s.items, item{time, place, len(s.bytes), int32(n)})
-	s.bytes = append(append(s.bytes, head...), body...)
-	if time != Last {
+	items, bytes := &s.items, &s.bytes
+	if time == Last {
+		items, bytes = &s.last, &s.lastBytes
+	} else {
 		s.latest = max(s.latest, time)
 	}
+	*items = append(*items, item{time, place, len(*bytes), int32(n)})
+	*bytes = append(append(*bytes, head...), body...)
 	return nil
 }
 
@@ -96,10 +103,15 @@ func (s *Sorter) FinishRound() (settled uint64, err error) {
 }
 
 // Finish emits all that is left.
-func (s *Sorter) Finish() error { return s.emit(Last) }
+func (s *Sorter) Finish() error {
+	s.joinLast()
+	return s.emit(Last)
+}
 
 // Waiting reports whether records wait to be emitted.
-func (s *Sorter) Waiting() bool { return len(s.items) > 0 || s.file != nil && s.file.waiting() }
+func (s *Sorter) Waiting() bool {
+	return len(s.items) > 0 || len(s.last) > 0 || s.file != nil && s.file.waiting()
+}
 
 // Stats is what sorting has taken so far.
 func (s *Sorter) Stats() Stats { return s.stats }
@@ -112,6 +124,16 @@ func (s *Sorter) Close() error {
 	err := s.file.close()
 	s.file = nil
 	return err
+}
+
+// joinLast puts the records of the time Last among the items.
+func (s *Sorter) joinLast() {
+	for _, x := range s.last {
+		x.at += len(s.bytes)
+		s.items = append(s.items, x)
+	}
+	s.bytes = append(s.bytes, s.lastBytes...)
+	s.last, s.lastBytes = s.last[:0], s.lastBytes[:0]
 }
 
 // emit emits all records up to a time.
@@ -208,6 +230,7 @@ func mergeItems(dst, a, b []item) []item {
 
 // spill writes what is in memory to the temporary file, as one run.
 func (s *Sorter) spill() (err error) {
+	s.joinLast()
 	s.sort()
 	if s.file == nil {
 		if s.file, err = newSpill(s.o.Dir); err != nil {
