@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func newAnnotate() *cobra.Command {
 		Long: `Annotate prints the instructions of a function, each with the samples that were taken at
 it (self) and with those of what it calls (cum), and their shares of the function. FUNCTION is
 a name as report shows it, or as the linker knows it. INPUT is perf.data by default; several are
-added up.
+added up. With --inline, and of profiles that have inlined functions, it says what FUNCTION cost
+where it was inlined into others, in whose listings that is.
 
 Code is read from the files that were recorded, found by their build ids where names are found
 (kprof help symbols): programs, libraries and modules on the machine, or below --symfs, and a
@@ -123,11 +125,30 @@ func annotated(p *profile, function string, o annotate.Options) (*annotate.Annot
 		for _, err := range missing {
 			messagef("%v", err)
 		}
+		if len(a.Inlined) > 0 {
+			messagef("%s", alsoInlined(function, unit, a.Inlined))
+		}
 		return a, nil
 	case len(missing) > 0:
 		return nil, missing[0]
 	}
 	return nil, fmt.Errorf("no sample of %s has %s in its stack", p.Set.Events[o.Event].Name, function)
+}
+
+// maxInlined is how many functions are named that another was inlined into.
+const maxInlined = 5
+
+// alsoInlined says where a function that has code of its own was inlined.
+func alsoInlined(function, unit string, all []annotate.Inlined) string {
+	var into []string
+	for _, x := range all[:min(len(all), maxInlined)] {
+		into = append(into, fmt.Sprintf("%s (%s)", x.Into, printable.Value(x.Cum, unit)))
+	}
+	more := ""
+	if n := len(all) - len(into); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%s was also inlined into %s%s: that is in their listings, not here", function, strings.Join(into, ", "), more)
 }
 
 // codeMissing says what there is no code of, and what would bring it.

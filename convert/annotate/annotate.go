@@ -56,12 +56,20 @@ type Missing struct {
 	Err       error
 }
 
+// Inlined is code that a function was inlined into, with what that cost: its instructions are in
+// the listing of what has them.
+type Inlined struct {
+	Into      string // the function that has its instructions
+	Self, Cum int64
+}
+
 // Annotation is what there is of a function: several Listings where several files have one
 // of its name, or a compiler has put it in pieces, the costliest first.
 type Annotation struct {
 	Listings []*Listing
 	Missing  []Missing
-	Total    int64 // of all samples of the event
+	Inlined  []Inlined // where it has code of its own too, the costliest first
+	Total    int64     // of all samples of the event
 }
 
 // UnknownFunctionError says that no stack has a function.
@@ -86,12 +94,12 @@ func (e *InlinedError) Error() string {
 
 // Function annotates a function, by the name that the Set has for it or that of the linker.
 // Where none of its code is to be had, Listings is empty. Errors are those of the Set's
-// columns, *UnknownFunctionError and *InlinedError.
+// columns, *UnknownFunctionError and *InlinedError: no sample of the event is in code of its own.
 func Function(s *stacks.Set, name string, files *symbolize.Symbolizer, o Options) (*Annotation, error) {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return nil, err
 	}
-	is, err := locations(s, name)
+	is, into, err := locations(s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +135,21 @@ func Function(s *stacks.Set, name string, files *symbolize.Symbolizer, o Options
 		g.find(s, path, places, o)
 	}
 	c := count(s, g, o)
-	return g.annotation(s, c), nil
+	a := g.annotation(s, c)
+	a.Inlined = into.count(s, o)
+	if len(a.Listings)+len(a.Missing) == 0 && len(a.Inlined) > 0 {
+		e := &InlinedError{Name: name}
+		for _, x := range a.Inlined {
+			e.Into = append(e.Into, x.Into)
+		}
+		slices.Sort(e.Into)
+		return nil, e
+	}
+	return a, nil
 }
 
-// locations marks those of the function called name.
-func locations(s *stacks.Set, name string) (is []bool, err error) {
+// locations marks those of the function called name, and where it was inlined.
+func locations(s *stacks.Set, name string) (is []bool, in inlined, err error) {
 	called := make([]bool, len(s.Functions))
 	known := false
 	for i := range s.Functions {
@@ -140,7 +158,7 @@ func locations(s *stacks.Set, name string) (is []bool, err error) {
 	}
 	is = make([]bool, len(s.Locations))
 	found := false
-	var into []string
+	in = inlined{}
 	for loc := range is {
 		lines := s.Lines(uint32(loc))
 		if len(lines) == 0 {
@@ -149,22 +167,21 @@ func locations(s *stacks.Set, name string) (is []bool, err error) {
 		outer := lines[len(lines)-1].Function
 		is[loc] = called[outer]
 		found = found || is[loc]
-		if !is[loc] && slices.ContainsFunc(lines, func(l stacks.Line) bool { return called[l.Function] }) {
-			into = append(into, s.Functions[outer].Name)
+		if at := slices.IndexFunc(lines, func(l stacks.Line) bool { return called[l.Function] }); !is[loc] && at >= 0 {
+			in[uint32(loc)] = inlinedAt{into: s.Functions[outer].Name, innermost: at == 0}
 		}
 	}
 	switch {
 	case found:
-		return is, nil
-	case len(into) > 0:
-		slices.Sort(into)
-		return nil, &InlinedError{Name: name, Into: slices.Compact(into)}
+		return is, in, nil
+	case len(in) > 0:
+		return nil, nil, &InlinedError{Name: name, Into: in.names()}
 	case known: // a function that no location has
-		return nil, &UnknownFunctionError{Name: name}
+		return nil, nil, &UnknownFunctionError{Name: name}
 	}
 	names := make([]string, len(s.Functions))
 	for i := range names {
 		names[i] = s.Functions[i].Name
 	}
-	return nil, &UnknownFunctionError{Name: name, Near: spelling.Closest(name, names)}
+	return nil, nil, &UnknownFunctionError{Name: name, Near: spelling.Closest(name, names)}
 }

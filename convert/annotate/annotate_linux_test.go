@@ -166,6 +166,44 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestAlsoInlined: what a function with code of its own costs where it was inlined is told too, of
+// the event; where all samples are there, it is an error.
+func TestAlsoInlined(t *testing.T) {
+	s, entry, _ := ownSet(t)
+	called := s.Lines(s.Stack(s.Sample(2).Stack)[0])[0].Function // annotate.caller
+	into := func(name string, inner ...uint32) uint32 {
+		loc := s.AddLocation(0, entry+uint64(len(s.Locations)), stacks.KindUser)
+		lines := []stacks.Line{}
+		for _, f := range append(inner, s.AddFunction(stacks.Function{Name: name})) {
+			lines = append(lines, stacks.Line{Function: f})
+		}
+		s.SetLines(loc, lines...)
+		return loc
+	}
+	leaf := s.AddFunction(stacks.Function{Name: "leaf"})
+	first, second, below := into("first", called), into("second", called), into("second", leaf, called)
+	add := func(event int, stack []uint32, values ...int64) {
+		s.Add(event, s.Intern(stack), s.InternLabels(nil), values...)
+	}
+	add(1, []uint32{first}, 1, 10)
+	add(1, []uint32{below, second, first}, 1, 20)
+	add(1, []uint32{second}, 1, 5)
+	add(1, []uint32{second}, 0, 0)
+	add(0, []uint32{below}, 3)
+	files := symbolize.New(symbolize.Options{})
+	defer files.Close()
+	a, err := Function(s, "annotate.caller", files, Options{Event: 1, Column: 1})
+	if want := []Inlined{{"first", 10, 30}, {"second", 5, 25}}; err != nil || len(a.Listings) != 1 || a.Listings[0].Cum != 8000 || !slices.Equal(a.Inlined, want) {
+		t.Errorf("%+v, %v; want %v", a, err, want)
+	}
+	s.Events = append(s.Events, stacks.Event{Name: "third", Values: s.Events[0].Values})
+	add(2, []uint32{below}, 3)
+	var inlined *InlinedError
+	if a, err := Function(s, "annotate.caller", files, Options{Event: 2}); !errors.As(err, &inlined) || !slices.Equal(inlined.Into, []string{"second"}) {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // TestUnknown: a name that no code has, and what was inlined.
 func TestUnknown(t *testing.T) {
 	s := stacks.New(stacks.Event{Name: "cycles", Values: []stacks.ValueType{{Type: "cycles", Unit: "count"}}})

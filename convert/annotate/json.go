@@ -15,6 +15,7 @@ type jsonAnnotation struct {
 	Total     int64         `json:"total"`
 	Functions []jsonListing `json:"functions"`
 	Missing   []jsonMissing `json:"missing"`
+	Inlined   []jsonInlined `json:"inlined"`
 }
 
 type jsonListing struct {
@@ -44,13 +45,19 @@ type jsonMissing struct {
 	Reason   string `json:"reason"`
 }
 
-// WriteJSON writes the annotation as one JSON object: the event, the total, and functions
-// with their instructions.
+type jsonInlined struct {
+	Into string `json:"into"`
+	Self int64  `json:"self"`
+	Cum  int64  `json:"cum"`
+}
+
+// WriteJSON writes the annotation as one JSON object: the event, the total, functions with
+// their instructions, of what there is no code, and what the function was inlined into.
 func (a *Annotation) WriteJSON(w io.Writer, s *stacks.Set, o Options) error {
 	e := s.Events[o.Event]
 	out := jsonAnnotation{
 		Event: e.ColumnName(o.Column), Type: e.Values[o.Column].Type, Unit: e.Values[o.Column].Unit, Total: a.Total,
-		Functions: []jsonListing{}, Missing: []jsonMissing{},
+		Functions: []jsonListing{}, Missing: []jsonMissing{}, Inlined: []jsonInlined{},
 	}
 	for _, l := range a.Listings {
 		j := jsonListing{Function: l.Function, File: l.Path, Recorded: l.Mapping.File, BuildID: l.Mapping.BuildID, Self: l.Self, Cum: l.Cum, Instructions: []jsonRow{}}
@@ -61,6 +68,9 @@ func (a *Annotation) WriteJSON(w io.Writer, s *stacks.Set, o Options) error {
 	}
 	for _, m := range a.Missing {
 		out.Missing = append(out.Missing, jsonMissing{m.Mapping.File, m.Self, m.Cum, m.Err.Error()})
+	}
+	for _, x := range a.Inlined {
+		out.Inlined = append(out.Inlined, jsonInlined(x))
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -24,7 +24,7 @@ func longListing() (*stacks.Set, *Annotation) {
 	l.Rows[20] = Row{Off: 20, Text: "hot\x1b", Self: 198, Cum: 198, Source: Source{File: "/src/a/b.c", Line: 2, Function: "inlined"}}
 	l.Rows[21].Self, l.Rows[21].Cum = 2, 2
 	l.Rows[22].Cum = 1
-	return s, &Annotation{Total: 402, Listings: []*Listing{l}, Missing: []Missing{{Mapping: stacks.Mapping{File: "/q"}, Self: 1, Cum: 2, Err: errors.New("gone")}}}
+	return s, &Annotation{Total: 402, Listings: []*Listing{l}, Missing: []Missing{{Mapping: stacks.Mapping{File: "/q"}, Self: 1, Cum: 2, Err: errors.New("gone")}}, Inlined: []Inlined{{"g", 3, 4}}}
 }
 
 // TestText: on a terminal what is around samples, in colours; lines of source beside
@@ -86,7 +86,8 @@ func TestJSON(t *testing.T) {
 		"functions": [{"function": "f\u001b[31m", "file": "/p", "recorded_file": "/was/p", "build_id": "abcd", "self": 200, "cum": 201, "instructions": [
 			{"offset": 19, "text": "nop", "self": 0, "cum": 0},
 			{"offset": 20, "text": "hot\u001b", "self": 198, "cum": 198, "source": "/src/a/b.c", "line": 2, "function": "inlined"}]}],
-		"missing": [{"recorded_file": "/q", "self": 1, "cum": 2, "reason": "gone"}]}`), &want); err != nil {
+		"missing": [{"recorded_file": "/q", "self": 1, "cum": 2, "reason": "gone"}],
+		"inlined": [{"into": "g", "self": 3, "cum": 4}]}`), &want); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got, want) {
