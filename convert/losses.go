@@ -67,6 +67,7 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: TruncatedStacks, Count: s.TruncatedStacks},
 		{Kind: UnfinishedWaits, Count: s.UnfinishedWaits},
 		{Kind: LostReturns, Count: s.OffCPU.Lost},
+		{Kind: OtherBuffers, Count: s.OtherBuffers},
 		{Kind: LateSwitches, Count: s.LatePoints},
 		{Kind: StillOffCPU, Count: s.OffCPU.Open},
 		{Kind: WithoutWakeups, Count: withoutWakeups(&s.OffCPU)},

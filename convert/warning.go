@@ -28,6 +28,7 @@ const (
 	TruncatedStacks                           // copies of stacks that could not be walked to their end
 	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
 	LostReturns                               // times off the CPU left out, since their end may be among what was lost
+	OtherBuffers                              // switches and wake-ups of buffers of the tracer whose switches are not paired
 	LateSwitches                              // events that began or ended a time and came too late to be in order
 	LostSpans                                 // spans of Event whose end may be among what was lost
 	UnendedSpans                              // spans of Event whose end was not seen
@@ -138,6 +139,7 @@ var lossTexts = map[WarningKind][3]string{
 	DroppedCopies:          {"", "sample", " whose copy of the stack came faster than it could be walked: their user callers are what frame pointers tell"},
 	TruncatedStacks:        {"could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing"},
 	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
+	OtherBuffers:           {"left out ", "event", " of other buffers: times off the CPU are made of the switches of one"},
 	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},
 	LateSwitches:           {"", "event", " came too late to be put in order: some times between events may be wrong"},
 	LostSpans:              {"left out ", "span", " of %s, whose end may be among what was lost"},

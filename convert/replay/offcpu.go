@@ -50,6 +50,9 @@ type offCPU struct {
 	early [2]map[int32][]arrival
 	kept  int // in this round
 
+	buffers buffers
+	others  uint64 // Stats.OtherBuffers
+
 	// Behind the batches.
 	event  int // of the Set
 	pairs  *span.OffCPU
@@ -75,6 +78,7 @@ type switchFields struct {
 	waking   bool          // in the place where the waker is
 	task, to *format.Field // of a wake-up only task
 	states   *taskStates   // of a switch
+	other    bool          // of another buffer than that whose switches are paired
 }
 
 type stateLabels struct {
@@ -130,6 +134,8 @@ func (o *offCPU) find(f *switchFields, e *perfdata.Event) {
 	if of == nil || of.System != "sched" {
 		return
 	}
+	o.buffers.scan(o.x.r.events.Events, formats)
+	f.other = o.buffers.leaves(bufferOf(e, of))
 	switch of.Name {
 	case "sched_switch":
 		if e.Attr.Flags&abi.FlagFreq != 0 || e.Attr.SamplePeriod > 1 {
@@ -150,6 +156,10 @@ func (o *offCPU) take(s *samples.Sample) bool {
 	f := o.fields(s.Event)
 	if f == nil {
 		return o.takeClock(s)
+	}
+	if f.other {
+		o.others++
+		return true
 	}
 	task, ok := f.task.Uint(s.Raw)
 	if !ok {

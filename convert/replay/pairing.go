@@ -241,6 +241,7 @@ func (x *pairing) finish(st *Stats) error {
 		if st.OffCPU = x.off.pairs.Stats; x.r.opts.WallClock {
 			st.OffCPU.Open = 0 // what they were away is in their rows as far as it goes, as all else
 		}
+		st.OtherBuffers = x.off.others
 		st.Delays = x.off.allDelays()
 		x.off.wakers.name()
 	}

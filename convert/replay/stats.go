@@ -49,14 +49,15 @@ type Stats struct {
 
 	LeftOut *LeftOut // where Options select no sample at all, what there is; else nil
 
-	OffCPU     span.OffStats // with Options.OffCPU: what could not be paired
-	Spans      []SpanStats   // of Options.Spans
-	SpanEvents []int         // of both: the Set's events whose rows are times
-	Durations  []Durations   // of both: the distributions of their times, of what has ended
-	Delays     []Delays      // with OffCPU or WallClock: of each task that waited for a CPU, the longest first
-	Faster     Faster        // times of both that are left out
-	Calls      []Calls       // of events of functions that took a time: the distributions of it
-	LatePoints uint64        // events of both that came too late to be in order
+	OffCPU       span.OffStats // with Options.OffCPU: what could not be paired
+	OtherBuffers uint64        // with it: switches and wake-ups of buffers of the tracer whose switches are not paired
+	Spans        []SpanStats   // of Options.Spans
+	SpanEvents   []int         // of both: the Set's events whose rows are times
+	Durations    []Durations   // of both: the distributions of their times, of what has ended
+	Delays       []Delays      // with OffCPU or WallClock: of each task that waited for a CPU, the longest first
+	Faster       Faster        // times of both that are left out
+	Calls        []Calls       // of events of functions that took a time: the distributions of it
+	LatePoints   uint64        // events of both that came too late to be in order
 
 	// Truncated tells where and why the recording ended before its end.
 	Truncated error

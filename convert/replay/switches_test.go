@@ -165,6 +165,30 @@ func TestOffCPUStatesOfOldKernels(t *testing.T) {
 	}
 }
 
+// TestOffCPUOfBuffers: what several buffers of the tracer have is paired in one of them, and in
+// another that has no switches of its own.
+func TestOffCPUOfBuffers(t *testing.T) {
+	o := abi.LittleEndian
+	text := strings.ReplaceAll(switchText(o, false), " id=2 ", " id=5 ") // the wake-ups are in an instance
+	text = strings.Replace(text, "event sched:sched_wakeup type=tracepoint config=2 period=1 ids=2", "event sched:sched_wakeup@b type=tracepoint config=2 period=1 ids=5", 1)
+	const event = "event sched:%s@a type=tracepoint config=%d period=1 ids=%d sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all\n"
+	text += fmt.Sprintf(event+event, "sched_switch", 1, 3, "sched_wakeup", 2, 4)
+	raw := o.AppendUint32(o.AppendUint64(o.AppendUint32(o.AppendUint32(nil, 0), 7), 1), 0)
+	text += fmt.Sprintf("sample t=11 pid=7 cpu=0 id=3 raw=%x kernel 0xffffffff81000077\n", raw)
+	text += fmt.Sprintf("sample t=16 pid=8 cpu=0 id=4 raw=%x kernel 0xffffffff81000078\n", raw[:8])
+	want := []string{
+		"0x1e seven preempted [1 0 7 0 7]",
+		"0x28 seven uninterruptible [1 0 0 20 0]",
+		"0xa seven interruptible [1 5 5 0 10]",
+	}
+	switchWays(t, withSwitches(o, text), o, Options{Selection: Selection{OffCPU: true}}, func(way string, s *stacks.Set, st Stats) {
+		t.Helper()
+		if got := stateRows(s); !slices.Equal(got, want) || st.OffCPU.Lost > 0 || st.OtherBuffers != 2 {
+			t.Errorf("%s: %q, want %q; %d of other buffers, %+v", way, got, want, st.OtherBuffers, st.OffCPU)
+		}
+	})
+}
+
 // TestOffCPUOnAnotherCPU: of a command that is recorded by itself, a thread comes back on a CPU whose
 // records lie before those of the CPU that it left; in its namespace it has another number.
 func TestOffCPUOnAnotherCPU(t *testing.T) {
