@@ -172,8 +172,12 @@ func (e *encoder) emit(field int) {
 	e.msg = e.msg[:0]
 }
 
-// str is the number of a string in the profile's table, the first of which is "".
-func (e *encoder) str(s string) int64 { return int64(e.strings.ID(s)) }
+// str is the number of a string in the profile's table, the first of which is "". Names and paths
+// are any bytes, and readers of protocol buffers refuse a whole profile for one string that is not
+// UTF-8 (https://protobuf.dev/programming-guides/proto3/#scalar): such bytes become U+FFFD.
+func (e *encoder) str(s string) int64 {
+	return int64(e.strings.ID(strings.ToValidUTF8(s, "\uFFFD")))
+}
 
 func (e *encoder) valueType(field int, v stacks.ValueType) {
 	e.msg.int(valueTypeType, e.str(v.Type))

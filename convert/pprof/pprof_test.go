@@ -20,11 +20,12 @@ import (
 )
 
 // canon is a Set as text: what a profile says, without how it is numbered.
-// has_functions is left out, as Write always sets it.
+// has_functions is left out, as Write always sets it, and bytes that are not UTF-8 are as it
+// writes them.
 func canon(s *stacks.Set) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q\n%d %d %v %d %q %q %q %q\n", s.Comments, s.TimeNanos, s.DurationNanos, s.PeriodType,
-		s.Period, s.DefaultType, s.DocURL, s.DropFrames, s.KeepFrames)
+	fmt.Fprintf(&b, "%s\n%d %d %v %d %s %s %s %s\n", quoted(s.Comments...), s.TimeNanos, s.DurationNanos, s.PeriodType,
+		s.Period, quoted(s.DefaultType), quoted(s.DocURL), quoted(s.DropFrames), quoted(s.KeepFrames))
 	for _, e := range s.Events {
 		fmt.Fprintf(&b, "event %s %v\n", e.Name, e.Values)
 	}
@@ -46,23 +47,38 @@ func canon(s *stacks.Set) string {
 	for _, x := range s.BlockSums {
 		k := canonRow(s, s.Sample(int(x.Sample)))
 		x.Sample = 0
+		if i := slices.IndexFunc(sums[k], func(y stacks.BlockSum) bool { return y.Time == x.Time }); i >= 0 {
+			sums[k][i].Count += x.Count
+			sums[k][i].Value += x.Value
+			continue
+		}
 		sums[k] = append(sums[k], x)
 	}
 	for _, k := range slices.Sorted(maps.Keys(rows)) {
 		fmt.Fprintf(&b, "%v %v %s\n", rows[k], sums[k], k)
 	}
-	return b.String()
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
+}
+
+func quoted(texts ...string) string {
+	valid := slices.Clone(texts)
+	for i, t := range texts {
+		valid[i] = strings.ToValidUTF8(t, "\uFFFD")
+	}
+	return fmt.Sprintf("%q", valid)
 }
 
 func canonRow(s *stacks.Set, x stacks.Sample) string {
 	var b strings.Builder
 	labels := slices.Clone(s.Labels(x.Labels))
-	slices.SortStableFunc(labels, func(a, b stacks.Label) int { return strings.Compare(a.Key, b.Key) })
-	for i, l := range labels {
+	for i := range labels {
+		l := &labels[i]
+		l.Key, l.Unit = strings.ToValidUTF8(l.Key, "\uFFFD"), strings.ToValidUTF8(l.Unit, "\uFFFD")
 		if l.Unit == l.Key { // is what no unit means
-			labels[i].Unit = ""
+			l.Unit = ""
 		}
 	}
+	sortLabels(labels)
 	fmt.Fprintf(&b, "event %d %+v", x.Event, labels)
 	for _, l := range s.Stack(x.Stack) {
 		loc := s.Locations[l]
@@ -77,7 +93,7 @@ func canonRow(s *stacks.Set, x stacks.Sample) string {
 			fmt.Fprintf(&b, "\n\t\t%+v:%d:%d", s.Functions[y.Function], y.Line, y.Column)
 		}
 	}
-	return b.String()
+	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
 var (

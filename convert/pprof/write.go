@@ -24,7 +24,7 @@ type WriteOptions struct {
 // Every mapping says that it has its functions, so that pprof does not go
 // looking for binaries. A location without a function gets one that is called by
 // what holds it, as in "[gzip]" (Set.PlaceName): pprof's pages would leave it out.
-// Read takes such functions for none.
+// Read takes such functions for none. Bytes of names that are not UTF-8 become U+FFFD.
 //
 // One goroutine encodes while the caller's compresses; Write returns after both
 // have ended. Memory beyond s is a few buffers, one encoding of each label list
