@@ -21,7 +21,7 @@ import (
 
 // firefoxKeys writes keys beside characters: https://w3c.github.io/webdriver/#keyboard-actions.
 var firefoxKeys = strings.NewReplacer(Enter, "\ue006", Escape, "\ue00c", Tab, "\ue004",
-	Left, "\ue012", Up, "\ue013", Right, "\ue014", Down, "\ue015")
+	Left, "\ue012", Up, "\ue013", Right, "\ue014", Down, "\ue015", End, "\ue010", Home, "\ue011")
 
 const firefoxShift = "\ue008"
 

@@ -33,6 +33,8 @@ const (
 	Right  = kb.ArrowRight
 	Up     = kb.ArrowUp
 	Down   = kb.ArrowDown
+	Home   = kb.Home
+	End    = kb.End
 )
 
 // View is how a page is looked at. Default: 1280 by 800 CSS pixels, light.

@@ -69,6 +69,27 @@ func TestFirefox(t *testing.T) {
 		}
 	}
 
+	// A list longer than elements may be, to both ends.
+	var row int
+	f.Eval(`(() => {
+		const {list, samples} = kprof.sampleList, {make} = list;
+		list.make = (i) => make(i % samples.length);
+		list.show(1 << 21, '');
+		list.body.querySelector('.tr').focus();
+		return 0;
+	})()`, &row)
+	for key, want := range map[string]int{browsertest.End: 1<<21 - 1, browsertest.Home: 0} {
+		f.Keys(key)
+		f.Wait(fmt.Sprintf("Number(document.activeElement.dataset.row) === %d", want))
+		var shown bool
+		if f.Eval(`(() => {
+			const row = document.activeElement.getBoundingClientRect(), box = kprof.sampleList.list.scroller.getBoundingClientRect();
+			return row.top >= box.top - 1 && row.bottom <= box.bottom + 1;
+		})()`, &shown); !shown {
+			t.Errorf("row %d of a long list is not shown", want)
+		}
+	}
+
 	f.ClickOn("[data-view=flame]")
 	f.Keys("/schedule" + browsertest.Enter)
 	f.Wait("kprof.state.query === 'schedule'")

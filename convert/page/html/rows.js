@@ -2,12 +2,22 @@
 
 const rowSize = 26;
 
+// Elements have a largest height (33,554,400 pixels of the screen in Chrome, 17,895,697 CSS pixels in
+// Firefox), and a list of samples may have more. A longer one is on a body of maxHeight, on which it
+// moves: it has pages of pageHeight, and rows are offset pixels higher than in the whole list, more
+// on each page than on the one before. So little steps are as long as they are in a list that is
+// not moved, the bar at the side is where the row is in the list, and both ends can be reached.
+const maxHeight = 4_000_000, pageHeight = 40_000;
+const farScroll = 2000; // pixels; a longer step is one of the bar, a pixel of which is more than that
+
 class RowList {
   // make(i) makes the element of a row; head is the row of headings.
   constructor(host, label, role, head, make) {
     this.make = make;
     this.count = 0;
     this.at = 0; // the row that keys go on from
+    this.offset = 0;
+    this.top = 0; // where the scroller was last
     this.body = element('div', { className: 'rows' });
     this.scroller = element('div', { className: 'table-scroller', tabIndex: -1 }, this.body);
     this.scroller.setAttribute('role', role);
@@ -24,25 +34,57 @@ class RowList {
   }
 
   show(count, summary) {
+    const y = this.scroller.scrollTop + this.offset;
     this.count = count;
     this.at = Math.min(this.at, Math.max(count - 1, 0));
     this.summary.textContent = summary;
-    this.body.style.height = `${count * rowSize}px`;
+    this.body.style.height = `${Math.min(count * rowSize, maxHeight)}px`;
     this.from = this.to = -1;
+    if (this.offset || count * rowSize > maxHeight) this.scroll(Math.min(y, count * rowSize));
     this.draw();
   }
 
+  // offsetAt is the offset of rows where y, of the whole list, is at the top.
+  offsetAt(y) {
+    const height = this.count * rowSize, last = Math.floor(height / pageHeight) - 1;
+    return height > maxHeight ? Math.round(Math.min(Math.floor(y / pageHeight), last) / last * (height - maxHeight)) : 0;
+  }
+
+  // scroll has y, of the whole list, at the top.
+  scroll(y) {
+    const offset = this.offsetAt(y);
+    if (offset !== this.offset) this.from = this.to = -1;
+    this.offset = offset;
+    this.scroller.scrollTop = y - offset;
+    this.top = this.scroller.scrollTop;
+  }
+
+  // follow makes what the reader scrolled a place in the whole list.
+  follow() {
+    const { scrollTop, clientHeight } = this.scroller, far = Math.abs(scrollTop - this.top) > Math.max(farScroll, clientHeight);
+    this.top = scrollTop;
+    const share = scrollTop / (maxHeight - clientHeight);
+    const offset = this.offsetAt(far ? share * (this.count * rowSize - clientHeight) : scrollTop + this.offset);
+    if (offset === this.offset) return;
+    if (far) {
+      this.offset = offset;
+      this.from = this.to = -1;
+    } else this.scroll(scrollTop + this.offset);
+  }
+
   draw() {
-    const { scrollTop, clientHeight } = this.scroller;
-    const from = Math.max(Math.floor(scrollTop / rowSize) - 8, 0);
-    const to = Math.min(Math.ceil((scrollTop + clientHeight) / rowSize) + 8, this.count);
-    if (from === this.from && to === this.to || !clientHeight) return;
+    if (!this.scroller.clientHeight) return;
+    this.follow();
+    const { scrollTop, clientHeight } = this.scroller, y = scrollTop + this.offset;
+    const from = Math.max(Math.floor(y / rowSize) - 8, 0);
+    const to = Math.min(Math.ceil((y + clientHeight) / rowSize) + 8, this.count);
+    if (from === this.from && to === this.to) return;
     this.from = from;
     this.to = to;
     const rows = [];
     for (let i = from; i < to; i++) {
       const row = this.make(i);
-      row.style.top = `${i * rowSize}px`;
+      row.style.top = `${i * rowSize - this.offset}px`;
       row.dataset.row = i;
       row.tabIndex = i === this.at ? 0 : -1;
       rows.push(row);
@@ -72,9 +114,9 @@ class RowList {
 
   // reveal scrolls until a row can be seen, and returns its element.
   reveal(i) {
-    const { scrollTop, clientHeight } = this.scroller, y = i * rowSize;
-    if (y < scrollTop) this.scroller.scrollTop = y;
-    else if (y + rowSize > scrollTop + clientHeight) this.scroller.scrollTop = y + rowSize - clientHeight;
+    const { scrollTop, clientHeight } = this.scroller, top = scrollTop + this.offset, y = i * rowSize;
+    if (y < top) this.scroll(y);
+    else if (y + rowSize > top + clientHeight) this.scroll(y + rowSize - clientHeight);
     this.draw();
     return this.body.querySelector(`[data-row="${i}"]`);
   }
