@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,5 +146,27 @@ func TestDiffSVGSearch(t *testing.T) {
 		if err != nil || math.Abs(got-want) > .0051 {
 			t.Errorf("/%s/: %v, %v, want %.2f", e, got, err, want)
 		}
+	}
+}
+
+// TestSVGSearchDeep: the share below a frame is found however many frames it is below.
+func TestSVGSearchDeep(t *testing.T) {
+	const deep = 12_000
+	s := stacks.New(stacks.Event{Name: "cpu", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+	location := func(name string) uint32 {
+		l := s.AddLocation(stacks.NoMapping, uint64(len(s.Locations)), stacks.KindUser)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
+		return l
+	}
+	f, leaf, narrow := location("f"), location("leaf"), location("narrow")
+	chain := slices.Repeat([]uint32{f}, deep)
+	s.Add(0, s.Intern(chain), 0, 600_000)
+	s.Add(0, s.Intern(append([]uint32{leaf}, chain...)), 0, 399_999)
+	s.Add(0, s.Intern(append([]uint32{narrow}, chain...)), 0, 1) // is not drawn
+	p := browsertest.OpenFile(t, svgFile(t, svg(t, s, Options{MaxSize: 50_000_000})), browsertest.View{Width: 1200, Height: 900})
+	p.Do(fmt.Sprintf("location.hash = 'zoom=%d'", deep))
+	p.Wait("!document.querySelector('button').disabled")
+	if got, want := svgSearch(p, "narrow|leaf"), "40.00% matched here, 40.00% in all"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

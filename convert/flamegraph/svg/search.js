@@ -88,10 +88,18 @@ function sumFound(tree, top) {
 // known: in the order of time, it is several.
 function inAll(i) {
 	if (!all || info.byTime && info.search) return -1
-	if (!info.search || i <= 0) return i
-	const above = inAll(parent[i])
-	for (let c = above + 1; c < all.end[above]; c = all.end[c]) if (all.name[c] === name[i]) return c
-	return -1
+	if (!info.search) return i
+	const path = []
+	for (; i > 0; i = parent[i]) path.push(i)
+	let above = 0
+	while (path.length) {
+		const n = name[path.pop()]
+		let c = above + 1
+		while (c < all.end[above] && all.name[c] !== n) c = all.end[c]
+		if (c >= all.end[above]) return -1
+		above = c
+	}
+	return above
 }
 
 // matched says how much is found below a frame, of as much as it has.
