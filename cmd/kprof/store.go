@@ -52,8 +52,11 @@ func (s *storeFlags) client(address string) (*store.Client, error) {
 			continue
 		}
 		key, value, ok := strings.Cut(h, ":")
-		if value = strings.TrimSpace(value); !ok || !store.ValidHeader(key, value) {
+		if value = strings.TrimSpace(value); !ok {
 			return nil, usagef("--http-header wants NAME: VALUE, or @FILE")
+		}
+		if err := store.CheckHeader(key, value); err != nil {
+			return nil, usagef("--http-header: %w", err)
 		}
 		o.Header.Add(key, value)
 	}

@@ -60,6 +60,8 @@ type ClientOptions struct {
 	Protocol Protocol
 
 	Tenant string // "" for a store of one tenant
+	// Header has further headers, with names as http.Header.Add writes them: see CheckHeader. Host is
+	// what requests say instead of the host of URL, to which they go nevertheless.
 	Header http.Header
 
 	// HeaderFile has further headers, a line each, as in "X-Key: secret".
@@ -130,6 +132,13 @@ func NewClient(o ClientOptions) (*Client, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
+	for name, values := range o.Header {
+		for _, v := range values {
+			if err := CheckHeader(name, v); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if _, err := c.secretHeader(); err != nil {
 		return nil, err
 	}
@@ -175,8 +184,12 @@ func (c *Client) secretHeader() (http.Header, error) {
 				continue
 			}
 			key, value, ok := strings.Cut(line, ":")
-			if value = strings.TrimSpace(value); !ok || !ValidHeader(key, value) {
+			value = strings.TrimSpace(value)
+			if !ok {
 				return nil, fmt.Errorf("%s: wants lines of NAME: VALUE", c.o.HeaderFile)
+			}
+			if err := CheckHeader(key, value); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.o.HeaderFile, err)
 			}
 			h.Add(key, value)
 		}
@@ -190,7 +203,7 @@ func (c *Client) secretHeader() (http.Header, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case secret == "" || !ValidHeader("Authorization", secret):
+	case secret == "" || CheckHeader("Authorization", secret) != nil:
 		return nil, fmt.Errorf("%s: wants one line", name)
 	case c.o.BearerFile != "":
 		h.Set("Authorization", "Bearer "+secret)
@@ -202,12 +215,28 @@ func (c *Client) secretHeader() (http.Header, error) {
 	return h, nil
 }
 
-// ValidHeader reports whether a header may have such a name (RFC 9110, a token) and value.
-func ValidHeader(name, value string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	}) && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+// CheckHeader says what is wrong with a header of the user's, nil if it can be sent: neither its
+// name (RFC 9110, a token) nor its value may be of other characters than those have, and it must
+// not say what requests say themselves. The error has nothing of the value.
+func CheckHeader(name, value string) error {
+	other := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }
+	control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	switch key := http.CanonicalHeaderKey(name); {
+	case name == "" || strings.ContainsFunc(name, other) || strings.ContainsFunc(value, control):
+		return errors.New("a header is NAME: VALUE")
+	case key == "Host":
+		if u, err := url.Parse("http://" + value); err != nil || u.Host != value || value == "" {
+			return errors.New("the header Host wants HOST or HOST:PORT")
+		}
+	case slices.Contains(ownHeaders, key):
+		return fmt.Errorf("requests set the header %s themselves", key)
+	}
+	return nil
 }
+
+// ownHeaders are those that post sets, or net/http, which sends no others and decodes no answers
+// but those for which it asked.
+var ownHeaders = []string{"Accept-Encoding", "Connect-Protocol-Version", "Content-Encoding", "Content-Length", "Content-Type", "Trailer", "Transfer-Encoding"}
 
 // secret is what a file holds.
 func (c *Client) secret(name string) (string, error) {
@@ -345,7 +374,13 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, mess
 		req.Header.Set("X-Scope-OrgID", c.o.Tenant)
 	}
 	maps.Copy(req.Header, header)
-	req.Header.Set("User-Agent", "kprof")
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "kprof")
+	}
+	if host := req.Header.Get("Host"); host != "" { // which net/http takes from there alone
+		req.Host = host
+		req.Header.Del("Host")
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, err
