@@ -407,10 +407,7 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, mess
 
 // answeredError is the error in a response.
 func answeredError(resp *http.Response) *Error {
-	e := &Error{Status: resp.StatusCode}
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
-		e.RetryAfter = min(time.Duration(min(s, 3600))*time.Second, maxRetryAfter)
-	}
+	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && len(body) == 0 {
 		return e
@@ -427,6 +424,24 @@ func answeredError(resp *http.Response) *Error {
 		e.Message = cut(line)
 	}
 	return e
+}
+
+// retryAfter is how long a store asks to wait, in seconds or until a time of its clock (RFC 9110,
+// 10.2.3); 0 if it does not.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if s, err := strconv.Atoi(text); err == nil {
+		return min(time.Duration(min(max(s, 0), 3600))*time.Second, maxRetryAfter)
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(until.Sub(now), 0), maxRetryAfter)
 }
 
 // without is a stranger's text in which there may be what we sent, without the secrets.

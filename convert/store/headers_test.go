@@ -1,11 +1,13 @@
 package store
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kprof/perfevent/livetest"
 )
@@ -53,5 +55,42 @@ func TestHeaders(t *testing.T) {
 				t.Errorf("%s: %v", header, err)
 			}
 		}
+	}
+}
+
+// TestRetryAfter: how long a store asks to wait, either way in which it may, by its own clock.
+func TestRetryAfter(t *testing.T) {
+	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
+	header, dated := http.Header{}, true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil // else it is the server's
+		if dated {
+			w.Header().Set("Date", date)
+		}
+		w.Header().Set("Retry-After", header.Get("Retry-After"))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	c := client(t, ClientOptions{URL: server.URL})
+	wait := func(after string) time.Duration {
+		header.Set("Retry-After", after)
+		var e *Error
+		if err := c.push(t.Context(), nil); !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		return e.RetryAfter
+	}
+	for after, want := range map[string]time.Duration{
+		"7": 7 * time.Second, "0": 0, "-5": 0, "99999": maxRetryAfter, "": 0, "soon": 0,
+		"Sun, 06 Nov 1994 08:49:57 GMT": 20 * time.Second, "Sunday, 06-Nov-94 08:49:57 GMT": 20 * time.Second, date: 0,
+		"Sun, 06 Nov 1994 08:00:00 GMT": 0, "Sun, 06 Nov 2094 08:00:00 GMT": maxRetryAfter,
+	} {
+		if got := wait(after); got != want {
+			t.Errorf("%q: %v, want %v", after, got, want)
+		}
+	}
+	dated = false
+	if got := wait(time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat)); got < 5*time.Second || got > 20*time.Second {
+		t.Errorf("%v, by our clock", got)
 	}
 }
