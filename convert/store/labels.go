@@ -68,12 +68,12 @@ func value(s string) string {
 }
 
 // series returns the labels of a series, sorted by name: those given, later ones instead
-// of earlier ones, without those that have no value. OpenTelemetry has names of any text.
+// of earlier ones, without those that have no value, and in a protocol's names: see otlpLabel.
 func series(labels []Label, limit int, p Protocol) ([]Label, error) {
 	var all []Label
 	for _, l := range labels {
 		if p == OTLP {
-			l = Label{value(l.Name), value(l.Value)}
+			l = otlpLabel(l)
 		} else {
 			l = Label{Name(l.Name), value(l.Value)}
 		}

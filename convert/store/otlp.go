@@ -25,10 +25,24 @@ var otlpNames = map[string]string{"service_name": "service.name", "host": "host.
 // otlpArchs are the values of host.arch, where they are not those of uname.
 var otlpArchs = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i686": "x86", "i386": "x86"}
 
+// otlpLabel is a label as OpenTelemetry has it: names are any text, and those of its conventions.
+// No two attributes of a resource may have one name, so that this is before labels replace others.
+func otlpLabel(l Label) Label {
+	l = Label{value(l.Name), value(l.Value)}
+	if known := otlpNames[l.Name]; known != "" {
+		l.Name = known
+	}
+	if known := otlpArchs[l.Value]; known != "" && l.Name == "host.arch" {
+		l.Value = known
+	}
+	return l
+}
+
 // otlpRequest is a collector.profiles.v1development.ExportProfilesServiceRequest of a Set
 // of one event whose samples have no labels, as go.opentelemetry.io/proto/otlp v1.11.0 and
 // profiles/v1development v0.4.0 have it. Each column is a Profile, without the samples
-// that are 0 in it; all share one dictionary.
+// that are 0 in it; all share one dictionary. labels are those of series, of which no two have one
+// name.
 //
 //	ExportProfilesServiceRequest { ResourceProfiles resource_profiles = 1; ProfilesDictionary dictionary = 2 }
 //	ResourceProfiles             { Resource resource = 1; ScopeProfiles scope_profiles = 2 }
@@ -42,22 +56,14 @@ func otlpRequest(s *stacks.Set, labels []Label) ([]byte, error) {
 	var resource, scope []byte
 	scope = appendString(scope, 1, "kprof")
 	for _, l := range labels {
-		name, v := l.Name, l.Value
-		if known := otlpNames[name]; known != "" {
-			name = known
-		}
-		if known := otlpArchs[v]; known != "" && name == "host.arch" {
-			v = known
-		}
-		switch name {
+		switch l.Name {
 		case nameLabel: // the types of columns say it
 		case "event":
-			scope = appendMessage(scope, 3, keyValue(name, v))
+			scope = appendMessage(scope, 3, keyValue(l.Name, l.Value))
 		default:
-			resource = appendMessage(resource, 1, keyValue(name, v))
+			resource = appendMessage(resource, 1, keyValue(l.Name, l.Value))
 		}
 	}
-	resource = appendMessage(resource, 1, keyValue("os.type", "linux"))
 
 	d := newDictionary(s)
 	scoped := appendMessage(nil, 1, scope)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	stdcmp "cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -97,6 +98,43 @@ func TestOTLP(t *testing.T) {
 		if refused := server.Refusals(); len(refused) > 0 {
 			t.Errorf("refused %q", refused)
 		}
+	}
+}
+
+// TestOTLPLabels: no two attributes have one name, whichever name of theirs labels were set by; a
+// later one replaces an earlier one, and one without a value is not sent.
+func TestOTLPLabels(t *testing.T) {
+	for _, x := range []struct {
+		labels []Label
+		want   map[string]string
+	}{
+		{[]Label{{"host.name", "node7"}, {"service.name", "shop"}, {"os.type", "freebsd"}, {"host.arch", "arm"}},
+			map[string]string{"service.name": "shop", "host.name": "node7", "host.arch": "arm", "os.type": "freebsd"}},
+		{[]Label{{"host.name", "node7"}, {"host", "web2"}, {"service.name", "shop"}, {"service_name", "web"}, {"arch", "aarch64"}, {"os.type", ""}},
+			map[string]string{"service.name": "web", "host.name": "web2", "host.arch": "arm64"}},
+		{[]Label{{"event", "mine"}, {"host", ""}, {"host.arch", "x86_64"}},
+			map[string]string{"service.name": "test", "host.arch": "amd64", "os.type": "linux", "event": "mine"}},
+	} {
+		server := storetest.New(t)
+		s := NewSender(client(t, ClientOptions{URL: server.URL, Protocol: OTLP}), SenderOptions{Pieces: PieceOptions{Labels: service}})
+		if err := errors.Join(s.Enqueue(recorded("web1", 1), x.labels...), s.Drain(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		x.want["kernel_release"], x.want["kernel_build_id"], x.want["event"] = "6.12.1", "abcdef", stdcmp.Or(x.want["event"], "cpu-clock")
+		pushes := server.Pushes()
+		if len(pushes) == 0 {
+			t.Errorf("%v: refused %q", x.labels, server.Refusals())
+		}
+		for _, p := range pushes {
+			if diff := cmp.Diff(x.want, p.Labels); diff != "" {
+				t.Errorf("%v: %s", x.labels, diff)
+			}
+		}
+	}
+	// A profile of nobody is not sent.
+	s := NewSender(client(t, ClientOptions{URL: "http://localhost", Protocol: OTLP}), SenderOptions{})
+	if err := s.Enqueue(recorded("web1", 1)); err == nil || !strings.Contains(err.Error(), "service_name") {
+		t.Error(err)
 	}
 }
 

@@ -81,11 +81,15 @@ func Pieces(s *stacks.Set, o PieceOptions, take func(Piece) error) error {
 		}
 		groups := groupRows(s, e, o.Series, o.MaxSeries)
 		for _, g := range groups {
-			labels, err := series(slices.Concat([]Label{{nameLabel, profileName(&s.Events[e])}, {"event", s.Events[e].Name}}, Describe(s), o.Labels, g.labels), o.Limits.LabelNames, o.Protocol)
+			first := []Label{{nameLabel, profileName(&s.Events[e])}, {"event", s.Events[e].Name}}
+			if o.Protocol == OTLP {
+				first = append(first, Label{"os.type", "linux"})
+			}
+			labels, err := series(slices.Concat(first, Describe(s), o.Labels, g.labels), o.Limits.LabelNames, o.Protocol)
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(labels, func(l Label) bool { return l.Name == "service_name" }) {
+			if !slices.ContainsFunc(labels, func(l Label) bool { return l.Name == "service_name" || l.Name == otlpNames["service_name"] }) {
 				return fmt.Errorf("there is no label service_name, which a store wants")
 			}
 			if err := m.split(reduced(s, e, g.rows, o.Root), labels); err != nil {
