@@ -140,6 +140,7 @@ func TestCompareSave(t *testing.T) {
 	p := openPage(t, pageOf(t, comparedSet(), Options{Compare: c}), browsertest.View{})
 	p.ClickOn("#save")
 	p.Wait("document.querySelector('#menu [data-key=b]') && document.querySelector('#menu [data-key=h]')")
+	equal(t, "whom it is for", browsertest.Eval[string](p, "document.querySelector('#menu [data-key=b] span').textContent"), "Profile for pprof")
 	p.Keys(browsertest.Escape)
 	sums := func() map[string]int64 {
 		t.Helper()

@@ -26,7 +26,8 @@ func (o *Options) name(s *stacks.Set) string { return cmp.Or(o.Name, s.Events[o.
 // (https://www.speedscope.app/file-format-schema.json): first a profile of all,
 // the heaviest stacks first, each below the comm of its thread; then, where the
 // Set has the times of samples, one profile a thread with its samples in order.
-// The width of a sample is its weight, and time without samples has none.
+// The width of a sample is its weight, and time without samples has none. What is below 0, as in
+// a difference, is left out (see Set.BelowZero): speedscope opens no file that has any.
 func Speedscope(w io.Writer, s *stacks.Set, o Options) error {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write speedscope: %w", err)
@@ -44,8 +45,11 @@ func Speedscope(w io.Writer, s *stacks.Set, o Options) error {
 	if s.TimedSamples != nil {
 		threads := newTracks(s, o.Event, o.Column, nil, nil)
 		for i := range threads.list {
-			sp.raw(",")
-			sp.profile(threads.list[i].name(), &threads.list[i])
+			k := &threads.list[i]
+			if k.dropBelowZero(); len(k.items) > 0 {
+				sp.raw(",")
+				sp.profile(k.name(), k)
+			}
 		}
 	}
 	sp.raw("]}\n")
@@ -111,6 +115,7 @@ func (sp *speedscope) all(o *Options) {
 	for _, row := range leftHeavyRows(sp.set, o.Event, o.Column, newStackTree(sp.set, sp.frames)) {
 		k.addRow(row, sp.set.Sample(int(row)).Values[o.Column])
 	}
+	k.dropBelowZero()
 	sp.profile(sp.set.Events[o.Event].Name, &k)
 	sp.comm = nil
 }

@@ -167,6 +167,15 @@ func (k *track) addRow(row uint32, weight int64) {
 	k.weight += max(weight, 0)
 }
 
+// dropBelowZero leaves out the samples of weights below 0.
+func (k *track) dropBelowZero() {
+	k.items = slices.DeleteFunc(k.items, func(x item) bool { return x.weight < 0 })
+	k.weight = 0
+	for _, x := range k.items {
+		k.weight += x.weight
+	}
+}
+
 // leftHeavyRows returns the rows of an event whose value is not 0, those that
 // share callers side by side and the heaviest first.
 func leftHeavyRows(s *stacks.Set, event, column int, tree *stackTree) []uint32 {

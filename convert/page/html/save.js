@@ -62,11 +62,11 @@ App.prototype.save = async function save(name, blob) {
 
 // saveMenu offers what can be saved.
 App.prototype.saveMenu = function saveMenu(button) {
-  const { title } = this.p.head;
+  const { title, compare } = this.p.head;
   const name = title.replace(/[^\w.-]+/g, '_');
-  const actions = [
+  const actions = [ // speedscope opens nothing that has values below 0, as a comparison has
     { key: 'f', text: 'Stacks, folded', run: () => this.save(`${name}.folded`, this.selectedStacks()) },
-    { key: 'b', text: 'Profile for pprof and speedscope', run: () => this.save(`${name}.pb.gz`, this.selectedProfile()) },
+    { key: 'b', text: compare ? 'Profile for pprof' : 'Profile for pprof and speedscope', run: () => this.save(`${name}.pb.gz`, this.selectedProfile()) },
     { key: 'h', text: 'This page, with that alone', run: () => this.save(`${name}.selected.html`, this.selectedPage()) },
   ];
   if (this.state.view === 'flame') {
