@@ -96,7 +96,7 @@ type limit struct {
 	Total     bool     `json:"total"`               // over the limit
 	Slower    []slower `json:"slower,omitempty"`    // times of spans over the limit
 	Reasons   []string `json:"reasons,omitempty"`
-	Upper     float64  `json:"upper"` // the largest upper bound of a difference, relative
+	Upper     *float64 `json:"upper"` // the largest upper bound of a difference, relative
 	UpperOf   string   `json:"upper_of,omitempty"`
 }
 
@@ -294,7 +294,7 @@ func jsonSide(s *diff.Side) side {
 func jsonLimit(r *diff.Result, j *diff.Judgement) *limit {
 	l := &limit{
 		Limit: j.Limit, Outcome: [...]string{diff.Unchanged: "pass", diff.Changed: "fail", diff.Inconclusive: "inconclusive"}[j.Outcome],
-		Text: Judgement(r, j), Total: j.Total, Upper: j.Upper, UpperOf: j.UpperOf,
+		Text: Judgement(r, j), Total: j.Total, Upper: finite(j.Upper), UpperOf: j.UpperOf,
 	}
 	for _, f := range j.Functions {
 		l.Functions = append(l.Functions, f.Name)
