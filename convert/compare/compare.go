@@ -87,6 +87,7 @@ func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
 	if o.AutoPer && c.Runs[0][0].Measured {
 		c.o.Diff.Per = diff.PerRun
 	}
+	c.o.Diff.Names = o.Diff.Names.Of(c.Runs)
 	c.o.Diff.Builds, c.o.Diff.SimilarCode = c.builds, c.similarCode
 	return c, nil
 }

@@ -67,6 +67,19 @@ func open(t *testing.T, text, name string) *convert.Profile {
 	return p
 }
 
+// TestComparePackages: where the code of a function is looked up, it has the name that it is compared by.
+func TestComparePackages(t *testing.T) {
+	c, err := New([2][]*convert.Profile{
+		{open(t, "main.main;main.cold 5000\n", "old")}, {open(t, "main.main;main.cold 4000\n", "new")},
+	}, Options{Diff: diff.Defaults})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, _ := c.o.Diff.Names.Fold("main.cold", true); name != "main.cold" {
+		t.Errorf("main.cold is looked up as %s", name)
+	}
+}
+
 // TestCompare: profiles that a library user has opened, to a result.
 func TestCompare(t *testing.T) {
 	c, err := New([2][]*convert.Profile{

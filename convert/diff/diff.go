@@ -191,6 +191,7 @@ func prepare(base, new []Run, o Options) (r *Result, c [2][]*cost, err error) {
 	if err != nil {
 		return nil, c, err
 	}
+	o.Names = o.Names.Of(runs)
 	first := &base[0]
 	r = &Result{
 		Options: o, Notes: notes, runs: runs,

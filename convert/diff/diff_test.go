@@ -98,6 +98,15 @@ func TestVerdicts(t *testing.T) {
 			want: []string{"f new", "f.isra.0 gone"},
 		},
 		{
+			name: "parts on one side only",
+			base: "a;f.cold 4000\na;g 5500\na;g.cold 500", new: "a;f 4000\na;g 6000",
+		},
+		{
+			name: "functions of a package called like parts",
+			base: "main.main;main.hot 5000\nmain.main;main.cold 5000", new: "main.main;main.hot 9000\nmain.main;main.cold 1000",
+			want: []string{"main.cold share only", "main.hot more"},
+		},
+		{
 			name: "wrappers",
 			base: "entry_SYSCALL_64_after_hwframe;do_syscall_64;__x64_sys_read;ksys_read;vfs_read 5000\nu 5000",
 			new:  "entry_SYSCALL_64_after_hwframe;do_syscall_64;x64_sys_call;__x64_sys_read;vfs_read 5000\nu 5000",

@@ -81,9 +81,9 @@ func idleOf(r *Run, n *Names) *idle {
 			name := s.Functions[l.Function].Name
 			switch s.Locations[loc].Kind {
 			case stacks.KindKernel, stacks.KindModule:
-				inLoop[loc] = idleFunctions[withoutSuffixes(unmarked(name))]
+				inLoop[loc] = idleFunctions[kernelFunction(name)]
 			case stacks.KindUnknown:
-				inLoop[loc] = isSwapper(name) || idleFunctions[withoutSuffixes(unmarked(name))]
+				inLoop[loc] = isSwapper(name) || idleFunctions[kernelFunction(name)]
 			}
 			if inLoop[loc] {
 				loop = true

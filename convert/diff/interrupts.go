@@ -57,7 +57,7 @@ func interruptsOf(r *Run, threads bool) (in []uint32) {
 			continue
 		}
 		for _, l := range s.Lines(uint32(loc)) {
-			if name := withoutSuffixes(unmarked(s.Functions[l.Function].Name)); isInterrupt(name) || threads && interruptThreads[name] {
+			if name := kernelFunction(s.Functions[l.Function].Name); isInterrupt(name) || threads && interruptThreads[name] {
 				at[loc], some = true, true
 			}
 		}

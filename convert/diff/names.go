@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,7 @@ const (
 
 var ruleTexts = [numRules]struct{ name, text string }{
 	RuleMark:    {"mark", "_[k] _[i] _[j] at the end, marks of stackcollapse-perf.pl, are removed"},
-	RuleSuffix:  {"suffix", "endings that compilers and linkers give to clones are removed, any number of them"},
+	RuleSuffix:  {"suffix", "endings that compilers and linkers give to clones are removed, any number of them; one without a number stays where it may be a function of a package or class"},
 	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes"},
 	RuleSyscall: {"syscall", "wrappers of system calls become sys_NAME, or compat_sys_NAME"},
 	RuleStub:    {"stub", "entry code of different kernels gets one name"},
@@ -50,7 +51,10 @@ func Rules() []RuleText {
 		texts[i] = RuleText{Name: r.name, Text: r.text}
 	}
 	for _, s := range cloneSuffixes {
-		texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "."+s)
+		texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "."+s+".N")
+	}
+	for _, s := range partSuffixes {
+		texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "."+s, "."+s+".N")
 	}
 	texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "[clone .NAME]", "::h0123456789abcdef")
 	for _, w := range syscallWrappers {
@@ -69,13 +73,17 @@ func Rules() []RuleText {
 	return texts
 }
 
-// cloneSuffixes are what follows a dot at the end of a name, with numbers behind:
-// gcc's clones (constprop, isra, part, cold, lto_priv, localalias, ipa_ra), and
-// those of LLVM (llvm, __uniq, cfi, cold, warm, specialized).
+// cloneSuffixes are what follows a dot at the end of a name, and has a number behind it:
+// gcc's clones (gcc/cgraphclones.cc, clone_function_name_numbered), and those of LLVM
+// (FunctionSpecialization, ThinLTO, HotColdSplitting, -funique-internal-linkage-names).
 var cloneSuffixes = []string{
-	"constprop", "isra", "part", "cold", "llvm", "lto_priv", "localalias", "clone",
-	"specialized", "__uniq", "cfi", "cfi_jt", "warm", "unlikely", "hot", "ipa_ra",
+	"constprop", "isra", "part", "lto_priv", "clone", "ipa_ra",
+	"llvm", "__uniq", "specialized", "unlikely", "hot",
 }
+
+// partSuffixes may have a number, too: parts of a function that gcc since 9, LLVM or BOLT put
+// elsewhere (cold, warm), gcc's alias within a file, LLVM's control flow integrity (LowerTypeTests).
+var partSuffixes = []string{"cold", "warm", "localalias", "cfi", "cfi_jt"}
 
 var namePrefixes = []string{"__pfx_", "__cfi_"}
 
@@ -149,6 +157,27 @@ func byOldName(list []renamed) map[string]string {
 type Names struct {
 	Exact   bool // apply no rules; aliases still hold
 	Aliases Aliases
+
+	packages map[string]bool // see Of
+}
+
+// Of returns Names that know the functions of runs: where others are called PACKAGE.NAME, as in
+// Go, Java or Python, PACKAGE.cold is a function as they are, and no part of one. Compare
+// does so itself.
+func (n Names) Of(runs [2][]Run) Names {
+	n.packages = make(map[string]bool)
+	for side := range runs {
+		for i := range runs[side] {
+			for _, f := range runs[side][i].Set.Functions {
+				before, name, _ := strings.Cut(n.withoutSuffixes(unmarked(f.Name)), ".")
+				// gcc's _omp_fn.0 is none, nor is a number.
+				if name != "" && strings.IndexByte("_0123456789", name[0]) < 0 {
+					n.packages[before] = true
+				}
+			}
+		}
+	}
+	return n
 }
 
 // Fold returns the name by which a function is matched, and the rules that made
@@ -162,7 +191,7 @@ func (n *Names) Fold(name string, user bool) (folded string, rules []Rule) {
 	note(RuleAlias, n.Aliases.of(name))
 	if !n.Exact && !strings.HasPrefix(name, "[") {
 		note(RuleMark, unmarked(name))
-		note(RuleSuffix, withoutSuffixes(name))
+		note(RuleSuffix, n.withoutSuffixes(name))
 		if !user {
 			note(RulePrefix, withoutPrefix(name))
 			note(RuleSyscall, syscallName(name))
@@ -184,45 +213,65 @@ func unmarked(name string) string {
 	return name
 }
 
-func withoutSuffixes(name string) string {
+// kernelFunction is the name of a function of the kernel without marks and endings.
+func kernelFunction(name string) string { return new(Names).withoutSuffixes(unmarked(name)) }
+
+// withoutSuffixes removes the endings of clones and parts.
+func (n *Names) withoutSuffixes(name string) string {
+	whole := "" // with the last ending that takes no number
 	for {
-		shorter := withoutSuffix(name)
+		shorter, part := withoutSuffix(name)
 		if shorter == name || shorter == "" {
-			return name
+			break
+		}
+		if part && whole == "" {
+			whole = name
 		}
 		name = shorter
 	}
+	if whole != "" && !n.hasParts(name) {
+		return whole
+	}
+	return name
 }
 
-// withoutSuffix removes one ending of a clone.
-func withoutSuffix(name string) string {
+// hasParts reports whether a compiler may have called parts of a function NAME.cold. Functions of
+// packages and classes are called so too.
+func (n *Names) hasParts(name string) bool {
+	before, number, _ := strings.Cut(name, ".") // gcc numbers functions within functions
+	return strings.Trim(number, "0123456789") == "" && !n.packages[before] &&
+		!strings.ContainsAny(strings.ReplaceAll(before, "::", ""), "/):")
+}
+
+// withoutSuffix removes one ending of a clone, or of a part: one that has no number.
+func withoutSuffix(name string) (shorter string, part bool) {
 	if strings.HasSuffix(name, "]") {
 		if i := strings.LastIndex(name, " [clone ."); i > 0 {
-			return name[:i]
+			return name[:i], false
 		}
-		return name
+		return name, false
 	}
 	if i := strings.LastIndex(name, "::h"); i > 0 && isHash(name[i+3:]) {
-		return name[:i]
+		return name[:i], false
 	}
 	end := strings.TrimRight(name, "0123456789")
-	if len(end) < len(name) {
+	numbered := len(end) < len(name)
+	if numbered {
 		end = strings.TrimSuffix(end, ".")
 		// x.12 is not a clone, nor is x12.
 		if len(name)-len(end) < 2 || name[len(end)] != '.' {
-			return name
+			return name, false
 		}
 	}
 	dot := strings.LastIndexByte(end, '.')
 	if dot < 0 {
-		return name
+		return name, false
 	}
-	for _, s := range cloneSuffixes {
-		if end[dot+1:] == s {
-			return name[:dot]
-		}
+	suffix := end[dot+1:]
+	if slices.Contains(partSuffixes, suffix) || numbered && slices.Contains(cloneSuffixes, suffix) {
+		return name[:dot], !numbered
 	}
-	return name
+	return name, false
 }
 
 // isHash tells the hash of Rust's old mangling.

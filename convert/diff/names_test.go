@@ -32,12 +32,27 @@ func TestFold(t *testing.T) {
 		// What only looks like it.
 		{name: "f.12", want: "f.12"},
 		{name: "f12", want: "f12"},
+		{name: "chain.warm", want: "chain"},
+		{name: "f.localalias", want: "f"},
+		{name: "f.cfi_jt", want: "f"},
 		{name: "f.cold12", want: "f.cold12"},
 		{name: "recold", want: "recold"},
 		{name: ".cold", want: ".cold"},
-		{name: "main.part", want: "main"},
+		{name: "main.part", want: "main.part"},
+		{name: "main.hot", want: "main.hot"},
+		{name: "main.unlikely", want: "main.unlikely"},
+		{name: "inner.0.cold", want: "inner.0"}, // gcc numbers functions within functions
 		{name: "apart.partial", want: "apart.partial"},
 		{name: "[cold]", want: "[cold]"},
+		// Functions and methods of languages in which a dot is before a name.
+		{name: "java/util/HashMap.clone", want: "java/util/HashMap.clone", user: true},
+		{name: "java/util/HashMap.cold", want: "java/util/HashMap.cold", user: true},
+		{name: "java.util.HashMap.cold", want: "java.util.HashMap.cold", user: true},
+		{name: "java.util.HashMap.cold.part.0", want: "java.util.HashMap.cold", user: true},
+		{name: "main.(*T).cold", want: "main.(*T).cold", user: true},
+		{name: "example.org/x/y.cold", want: "example.org/x/y.cold", user: true},
+		{name: "JS:~x.cold", want: "JS:~x.cold", user: true},
+		{name: "core::ptr::drop.cold", want: "core::ptr::drop", user: true},
 		{name: "[libc.so.6]", want: "[libc.so.6]"},
 		{name: "a::h0123", want: "a::h0123"},
 
@@ -76,6 +91,27 @@ func TestFold(t *testing.T) {
 		if got, rules := (&Names{Exact: true}).Fold(test.name, test.user); got != test.name || rules != nil {
 			t.Errorf("%s: exactly %s, %v", test.name, got, rules)
 		}
+	}
+}
+
+// TestFoldOf: what ends like a part is a function of its own where others are called so too, but
+// not where compilers called these.
+
+// TestFoldOf: what ends like a part is a function of its own where others are called so too, but
+// not where compilers called these.
+func TestFoldOf(t *testing.T) {
+	base := profile(t, "base", "main.main;main.cold 1\nserve;serve.part.0 1\nserve._omp_fn.0;serve.isra.0.cold 1")
+	n := Names{}.Of([2][]Run{{base}, {profile(t, "new", "Cache.cold;Cache.get 1")}})
+	for name, want := range map[string]string{
+		"main.cold": "main.cold", "main.cold_[k]": "main.cold", "main.cold.1": "main", "Cache.cold": "Cache.cold",
+		"serve.cold": "serve", "serve.isra.0.cold": "serve", "other.cold": "other",
+	} {
+		if got, _ := n.Fold(name, true); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got, _ := new(Names).Fold("main.cold", false); got != "main" {
+		t.Errorf("where nothing else is known: %s", got)
 	}
 }
 
