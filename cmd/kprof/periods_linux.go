@@ -29,6 +29,9 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 		return nil, err
 	}
 	sel.MaxMemory /= 3 // of this period, the next one, and the last, of which a profile is being made
+	if beside {
+		sel.MaxMemory = sel.MaxMemory * 3 / 4 // and of their sum
+	}
 	header := liveHeader()
 	p, err := live.NewPeriods(ctx, live.PeriodsOptions{
 		Every: every,

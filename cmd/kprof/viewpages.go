@@ -189,12 +189,12 @@ func (s *shownPages) show(p *profile, inputs []string) error {
 	return nil
 }
 
-// showLive shows what there is so far of a recording.
-func (s *shownPages) showLive(p *profile) error {
+// showLive shows what there is so far of a recording, from which the times of some samples were left out.
+func (s *shownPages) showLive(p *profile, leftTimes int) error {
 	if s.tabs == nil {
 		s.newTabs([]string{"profile"})
 	}
-	o := page.Options{TimesHint: timesHint, Event: p.Set.Most(), Source: s.sourceURL}
+	o := page.Options{TimesHint: timesHint, LeftTimes: leftTimes, Event: p.Set.Most(), Source: s.sourceURL}
 	o.Column, _ = p.ShownColumn(o.Event)
 	return s.tabs.WriteLive(0, p.Set, o)
 }

@@ -125,8 +125,11 @@ type pageRow struct {
 // pageLimits bound what a page holds: nodes of its tree, samples with times, and bits of these.
 type pageLimits struct{ nodes, moments, timeBits int }
 
+// MaxTimes is the number of samples up to which a page has their times.
+const MaxTimes = 2 << 20
+
 // usualLimits keep a page below 20 MB, so that it opens quickly.
-var usualLimits = pageLimits{nodes: 4 << 20, moments: 2 << 20, timeBits: 13 << 20}
+var usualLimits = pageLimits{nodes: 4 << 20, moments: MaxTimes, timeBits: 13 << 20}
 
 func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error) {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
@@ -161,7 +164,7 @@ func newPageData(s *stacks.Set, o Options, limits pageLimits) (*pageData, error)
 	d.addLabels(s)
 	d.addRows(s)
 	d.addEvents(s)
-	d.addTimes(s, o.TimesHint, limits)
+	d.addTimes(s, &o, limits)
 	if d.head.Cut = d.tree.Cut > 0; d.head.Cut {
 		return d, d.addFunctions(s)
 	}

@@ -163,3 +163,16 @@ func TestLiveEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestLeftTimes: times that were left out before they came to a page are told as those that it leaves out.
+func TestLeftTimes(t *testing.T) {
+	var b strings.Builder
+	if err := write(&b, growingSet(2), Options{LeftTimes: MaxTimes}, usualLimits); err != nil {
+		t.Fatal(err)
+	}
+	head, _, times := pageRows(t, b.String())
+	want := fmt.Sprintf("the times of %d samples are left out, a page holds up to %d", MaxTimes+3, MaxTimes)
+	if said := fmt.Sprint(head["comments"]); !strings.Contains(said, want) || len(times) > 0 {
+		t.Errorf("%d times, and the page says %s", len(times), said)
+	}
+}

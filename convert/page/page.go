@@ -22,6 +22,9 @@ type Options struct {
 	// TimesHint is what a page advises that has no room for the times of all
 	// samples. Default: to take a part of the recording.
 	TimesHint string
+	// LeftTimes is the number of samples whose times the Set has no more, as there were more
+	// than MaxTimes.
+	LeftTimes int
 	// Select is how the command line selects what a page does. Default: the page does not
 	// say.
 	Select Select

@@ -11,12 +11,13 @@ import (
 )
 
 // addTimes takes the times of samples, in bins that are as short as the page has room for.
-func (d *pageData) addTimes(s *stacks.Set, hint string, limits pageLimits) {
+func (d *pageData) addTimes(s *stacks.Set, o *Options, limits pageLimits) {
 	h := &d.head
 	h.Bin = 1
-	if d.moments = s.TimedSamples; len(d.moments) > limits.moments {
+	d.moments = s.TimedSamples
+	if n := len(d.moments) + o.LeftTimes; n > limits.moments {
 		h.Comments = append(h.Comments, fmt.Sprintf("warning: the times of %d samples are left out, a page holds up to %d: %s",
-			len(d.moments), limits.moments, cmp.Or(hint, "take a part of the recording")))
+			n, limits.moments, cmp.Or(o.TimesHint, "take a part of the recording")))
 		d.moments = nil
 	}
 	h.TimedSamples = len(d.moments)

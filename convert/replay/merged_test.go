@@ -154,7 +154,7 @@ func TestMaxMemoryOfPairs(t *testing.T) {
 		}
 		c := NewCollector(abi.LittleEndian, rec.Events, Options{Selection: Selection{OffCPU: true, MaxMemory: 1, Formats: formats}})
 		if full {
-			c.rows.bound.begin(c.rows)
+			c.rows.bound.begin(c.rows.set)
 			c.rows.bound.full = true
 		}
 		for _, ring := range rec.Records(abi.LittleEndian) {
@@ -189,7 +189,7 @@ func TestMergedFrame(t *testing.T) {
 	second.SampleType |= abi.SampleIdentifier
 	first.SampleType |= abi.SampleIdentifier
 	c := NewCollector(abi.LittleEndian, []abi.Event{{Name: "one", Attr: first, IDs: []uint64{1}}, {Name: "two", Attr: second, IDs: []uint64{2}}}, Options{Selection: Selection{MaxMemory: 1}})
-	c.rows.bound.begin(c.rows)
+	c.rows.bound.begin(c.rows.set)
 	for _, id := range []uint64{2, 1} {
 		s := rareSample(nil, 7, id, []uint64{0x1000})
 		s = slices.Insert(s, abi.HeaderSize, binary.LittleEndian.AppendUint64(nil, id)...)
@@ -207,5 +207,40 @@ func TestMergedFrame(t *testing.T) {
 	}
 	if names := set.Names(); !slices.Contains(names.Names, MergedFrame) {
 		t.Errorf("names %q", names.Names)
+	}
+}
+
+// TestBoundAdd: of parts that are added up for as long as one likes, each with other tasks, other
+// stacks and times, the sum stays small; the samples are all there, and what they do not tell is
+// counted.
+func TestBoundAdd(t *testing.T) {
+	b := NewBound(1)
+	var sum *stacks.Set
+	const parts, each = 100, 1000
+	for i := range parts {
+		part := stacks.New(stacks.Event{Name: "cpu-clock", Values: []stacks.ValueType{{Type: "samples", Unit: "count"}}})
+		main := part.AddLocation(stacks.NoMapping, 1, stacks.KindUser)
+		for j := range each {
+			n := uint64(i*each + j)
+			own := part.AddLocation(stacks.NoMapping, 2+n%5000, stacks.KindUser)
+			labels := part.InternLabels([]stacks.Label{{Key: "comm", Str: "x"}, {Key: "pid", Num: int64(n)}})
+			row := part.Add(0, part.Intern([]uint32{own, main}), labels, 1)
+			for range 10 {
+				part.AddTimedSample(stacks.TimedSample{Time: 1 + n, Sample: uint32(row), Value: 1})
+			}
+		}
+		if sum == nil {
+			sum = part
+			continue
+		}
+		b.Add(sum, part)
+		if times := len(sum.TimedSamples) * 24; sum.RowsSize() > leastBound || times > leastBound/2 || sum.NumLabels() > leastBound/labelsCost/2 {
+			t.Fatalf("after %d parts %d bytes of rows, %d of times, %d lists of labels", i, sum.RowsSize(), times, sum.NumLabels())
+		}
+	}
+	var st Stats
+	b.Count(sum, &st)
+	if n := sum.Totals(0)[0]; n != parts*each || st.TimelessSamples != parts*each || st.MergedTasks < parts*each/2 || st.MergedTasks >= parts*each {
+		t.Errorf("%d samples; not told: %+v", n, st)
 	}
 }

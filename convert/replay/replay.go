@@ -76,7 +76,7 @@ func (r *rows) addAll(ctx context.Context, in *samples.File) error {
 		free <- &batch{}
 	}
 	r.batch = <-free
-	r.bound.begin(r) // before there are two goroutines
+	r.bound.begin(r.set) // before there are two goroutines
 	r.flush = func(b *batch) *batch {
 		full <- b
 		return <-free

@@ -66,9 +66,8 @@ func newRows(tl *timeline.Timeline, events *perfdata.EventSet, opts *Options, ex
 		measuresTime: samples.MeasuresOffCPU,
 	}
 	r.labels.lists = r.fields.labels.first()
-	if opts.MaxMemory > 0 {
-		r.labels.most = uint64(max(opts.MaxMemory, leastBound)) / 4 / labelsCost
-	}
+	r.bound.Bound = NewBound(opts.MaxMemory)
+	r.labels.most = r.bound.mostLabels()
 	r.code = kernelCode{tl: tl, ask: opts.KernelCode}
 	r.fields.labels.code, r.fields.labels.syscalls = r.code.find, r.syscalls
 	r.fields.arch = func() string { return r.naming.host.Arch }

@@ -344,9 +344,15 @@ func (m *Merger) findLocation(l *Location, lines []Line, hash uint64) (p intern.
 
 func (a *addition) addSamples() {
 	src, dst := a.src, a.set
-	labels := make([]LabelsID, src.NumLabels())
+	labels, there := make([]LabelsID, src.NumLabels()), make([]bool, src.NumLabels())
+	for i := range src.NumSamples() {
+		there[src.rows.at(i).labels] = true
+	}
 	var list []Label
 	for i := range labels {
+		if !there[i] { // any more
+			continue
+		}
 		list = a.labelsOf(list[:0], src.Labels(LabelsID(i)))
 		labels[i] = dst.InternLabels(list)
 	}

@@ -45,6 +45,16 @@ func (s *Set) MergeRare(o Rare) (shortened int, most int64) {
 	return shortened, most
 }
 
+// ShortenLabels gives each row the list of labels that fewer makes of its own. Rows get other
+// numbers and stacks other ids.
+func (s *Set) ShortenLabels(fewer func([]Label) []Label) {
+	to := make([]LabelsID, s.NumLabels())
+	for id := range to {
+		to[id] = s.labels.intern(fewer(s.labels.sets[id]))
+	}
+	s.regroup(func(_ uint32, stack []uint32) ([]uint32, bool) { return stack, true }, to)
+}
+
 // mergeUpTo merges what has at most so many samples, of total.
 func (s *Set) mergeUpTo(most int64, o *Rare) (shortened int, total int64) {
 	samples, total := s.samplesOfStacks()
