@@ -35,6 +35,9 @@ With -f and no -o it goes to standard output.`,
   perf script -i perf.data | kprof convert - -o cpu.svg`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info.asked() {
+				if to.out != "" && to.out != "-" || to.format != "" {
+					return usagef("%[1]s converts nothing, without -o and -f: kprof report %[1]s -o FILE writes it to a file", info.flag())
+				}
 				return info.run(cmd.Context(), os.Stdout, args)
 			}
 			o, opts, err := to.choose("convert")

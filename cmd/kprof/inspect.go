@@ -28,6 +28,31 @@ func (i *inspection) flags(c *cobra.Command) {
 
 func (i *inspection) asked() bool { return i.header || i.full || i.events }
 
+// flag is what asks.
+func (i *inspection) flag() string {
+	switch {
+	case i.header:
+		return "--header"
+	case i.full:
+		return "-I"
+	}
+	return "--list-events"
+}
+
+// tableOnly are those of a report which what --stats and an inspection show has nothing of.
+var tableOnly = []string{"stats", "json", "tree", "by", "histogram", "delays", "reverse", "min", "limit", "sort", "lines", "regions", "last"}
+
+// ownText refuses what would change nothing of what a flag of a report asks for, by what given
+// says of the command line.
+func ownText(flag string, given func(flag string) bool) error {
+	for _, other := range tableOnly {
+		if "--"+other != flag && given(other) {
+			return usagef("%s is text of its own, without --%s", flag, other)
+		}
+	}
+	return nil
+}
+
 // run writes what was asked for.
 func (i *inspection) run(ctx context.Context, w io.Writer, inputs []string) error {
 	return eachHeaded(w, inputs, func(name string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -136,33 +137,31 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
   kprof report --stats perf.data
   kprof report --header perf.data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			lines := func(write func(io.Writer) error) error { return output{name: out, format: export.Text}.create(write) }
+			given := cmd.Flags().Changed
 			if info.asked() {
-				return info.run(cmd.Context(), os.Stdout, args)
+				if err := ownText(info.flag(), given); err != nil {
+					return err
+				}
+				return lines(func(w io.Writer) error { return info.run(cmd.Context(), w, args) })
 			}
 			opts, err := sel.options()
 			if err != nil {
 				return err
 			}
-			if err := cmp.Or(top.check(&opts), top.checkGiven(cmd.Flags().Changed)); err != nil {
+			if err := cmp.Or(top.check(&opts), top.checkGiven(given)); err != nil {
 				return err
 			}
 			if stats {
+				if err := ownText("--stats", given); err != nil {
+					return err
+				}
 				sym.none = true
-				return eachHeaded(os.Stdout, args, func(name string) error {
-					p, err := loadAny(cmd.Context(), name, opts, sym)
-					if p == nil {
-						return err
-					}
-					if err != nil && !sel.any() && len(p.Stats.Records) > 0 {
-						messagef("%v", err)
-						err = nil // the counts are the answer
-					}
-					return errors.Join(p.WriteStats(os.Stdout), err)
-				})
+				return lines(func(w io.Writer) error { return writeStats(cmd.Context(), w, args, opts, &sel, sym) })
 			}
 			toOut := func(write func(io.Writer) error) error {
 				if out != "-" {
-					return output{name: out, format: export.Text}.create(write)
+					return lines(write)
 				}
 				return paged(write)
 			}
@@ -184,7 +183,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 			}
 			top.lines = sym.Lines
 			write := func(w io.Writer) error { return renderTop(w, p, top) }
-			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, cmd.Flags().Changed)
+			text := out != "-" || stdio || top.json || top.hist || top.delays || slices.ContainsFunc([]string{"limit", "min", "wide"}, given)
 			if !text && onScreen() {
 				page := func(at browse.Looked, signals *signals) error {
 					return servePage(cmd.Context(), args, p, &sel, sym, readingFlags(cmd, sel.shape.transforms), at, signals)
@@ -217,6 +216,21 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 	sel.flags(c)
 	sym.flags(c)
 	return c
+}
+
+// writeStats writes how many records and samples recordings have.
+func writeStats(ctx context.Context, w io.Writer, inputs []string, opts convert.Options, sel *selection, sym symbolOptions) error {
+	return eachHeaded(w, inputs, func(name string) error {
+		p, err := loadAny(ctx, name, opts, sym)
+		if p == nil {
+			return err
+		}
+		if err != nil && !sel.any() && len(p.Stats.Records) > 0 {
+			messagef("%v", err)
+			err = nil // the counts are the answer
+		}
+		return errors.Join(p.WriteStats(w), err)
+	})
 }
 
 // renderTop writes the table of one event, or its tree.
