@@ -14,8 +14,8 @@ import (
 //	uprobe:PATH:SYMBOL[+OFF]    uprobe:PATH:0xOFF  uretprobe:…
 //	usdt:PATH:PROVIDER:NAME
 //
-// (SYMBOL may be NAME@VERSION), optionally followed by a blank and fetch arguments, or one of the kernel's own
-// definitions (Documentation/trace/kprobetrace.rst, fprobetrace.rst), kept verbatim:
+// (where SYMBOL may be NAME@VERSION), optionally followed by a blank and fetch arguments, or one
+// of the kernel's own definitions (Documentation/trace/kprobetrace.rst, fprobetrace.rst), kept verbatim:
 //
 //	p[:[GROUP/]NAME] PLACE [ARGUMENTS]        r[MAXACTIVE][:[GROUP/]NAME] PLACE [ARGUMENTS]
 //	f[:[GROUP/]NAME] FUNC[%return] [ARGUMENTS]    t[:[GROUP/]NAME] TRACEPOINT [ARGUMENTS]

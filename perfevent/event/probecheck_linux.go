@@ -19,8 +19,8 @@ import (
 // It returns what the user should know of a probe that is good. Where functions
 // or addresses cannot be read the kernel has the only word.
 func (r *Resolver) checkKernelProbe(p Probe) (notes []string, err error) {
-	if p.Return && p.Off != 0 {
-		return nil, errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: leave out +%#x", p.Off)
+	if err := checkReturn(p); err != nil {
+		return nil, err
 	}
 	funcs, err := r.kernelFuncs()
 	if err != nil || len(funcs) == 0 {
@@ -48,6 +48,15 @@ func (r *Resolver) checkKernelProbe(p Probe) (notes []string, err error) {
 		return nil, errkind.Errorf(os.ErrInvalid, "offset %#x is outside %s, which has %#x bytes", p.Off, f.name, f.size)
 	}
 	return notes, checkBoundary(f, p.Off)
+}
+
+// checkReturn refuses a return probe behind a function's entry, where the return address, which it
+// replaces, need no longer be on top of the stack.
+func checkReturn(p Probe) error {
+	if p.Return && p.Off != 0 {
+		return errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: leave out +%#x", p.Off)
+	}
+	return nil
 }
 
 func (r *Resolver) checkKernelAddr(funcs kernelFuncs, p Probe) error {

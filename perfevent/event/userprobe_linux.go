@@ -22,7 +22,10 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	case p.Provider != "":
 		return p.Addr, nil
 	case p.Symbol == "":
-		return p.Addr, checkUserAddr(path, p.Addr)
+		return p.Addr, checkUserAddr(path, p)
+	}
+	if err := checkReturn(p); err != nil {
+		return 0, err
 	}
 	f, err := openRegular(path)
 	if err != nil {
@@ -51,9 +54,10 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
 }
 
-// checkUserAddr refuses a file offset that is inside an instruction of a function. Whatever
-// else may be wrong with a file the kernel says.
-func checkUserAddr(path string, off uint64) error {
+// checkUserAddr refuses a probe at a file offset that is inside an instruction of a function, and a
+// return probe inside a function. Whatever else may be wrong with a file the kernel says.
+func checkUserAddr(path string, p Probe) error {
+	off := p.Addr
 	f, err := openRegular(path)
 	if err != nil {
 		return nil
@@ -78,6 +82,9 @@ func checkUserAddr(path string, off uint64) error {
 		}
 		if in.Size > 0 {
 			start := in.Value - seg.Vaddr + seg.Off
+			if p.Return && off != start {
+				return errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: %#x is in %s, which begins at %#x", off, in.Name, start)
+			}
 			return checkUserBoundary(e, f, in.Name, start, off-start, start)
 		}
 	}

@@ -56,6 +56,14 @@ func TestUserBoundary(t *testing.T) {
 		if want := fmt.Sprintf("offset %#x is inside an instruction of _start, which lies between %#x and %#x", start+9, start+8, start+13); err == nil || err.Error() != want {
 			t.Errorf("%v; want %s", err, want)
 		}
+		for p, ok := range map[Probe]bool{
+			{Symbol: "_start"}: true, {Addr: start}: true, {Symbol: "_start", Off: 3}: false, {Addr: start + 3}: false,
+		} {
+			p.User, p.Return = true, true
+			if _, err := probeOffset(program, p); ok != (err == nil) || !ok && !strings.Contains(err.Error(), "a return probe stands at a function's entry: ") {
+				t.Errorf("%s, %+v: %v", bits, p, err)
+			}
+		}
 		if off, err := probeOffset(program, Probe{User: true, Addr: 1}); off != 1 || err != nil {
 			t.Errorf("an offset in no function: %#x, %v", off, err)
 		}
