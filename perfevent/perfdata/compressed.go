@@ -28,22 +28,30 @@ type inflater struct {
 	out []byte // decompressed bytes that are not a whole record yet
 	off int64  // of the compressed record read last
 
-	budget int64 // bytes that may still come out, as inflateCharge counts them
+	budget int64 // bytes that may still come out, as chargeOf counts them
 }
 
 // maxZstdWindow bounds what a frame's header may ask the decoder to keep: the window of level 22, the
 // highest that perf record -z takes (zstd's clevels.h). Those up to 19 have 8 MiB at the most.
 const maxZstdWindow = 128 << 20
 
-// What comes out is bounded by what goes in, or a small file could keep a reader
-// busy for hours. Recordings shrink to a tenth, at best to a fiftieth. Of one with copies of
-// stacks of 64 KiB, which may be nearly the same in all samples, a thousandth may be left: of each
-// record no more counts than inflateCharge.
+// What comes out is bounded by what goes in, or a small file could keep a reader busy for hours. Most
+// recordings shrink to a tenth or a fiftieth. But zstd's level 1 leaves six to nine bytes of a sample
+// that differs from others in its time and address alone, and its callchain of 127 frames, as deep
+// recursions have it, makes that 1.1 KiB; of a copy of a stack of 64 KiB, which may be nearly the same in
+// all samples, no more is left. Where samples have no time either, as those of perf record --no-timestamp, they may
+// all be equal: for these is the slack. The most that a file of 1 MiB comes to is some seconds of work.
 const (
-	inflateRatio  = 100
-	inflateSlack  = 16 << 20
-	inflateCharge = 1 << 10
+	inflateRatio = 1000
+	inflateSlack = 256 << 20
 )
+
+// chargeOf is how many bytes of the budget a record takes: its size, but no less than what reading the
+// least one costs, and no more than a callchain has.
+func chargeOf(size int) int {
+	const least, most = 64, 1 << 10
+	return min(max(size, least), most)
+}
 
 func newInflater() *inflater {
 	z := &inflater{budget: inflateSlack}
@@ -113,7 +121,7 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 			if len(b) < size {
 				break
 			}
-			if z.budget -= int64(min(size, inflateCharge)); z.budget < 0 {
+			if z.budget -= int64(chargeOf(size)); z.budget < 0 {
 				return &TruncatedError{Offset: off, Reason: "compressed records decompress to far more than those of a recording do"}
 			}
 			rec = Record{Header: h, Offset: off, Payload: b[abi.HeaderSize:size:size]}

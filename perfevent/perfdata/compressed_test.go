@@ -3,6 +3,7 @@ package perfdata
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -34,7 +35,7 @@ func FuzzInflater(f *testing.F) {
 		var n int
 		for _, piece := range [][]byte{b[:cut], b[cut:]} {
 			err := z.records(piece, 0, abi.LittleEndian, func(rec *Record) error {
-				n += min(abi.HeaderSize+len(rec.Payload), inflateCharge)
+				n += chargeOf(abi.HeaderSize + len(rec.Payload))
 				return nil
 			})
 			if err != nil {
@@ -50,14 +51,14 @@ func FuzzInflater(f *testing.F) {
 // TestZstdBomb decompresses what is far larger than any recording packs: that is
 // refused before it takes long.
 func TestZstdBomb(t *testing.T) {
-	// A record of 0x4040 bytes and of type 0x40404040 is nothing but 0x40.
+	// A record of 0x0404 bytes and of type 0x04040404 is nothing but 4.
 	var b bytes.Buffer
 	enc, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := bytes.Repeat([]byte{0x40}, 0x4040*64)
-	for range 5000 {
+	block := bytes.Repeat([]byte{4}, 0x0404*1024)
+	for range 500 {
 		if _, err := enc.Write(block); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestZstdBomb(t *testing.T) {
 	z := newInflater()
 	defer z.close()
 	n := 0
-	err = z.records(b.Bytes(), 7, abi.LittleEndian, func(rec *Record) error { n += min(int(rec.Size), inflateCharge); return nil })
+	err = z.records(b.Bytes(), 7, abi.LittleEndian, func(rec *Record) error { n += chargeOf(int(rec.Size)); return nil })
 	var te *TruncatedError
 	if !errors.As(err, &te) || te.Offset != 7 {
 		t.Errorf("error %v", err)
@@ -115,7 +116,51 @@ func TestZstdStacks(t *testing.T) {
 		}
 		b.Reset()
 	}
-	if n != samples || packed*2*inflateRatio > samples*size {
+	if n != samples || packed*inflateRatio > samples*size {
+		t.Errorf("%d samples in %d bytes", n, packed)
+	}
+}
+
+// TestZstdDeep decompresses samples of a program that is always as deep in a recursion: their
+// callchains are equal, of each sample no more is left than what is new in its time and address.
+func TestZstdDeep(t *testing.T) {
+	const samples, frames, perFlush = 110000, 127, 450 // of a ring of 512 KiB
+	const size = abi.HeaderSize + 8*(5+frames)
+	var b bytes.Buffer
+	enc, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := newInflater()
+	defer z.close()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	n, packed, now := 0, 0, uint64(1e13)
+	for i := range samples {
+		now += 1e6 + rnd.Uint64N(3000)
+		ip := 0x7f0000000000 + rnd.Uint64N(8)*24
+		rec := abi.Header{Type: abi.RecordSample, Size: size}.AppendTo(nil, abi.LittleEndian)
+		for _, v := range []uint64{ip, 4242<<32 | 4242, now, 250000, frames, ip} {
+			rec = abi.LittleEndian.AppendUint64(rec, v)
+		}
+		for v := range uint64(frames - 1) {
+			rec = abi.LittleEndian.AppendUint64(rec, 0x7f0000000000+v*v*64)
+		}
+		if _, err := enc.Write(rec); err != nil {
+			t.Fatal(err)
+		}
+		if i%perFlush != perFlush-1 && i != samples-1 {
+			continue
+		}
+		if err := enc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		packed += b.Len()
+		if err := z.records(b.Bytes(), 7, abi.LittleEndian, func(*Record) error { n++; return nil }); err != nil {
+			t.Fatalf("after %d samples, %d bytes: %v", n, packed, err)
+		}
+		b.Reset()
+	}
+	if n != samples || packed > 10*samples {
 		t.Errorf("%d samples in %d bytes", n, packed)
 	}
 }
