@@ -55,7 +55,7 @@ var imports = map[string][]string{
 	"convert/pprofui":                    {"convert/pprof", "convert/stacks", "perfevent/lazyregexp"},
 	"convert/printable":                  {},
 	"convert/registers":                  {"convert/listing", "convert/printable", "convert/samples", "convert/span", "convert/stacks", "perfevent/format"},
-	"convert/replay":                     {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/cgroup", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spanrule", "perfevent/spelling", "perfevent/syscalls", "symbolize", "symbolize/unwind"},
+	"convert/replay":                     {"convert/locate", "convert/payload", "convert/samples", "convert/span", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/cgroup", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/procfs", "perfevent/spanrule", "perfevent/spelling", "perfevent/syscalls", "symbolize", "symbolize/unwind"},
 	"convert/samples":                    {"convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/perfdata"},
 	"convert/sniff":                      {"convert/kernellog", "convert/stacktext", "perfevent/lazyregexp"},
 	"convert/span":                       {},

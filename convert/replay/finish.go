@@ -9,6 +9,7 @@ import (
 	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
+	"kprof/perfevent/procfs"
 )
 
 // finish names the events and columns of the Set, now that it is known which have
@@ -178,14 +179,25 @@ const maxBuilds = 1 << 10
 
 // SetBuildIDs gives mappings without a build id that of the recording's list, by
 // name. Where the list has several of that name, files get all of them as Builds.
+//
+// The kernel is in the list by the path of its vmlinux where perf found one (tools/perf/util/build-id.c,
+// machine__write_buildid_table): then it is what has the mode of the kernel and is no module.
 func SetBuildIDs(set *stacks.Set, ids []perfdata.BuildID) {
+	const kernel = "[kernel.kallsyms]"
 	byName := make(map[string][]string, len(ids))
-	for _, id := range ids {
-		name := id.Name
-		if strings.HasPrefix(name, "[kernel.kallsyms]") {
-			name = "[kernel.kallsyms]"
+	var images []string // build ids of what may be a vmlinux
+	for _, b := range ids {
+		name, id := b.Name, hex.EncodeToString(b.ID)
+		switch {
+		case strings.HasPrefix(name, kernel):
+			name = kernel
+		case b.Misc.CPUMode() == abi.MiscKernel && procfs.ModuleName(name) == "":
+			images = append(images, id)
 		}
-		byName[name] = append(byName[name], hex.EncodeToString(id.ID))
+		byName[name] = append(byName[name], id)
+	}
+	if len(byName[kernel]) == 0 {
+		byName[kernel] = images
 	}
 	builds := map[string]string{} // by name, where they are several
 	for name, ids := range byName {
