@@ -160,15 +160,20 @@ func (d *debuginfod) open(path, id string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := elfsym.New(f, elfsym.Options{DebugDirs: []string{}})
-	if err == nil && !sameBuildID(id, hex.EncodeToString(file.BuildID())) {
-		err = errors.New("another build id")
-	}
-	if err != nil {
+	if err := checkELF(f, id); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// checkELF returns an error if f is no ELF file with that build id.
+func checkELF(f *os.File, id string) error {
+	file, err := elfsym.New(f, elfsym.Options{DebugDirs: []string{}})
+	if err == nil && !sameBuildID(id, hex.EncodeToString(file.BuildID())) {
+		err = errors.New("another build id")
+	}
+	return err
 }
 
 // get brings a file into the directory, if it is not there.

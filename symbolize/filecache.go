@@ -22,9 +22,9 @@ type FileCache struct {
 // cachedKey is a file, with the options that what was read of it depends on.
 type cachedKey struct {
 	fileKey
-	root, debugDirs       string
-	demangle              Demangle
-	callFrames, namesOnly bool
+	root, debugDirs, cache string
+	demangle               Demangle
+	callFrames, namesOnly  bool
 }
 
 type cachedFile struct {
@@ -100,7 +100,7 @@ func (c *FileCache) fit() {
 }
 
 func cachedKeyOf(key fileKey, o *Options) cachedKey {
-	return cachedKey{key, o.Root, strings.Join(o.DebugDirs, "\x00"), o.Demangle, o.CallFrames, o.NamesOnly}
+	return cachedKey{key, o.Root, strings.Join(o.DebugDirs, "\x00"), o.BuildIDCache, o.Demangle, o.CallFrames, o.NamesOnly}
 }
 
 // get returns what was read of a file, nil if it is not known.

@@ -132,9 +132,20 @@ func (s *Symbolizer) servedTable(m Mapping) *fileTable {
 	return t
 }
 
-// fetchDebug brings a debug file from a debuginfod server.
+// fetchDebug opens a debug file that perf keeps beside its file (perf's build_id_cache__add), or
+// brings it from a debuginfod server.
 func (s *Symbolizer) fetchDebug(buildID []byte) (*os.File, string, error) {
-	return s.servers.fetch(hex.EncodeToString(buildID), "debuginfo")
+	id := hex.EncodeToString(buildID)
+	if cache := s.opts.BuildIDCache; cache != "" && len(buildID) > 1 {
+		path := filepath.Join(cache, ".build-id", id[:2], id[2:], "debug")
+		if f, _, err := regular.Open("", path); err == nil {
+			if err := checkELF(f, id); err == nil {
+				return f, path, nil
+			}
+			f.Close()
+		}
+	}
+	return s.servers.fetch(id, "debuginfo")
 }
 
 // places lists where the file of m may be, the surest first.
