@@ -270,3 +270,45 @@ func TestFrameRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestSignedAddresses: signatures take all bits above those of addresses, which are 39 on Android.
+func TestSignedAddresses(t *testing.T) {
+	sp := func(size int64, more ...regRule) *row {
+		return &row{cfa: rule{kind: register, reg: armSP, off: size}, ra: armLR, regs: more}
+	}
+	arm := rowsAt(map[uint64]*row{
+		0x0ff: sp(16, regRule{armLR, rule{kind: offset, off: -8}}),
+		0x1ff: sp(0, regRule{armLR, rule{kind: undefined}}),
+		0x400: sp(0),
+	})
+	const pac = 0x7f << 48
+	for base, signatures := range map[uint64][]uint64{
+		0x1000:         {0, pac, pac | 0xffff<<39, pac | 0x15<<42, 1 << 39},
+		1<<38 + 0x1000: {0, pac, pac | 0xffff<<39, pac | 0x15<<42, 1 << 39},
+		1<<41 + 0x1000: {0, pac, pac | 0x3f<<42, 1 << 42},
+		1<<46 + 0x1000: {0, pac, pac | 1<<47},
+		1<<47 + 0x1000: {0, pac},
+	} {
+		for _, signature := range signatures {
+			f := &code{arm, base, base + 0x1000}
+			signed := func(off uint64) uint64 { return base + off | signature }
+			want := []uint64{base + 0x400, base + 0xff, base + 0x1ff}
+			regs := Registers{PC: base + 0x400}
+			regs.General[armSP], regs.General[armLR] = 0x7000, signed(0x100)
+			got, end := ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: words(0, signed(0x200))}, f)
+			if !slices.Equal(got, want) || end != Outermost {
+				t.Errorf("at %#x, signed %#x: %#x, end %d", base, signature, got, end)
+			}
+			if ret, ok := ARM64.LeafCaller(base+0x400, signed(0x100), f); ret != base+0x100 || !ok {
+				t.Errorf("at %#x, signed %#x: caller %#x, %v", base, signature, ret, ok)
+			}
+			f.table, want = FramePointers, []uint64{base + 0x400, base + 0xff}
+			regs = Registers{PC: base + 0x400}
+			regs.General[armSP], regs.General[29] = 0x7000, 0x7000
+			got, end = ARM64.Walk(nil, &regs, &Stack{Base: 0x7000, Data: words(0, signed(0x100))}, f)
+			if !slices.Equal(got, want) || end != Outermost {
+				t.Errorf("at %#x, signed %#x, by frame pointers: %#x, end %d", base, signature, got, end)
+			}
+		}
+	}
+}

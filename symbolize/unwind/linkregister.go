@@ -28,7 +28,24 @@ func (m Machine) LeafCaller(pc, link uint64, f Finder) (ret uint64, ok bool) {
 			return 0, false
 		}
 	}
-	ret = link & registersOf(m).strip
+	ret = registersOf(m).returns(link, f)
 	_, _, mapped = f.Find(ret - 1)
 	return ret, mapped
+}
+
+// returns makes an address of one that a call returns to, as it was saved. On AArch64 it may be signed
+// (pointer authentication), in the bits from those of addresses up to 54 (Linux 6.1,
+// arch/arm64/include/asm/compiler.h, ptrauth_user_pac_mask). How many bits addresses have is up to the kernel
+// (CONFIG_ARM64_VA_BITS), and no recording says it: 48, or the most at which something is mapped.
+func (r special) returns(saved uint64, f Finder) uint64 {
+	ret := saved & r.strip
+	if r.pc != noRegister || leads(f, ret) {
+		return ret
+	}
+	for _, bits := range [...]uint8{47, 42, 39, 36} {
+		if addr := ret & (1<<bits - 1); addr != 0 && leads(f, addr) {
+			return addr
+		}
+	}
+	return ret
 }

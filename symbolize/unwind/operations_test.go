@@ -237,7 +237,7 @@ func TestSteps(t *testing.T) {
 			regs := Registers{}
 			regs.General[7], regs.General[3], regs.General[6], regs.General[16] = 0x7000, 0x333, 0x666, 0x1616
 			stack := &Stack{Base: 0x7000, Data: data}
-			more, end := regs.step(&row{cfa: cfa, ra: 16, regs: []regRule{{reg, c.rule}}}, x86, stack, 0)
+			more, end := regs.step(&row{cfa: cfa, ra: 16, regs: []regRule{{reg, c.rule}}}, x86, stack, nil, 0)
 			if more != (c.ok || reg == 6) || !more && end != CutOff {
 				t.Errorf("%s: %v, end %d", c.name, more, end)
 			}
@@ -251,14 +251,14 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	regs := Registers{}
-	if more, end := regs.step(&row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: undefined}}}}, x86, &Stack{}, 0); more || end != Outermost {
+	if more, end := regs.step(&row{cfa: cfa, ra: 16, regs: []regRule{{16, rule{kind: undefined}}}}, x86, &Stack{}, nil, 0); more || end != Outermost {
 		t.Errorf("no caller: %v, end %d", more, end)
 	}
 	regs.General[6] = 0x66
-	if more, _ := regs.step(&row{cfa: cfa, ra: 16, regs: []regRule{{6, rule{kind: undefined}}}}, x86, &Stack{}, 0); !more || regs.General[6] != 0x66 {
+	if more, _ := regs.step(&row{cfa: cfa, ra: 16, regs: []regRule{{6, rule{kind: undefined}}}}, x86, &Stack{}, nil, 0); !more || regs.General[6] != 0x66 {
 		t.Errorf("a register that is lost: %v, %#x", more, regs.General[6])
 	}
-	if more, end := regs.step(&row{cfa: rule{kind: valExpr, expr: []byte{opPlus}}, ra: 16}, x86, &Stack{}, 0); more || end != CutOff {
+	if more, end := regs.step(&row{cfa: rule{kind: valExpr, expr: []byte{opPlus}}, ra: 16}, x86, &Stack{}, nil, 0); more || end != CutOff {
 		t.Errorf("a CFA that cannot be had: %v, end %d", more, end)
 	}
 }

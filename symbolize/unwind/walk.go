@@ -102,7 +102,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			// Such as glibc's rawmemchr, which moves it to x15, but not first of all.
 			frameless = true
 			entered := *regs
-			more, end = regs.step(row, r, stack, 0)
+			more, end = regs.step(row, r, stack, f, 0)
 			if interrupted && (!more || !describes(f, regs.PC)) && entered.stepStub(r, stack, f) {
 				*regs, more = entered, true
 			}
@@ -112,7 +112,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 				regs.findFrame(row, r, stack, f)
 				searches++
 			}
-			more, end = regs.step(row, r, stack, 0)
+			more, end = regs.step(row, r, stack, f, 0)
 			exact = row.signal
 			thrown = more && !interrupted && r.pc == noRegister && row.throws() && regs.stepThrown(before, row, r, stack, f)
 		case t == Vsyscall:
@@ -122,7 +122,7 @@ func (m Machine) Walk(dst []uint64, regs *Registers, stack *Stack, f Finder) ([]
 			exact = r.pc == noRegister && regs.stepFrameRecord(stack)
 			if more = exact || interrupted && t != FramePointers && regs.stepStub(r, stack, f); !more {
 				frameless := *regs
-				more, end = regs.stepFramePointer(r, stack)
+				more, end = regs.stepFramePointer(r, stack, f)
 				if !interrupted && !(more && leads(f, regs.PC)) && frameless.stepAligned(r, stack, f) {
 					*regs, more = frameless, true
 				}
@@ -155,7 +155,7 @@ type special struct {
 	pc     uint8  // noRegister where no rule refers to it
 	word   uint64 // bytes
 	mask   uint64 // bits of a register
-	strip  uint64 // bits of a return address that are one
+	strip  uint64 // the most bits of a return address that are one
 }
 
 const noRegister = 0xff
@@ -164,7 +164,6 @@ func registersOf(m Machine) special {
 	const all, low = ^uint64(0), 1<<32 - 1
 	switch m {
 	case ARM64:
-		// Above its 48 bits an address can be signed (pointer authentication).
 		return special{sp: 31, fp: 29, pc: noRegister, word: 8, mask: all, strip: 1<<48 - 1}
 	case I386:
 		return special{sp: 4, fp: 5, pc: 8, word: 4, mask: low, strip: low}
@@ -173,7 +172,7 @@ func registersOf(m Machine) special {
 }
 
 // step goes to the caller by a row, whose frame is shifted by so many bytes more.
-func (regs *Registers) step(row *row, r special, stack *Stack, shift uint64) (more bool, end End) {
+func (regs *Registers) step(row *row, r special, stack *Stack, f Finder, shift uint64) (more bool, end End) {
 	old := regs.General
 	cfa, ok := uint64(0), true
 	if row.cfa.kind == register {
@@ -211,7 +210,7 @@ func (regs *Registers) step(row *row, r special, stack *Stack, shift uint64) (mo
 			regs.General[r.sp] = cfa + uint64(rr.off) + r.word
 		}
 	}
-	regs.PC = regs.General[row.ra] & r.strip
+	regs.PC = r.returns(regs.General[row.ra], f)
 	return true, 0
 }
 
@@ -244,7 +243,7 @@ func (regs *Registers) stepPushed(row *row, r special, stack *Stack, f Finder) b
 	before := *regs
 	for n := range uint64(maxPushed) {
 		*regs = before
-		if more, _ := regs.step(row, r, stack, (n+1)*r.word); more && describes(f, regs.PC) {
+		if more, _ := regs.step(row, r, stack, f, (n+1)*r.word); more && describes(f, regs.PC) {
 			return true
 		}
 	}
@@ -299,7 +298,7 @@ func (regs *Registers) stepThrown(from uint64, row *row, r special, stack *Stack
 			continue // such as a context of before
 		}
 		ret, ok := stack.read(at + r.word)
-		if ret &= r.strip; !ok || !describes(f, ret) {
+		if ret = r.returns(ret, f); !ok || !describes(f, ret) {
 			continue
 		}
 		// While the context is made, it is one of this function.
@@ -323,7 +322,7 @@ func (regs *Registers) findFrame(row *row, r special, stack *Stack, f Finder) {
 	for fp := sp; fp < catches && fp-sp < maxFrame; fp += r.word {
 		caller := *regs
 		caller.General[r.fp] = fp
-		if more, _ := caller.step(row, r, stack, 0); more && describes(f, caller.PC) && caller.General[r.fp] > fp {
+		if more, _ := caller.step(row, r, stack, f, 0); more && describes(f, caller.PC) && caller.General[r.fp] > fp {
 			regs.General[r.fp] = fp
 			return
 		}
@@ -333,11 +332,11 @@ func (regs *Registers) findFrame(row *row, r special, stack *Stack, f Finder) {
 // stepStub goes to the caller of an innermost function that has no frame: of linkers' stubs, and
 // of functions of assembly, there may be no call frame information.
 func (regs *Registers) stepStub(r special, stack *Stack, f Finder) bool {
-	ret, ok := regs.General[armLR]&r.strip, true
+	ret, ok := regs.General[armLR], true
 	if r.pc != noRegister {
 		ret, ok = stack.read(regs.General[r.sp])
 	}
-	if !ok || !describes(f, ret) {
+	if ret = r.returns(ret, f); !ok || !describes(f, ret) {
 		return false
 	}
 	regs.PC = ret
@@ -376,7 +375,7 @@ func (regs *Registers) stepAligned(r special, stack *Stack, f Finder) bool {
 
 // stepFramePointer goes to the caller by the frame pointer, which points to its
 // caller's, with the return address behind it.
-func (regs *Registers) stepFramePointer(r special, stack *Stack) (more bool, end End) {
+func (regs *Registers) stepFramePointer(r special, stack *Stack, f Finder) (more bool, end End) {
 	fp := regs.General[r.fp]
 	switch {
 	case fp == 0: // what the psABIs want of the outermost frame
@@ -390,7 +389,7 @@ func (regs *Registers) stepFramePointer(r special, stack *Stack) (more bool, end
 		return false, CutOff
 	}
 	regs.General[r.fp], regs.General[r.sp] = up, fp+2*r.word
-	regs.PC = ret & r.strip
+	regs.PC = r.returns(ret, f)
 	return true, 0
 }
 
