@@ -96,9 +96,6 @@ func TestFold(t *testing.T) {
 
 // TestFoldOf: what ends like a part is a function of its own where others are called so too, but
 // not where compilers called these.
-
-// TestFoldOf: what ends like a part is a function of its own where others are called so too, but
-// not where compilers called these.
 func TestFoldOf(t *testing.T) {
 	base := profile(t, "base", "main.main;main.cold 1\nserve;serve.part.0 1\nserve._omp_fn.0;serve.isra.0.cold 1")
 	n := Names{}.Of([2][]Run{{base}, {profile(t, "new", "Cache.cold;Cache.get 1")}})

@@ -1,6 +1,7 @@
 package livetest
 
 import (
+	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,9 @@ func TestMachine(t *testing.T) {
 		if free(unix.LOCK_EX) || !free(unix.LOCK_SH) {
 			t.Error("in use, it can be changed by others, or not be used")
 		}
+		if os.Getenv(held) == "" {
+			t.Error("programs that it runs do not know that it holds the machine")
+		}
 		t.Run("part", func(t *testing.T) {
 			UseMachine(t)
 			ChangeMachine(t)
@@ -35,13 +39,21 @@ func TestMachine(t *testing.T) {
 			}
 		})
 	})
-	if machine.release != nil || len(machine.users) > 0 {
+	if machine.release != nil || len(machine.users) > 0 || os.Getenv(held) != "" {
 		t.Error("it is still held")
 	}
 	t.Run("next", func(t *testing.T) {
 		UseMachine(t)
 		if !free(unix.LOCK_SH) {
 			t.Error("what was changed before is not let go")
+		}
+	})
+	t.Run("program of a test", func(t *testing.T) {
+		defer func(was bool) { inherited = was }(inherited)
+		inherited = true
+		UseMachine(t)
+		if machine.release != nil {
+			t.Error("it waits for the machine that its parent holds")
 		}
 	})
 }

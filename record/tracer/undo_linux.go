@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/ringpage"
 )
 
 // undo is a step that puts something back.
@@ -120,15 +122,10 @@ func (s *settings) undo() error {
 // chosen is the value that a file shows: of "[local] global" local, as trace_clock has it,
 // and of "7 (expanded: 1408)" 1408, as buffer_size_kb has it of rings that nobody has used.
 func chosen(text string) string {
-	text = strings.TrimSpace(text)
-	if _, rest, ok := strings.Cut(text, "["); ok {
-		text, _, _ = strings.Cut(rest, "]")
-		return text
-	}
 	if _, rest, ok := strings.Cut(text, "(expanded: "); ok {
 		text, _, _ = strings.Cut(rest, ")")
 	}
-	return text
+	return ringpage.ChosenClock(text)
 }
 
 // readList reads a list of functions or of threads, as it is to be written again. What
