@@ -52,9 +52,14 @@ func (s *Stats) LostSideband() uint64 {
 }
 
 // EventStats are the counts of one event, summed over its counters. With a
-// period of 1 and hits that weigh 1, Hits is Samples + Lost. Linux 6.18 breaks
-// that for tracepoints that an interrupt hits on an idle CPU, such as
-// sched:sched_wakeup: some are counted and neither sampled nor lost.
+// period of 1 and hits that weigh 1, Hits is Samples + Lost, but for what the kernel counts
+// and neither samples nor calls lost:
+//
+//   - A hit that is under way on another CPU as its counter is disabled, one for each counter,
+//     since the stable kernels of 2026 (kernel/events/core.c, perf_swevent_event: what is not
+//     active any more after it has been counted writes nothing).
+//   - In Linux 6.18 some hits of tracepoints by an interrupt on an idle CPU, such as
+//     sched:sched_wakeup.
 type EventStats struct {
 	Name        string
 	Hits        uint64 // counted by the kernel, read(2)
