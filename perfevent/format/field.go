@@ -199,7 +199,7 @@ func sizeof(typ string, long int) (int, Kind) {
 	if strings.HasSuffix(typ, "*") || strings.HasSuffix(typ, "*const") || strings.HasSuffix(typ, "* const") {
 		return long, Pointer
 	}
-	longs, words := 0, 0
+	longs, words, short := 0, 0, false
 	size, kind := 0, Opaque
 	for w := range strings.FieldsSeq(typ) {
 		switch w {
@@ -223,7 +223,7 @@ func sizeof(typ string, long int) (int, Kind) {
 			case "char":
 				size, kind = 1, Char
 			case "short":
-				size, kind = 2, Integer
+				short = true
 			case "cpumask_t", "nodemask_t":
 				size, kind = long, Mask
 			}
@@ -231,6 +231,9 @@ func sizeof(typ string, long int) (int, Kind) {
 	}
 	if strings.Contains(typ, "unsigned char") || strings.Contains(typ, "signed char") {
 		return 1, Integer // numbers: text is char
+	}
+	if short { // "short int" and "short unsigned int" too
+		return 2, Integer
 	}
 	switch longs {
 	case 0:

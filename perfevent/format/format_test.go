@@ -190,6 +190,8 @@ func TestDeclarations(t *testing.T) {
 		{"__data_loc char[] d; offset:8; size:8; signed:0;", "{d __data_loc char[] 8 8 false opaque inline 8 1}"},
 		{"long long x; offset:8; size:8; signed:1;", "{x long long 8 8 true integer inline 8 1}"},
 		{"char x; offset:8; size:1; signed:1;", "{x char 8 1 true char inline 1 1}"},
+		{"__data_loc short int[] d; offset:8; size:4; signed:1;", "{d __data_loc short int[] 8 4 true integer array data_loc 2 0}"},
+		{"__data_loc short unsigned int[] d; offset:8; size:4; signed:0;", "{d __data_loc short unsigned int[] 8 4 false integer array data_loc 2 0}"},
 		{"u8 saddr[28]; offset:8; size:28; signed:0;", "{saddr u8[28] 8 28 false integer array inline 1 28}"},
 	} {
 		f := parse(t, "field:"+tt.decl, format.Machine{})

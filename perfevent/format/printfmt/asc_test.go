@@ -53,6 +53,7 @@ func TestAsC(t *testing.T) {
 		`"%u", (unsigned)-1 / 2`,
 		`"%d", (u16)~0 >> 4`,
 		`"%lld", - REC->i64 - + REC->i8`,
+		`"%d %d %u", (short int)REC->w32, (unsigned short int)REC->i32, (short unsigned int)REC->i32`,
 	}
 	var src strings.Builder
 	src.WriteString(`#include <stdio.h>
