@@ -47,6 +47,9 @@ var causes = []cause{
 	{"perf does not know negative numbers in tables of names", func(c *conversion, own, perf string) bool {
 		return c.names() && negative.MatchString(c.arg)
 	}},
+	{"perf takes a bool for a number", func(c *conversion, own, perf string) bool {
+		return strings.HasPrefix(strings.TrimSpace(c.arg), "(bool)") && own == "1" && perf != "0"
+	}},
 	{"perf shifts an int as if it were a long", func(c *conversion, own, perf string) bool {
 		return strings.Contains(c.arg, "<< REC->")
 	}},

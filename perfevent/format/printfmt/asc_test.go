@@ -53,10 +53,12 @@ func TestAsC(t *testing.T) {
 		`"%u", (unsigned)-1 / 2`,
 		`"%d", (u16)~0 >> 4`,
 		`"%lld", - REC->i64 - + REC->i8`,
+		`"%d %d %d %d", (bool)REC->w8, (_Bool)REC->i64, (bool)REC->zero, (bool)256 + (bool)(REC->w16 & 0x0800)`,
 		`"%d %d %u", (short int)REC->w32, (unsigned short int)REC->i32, (short unsigned int)REC->i32`,
 	}
 	var src strings.Builder
 	src.WriteString(`#include <stdio.h>
+#include <stdbool.h>
 typedef signed char s8; typedef unsigned char u8; typedef short s16; typedef unsigned short u16;
 typedef int s32; typedef unsigned u32; typedef long long s64; typedef unsigned long long u64;
 static const struct {

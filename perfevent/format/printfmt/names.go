@@ -12,6 +12,7 @@ import (
 type cType struct {
 	elem    ctype // size 0 when it is not a number, or not known
 	pointer bool
+	truth   bool // bool: all but 0 is 1
 	unknown bool // a single name that need not be a type
 }
 
@@ -44,7 +45,7 @@ func (p *parser) typeName() (cType, bool) {
 	if typ == "char" || strings.HasSuffix(typ, " char") && !strings.Contains(typ, "unsigned") {
 		signed = true
 	}
-	t.elem = ctype{uint8(size), !signed}
+	t.elem, t.truth = ctype{uint8(size), !signed}, typ == "bool" || typ == "_Bool"
 	t.unknown = size == 0 && !structure && typ != "void" && !slices.Contains(words, "const")
 	if t.unknown && len(words) > 1 {
 		return t, false

@@ -400,6 +400,8 @@ func (p *parser) cast(t cType, n *node) *node {
 		return n
 	case t.pointer:
 		return p.convert(n, p.ulong(), true)
+	case t.truth:
+		return p.convert(p.prefix(operator.LNot, p.prefix(operator.LNot, n)), t.elem, false)
 	case t.elem.size == 0:
 		return n
 	}
