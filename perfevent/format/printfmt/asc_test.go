@@ -54,6 +54,7 @@ func TestAsC(t *testing.T) {
 		`"%d", (u16)~0 >> 4`,
 		`"%lld", - REC->i64 - + REC->i8`,
 		`"%d %d %d %d", (bool)REC->w8, (_Bool)REC->i64, (bool)REC->zero, (bool)256 + (bool)(REC->w16 & 0x0800)`,
+		`"%lld %lld %llx", (long long)(-1 ?: REC->w32), (long long)(1 ? -1 : REC->w32), (0 ? REC->w64 : ~0U) << 4`,
 		`"%d %d %u", (short int)REC->w32, (unsigned short int)REC->i32, (short unsigned int)REC->i32`,
 	}
 	var src strings.Builder

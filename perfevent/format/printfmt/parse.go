@@ -122,10 +122,14 @@ func (p *parser) expr() *node {
 	p.expect(":")
 	no := p.expr()
 	if cond.isConst() {
+		chosen := no
 		if cond.num != 0 {
-			return yes
+			chosen = yes
 		}
-		return no
+		if yes.isText() || no.isText() {
+			return chosen
+		}
+		return p.convert(chosen, common(yes.typ, no.typ), chosen.ptr)
 	}
 	n := node{op: o, a: cond, b: yes, c: no, typ: common(yes.typ, no.typ), ptr: yes.ptr || no.ptr}
 	if yes.isData() {
