@@ -269,9 +269,10 @@ func (k *textKind) event(t *textTrace) abi.Event {
 	return e
 }
 
-// systems are those of events that are asked for by name, by what the names begin with. The
-// text does not tell them.
+// systems are those of events that are asked for by name, by what the names begin with; the first
+// holds. The text does not tell them.
 var systems = []struct{ prefix, system string }{
+	{"kfree_skb", "skb"}, {"kvm_mmu_", "kvmmmu"}, {"kvm_tdp_mmu_", "kvmmmu"}, {"thermal_apic_", "irq_vectors"},
 	{"sched_", "sched"}, {"irq_handler_", "irq"}, {"softirq_", "irq"}, {"tasklet_", "irq"},
 	{"hrtimer_", "timer"}, {"timer_", "timer"}, {"itimer_", "timer"}, {"tick_stop", "timer"},
 	{"sys_enter_", "syscalls"}, {"sys_exit_", "syscalls"}, {"sys_enter", "raw_syscalls"}, {"sys_exit", "raw_syscalls"}, {"sys_", "syscalls"},
@@ -280,7 +281,7 @@ var systems = []struct{ prefix, system string }{
 	{"mm_compaction_", "compaction"}, {"mm_vmscan_", "vmscan"}, {"mm_filemap_", "filemap"},
 	{"cpu_", "power"}, {"power_", "power"}, {"clock_", "power"}, {"suspend_resume", "power"},
 	{"contention_", "lock"}, {"page_fault_", "exceptions"}, {"task_", "task"}, {"net_", "net"}, {"netif_", "net"}, {"napi_poll", "napi"},
-	{"skb_", "skb"}, {"kfree_skb", "skb"}, {"consume_skb", "skb"}, {"tcp_", "tcp"}, {"ext4_", "ext4"}, {"xfs_", "xfs"}, {"btrfs_", "btrfs"},
+	{"skb_", "skb"}, {"consume_skb", "skb"}, {"tcp_", "tcp"}, {"ext4_", "ext4"}, {"xfs_", "xfs"}, {"btrfs_", "btrfs"},
 	{"writeback_", "writeback"}, {"binder_", "binder"}, {"module_", "module"}, {"kvm_", "kvm"}, {"ipi_", "ipi"}, {"thermal_", "thermal"},
 	{"function_graph", "ftrace"}, {"funcgraph_", "ftrace"}, {"function", "ftrace"}, {"print", "ftrace"}, {"kernel_stack", "ftrace"}, {"user_stack", "ftrace"}, {"tracing_mark_write", "ftrace"},
 }

@@ -164,6 +164,24 @@ func warnings(t testing.TB, name string) string {
 	return strings.Join(lines, "\n")
 }
 
+// TestSystems: events whose names begin like those of another system are of their own
+// (include/trace/events/skb.h, arch/x86/kvm/mmu/mmutrace.h, arch/x86/include/asm/trace/irq_vectors.h).
+func TestSystems(t *testing.T) {
+	name := written(t, `# tracer: nop
+  sh-99  [000] .....  1.000001: kfree_skb: skbaddr=00000000dc2cb5d7 protocol=0 location=f+0x1/0x2 reason: NOT_SPECIFIED
+  sh-99  [000] .....  1.000002: kfree: call_site=f+0x1/0x2 ptr=00000000dc2cb5d7
+  sh-99  [000] .....  1.000003: kvm_mmu_set_spte: gfn 1 spte 2
+  sh-99  [000] .....  1.000004: kvm_exit: vcpu 0
+  sh-99  [000] .....  1.000005: thermal_apic_entry: vector=250
+`)
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{})
+	for _, want := range []string{" skb:kfree_skb:", " kmem:kfree:", " kvmmmu:kvm_mmu_set_spte:", " kvm:kvm_exit:", " irq_vectors:thermal_apic_entry:"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestUnread: lines that are not a trace's are counted and told.
 func TestUnread(t *testing.T) {
 	name := written(t, "# tracer: nop\n sh-1 [000] 1.0: a: x=1\nnothing of a trace\n sh-1 [000] 2.0: a: x=2\nnor this\n"+strings.Repeat("long ", 30000)+"\n sh-1 [000] 3.0: a: x=3\n")
