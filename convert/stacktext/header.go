@@ -253,8 +253,14 @@ func isPeriodColumn(line []byte, start, n int) bool {
 	for start > 0 && isBlank(line[start-1]) {
 		start--
 	}
-	return start > 0 && end-start > 10
+	if start == 0 { // of the line: no blank parts it from a name
+		return end >= periodColumn
+	}
+	return end-start > periodColumn
 }
+
+// periodColumn is how wide perf prints a period, at least.
+const periodColumn = 10
 
 // minColumn is how wide perf prints a thread's number, at least, with the blank
 // before it.

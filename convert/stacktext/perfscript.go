@@ -172,15 +172,33 @@ func (p *perfScript) line(line []byte, blank bool) error {
 }
 
 // looksLikeHeader tells whether a line that may be a frame is rather a header, as
-// of the program "dd": frames have no numbers behind their address.
+// of the program "dd": frames have no numbers behind their address. Or as of text
+// without names, "   1000000 cycles:": an event stands where a symbol would.
 func (p *perfScript) looksLikeHeader(line []byte, indent int) bool {
 	rest := line[indent:]
-	rest = trimStart(rest[len(firstWord(rest)):])
+	word := firstWord(rest)
+	rest = trimStart(rest[len(word):])
+	if startsWithEvent(line, word, rest) {
+		return true
+	}
 	if len(rest) == 0 || !isDigit(rest[0]) && rest[0] != '[' && rest[0] != '-' || rest[0] == '[' && !isDigit(rest[1%len(rest)]) {
 		return false
 	}
 	h := parseHeader(line)
 	return h.certain()
+}
+
+// startsWithEvent tells whether a line is a number, of a thread or a period, and an event
+// behind it, of text without anything else before. perf's frames of callchains begin with a tab.
+func startsWithEvent(line, word, rest []byte) bool {
+	if len(line) == 0 || line[0] == '\t' {
+		return false
+	}
+	if _, ok := number(word); !ok {
+		return false
+	}
+	event, _ := cutEvent(rest)
+	return event != nil
 }
 
 // begin begins a sample, of which nothing is kept in the Set until it is sure.
