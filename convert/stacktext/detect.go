@@ -19,6 +19,10 @@ func IsPerfScript(lines [][]byte) bool {
 			inline = inline || hasFrame
 			continue
 		}
+		if hasFrame && (g.dso != nil || h.hasTime) && (h.hasTime || h.hasTID || h.hasCPU) { // without an event
+			frames++
+			continue
+		}
 		indent := blanks(line)
 		f, ok := parseFrame(line[indent:])
 		switch {
