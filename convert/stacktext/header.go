@@ -179,7 +179,7 @@ func (h *header) thread(w []byte) bool {
 
 // atCPU looks for "[001]" behind a thread or before an event, in text without times.
 func (h *header) atCPU(line []byte) bool {
-	for end := 0; ; {
+	for end, tries := 0, 0; tries < maxTries; {
 		i := bytes.IndexByte(line[end:], '[')
 		if i < 0 {
 			return false
@@ -188,12 +188,14 @@ func (h *header) atCPU(line []byte) bool {
 		word := firstWord(line[i:])
 		end = i + 1
 		if _, ok := parseCPU(word); ok && (i == 0 || isBlank(line[i-1])) && h.ids(line[:i+len(word)]) {
+			tries++
 			h.fields(trimMisc(line[i+len(word):]))
 			if h.hasTID || i == blanks(line) || h.event != nil {
 				return true
 			}
 		}
 	}
+	return false
 }
 
 // trimMisc removes the flags of -F +misc from the start.
@@ -210,7 +212,7 @@ func trimMisc(s []byte) []byte {
 // has a single blank before it and is short is rather part of a name.
 func (h *header) atThread(line []byte) bool {
 	loose := header{}
-	for i := blanks(line); i < len(line); {
+	for i, tries := blanks(line), 0; i < len(line) && tries < maxTries; {
 		w := firstWord(line[i:])
 		start := i
 		i += len(w)
@@ -219,6 +221,7 @@ func (h *header) atThread(line []byte) bool {
 		if !x.thread(w) {
 			continue
 		}
+		tries++
 		x.fields(trimMisc(line[start+len(w):]))
 		switch {
 		case x.event != nil || x.hasPID:

@@ -436,7 +436,8 @@ func inlineFrame(h *header) (f frame, ok bool) {
 	return f, false
 }
 
-// maxTries bounds the places in a line at which a frame is looked for: each is read to the end.
+// maxTries bounds the places in a line at which a frame, a thread or a processor is looked for: from
+// each the line is read to its end. A thread has a name of 15 bytes before it.
 const maxTries = 64
 
 // cutMemory removes from the end what -F +phys_addr, +data_page_size and +code_page_size print

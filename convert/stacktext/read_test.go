@@ -282,3 +282,19 @@ func losses(st *Stats) (l []string) {
 	}
 	return l
 }
+
+// TestManyThreads bounds where in a line a thread is looked for: from each number the line is read
+// to its end.
+func TestManyThreads(t *testing.T) {
+	for decoy, header := range map[string]string{
+		"x 5 a ":     "   12345 cycles: ",
+		"x [1] 5 a ": "   12345 [001] cycles: ",
+	} {
+		if h := parseHeader([]byte(strings.Repeat(decoy, 3) + header)); !h.hasTID || h.tid != 12345 {
+			t.Errorf("behind three of %q: %+v", decoy, h)
+		}
+		if h := parseHeader([]byte(strings.Repeat(decoy, 1000) + header)); h.tid == 12345 {
+			t.Errorf("behind a thousand of %q: found", decoy)
+		}
+	}
+}
