@@ -121,17 +121,60 @@ func (a *aggregation) label(comm []byte) stacks.LabelsID {
 //	, dd]: 12
 //
 // A key may have stacks of the kernel and of the program, in this order, and other
-// parts before or behind them: these are taken for the comm. Each map is an event.
+// parts before or behind them: these are taken for the comm. Each map is an event;
+// beside maps with stacks, those without ("@start[1234]: 98234798") are left out.
 type bpftrace struct {
 	*aggregation
-	open  bool
-	event string
-	comm  []byte
+	open    bool
+	event   string
+	comm    []byte
+	stacked map[string]bool   // events with stacks
+	entries map[string]uint64 // of each event
 }
 
 func readBPFTrace(r io.Reader) (*stacks.Set, *Stats, error) {
-	b := bpftrace{aggregation: newAggregation(r)}
-	return b.each("bpftrace", b.line)
+	b := bpftrace{aggregation: newAggregation(r), stacked: map[string]bool{}, entries: map[string]uint64{}}
+	set, stats, err := b.each("bpftrace", b.line)
+	if err == nil && len(b.stacked) > 0 && len(b.stacked) < len(set.Events) {
+		b.leaveOut()
+	}
+	return set, stats, err
+}
+
+// leaveOut removes the events without stacks.
+func (b *bpftrace) leaveOut() {
+	var with []stacks.Event
+	to := make([]int, len(b.set.Events))
+	for i, e := range b.set.Events {
+		if to[i] = len(with); b.stacked[e.Name] {
+			with = append(with, e)
+			continue
+		}
+		to[i] = -1
+		b.stats.Samples -= b.entries[e.Name]
+		b.stats.Taken -= b.entries[e.Name]
+	}
+	b.set.MapEvents(with, to)
+}
+
+// entry ends an entry of a map.
+func (b *bpftrace) entry(n uint64, stacked bool) error {
+	b.entries[b.event]++
+	if stacked {
+		b.stacked[b.event] = true
+	}
+	return b.add(b.event, b.comm, n)
+}
+
+// hasEmptyStack tells whether a part of a key that is in one line is empty, as a stack without
+// frames is.
+func hasEmptyStack(key []byte) bool {
+	for part := range bytes.SplitSeq(key, []byte(",")) {
+		if len(trimStart(part)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *bpftrace) line(line []byte) error {
@@ -147,7 +190,7 @@ func (b *bpftrace) line(line []byte) error {
 			b.chain = b.chain[:0]
 			return nil
 		}
-		return b.add(b.event, b.comm, n)
+		return b.entry(n, true)
 	}
 	s := trimStart(line)
 	switch {
@@ -183,7 +226,7 @@ func (b *bpftrace) outside(line []byte) error {
 			return nil
 		}
 		b.part(key)
-		return b.add(b.event, b.comm, n)
+		return b.entry(n, hasEmptyStack(key))
 	}
 	b.part(line[i+1:])
 	b.open = true
