@@ -217,7 +217,15 @@ func (d *document) note(cut Cut) {
 
 // String is how many frames are left out: "12,345 frames narrower than 0.1 px are".
 func (c Cut) String() string {
-	return fmt.Sprintf("%s frames narrower than %s px are", grouped(int64(c.Frames)), strconv.FormatFloat(c.Width, 'g', 2, 64))
+	frames, are := "frames", "are"
+	if c.Frames == 1 {
+		frames, are = "frame", "is"
+	}
+	width := strconv.FormatFloat(c.Width, 'g', 2, 64)
+	if c.Width >= 100 { // 1100, not 1.1e+03
+		width = strconv.FormatFloat(c.Width, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%s %s narrower than %s px %s", grouped(int64(c.Frames)), frames, width, are)
 }
 
 // grouped writes a number with a comma at each thousand.

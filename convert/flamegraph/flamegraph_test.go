@@ -242,3 +242,12 @@ func BenchmarkSVG(b *testing.B) {
 		}
 	}
 }
+
+func TestCutString(t *testing.T) {
+	livetest.Table(t, Cut.String, map[Cut]string{
+		{Frames: 12345, Width: .1}:   "12,345 frames narrower than 0.1 px are",
+		{Frames: 2, Width: 0.000123}: "2 frames narrower than 0.00012 px are",
+		{Frames: 1, Width: 1100}:     "1 frame narrower than 1100 px is",
+		{Frames: 3, Width: 12.5}:     "3 frames narrower than 12 px are",
+	})
+}
