@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"cmp"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
@@ -24,6 +25,8 @@ type goTable struct {
 	quantum uint64 // least size of an instruction
 	lines   bool   // _func has a start line: Go 1.20 on
 	text    uint64 // vaddr that functions are counted from
+
+	namesOff uint64 // of names, in the section
 
 	names []byte
 	cus   []byte // file numbers by compilation unit
@@ -78,13 +81,23 @@ func loadGo(f *File, l *loader) (*goTable, error) {
 		return nil, err
 	}
 
+	goText, goFunc := l.goText, l.goFunc
+	if goText == 0 || goFunc == 0 { // stripped
+		if m, ok := findGoModule(f.elf, sec, t); ok {
+			goText = cmp.Or(goText, m.word(moduleText))
+			if t.lines { // older ones have go:func.* elsewhere, and no inlined calls that are known
+				goFunc = cmp.Or(goFunc, m.word(moduleFuncs))
+			}
+		}
+	}
+
 	// Go 1.18 to 1.25 keep the start of text in the table, unless it had to
-	// be relocated; else it is a symbol, or the start of .text if that holds
-	// nothing but Go (start-up code of C comes with a section .init).
+	// be relocated; else it is a symbol, or in the module data, or the start of .text if
+	// that holds nothing but Go (start-up code of C comes with a section .init).
 	text := f.elf.Section(".text")
 	switch {
-	case l.goText != 0:
-		t.text = l.goText
+	case goText != 0:
+		t.text = goText
 	case t.text != 0 && f.elf.Type == elf.ET_EXEC:
 	case text != nil && f.elf.Section(".init") == nil:
 		t.text = text.Addr
@@ -92,12 +105,12 @@ func loadGo(f *File, l *loader) (*goTable, error) {
 		return nil, nil
 	}
 
-	if l.goFunc != 0 {
+	if goFunc != 0 {
 		for _, s := range f.elf.Sections {
-			if s.Flags&elf.SHF_ALLOC == 0 || l.goFunc < s.Addr || l.goFunc-s.Addr >= s.Size || s.Type == elf.SHT_NOBITS {
+			if s.Flags&elf.SHF_ALLOC == 0 || goFunc < s.Addr || goFunc-s.Addr >= s.Size || s.Type == elf.SHT_NOBITS {
 				continue
 			}
-			t.inlineOff = l.goFunc - s.Addr
+			t.inlineOff = goFunc - s.Addr
 			if s == sec {
 				t.inline = data
 			} else if t.inline, err = sectionData(s, maxGoTable); err != nil {
@@ -105,6 +118,9 @@ func loadGo(f *File, l *loader) (*goTable, error) {
 			}
 			break
 		}
+	}
+	if goFunc != l.goFunc && t.inline != nil && !t.credible() {
+		t.inline = nil // another layout than is known
 	}
 	return t, nil
 }
@@ -159,6 +175,7 @@ func parseGoTable(data []byte, order binary.ByteOrder) (*goTable, error) {
 		}
 		parts[i] = data[off:]
 	}
+	t.namesOff = word(3)
 	t.names, t.cus, t.files, t.pcs, t.funcs = parts[0], parts[1], parts[2], parts[3], parts[4]
 	if count > uint64(len(t.funcs))/8 || len(t.funcs) < int(count)*8+4 {
 		return nil, fmt.Errorf("%w: %d functions", errGoTable, count)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,9 +33,13 @@ var typeArgs = regexp.MustCompile(`\[.*\]`)
 // byte of its code.
 func TestGoFunctions(t *testing.T) {
 	const external = "-ldflags=-linkmode=external"
-	for _, flags := range [][]string{nil, {"-buildmode=pie"}, {"-ldflags=-s -w"}, {"-gcflags=-N -l"}, {external}} {
+	const strip = "-ldflags=-s -w"
+	for _, flags := range [][]string{
+		nil, {"-buildmode=pie"}, {strip}, {strip, "-buildmode=pie"}, {"-gcflags=-N -l"},
+		{external}, {external + " -s -w"}, {external + " -s -w", "-buildmode=pie"},
+	} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			if slices.Contains(flags, external) {
+			if strings.Contains(strings.Join(flags, " "), external) {
 				livetest.RequirePrograms(t, "gcc")
 				t.Setenv("CGO_ENABLED", "1")
 			}
@@ -46,8 +49,6 @@ func TestGoFunctions(t *testing.T) {
 				t.Fatal(err)
 			}
 			base, end := goFunctionRange(t, f, "main.main")
-			stripped := f.elf.Section(".symtab") == nil
-
 			from, to := int64(-4096), int64(end-base)
 			lines := strings.Split(livetest.Run(t, path, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10)), "\n")
 			compared, deep := 0, 0
@@ -71,14 +72,6 @@ func TestGoFunctions(t *testing.T) {
 				if diff := cmp.Diff(got[len(got)-1:], outer); diff != "" {
 					t.Fatalf("outermost at %d (-with inlined +without):\n%s", off, diff)
 				}
-				if stripped {
-					// go:func.* has no symbol, and inlined functions no names.
-					if outer[0].StartLine == 0 || outer[0].File == "" {
-						t.Fatalf("at %d: %+v", off, outer)
-					}
-					compared++
-					continue
-				}
 				got[0].Name = typeArgs.ReplaceAllString(got[0].Name, "[...]")
 				if diff := cmp.Diff(want, got[0]); diff != "" {
 					t.Fatalf("innermost at %d (-runtime +ours):\n%s", off, diff)
@@ -88,7 +81,7 @@ func TestGoFunctions(t *testing.T) {
 			if compared < 1000 {
 				t.Errorf("compared %d addresses of %d", compared, to-from)
 			}
-			if wantDeep := !stripped && !strings.Contains(strings.Join(flags, " "), "-N"); wantDeep && deep < 3 {
+			if wantDeep := !strings.Contains(strings.Join(flags, " "), "-N"); wantDeep && deep < 3 {
 				t.Errorf("at most %d functions at one address", deep)
 			}
 		})
