@@ -338,9 +338,12 @@ func (c *Client) push(ctx context.Context, message []byte) error {
 		return err
 	}
 	header := http.Header{"Content-Type": {"application/x-protobuf"}, "Content-Encoding": {"gzip"}}
-	answer, err := c.post(ctx, otlpPath, header, message, maxPushAnswer, isOTLP)
-	if err != nil {
+	answer, contentType, err := c.post(ctx, otlpPath, header, message, maxPushAnswer, isOTLPAnswer)
+	switch {
+	case err != nil || len(answer) == 0: // nothing, of whatever type, is that all is well
 		return err
+	case isJSON(contentType):
+		return parseJSONPartial(answer)
 	}
 	return parsePartial(answer)
 }
@@ -351,23 +354,26 @@ func (c *Client) call(ctx context.Context, procedure string, message []byte, lim
 		return nil, errors.New("receivers of OpenTelemetry take profiles, and answer no questions")
 	}
 	header := http.Header{"Content-Type": {"application/proto"}, "Connect-Protocol-Version": {"1"}}
-	return c.post(ctx, "/"+procedure, header, message, limit, func(t string) bool { return strings.HasPrefix(t, "application/proto") })
+	answer, _, err := c.post(ctx, "/"+procedure, header, message, limit, func(t string) bool { return strings.HasPrefix(t, "application/proto") })
+	return answer, err
 }
 
-// post sends a message, and returns the answer, which must be of a content type.
-func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) ([]byte, error) {
+// post sends a message, and returns the answer and its content type, which must be one of ours. An
+// answer of OTLP may have any status of success, as the Collector's exporter has it; one of Connect
+// is 200.
+func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) (answer []byte, contentType string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.base, path)+path, bytes.NewReader(message))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for k, v := range c.o.Header {
 		req.Header[k] = v
 	}
 	secrets, err := c.secretHeader()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	maps.Copy(req.Header, secrets)
 	if c.o.Tenant != "" {
@@ -383,26 +389,27 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, mess
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && (c.o.Protocol != OTLP || resp.StatusCode/100 != 2) {
 		e := answeredError(resp)
 		e.Protocol = c.o.Protocol
 		e.Message = without(e.Message, req.Header)
-		return nil, e
+		return nil, "", e
 	}
-	if t := resp.Header.Get("Content-Type"); !ours(t) {
-		return nil, &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), cut(t))}
+	contentType = resp.Header.Get("Content-Type")
+	if !ours(contentType) {
+		return nil, "", &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), cut(contentType))}
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
-	case int64(len(body)) > limit:
-		return nil, fmt.Errorf("%s: the answer has more than %d MiB", strings.TrimPrefix(path, "/"), limit>>20)
+		return nil, "", fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
+	case int64(len(answer)) > limit:
+		return nil, "", fmt.Errorf("%s: the answer has more than %d MiB", strings.TrimPrefix(path, "/"), limit>>20)
 	}
-	return body, nil
+	return answer, contentType, nil
 }
 
 // answeredError is the error in a response.

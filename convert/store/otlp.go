@@ -2,9 +2,11 @@ package store
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -301,6 +303,32 @@ func parsePartial(answer []byte) error {
 	return &e
 }
 
+// parseJSONPartial is parsePartial of the same message in the JSON of protocol buffers, in which an
+// int64 is text or a number: some receivers answer so, whatever they were sent.
+func parseJSONPartial(answer []byte) error {
+	var told struct {
+		PartialSuccess struct {
+			RejectedProfiles json.RawMessage
+			ErrorMessage     string
+		}
+	}
+	if err := json.Unmarshal(answer, &told); err != nil {
+		return fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	e := PartialError{Message: cut(strings.TrimSpace(told.PartialSuccess.ErrorMessage))}
+	if text := strings.Trim(string(told.PartialSuccess.RejectedProfiles), `"`); text != "" && text != "null" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errAnswer, err)
+		}
+		e.Rejected = max(n, 0)
+	}
+	if e == (PartialError{}) {
+		return nil
+	}
+	return &e
+}
+
 // intOf is the number in a field of a message, 0 if there is none.
 func intOf(b []byte, field protowire.Number) (v int64, err error) {
 	for len(b) > 0 {
@@ -334,3 +362,11 @@ func statusText(b []byte) string {
 func isOTLP(contentType string) bool {
 	return strings.HasPrefix(contentType, "application/x-protobuf") || strings.HasPrefix(contentType, "application/protobuf")
 }
+
+// isOTLPAnswer reports whether a receiver may answer with a content type, "" for one that says
+// nothing.
+func isOTLPAnswer(contentType string) bool {
+	return contentType == "" || isOTLP(contentType) || isJSON(contentType)
+}
+
+func isJSON(contentType string) bool { return strings.HasPrefix(contentType, "application/json") }

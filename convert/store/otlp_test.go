@@ -249,6 +249,55 @@ func TestOTLPAnswers(t *testing.T) {
 	}
 }
 
+// TestOTLPTaken: a receiver has taken what it answers with any status of success, with nothing or
+// in JSON, as the Collector's exporter (otlphttpexporter) takes these answers. It is not sent again.
+func TestOTLPTaken(t *testing.T) {
+	var status int
+	var contentType, answer string
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer receiver.Close()
+	for _, x := range []struct {
+		status              int
+		contentType, answer string
+		lost                uint64
+		want                string // of what is told
+	}{
+		{200, "", "", 0, ""},
+		{202, "", "", 0, ""},
+		{204, "", "", 0, ""},
+		{202, "application/x-protobuf", "\x0a\x04\x12\x02ah", 0, "says: ah"},
+		{200, "application/json", "", 0, ""},
+		{200, "application/json", "{}", 0, ""},
+		{200, "application/json; charset=utf-8", `{"partialSuccess":{}}`, 0, ""},
+		{200, "application/json", `{"partialSuccess":{"rejectedProfiles":"2","errorMessage":"too old"}}`, 1, "rejected 2 profiles of those that it was sent at once: too old"},
+		{200, "application/json", `{"partialSuccess":{"rejectedProfiles":1}}`, 1, "rejected 1 profiles"},
+		{200, "application/json", `{"partialSuccess":{"errorMessage":"ah\ud800"}}`, 0, "says: ah"},
+	} {
+		status, contentType, answer = x.status, x.contentType, x.answer
+		s := NewSender(client(t, ClientOptions{URL: receiver.URL, Protocol: OTLP}), SenderOptions{Pieces: PieceOptions{Labels: service}})
+		err := errors.Join(s.Enqueue(recorded("web", 1)), s.Drain(t.Context()))
+		counts := s.Counts()
+		if waiting, _ := s.Waiting(); err != nil || waiting != 0 || counts.Sent != 1-x.lost || counts.Lost[Rejected] != x.lost {
+			t.Errorf("%d %s %q: %d waiting, %+v, %v", x.status, x.contentType, x.answer, waiting, counts, err)
+		}
+		if said := fmt.Sprint(counts.LastRejection, counts.LastRemark); !strings.Contains(said, x.want) {
+			t.Errorf("%d %s %q: %s", x.status, x.contentType, x.answer, said)
+		}
+	}
+	for _, answer = range []string{"[]", "{", `{"partialSuccess":1}`, `{"partialSuccess":{"rejectedProfiles":"many"}}`} {
+		status, contentType = 200, "application/json"
+		s := NewSender(client(t, ClientOptions{URL: receiver.URL, Protocol: OTLP}), SenderOptions{Pieces: PieceOptions{Labels: service}})
+		err := errors.Join(s.Enqueue(recorded("web", 1)), s.Drain(t.Context()))
+		if waiting, _ := s.Waiting(); !errors.Is(err, errAnswer) || waiting != 1 {
+			t.Errorf("%q: %d waiting, %v", answer, waiting, err)
+		}
+	}
+}
+
 // TestProtocolsOfSpool: what is in a spool is sent to no store of another protocol.
 func TestProtocolsOfSpool(t *testing.T) {
 	server := storetest.New(t)
