@@ -338,14 +338,14 @@ func (c *Client) push(ctx context.Context, message []byte) error {
 		return err
 	}
 	header := http.Header{"Content-Type": {"application/x-protobuf"}, "Content-Encoding": {"gzip"}}
-	answer, contentType, err := c.post(ctx, otlpPath, header, message, maxPushAnswer, isOTLPAnswer)
+	answer, err := c.post(ctx, otlpPath, header, message, maxPushAnswer, isOTLPAnswer)
 	switch {
-	case err != nil || len(answer) == 0: // nothing, of whatever type, is that all is well
+	case err != nil || len(answer.body) == 0: // nothing, of whatever type, is that all is well
 		return err
-	case isJSON(contentType):
-		return parseJSONPartial(answer)
+	case isJSON(answer.contentType):
+		return parseJSONPartial(answer.body, answer.sent.shown)
 	}
-	return parsePartial(answer)
+	return parsePartial(answer.body, answer.sent.shown)
 }
 
 // call makes one unary call of Connect, and returns its answer of at most limit bytes.
@@ -354,31 +354,38 @@ func (c *Client) call(ctx context.Context, procedure string, message []byte, lim
 		return nil, errors.New("receivers of OpenTelemetry take profiles, and answer no questions")
 	}
 	header := http.Header{"Content-Type": {"application/proto"}, "Connect-Protocol-Version": {"1"}}
-	answer, _, err := c.post(ctx, "/"+procedure, header, message, limit, func(t string) bool { return strings.HasPrefix(t, "application/proto") })
-	return answer, err
+	answer, err := c.post(ctx, "/"+procedure, header, message, limit, func(t string) bool { return strings.HasPrefix(t, "application/proto") })
+	return answer.body, err
 }
 
-// post sends a message, and returns the answer and its content type, which must be one of ours. An
-// answer of OTLP may have any status of success, as the Collector's exporter has it; one of Connect
-// is 200.
-func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) (answer []byte, contentType string, err error) {
+// answer is what a store answers.
+type answer struct {
+	contentType string
+	body        []byte
+	sent        secrets // which it may repeat
+}
+
+// post sends a message, and returns the answer, which must be of a content type of ours. One of
+// OTLP may have any status of success, as the Collector's exporter has it; one of Connect is 200.
+func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) (a answer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.base, path)+path, bytes.NewReader(message))
 	if err != nil {
-		return nil, "", err
+		return a, err
 	}
 	for k, v := range c.o.Header {
 		req.Header[k] = v
 	}
-	secrets, err := c.secretHeader()
+	secret, err := c.secretHeader()
 	if err != nil {
-		return nil, "", err
+		return a, err
 	}
-	maps.Copy(req.Header, secrets)
+	maps.Copy(req.Header, secret)
 	if c.o.Tenant != "" {
 		req.Header.Set("X-Scope-OrgID", c.o.Tenant)
 	}
+	a.sent = secretsOf(req.Header)
 	maps.Copy(req.Header, header)
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "kprof")
@@ -389,31 +396,36 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, mess
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, "", err
+		return a, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && (c.o.Protocol != OTLP || resp.StatusCode/100 != 2) {
-		e := answeredError(resp)
+		e := answeredError(resp, a.sent.shown)
 		e.Protocol = c.o.Protocol
-		e.Message = without(e.Message, req.Header)
-		return nil, "", e
+		return a, e
 	}
-	contentType = resp.Header.Get("Content-Type")
-	if !ours(contentType) {
-		return nil, "", &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), cut(contentType))}
+	a.contentType = resp.Header.Get("Content-Type")
+	if !ours(a.contentType) {
+		return a, &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), a.sent.shown(a.contentType))}
 	}
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	a.body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
-	case int64(len(answer)) > limit:
-		return nil, "", fmt.Errorf("%s: the answer has more than %d MiB", strings.TrimPrefix(path, "/"), limit>>20)
+		return a, fmt.Errorf("%s: %w", strings.TrimPrefix(path, "/"), err)
+	case int64(len(a.body)) > limit:
+		return a, fmt.Errorf("%s: the answer has more than %d MiB", strings.TrimPrefix(path, "/"), limit>>20)
 	}
-	return answer, contentType, nil
+	return a, nil
 }
 
-// answeredError is the error in a response.
-func answeredError(resp *http.Response) *Error {
+// connectCodes are those of errors (https://connectrpc.com/docs/protocol#error-codes).
+var connectCodes = []string{
+	"canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists", "permission_denied", "resource_exhausted",
+	"failed_precondition", "aborted", "out_of_range", "unimplemented", "internal", "unavailable", "data_loss", "unauthenticated",
+}
+
+// answeredError is the error in a response, of whose words shown is shown.
+func answeredError(resp *http.Response, shown func(string) string) *Error {
 	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && len(body) == 0 {
@@ -421,14 +433,16 @@ func answeredError(resp *http.Response) *Error {
 	}
 	var told struct{ Code, Message string }
 	if isOTLP(resp.Header.Get("Content-Type")) {
-		e.Message = cut(statusText(body))
+		e.Message = shown(statusText(body))
 	} else if json.Unmarshal(body, &told) == nil && told.Code != "" {
-		e.Code, e.Message = cut(told.Code), cut(told.Message)
+		if e.Code, e.Message = told.Code, shown(told.Message); !slices.Contains(connectCodes, e.Code) {
+			e.Code = shown(e.Code)
+		}
 	} else if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		e.Message = "it is elsewhere: " + cut(resp.Header.Get("Location"))
+		e.Message = "it is elsewhere: " + shown(resp.Header.Get("Location"))
 	} else {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-		e.Message = cut(line)
+		e.Message = shown(line)
 	}
 	return e
 }
@@ -450,23 +464,6 @@ func retryAfter(h http.Header) time.Duration {
 	}
 	return min(max(until.Sub(now), 0), maxRetryAfter)
 }
-
-// without is a stranger's text in which there may be what we sent, without the secrets.
-func without(s string, sent http.Header) string {
-	for _, values := range sent {
-		for _, v := range values {
-			for _, secret := range []string{v, strings.TrimPrefix(v, "Bearer "), strings.TrimPrefix(v, "Basic ")} {
-				if len(secret) >= minSecret && !strings.HasPrefix(secret, "application/") {
-					s = strings.ReplaceAll(s, secret, "…")
-				}
-			}
-		}
-	}
-	return s
-}
-
-// minSecret is how long a secret is at least that is looked for in a text.
-const minSecret = 4
 
 // cut is what of a stranger's text is shown.
 func cut(s string) string {

@@ -276,8 +276,8 @@ func (e *PartialError) Error() string {
 
 // parsePartial reads an ExportProfilesServiceResponse { ExportProfilesPartialSuccess
 // partial_success = 1 }, whose fields are int64 rejected_profiles = 1 and string
-// error_message = 2; nil for all is well.
-func parsePartial(answer []byte) error {
+// error_message = 2, of which shown is shown; nil for all is well.
+func parsePartial(answer []byte, shown func(string) string) error {
 	var e PartialError
 	err := fields(answer, func(f protowire.Number, b []byte) error {
 		if f != 1 {
@@ -293,7 +293,7 @@ func parsePartial(answer []byte) error {
 		}
 		e.Rejected = max(rejected, 0)
 		if len(texts) > 0 {
-			e.Message = cut(strings.TrimSpace(texts[len(texts)-1]))
+			e.Message = shown(strings.TrimSpace(texts[len(texts)-1]))
 		}
 		return nil
 	})
@@ -305,7 +305,7 @@ func parsePartial(answer []byte) error {
 
 // parseJSONPartial is parsePartial of the same message in the JSON of protocol buffers, in which an
 // int64 is text or a number: some receivers answer so, whatever they were sent.
-func parseJSONPartial(answer []byte) error {
+func parseJSONPartial(answer []byte, shown func(string) string) error {
 	var told struct {
 		PartialSuccess struct {
 			RejectedProfiles json.RawMessage
@@ -315,7 +315,7 @@ func parseJSONPartial(answer []byte) error {
 	if err := json.Unmarshal(answer, &told); err != nil {
 		return fmt.Errorf("%w: %w", errAnswer, err)
 	}
-	e := PartialError{Message: cut(strings.TrimSpace(told.PartialSuccess.ErrorMessage))}
+	e := PartialError{Message: shown(strings.TrimSpace(told.PartialSuccess.ErrorMessage))}
 	if text := strings.Trim(string(told.PartialSuccess.RejectedProfiles), `"`); text != "" && text != "null" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

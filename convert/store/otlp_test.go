@@ -325,7 +325,7 @@ func FuzzPartial(f *testing.F) {
 	f.Add(binary.AppendUvarint([]byte("\x0a"), 1<<63))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p *PartialError
-		if err := parsePartial(b); errors.As(err, &p) && (p.Rejected < 0 || p.Rejected == 0 && p.Message == "" || len(p.Message) > 2*maxMessage) {
+		if err := parsePartial(b, cut); errors.As(err, &p) && (p.Rejected < 0 || p.Rejected == 0 && p.Message == "" || len(p.Message) > 2*maxMessage) {
 			t.Errorf("%+v", p)
 		}
 		if len(statusText(b)) > len(b) {

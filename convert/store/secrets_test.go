@@ -2,13 +2,17 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"kprof/convert/store/storetest"
 	"kprof/perfevent/livetest"
@@ -85,6 +89,53 @@ func TestSecrets(t *testing.T) {
 	for url, want := range map[string]bool{"http://localhost:1": false, "http://127.0.0.1": false, "https://x": false, "http://x": true} {
 		if got := client(t, ClientOptions{URL: url, BearerFile: file("b", "hush")}).Unencrypted(); got != want {
 			t.Errorf("%s: %v", url, got)
+		}
+	}
+}
+
+// TestEchoedSecrets: wherever in its answer a store repeats a secret, in its words, the code of an
+// error, the type of what it answers or what it says of profiles that it takes, nothing tells it:
+// nor a password that was sent encoded, nor a part of one where a text is cut.
+func TestEchoedSecrets(t *testing.T) {
+	dir := t.TempDir()
+	password := filepath.Join(dir, "password")
+	livetest.WriteFile(t, password, "me:hush hush\n")
+	var answer func(w http.ResponseWriter, r *http.Request)
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(w, r) }))
+	defer echo.Close()
+	typed := func(status int, contentType, text string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	message := protowire.AppendString(protowire.AppendTag(nil, 2, protowire.BytesType), "no hush hush")
+	partial := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), message)
+	for _, o := range []ClientOptions{
+		{Header: http.Header{"X-Key": {"hush hush"}}}, {BasicAuthFile: password},
+	} {
+		for _, x := range []struct {
+			protocol Protocol
+			answer   func(w http.ResponseWriter, r *http.Request)
+		}{
+			{Pyroscope, typed(400, "text/plain", "no hush hush")},
+			{Pyroscope, typed(400, "text/plain", strings.Repeat("x", maxMessage-4)+"hush hush")},
+			{Pyroscope, typed(400, "application/json", `{"code":"hush hush","message":"hush hush"}`)},
+			{Pyroscope, typed(200, "hush hush", "")},
+			{OTLP, typed(400, "application/x-protobuf", string(message))},
+			{OTLP, typed(200, "application/x-protobuf", string(partial))},
+			{OTLP, typed(200, "application/json", `{"partialSuccess":{"rejectedProfiles":1,"errorMessage":"hush hush"}}`)},
+		} {
+			answer = x.answer
+			o.URL, o.Protocol = echo.URL, x.protocol
+			s := NewSender(client(t, o), SenderOptions{Pieces: PieceOptions{Labels: service}})
+			err := errors.Join(s.Enqueue(recorded("web", 1)), s.Drain(t.Context()))
+			counts := s.Counts()
+			said := fmt.Sprint(err, counts.LastRejection, counts.LastRemark)
+			if strings.Contains(said, "hush") || !strings.Contains(said, "…") {
+				t.Errorf("%v: %s", x.protocol, said)
+			}
 		}
 	}
 }
