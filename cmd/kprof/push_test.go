@@ -99,6 +99,11 @@ func TestPushAndFetch(t *testing.T) {
 	if out, stderr, code := outcome(t, dir, "report", "--by", "host", url); code != 0 || !strings.Contains(out, "60.00%  web2") {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
+	// A + of a query (RFC 3986, 3.4) is one, of a pattern and of a time zone.
+	url = server.URL + `/?query={host=~"web[0-9]+"}&since=2006-01-02T15:04:05+02:00&tenant=team&bearer-file=` + token
+	if out, stderr, code := outcome(t, dir, "convert", url, "-f", "folded"); code != 0 || !slices.Equal(strings.Split(strings.TrimSpace(out), "\n"), []string{"prog;rest 2000000000", "prog;work 8000000000"}) {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
 	// Mistakes.
 	for _, c := range []struct {
 		code int
@@ -117,6 +122,7 @@ func TestPushAndFetch(t *testing.T) {
 		{2, "--to URL", []string{"push", web1}},
 		{2, "name the profiles", []string{"push", "--to", server.URL}},
 		{2, `has no parameter "querry"`, []string{"report", server.URL + "/?querry={}"}},
+		{2, `has two parameters "query"`, []string{"report", server.URL + "/?query={a=\"b\"}&query={}"}},
 		{1, "no single events", []string{"script", server.URL + "/?query={}"}},
 		{1, "is no address of a store", []string{"push", "--to", "localhost:4040", web1}},
 		{1, "connection refused", []string{"push", "--to", "http://127.0.0.1:1", "--retry-for", "10ms", web1}},

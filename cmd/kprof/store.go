@@ -120,12 +120,13 @@ func isStore(name string) bool {
 }
 
 // parseStore reads the address of a store with a query: http://HOST:PORT/?query={…}, and
-// the flags of kprof fetch as further parameters.
+// the flags of kprof fetch as further parameters. A + is one there, as in RFC 3986, and no space
+// as in forms: selectors have patterns, and times zones.
 func parseStore(name string) (address string, q querying, s storeFlags, err error) {
 	q = querying{since: "1h", until: "0s"}
 	s = storeFlags{timeout: 30 * time.Second}
 	address, parameters, _ := strings.Cut(name, "?")
-	values, err := url.ParseQuery(parameters)
+	values, err := url.ParseQuery(strings.ReplaceAll(parameters, "+", "%2B"))
 	if err != nil {
 		return "", q, s, usagef("the parameters of %s are not those of a URL", address)
 	}
@@ -135,8 +136,11 @@ func parseStore(name string) (address string, q querying, s storeFlags, err erro
 	}
 	for key := range values {
 		to, ok := known[key]
-		if !ok {
+		switch {
+		case !ok:
 			return "", q, s, usagef("%s has no parameter %q: it has those that are flags of kprof fetch", address, key)
+		case len(values[key]) > 1:
+			return "", q, s, usagef("%s has two parameters %q", address, key)
 		}
 		*to = values.Get(key)
 	}
