@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"kprof/convert"
 	"kprof/convert/export"
@@ -78,6 +79,8 @@ type pushSink struct {
 	unasked func()             // by signals
 
 	failing bool // the store took nothing the last time
+	full    bool // there was no room for the last profile in the spool
+	unkept  int  // profiles for which there was none
 }
 
 func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (*pushSink, error) {
@@ -102,16 +105,23 @@ func (s *pushSink) take(ctx context.Context, p *convert.Profile) error {
 	if p.Set.NumSamples() == 0 {
 		return nil
 	}
-	if err := s.f.sending.Enqueue(p.Set); err != nil {
-		if !errors.As(err, new(*store.TooLargeError)) {
-			return fmt.Errorf("--push: %w", err)
+	err := s.f.sending.Enqueue(p.Set)
+	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+	switch {
+	case full: // which may pass, and the end of the recording would lose more
+		if s.unkept++; !s.full {
+			messagef("--push: %v; profiles are lost until there is room", err)
 		}
+	case errors.As(err, new(*store.TooLargeError)):
 		messagef("%v", err)
+	case err != nil:
+		return fmt.Errorf("--push: %w", err)
 	}
+	s.full = full
 	sent := s.f.sending.Counts().Sent
 	limited, end := context.WithTimeout(ctx, s.f.every/2)
 	defer end()
-	err := s.f.sending.Drain(limited)
+	err = s.f.sending.Drain(limited)
 	switch {
 	case ctx.Err() != nil: // the recording ends: what is left is sent by finish
 		return nil
@@ -141,7 +151,10 @@ func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
 	}
 	ctx, end := s.signals.limited(ctx, s.f.retryFor)
 	defer end()
-	return s.f.result(s.f.to, s.f.sending, s.f.before, 0, s.f.sending.Drain(ctx))
+	if s.unkept > 0 {
+		messagef("lost: %d profiles for which there was no room in %s", s.unkept, s.f.spool)
+	}
+	return s.f.result(s.f.to, s.f.sending, s.f.before, s.unkept, s.f.sending.Drain(ctx))
 }
 
 func (s *pushSink) String() string { return fmt.Sprintf("%d profiles", s.f.sending.Counts().Sent) }

@@ -3,13 +3,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	pprofile "github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
 
 	"kprof/convert/store/storetest"
 	"kprof/perfevent/livetest"
@@ -82,6 +86,37 @@ func TestLiveRecordPushLater(t *testing.T) {
 	server.Fault = nil
 	if _, stderr, code := outcome(t, dir, "push", "--spool", "spool", "--to", server.URL); code != 0 || !strings.Contains(stderr, "(9000 samples") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestLiveRecordPushFull: where the disk of the spool is full the recording goes on, says what is
+// lost, and fails at its end.
+func TestLiveRecordPushFull(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	livetest.RequirePrograms(t, "perl")
+	livetest.UseMachine(t)
+	dir := t.TempDir()
+	disk := filepath.Join(dir, "disk")
+	if err := errors.Join(os.Mkdir(disk, 0o700), unix.Mount("none", disk, "tmpfs", 0, "size=1m")); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(disk, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(disk, "zeros"), make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	server := storetest.New(t)
+	_, stderr, code := outcome(t, dir, append([]string{"record", "-e", "syscalls:sys_enter_getppid", "-c", "1", "--every", "200ms",
+		"--push", server.URL, "--spool", "disk/spool", "--retry-for", "300ms", "--"}, getppids(3000, 3)...)...)
+	lost := 0
+	if at := strings.Index(stderr, "lost: "); at >= 0 {
+		fmt.Sscanf(stderr[at:], "lost: %d profiles", &lost)
+	}
+	if code != 1 || strings.Count(stderr, "profiles are lost until there is room") != 1 || lost < 1 || len(server.Pushes()) != 0 {
+		t.Errorf("exit code %d: %d lost, %d pushes, %s", code, lost, len(server.Pushes()), stderr)
 	}
 }
 
