@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 )
 
@@ -43,5 +44,10 @@ func paged(write func(io.Writer) error) error {
 	if os.Getenv("LESS") == "" {
 		cmd.Env = append(cmd.Env, "LESS=FRX") // colours, and no screen of its own
 	}
+	// Ctrl-C is for the pager, which goes on: it ends a search there. Were we gone, it and the shell
+	// would read from the terminal both.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
 	return cmd.Run()
 }

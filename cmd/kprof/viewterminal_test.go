@@ -294,3 +294,27 @@ func TestViewTerminalPage(t *testing.T) {
 	x.keys("\x03")
 	x.ends("Ctrl-C does not end it")
 }
+
+// TestPagerInterrupted: Ctrl-C is for the pager, which has the terminal until it ends.
+func TestPagerInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	pager := filepath.Join(dir, "pager")
+	if err := os.WriteFile(pager, []byte(`#!/bin/sh
+cat >/dev/null
+trap 'echo interrupted' INT
+echo ready
+until read key </dev/tty; do :; done
+echo "then $key"
+`), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PAGER", pager)
+	data := filepath.Join(root, "testdata")
+	x := startOnTerminal(t, "report", "-n", "0", "--kallsyms", filepath.Join(data, "demo.kallsyms"), filepath.Join(data, "demo.data"))
+	x.wait("ready")
+	x.keys("\x03")
+	x.wait("interrupted")
+	x.keys("q\r")
+	x.wait("then q")
+	x.ends("the pager has ended")
+}
