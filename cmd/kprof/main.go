@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,12 +75,25 @@ func readerGone(err error) bool {
 	return errors.As(err, &at) && at.Path == os.Stdout.Name() && errors.Is(at, syscall.EPIPE)
 }
 
+// helpOutput is standard output for cobra, which does not return that help could not be written.
+type helpOutput struct{ err error }
+
+func (w *helpOutput) Write(b []byte) (int, error) {
+	if w.err == nil {
+		_, w.err = os.Stdout.Write(b)
+	}
+	return len(b), nil
+}
+
 // run executes a command line and returns the exit code.
 func run(args []string) int {
 	root := newRoot(args...)
 	defer func() { voice.quiet, voice.verbose = false, false }()
 	root.SetArgs(args)
+	var help helpOutput
+	root.SetOut(&help)
 	cmd, err := root.ExecuteContextC(context.Background())
+	err = cmp.Or(err, help.err)
 	var exit exitError
 	var usage usageError
 	switch {

@@ -306,3 +306,21 @@ func acceptedAsJSON(_ *testing.T, file string) error {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// TestHelpUnwritten: help that could not be written is an error, as every other output.
+func TestHelpUnwritten(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"--help"}, {}, {"record", "--help"}, {"help", "record"}, {"help", "events"}, {"--version"}, {"completion", "bash"}} {
+		cmd := kprof(t, args...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &said
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != exitFailed || said.String() != "kprof: write /dev/stdout: no space left on device\n" {
+			t.Errorf("kprof %q: exit code %d: %s", args, code, &said)
+		}
+	}
+}
