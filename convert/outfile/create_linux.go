@@ -3,12 +3,10 @@
 package outfile
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,9 +55,7 @@ func (p *Place) linkTo(fd int, name string) error {
 }
 
 // beside is a name that nobody can have made before.
-func (p *Place) beside() string {
-	return fmt.Sprintf("%.200s.%s.tmp", p.base, strings.ToLower(rand.Text()[:10]))
-}
+func (p *Place) beside() string { return besideName(p.base) }
 
 // take gives a file that is whole its name. Where somebody else is in the way by
 // now, it keeps the name that it has.

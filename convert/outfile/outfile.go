@@ -7,13 +7,21 @@
 package outfile
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
+	"strings"
 )
 
 // private is the mode of all outputs. They name what ran on the machine, and the
 // addresses of the kernel in them undo the randomization of its layout.
 const private = 0o600
+
+// besideName is a name for what takes the place of a file, which nobody can have made before. It has
+// less than the 255 bytes that file systems take.
+func besideName(base string) string {
+	return strings.ToValidUTF8(base[:min(len(base), 200)], "") + "." + strings.ToLower(rand.Text()[:10]) + ".tmp"
+}
 
 // Name is the name of the output, as given to Find.
 func (p *Place) Name() string { return p.name }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kprof/convert/outfile"
@@ -60,5 +61,26 @@ func TestFailed(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("beside it are %v, %v", left, err)
+	}
+}
+
+// TestLongNames: a file may have as long a name as file systems take, 255 bytes, in whatever letters,
+// and be replaced.
+func TestLongNames(t *testing.T) {
+	for _, letter := range []string{"x", "é", "長", "\U0001F525"} {
+		name := filepath.Join(t.TempDir(), strings.Repeat(letter, 255/len(letter)))
+		for _, text := range []string{"before", "after"} {
+			place, err := outfile.Find(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = place.Write(nil, func(f *os.File, _ bool) error {
+				_, err := f.WriteString(text)
+				return err
+			})
+			if b, _ := os.ReadFile(name); err != nil || string(b) != text {
+				t.Errorf("%s: %q, %v", letter, b, err)
+			}
+		}
 	}
 }

@@ -3,13 +3,11 @@
 package outfile
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Place is where an output goes: a path, after all links have been followed. There
@@ -73,7 +71,7 @@ func (p *Place) Stream() (*os.File, error) {
 // it, and vanishes when the place is closed before. What is there is replaced, not
 // written to.
 func (p *Place) Replace() (f *os.File, publish func() error, err error) {
-	beside := filepath.Join(filepath.Dir(p.path), fmt.Sprintf("%.200s.%s.tmp", filepath.Base(p.path), strings.ToLower(rand.Text()[:10])))
+	beside := filepath.Join(filepath.Dir(p.path), besideName(filepath.Base(p.path)))
 	f, err = os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("create %s: %w", p.name, err)
