@@ -182,6 +182,37 @@ func TestShareOnly(t *testing.T) {
 	}
 }
 
+// TestLessItself: a function that costs less itself, and more with what it calls, none of which
+// is large enough to be told, is over a limit.
+func TestLessItself(t *testing.T) {
+	run := func(name string, foo, rest, callee int) Run {
+		var lines strings.Builder
+		fmt.Fprintf(&lines, "main;foo %d\nmain;rest %d\n", foo, rest)
+		for i := range 300 {
+			fmt.Fprintf(&lines, "main;foo;h%d %d\n", i, callee)
+		}
+		for i := range 60 {
+			fmt.Fprintf(&lines, "main;u%d 500\n", i)
+		}
+		return profile(t, name, lines.String())
+	}
+	var base, new []Run
+	for i := range 3 {
+		base = append(base, run(fmt.Sprint("base", i), 20_000+i, 60_000, 60))
+		new = append(new, run(fmt.Sprint("new", i), 15_000+i, 35_000, 160))
+	}
+	o := Defaults
+	o.Per = PerRun
+	r, err := Compare(base, new, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := r.Judge(0.05) // of 128,000: foo costs 5,000 less itself, and 25,000 more in all
+	if j.Outcome != Changed || len(j.Functions) != 1 || j.Functions[0].Name != "foo" || j.Functions[0].Verdict != Less {
+		t.Errorf("%v: %+v", j.Outcome, j)
+	}
+}
+
 // TestExactCounts: of what was counted every time, each difference is one; below the
 // minimum effect it is not reported.
 func TestExactCounts(t *testing.T) {

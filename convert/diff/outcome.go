@@ -158,8 +158,8 @@ func (r *Result) Judge(limit float64) Judgement {
 	}
 	for i := range r.Functions {
 		f := &r.Functions[i]
-		switch f.Verdict {
-		case Moved, ShareOnly, Less, Gone, Renamed:
+		switch f.Verdict { // Less may be of self alone, with more in what it calls
+		case Moved, ShareOnly, Gone, Renamed:
 			continue
 		case Unclear:
 			if max(f.Self.Diff, f.Cum.Diff) > limit*scale {
