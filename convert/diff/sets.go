@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -114,14 +115,43 @@ func (r *Result) Scale() float64 {
 	return float64(r.New.Value) / r.New.Total / (float64(r.Base.Value) / r.Base.Total)
 }
 
+// scaled returns the values of the first column of all rows of a Set, multiplied and rounded.
+// What rounding takes from one row, or gives it, the next has, in the order of their stacks from
+// the root on: so all stacks below a frame sum up to what they should, up to 1, however small each is.
+func scaled(s *stacks.Set, scale float64) []int64 {
+	rows, values := make([]int, s.NumSamples()), make([]int64, s.NumSamples())
+	for row := range rows {
+		rows[row], values[row] = row, s.Sample(row).Values[0]
+	}
+	if scale == 1 {
+		return values
+	}
+	slices.SortStableFunc(rows, func(a, b int) int {
+		x, y := s.Stack(s.Sample(a).Stack), s.Stack(s.Sample(b).Stack)
+		for i := 1; i <= min(len(x), len(y)); i++ {
+			if d := cmp.Compare(x[len(x)-i], y[len(y)-i]); d != 0 {
+				return d
+			}
+		}
+		return cmp.Compare(len(x), len(y))
+	})
+	rest := 0.0
+	for _, row := range rows {
+		exact := scale*float64(values[row]) + rest
+		values[row] = int64(math.Floor(exact + 0.5)) // never below 0
+		rest = exact - float64(values[row])
+	}
+	return values
+}
+
 // Both returns both sides as one profile with two values, new and base; the base's are
-// multiplied by Scale and rounded.
+// multiplied by Scale, and see scaled.
 func (r *Result) Both() *stacks.Set {
 	base, new := r.Sets()
 	unit := new.Events[0].Values[0].Unit
 	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{{Type: "new", Unit: unit}, {Type: "base", Unit: unit}}})
 	s.TimeNanos, s.DurationNanos, s.Comments = new.TimeNanos, new.DurationNanos, new.Comments
-	add := func(from *stacks.Set, values func(v int64) (new, base int64)) {
+	add := func(from *stacks.Set, values func(row int) (new, base int64)) {
 		mapping := make([]int32, len(from.Mappings))
 		for i, m := range from.Mappings {
 			mapping[i] = s.AddMapping(m)
@@ -146,28 +176,28 @@ func (r *Result) Both() *stacks.Set {
 			for _, loc := range from.Stack(x.Stack) {
 				stack = append(stack, location[loc])
 			}
-			n, b := values(x.Values[0])
+			n, b := values(row)
 			s.Add(0, s.Intern(stack), s.InternLabels(from.Labels(x.Labels)), n, b)
 		}
 	}
-	scale := r.Scale()
-	add(new, func(v int64) (int64, int64) { return v, 0 })
-	add(base, func(v int64) (int64, int64) { return 0, int64(math.Round(scale * float64(v))) })
+	of := scaled(base, r.Scale())
+	add(new, func(row int) (int64, int64) { return new.Sample(row).Values[0], 0 })
+	add(base, func(row int) (int64, int64) { return 0, of[row] })
 	return s
 }
 
 // Profile returns both sides in one profile, as pprof -diff_base makes it: the
 // base's values are negative, and its samples have the label pprof::base. They
-// are multiplied by scale and rounded.
+// are multiplied by scale, see scaled.
 func (r *Result) Profile(scale float64) *stacks.Set {
 	base, s := r.Sets()
 	negative := stacks.New(base.Events...)
 	negative.CopyLocations(base)
+	of := scaled(base, scale)
 	for row := range base.NumSamples() {
 		x := base.Sample(row)
 		labels := append(slices.Clone(base.Labels(x.Labels)), stacks.Label{Key: "pprof::base", Str: "true"})
-		negative.Add(0, negative.Intern(base.Stack(x.Stack)), negative.InternLabels(labels),
-			-int64(math.Round(scale*float64(x.Values[0]))))
+		negative.Add(0, negative.Intern(base.Stack(x.Stack)), negative.InternLabels(labels), -of[row])
 	}
 	s.Merge(negative)
 	return s

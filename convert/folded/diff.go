@@ -13,7 +13,8 @@ import (
 
 // DiffOptions say what WriteDiff writes. Scale is needed.
 type DiffOptions struct {
-	// Scale is what the base's values are multiplied with; they are rounded.
+	// Scale is what the base's values are multiplied with; they are rounded, and what that takes
+	// from one line, or gives it, the next has: so they sum up to what they should.
 	Scale      float64
 	PlainNames bool // see Options
 }
@@ -26,6 +27,7 @@ func WriteDiff(w io.Writer, base, new *stacks.Set, o DiffOptions) error {
 	left, right := foldedLines(base, o), foldedLines(new, o)
 	defer left.close()
 	defer right.close()
+	rest := 0.0
 	for left.next(); left.ok || right.ok || !right.started; {
 		if !right.started {
 			right.next()
@@ -45,7 +47,14 @@ func WriteDiff(w io.Writer, base, new *stacks.Set, o DiffOptions) error {
 			y = 0
 		}
 		b.Write(stack)
-		fmt.Fprintf(b, " %d %d\n", int64(math.Round(float64(x)*o.Scale)), y)
+		if order <= 0 {
+			exact := float64(x)*o.Scale + rest
+			if o.Scale != 1 {
+				x = int64(math.Floor(exact + 0.5)) // never below 0
+				rest = exact - float64(x)
+			}
+		}
+		fmt.Fprintf(b, " %d %d\n", x, y)
 		if order <= 0 {
 			left.next()
 		}

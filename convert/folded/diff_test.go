@@ -39,6 +39,13 @@ func TestDiffFolded(t *testing.T) {
 			t.Error(d)
 		}
 	}
+	var b bytes.Buffer
+	if err := WriteDiff(&b, base, new, DiffOptions{Scale: 0.0005}); err != nil { // 0.05, 0.5, 4.45: 5 in all
+		t.Fatal(err)
+	}
+	if d := cmp.Diff("main;idle 0 90\nmain;late 0 10\nmain;work;f|g 1 3000\nmain;work;h 4 6900\n", b.String()); d != "" {
+		t.Error(d)
+	}
 	failed := &stackstest.Failing{}
 	if err := WriteDiff(failed, base, new, DiffOptions{Scale: 1}); err == nil {
 		t.Error("no error of a writer that fails")
