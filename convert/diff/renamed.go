@@ -59,6 +59,8 @@ const (
 	// mostSide squared bounds the pairs that are looked at: of more functions of a side, it is
 	// those that cost most.
 	mostSide = 1 << 11
+	// mostNameWords squared bounds the words of names that are held against each other, likewise.
+	mostNameWords = 1 << 13
 
 	// leastExpected is how many samples the other side would have of a function if it
 	// cost the same there, where nobody knows whether that build has it; leastSeen how
@@ -148,10 +150,13 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 			return seen < leastSeen || expected < leastExpected
 		})
 	}
+	names := newNames(r.table.functions)
 	for side := range only {
-		if n := max(mostSide, mostSide*mostSide/max(len(only[1-side]), 1)); len(only[side]) > n {
+		n := max(mostSide, mostSide*mostSide/max(len(only[1-side]), 1))
+		words := max(mostNameWords, mostNameWords*mostNameWords/max(names.words(only[1-side]), 1))
+		if len(only[side]) > n || names.words(only[side]) > words {
 			slices.SortStableFunc(only[side], func(a, b uint32) int { return cmp.Compare(cum[side][b], cum[side][a]) })
-			only[side] = only[side][:n]
+			only[side] = names.first(only[side][:min(n, len(only[side]))], words)
 		}
 		for _, fn := range only[side] {
 			p := builds[r.table.functions[fn]]
@@ -163,7 +168,7 @@ func (r *Result) renamed(c [2][]*cost) []pair {
 		}
 	}
 	r.lookAround(around)
-	return r.match(only, around)
+	return r.match(only, around, names)
 }
 
 // neighbours are the functions around one, with what they have of its cost, of 1. What it
@@ -238,21 +243,25 @@ func backward(fns []uint32) iter.Seq[uint32] {
 
 // match finds the pairs that have most in common, the best first; those that are found
 // are one function to the next round.
-func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
-	names := newNames(r.table.functions)
-	same := make(map[uint32]uint32) // of the new side to the base
+func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours, names names) []pair {
+	similar := slices.Repeat([]float64{-1}, len(only[0])*len(only[1])) // names; not known yet
+	same := make(map[uint32]uint32)                                    // of the new side to the base
 	taken := make(map[uint32]bool)
 	var pairs []pair
 	for range pairRounds {
 		var found []pair
 		ways := make(map[uint32]int)    // how many have around them what a function has
 		besides := make(map[uint32]int) // how many are called by what calls it, and cost the same
-		for _, a := range only[0] {
-			for _, b := range only[1] {
+		for i, a := range only[0] {
+			for j, b := range only[1] {
 				if taken[a] || taken[b] {
 					continue
 				}
-				p, ok := r.alike(a, b, around, names, same)
+				name := &similar[i*len(only[1])+j]
+				if *name < 0 {
+					*name = names.similar(a, b)
+				}
+				p, ok := r.alike(a, b, around, *name, same)
 				if p.around {
 					ways[a]++
 					ways[b]++
@@ -288,10 +297,10 @@ func (r *Result) match(only [2][]uint32, around map[uint32]*neighbours) []pair {
 	return pairs
 }
 
-// alike says what two functions have in common, and whether that is enough to be one.
-func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, names names, same map[uint32]uint32) (pair, bool) {
+// alike says what two functions have in common, of which name is how like their names are, and
+// whether that is enough to be one.
+func (r *Result) alike(base, new uint32, around map[uint32]*neighbours, name float64, same map[uint32]uint32) (pair, bool) {
 	a, b := around[base], around[new]
-	name := names.similar(base, new)
 	if (a.seldom() || b.seldom()) && name < leastSameName || a.stayed && b.stayed {
 		return pair{}, false
 	}

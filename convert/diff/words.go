@@ -40,6 +40,24 @@ func newNames(functions []string) names {
 	return n
 }
 
+// words is how many words the names of some functions have.
+func (n names) words(fns []uint32) (sum int) {
+	for _, fn := range fns {
+		sum += len(n[fn])
+	}
+	return sum
+}
+
+// first is as many of the first functions as have no more words than that.
+func (n names) first(fns []uint32, words int) []uint32 {
+	for i, fn := range fns {
+		if words -= len(n[fn]); words < 0 {
+			return fns[:i]
+		}
+	}
+	return fns
+}
+
 // similar is how like the names of two functions are, from 0 to 1: how much of them is in
 // words that both have, in whatever order.
 func (n names) similar(a, b uint32) float64 {
@@ -77,6 +95,8 @@ func sameWord(a, b string) float64 {
 	case a == b:
 		return 1
 	case len(a) < shortest || len(b) < shortest:
+		return 0
+	case a[0] != b[0] && a[len(a)-1] != b[len(b)-1] && a[0] != 'p': // most words: none of what follows
 		return 0
 	case strings.HasPrefix(a, b) || strings.HasPrefix(b, a) || strings.HasSuffix(a, b) || strings.HasSuffix(b, a):
 		return aPartOf
