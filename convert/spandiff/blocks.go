@@ -258,7 +258,7 @@ func (x *group) buckets() (lowest, highest uint16) {
 // have cells enough for it to take long fewer.
 const resamples, maxWork = 500, 20e6
 
-// bootstrap finds the intervals of a group, at the level 0.95, by drawing blocks of each run
+// bootstrap finds the intervals of a group, by drawing blocks of each run
 // (Künsch, "The jackknife and the bootstrap for general stationary observations", 1989).
 func (g *Group) bootstrap(of [2]*group) {
 	n := resamples
@@ -304,9 +304,9 @@ func (x *group) drawn() bool {
 	return len(x.cells) > 0 && slices.ContainsFunc(x.blockCalls[:], func(n float64) bool { return n > 0 })
 }
 
-// middle is where 95 % of numbers are, which it sorts.
+// middle is where most numbers are, at the level, which it sorts.
 func middle(x []float64) Interval {
 	slices.Sort(x)
 	at := func(q float64) float64 { return x[int(q*float64(len(x)-1)+0.5)] }
-	return Interval{at(0.025), at(0.975)}
+	return Interval{at((1 - level) / 2), at((1 + level) / 2)}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // ofRuns compares a group of several runs: of each number its logarithm, by Student's t test.
-func (g *Group) ofRuns(runs [2][]*run, i int, alpha float64) {
-	of := func(c *Change, least float64, f func(*run, *group) float64) { c.ofRuns(runs, i, least, alpha, f) }
+func (g *Group) ofRuns(runs [2][]*run, i int) {
+	of := func(c *Change, least float64, f func(*run, *group) float64) { c.ofRuns(runs, i, least, f) }
 	of(&g.Calls, 0, func(_ *run, x *group) float64 { return x.calls })
 	of(&g.Rate, 0, func(r *run, x *group) float64 { return perSecond(x.calls, r.seconds) })
 	of(&g.Mean, 1, func(_ *run, x *group) float64 { return x.mean() })
@@ -17,7 +17,7 @@ func (g *Group) ofRuns(runs [2][]*run, i int, alpha float64) {
 }
 
 // ofRuns fills in a number of all runs. It is tested where each has so many calls.
-func (c *Change) ofRuns(runs [2][]*run, i int, least, alpha float64, f func(*run, *group) float64) {
+func (c *Change) ofRuns(runs [2][]*run, i int, least float64, f func(*run, *group) float64) {
 	var mean, squares, n, calls [2]float64
 	tested := true
 	for side := range runs {
@@ -51,7 +51,7 @@ func (c *Change) ofRuns(runs [2][]*run, i int, least, alpha float64, f func(*run
 	variance := perRun * (1/n[0] + 1/n[1])
 	diff := mean[1] - mean[0]
 	c.P = tail(diff, variance, freedom)
-	t := quantile(alpha, freedom)
+	t := quantile(1-level, freedom)
 	around := func(l, deviation float64) Interval {
 		return Interval{math.Exp(l - t*deviation), math.Exp(l + t*deviation)}
 	}

@@ -51,8 +51,8 @@ type Interval struct{ Low, High float64 }
 // Change is a number on both sides. It is 0 where a side has no calls.
 type Change struct {
 	Base, New float64
-	// Of is where it is on each side, Ratio where New/Base is, by the bootstrap; zero where
-	// that is not known.
+	// Of is where it is on each side, Ratio where New/Base is, at the level 0.95, by the bootstrap or
+	// the spread between runs; zero where that is not known.
 	Of    [2]Interval
 	Ratio Interval
 	// Tested says that there were enough calls, with their times, to judge by.
@@ -148,6 +148,9 @@ const (
 	leastCalls, leastBeyond = 40, 20
 )
 
+// level is that of intervals, whatever differences are tested at.
+const level = 0.95
+
 // Is reports whether an event of a Set is of spans that are times.
 func Is(e *stacks.Event) bool {
 	return e.IsSpans()
@@ -186,7 +189,7 @@ func Compare(base, new []diff.Run, o Options) *Result {
 				g.bootstrap([2]*group{&t.runs[0][0].groups[i], &t.runs[1][0].groups[i]})
 			}
 		} else {
-			g.ofRuns(t.runs, i, r.Alpha)
+			g.ofRuns(t.runs, i)
 		}
 		r.Groups = append(r.Groups, g)
 	}

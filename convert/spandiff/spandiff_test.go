@@ -66,6 +66,41 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
+// TestIntervalsOfRuns: the interval of means of three runs is Student's, at the level 0.95 at whatever
+// level differences are tested.
+func TestIntervalsOfRuns(t *testing.T) {
+	const t4 = 2.776445 // exceeded either way with probability 0.05, of 4 degrees of freedom
+	l := load{kinds: 1, calls: 500}
+	var runs [2][]diff.Run
+	var mean, squares [2]float64
+	for side := range runs {
+		var logs []float64
+		for i := range 3 {
+			run := l.run("run", uint64(10*side+i))
+			sum := 0.0
+			for _, m := range run.Set.TimedSamples {
+				sum += float64(m.Value)
+			}
+			logs = append(logs, math.Log(sum/float64(len(run.Set.TimedSamples))))
+			runs[side] = append(runs[side], run)
+		}
+		for _, x := range logs {
+			mean[side] += x / 3
+		}
+		for _, x := range logs {
+			squares[side] += (x - mean[side]) * (x - mean[side])
+		}
+	}
+	half := t4 * math.Sqrt((squares[0]+squares[1])/4*2/3)
+	for _, alpha := range []float64{0.05, 0.025, 0.2} {
+		got := Compare(runs[0], runs[1], Options{Alpha: alpha}).Groups[0].Mean.Ratio
+		diff := mean[1] - mean[0]
+		if low, high := math.Exp(diff-half), math.Exp(diff+half); math.Abs(got.Low-low) > 1e-5 || math.Abs(got.High-high) > 1e-5 {
+			t.Errorf("alpha %v: %v, want %v to %v", alpha, got, low, high)
+		}
+	}
+}
+
 // TestOneSided: what only one side calls is more, or fewer, calls.
 func TestOneSided(t *testing.T) {
 	one, both := load{kinds: 1, calls: 2000}, load{kinds: 2, calls: 2000}
