@@ -130,3 +130,17 @@ func TestUnclear(t *testing.T) {
 		}
 	}
 }
+
+// TestLarge: numbers of more than two digits are written out.
+func TestLarge(t *testing.T) {
+	for s, want := range map[float64]string{0.2: "1 s", 57: "57 s", 99.2: "100 s", 119: "119 s", 120: "2 minutes", 7200: "2 hours"} {
+		if got := duration(s); got != want {
+			t.Errorf("%v: %s, want %s", s, got, want)
+		}
+	}
+	for x, want := range map[float64]string{1: "1", 1.449: "1.4", 99.4: "99", 99.6: "100", 123: "120", 12345: "12000"} {
+		if got := factor(x); got != want {
+			t.Errorf("%v: %s, want %s", x, got, want)
+		}
+	}
+}

@@ -334,6 +334,14 @@ func roundTo(x float64, digits int) float64 {
 	return math.Round(x*scale) / scale
 }
 
+// factor writes a number of at least 1 with two digits that count.
+func factor(x float64) string {
+	if x < 99.5 {
+		return fmt.Sprintf("%.2g", x)
+	}
+	return fmt.Sprintf("%.0f", roundTo(x, 2))
+}
+
 func duration(s float64) string {
 	switch {
 	case s >= 2*3600:
@@ -341,7 +349,7 @@ func duration(s float64) string {
 	case s >= 120:
 		return fmt.Sprintf("%.0f minutes", s/60)
 	}
-	return fmt.Sprintf("%.2g s", math.Ceil(s))
+	return fmt.Sprintf("%.0f s", math.Ceil(s))
 }
 
 // spansOf names the times of a group of spans.
@@ -441,7 +449,7 @@ func (t words) suspicions(noise []diff.Function, name func(string) string) strin
 		}
 		text := fmt.Sprintf("%s %s (p=%.2g alone", name(f.Name), t.change(d.Diff), d.P)
 		if half := d.Upper - d.Diff; !t.r.Measured() {
-			text += fmt.Sprintf("; %.2g times as many samples would tell", max(half*half/d.Diff/d.Diff, 1))
+			text += fmt.Sprintf("; %s times as many samples would tell", factor(max(half*half/d.Diff/d.Diff, 1)))
 		}
 		names = append(names, text+")")
 	}
