@@ -234,6 +234,43 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
+// TestLostCounts: what was lost of counts may be anywhere, on either side: a difference of no more
+// is not told, and a limit below it not kept.
+func TestLostCounts(t *testing.T) {
+	o := Defaults
+	o.Per = PerRun
+	for _, x := range []struct {
+		calls      int64
+		lost       [2]uint64
+		want       Verdict
+		within, in Outcome // of limits of 10 and 1 %
+	}{
+		{950, [2]uint64{0, 0}, Less, Unchanged, Unchanged},
+		{950, [2]uint64{0, 50}, Noise, Unchanged, Inconclusive},
+		{1050, [2]uint64{50, 0}, Noise, Unchanged, Inconclusive},
+		{1500, [2]uint64{50, 0}, More, Changed, Changed},
+		{1001, [2]uint64{1, 1}, Noise, Unchanged, Unchanged},
+	} {
+		run := func(name string, calls int64, lost uint64) Run {
+			r := labelledRun(name, []labelled{{"", "read", stacks.KindKernel, 1000}, {"", "write", stacks.KindKernel, calls}}, true)
+			r.Lost = lost
+			return r
+		}
+		r, err := Compare([]Run{run("base", 1000, x.lost[0])}, []Run{run("new", x.calls, x.lost[1])}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Functions, func(f Function) bool { return f.Name == "write" })
+		f, lost := &r.Functions[i], float64(max(x.lost[0], x.lost[1]))
+		if f.Verdict != x.want || f.Self.High-f.Self.Diff != lost || r.Resolution != lost/2000 {
+			t.Errorf("%+v: %v %+v, resolution %v", x, f.Verdict, f.Self, r.Resolution)
+		}
+		if a, b := r.Judge(0.1).Outcome, r.Judge(0.01).Outcome; a != x.within || b != x.in {
+			t.Errorf("%+v: limits of 10 and 1 %%: %v, %v", x, a, b)
+		}
+	}
+}
+
 // TestMeasured: of measurements that all differ by a tenth, one of 200 ms more is found,
 // and nothing without it.
 func TestMeasured(t *testing.T) {

@@ -12,7 +12,7 @@
 //   - repeated runs: from the variance between runs.
 //
 // One run of each side does not tell a rate: per second, operation or run. Counts of what
-// was recorded every time are compared as they are. What only one side has samples of is
+// was recorded every time are compared as they are, up to what was lost. What only one side has samples of is
 // tested exactly. P-values are corrected for the number of functions looked at, those that
 // were named as suspects apart.
 //

@@ -30,7 +30,7 @@ func (r *Result) resolve(m *uncertain, tests []test) {
 	bound := func(d *Difference) {
 		half := quantile(alpha, d.freedom) * d.deviation
 		if d.deviation == 0 {
-			half = 0
+			half = m.missing
 		}
 		d.Upper = d.Diff + half
 		r.Resolution = max(r.Resolution, half/r.Base.Total)

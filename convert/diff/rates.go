@@ -6,10 +6,23 @@ import (
 )
 
 // exactModel is for what was counted one by one: a difference between two counts is
-// what it is.
-type exactModel struct{}
+// what it is, up to what was lost.
+type exactModel struct{ lost bool }
 
-func (exactModel) method() string { return "none: every occurrence was counted" }
+func (m exactModel) method() string {
+	if m.lost {
+		return "every occurrence was counted, but those that were lost, which may be anywhere"
+	}
+	return "none: every occurrence was counted"
+}
+
+// missing is the largest cost of one side that what its run lost may be.
+func (d *data) missing(r *Result) (most float64) {
+	for side := range r.runs {
+		most = max(most, float64(r.runs[side][0].Lost)/d.denominators[side][0])
+	}
+	return most
+}
 
 func (exactModel) variance(*data) (variance, freedom float64) { return 0, math.Inf(1) }
 

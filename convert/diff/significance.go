@@ -20,7 +20,8 @@ type model interface {
 type uncertain struct {
 	model
 	alpha     float64
-	exact     bool                // there is nothing uncertain
+	exact     bool                // there is nothing uncertain, but for what is missing
+	missing   float64             // what a cost may be more on one side, of what was lost
 	least     float64             // samples of the side that has fewer, those that count as independent
 	measured  *measuredModel      // of measurements
 	quantiles map[float64]float64 // by degrees of freedom
@@ -39,7 +40,8 @@ func newModel(d *data, r *Result) *uncertain {
 			u.model = strictest{newRunsModel(d, len(r.table.functions)), u.measured}
 		}
 	case single && rate && r.counted():
-		u.model, u.exact = exactModel{}, true
+		u.missing = d.missing(r)
+		u.model, u.exact = exactModel{lost: u.missing > 0}, true
 	case single && rate:
 		u.model = unknownModel{}
 	case single && !d.hasBlocks() && slices.ContainsFunc(slices.Concat(r.runs[0], r.runs[1]), func(x Run) bool { return x.durations() }):
@@ -110,14 +112,14 @@ func (u *uncertain) difference(d *data) Difference {
 	x.deviation, x.freedom = math.Sqrt(variance), freedom
 	half := u.quantile(freedom) * x.deviation
 	if variance == 0 {
-		half = 0
+		half = u.missing
 	}
 	x.Low, x.High = x.Diff-half, x.Diff+half
 	switch {
 	case x.Diff == 0 || math.IsInf(variance, 1):
 	case variance > 0:
 		x.P = tail(x.Diff/x.deviation, freedom)
-	case u.exact:
+	case u.exact && abs(x.Diff) > u.missing:
 		x.P = 0
 	}
 	if !u.exact && (x.Base == 0) != (x.New == 0) && variance > 0 && !math.IsInf(variance, 1) {
