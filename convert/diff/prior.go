@@ -15,13 +15,16 @@ type prior struct {
 	overall float64 // the ratio of a function of which nothing else is known
 }
 
+// leastRatio is what smaller ratios count as, of which the logarithm would be too large.
+const leastRatio = 1e-5
+
 // fitPrior estimates the distribution of the true ratios from observed ones, each with
 // own degrees of freedom: the logarithm of such a variance has known mean and variance,
 // and what is observed beyond these is that of the true ones.
 func fitPrior(ratios []float64, own float64) prior {
 	var sum, squares, n float64
 	for _, r := range ratios {
-		e := math.Log(max(r, 1e-5)) - mathext.Digamma(own/2) + math.Log(own/2)
+		e := math.Log(max(r, leastRatio)) - mathext.Digamma(own/2) + math.Log(own/2)
 		sum += e
 		squares += e * e
 		n++
