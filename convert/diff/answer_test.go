@@ -253,7 +253,7 @@ func TestLostCounts(t *testing.T) {
 	} {
 		run := func(name string, calls int64, lost uint64) Run {
 			r := labelledRun(name, []labelled{{"", "read", stacks.KindKernel, 1000}, {"", "write", stacks.KindKernel, calls}}, true)
-			r.Lost = lost
+			r.Lost, r.Set.DurationNanos = lost, 1e9
 			return r
 		}
 		r, err := Compare([]Run{run("base", 1000, x.lost[0])}, []Run{run("new", x.calls, x.lost[1])}, o)
@@ -264,6 +264,9 @@ func TestLostCounts(t *testing.T) {
 		f, lost := &r.Functions[i], float64(max(x.lost[0], x.lost[1]))
 		if f.Verdict != x.want || f.Self.High-f.Self.Diff != lost || r.Resolution != lost/2000 {
 			t.Errorf("%+v: %v %+v, resolution %v", x, f.Verdict, f.Self, r.Resolution)
+		}
+		if _, seconds, runs := r.Advice(0.001); lost > 0 && (seconds != 0 || runs != leastRuns) {
+			t.Errorf("%+v: advised are %v s, or %d runs", x, seconds, runs)
 		}
 		if a, b := r.Judge(0.1).Outcome, r.Judge(0.01).Outcome; a != x.within || b != x.in {
 			t.Errorf("%+v: limits of 10 and 1 %%: %v, %v", x, a, b)

@@ -162,6 +162,7 @@ type Result struct {
 	inside [2][]*cost
 	names  [2][]*frames
 	pairs  []pair
+	lossy  bool // nothing is uncertain but for what was lost
 }
 
 // Compare compares runs of a base with runs of something new.
@@ -246,7 +247,7 @@ func (r *Result) costs() (c [2][]*cost, err error) {
 func (r *Result) compare(c [2][]*cost) {
 	d := newData(r.runs, c, r.Per)
 	m := newModel(d, r)
-	r.Method = m.method()
+	r.Method, r.lossy = m.method(), m.missing > 0
 	r.sides(d)
 	scale := r.Base.Total // a difference of this much is 100 %
 

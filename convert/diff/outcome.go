@@ -226,6 +226,9 @@ func (r *Result) Advice(resolution float64) (factor, seconds float64, runs int) 
 	if !(resolution > 0) || math.IsInf(r.Resolution, 1) || math.IsNaN(r.Resolution) {
 		return math.Inf(1), 0, leastRuns
 	}
+	if r.lossy { // more of the same would lose as much
+		return math.Inf(1), 0, leastRuns
+	}
 	factor = max(1, r.Resolution*r.Resolution/resolution/resolution)
 	n := max(len(r.runs[0]), len(r.runs[1]))
 	if s := max(r.Base.Seconds/float64(len(r.runs[0])), r.New.Seconds/float64(len(r.runs[1]))); s > 0 {
