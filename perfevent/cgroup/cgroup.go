@@ -15,22 +15,40 @@ import (
 // event opens in the third (css_tryget_online_from_dir in kernel/cgroup/cgroup.c).
 var mounts = []string{"/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"}
 
-// open opens the directory of a cgroup, for its events to be opened by: an absolute
-// path, or one below the first place where cgroups are mounted that has it. The error
-// is that of the first place.
-func open(mounts []string, path string) (*os.File, error) {
-	dirs := []string{path}
-	if !filepath.IsAbs(path) {
-		dirs = dirs[:0]
-		for _, m := range mounts {
-			dirs = append(dirs, filepath.Join(m, path))
-		}
+// places are the directories that the path of a cgroup, or a pattern, may mean: itself if it is
+// absolute, then below each place where cgroups are mounted, as /proc/PID/cgroup and the labels of
+// samples have it, and as perf takes it.
+func places(mounts []string, path string) (all []place) {
+	if filepath.IsAbs(path) {
+		all = append(all, place{dir: path})
 	}
+	for _, m := range mounts {
+		all = append(all, place{mount: m, dir: filepath.Join(m, path)})
+	}
+	return all
+}
+
+// place is a directory, and the mount below which it is called by a relative path, if any.
+type place struct{ mount, dir string }
+
+// is reports whether a directory is that of a cgroup: /sys/fs/cgroup itself is none where it
+// has the hierarchies of version 1, nor is the root of all files.
+func is(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "cgroup.procs"))
+	return err == nil
+}
+
+// open opens the directory of a cgroup, for its events to be opened by: the first of its places
+// that is one. The error is that of the first place.
+func open(mounts []string, path string) (*os.File, error) {
 	var first error
-	for _, d := range dirs {
-		f, err := os.Open(d)
-		if err == nil {
+	for _, p := range places(mounts, path) {
+		f, err := os.Open(p.dir)
+		if err == nil && is(p.dir) {
 			return f, nil
+		}
+		if err == nil {
+			err = errors.Join(&os.PathError{Op: "open", Path: filepath.Join(p.dir, "cgroup.procs"), Err: os.ErrNotExist}, f.Close())
 		}
 		if first == nil {
 			first = err
@@ -40,29 +58,18 @@ func open(mounts []string, path string) (*os.File, error) {
 }
 
 // glob returns the paths of the cgroups that a pattern of filepath.Match matches, for
-// open to take, sorted: absolute ones, or those below the first place where cgroups
-// are mounted that has any. What is no pattern, or matches none, is itself.
+// open to take, sorted: of the first of its places that has any, absolute ones or those below
+// where cgroups are mounted. What is no pattern, or matches none, is itself.
 func glob(mounts []string, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}
 	}
-	absolute := filepath.IsAbs(pattern)
-	if absolute {
-		mounts = []string{""}
-	}
-	for _, m := range mounts {
-		full := pattern
-		if !absolute {
-			full = filepath.Join(m, pattern)
-		}
-		found, _ := filepath.Glob(full)
-		found = slices.DeleteFunc(found, func(path string) bool {
-			st, err := os.Stat(path)
-			return err != nil || !st.IsDir()
-		})
+	for _, p := range places(mounts, pattern) {
+		found, _ := filepath.Glob(p.dir)
+		found = slices.DeleteFunc(found, func(dir string) bool { return !is(dir) })
 		for i := range found {
-			if !absolute {
-				found[i] = strings.TrimPrefix(strings.TrimPrefix(found[i], m), "/")
+			if p.mount != "" {
+				found[i] = strings.TrimPrefix(strings.TrimPrefix(found[i], p.mount), "/")
 			}
 		}
 		if len(found) > 0 {
@@ -73,9 +80,10 @@ func glob(mounts []string, pattern string) []string {
 }
 
 // OpenAll opens the directories of the cgroups that patterns of filepath.Match match, which are
-// absolute, or below the first place where cgroups are mounted that has any: each once, and none
-// that lies in another one of them, whose events are the other's as well. paths are what they
-// are called, absolute where the pattern is. That there is none is an os.ErrNotExist.
+// absolute, or below the first place where cgroups are mounted that has any, with or without a
+// slash before them: each once, and none that lies in another one of them, whose events are the
+// other's as well. paths are what they are called: the pattern, or what it matches, absolute or
+// below that place. That there is none is an os.ErrNotExist.
 func OpenAll(patterns []string) (dirs []*os.File, paths []string, err error) {
 	return openAll(mounts, patterns, lies)
 }

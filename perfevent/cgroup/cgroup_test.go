@@ -11,15 +11,23 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// TestFind: names are looked for below each mount in turn, files are no cgroups, and
-// absolute paths stay so.
-func TestFind(t *testing.T) {
-	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
-	for _, dir := range []string{first, second + "/a.slice/x", second + "/b.slice", second + "/b.slice/x"} {
+// makeCgroups makes directories with the file that each cgroup has, of either version
+// (cgroup1_base_files and cgroup_base_files in kernel/cgroup).
+func makeCgroups(t *testing.T, dirs ...string) {
+	t.Helper()
+	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
+		livetest.WriteFile(t, filepath.Join(dir, "cgroup.procs"), "")
 	}
+}
+
+// TestFind: names are looked for below each mount in turn, with or without a slash before them,
+// files are no cgroups, and absolute paths stay so.
+func TestFind(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	makeCgroups(t, first, second, second+"/a.slice", second+"/a.slice/x", second+"/b.slice", second+"/b.slice/x")
 	livetest.WriteFile(t, second+"/c.slice", "")
 	mounts := []string{first, second}
 	livetest.Table(t, func(pattern string) []string { return glob(mounts, pattern) }, map[string][]string{
@@ -27,9 +35,14 @@ func TestFind(t *testing.T) {
 		"*.slice":           {"a.slice", "b.slice"},
 		"?.slice/x":         {"a.slice/x", "b.slice/x"},
 		"none*":             {"none*"},
+		"/?.slice":          {"a.slice", "b.slice"},
+		"/none*":            {"/none*"},
 		second + "/*.slice": {second + "/a.slice", second + "/b.slice"},
 	})
-	for path, want := range map[string]string{"b.slice/x": second + "/b.slice/x", first: first, ".": first} {
+	for path, want := range map[string]string{
+		"b.slice/x": second + "/b.slice/x", first: first, ".": first,
+		"/b.slice/x": second + "/b.slice/x", "/": first, second + "/a.slice": second + "/a.slice",
+	} {
 		f, err := open(mounts, path)
 		if err != nil {
 			t.Fatal(err)
@@ -49,32 +62,33 @@ func TestFind(t *testing.T) {
 // TestFindHybrid: of a cgroup that is in both hierarchies, the one of perf events is taken.
 func TestFindHybrid(t *testing.T) {
 	root := t.TempDir()
-	for _, dir := range []string{"unified/docker/x", "perf_event/docker/x"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	makeCgroups(t, root+"/unified", root+"/unified/docker/x", root+"/perf_event", root+"/perf_event/docker/x")
 	var here []string
 	for _, m := range mounts {
 		here = append(here, filepath.Join(root, strings.TrimPrefix(m, "/sys/fs/cgroup")))
 	}
-	f, err := open(here, "docker/x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if want := root + "/perf_event/docker/x"; f.Name() != want {
-		t.Errorf("docker/x opens %s, want %s", f.Name(), want)
+	for path, want := range map[string]string{
+		"docker/x":  "/perf_event/docker/x",
+		"/docker/x": "/perf_event/docker/x", // as /proc/PID/cgroup has it
+		"/":         "/perf_event",
+		".":         "/perf_event", // and not the file system that the hierarchies are mounted in
+	} {
+		f, err := open(here, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name() != root+want {
+			t.Errorf("%s opens %s, want %s", path, f.Name(), root+want)
+		}
+		f.Close()
 	}
 }
 
 // TestOpenAll: each cgroup is opened once, and what lies in another one only where it is wanted.
 func TestOpenAll(t *testing.T) {
 	mount := t.TempDir()
-	for _, dir := range []string{"a.slice/x/y", "a.slice/z", "a.slice2", "b.slice"} {
-		if err := os.MkdirAll(filepath.Join(mount, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	for _, dir := range []string{"", "a.slice", "a.slice/x", "a.slice/x/y", "a.slice/z", "a.slice2", "b.slice"} {
+		makeCgroups(t, filepath.Join(mount, dir))
 	}
 	for _, x := range []struct {
 		in                    func(a, b string) bool
