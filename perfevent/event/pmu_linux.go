@@ -21,7 +21,8 @@ import (
 //
 //	type           its number
 //	format/FIELD   where a term goes: "config:0-7,32-35"
-//	events/EVENT   an event as terms: "event=0x3c,umask=0x01"
+//	events/EVENT   an event as terms: "event=0x3c,umask=0x01", or "domain=0x1,chip=?" where who
+//	               asks for the event is to say chip=
 //	cpus           the CPUs that it is of, where there are several kinds
 
 func (r *Resolver) pmuPath(elem ...string) string {
@@ -89,16 +90,17 @@ func (r *Resolver) pmuEvent(ev *Event) error {
 		return err
 	}
 	for _, t := range ev.Source.Terms {
-		if err := r.applyTerm(&ev.Attr, pmu, t, true); err != nil {
+		if err := r.applyTerm(&ev.Attr, pmu, t, ev.Source.Terms); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// applyTerm sets what one term says. A bare term may be an event of the PMU,
-// whose own terms are applied in its place; these may not be events again.
-func (r *Resolver) applyTerm(a *abi.Attr, pmu string, t Term, events bool) error {
+// applyTerm sets what one term of those asked for says. A bare term may be an event of the PMU,
+// whose own terms are applied in its place; these may not be events again, and come with no asked.
+func (r *Resolver) applyTerm(a *abi.Attr, pmu string, t Term, asked []Term) error {
+	events := len(asked) > 0
 	if field := attrField(a, t.Key); field != nil {
 		*field |= t.Value
 		return nil
@@ -108,12 +110,18 @@ func (r *Resolver) applyTerm(a *abi.Attr, pmu string, t Term, events bool) error
 			for term := range strings.SplitSeq(strings.TrimSpace(string(b)), ",") {
 				key, value, valued := strings.Cut(term, "=")
 				sub := Term{Key: key, Value: 1, Bare: !valued}
+				if value == "?" {
+					if !slices.ContainsFunc(asked, func(t Term) bool { return t.Key == key && !t.Bare }) {
+						return errkind.Errorf(os.ErrInvalid, "event %s of PMU %s wants %s=, as in %s/%s,%s=0/", t.Key, pmu, key, pmu, t.Key, key)
+					}
+					continue // it is a term of its own, of those asked for
+				}
 				if valued {
 					if sub.Value, err = parseNumber(value); err != nil {
 						return fmt.Errorf("event %s of PMU %s: term %q: %w", t.Key, pmu, term, err)
 					}
 				}
-				if err := r.applyTerm(a, pmu, sub, false); err != nil {
+				if err := r.applyTerm(a, pmu, sub, nil); err != nil {
 					return fmt.Errorf("event %s of PMU %s: %w", t.Key, pmu, err)
 				}
 			}
@@ -126,6 +134,9 @@ func (r *Resolver) applyTerm(a *abi.Attr, pmu string, t Term, events bool) error
 	}
 	if err != nil {
 		known := append(fileNames(r.pmuPath(pmu, "format")), r.PMUEvents(pmu)...)
+		if len(known) == 0 {
+			return errkind.Errorf(os.ErrNotExist, "PMU %s has no term or event %q (it has none but config= to config3=)", pmu, t.Key)
+		}
 		return errkind.Errorf(os.ErrNotExist, "PMU %s has no term or event %q%s (it has: %s)", pmu, t.Key,
 			spelling.Question(spelling.Closest(t.Key, known)), strings.Join(known, ", "))
 	}

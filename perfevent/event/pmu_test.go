@@ -99,6 +99,41 @@ func TestResolvePMU(t *testing.T) {
 	})
 }
 
+// TestAskedTerms: an event may leave a term to who asks for it, as those of POWER's hypervisor do
+// (commit e5a5886d7ae3, powerpc/perf/hv-24x7: Fix usage with chip events; the fields are those of
+// Documentation/ABI/testing/sysfs-bus-event_source-devices-hv_24x7).
+func TestAskedTerms(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"bare/type":                      "11\n",
+		"hv_24x7/type":                   "12\n",
+		"hv_24x7/format/domain":          "config:0-3\n",
+		"hv_24x7/format/chip":            "config:16-31\n",
+		"hv_24x7/format/offset":          "config:32-63\n",
+		"hv_24x7/format/lpar":            "config1:0-15\n",
+		"hv_24x7/events/PM_XLINK_CYCLES": "domain=0x1,offset=0x230,chip=?,lpar=0x0\n",
+	} {
+		path := filepath.Join(root, "bus/event_source/devices", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		livetest.WriteFile(t, path, text)
+	}
+	r := &Resolver{Sysfs: root}
+	for _, text := range []string{"hv_24x7/PM_XLINK_CYCLES,chip=2/", "hv_24x7/chip=2,PM_XLINK_CYCLES/"} {
+		events, err := r.Resolve(mustSpec(t, text))
+		if want := (abi.Attr{Type: 12, Config: 0x230<<32 | 2<<16 | 1}); err != nil || len(events) != 1 || events[0].Attr != want {
+			t.Errorf("%s: %+v, %v", text, events, err)
+		}
+	}
+	livetest.Errors(t, func(text string) ([]Event, error) { return r.Resolve(mustSpec(t, text)) }, map[string]string{
+		"hv_24x7/PM_XLINK_CYCLES/":      "wants chip=, as in hv_24x7/PM_XLINK_CYCLES,chip=0/",
+		"hv_24x7/PM_XLINK_CYCLES,chip/": "wants chip=",
+		"PM_XLINK_CYCLES":               "wants chip=",
+		"bare/nosuch/":                  "it has none but config=",
+	})
+}
+
 // TestEachKind: what several PMUs have is counted by all of them.
 func TestEachKind(t *testing.T) {
 	root := fakeSysfs(t)
