@@ -157,7 +157,7 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
-	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M (default 2M to 8M, more for copies of stacks, or what may be locked)")
+	fl.StringVarP(&f.ring, "mmap-size", "m", "", "ring of each CPU, a `size` like 8M, or a number of pages (default 2M to 8M, more for copies of stacks, or what may be locked)")
 	defer under(fl, headingWhen)()
 	fl.VarP((*duration)(&f.duration), "duration", "d", "stop after this `time`: 10 or 10s, 500ms, 2m")
 	defer under(fl, headingChains)()
@@ -313,7 +313,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	}
 	o.ProbeVia, o.MaxProbes, o.EveryFunction = via, f.maxProbes, f.allFunctions
 	o.MountTracefs = true
-	if o.RingSize, err = parseSize("-m", f.ring, 1<<30); err != nil {
+	if o.RingSize, err = parseRing(f.ring); err != nil {
 		return o, err
 	}
 	if o.Target, err = f.target(); err != nil {
@@ -437,6 +437,22 @@ func processesNamed(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("; %s is %s", name, spelling.List(pids[:min(len(pids), spelling.Most)]))
+}
+
+// maxRing is the size of a ring at most, in bytes.
+const maxRing = 1 << 30
+
+// parseRing parses the size of a ring, in bytes, "" is 0. As of perf's -m, a number alone is one of pages.
+func parseRing(s string) (int, error) {
+	if strings.Trim(s, "0123456789") != "" || s == "" {
+		return parseSize("-m", s, maxRing)
+	}
+	n, err := strconv.Atoi(s)
+	page := os.Getpagesize()
+	if err != nil || n <= 0 || n > maxRing/page {
+		return 0, usagef("-m %s: wants a size like 512K or 8M, or a number of pages of %d bytes, at most 1G", s, page)
+	}
+	return n * page, nil
 }
 
 // parseSize parses the size that a flag has, in bytes with an optional K, M or G, at most so
