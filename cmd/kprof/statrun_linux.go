@@ -254,6 +254,15 @@ func (p *statPrinter) addCosts(rep *report.Report) {
 	}
 }
 
+// fieldSeparator is what -x says; \t is a tab, as for perf (cmd_stat in
+// tools/perf/builtin-stat.c).
+func fieldSeparator(s string) string {
+	if s == `\t` {
+		return "\t"
+	}
+	return s
+}
+
 // write writes a report in the format that the flags ask for.
 func (p *statPrinter) write(rep *report.Report) (err error) {
 	first := !p.wrote
@@ -262,7 +271,7 @@ func (p *statPrinter) write(rep *report.Report) (err error) {
 	case p.flags.json:
 		err = rep.WriteJSON(p.w)
 	case p.flags.separator != "":
-		err = rep.WriteFields(p.w, p.flags.separator)
+		err = rep.WriteFields(p.w, fieldSeparator(p.flags.separator))
 	case p.flags.interval > 0:
 		err = rep.WriteIntervalText(p.w, first)
 	default:
