@@ -125,6 +125,9 @@ func (f *fleetFlags) load(ctx context.Context, queries [2][]store.Query, opts co
 		for _, whole := range queries[side] {
 			parts := []store.Query{whole}
 			if few {
+				if whole, err = c.Typed(ctx, whole); err != nil {
+					return profiles, fmt.Errorf("%s: %s: %w", c.URL(), sideNames[side], err)
+				}
 				parts = whole.Periods(f.every)
 			}
 			var none error

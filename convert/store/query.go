@@ -297,21 +297,9 @@ func (c *Client) columnTypes(ctx context.Context, q *Query) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, t := range all {
-		if name := nameOf(t); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	name := q.Type
-	switch {
-	case name != "":
-	case len(names) == 1:
-		name = names[0]
-	case slices.Contains(names, "process_cpu"):
-		name = "process_cpu"
-	case len(names) > 1:
-		return nil, fmt.Errorf("the store has profiles of several types, say which: %s", strings.Join(names, ", "))
+	name, err := q.typeName(all)
+	if err != nil {
+		return nil, err
 	}
 	types := slices.DeleteFunc(slices.Clone(all), func(t string) bool {
 		parts := strings.Split(t, ":")
@@ -336,6 +324,42 @@ func (c *Client) columnTypes(ctx context.Context, q *Query) ([]string, error) {
 		return is(a) - is(b)
 	})
 	return types, nil
+}
+
+// typeName is the type that a query asks for of those that there are, "" where there are none.
+func (q *Query) typeName(all []string) (string, error) {
+	if q.Type != "" {
+		return q.Type, nil
+	}
+	var names []string
+	for _, t := range all {
+		if name := nameOf(t); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return "", nil
+	case len(names) == 1:
+		return names[0], nil
+	case slices.Contains(names, "process_cpu"):
+		return "process_cpu", nil
+	}
+	return "", fmt.Errorf("the store has profiles of several types, say which: %s", strings.Join(names, ", "))
+}
+
+// Typed returns a query with the type that it asks for in all of its time, so that its Periods
+// ask for no other where they have none of that.
+func (c *Client) Typed(ctx context.Context, q Query) (Query, error) {
+	if q.Type != "" {
+		return q, nil
+	}
+	all, err := c.Types(ctx, q)
+	if err != nil {
+		return q, err
+	}
+	q.Type, err = q.typeName(all)
+	return q, err
 }
 
 // merged asks for the sum of the profiles of one type, nil if there are none.
