@@ -9,6 +9,7 @@ package outfile
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 )
@@ -16,6 +17,15 @@ import (
 // private is the mode of all outputs. They name what ran on the machine, and the
 // addresses of the kernel in them undo the randomization of its layout.
 const private = 0o600
+
+// namesFile says what is wrong with a name that ends as those of directories do: open(2) takes it
+// for nothing else.
+func namesFile(name string) error {
+	if name != "" && os.IsPathSeparator(name[len(name)-1]) {
+		return fmt.Errorf("%s is the name of a directory", name)
+	}
+	return nil
+}
 
 // besideName is a name for what takes the place of a file, which nobody can have made before. It has
 // less than the 255 bytes that file systems take.

@@ -84,3 +84,18 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectoryName: an output that is called as a directory is none, whether that is there or not.
+func TestDirectoryName(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{dir, dir + "/", dir + "/new/", "/"} {
+		if p, err := outfile.Find(name); err == nil {
+			t.Errorf("%s: %+v, want an error", name, p)
+		} else if !strings.Contains(err.Error(), "a directory") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}

@@ -42,6 +42,9 @@ const maxLinks = 40
 
 // Find finds the place of an output. It is to be closed.
 func Find(name string) (*Place, error) {
+	if err := namesFile(name); err != nil {
+		return nil, err
+	}
 	p := &Place{name: name, dir: -1, fd: -1}
 	if err := p.find(); err != nil {
 		p.Close()

@@ -25,6 +25,9 @@ type Place struct {
 
 // Find finds the place of an output. It is to be closed.
 func Find(name string) (*Place, error) {
+	if err := namesFile(name); err != nil {
+		return nil, err
+	}
 	p := &Place{name: name, path: name, plain: true}
 	info, err := os.Stat(name)
 	switch {
