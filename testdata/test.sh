@@ -391,7 +391,8 @@ if [ -n "$check" ]; then
 	step build 300 go build -o /dev/null ./cmd/kprof
 	step gofmt 60 gofmt_clean
 	step vet 900 $patient go vet ./... $tools
-	gotests unit 1500 "./... $tools_tested" -short
+	# One package more than there are CPUs: the tests of some rather wait.
+	gotests unit 1500 "./... $tools_tested" -short -p $(($(nproc) + 1))
 	finish check
 fi
 
