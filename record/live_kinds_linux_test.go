@@ -74,7 +74,7 @@ func TestLiveSharedSamples(t *testing.T) {
 	})
 	for _, e := range slices.Concat(st.Events, beside.Events) {
 		// Not all switches to and from an idle CPU are sampled, see checkCounts.
-		if !accounted(e) && e.Name != "cs" && e.Name != perfevent.SidebandName {
+		if !accounted(t, e) && e.Name != "cs" && e.Name != perfevent.SidebandName {
 			t.Errorf("%s: %d hits, %d samples and %d lost", e.Name, e.Hits, e.Samples, e.Lost)
 		}
 		if e.Samples == 0 && e.Name != perfevent.SidebandName {
