@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -49,5 +50,9 @@ func paged(write func(io.Writer) error) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
-	return cmd.Run()
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && (exit.ExitCode() < 0 || len(interrupts) > 0) {
+		return nil // it ended by a signal, as more does, or because of one
+	}
+	return err
 }

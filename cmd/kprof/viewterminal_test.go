@@ -318,3 +318,17 @@ echo "then $key"
 	x.wait("then q")
 	x.ends("the pager has ended")
 }
+
+// TestPagerEndsByInterrupt: a pager that Ctrl-C ends, as more, has shown what was wanted.
+func TestPagerEndsByInterrupt(t *testing.T) {
+	pager := filepath.Join(t.TempDir(), "pager")
+	if err := os.WriteFile(pager, []byte("#!/bin/sh\ncat >/dev/null\necho ready\nread key </dev/tty\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PAGER", pager)
+	data := filepath.Join(root, "testdata")
+	x := startOnTerminal(t, "report", "-n", "0", "--kallsyms", filepath.Join(data, "demo.kallsyms"), filepath.Join(data, "demo.data"))
+	x.wait("ready")
+	x.keys("\x03")
+	x.ends("the pager has ended")
+}
