@@ -53,7 +53,8 @@ const (
 	Jitdump
 	Callgrind
 	MacSample
-	PerfReport
+	PerfReport // of perf report, diff or annotate, or script -D
+	PerfStat
 	Zip
 	Tar
 	SQLite

@@ -123,6 +123,12 @@ var kinds = []struct {
 	{"perf report -t", "# ========\n# captured on: Thu Aug 15 09:40:36 2013\n# ========\n#\n# Events: 825  cycles\n#\n# Overhead^Period^Command^Shared Object^Symbol\n3.22^9^ls^ls^[.] main\n            |\n            --- main\n", PerfReport},
 	{"perf report's table alone", "    99.99%    12.34%  ls       [kernel.kallsyms]  [k] memcpy\n            |\n            ---main\n", PerfReport},
 	{"what perf printed before", "[ perf record: Woken up 1 times to write data ]\n# To display the perf.data header info, please use --header/--header-only options.\n", PerfReport},
+	{"perf annotate", " Percent |\tSource code & Disassembly of libc.so.6 for cycles (2 samples, percent: local period)\n-----\n         : 6     __GI___libc_malloc():\n    0.00 :   97a60:  endbr64\n", PerfReport},
+	{"perf script -D", "\n0x108@perf.data [0x50]: event: 69\n.\n. ... raw event: size 80 bytes\n.  0000:  45 00 00 00 00 00 50 00 02 00 00 00 00 00 00 00  E.....P.........\n", PerfReport},
+	{"perf script -D of old", "\n0x1c0 [0x40]: event: 3\n.\n. ... raw event: size 64 bytes\n", PerfReport},
+	{"perf stat", "# started on Mon Oct 21 15:10:29 2024\n\n\n Performance counter stats for './a.out':\n\n       14006883755      cache-references                 #  393.729 M/sec                     \n         537974885      cache-misses                     #    3.84% of all cache refs         \n", PerfStat},
+	{"perf stat -I", "#           time             counts unit events\n     0.100209737            1500123      cycles                                                      \n", PerfStat},
+	{"perf stat -I -A", "# started on Mon Oct 21 15:10:29 2024\n\n#           time CPU              counts unit events\n     0.100209737 CPU0               1500123      cycles                                                      \n", PerfStat},
 	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
 }

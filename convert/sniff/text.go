@@ -40,6 +40,9 @@ var lineForms = []struct {
 	// The lines that perf report and diff have above their tables, and those of the table: "  12.34%  comm  file  [k] name".
 	{lazyregexp.New(`^# (To display the perf\.data header info|Total Lost Samples: \d|Samples: \S+ +of events? '|Events: \d\S* +\S|(Overhead|Children|Baseline)\W+[A-Z])`), PerfReport},
 	{lazyregexp.New(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
+	// perf annotate, and the dump of records that perf report and script -D print.
+	{lazyregexp.New(`^ Percent\b.*\|\s+Source code & Disassembly of |^0x[0-9a-f]+(@\S+)? \[0x[0-9a-f]+\]: event: \d+$`), PerfReport},
+	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
 	{lazyregexp.New(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
 	{lazyregexp.New(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
