@@ -133,15 +133,18 @@ var (
 )
 
 // folded tells folded stacks from other text whose lines end in a number. The
-// first line, and half of the first ones at least, have a weight. Then either a
+// first line, and half of the first ones at least, have a weight, comments aside. Then either a
 // line has frames, "outer;inner 12", or all are single names without blanks,
 // "main 12": "hello world 12" alone may be anything.
 func folded(lines [][]byte) Kind {
-	n, two, semicolon, blank := 0, 0, false, false
+	n, two, comments, semicolon, blank := 0, 0, 0, false, false
 	for i, line := range lines {
 		at := weighted().FindIndex(line)
 		if at == nil {
-			if i == 0 && !bytes.HasPrefix(line, []byte("#")) && !bytes.HasPrefix(line, []byte("//")) {
+			switch comment := bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//")); {
+			case comment && !bytes.HasPrefix(line, []byte("#!")):
+				comments++
+			case i == 0:
 				return OtherText
 			}
 			continue
@@ -154,7 +157,7 @@ func folded(lines [][]byte) Kind {
 		blank = blank || bytes.ContainsAny(bytes.TrimSpace(line[:at[0]]), " \t") || at[0] == 0
 	}
 	switch {
-	case n == 0 || n*2 < len(lines):
+	case n == 0 || n*2 < len(lines)-comments:
 		return OtherText
 	case semicolon && two == n:
 		return DiffFolded
