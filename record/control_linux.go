@@ -17,9 +17,9 @@ type request struct {
 }
 
 // Enable has an event sampled from now on, or with "" all but those that are triggers of that
-// themselves (event.TriggerEnable); Disable ends that. They may be
-// called by any goroutine while Run runs, which has been done when they return, and fail
-// when it has ended, or there is no such event.
+// themselves (event.TriggerEnable); Disable ends that. They may be called by any goroutine, and
+// wait for Run, which has done it when they return. They fail when it has ended or the session
+// has been closed (os.ErrClosed), or there is no such event.
 func (s *Session) Enable(name string) error { return s.request(name, true) }
 
 // Disable is what Enable says.

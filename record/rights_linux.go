@@ -1,6 +1,9 @@
 package record
 
 import (
+	"fmt"
+	"os"
+
 	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
@@ -75,5 +78,10 @@ func (s *Session) DropRights() error {
 
 // WithRights runs f on the thread that has kept its rights, and waits for it. It
 // may be called until the session is closed, by one goroutine at a time, and not
-// by f.
-func (s *Session) WithRights(f func() error) error { return s.owners.run(f) }
+// by f. When it is closed, that is an os.ErrClosed.
+func (s *Session) WithRights(f func() error) error {
+	if s.owners == nil {
+		return fmt.Errorf("the session is closed: %w", os.ErrClosed)
+	}
+	return s.owners.run(f)
+}

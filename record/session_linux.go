@@ -34,7 +34,7 @@ type Session struct {
 	ran   bool
 
 	requests chan request  // see Enable
-	over     chan struct{} // closed when Run returns
+	over     chan struct{} // closed when Run returns, or by Close where it did not run
 
 	follows       atomic.Bool // see FollowsKernel
 	kernelLeftOut bool        // see userOnly
@@ -294,6 +294,10 @@ func (s *Session) CPUs() []int { return slices.Clone(s.cpus) }
 // Close closes counters and rings. A second Close does nothing.
 func (s *Session) Close() error {
 	var errs []error
+	if !s.ran {
+		s.ran = true
+		close(s.over)
+	}
 	if s.sideband != nil {
 		for _, e := range s.all() {
 			for _, c := range e.counters {
