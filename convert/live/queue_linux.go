@@ -32,7 +32,7 @@ type queue struct {
 
 	next    []byte        // the round that is being filled
 	dropped uint64        // copies
-	done    chan struct{} // closed when the goroutine has ended
+	done    chan struct{} // closed when the goroutine has ended; nil where it has not begun
 }
 
 // maxFree bounds the buffers that are kept to be filled again.
@@ -45,18 +45,14 @@ var defaultQueueLimits = queueLimits{full: 64 << 20, most: 128 << 20}
 
 // newQueue returns a queue of records of these events.
 func newQueue(to *replay.Collector, events []abi.Event, settle func(), limits queueLimits) *queue {
-	q := &queue{
-		to: to, events: perfdata.NewEventSet(abi.LittleEndian, events), settle: settle, limits: limits,
-		done: make(chan struct{}),
-	}
+	q := &queue{to: to, events: perfdata.NewEventSet(abi.LittleEndian, events), settle: settle, limits: limits}
 	q.changed = sync.NewCond(&q.mu)
-	go q.run()
 	return q
 }
 
-// run passes on rounds as they come.
-func (q *queue) run() {
-	defer close(q.done)
+// run passes on rounds as they come, and closes done when it has ended.
+func (q *queue) run(done chan<- struct{}) {
+	defer close(done)
 	for {
 		q.mu.Lock()
 		for len(q.pending) == 0 && !q.over {
@@ -144,8 +140,13 @@ func (q *queue) FinishRound() error {
 	return q.err
 }
 
-// push has the round that was filled passed on.
+// push has the round that was filled passed on. The first one begins the goroutine, so that
+// none is left of a recording that did not begin.
 func (q *queue) push() {
+	if q.done == nil {
+		q.done = make(chan struct{})
+		go q.run(q.done)
+	}
 	q.pending = append(q.pending, q.next)
 	q.next = nil
 	if n := len(q.free); n > 0 {
@@ -163,6 +164,8 @@ func (q *queue) finish() (dropped uint64, err error) {
 	q.over = true
 	q.changed.Broadcast()
 	q.mu.Unlock()
-	<-q.done
+	if q.done != nil {
+		<-q.done
+	}
 	return q.dropped, q.err
 }

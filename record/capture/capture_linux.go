@@ -179,6 +179,9 @@ func (c *Capture) Turn(running []byte) {
 // Close closes the session and gives back what was kept. A second Close does nothing.
 func (c *Capture) Close() error {
 	var errs []error
+	if c.BuildIDs != nil {
+		c.BuildIDs.Close()
+	}
 	if c.Files != nil {
 		errs = append(errs, c.Files.Close())
 	}

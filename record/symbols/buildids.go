@@ -67,7 +67,8 @@ type fileEvent struct {
 const kernelName = "[kernel.kallsyms]"
 
 // NewBuildIDs reads build ids of what a side-band with these attributes reports,
-// and reports maps and processes to files too, which may be nil.
+// and reports maps and processes to files too, which may be nil. A goroutine does so, which All or
+// Close ends.
 func NewBuildIDs(sideband *abi.Attr, files *FileRetainer) *BuildIDs {
 	b := &BuildIDs{
 		layout: abi.NewLayout(sideband, abi.LittleEndian),
@@ -259,6 +260,20 @@ func (b *BuildIDs) All(ctx context.Context) ([]perfdata.BuildID, error) {
 	b.wake.Signal()
 	b.mu.Unlock()
 	return b.when(ctx, b.done)
+}
+
+// Close ends what reads the files, where nobody has waited for All: what it has not come to is not
+// read. It does not wait for a file that does not answer.
+func (b *BuildIDs) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.queue {
+		if e.done != nil {
+			close(e.done)
+		}
+	}
+	b.queue, b.over = nil, true
+	b.wake.Signal()
 }
 
 // SoFar returns what All does, of a recording that goes on: the build ids of what was
