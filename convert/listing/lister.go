@@ -30,7 +30,8 @@ type Options struct {
 	// Stacks asks for Event.Stack, the locations of the callchain.
 	Stacks bool
 	// Address says of which events Event.At is asked for, the location of the address
-	// alone; nil for none. It is asked once for each.
+	// alone. It is asked once for each. Default: the Consumer's method of that name, which a
+	// Printer has; none without one.
 	Address func(*Kind) bool
 	// Memory is how many bytes of records wait in memory for their turn before they go to
 	// a temporary file; 0 is the default of package timeorder.
@@ -119,6 +120,9 @@ type source struct {
 }
 
 func newLister(from source, o *Options, to Consumer) *Lister {
+	if c, ok := to.(interface{ Address(*Kind) bool }); ok && o.Address == nil {
+		o.Address = c.Address
+	}
 	l := &Lister{o: o, from: from, to: to, chosen: o.Replay()}
 	l.chosen.Where, l.chosen.Value = nil, nil // see matches
 	return l

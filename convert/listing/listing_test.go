@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kprof/convert"
 	"kprof/convert/listing"
 	"kprof/convert/listing/listingtest"
@@ -23,6 +25,7 @@ import (
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
+	"kprof/symbolize"
 )
 
 // switches is a recording of sched_switch, of a big-endian machine.
@@ -40,7 +43,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	p := listing.NewPrinter(os.Stdout, listing.PrinterOptions{Limit: 2})
-	_, err = listing.Read(context.Background(), rec, listing.Options{Options: convert.Options{Selection: convert.Selection{Where: where}}, Address: p.Address}, p)
+	_, err = listing.Read(context.Background(), rec, listing.Options{Options: convert.Options{Selection: convert.Selection{Where: where}}}, p)
 	if err := errors.Join(err, p.Close()); err != nil {
 		log.Fatal(err)
 	}
@@ -83,6 +86,47 @@ func written(t *testing.T, rec *perftext.Recording, o listing.Options, po listin
 	res, err := listing.Read(t.Context(), in, o, p)
 	err = errors.Join(err, p.Close())
 	return out.String(), res, err
+}
+
+// TestAddresses: the names of addresses are those that the recording tells, whether or not whoever
+// lists asks for them himself. The oracle is the flame graph's input beside the recording, of which
+// the last frame of each line is what was running.
+func TestAddresses(t *testing.T) {
+	folded, err := os.ReadFile("../../testdata/demo.folded")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{}
+	for line := range strings.Lines(string(folded)) {
+		stack, count, _ := strings.Cut(strings.TrimSpace(line[strings.LastIndexByte(line, ';')+1:]), " ")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[stack] += n / 5e6 // ns, of samples 5 ms apart
+	}
+	columns, err := listing.ParseColumns("sym")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stacks := range []bool{false, true} { // which are asked for besides, and not shown
+		rec := livetest.Open(t, convert.OpenRecordingFile, "../../testdata/demo.data")
+		var out bytes.Buffer
+		p := listing.NewPrinter(&out, listing.PrinterOptions{Columns: columns})
+		o := listing.Options{Stacks: stacks}
+		o.Symbols = symbolize.Options{KallsymsPath: "../../testdata/demo.kallsyms", Root: "../../testdata/symfs"}
+		_, err := listing.Read(t.Context(), rec, o, p)
+		if err := errors.Join(err, p.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		for line := range strings.Lines(out.String()) {
+			got[strings.TrimSpace(line)]++
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("what was running, with stacks %v:\n%s", stacks, diff)
+		}
+	}
 }
 
 // TestFormats: JSON and CSV say what the text says.

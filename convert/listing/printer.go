@@ -123,7 +123,7 @@ func NewPrinter(w io.Writer, o PrinterOptions) *Printer {
 	return p
 }
 
-// Address is for Options.Address.
+// Address is Options.Address by default.
 func (p *Printer) Address(k *Kind) bool {
 	return p.o.Columns.of(k, p.o.Format)&(Sym|DSO) != 0 && !p.o.showsChain(k)
 }
