@@ -35,8 +35,9 @@ type content struct {
 	close     func() error
 }
 
-// openContent says what is in r, and opens it. It does not close r. A recording that
-// is compressed is unpacked into a file; text is unpacked as it is read.
+// openContent says what is in r, and opens it. It does not close r. What is to be read at
+// different places, a recording in file mode or a trace, is put into a file if it is
+// compressed or not in one; other text is unpacked as it is read.
 func openContent(r io.Reader) (*content, error) {
 	c := &content{Reader: r, kind: sniff.Recording, written: time.Now(), close: func() error { return nil }}
 	f, isFile := r.(*os.File)
@@ -80,7 +81,7 @@ func openContent(r io.Reader) (*content, error) {
 		if err := c.unpack(unpacker); err != nil {
 			return nil, err
 		}
-	} else if !mode.IsRegular() && (isTrace(c.kind) || embeds[c.kind] != trace.Plain) {
+	} else if !(isFile && mode.IsRegular()) && c.atPlaces() {
 		if err := c.spool(); err != nil {
 			return nil, errors.Join(err, c.close())
 		}
@@ -191,7 +192,7 @@ func (c *content) unpack(unpacker func(io.Reader) (io.Reader, func() error, erro
 	switch {
 	case unpackers[c.kind] != nil:
 		return errors.Join(errors.New("it is compressed twice: decompress it first"), c.close())
-	case c.kind == sniff.Recording || isTrace(c.kind) || embeds[c.kind] != trace.Plain:
+	case c.kind == sniff.Recording || c.atPlaces():
 		if err := c.spool(); err != nil {
 			return errors.Join(err, c.close())
 		}
@@ -257,6 +258,11 @@ func isTrace(k sniff.Kind) bool { return k == sniff.TraceDat || k == sniff.Ftrac
 // embeds are the inputs that may have text of the kernel's tracer in them.
 var embeds = map[sniff.Kind]trace.TextForm{sniff.KernelLog: trace.Log, sniff.HTML: trace.Page}
 
+// atPlaces reports whether an input is to be read at different places, as a pipe cannot be.
+func (c *content) atPlaces() bool {
+	return c.kind == sniff.Recording && perfdata.FileMode(c.head) || isTrace(c.kind) || embeds[c.kind] != trace.Plain
+}
+
 // findTrace makes an input that has text of the tracer in it such text.
 func (c *content) findTrace() error {
 	f, ok := c.Reader.(*os.File)
@@ -275,12 +281,15 @@ func (c *content) findTrace() error {
 	return err
 }
 
-// spool puts a recording into a file without a name: it has to be read at different
-// places.
+// spool puts an input into a file without a name, since it is read at different places.
 func (c *content) spool() error {
+	doing, instead := "copy into a file", "save it where there is room"
+	if c.packed {
+		doing, instead = "decompress", "decompress it first"
+	}
 	f, err := os.CreateTemp("", "kprof-*.data")
 	if err != nil {
-		return fmt.Errorf("decompress: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	done := c.close
 	c.close = func() error { return errors.Join(done(), f.Close()) }
@@ -289,11 +298,11 @@ func (c *content) spool() error {
 	}
 	limit, err := spoolLimit(f)
 	if err != nil {
-		return fmt.Errorf("decompress: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	n, err := io.Copy(f, io.LimitReader(c.Reader, limit+1))
 	if err == nil && n > limit {
-		err = fmt.Errorf("decompress: it takes more than half of what is free in %s (%d MiB): decompress it first", os.TempDir(), limit>>20)
+		err = fmt.Errorf("%s: it takes more than half of what is free in %s (%d MiB): %s", doing, os.TempDir(), limit>>20, instead)
 	}
 	if err != nil {
 		return err

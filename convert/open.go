@@ -127,8 +127,12 @@ func Open(ctx context.Context, path string, o Options) (*Profile, error) {
 }
 
 // Read reads the input in r. Files are read from their start, and the better for it:
-// a recording that arrives through a pipe or another reader is read once, and names
-// the code that programs made while they ran less well.
+// a recording in pipe mode that arrives through a pipe or another reader is read once, and
+// names the code that programs made while they ran less well. Of other readers than files, what
+// is read at different places (recordings in file mode, traces) is copied into a file in
+// os.TempDir first, if half of what is free there is enough.
+//
+// That ctx has ended is noticed between two reads from r: where r waits, so does Read.
 //
 // An input that is none of those known is an *UnreadableError. One without samples is
 // an *EmptyError, beside a profile that has what else there is: its counts of

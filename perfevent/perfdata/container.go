@@ -66,6 +66,13 @@ func headerOrder(b []byte) (o abi.Order, pipe bool, err error) {
 	return o, o.Uint64(b[8:]) == pipeHeaderSize, nil
 }
 
+// FileMode reports whether a recording that begins with b is one in file mode, of which the header
+// says what is where: it cannot be read from a pipe.
+func FileMode(b []byte) bool {
+	_, pipe, err := headerOrder(b)
+	return err == nil && !pipe
+}
+
 // headerVersion is perf's number of the format that a header begins.
 func headerVersion(b []byte) int {
 	if bytes.Equal(b[:8], magic1) {

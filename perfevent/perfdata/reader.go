@@ -95,7 +95,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	if !pipe {
-		return nil, errors.New("a recording in file mode cannot be read from a pipe: name the file, or record with -o -")
+		return nil, errors.New("a recording in file mode is read at different places, which this reader cannot")
 	}
 	return &Reader{Events: NewEventSet(o, nil), header: fileHeader{order: o, version: headerVersion(b[:]), pipe: true}, pipe: r}, nil
 }
