@@ -75,15 +75,18 @@ func Rules() []RuleText {
 
 // cloneSuffixes are what follows a dot at the end of a name, and has a number behind it:
 // gcc's clones (gcc/cgraphclones.cc, clone_function_name_numbered), and those of LLVM
-// (FunctionSpecialization, ThinLTO, HotColdSplitting, -funique-internal-linkage-names).
+// (FunctionSpecialization, ThinLTO, HotColdSplitting, -funique-internal-linkage-names, and the basic
+// block sections of Propeller, lib/CodeGen/MachineBasicBlock.cpp).
 var cloneSuffixes = []string{
 	"constprop", "isra", "part", "lto_priv", "clone", "ipa_ra",
-	"llvm", "__uniq", "specialized", "unlikely", "hot",
+	"llvm", "__uniq", "specialized", "unlikely", "hot", "__part",
 }
 
 // partSuffixes may have a number, too: parts of a function that gcc since 9, LLVM or BOLT put
-// elsewhere (cold, warm), gcc's alias within a file, LLVM's control flow integrity (LowerTypeTests).
-var partSuffixes = []string{"cold", "warm", "localalias", "cfi", "cfi_jt"}
+// elsewhere (cold, warm), gcc's alias within a file, LLVM's control flow integrity (LowerTypeTests),
+// and what LLVM since 20 gives a function of which it changed the arguments or the result
+// (ArgumentPromotion, DeadArgumentElimination: a thousand functions of a kernel with LTO).
+var partSuffixes = []string{"cold", "warm", "localalias", "cfi", "cfi_jt", "argprom", "argelim", "retelim"}
 
 var namePrefixes = []string{"__pfx_", "__cfi_"}
 

@@ -35,6 +35,13 @@ func TestFold(t *testing.T) {
 		{name: "chain.warm", want: "chain"},
 		{name: "f.localalias", want: "f"},
 		{name: "f.cfi_jt", want: "f"},
+		// llvm-project pull request 105742 has these of a kernel; clang -fbasic-block-sections=all the last.
+		{name: "process_bit0.argelim", want: "process_bit0"},
+		{name: "pmd_trans_huge_lock.argprom", want: "pmd_trans_huge_lock"},
+		{name: "set_track_update.argelim.argprom", want: "set_track_update"},
+		{name: "f.retelim.llvm.99", want: "f"},
+		{name: "foo.__part.4", want: "foo"},
+		{name: "foo.__part", want: "foo.__part"},
 		{name: "f.cold12", want: "f.cold12"},
 		{name: "recold", want: "recold"},
 		{name: ".cold", want: ".cold"},
