@@ -397,18 +397,19 @@ const shownNoise = 10
 
 func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.Comparison, j *diff.Judgement) error {
 	// Values are written as they are, unless it was said what they are per.
-	scale := 1.0
+	scale, sets := 1.0, r.Sets
 	if f.per != "" {
-		scale = r.Scale()
+		scale, sets = r.Scale(), r.Means
 	}
 	switch out.format {
 	case export.Folded:
-		base, new := r.Sets()
+		base, new := sets()
 		return folded.WriteDiff(w, base, new, folded.DiffOptions{Scale: scale, PlainNames: !c.OfPerf()})
 	case export.Pprof:
-		return pprof.Write(w, r.Profile(scale), pprof.WriteOptions{})
+		base, new := sets()
+		return pprof.Write(w, diff.Negated(base, new, scale), pprof.WriteOptions{})
 	case export.SVG:
-		base, new := r.Sets()
+		base, new := r.Means()
 		o := flamegraph.DiffOptions{BaseScale: r.Scale()}
 		o.Title = fmt.Sprintf("%s → %s", strings.Join(r.Base.Runs, " "), strings.Join(r.New.Runs, " "))
 		o.Notes = r.Notes

@@ -161,8 +161,10 @@ type Result struct {
 	// inside is what functions cost in interrupts, nil for nothing.
 	inside [2][]*cost
 	names  [2][]*frames
-	pairs  []pair
-	lossy  bool // nothing is uncertain but for what was lost
+	// weights are what the values of each run are multiplied with by Means.
+	weights [2][]float64
+	pairs   []pair
+	lossy   bool // nothing is uncertain but for what was lost
 }
 
 // Compare compares runs of a base with runs of something new.
@@ -416,6 +418,7 @@ func (r *Result) sides(d *data) {
 			s.Idle -= r.Interrupts.values[side]
 		}
 		s.Machine = r.runs[side][0].Machine
+		r.weights[side] = s.weigh(d.denominators[side])
 	}
 }
 

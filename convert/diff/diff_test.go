@@ -286,7 +286,7 @@ func TestSums(t *testing.T) {
 			if a.Totals(0)[0] != r.Base.Value || b.Totals(0)[0] != r.New.Value {
 				t.Errorf("seed %d: sets have %d, %d", seed, a.Totals(0)[0], b.Totals(0)[0])
 			}
-			if got := r.Profile(1).Totals(0)[0]; got != r.New.Value-r.Base.Value {
+			if got := Negated(a, b, 1).Totals(0)[0]; got != r.New.Value-r.Base.Value {
 				t.Errorf("seed %d: the profile of both sums to %d, want %d", seed, got, r.New.Value-r.Base.Value)
 			}
 		}

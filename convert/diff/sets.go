@@ -10,12 +10,34 @@ import (
 
 // Sets returns both sides as profiles of the compared event, of all runs of a
 // side together, in which functions have the names by which they were matched and
-// inlined ones are left out as they were for the comparison.
+// inlined ones are left out as they were for the comparison. Values are as they were
+// recorded: those of runs are added up.
 func (r *Result) Sets() (base, new *stacks.Set) {
-	return r.set(0), r.set(1)
+	return r.set(0, nil), r.set(1, nil)
 }
 
-func (r *Result) set(side int) *stacks.Set {
+// Means returns what Sets does, with the same totals, but each run has the part in them that
+// it has in the means which are compared: of shares, all runs the same, however long they took.
+// What functions have is in proportion to their Difference.Base and New, but for rounding; see scaled.
+func (r *Result) Means() (base, new *stacks.Set) {
+	return r.set(0, r.weights[0]), r.set(1, r.weights[1])
+}
+
+// weigh finds what the values of each run are multiplied with so that their sum is in proportion
+// to the mean of what they are divided by denominators, and is as much in all as it is without.
+func (s *Side) weigh(denominators []float64) []float64 {
+	weights := make([]float64, len(denominators))
+	for i, d := range denominators {
+		weights[i] = 1
+		if len(denominators) > 1 {
+			weights[i] = float64(s.Value) / s.Total / d / float64(len(denominators))
+		}
+	}
+	return weights
+}
+
+// set makes one profile of the runs of a side, whose values are multiplied by weights; nil is all 1.
+func (r *Result) set(side int, weights []float64) *stacks.Set {
 	first := &r.runs[side][0]
 	e := first.Set.Events[first.Event]
 	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{e.Values[first.Column]}})
@@ -23,13 +45,17 @@ func (r *Result) set(side int) *stacks.Set {
 	s.Period, s.PeriodType = first.Set.Period, first.Set.PeriodType
 	for i := range r.runs[side] {
 		s.DurationNanos += r.runs[side][i].Set.DurationNanos
-		r.names[side][i].copy(s, &r.runs[side][i])
+		weight := 1.0
+		if weights != nil {
+			weight = weights[i]
+		}
+		r.names[side][i].copy(s, &r.runs[side][i], weight)
 	}
 	return s
 }
 
-// copy adds a run to a Set.
-func (f *frames) copy(s *stacks.Set, r *Run) {
+// copy adds a run to a Set, its values multiplied by weight.
+func (f *frames) copy(s *stacks.Set, r *Run, weight float64) {
 	mapping := make([]int32, len(r.Set.Mappings))
 	for i, m := range r.Set.Mappings {
 		mapping[i] = s.AddMapping(m)
@@ -56,10 +82,16 @@ func (f *frames) copy(s *stacks.Set, r *Run) {
 	for i := range labels {
 		labels[i] = s.InternLabels(r.Set.Labels(stacks.LabelsID(i)))
 	}
+	var rows []int
 	for row := range r.Set.NumSamples() {
 		if x := r.Set.Sample(row); r.compares(&x) {
-			s.Add(0, stack[x.Stack], labels[x.Labels], x.Values[r.Column])
+			rows = append(rows, row)
 		}
+	}
+	values := scaled(r.Set, rows, r.Column, weight)
+	for i, row := range rows {
+		x := r.Set.Sample(row)
+		s.Add(0, stack[x.Stack], labels[x.Labels], values[i])
 	}
 }
 
@@ -115,19 +147,19 @@ func (r *Result) Scale() float64 {
 	return float64(r.New.Value) / r.New.Total / (float64(r.Base.Value) / r.Base.Total)
 }
 
-// scaled returns the values of the first column of all rows of a Set, multiplied and rounded.
+// scaled returns the values of a column of some rows of a Set, multiplied and rounded.
 // What rounding takes from one row, or gives it, the next has, in the order of their stacks from
 // the root on: so all stacks below a frame sum up to what they should, up to 1, however small each is.
-func scaled(s *stacks.Set, scale float64) []int64 {
-	rows, values := make([]int, s.NumSamples()), make([]int64, s.NumSamples())
-	for row := range rows {
-		rows[row], values[row] = row, s.Sample(row).Values[0]
+func scaled(s *stacks.Set, rows []int, column int, scale float64) []int64 {
+	values, order := make([]int64, len(rows)), make([]int, len(rows))
+	for i, row := range rows {
+		order[i], values[i] = i, s.Sample(row).Values[column]
 	}
 	if scale == 1 {
 		return values
 	}
-	slices.SortStableFunc(rows, func(a, b int) int {
-		x, y := s.Stack(s.Sample(a).Stack), s.Stack(s.Sample(b).Stack)
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := s.Stack(s.Sample(rows[a]).Stack), s.Stack(s.Sample(rows[b]).Stack)
 		for i := 1; i <= min(len(x), len(y)); i++ {
 			if d := cmp.Compare(x[len(x)-i], y[len(y)-i]); d != 0 {
 				return d
@@ -136,18 +168,27 @@ func scaled(s *stacks.Set, scale float64) []int64 {
 		return cmp.Compare(len(x), len(y))
 	})
 	rest := 0.0
-	for _, row := range rows {
-		exact := scale*float64(values[row]) + rest
-		values[row] = int64(math.Floor(exact + 0.5)) // never below 0
-		rest = exact - float64(values[row])
+	for _, i := range order {
+		exact := scale*float64(values[i]) + rest
+		values[i] = int64(math.Floor(exact + 0.5)) // never below 0
+		rest = exact - float64(values[i])
 	}
 	return values
 }
 
-// Both returns both sides as one profile with two values, new and base; the base's are
-// multiplied by Scale, and see scaled.
+// scaledAll is scaled of all rows of a profile with one column.
+func scaledAll(s *stacks.Set, scale float64) []int64 {
+	rows := make([]int, s.NumSamples())
+	for i := range rows {
+		rows[i] = i
+	}
+	return scaled(s, rows, 0, scale)
+}
+
+// Both returns both sides, as Means has them, as one profile with two values, new and base; the
+// base's are multiplied by Scale, and see scaled.
 func (r *Result) Both() *stacks.Set {
-	base, new := r.Sets()
+	base, new := r.Means()
 	unit := new.Events[0].Values[0].Unit
 	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{{Type: "new", Unit: unit}, {Type: "base", Unit: unit}}})
 	s.TimeNanos, s.DurationNanos, s.Comments = new.TimeNanos, new.DurationNanos, new.Comments
@@ -180,25 +221,24 @@ func (r *Result) Both() *stacks.Set {
 			s.Add(0, s.Intern(stack), s.InternLabels(from.Labels(x.Labels)), n, b)
 		}
 	}
-	of := scaled(base, r.Scale())
+	of := scaledAll(base, r.Scale())
 	add(new, func(row int) (int64, int64) { return new.Sample(row).Values[0], 0 })
 	add(base, func(row int) (int64, int64) { return 0, of[row] })
 	return s
 }
 
-// Profile returns both sides in one profile, as pprof -diff_base makes it: the
-// base's values are negative, and its samples have the label pprof::base. They
-// are multiplied by scale, see scaled.
-func (r *Result) Profile(scale float64) *stacks.Set {
-	base, s := r.Sets()
+// Negated returns both sides, of Sets or of Means, in one profile, as pprof -diff_base makes it:
+// the base's values are negative, and its samples have the label pprof::base. They
+// are multiplied by scale, see scaled. It is the new side's, which becomes the sum.
+func Negated(base, new *stacks.Set, scale float64) *stacks.Set {
 	negative := stacks.New(base.Events...)
 	negative.CopyLocations(base)
-	of := scaled(base, scale)
+	of := scaledAll(base, scale)
 	for row := range base.NumSamples() {
 		x := base.Sample(row)
 		labels := append(slices.Clone(base.Labels(x.Labels)), stacks.Label{Key: "pprof::base", Str: "true"})
 		negative.Add(0, negative.Intern(base.Stack(x.Stack)), negative.InternLabels(labels), -of[row])
 	}
-	s.Merge(negative)
-	return s
+	new.Merge(negative)
+	return new
 }

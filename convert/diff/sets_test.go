@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"kprof/convert/stacks"
 )
 
 // TestScaled: of a base that is longer, all stacks together, and those below a function, have as
@@ -23,7 +25,8 @@ func TestScaled(t *testing.T) {
 		if got := both.Totals(0); got[0] != int64(n) || got[1] != int64(n) {
 			t.Errorf("%d: new and base are %d in all", n, got)
 		}
-		if got := r.Profile(r.Scale()).Totals(0)[0]; got != 0 {
+		first, second := r.Means()
+		if got := Negated(first, second, r.Scale()).Totals(0)[0]; got != 0 {
 			t.Errorf("%d: both sides differ by %d", n, got)
 		}
 		below := map[string]int64{}
@@ -36,6 +39,52 @@ func TestScaled(t *testing.T) {
 			if want := float64(n) / 4; math.Abs(float64(v)-want) > 1 {
 				t.Errorf("%d: %s has %d of the base, want %v", n, f, v, want)
 			}
+		}
+	}
+}
+
+// TestMeans: in the profiles of groups, runs count as they do in the means that are compared, and
+// not by how long they took. The shares of f and g are 90% and 10% of one run, 10% and 90% of one
+// that is ten times as long, so 50% on average; and of costs per run (900+1000)/2 and (100+9000)/2.
+func TestMeans(t *testing.T) {
+	for per, want := range map[Per]map[string][2]float64{
+		PerShare: {"f": {5500, 5500}, "g": {5500, 5500}},
+		PerRun:   {"f": {1900, 5500}, "g": {9100, 5500}},
+	} {
+		o := Defaults
+		o.Per = per
+		r, err := Compare(
+			[]Run{profile(t, "b1", "main;f 900\nmain;g 100"), profile(t, "b2", "main;f 1000\nmain;g 9000")},
+			[]Run{profile(t, "n1", "main;f 500\nmain;g 500"), profile(t, "n2", "main;f 5000\nmain;g 5000")}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sums [2]map[string]float64
+		base, new := r.Means()
+		for side, s := range []*stacks.Set{base, new} {
+			sums[side] = map[string]float64{}
+			for row := range s.NumSamples() {
+				x := s.Sample(row)
+				sums[side][s.Functions[s.Lines(s.Stack(x.Stack)[0])[0].Function].Name] += float64(x.Values[0])
+			}
+		}
+		both := map[string]int64{}
+		for s, row := r.Both(), 0; row < s.NumSamples(); row++ {
+			x := s.Sample(row)
+			both[s.Functions[s.Lines(s.Stack(x.Stack)[0])[0].Function].Name] += x.Values[1]
+		}
+		for name, w := range want {
+			for side := range sums {
+				if got := sums[side][name]; math.Abs(got-w[side]) > 1 {
+					t.Errorf("per %v: %s has %v on side %d, want %v", per, name, got, side, w[side])
+				}
+			}
+			if got, w := float64(both[name]), w[0]*r.Scale(); math.Abs(got-w) > 1 {
+				t.Errorf("per %v: of both, %s has %v of the base, want %v", per, name, got, w)
+			}
+		}
+		if base, _ := r.Sets(); base.Totals(0)[0] != 11000 {
+			t.Errorf("per %v: what was recorded is %d", per, base.Totals(0)[0])
 		}
 	}
 }
