@@ -48,6 +48,7 @@ type Options struct {
 //
 // A page has frames, not addresses: each is a location at address 0 of its mapping, which is
 // called by the base name of its file. Labels are text, but for those that have numbers alone.
+// The value that the page shows first is the Set's default.
 func Read(r io.Reader, o Options) (*stacks.Set, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSize+1))
 	if err != nil {
@@ -119,6 +120,7 @@ type head struct {
 		Counted  bool
 		Instants bool
 	}
+	Event, Column                    int // what is shown first
 	Names, Mappings, BuildIDs, Files []string
 	Frames                           []int64
 	Keys                             []string
@@ -193,6 +195,12 @@ func (d *decoder) addEvents() error {
 	}
 	if len(d.head.Events) == 0 {
 		return errors.New("it has no events")
+	}
+	if e := d.head.Event; e >= 0 && e < len(d.set.Events) {
+		// The last one is shown of a Set that does not say which.
+		if v := d.set.Events[e].Values; d.head.Column >= 0 && d.head.Column < len(v)-1 {
+			d.set.DefaultType = v[d.head.Column].Type
+		}
 	}
 	d.set.Comments, d.set.DurationNanos = d.head.Comments, d.head.Duration
 	d.set.TimeNanos = d.head.Start * 1e6

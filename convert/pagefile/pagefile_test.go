@@ -116,6 +116,39 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadShown: the value that a page shows first is the one that is shown of what is read of it;
+// a damaged page may say anything.
+func TestReadShown(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "space", Values: []stacks.ValueType{{Type: "objects", Unit: "count"}, {Type: "space", Unit: "bytes"}}})
+	s.Add(0, s.Intern(nil), 0, 2, 4096)
+	for column, want := range []string{"objects", ""} { // the last is shown anyway
+		var b strings.Builder
+		if err := page.Write(&b, s, page.Options{Column: column}); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(strings.NewReader(b.String()), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.DefaultType != want {
+			t.Errorf("column %d: the default is %q, want %q", column, again.DefaultType, want)
+		}
+	}
+	for _, h := range []head{{Event: -1}, {Event: 1}, {Column: -1}, {Column: 2}} {
+		d := decoder{head: h}
+		d.head.Events = append(d.head.Events, struct {
+			Name     string
+			Columns  []column
+			Rows     int
+			Counted  bool
+			Instants bool
+		}{Columns: []column{{Type: "a"}, {Type: "b"}}})
+		if err := d.addEvents(); err != nil || d.set.DefaultType != "" {
+			t.Errorf("%+v: %q, %v", h, d.set.DefaultType, err)
+		}
+	}
+}
+
 // TestReadPlaces: mappings, kinds of code and inlined functions are as they were.
 func TestReadPlaces(t *testing.T) {
 	s := stacks.New(stackstest.OneEvent())
