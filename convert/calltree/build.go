@@ -82,7 +82,7 @@ func (b *treeBuilder) nameAll() {
 	var all intern.Strings
 	id := func(name string) uint32 {
 		if name == "" { // a comm
-			name = "[unknown]"
+			name = unknownName
 		}
 		return all.ID(name)
 	}
@@ -93,6 +93,7 @@ func (b *treeBuilder) nameAll() {
 		for j := range d.names {
 			d.names[j] = id(d.frames.Names[d.frames.All[j].Name])
 		}
+		d.nothing = d.names[d.frames.Nothing]
 		d.comm = make([]uint32, d.set.NumLabels())
 		for l := range d.comm {
 			d.comm[l] = none
@@ -119,6 +120,7 @@ func (b *treeBuilder) nameAll() {
 		for j := range d.names {
 			d.names[j] = rank[d.names[j]]
 		}
+		d.nothing = rank[d.nothing]
 		for l, c := range d.comm {
 			if c != none {
 				d.comm[l] = rank[c]
@@ -160,7 +162,12 @@ func (b *treeBuilder) add(side int, sum *[2]int64, x stacks.Sample, value int64)
 		return nil
 	}
 	sum[side] += value
-	b.entries[0] = append(b.entries[0], entry{value: value, stack: x.Stack, root: b.sides[side].comm[x.Labels], side: uint8(side)})
+	d := &b.sides[side]
+	e := entry{value: value, stack: x.Stack, root: d.comm[x.Labels], side: uint8(side)}
+	if e.root == none && len(d.set.Stack(x.Stack)) == 0 {
+		e.root = d.nothing
+	}
+	b.entries[0] = append(b.entries[0], e)
 	return nil
 }
 

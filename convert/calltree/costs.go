@@ -2,6 +2,7 @@ package calltree
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,9 +17,29 @@ type Cost struct {
 	Cum     int64  // of samples with it anywhere in the stack, each counted once
 }
 
+// Sum adds up values of a column, as far as an int64 is sure to hold the sum of any of them.
+type Sum struct {
+	Total int64
+	sizes uint64
+}
+
+// Add adds a value of a column of an event. The error is a *stacks.TooLargeSumError.
+func (t *Sum) Add(v int64, e *stacks.Event, column int) error {
+	t.Total += v
+	size := uint64(v)
+	if v < 0 {
+		size = -size
+	}
+	if t.sizes += size; t.sizes > math.MaxInt64 {
+		return &stacks.TooLargeSumError{Event: e.Name, Column: e.Values[column].Type}
+	}
+	return nil
+}
+
 // Costs returns what each function costs whose samples of an event there are, the
 // costliest by itself first, ties by name, and the total. Functions are told apart by
-// name, and with Options.Lines by line. Of o, Event, Column and Lines count.
+// name, and with Options.Lines by line. What has no frames is "[unknown]".
+// Of o, Event, Column and Lines count.
 func Costs(s *stacks.Set, o Options) (costs []Cost, total int64, err error) {
 	if err := s.CheckColumn(o.Event, o.Column); err != nil {
 		return nil, 0, err
@@ -29,14 +50,26 @@ func Costs(s *stacks.Set, o Options) (costs []Cost, total int64, err error) {
 	}
 	costs = make([]Cost, len(n.Names))
 	seen := make([]uint32, len(n.Names)) // the last row a name was counted for, plus 1
+	var sum Sum
+	var frameless *Cost // what has no stack; nil for nothing
 	for i := range s.NumSamples() {
 		x := s.Sample(i)
 		if x.Event != o.Event {
 			continue
 		}
 		v := x.Values[o.Column]
-		total += v
-		for j, loc := range s.Stack(x.Stack) {
+		if err := sum.Add(v, &s.Events[o.Event], o.Column); err != nil {
+			return nil, 0, err
+		}
+		stack := s.Stack(x.Stack)
+		if len(stack) == 0 {
+			if frameless == nil {
+				frameless = &Cost{Name: unknownName, Mapping: unknownName}
+			}
+			frameless.Self += v
+			frameless.Cum += v
+		}
+		for j, loc := range stack {
 			names := n.Of(loc)
 			if j == 0 {
 				costs[names[0]].Self += v
@@ -71,21 +104,39 @@ func Costs(s *stacks.Set, o Options) (costs []Cost, total int64, err error) {
 			shown = append(shown, c)
 		}
 	}
+	if frameless != nil {
+		shown = withFrameless(shown, frameless)
+	}
 	slices.SortFunc(shown, func(a, b Cost) int {
 		return cmp.Or(cmp.Compare(b.Self, a.Self), cmp.Compare(b.Cum, a.Cum), strings.Compare(a.Name, b.Name))
 	})
-	return shown, total, nil
+	return shown, sum.Total, nil
+}
+
+// withFrameless adds what has no frames to the functions, where there may be one without a name.
+func withFrameless(costs []Cost, x *Cost) []Cost {
+	i := slices.IndexFunc(costs, func(c Cost) bool { return c.Name == x.Name })
+	if i < 0 {
+		return append(costs, *x)
+	}
+	c := &costs[i]
+	c.Self += x.Self
+	c.Cum += x.Cum
+	if c.Mapping != x.Mapping {
+		c.Mapping = "several"
+	}
+	return costs
 }
 
 // MappingName is the base name of what holds a location.
 func MappingName(s *stacks.Set, loc uint32) string {
 	m := s.Locations[loc].Mapping
 	if m < 0 {
-		return "[unknown]"
+		return unknownName
 	}
 	file := s.Mappings[m].File
 	if base := file[strings.LastIndexByte(file, '/')+1:]; base != "" {
 		return base
 	}
-	return "[unknown]"
+	return unknownName
 }

@@ -45,6 +45,9 @@ type FrameOptions struct {
 	LineNames bool
 }
 
+// unknownName is what a function without a name is called, and a stack without frames.
+const unknownName = "[unknown]"
+
 // NewFrames finds the frames of a Set. A function without a name is called
 // "[unknown]".
 func NewFrames(s *stacks.Set, o FrameOptions) *Frames {
@@ -53,7 +56,7 @@ func NewFrames(s *stacks.Set, o FrameOptions) *Frames {
 		n = s.NamesWithLines()
 	}
 	t := &Frames{Names: n.Names, ids: make([]uint32, 0, len(s.Locations)), offsets: make([]uint32, 1, len(s.Locations)+1), known: make(map[Frame]uint32)}
-	t.unknown = t.name("[unknown]")
+	t.unknown = t.name(unknownName)
 	// place is what a Frame depends on, without the text.
 	type place struct {
 		name, function uint32
@@ -92,7 +95,7 @@ func NewFrames(s *stacks.Set, o FrameOptions) *Frames {
 		t.offsets = append(t.offsets, uint32(len(t.ids)))
 	}
 	t.known = nil
-	t.Nothing = t.Add("[unknown]")
+	t.Nothing = t.Add(unknownName)
 	return t
 }
 

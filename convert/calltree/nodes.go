@@ -88,9 +88,14 @@ func (b *treeBuilder) node(k kid, e *entry, depth uint32) bool {
 		}
 		return false
 	}
-	t.Nodes[last].Kind = FrameProcess
-	if id := b.frame(e); id != none {
-		t.Nodes[last].Kind = b.sides[e.side].frames.All[id].Kind
+	d := &b.sides[e.side]
+	switch id := b.frame(e); {
+	case id != none:
+		t.Nodes[last].Kind = d.frames.All[id].Kind
+	case k.name == d.nothing && len(d.set.Stack(e.stack)) == 0:
+		t.Nodes[last].Kind = FrameUnknown
+	default:
+		t.Nodes[last].Kind = FrameProcess
 	}
 	return true
 }

@@ -62,6 +62,7 @@ type side struct {
 	frames        *Frames
 	names         []uint32 // by frame: its name, as nodes have it
 	comm          []uint32 // name by LabelsID, or none
+	nothing       uint32   // name of a stack without frames
 }
 
 // entry is a stack that is being sorted.

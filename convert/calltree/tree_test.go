@@ -47,7 +47,8 @@ func TestTree(t *testing.T) {
 		want string
 	}{
 		{"by function", Options{}, `
-all 1023 self 256
+all 1023
+  [unknown] 256 self 256 unknown
   clock 64
     folded 64 unknown
       folded_[k] 64 self 64 kernel
@@ -257,6 +258,9 @@ func TestTreeOfMany(t *testing.T) {
 			}
 			for _, f := range slices.Backward(w.Frames) {
 				path = append(path, f.Name)
+			}
+			if len(path) == 0 { // as in folded stacks
+				path = append(path, "[unknown]")
 			}
 			if o.Reverse {
 				slices.Reverse(path)

@@ -34,7 +34,10 @@ func Histograms(w io.Writer, s *stacks.Set, o TopOptions) error {
 	b := bufio.NewWriter(w)
 	t := topTable{w: b, o: o, unit: s.Events[o.Event].Values[o.Column].Unit}
 	if o.By == "" {
-		_, t.total, _ = Costs(s, o)
+		var err error
+		if _, t.total, err = Costs(s, o); err != nil {
+			return err
+		}
 		t.header(s, fmt.Sprintf(" in %s", counted(of[""].Count, "span")))
 		t.histogram(of[""])
 	} else {

@@ -105,10 +105,14 @@ func size(v int64) uint64 {
 }
 
 // Costs returns all functions or groups, sorted as o says, values below 0 by their size,
-// ties by name, and the total. Functions are told apart by name, and by line if o says so.
+// ties by name, and the total. Functions are told apart by name, and by line if o says so; those
+// that cost nothing are left out where no calls are shown.
 func Costs(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64, err error) {
 	if o.By == "" {
 		costs, total, err = calltree.Costs(s, calltree.Options{Event: o.Event, Column: o.Column, Lines: o.Lines})
+		if err == nil && o.calls(s) == nil {
+			costs = slices.DeleteFunc(costs, func(c calltree.Cost) bool { return c.Self == 0 && c.Cum == 0 })
+		}
 	} else {
 		costs, total, err = groupCosts(s, o)
 	}
@@ -140,6 +144,7 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64
 	}
 	keys := strings.Split(o.By, ",")
 	found := make([]bool, len(keys))
+	var sum calltree.Sum
 	at := make(map[string]int)
 	events := o.byEvent()
 	for i := range s.NumSamples() {
@@ -167,14 +172,16 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64
 			costs = append(costs, calltree.Cost{Name: name})
 		}
 		v := x.Values[column]
+		if err := sum.Add(v, &s.Events[x.Event], column); err != nil {
+			return nil, 0, err
+		}
 		costs[k].Self += v
 		costs[k].Cum += v
-		total += v
 	}
 	if i := slices.Index(found, false); i >= 0 && len(costs) > 0 {
 		return nil, 0, noSuchLabel(s, keys[i])
 	}
-	return costs, total, nil
+	return costs, sum.Total, nil
 }
 
 func (o *TopOptions) byEvent() bool { return slices.Contains(strings.Split(o.By, ","), byEvent) }

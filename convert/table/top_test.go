@@ -172,11 +172,65 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestTopNothingLost: what has no frames is a row, together with functions without a name, so that
+// all rows sum up to the total; functions of value 0 are none, and none are counted.
+func TestTopNothingLost(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "space", Values: []stacks.ValueType{{Type: "objects", Unit: "count"}, {Type: "space", Unit: "bytes"}}})
+	named := func(name, file string) uint32 {
+		l := s.AddLocation(s.AddMapping(stacks.Mapping{File: file}), 1, 0)
+		s.SetLines(l, stacks.Line{Function: s.AddFunction(stacks.Function{Name: name})})
+		return l
+	}
+	s.Add(0, s.Intern([]uint32{named("f", "/bin/x")}), 0, 1, 30)
+	s.Add(0, s.Intern(nil), 0, 1, 20)
+	s.Add(0, s.Intern([]uint32{named("[unknown]", "/bin/y")}), 0, 1, 10)
+	s.Add(0, s.Intern([]uint32{named("g", "/bin/x")}), 0, 1, 0)
+	want := `
+Event: space, space of bytes
+Total: 60B in 2 functions
+
+      self   self%        cum    cum%  mapping  function
+       30B  50.00%        30B  50.00%  several  [unknown]
+       30B  50.00%        30B  50.00%  x        f
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), top(t, s, TopOptions{Column: 1})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(`Event: space, space of bytes
+Total: 60B
+
+       cum    cum%   self%  function
+       30B  50.00%  50.00%  ├─ [unknown]
+       30B  50.00%  50.00%  └─ f
+`, livetest.Written(t, func(w io.Writer) error { return Tree(w, s, TreeOptions{Column: 1}) })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTopTooLarge: no sum begins anew from below zero.
+func TestTopTooLarge(t *testing.T) {
+	s := stacks.New(stackstest.OneEvent())
+	var stack []uint32
+	for range 3 {
+		stack = append(stack, s.AddLocation(stacks.NoMapping, 1, 0))
+		s.Add(0, s.Intern(stack), 0, 1, 1<<62)
+	}
+	for _, by := range []string{"", "mapping"} {
+		if _, total, err := Costs(s, TopOptions{By: by}); err != nil || total != 3 {
+			t.Errorf("by %q: %d, %v", by, total, err)
+		}
+		var large *stacks.TooLargeSumError
+		if costs, _, err := Costs(s, TopOptions{By: by, Column: 1}); !errors.As(err, &large) || large.Column != "cpu" {
+			t.Errorf("by %q: %v, %v", by, costs, err)
+		}
+	}
+}
+
 // TestTopEqualsPprof compares self and cumulative of every function with those of
-// go tool pprof -top.
+// go tool pprof -top, which leaves out what has no stack.
 func TestTopEqualsPprof(t *testing.T) {
 	for i, s := range []*stacks.Set{topSet(), stackstest.Wide(3000, 12, 60), stackstest.SetOf(stackstest.PlainRows(5, 400))} {
-		costs, _, err := Costs(s, TopOptions{})
+		costs, total, err := Costs(s, TopOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +238,15 @@ func TestTopEqualsPprof(t *testing.T) {
 		for _, c := range costs {
 			got[c.Name] = [2]int64{c.Self, c.Cum}
 		}
-		if diff := cmp.Diff(stackstest.PprofTop(t, s), got); diff != "" {
+		want := stackstest.PprofTop(t, s)
+		rest := total
+		for _, v := range want {
+			rest -= v[0]
+		}
+		if rest != 0 {
+			want["[unknown]"] = [2]int64{rest, rest}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Set %d: %s", i, diff)
 		}
 	}
