@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kprof/convert/printable"
 	"kprof/record/bench"
 )
 
@@ -192,9 +193,9 @@ func runName(side string, number int) string {
 
 // say tells of a run.
 func (f *benchFlags) say(r *bench.Run) {
-	text := fmt.Sprintf("%s: %.3g s, %.3g s of CPU", runName(r.Side, r.Number), r.Seconds, r.CPU)
+	text := fmt.Sprintf("%s: %s s, %s s of CPU", runName(r.Side, r.Number), printable.Digits(r.Seconds, 3), printable.Digits(r.CPU, 3))
 	if r.Ops > 0 {
-		text += fmt.Sprintf(", %g operations", r.Ops)
+		text += fmt.Sprintf(", %s operations", strconv.FormatFloat(r.Ops, 'f', -1, 64))
 	}
 	if r.Again > 0 {
 		text += fmt.Sprintf(", attempt %d", r.Again+1)

@@ -351,3 +351,48 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%v, %q", err, &text)
 	}
 }
+
+// TestLargeNumbers: no number is written with an exponent, nor with digits behind the point that say
+// nothing: costs, totals, and the mean of three runs.
+func TestLargeNumbers(t *testing.T) {
+	var runs [2][]diff.Run
+	for side, texts := range [...][]string{{"f 40000000000000\ng 77000000000001", "f 40100000000000\ng 77300000000000", "f 40200000000000\ng 77100000000000"}, {"f 90000000000000\ng 77300000000000", "f 90300000000000\ng 77000000000000"}} {
+		for i, text := range texts {
+			s, err := folded.Read(strings.NewReader(text+"\n"), folded.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs[side] = append(runs[side], diff.Run{Name: fmt.Sprint(side, i), Set: s})
+		}
+	}
+	for unit, want := range map[string][]string{
+		"nanoseconds": {"40100s", "90150s", "total 117233s → 167300s a run"},
+		"count":       {"40100000000000", "90150000000000", "total 117233333333334 samples → 167300000000000 samples a run"},
+	} {
+		for side := range runs {
+			for i := range runs[side] {
+				runs[side][i].Set.Events[0].Values[0].Unit = unit
+			}
+		}
+		o := diff.Defaults
+		o.Per = diff.PerRun
+		r, err := diff.Compare(runs[0], runs[1], o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := Text(&b, r, Options{Noise: 2}); err != nil {
+			t.Fatal(err)
+		}
+		h := &diff.History{Builds: []string{"a", "b"}, Per: diff.PerRun, Changes: []diff.Change{{Build: 1, Result: r}}}
+		text := b.String() + historyCost(h, 40_100_000_000_000)
+		for _, w := range want {
+			if strings.Count(text, w) == 0 {
+				t.Errorf("%s: no %q in %s", unit, w, text)
+			}
+		}
+		if strings.Contains(text, "e+") {
+			t.Errorf("%s: an exponent in %s", unit, text)
+		}
+	}
+}

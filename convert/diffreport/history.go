@@ -3,7 +3,6 @@ package diffreport
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -112,7 +111,10 @@ func historyCost(h *diff.History, x float64) string {
 	if h.Per == diff.PerShare {
 		return percent(x)
 	}
-	return strconv.FormatFloat(x, 'g', 4, 64)
+	if len(h.Changes) > 0 { // of which there is one where there is a cost
+		return words{r: h.Changes[0].Result}.cost(x)
+	}
+	return printable.Digits(x, 4)
 }
 
 type historyDocument struct {

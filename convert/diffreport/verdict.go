@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kprof/convert/diff"
+	"kprof/convert/printable"
 )
 
 // verdict is the answer in one line: what was compared, the totals, the cause and its
@@ -281,7 +282,7 @@ func (t words) value(x float64) string {
 	if t.r.Value.Unit == "nanoseconds" {
 		return seconds(x / 1e9)
 	}
-	return strconv.FormatFloat(x, 'f', -1, 64) + " " + t.r.Value.Type
+	return printable.Digits(x, 4) + " " + t.r.Value.Type
 }
 
 // resolution says what could have been told, and what more would take.

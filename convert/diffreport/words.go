@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kprof/convert/diff"
+	"kprof/convert/printable"
 	"kprof/convert/spandiff"
 )
 
@@ -232,7 +233,7 @@ func (t words) cost(x float64) string {
 	if t.r.Value.Unit == "nanoseconds" {
 		return scaledFloat(x, 1000, []string{"ns", "us", "ms", "s"})
 	}
-	return strconv.FormatFloat(x, 'g', 4, 64)
+	return printable.Digits(x, 4)
 }
 
 // change writes a difference as a share of the base's total.
@@ -259,7 +260,7 @@ func scaledFloat(x, step float64, units []string) string {
 		x /= step
 		units = units[1:]
 	}
-	return strconv.FormatFloat(x, 'g', 4, 64) + units[0]
+	return printable.Digits(x, 4) + units[0]
 }
 
 // changed returns the functions that changed, and the others.

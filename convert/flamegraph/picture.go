@@ -80,7 +80,7 @@ func (d *document) subtitle() string {
 	case t.Base != nil:
 		s += fmt.Sprintf(", base %s; widths are the mean of both", amount(t.Base[0], v.Type, v.Unit))
 		if t.Scale != 1 {
-			s += fmt.Sprintf(", the base's times %s", strconv.FormatFloat(t.Scale, 'g', 4, 64))
+			s += fmt.Sprintf(", the base's times %s", printable.Digits(t.Scale, 4))
 		}
 	case d.o.Reverse:
 		s += "; callers"

@@ -1,11 +1,32 @@
 package printable
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestNumbers(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", 1<<64 - 1: "18,446,744,073,709,551,615"} {
 		if got := Thousands(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+	for _, c := range []struct {
+		x    float64
+		n    int
+		want string
+	}{
+		{0, 4, "0"}, {1, 4, "1"}, {0.5, 4, "0.5"}, {1.23456, 4, "1.235"}, {999.96, 4, "1000"}, {999.94, 4, "999.9"},
+		{38_400.4, 4, "38400"}, {-38_400, 4, "-38400"}, {9.99e17, 3, "999000000000000000"}, {120, 2, "120"}, {99.6, 2, "100"},
+		{0.000_012_346, 4, "0.00001235"}, {-0.5, 2, "-0.5"}, {math.Inf(1), 3, "+Inf"}, {math.NaN(), 3, "NaN"},
+	} {
+		if got := Digits(c.x, c.n); got != c.want {
+			t.Errorf("%v with %d digits is %s, want %s", c.x, c.n, got, c.want)
+		}
+	}
+	for n, want := range map[int]string{0: "0 runs", 1: "1 run", 2: "2 runs"} {
+		if got := Count(n, "run"); got != want {
+			t.Errorf("%d runs are %s, want %s", n, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1 << 20: "1.0 MiB", 5 << 30: "5.0 GiB", 1 << 40: "1024.0 GiB"} {

@@ -56,15 +56,23 @@ type Noise struct {
 func (n Noise) String() string {
 	switch n.Kind {
 	case OtherLoad:
-		return fmt.Sprintf("other programs used %.2g CPUs", n.Amount)
+		return fmt.Sprintf("other programs used %s CPUs", twoDigits(n.Amount))
 	case Frequency:
 		return fmt.Sprintf("the frequency of the CPUs changed to ×%.2f", n.Amount)
 	case Throttled:
 		return fmt.Sprintf("CPUs were throttled %.0f times", n.Amount)
 	case Stolen:
-		return fmt.Sprintf("other virtual machines took %.2g%% of the CPUs' time", 100*n.Amount)
+		return fmt.Sprintf("other virtual machines took %s%% of the CPUs' time", twoDigits(100*n.Amount))
 	}
 	return string(n.Kind)
+}
+
+// twoDigits writes a number with two digits, but all those before the point: "120", not 1.2e+02.
+func twoDigits(x float64) string {
+	if x >= 10 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
 }
 
 // What is too much of it.

@@ -118,6 +118,20 @@ func TestOutputGone(t *testing.T) {
 	}
 }
 
+// TestNoiseWords: large numbers have no exponent.
+func TestNoiseWords(t *testing.T) {
+	for n, want := range map[Noise]string{
+		{OtherLoad, 0.123}: "other programs used 0.12 CPUs",
+		{OtherLoad, 9.87}:  "other programs used 9.9 CPUs",
+		{OtherLoad, 120.4}: "other programs used 120 CPUs",
+		{Stolen, 1}:        "other virtual machines took 100% of the CPUs' time",
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestNoise compares conditions ten seconds apart, of a command that took four of CPU.
 func TestNoise(t *testing.T) {
 	before := conditions{at: time.Unix(100, 0), cpus: procfs.CPUTimes{Busy: 50 * time.Second, Idle: 70 * time.Second, Stolen: time.Second}, kHz: 2e6, throttled: 3}
