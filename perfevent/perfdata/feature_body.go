@@ -33,7 +33,7 @@ func (c *cursor) eventDesc() []abi.Event {
 }
 
 func (e *encoder) eventDesc(events []abi.Event) {
-	size := attrSize(events)
+	size := attrSize(events, abi.AttrSizeVer7) // perf takes any here
 	e.u32(uint32(len(events)))
 	e.u32(uint32(size))
 	for i := range events {
@@ -47,17 +47,19 @@ func (e *encoder) eventDesc(events []abi.Event) {
 	}
 }
 
-// attrSize is the smallest size of struct perf_event_attr that holds all of
-// events, but at least 128 bytes (Linux 5.13): perf refuses attributes that are
-// larger than it knows, and perf 6.1 knows 128.
-func attrSize(events []abi.Event) int {
-	size := abi.AttrSizeVer7
+// attrSize is the smallest size of struct perf_event_attr, from least on, that holds all of events.
+func attrSize(events []abi.Event, least int) int {
+	size := least
 	for i := range events {
 		switch a := &events[i].Attr; {
 		case a.Config4 != 0:
-			return abi.AttrSizeVer9
+			size = max(size, abi.AttrSizeVer9)
 		case a.Config3 != 0:
-			size = abi.AttrSizeVer8
+			size = max(size, abi.AttrSizeVer8)
+		case a.SigData != 0:
+			size = max(size, abi.AttrSizeVer7)
+		case a.AuxSampleSize != 0 || a.AuxAction != 0:
+			size = max(size, abi.AttrSizeVer6)
 		}
 	}
 	return size

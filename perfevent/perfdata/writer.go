@@ -116,7 +116,9 @@ const batchSlack = 8 + 256*16
 // head lays out everything up to the data in buf.
 func (w *Writer) head(early Features) (err error) {
 	o := w.opts.Order
-	size := attrSize(w.events)
+	// perf refuses attributes in a file that are larger than it knows: perf 4.1 to 5.4 knows 112
+	// bytes, perf 6.1 128 (tools/perf/util/header.c, read_attr).
+	size := attrSize(w.events, abi.AttrSizeVer5)
 	b := make([]byte, fileHeaderSize)
 	ids := make([]section, len(w.events))
 	for i := range w.events {

@@ -47,7 +47,9 @@ func (s *StreamWriter) head(events []abi.Event, early *Features) error {
 	o := s.opts.Order
 	b := o.AppendUint64(nil, magicNumber)
 	b = o.AppendUint64(b, pipeHeaderSize)
-	size := attrSize(events)
+	// Up to 6.6 perf looks for the ids where an attribute of its own would end: from 5.13 on behind
+	// 128 bytes, earlier before that, where zeros are (header.c, perf_event__process_attr).
+	size := attrSize(events, abi.AttrSizeVer7)
 	for i := range events {
 		ev := &events[i]
 		n := abi.HeaderSize + size + 8*len(ev.IDs)

@@ -154,6 +154,7 @@ func TestWriter(t *testing.T) {
 	}
 	for i, e := range testEvents() {
 		e.Name = "" // not in the attributes
+		e.Attr.Size = 112
 		if d := cmp.Diff(e, r.events[i]); d != "" {
 			t.Errorf("event %d -want +got\n%s", i, d)
 		}
@@ -356,6 +357,45 @@ func TestStreamWriter(t *testing.T) {
 	}
 	if d := cmp.Diff(want, types); d != "" {
 		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// Attributes are as small as what they hold allows: perf refuses a file with larger ones than it
+// knows. The sizes are those of struct perf_event_attr up to each field (perf_event.h). In pipe
+// mode perf 5.13 to 6.6 finds ids behind 128 bytes alone.
+func TestAttrSizes(t *testing.T) {
+	for _, c := range []struct {
+		attr       abi.Attr
+		file, pipe uint64
+	}{
+		{abi.Attr{ClockID: 1, SampleRegsIntr: 1, AuxWatermark: 1, SampleMaxStack: 1}, 112, 128},
+		{abi.Attr{AuxSampleSize: 1}, 120, 128},
+		{abi.Attr{AuxAction: 1}, 120, 128},
+		{abi.Attr{SigData: 1}, 128, 128},
+		{abi.Attr{Config3: 1}, 136, 136},
+		{abi.Attr{Config3: 1, SigData: 1}, 136, 136},
+		{abi.Attr{Config4: 1}, 144, 144},
+	} {
+		for _, events := range [][]abi.Event{{{Attr: c.attr}, {}}, {{}, {Attr: c.attr}}} {
+			f := tempFile(t)
+			if _, err := NewWriter(f, events, Features{}, WriterOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			var b [24]byte
+			if _, err := f.ReadAt(b[:], 0); err != nil {
+				t.Fatal(err)
+			}
+			if size := abi.LittleEndian.Uint64(b[16:]) - 16; size != c.file {
+				t.Errorf("%+v: %d bytes in a file, not %d", c.attr, size, c.file)
+			}
+			var pipe bytes.Buffer
+			if _, err := NewStreamWriter(&pipe, events, Features{}, WriterOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if h := abi.DecodeHeader(pipe.Bytes()[pipeHeaderSize:], abi.LittleEndian); uint64(h.Size) != abi.HeaderSize+c.pipe {
+				t.Errorf("%+v: record of %d bytes in a pipe, not %d", c.attr, h.Size, abi.HeaderSize+c.pipe)
+			}
+		}
 	}
 }
 
