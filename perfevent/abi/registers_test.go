@@ -22,6 +22,12 @@ func TestRegisterNames(t *testing.T) {
 		{"riscv64", 1 | 1<<9 | 1<<10 | 1<<18 | 1<<31, "pc s1 a0 s2 t6"},
 		{"s390x", 1 | 1<<16 | 1<<33, "R0 FP0 PC"},
 		{"ppc64le", 1<<31 | 1<<32 | 1<<36 | 1<<42, "r31 nip link dsisr"},
+		{"ppc64", 1<<43 | 1<<44 | 1<<45 | 1<<50 | 1<<51 | 1<<56 | 1<<58, "sier mmcra mmcr0 sier3 pmc1 pmc6 siar"},
+		{"ppc", 1<<1 | 1<<32, "r1 nip"},
+		{"aarch64_be", 1<<0 | 1<<31, "x0 sp"},
+		{"riscv32", 1 | 1<<2, "pc sp"},
+		{"loongarch64", 1 | 1<<3 | 1<<31, "PC r3 r31"},
+		{"mips64", 1 | 1<<25 | 1<<26 | 1<<28 | 1<<31, "PC r25 reg26 r28 r31"},
 		{"sparc", 1 << 5, "reg5"},
 		{"x86_64", 1 << 24, "reg24"},
 	} {
