@@ -106,8 +106,8 @@ did, and is not decided (4) otherwise. What cannot be decided without a limit is
 too. --bisect has the exit codes of git bisect run instead.
 
 Functions are matched by name. What differs between builds is folded away:
-suffixes of clones, wrappers of system calls, entry stubs (--explain-names lists
-the rules, and what they did). Samples of idle CPUs are left out (--with-idle), and of
+suffixes of clones, wrappers of system calls, entry stubs, what calls tracers (--explain-names
+lists the rules, and what they did). Samples of idle CPUs are left out (--with-idle), and of
 programs (--comm), or of one run of each side, what ran in interrupts (--with-interrupts).
 Differences are shares of the total, or per second, operation or run (--per): what
 one run of each side cannot tell, unless it is counts or the log of a boot. Of spans

@@ -37,6 +37,9 @@ func (t *nameTable) original(k originalKey, side int) uint32 {
 	o, ok := t.byOriginal[k]
 	if !ok {
 		folded, rules := t.names.Fold(k.name, k.user)
+		if t.names.isTracer(k.name, k.user) {
+			rules = append(rules, RuleTracer)
+		}
 		fn, known := t.byName[folded]
 		if !known {
 			fn = uint32(len(t.functions))
@@ -60,6 +63,8 @@ type frames struct {
 	one   []uint32
 	lists [][]uint32
 	empty uint32 // the original of a stack without frames
+	// tracers are the locations that count for their callers: see Names.isTracer. Nil where none does.
+	tracers []bool
 	// unnamed are the keys of the mappings whose functions are not told apart.
 	unnamed map[string]bool
 }
@@ -90,7 +95,14 @@ func newFrames(t *nameTable, s *stacks.Set, side int, collapsed map[string]bool,
 		lines := s.Lines(uint32(loc))
 		switch {
 		case len(lines) > 0 && !(l.Mapping >= 0 && f.unnamed[mappingKey(&s.Mappings[l.Mapping])]):
-			f.one[loc] = f.lines(s, lines, l.Kind == stacks.KindUser, side, keep)
+			user := l.Kind == stacks.KindUser
+			f.one[loc] = f.lines(s, lines, user, side, keep)
+			if t.names.isTracer(s.Functions[lines[len(lines)-1].Function].Name, user) {
+				if f.tracers == nil {
+					f.tracers = make([]bool, len(s.Locations))
+				}
+				f.tracers[loc] = true
+			}
 		case l.Mapping >= 0:
 			if unnamed[l.Mapping] == many {
 				name := s.Mappings[l.Mapping].Unnamed()
@@ -128,6 +140,24 @@ func (f *frames) lines(s *stacks.Set, lines []stacks.Line, user bool, side int, 
 	return many | uint32(len(f.lists)-1)
 }
 
+// counts tells whether location i of a stack is a frame of its own: the outermost always is.
+func (f *frames) counts(stack []uint32, i int) bool {
+	return f.tracers == nil || !f.tracers[stack[i]] || i == len(stack)-1
+}
+
+// leaf returns the original that a stack of at least one location has the values of itself.
+func (f *frames) leaf(stack []uint32) uint32 {
+	i := 0
+	for !f.counts(stack, i) {
+		i++
+	}
+	o := f.one[stack[i]]
+	if o >= many {
+		o = f.lists[o&^many][0]
+	}
+	return o
+}
+
 // appendFunctions appends the functions of a stack, leaf first, at least one.
 // Neighbours that are one function by another name, such as a system call and its
 // wrapper, become one; a function that calls itself does not.
@@ -136,7 +166,10 @@ func (f *frames) appendFunctions(dst []uint32, stack []uint32) []uint32 {
 		return append(dst, f.table.function[f.empty])
 	}
 	last, before := uint32(many), uint32(many)
-	for _, loc := range stack {
+	for i, loc := range stack {
+		if !f.counts(stack, i) {
+			continue
+		}
 		o := f.one[loc]
 		if o < many {
 			if fn := f.table.function[o]; fn != last || o == before {

@@ -20,6 +20,7 @@ const (
 	RuleStub                // entry code
 	RuleNoprof              // what memory allocation profiling wraps
 	RuleVariant             // one function for different processors
+	RuleTracer              // what calls tracers, which counts for its caller: see Names.isTracer
 	RuleAlias               // the user's own
 	numRules
 )
@@ -32,6 +33,7 @@ var ruleTexts = [numRules]struct{ name, text string }{
 	RuleStub:    {"stub", "entry code of different kernels gets one name"},
 	RuleNoprof:  {"noprof", "_noprof at the end of a kernel function is removed: memory allocation profiling (6.10) wraps it"},
 	RuleVariant: {"variant", "functions of which the kernel chooses one for the processor, or patches it in, get one name"},
+	RuleTracer:  {"tracer", "the function through which a tracepoint calls its tracers, where there are several, or the architecture (arm64) has no static calls, counts for its caller"},
 	RuleAlias:   {"alias", "the file of aliases"},
 }
 
@@ -67,6 +69,7 @@ func Rules() []RuleText {
 			}
 		}
 	}
+	texts[RuleTracer].Examples = []string{tracerPrefix + "NAME"}
 	for _, p := range stubPrefixes {
 		texts[RuleStub].Examples = append(texts[RuleStub].Examples, p+"NAME → "+strings.TrimPrefix(p, "asm_")+"NAME")
 	}
@@ -214,6 +217,17 @@ func unmarked(name string) string {
 		}
 	}
 	return name
+}
+
+// tracerPrefix begins the name of the function that calls all tracers of a tracepoint, since 5.10:
+// include/linux/tracepoint.h, DEFINE_TRACE_FN. A single tracer is called straight from where the tracepoint is if
+// the architecture has static calls; older kernels loop over them there.
+const tracerPrefix = "__traceiter_"
+
+// isTracer tells a function that is in a stack or not for how many tracers there are, and which
+// architecture it is. It is the leaf of samples of its tracepoint.
+func (n *Names) isTracer(name string, user bool) bool {
+	return !n.Exact && !user && strings.HasPrefix(name, tracerPrefix) && n.Aliases.of(name) == name
 }
 
 // kernelFunction is the name of a function of the kernel without marks and endings.

@@ -59,7 +59,7 @@ func (r *Result) addPaths(wanted map[uint32]*pathTable, side, i int, share float
 			continue
 		}
 		stack := run.Set.Stack(stacks.StackID(id))
-		if len(cum) == 0 && len(stack) > 0 && !f.leads(stack[0], wanted) {
+		if len(cum) == 0 && len(stack) > 0 && wanted[f.table.function[f.leaf(stack)]] == nil {
 			continue
 		}
 		fns = f.appendFunctions(fns[:0], stack)
@@ -77,15 +77,6 @@ func (r *Result) addPaths(wanted map[uint32]*pathTable, side, i int, share float
 		}
 	}
 	return fns
-}
-
-// leads tells whether the leaf of a location is one of the wanted functions.
-func (f *frames) leads(loc uint32, wanted map[uint32]*pathTable) bool {
-	o := f.one[loc]
-	if o >= many {
-		o = f.lists[o&^many][0]
-	}
-	return wanted[f.table.function[o]] != nil
 }
 
 // pathTable sums up the paths of a function.

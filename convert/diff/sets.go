@@ -122,10 +122,13 @@ func (f *frames) renamed(to, s *stacks.Set, loc uint32) []stacks.Line {
 }
 
 // appendLocations appends a stack without those frames that are one with their
-// neighbour: see appendFunctions.
+// neighbour, or count for their caller: see appendFunctions.
 func (f *frames) appendLocations(dst, stack []uint32) []uint32 {
 	last, before := uint32(many), uint32(many)
-	for _, loc := range stack {
+	for i, loc := range stack {
+		if !f.counts(stack, i) {
+			continue
+		}
 		o := f.one[loc]
 		if o >= many {
 			list := f.lists[o&^many]

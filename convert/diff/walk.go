@@ -15,15 +15,15 @@ func (r *Result) eachStack(leaves map[uint32]int, yield func(side int, fns []uin
 					continue
 				}
 				stack := run.Set.Stack(stacks.StackID(id))
-				if leaves != nil && (len(stack) == 0 || !f.mayBe(stack[0], leaves)) {
-					continue
-				}
-				fns = f.appendFunctions(fns[:0], stack)
 				if leaves != nil {
-					if _, ok := leaves[fns[0]]; !ok {
+					if len(stack) == 0 {
+						continue
+					}
+					if _, ok := leaves[f.table.function[f.leaf(stack)]]; !ok {
 						continue
 					}
 				}
+				fns = f.appendFunctions(fns[:0], stack)
 				yield(side, fns, v)
 			}
 		}
@@ -42,14 +42,4 @@ func (r *Run) stackValues() []int64 {
 		}
 	}
 	return r.values
-}
-
-// mayBe tells whether the leaf of a location is one of some functions.
-func (f *frames) mayBe(loc uint32, fns map[uint32]int) bool {
-	o := f.one[loc]
-	if o >= many {
-		o = f.lists[o&^many][0]
-	}
-	_, ok := fns[f.table.function[o]]
-	return ok
 }
