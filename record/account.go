@@ -1,6 +1,12 @@
 package record
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
+)
 
 // Account says what the kernel counted of a probe, and what became of its hits. Of
 // probes in tracefs, whoever made them, that is all of their hits, and the terms add up to
@@ -30,4 +36,37 @@ func (e *EventStats) Account() string {
 		text += fmt.Sprintf("; %d of the filtered ones before sampling began", k.Before)
 	}
 	return text
+}
+
+// aboutOthers tells the tracepoints of which the kernel counts hits for the task that they are
+// about too, beside the one that runs: include/trace/events/sched.h, __perf_task.
+func aboutOthers(t tracefs.Event) bool {
+	switch t.Name {
+	case "sched_waking", "sched_wakeup", "sched_wakeup_new", "sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait", "sched_stat_blocked":
+		return t.System == "sched"
+	}
+	return false
+}
+
+// unsampled says that hits of such a tracepoint, of a task that is recorded and did not run, have no
+// sample; "" where all have. Since the stable kernels of 2026 none has (kernel/events/core.c,
+// perf_swevent_event: the counter of a task that does not run is not active). counters is how many
+// may each have counted one hit more as they were disabled.
+func unsampled(t tracefs.Event, a *abi.Attr, es *EventStats, counters int) string {
+	taken := es.Samples + es.Lost
+	switch {
+	case !aboutOthers(t) || !es.LostKnown || a.Flags&abi.FlagFreq != 0 || a.SamplePeriod != 1:
+		return ""
+	case strings.HasPrefix(t.Name, "sched_stat_"): // hits weigh nanoseconds
+		if es.Hits == 0 || taken > 0 {
+			return ""
+		}
+	case es.Hits <= taken+uint64(counters):
+		return ""
+	}
+	text := fmt.Sprintf("%s: %d of %d hits have", es.Name, es.Hits-taken, es.Hits)
+	if strings.HasPrefix(t.Name, "sched_stat_") {
+		text = es.Name + ": hits have"
+	}
+	return text + " no sample: this kernel samples what tasks do themselves, and nothing that is done to them; a recording of all CPUs has them"
 }

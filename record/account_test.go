@@ -3,7 +3,11 @@ package record
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/tracefs"
 )
 
 // TestAccount: the terms of a probe in tracefs add up to its hits, whichever there are.
@@ -39,5 +43,33 @@ func TestAccount(t *testing.T) {
 	pmu.LostKnown = false
 	if got, want := pmu.Account(), "u: 3 hits, 2 samples, unknown lost, misses unknown"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestUnsampled: of tracepoints that are about a task which need not run, hits without samples are
+// told, but for those that a counter may lack as it is disabled.
+func TestUnsampled(t *testing.T) {
+	wakeup, every := tracefs.Event{System: "sched", Name: "sched_wakeup"}, abi.Attr{SamplePeriod: 1}
+	for _, test := range []struct {
+		event tracefs.Event
+		attr  abi.Attr
+		stats EventStats
+		want  string // how it begins
+	}{
+		{wakeup, every, EventStats{Name: "w", Hits: 401, Samples: 3, LostKnown: true}, "w: 398 of 401 hits have no sample: "},
+		{wakeup, every, EventStats{Name: "w", Hits: 401, Samples: 300, Lost: 99, LostKnown: true}, ""},
+		{wakeup, every, EventStats{Name: "w", Hits: 401}, ""},
+		{wakeup, abi.Attr{SamplePeriod: 10}, EventStats{Name: "w", Hits: 401, Samples: 40, LostKnown: true}, ""},
+		{wakeup, abi.Attr{SamplePeriod: 1, Flags: abi.FlagFreq}, EventStats{Name: "w", Hits: 401, LostKnown: true}, ""},
+		{tracefs.Event{System: "sched", Name: "sched_stat_sleep"}, every, EventStats{Name: "s", Hits: 9e6, LostKnown: true}, "s: hits have no sample: "},
+		{tracefs.Event{System: "sched", Name: "sched_stat_sleep"}, every, EventStats{Name: "s", Hits: 9e6, Samples: 3, LostKnown: true}, ""},
+		{tracefs.Event{System: "sched", Name: "sched_stat_runtime"}, every, EventStats{Name: "r", Hits: 9e6, LostKnown: true}, ""},
+		{tracefs.Event{System: "sched", Name: "sched_switch"}, every, EventStats{Name: "x", Hits: 401, LostKnown: true}, ""},
+		{tracefs.Event{System: "other", Name: "sched_wakeup"}, every, EventStats{Name: "x", Hits: 401, LostKnown: true}, ""},
+	} {
+		got := unsampled(test.event, &test.attr, &test.stats, 2)
+		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%v %+v: %q, want %q", test.event, test.stats, got, test.want)
+		}
 	}
 }

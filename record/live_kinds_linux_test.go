@@ -73,7 +73,7 @@ func TestLiveSharedSamples(t *testing.T) {
 		beside = runWhile(t, second, seconds, func() { dd(t, 1000) })
 	})
 	for _, e := range slices.Concat(st.Events, beside.Events) {
-		// Not all switches to and from an idle CPU are sampled, see checkCounts.
+		// Not all switches from certain tasks are sampled, see checkCounts.
 		if !accounted(t, e) && e.Name != "cs" && e.Name != perfevent.SidebandName {
 			t.Errorf("%s: %d hits, %d samples and %d lost", e.Name, e.Hits, e.Samples, e.Lost)
 		}

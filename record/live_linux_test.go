@@ -96,9 +96,9 @@ func checkCounts(t *testing.T, st Stats, s *sink) {
 	for _, e := range st.Events {
 		lost += e.Lost
 		if strings.HasPrefix(e.Name, "sched:sched_wak") {
-			// Linux 6.18 counts, but does not always sample, tracepoints that
-			// an interrupt hits on an idle CPU; perf record and perf stat
-			// differ in the same way.
+			// Linux 6.18 counts, but does not sample, those of tasks that
+			// others wake, nor those hit in certain tasks, see EventStats; perf
+			// record and perf stat differ in the same way.
 			continue
 		}
 		if e.Name != perfevent.SidebandName && !accounted(t, e) {

@@ -60,7 +60,7 @@ type Options struct {
 	// Switches says that all switches of tasks are wanted: the recorder's own too, from which
 	// another task comes back, and SWITCH records. Of tasks that are recorded one by one
 	// these alone tell the returns; of a whole machine, those that the tracepoint leaves
-	// out: on Linux 6.18 it was seen to be without any switch from one CPU's idle task.
+	// out: on Linux 6.18 it was seen to be without any switch from certain tasks, see EventStats.
 	Switches bool
 
 	// SwitchRecords has a record for each time a task leaves its CPU or comes back, beside

@@ -398,6 +398,11 @@ func (r *run) stats() (Stats, error) {
 		if n := t.ours[i]; n > 0 {
 			st.Notes = append(st.Notes, fmt.Sprintf("%s: %d samples of the recorder itself are left out", e.Name, n))
 		}
+		if !r.s.opts.Target.AllCPUs && len(r.s.opts.Target.Cgroups) == 0 {
+			if n := unsampled(e.Tracepoint, &e.Attr, &es, len(e.counters)); n != "" {
+				st.Notes = append(st.Notes, n)
+			}
+		}
 		st.Throttled += es.Throttled
 		st.Events = append(st.Events, es)
 	}

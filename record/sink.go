@@ -58,8 +58,13 @@ func (s *Stats) LostSideband() uint64 {
 //   - A hit that is under way on another CPU as its counter is disabled, one for each counter,
 //     since the stable kernels of 2026 (kernel/events/core.c, perf_swevent_event: what is not
 //     active any more after it has been counted writes nothing).
-//   - In Linux 6.18 some hits of tracepoints by an interrupt on an idle CPU, such as
-//     sched:sched_wakeup.
+//   - Since the same kernels, hits of tracepoints that are about another task than the one that runs,
+//     such as sched:sched_wakeup, where tasks are recorded: the task's counter is not active. See unsampled.
+//   - In Linux 6.18 hits in certain tasks: seen of the idle task of one CPU, and of threads that had run since
+//     it booted. There context switches, and what interrupts hit, are counted and not sampled; tracepoints
+//     that such a task hits itself are not even counted, and it has no sched:sched_switch.
+//     perf record and perf stat say the same. That a task's recursion counter (task_struct.perf_recursion) was left
+//     set would explain what is not counted.
 type EventStats struct {
 	Name        string
 	Hits        uint64 // counted by the kernel, read(2)
