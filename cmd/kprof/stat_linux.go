@@ -51,7 +51,8 @@ with the processes, or with Ctrl-C, and prints what was counted, with the ratios
 two counts make. With -a, -p, -t or --cgroup a COMMAND only says for how long.
 
 Events (-e, may be repeated) are those of kprof record, probes included, and groups
-in braces, which are on the PMU together or not at all: '{cycles,instructions}'. More
+in braces, which are on the PMU together or not at all: '{cycles,instructions}', or with :W
+behind them by themselves where the machine does not take them together. More
 events than the PMU has counters for take turns; such counts are scaled up, and say
 for which part of the time they were counted. Without -e it counts what perf stat does.
 

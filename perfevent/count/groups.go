@@ -13,12 +13,14 @@ type Group struct {
 	// Together: they are on the PMU at the same time or not at all, as those in
 	// braces are, so that their ratios hold.
 	Together bool
+	// Weak: they are counted each by itself where the machine refuses them together.
+	Weak bool
 }
 
 // ParseGroups parses the argument of one -e: what event.ParseSpecs does, each a
 // group by itself, and {EVENT,EVENT,…} for those that are to be counted together.
 // Modifiers behind the brace, as in {cycles,instructions}:u, are those of each event
-// that has none of its own.
+// that has none of its own; W, there or behind an event of it, makes the group weak.
 func ParseGroups(arg string) ([]Group, error) {
 	var groups []Group
 	for rest := strings.TrimSpace(arg); ; {
@@ -81,25 +83,28 @@ func cutBraces(arg string) (_ []Group, rest string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if modifiers != "" {
-		for i := range specs {
+	weak := strings.Contains(modifiers, "W")
+	modifiers = strings.ReplaceAll(modifiers, "W", "")
+	for i := range specs {
+		weak = weak || specs[i].Modifiers.Weak
+		if modifiers != "" {
 			if specs[i], err = withModifiers(specs[i], modifiers); err != nil {
 				return nil, "", err
 			}
 		}
 	}
-	return []Group{{Specs: specs, Together: len(specs) > 1}}, rest, nil
+	return []Group{{Specs: specs, Together: len(specs) > 1, Weak: weak && len(specs) > 1}}, rest, nil
 }
 
 // withModifiers is s as it would be had the modifiers been written behind it.
 func withModifiers(s event.Spec, modifiers string) (event.Spec, error) {
-	if s.Modifiers != (event.Modifiers{}) {
+	if s.Modifiers != (event.Modifiers{Weak: s.Modifiers.Weak}) {
 		return s, nil
 	}
 	if s.Kind == event.KindProbe {
 		return s, fmt.Errorf("event %q: a probe takes no modifiers, those of its group", s.Text)
 	}
-	if strings.HasSuffix(s.Text, "/") {
+	if strings.HasSuffix(s.Text, "/") || s.Modifiers.Weak {
 		return event.ParseSpec(s.Text + modifiers)
 	}
 	return event.ParseSpec(s.Text + ":" + modifiers)

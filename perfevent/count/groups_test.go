@@ -19,6 +19,9 @@ func shape(groups []Group) string {
 		if g.Together {
 			one = "{" + one + "}"
 		}
+		if g.Weak {
+			one += "W"
+		}
 		all = append(all, one)
 	}
 	return strings.Join(all, " | ")
@@ -41,13 +44,16 @@ func TestParseGroups(t *testing.T) {
 		"{cs,faults},{cycles,branches}":   "{cs faults} | {cycles branches}",
 		"{cycles,instructions}:u":         "{cycles:u instructions:u}",
 		"{cycles:k,instructions}:u,cs":    "{cycles:k instructions:u} | cs",
+		"{cycles,instructions}:uW":        "{cycles:u instructions:u}W",
+		"{cycles:W,instructions:k}:u":     "{cycles:Wu instructions:k}W",
+		"{cycles}:W,cs:W":                 "cycles | cs:W",
 		"{cpu/event=1,umask=2/,cycles}:k": "{cpu/event=1,umask=2/k cycles:k}",
 		"cpu/event=1,umask=2/,cs":         "cpu/event=1,umask=2/ | cs",
 		"{sched:sched_switch,cs}":         "{sched:sched_switch cs}",
 		"kprobe:vfs_read":                 "kprobe:vfs_read",
 	})
 	for _, arg := range []string{
-		"", "{", "{}", "{cycles", "{cycles,{cs,faults}}", "{cycles}u", "{cycles}:", "{cycles}:X", "cycles,", "{cycles},",
+		"", "{", "{}", "{cycles", "{cycles,{cs,faults}}", "{cycles}u", "{cycles}:", "{cycles}:Y", "cycles,", "{cycles},",
 		"{cycles},,{cs}", "cycles}", "{kprobe:vfs_read,cs}:u",
 	} {
 		if groups, err := ParseGroups(arg); err == nil {

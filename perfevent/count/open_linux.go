@@ -60,7 +60,7 @@ func (s *Session) openAll(ctx context.Context) error {
 // openOn opens all groups on tasks, or on all of them, and on CPUs or in cgroups.
 func (s *Session) openOn(ctx context.Context, tasks []int) error {
 	opened := false
-	for group := range s.groups {
+	for group := 0; group < len(s.groups); group++ { // openGroup may add some
 		for _, tid := range tasks {
 			ok, err := s.openGroup(group, tid)
 			if procfs.IsGone(err) {
@@ -83,7 +83,7 @@ func (s *Session) openOn(ctx context.Context, tasks []int) error {
 }
 
 // openGroup opens a group on a task, or on all: on each CPU, for each cgroup. The
-// members that the machine refuses are left out of it; ok says that some are left.
+// members that the machine refuses are left out of it, or a weak group divided; ok says that some are left.
 func (s *Session) openGroup(group, tid int) (ok bool, err error) {
 	if len(s.groups[group]) == 0 { // all of it has been refused
 		return false, nil
@@ -110,7 +110,11 @@ func (s *Session) openGroup(group, tid int) (ok bool, err error) {
 					return false, err
 				}
 			case errors.As(err, &refused) && isRefusal(err) && len(s.places) == first && !s.events[members[refused.member]].mustOpen():
-				s.refuse(group, refused)
+				if len(members) > 1 && s.events[members[refused.member]].weak {
+					s.divide(group, refused)
+				} else {
+					s.refuse(group, refused)
+				}
 				return s.openGroup(group, tid)
 			case errors.Is(err, unix.ENODEV) && s.offline(cpu):
 				s.notes = append(s.notes, fmt.Sprintf("cpu %d went offline before it was counted", cpu))
@@ -136,6 +140,17 @@ func (s *Session) refuse(group int, refused *memberError) {
 		s.events[member].Refused = errors.Unwrap(refused.err) // without what was opened where
 	}
 	s.dropRefused(group)
+}
+
+// divide makes a group of each member of a weak one, those behind the first to be opened later.
+func (s *Session) divide(group int, refused *memberError) {
+	members := s.groups[group]
+	s.notes = append(s.notes, fmt.Sprintf("a group is counted event by event: %s: %v", s.events[members[refused.member]].Name, errors.Unwrap(refused.err)))
+	s.groups[group] = members[:1]
+	for _, member := range members[1:] {
+		s.events[member].Group = len(s.groups)
+		s.groups = append(s.groups, []int{member})
+	}
 }
 
 // dropRefused leaves in a group what can be counted.

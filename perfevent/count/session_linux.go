@@ -42,6 +42,8 @@ type Event struct {
 
 	// Refused is why this machine cannot count it, nil when it can.
 	Refused error
+
+	weak bool // in a group that is
 }
 
 // place is where a group is counted.
@@ -133,7 +135,7 @@ func (s *Session) resolve() error {
 				last = s.groupOfKind(kinds, procfs.FormatCPUs(e.CPUs))
 			}
 			s.groups[last] = append(s.groups[last], len(s.events))
-			one := Event{Event: e, Group: last}
+			one := Event{Event: e, Group: last, weak: g.Weak}
 			one.Scale, one.Unit = s.unit(&e)
 			one.Refused = e.Elsewhere(s.cpus)
 			s.events = append(s.events, one)

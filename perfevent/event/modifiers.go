@@ -7,8 +7,15 @@ import (
 	"kprof/perfevent/abi"
 )
 
-// modifierLetters are the modifiers known here; perf has more (S W b).
-const modifierLetters = "ukhpPGHDIe"
+// modifierLetters are the modifiers known here.
+const modifierLetters = "ukhpPGHDIeWX"
+
+// perfsModifiers are those that perf alone has, with why not.
+var perfsModifiers = map[rune]string{
+	'S': "samples have no values of other counters here",
+	'b': "counting by BPF programs is perf's",
+	'R': "latencies of retirement are measured by perf alone",
+}
 
 // Modifiers are the letters after an event:
 //
@@ -19,15 +26,23 @@ const modifierLetters = "ukhpPGHDIe"
 //	D      pinned: always on the PMU
 //	e      exclusive: alone on the PMU
 //	I      not while the CPU is idle
+//	W      weak: a group that does not fit on the PMU is counted event by event
+//	X      not in another group than it was written in, which it never is here
 type Modifiers struct {
 	Flags   abi.Flags // exclude_* and pinned, precise_ip included
 	ChoseGH bool      // G, H or u said something about guests: leave exclude_guest alone
 
 	MostPrecise bool // P
+	Weak        bool // W
 }
 
 func parseModifiers(s string) (Modifiers, error) {
 	var m Modifiers
+	for _, c := range s {
+		if why := perfsModifiers[c]; why != "" && isIn(modifierLetters+"SbR", s) {
+			return m, fmt.Errorf("modifiers %q: kprof has no %c: %s", s, c, why)
+		}
+	}
 	if !isIn(modifierLetters, s) {
 		return m, fmt.Errorf("modifiers %q: known are %s", s, strings.Join(strings.Split(modifierLetters, ""), " "))
 	}
@@ -68,6 +83,7 @@ func parseModifiers(s string) (Modifiers, error) {
 	if m.MostPrecise = has("P"); m.MostPrecise && precise > 0 {
 		return m, fmt.Errorf("modifiers %q: P and p exclude each other", s)
 	}
+	m.Weak = has("W")
 	m.Flags = m.Flags.WithPrecise(precise)
 	return m, nil
 }

@@ -118,6 +118,8 @@ func TestParseSpecGuests(t *testing.T) {
 		"G":  {Flags: abi.FlagExcludeHost, ChoseGH: true},
 		"H":  {Flags: abi.FlagExcludeGuest, ChoseGH: true},
 		"GH": {ChoseGH: true},
+		"W":  {Weak: true},
+		"X":  {},
 	} {
 		got, err := parseModifiers(mods)
 		if err != nil || got != want {
@@ -136,6 +138,9 @@ func TestParseSpecErrors(t *testing.T) {
 		"cycles:x":                 `modifiers "x"`,
 		"cycles:":                  `modifiers ""`,
 		"cycles:pppp":              "ends at ppp",
+		"cycles:uS":                "kprof has no S: samples have no values",
+		"cycles:b":                 "kprof has no b: counting by BPF programs is perf's",
+		"cycles:R":                 "kprof has no R: ",
 		"cycles:uu":                "twice",
 		"cycles:Pp":                "P and p exclude each other",
 		"cpu/event=1":              "no slash after",

@@ -10,9 +10,19 @@ import (
 	"kprof/perfevent/spelling"
 )
 
+// perfsOwn are events that perf makes itself (tools/perf/util/tool_pmu.c), of what follows a count.
+var perfsOwn = map[string]string{
+	"duration_time": "the time that passed",
+	"user_time":     "the time in user code",
+	"system_time":   "the time in the kernel",
+}
+
 // unknownEvent says what a word may have been meant to be that is no event: a
 // tracepoint without its system, a function of the kernel, something misspelled.
 func (r *Resolver) unknownEvent(word string) error {
+	if what := perfsOwn[word]; what != "" {
+		return errkind.Errorf(os.ErrNotExist, "the kernel has no such event: perf makes one of %s, which stands below counts without being asked for", what)
+	}
 	if names := r.tracepointsNamed(word); len(names) > 0 {
 		return errkind.Errorf(os.ErrNotExist, "no event has that name%s", spelling.Question(names))
 	}

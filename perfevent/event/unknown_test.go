@@ -45,6 +45,7 @@ func TestUnknownNames(t *testing.T) {
 		"cycels":     "no event has that name; did you mean cycles?",
 		"pagefaults": "did you mean page-faults?",
 		"zzzzzzzz":   "no event has that name",
+		"user_time":  "the kernel has no such event: perf makes one of the time in user code, which stands below counts",
 	})
 	livetest.Errors(t, ParseSpec, map[string]string{
 		"p:x:schedule": `did you mean "p:x schedule"?`,
