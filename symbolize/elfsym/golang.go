@@ -69,14 +69,14 @@ func goSection(f *elf.File) *elf.Section {
 // whose table cannot be placed.
 func loadGo(f *File, l *loader) (*goTable, error) {
 	sec := goSection(f.elf)
-	if sec == nil || f.elf.Class != elf.ELFCLASS64 {
+	if sec == nil {
 		return nil, nil
 	}
 	data, err := sectionData(sec, maxGoTable)
 	if err != nil {
 		return nil, err
 	}
-	t, err := parseGoTable(data, f.elf.ByteOrder)
+	t, err := parseGoTable(data, wordOf(f.elf))
 	if t == nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func loadGo(f *File, l *loader) (*goTable, error) {
 func (l *loader) namesAllOfGo() bool {
 	sec := goSection(l.file)
 	var head [16]byte
-	if sec == nil || l.goText == 0 || l.file.Class != elf.ELFCLASS64 || sec.Flags&elf.SHF_COMPRESSED != 0 {
+	if sec == nil || l.goText == 0 || sec.Flags&elf.SHF_COMPRESSED != 0 {
 		return false
 	}
 	if _, err := sec.ReadAt(head[:], 0); err != nil {
@@ -146,25 +146,26 @@ func (l *loader) namesAllOfGo() bool {
 			functions++
 		}
 	}
-	return functions >= l.file.ByteOrder.Uint64(head[8:])
+	return functions >= wordOf(l.file).of(head[8:])
 }
 
 // parseGoTable reads the header. It returns nil without an error for a table
 // of a Go version that it does not know.
-func parseGoTable(data []byte, order binary.ByteOrder) (*goTable, error) {
-	const header = 8 + 8*8
+func parseGoTable(data []byte, w goWord) (*goTable, error) {
+	header := 8 + 8*w.size
 	if len(data) < header {
 		return nil, fmt.Errorf("%w: %d bytes", errGoTable, len(data))
 	}
+	order := w.order
 	magic := order.Uint32(data)
 	if magic != goMagic118 && magic != goMagic120 {
 		return nil, nil
 	}
-	if data[4] != 0 || data[5] != 0 || data[7] != 8 || data[6] == 0 {
+	if data[4] != 0 || data[5] != 0 || int(data[7]) != w.size || data[6] == 0 {
 		return nil, fmt.Errorf("%w: header", errGoTable)
 	}
 	t := &goTable{order: order, quantum: uint64(data[6]), lines: magic == goMagic120}
-	word := func(i int) uint64 { return order.Uint64(data[8+8*i:]) }
+	word := func(i int) uint64 { return w.of(data[8+w.size*i:]) }
 	count := word(0)
 	t.text = word(2)
 	var parts [5][]byte

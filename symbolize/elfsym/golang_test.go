@@ -1,6 +1,7 @@
 package elfsym
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -135,7 +136,11 @@ func TestGoNamesOnly(t *testing.T) {
 }
 
 func TestGoInlineChain(t *testing.T) {
-	f := open(t, buildGo(t), Options{})
+	checkInlineChain(t, open(t, buildGo(t), Options{}))
+}
+
+func checkInlineChain(t *testing.T, f *File) {
+	t.Helper()
 	if err := f.Load(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +156,40 @@ func TestGoInlineChain(t *testing.T) {
 		}
 	}
 	t.Errorf("nowhere in main.main is the chain %q", want)
+}
+
+// TestGoOfNarrowPrograms: in a program of 32 bits the table has words of four bytes. What it says when
+// the program is stripped is held against the symbols that it has when it is not.
+func TestGoOfNarrowPrograms(t *testing.T) {
+	t.Setenv("GOARCH", "386")
+	whole, err := elf.Open(buildGo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	symbols, err := whole.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := open(t, buildGo(t, "-ldflags=-s -w"), Options{})
+	checkInlineChain(t, f)
+	compared := 0
+	for _, sym := range symbols {
+		if elf.ST_TYPE(sym.Info) != elf.STT_FUNC || sym.Size == 0 {
+			continue
+		}
+		compared++
+		for _, vaddr := range []uint64{sym.Value, sym.Value + sym.Size - 1} {
+			got, ok := f.GoFunction(vaddr)
+			name := strings.ReplaceAll(got.Name, "·", ".") // as the linker writes it
+			if !ok || name != sym.Name || got.Start != sym.Value {
+				t.Errorf("%#x is %+v, want %s at %#x", vaddr, got, sym.Name, sym.Value)
+			}
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("compared %d functions", compared)
+	}
 }
 
 func FuzzGoTable(f *testing.F) {
@@ -172,7 +211,7 @@ func FuzzGoTable(f *testing.F) {
 	f.Add(small)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		defer memtest.Within(t, 1<<20+500*len(data))()
-		table, err := parseGoTable(data, binary.LittleEndian)
+		table, err := parseGoTable(data, goWord{binary.LittleEndian, 8})
 		if table == nil || err != nil {
 			return
 		}
@@ -190,7 +229,7 @@ func TestGoTableOfAnUnknownVersion(t *testing.T) {
 	}
 	data = data[:100]
 	binary.LittleEndian.PutUint32(data, 0xfffffff2)
-	if table, err := parseGoTable(data, binary.LittleEndian); table != nil || err != nil {
+	if table, err := parseGoTable(data, goWord{binary.LittleEndian, 8}); table != nil || err != nil {
 		t.Errorf("parseGoTable = %v, %v, want nothing", table, err)
 	}
 }

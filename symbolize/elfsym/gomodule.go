@@ -16,16 +16,36 @@ const (
 	moduleText   = 22 // what functions are counted from
 	moduleFuncs  = 40 // go:func.*, where the inlining trees are
 
-	moduleWord = 8 // bytes
-	moduleSize = moduleWord * (moduleFuncs + 1)
+	moduleWords = moduleFuncs + 1
 )
+
+// goWord is what an address is in a Go program: size bytes, 8 or 4, in that order.
+type goWord struct {
+	order binary.ByteOrder
+	size  int
+}
+
+func wordOf(f *elf.File) goWord {
+	if f.Class == elf.ELFCLASS64 {
+		return goWord{f.ByteOrder, 8}
+	}
+	return goWord{f.ByteOrder, 4}
+}
+
+// of returns the word that b begins with.
+func (w goWord) of(b []byte) uint64 {
+	if w.size == 8 {
+		return w.order.Uint64(b)
+	}
+	return uint64(w.order.Uint32(b))
+}
 
 // goModule is where the module data of a Go program is, and how to read it.
 type goModule struct {
-	order binary.ByteOrder
+	goWord
 	data  []byte // from there on
 	addr  uint64 // vaddr of data
-	moved []byte // Elf64_Rela of the program, nil if it has none
+	moved []byte // Elf64_Rela of the program, nil if it has none; Elf32_Rel say nothing that data does not
 	kind  uint32 // of those that add the program's address
 }
 
@@ -35,8 +55,8 @@ const maxModuleData = 256 << 20
 // findGoModule finds the module data of the program with function table t, which is in section sec.
 // It begins with the addresses of both the table and the names in it, as no other data does.
 func findGoModule(f *elf.File, sec *elf.Section, t *goTable) (*goModule, bool) {
-	m := &goModule{order: f.ByteOrder}
-	if rela := f.Section(".rela.dyn"); rela != nil && f.Type == elf.ET_DYN {
+	m := &goModule{goWord: wordOf(f)}
+	if rela := f.Section(".rela.dyn"); rela != nil && f.Type == elf.ET_DYN && f.Class == elf.ELFCLASS64 {
 		m.kind = relative[f.Machine]
 		m.moved, _ = sectionData(rela, maxGoTable) // without it nothing is found
 	}
@@ -52,9 +72,9 @@ func findGoModule(f *elf.File, sec *elf.Section, t *goTable) (*goModule, bool) {
 		if err != nil {
 			continue
 		}
-		for off := uint64(0); off+moduleSize <= uint64(len(data)); off += moduleWord {
+		for off := uint64(0); off+uint64(m.size*moduleWords) <= uint64(len(data)); off += uint64(m.size) {
 			at := s.Addr + off
-			named := m.order.Uint64(data[off:]) == sec.Addr && m.order.Uint64(data[off+moduleWord:]) == names
+			named := m.of(data[off:]) == sec.Addr && m.of(data[off+uint64(m.size):]) == names
 			if !named && !slices.Contains(starts, at) {
 				continue
 			}
@@ -99,13 +119,13 @@ func (m *goModule) addends(addr uint64) (at []uint64) {
 
 // word returns word i: what is in the file, or what a relocation makes of it. There are as many.
 func (m *goModule) word(i int) uint64 {
-	at := m.addr + uint64(i)*moduleWord
+	at := m.addr + uint64(i*m.size)
 	for b := m.moved; len(b) >= relaSize; b = b[relaSize:] {
 		if m.order.Uint64(b) == at && uint32(m.order.Uint64(b[8:])) == m.kind {
 			return m.order.Uint64(b[16:])
 		}
 	}
-	return m.order.Uint64(m.data[i*moduleWord:])
+	return m.of(m.data[i*m.size:])
 }
 
 // credible reports whether what is taken for inlining trees is: each begins with a call of a

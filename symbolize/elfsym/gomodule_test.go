@@ -26,7 +26,7 @@ func TestGoModuleOfAnotherLayout(t *testing.T) {
 	}
 	for _, word := range []int{moduleText, moduleFuncs} {
 		other := bytes.Clone(data)
-		at := other[off+uint64(word)*moduleWord:]
+		at := other[off+uint64(word*m.size):]
 		m.order.PutUint64(at, m.order.Uint64(at)+12)
 		f, err := New(bytes.NewReader(other), Options{})
 		if err != nil {
