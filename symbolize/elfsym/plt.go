@@ -4,12 +4,14 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // addPLT names the stubs of the procedure linkage table, which no symbol table
-// does: the n-th relocation of the table belongs to its n-th stub. On x86-64 a stub is
+// does: the n-th relocation of the table belongs to its n-th stub. On x86 and ARM a stub is
 // known by the slot through which it jumps: linkers differ in the header of the table,
-// do not all say how large a stub is, and write .plt.got in an order of its own.
+// do not all say how large a stub is, have those of functions chosen at start-up (IFUNC) in
+// another order than their relocations, and write .plt.got in an order of its own.
 //
 // perf 6.1 knows .plt only. Where the linker split it for branch tracking
 // (-z ibtplt), code runs through .plt.sec, whose stubs are in the same order
@@ -24,7 +26,9 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 		return err
 	}
 	var slots map[uint64]uint32
-	if l.file.Machine == elf.EM_X86_64 {
+	known := jumpSlots[l.file.Machine] != nil
+	if known {
+		l.got = gotOf(l.file)
 		if slots, err = l.slots(dynsym, syms, relocs, entry); err != nil {
 			return err
 		}
@@ -39,10 +43,10 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 			return err
 		}
 		header, stub := stubSize(l.file.Machine, plt, code)
-		if stub == 0 || plt.Addr+plt.Size < plt.Addr || l.addSlots(plt, code, stub, slots) || name == pltGOT {
+		if plt.Addr+plt.Size < plt.Addr || l.addSlots(plt, code, stub, slots) || name == pltGOT || stub == 0 {
 			continue
 		}
-		if l.file.Machine == elf.EM_X86_64 && plt.Entsize == 0 {
+		if known && plt.Entsize == 0 {
 			continue // stubs of another form, as LLVM's linker's with -z retpolineplt
 		}
 		if name != ".plt" {
@@ -99,49 +103,50 @@ func (l *loader) relocations(dynsym *elf.Section, names ...string) (data []byte,
 // no memory.
 const maxSlots = 1 << 20
 
-// slots returns where the functions have their names whose addresses the loader of an x86-64
-// program writes, by where it does.
+// jumpSlots are the relocations by which the loader writes the address of a function into a slot,
+// of machines whose stubs are known by their slots.
+var jumpSlots = map[elf.Machine][]uint32{
+	elf.EM_X86_64: types(elf.R_X86_64_JMP_SLOT, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_IRELATIVE),
+	elf.EM_386:    types(elf.R_386_JMP_SLOT, elf.R_386_GLOB_DAT, elf.R_386_IRELATIVE),
+	elf.EM_ARM:    types(elf.R_ARM_JUMP_SLOT, elf.R_ARM_GLOB_DAT, elf.R_ARM_IRELATIVE),
+}
+
+// slots returns where the functions have their names whose addresses the loader of the program
+// writes, by where it does.
 func (l *loader) slots(dynsym *elf.Section, syms, relocs []byte, entry int) (map[uint64]uint32, error) {
 	slots := map[uint64]uint32{}
-	order := l.file.ByteOrder
+	order, kinds := l.file.ByteOrder, jumpSlots[l.file.Machine]
 	add := func(b []byte, size int) {
 		for ; size > 0 && len(b) >= size && len(slots) < maxSlots; b = b[size:] {
-			switch elf.R_X86_64(uint32(order.Uint64(b[8:]))) {
-			case elf.R_X86_64_JMP_SLOT, elf.R_X86_64_GLOB_DAT, elf.R_X86_64_IRELATIVE:
-				slots[order.Uint64(b)] = l.symbolName(syms, l.relocated(b))
+			at, kind := uint64(order.Uint32(b)), order.Uint32(b[4:])&0xff
+			if l.file.Class == elf.ELFCLASS64 {
+				at, kind = order.Uint64(b), uint32(order.Uint64(b[8:]))
+			}
+			if slices.Contains(kinds, kind) {
+				slots[at] = l.symbolName(syms, l.relocated(b))
 			}
 		}
-	}
-	if l.file.Class != elf.ELFCLASS64 {
-		return slots, nil
 	}
 	add(relocs, entry)
 	if l.file.Section(pltGOT) == nil {
 		return slots, nil
 	}
-	data, size, err := l.relocations(dynsym, ".rela.dyn")
+	data, size, err := l.relocations(dynsym, ".rela.dyn", ".rel.dyn")
 	add(data, size)
 	return slots, err
 }
 
-// addSlots adds the stubs of an x86-64 program that jump through slots, and reports whether
-// there are any.
+// addSlots adds the stubs that jump through slots, and reports whether there are any.
 func (l *loader) addSlots(plt *elf.Section, code []byte, stub uint64, slots map[uint64]uint32) bool {
-	const jump = 6 // bytes: ff 25, and where the slot is, from behind them on
-	found := false
-	for at := uint64(0); at+stub <= uint64(len(code)); at += stub {
-		for i := at; i+jump <= at+stub; i++ {
-			if code[i] != 0xff || code[i+1] != 0x25 {
-				continue
-			}
-			slot := plt.Addr + i + jump + uint64(int64(int32(l.file.ByteOrder.Uint32(code[i+2:]))))
-			if name, ok := slots[slot]; ok {
-				found = true
-				if !l.addStub(plt.Addr+at, stub, name) {
-					return true
-				}
-				break
-			}
+	next, found := uint64(0), false
+	for j := range l.jumps(plt, code, stub) {
+		name, ok := slots[j.slot]
+		if !ok || found && j.at < next {
+			continue
+		}
+		next, found = j.at+j.size, true
+		if !l.addStub(plt.Addr+j.at, j.size, name) {
+			break
 		}
 	}
 	return found
@@ -163,11 +168,11 @@ func relocationSize(class elf.Class, typ elf.SectionType) int {
 	return 0
 }
 
-// stubSize returns the sizes of the table's header and of each stub.
+// stubSize returns the sizes of the table's header and of each stub, 0 if that is not known.
 func stubSize(machine elf.Machine, plt *elf.Section, code []byte) (header, stub uint64) {
 	switch machine {
 	case elf.EM_ARM:
-		return 20, 12
+		return 0, 0 // they differ
 	case elf.EM_AARCH64:
 		return 32, armStub(code)
 	case elf.EM_RISCV, elf.EM_LOONGARCH:

@@ -13,19 +13,28 @@ import (
 // TestPLTOfIFUNCs: linkers write relocations of functions that are chosen at start-up (IFUNC) behind
 // the others, whichever stub is theirs. Such a stub has no name of its own.
 func TestPLTOfIFUNCs(t *testing.T) {
+	for _, flags := range [][]string{
+		nil, {"-m32"}, {"-m32", "-Wl,-z,now"}, {"-m32", "-fcf-protection", "-Wl,-z,ibtplt"}, {"-mx32"},
+	} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) { testPLTOfIFUNCs(t, flags) })
+	}
+}
+
+func testPLTOfIFUNCs(t *testing.T, flags []string) {
 	livetest.RequirePrograms(t, "gcc", "objdump")
 	dir := t.TempDir()
 	source, library := filepath.Join(dir, "chosen.c"), filepath.Join(dir, "chosen.so")
 	livetest.WriteFile(t, source, `
-		int getpid(void), getppid(void), rand(void);
+		int getpid(void), getppid(void), rand(void), clock(void), abort(void), (*pointer)(void) = clock;
 		static int one(void) { return 1; }
 		static void *pick(void) { return one; }
 		__attribute__((visibility("hidden"))) int chosen(void) __attribute__((ifunc("pick")));
-		int f(void) { return getpid() + chosen() + getppid() + rand(); }`)
-	livetest.Run(t, "gcc", "-O1", "-shared", "-fPIC", "-Wl,-z,lazy", "-o", library, source)
+		int f(void) { return getpid() + chosen() + getppid() + rand(); }
+		long g(void) { return chosen() + clock() + (long)abort + abort(); }`)
+	livetest.Run(t, "gcc", append([]string{"-O1", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,lazy", "-o", library, source}, flags...)...)
 	f := open(t, library, Options{})
 	found := map[string]bool{}
-	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+|\*ABS\*\+0x\w+)@plt>:`)
+	label := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+|\*ABS\*(?:\+0x\w+)?)@plt>:`)
 	for _, m := range label.FindAllStringSubmatch(livetest.Run(t, "objdump", "-d", library), -1) {
 		addr, err := strconv.ParseUint(m[1], 16, 64)
 		if err != nil {
@@ -40,7 +49,7 @@ func TestPLTOfIFUNCs(t *testing.T) {
 			t.Errorf("Lookup(%#x) = %+v, want %s@plt", addr, sym, want)
 		}
 	}
-	for _, name := range []string{"getpid", "", "getppid", "rand"} {
+	for _, name := range []string{"getpid", "", "getppid", "rand", "clock", "abort"} {
 		if !found[name] {
 			t.Errorf("objdump shows no stub of %q, but of %v", name, found)
 		}

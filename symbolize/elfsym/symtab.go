@@ -163,6 +163,7 @@ type loader struct {
 	demangle func(string) string
 
 	opd []byte // of the file, if its functions have descriptors
+	got uint64 // vaddr of the global offset table of i386, 0 if unknown
 
 	golang         bool   // the file has a Go function table
 	goText, goFunc uint64 // vaddr of runtime.text and go:func.*, 0 if unnamed
