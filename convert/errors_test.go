@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kprof/convert"
+	"kprof/convert/replay"
 	"kprof/convert/sniff"
 	"kprof/perfevent/perfdata/perftext"
 )
@@ -35,6 +36,8 @@ func TestWarningTexts(t *testing.T) {
 		w    convert.Warning
 		want string
 	}{
+		{convert.Warning{Kind: convert.EarlyTimes, Count: 7, Early: replay.Early{CPU: 3, Until: 12_000_345_999}},
+			"left out 7 times between events from before 12.000345, when the last of the rings begins, that of CPU 3: earlier events of it were overwritten, and may be their ends"},
 		{convert.Warning{Kind: convert.OutOfOrder, Count: 1}, "1 sample came too late to be in the order of time"},
 		{convert.Warning{Kind: convert.OutOfOrder, Count: 2}, "2 samples came too late to be in the order of time"},
 		{convert.Warning{Kind: convert.TruncatedRecording, File: "x", Err: io.ErrUnexpectedEOF}, "x: unexpected EOF"},

@@ -69,6 +69,7 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: LostReturns, Count: s.OffCPU.Lost},
 		{Kind: OtherBuffers, Count: s.OtherBuffers},
 		{Kind: LateSwitches, Count: s.LatePoints},
+		{Kind: EarlyTimes, Count: s.Early.Count, Early: s.Early},
 		{Kind: StillOffCPU, Count: s.OffCPU.Open},
 		{Kind: WithoutWakeups, Count: withoutWakeups(&s.OffCPU)},
 		{Kind: GuestSamples, Count: s.Guest},

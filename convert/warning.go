@@ -30,6 +30,7 @@ const (
 	LostReturns                               // times off the CPU left out, since their end may be among what was lost
 	OtherBuffers                              // switches and wake-ups of buffers of the tracer whose switches are not paired
 	LateSwitches                              // events that began or ended a time and came too late to be in order
+	EarlyTimes                                // times between events left out, since they began before all rings of the tracer did: Early
 	LostSpans                                 // spans of Event whose end may be among what was lost
 	UnendedSpans                              // spans of Event whose end was not seen
 	UnbegunSpans                              // ends of Event whose start was not seen
@@ -116,6 +117,7 @@ type Warning struct {
 	Fields []string             // that Event lacks
 	Key    string               // of a label
 	Events []EventCount         // that were merged, or mixed up
+	Early  replay.Early         // of EarlyTimes
 	Clock  string               // of times; empty where it is not known
 }
 
@@ -142,6 +144,7 @@ var lossTexts = map[WarningKind][3]string{
 	OtherBuffers:           {"left out ", "event", " of other buffers: times off the CPU are made of the switches of one"},
 	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},
 	LateSwitches:           {"", "event", " came too late to be put in order: some times between events may be wrong"},
+	EarlyTimes:             {"left out ", "time", " between events from before %s, when the last of the rings begins, that of CPU %d: earlier events of it were overwritten, and may be their ends"},
 	LostSpans:              {"left out ", "span", " of %s, whose end may be among what was lost"},
 	UnendedSpans:           {"left out ", "span", " of %s, whose end was not seen"},
 	UnbegunSpans:           {"", "end", " of %s without a start, which was before the recording or not seen"},
@@ -249,6 +252,8 @@ func (w *Warning) String() string {
 		after = fmt.Sprintf(after, w.Line)
 	case LostSpans, UnendedSpans, UnbegunSpans, OpenSpans:
 		after = fmt.Sprintf(after, w.Event)
+	case EarlyTimes:
+		after = fmt.Sprintf(after, fmt.Sprintf("%d.%06d", w.Early.Until/1e9, w.Early.Until%1e9/1000), w.Early.CPU)
 	case ShortenedStacks:
 		after = fmt.Sprintf(after, stacks.MaxDepth)
 	}

@@ -9,6 +9,7 @@ import (
 	"kprof/convert/span"
 	"kprof/convert/stacks"
 	"kprof/convert/timeorder"
+	"kprof/perfevent/perfdata"
 )
 
 // pairing makes rows of times between events, with the stacks at which they began:
@@ -23,7 +24,8 @@ type pairing struct {
 	off     *offCPU    // nil without Options.OffCPU and WallClock
 	rules   *ruleSpans // nil without Options.Spans
 	seen    map[int32]uint64
-	failed  error // of a format
+	late    *perfdata.LateRings // nil for none
+	failed  error               // of a format
 
 	// Behind the batches.
 	sorter    *timeorder.Sorter
@@ -114,8 +116,27 @@ func (x *pairing) place(p *batchPoint, s *samples.Sample) {
 	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, cgroup: s.Cgroup}
 }
 
+// begin says which rings begin late, nil for none. To be called before the first sample.
+func (x *pairing) begin(late *perfdata.LateRings) {
+	if late == nil {
+		return
+	}
+	x.late = late
+	l := span.Late{Tasks: late.Tasks}
+	_, l.All = late.Last()
+	if x.off != nil {
+		x.off.pairs.Begin(l)
+	}
+	if x.rules != nil {
+		x.rules.pairs.Begin(l)
+	}
+}
+
 // lost is samples.Order.Lost.
 func (x *pairing) lost(cpu int32, t uint64) {
+	if x.late != nil && t <= x.late.From[cpu] {
+		return // begin has told
+	}
 	from := x.seen[cpu]
 	if t == 0 {
 		t = from
@@ -251,6 +272,7 @@ func (x *pairing) finish(st *Stats) error {
 		}
 		st.Spans = x.rules.stats()
 	}
+	st.countEarly(x.late)
 	st.Faster = x.faster
 	for key, h := range x.durations {
 		st.Durations = append(st.Durations, Durations{key.event, key.labels, h})

@@ -4,6 +4,7 @@ import (
 	"kprof/convert/samples"
 	"kprof/convert/span"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/perfdata"
 )
 
 // Stats is what was seen of a recording.
@@ -58,9 +59,26 @@ type Stats struct {
 	Faster       Faster        // times of both that are left out
 	Calls        []Calls       // of events of functions that took a time: the distributions of it
 	LatePoints   uint64        // events of both that came too late to be in order
+	Early        Early         // times of both that began before all rings had
 
 	// Truncated tells where and why the recording ended before its end.
 	Truncated error
+}
+
+// Early counts the times that are left out since they began before all rings did.
+type Early struct {
+	Count uint64
+	CPU   int32  // whose ring begins last
+	Until uint64 // ns, when it does
+}
+
+// countEarly adds up what began before all rings did.
+func (st *Stats) countEarly(late *perfdata.LateRings) {
+	st.Early.Count = st.OffCPU.Early
+	for i := range st.Spans {
+		st.Early.Count += st.Spans[i].Early
+	}
+	st.Early.CPU, st.Early.Until = late.Last()
 }
 
 // EventSamples is how many samples an event has.

@@ -102,6 +102,7 @@ type OffStats struct {
 	Dead    uint64 // tasks that left to end
 	First   uint64 // tasks seen coming that were not seen leaving, before which nothing was lost
 	Lost    uint64 // begun, but an event that ended them may be lost
+	Early   uint64 // begun before all rings had, see Late
 }
 
 // OffCPU follows tasks from their switch off the CPU to their return. Points come in the
@@ -110,6 +111,7 @@ type OffCPU struct {
 	Stats OffStats
 
 	emit func(*OffSpan)
+	late Late
 	off  open[int32, away]
 	last uint64
 	span OffSpan
@@ -120,6 +122,7 @@ type away struct {
 	woken      uint64 // 0 until it is
 	row, owner uint32
 	waker, by  uint32 // Row and Owner of the Wake
+	cpu        int32
 	state      State
 }
 
@@ -127,6 +130,9 @@ type away struct {
 func NewOffCPU(emit func(*OffSpan)) *OffCPU {
 	return &OffCPU{emit: emit, off: newOpen[int32, away]()}
 }
+
+// Begin says that rings begin late. To be called before the first Take.
+func (x *OffCPU) Begin(l Late) { x.late, x.off.lost = l, true }
 
 // Take takes the next point.
 func (x *OffCPU) Take(p *Point) {
@@ -144,7 +150,7 @@ func (x *OffCPU) Take(p *Point) {
 		}
 	case Come:
 		if x.off.top(p.Task) != nil { // else its Switch has told
-			x.come(p.Task, p.Time)
+			x.come(p.Task, p.CPU, p.Time)
 		}
 	case Switch, Away:
 		x.swap(p)
@@ -154,7 +160,7 @@ func (x *OffCPU) Take(p *Point) {
 // swap takes a switch: one task leaves, the other comes.
 func (x *OffCPU) swap(p *Point) {
 	if p.Next != 0 {
-		x.come(p.Next, p.Time)
+		x.come(p.Next, p.CPU, p.Time)
 	}
 	if p.Task == 0 {
 		return
@@ -162,18 +168,27 @@ func (x *OffCPU) swap(p *Point) {
 	// It is known to be away, so that its return was not seen: kernels leave out a switch
 	// now and then without a word (6.18: one of some hundreds under load).
 	if x.off.top(p.Task) != nil {
-		x.off.pop(p.Task)
-		x.Stats.Lost++
+		a := x.off.pop(p.Task)
+		x.giveUp(&a)
 	}
 	if p.State == Dead {
 		x.Stats.Dead++
 		return
 	}
-	x.off.push(p.Task, p.Time, away{row: p.Row, owner: p.Owner, waker: NoRow, state: p.State})
+	x.off.push(p.Task, p.Time, away{row: p.Row, owner: p.Owner, waker: NoRow, cpu: p.CPU, state: p.State})
 }
 
-// come ends the time off the CPU of the task that comes.
-func (x *OffCPU) come(task int32, now uint64) {
+// giveUp counts a time off the CPU whose end was not seen, or may not be its own.
+func (x *OffCPU) giveUp(a *item[int32, away]) {
+	if a.since < x.late.All {
+		x.Stats.Early++
+	} else {
+		x.Stats.Lost++
+	}
+}
+
+// come ends the time off the CPU of the task that comes to a CPU.
+func (x *OffCPU) come(task, cpu int32, now uint64) {
 	if x.off.top(task) == nil {
 		if !x.off.lost {
 			x.Stats.First++
@@ -182,8 +197,8 @@ func (x *OffCPU) come(task int32, now uint64) {
 	}
 	a := x.off.pop(task)
 	// Points that come too late to be in order may say that it was back before it left.
-	if !x.off.sure(&a) || now < max(a.since, a.value.woken) {
-		x.Stats.Lost++
+	if !x.off.sure(&a) || now < max(a.since, a.value.woken) || x.late.hides(task, a.since, a.value.cpu, cpu) {
+		x.giveUp(&a)
 		return
 	}
 	x.end(&a, now, false)
@@ -214,8 +229,8 @@ func (x *OffCPU) end(a *item[int32, away], now uint64, open bool) {
 // Finish emits the tasks that are still off the CPU, in no order, as of the last point.
 func (x *OffCPU) Finish() {
 	x.off.all(func(a *item[int32, away]) {
-		if !x.off.sure(a) {
-			x.Stats.Lost++
+		if !x.off.sure(a) || x.late.hides(a.key, a.since, a.value.cpu, unended) {
+			x.giveUp(a)
 			return
 		}
 		x.end(a, x.last, true)

@@ -39,18 +39,23 @@ func gap(from, to uint64) []span.Point {
 	return []span.Point{{Time: from, Kind: span.LostFrom}, {Time: to, Kind: span.LostTo}}
 }
 
+// offWords is a span in words.
+func offWords(s *span.OffSpan) string {
+	word := fmt.Sprintf("%d %v %d+%d from %d", s.Task, s.State, s.Blocked, s.Runnable, s.Start)
+	if s.Open {
+		word += " open"
+	}
+	if uint64(s.Row) != s.Start || int32(s.Owner) != s.Task {
+		word += " of another row"
+	}
+	return word
+}
+
 // pair returns the spans of points in words, and what could not be paired.
 func pair(points []span.Point) ([]string, span.OffStats) {
 	var got []string
 	x := span.NewOffCPU(func(s *span.OffSpan) {
-		word := fmt.Sprintf("%d %v %d+%d from %d", s.Task, s.State, s.Blocked, s.Runnable, s.Start)
-		if s.Open {
-			word += " open"
-		}
-		if uint64(s.Row) != s.Start || int32(s.Owner) != s.Task {
-			word += " of another row"
-		}
-		got = append(got, word)
+		got = append(got, offWords(s))
 	})
 	for i := range points {
 		x.Take(&points[i])

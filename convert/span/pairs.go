@@ -20,11 +20,12 @@ const (
 	StillOpen         // at the end of the recording
 	Lost              // its end may be among records that are missing
 	Unended           // its end was not seen: another began in its place, or around it one ended
+	Early             // it began before all rings had, see Late
 )
 
 // Stats counts, of one rule, the spans by what became of them, and the ends that are none's.
 type Stats struct {
-	Ended, Open, Lost, Unended uint64 // of those that are taken
+	Ended, Open, Lost, Early, Unended uint64 // of those that are taken
 
 	Unbegun uint64 // ends whose start was not seen, nor may be lost: it was before the recording, as a rule
 	Refused uint64 // spans that are not taken
@@ -42,6 +43,7 @@ type Pairs struct {
 
 	emit  func(*Span)
 	rules []Rules
+	late  Late
 	open  open[Key, begun]
 	last  uint64
 	span  Span
@@ -61,6 +63,14 @@ type begun struct {
 // whatever its Outcome, valid until it returns.
 func NewPairs(rules []Rules, emit func(*Span)) *Pairs {
 	return &Pairs{Stats: make([]Stats, len(rules)), emit: emit, rules: rules, open: newOpen[Key, begun]()}
+}
+
+// Begin says that rings begin late. To be called before the first Take.
+func (x *Pairs) Begin(l Late) { x.late, x.open.lost = l, true }
+
+// hides is Late.hides of a span that ends on a CPU; of one of a CPU all is known since it began.
+func (x *Pairs) hides(b *item[Key, begun], ended int32) bool {
+	return b.key.CPU < 0 && x.late.hides(b.key.Task, b.since, b.value.cpu, ended)
 }
 
 // Take takes the next point. Its rule must be one of those that Pairs was made of.
@@ -110,7 +120,10 @@ func (x *Pairs) begin(p *Point) {
 func (x *Pairs) giveUp(now uint64) func(item[Key, begun]) {
 	return func(b item[Key, begun]) {
 		outcome := Unended
-		if !x.open.sure(&b) {
+		switch {
+		case x.hides(&b, unended):
+			outcome = Early
+		case !x.open.sure(&b):
 			outcome = Lost
 		}
 		x.finish(&b, nil, max(now, b.since), outcome)
@@ -138,6 +151,8 @@ func (x *Pairs) end(p *Point) {
 			if !x.open.lost {
 				x.Stats[p.Key.Rule].Unbegun++
 			}
+		case x.hides(&b, p.CPU):
+			x.finish(&b, nil, max(p.Time, b.since), Early)
 		case !x.open.sure(&b) || p.Time < b.since: // what comes too late is in no order
 			x.finish(&b, nil, max(p.Time, b.since), Lost)
 		default:
@@ -196,6 +211,8 @@ func (x *Pairs) finish(b *item[Key, begun], end *Point, now uint64, o Outcome) {
 		st.Open++
 	case o == Lost:
 		st.Lost++
+	case o == Early:
+		st.Early++
 	default:
 		st.Unended++
 	}
@@ -206,7 +223,10 @@ func (x *Pairs) finish(b *item[Key, begun], end *Point, now uint64, o Outcome) {
 func (x *Pairs) Finish() {
 	x.open.all(func(b *item[Key, begun]) {
 		o := StillOpen
-		if !x.open.sure(b) {
+		switch {
+		case x.hides(b, unended):
+			o = Early
+		case !x.open.sure(b):
 			o = Lost
 		}
 		x.finish(b, nil, max(x.last, b.since), o)

@@ -3,7 +3,10 @@ package trace
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
+
+	"kprof/perfevent/ringpage"
 )
 
 // surveyReadahead is how much of a ring is read at once to see what is in it.
@@ -14,7 +17,7 @@ func (r *recording) survey(ctx context.Context) error {
 	for i := range r.trace.Rings {
 		r.rings = append(r.rings, &ring{Ring: &r.trace.Rings[i]})
 	}
-	r.told = toldNames{}
+	r.told, r.wrapped = toldNames{}, slices.ContainsFunc(r.rings, (*ring).wrapped)
 	results := make([]ringSurvey, len(r.rings))
 	var next sync.Mutex
 	var all sync.WaitGroup
@@ -53,7 +56,22 @@ func (r *recording) survey(ctx context.Context) error {
 			r.kind(id)
 		}
 	}
+	if r.wrapped {
+		rings := make([]seenRing, len(results))
+		for i := range results {
+			s := &results[i]
+			rings[i] = seenRing{r.rings[i].CPU, s.first, s.late, s.visits}
+		}
+		r.late = lateRings(rings, r.first, r.last)
+	}
 	return nil
+}
+
+// wrapped reports whether events were lost before the first page of a ring: overwritten, as a rule.
+func (g *ring) wrapped() bool {
+	var p ringpage.Page
+	page, err := g.Open(1).Next()
+	return err == nil && p.Load(&g.Layout, page) == nil && p.Lost != 0
 }
 
 // ringSurvey is what is in a ring.
@@ -65,6 +83,8 @@ type ringSurvey struct {
 	damaged     uint64
 	failed      error
 	told        toldNames
+	late        bool // events before the first one were lost
+	visits      visits
 }
 
 func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
@@ -88,6 +108,10 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 		e := &c.next
 		if !s.any {
 			s.any, s.first = true, e.time
+			s.late = c.nextLost > 0
+		}
+		if r.wrapped && e.tid != s.visits.tid {
+			s.visits.take(e.tid)
 		}
 		s.first, s.last = min(s.first, e.time), max(s.last, e.time)
 		if before != nil {

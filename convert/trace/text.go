@@ -49,7 +49,7 @@ func OpenText(ctx context.Context, r io.ReaderAt, size int64, o TextOptions) (*p
 		Features: perfdata.Features{Events: events, TracingData: data.AppendTo(nil), SampleTime: perfdata.SampleTime{First: t.first, Last: t.last}},
 		Kernel:   &perfdata.KernelSymbols{Kallsyms: t.kallsyms()},
 		Duration: func(e *perfdata.Event) bool { return t.order[e.Index].graph },
-		Gaps:     func() perfdata.Gaps { return t.gaps },
+		Gaps:     func() perfdata.Gaps { return t.gaps }, Late: t.findLate(),
 	}
 	return perfdata.NewSourceReader(src), nil
 }
@@ -73,6 +73,7 @@ type textTrace struct {
 	told        map[int32]string // names of tasks, by tid, as events tell them
 	placed      bool             // and CPUs
 	ordered     bool             // and come in their order
+	rings       map[int32]*textRing
 	first, last uint64
 	gaps        perfdata.Gaps
 }

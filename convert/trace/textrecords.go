@@ -26,6 +26,9 @@ func (t *textTrace) survey(ctx context.Context) error {
 		for i := range e.numbers {
 			k.note(e.numbers[i].name, decimal)
 		}
+		if e.cpu >= 0 {
+			t.ring(e.cpu).note(e)
+		}
 		t.tasked, t.placed = t.tasked || e.tid >= 0, t.placed || e.cpu >= 0
 		if e.time != 0 {
 			t.ordered = t.ordered && e.time >= t.last

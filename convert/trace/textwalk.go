@@ -194,6 +194,7 @@ func (w *textWalk) take(s string) error {
 	switch l.Kind {
 	case ftracetext.Lost:
 		e.lost, e.isLoss = max(l.Count, 1), true
+		w.late(l.CPU, surelyLate)
 		w.graph.lose(l.CPU)
 		w.slices.lose(l.CPU)
 	case ftracetext.Call:
@@ -245,6 +246,9 @@ func (w *textWalk) other(s string) error {
 		return nil // of atrace, of pstore
 	case strings.HasPrefix(s, "(Overruns: ") && strings.HasSuffix(s, ")"):
 		return nil // of function_graph with funcgraph-overrun, behind each "}"
+	case strings.HasPrefix(s, "##### CPU "):
+		w.begins(s)
+		return nil
 	case strings.HasPrefix(s, "#"):
 		_, counts, ok := strings.Cut(s, "entries-written: ")
 		if !ok {

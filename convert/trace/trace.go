@@ -92,7 +92,7 @@ func (t *Trace) Reader(ctx context.Context, lines bool) (*perfdata.Reader, error
 	source := &perfdata.Source{
 		Order: t.Order, Events: events, Kernel: t.Kernel, Tracer: true, Close: t.Close, Records: r.records,
 		Ticks: t.TickClock != "", Clock: t.TickClock,
-		Gaps: r.gaps, Duration: func(e *perfdata.Event) bool { return r.events[e.Index].kind.isCall },
+		Late: r.late, Gaps: r.gaps, Duration: func(e *perfdata.Event) bool { return r.events[e.Index].kind.isCall },
 		Features: perfdata.Features{
 			Host: t.Host, Version: t.Version, Events: events, TracingData: used.AppendTo(nil),
 			SampleTime: perfdata.SampleTime{First: r.first, Last: r.last},
@@ -130,6 +130,8 @@ type recording struct {
 	damaged     uint64 // pages
 	failed      error  // the first reason why a ring could not be read to its end
 	told        toldNames
+	wrapped     bool                // some rings lack what was before their first page
+	late        *perfdata.LateRings // nil for none
 }
 
 // kind is an event of the kernel, by the number in its records.

@@ -38,6 +38,9 @@ type Source struct {
 	Sideband func() iter.Seq2[*Record, error]
 	Samples  []uint64
 
+	// Late says which rings begin late; nil for none.
+	Late *LateRings
+
 	// Gaps says what is not in the records, once they have been walked; nil for nothing.
 	Gaps func() Gaps
 
@@ -46,6 +49,28 @@ type Source struct {
 	Records func() iter.Seq2[*Record, error]
 	// Close releases what the Source holds; nil for nothing.
 	Close func() error
+}
+
+// LateRings are rings of which the oldest events were overwritten, each up to a time of its own:
+// before that, what happened on its CPU is not known.
+type LateRings struct {
+	From  map[int32]uint64 // by CPU, ns: its first event
+	// Tasks are those, by tid, that were on the same CPUs whenever all is known, and that often: from
+	// when on that is known of these CPUs, ns.
+	Tasks map[int32]uint64
+}
+
+// Last is the CPU whose ring begins last, and when that is; 0 where none is late.
+func (l *LateRings) Last() (cpu int32, from uint64) {
+	if l == nil {
+		return -1, 0
+	}
+	for c, t := range l.From {
+		if t > from || t == from && c < cpu {
+			cpu, from = c, t
+		}
+	}
+	return cpu, from
 }
 
 // Gaps says what a Source has that could not be made records of.
@@ -90,6 +115,14 @@ func (r *Reader) Ticks() (clock string, ticks bool) {
 
 // Ordered reports whether the records are known to be in the order of time.
 func (r *Reader) Ordered() bool { return r.source != nil && r.source.Ordered }
+
+// Late are the rings that begin late, nil for none.
+func (r *Reader) Late() *LateRings {
+	if r.source == nil {
+		return nil
+	}
+	return r.source.Late
+}
 
 // Sideband walks the records that are no samples, as Records does, and says how many samples
 // each event has, by its index; both are nil where only Records can tell.

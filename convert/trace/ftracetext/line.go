@@ -53,6 +53,12 @@ type Line struct {
 // maxCPU bounds the numbers of CPUs; the kernel has 8192 at most (NR_CPUS).
 const maxCPU = 1 << 13
 
+// CPU reads the number of a CPU.
+func CPU(s string) (int32, bool) {
+	n, ok := number(s)
+	return int32(n), ok && n <= maxCPU
+}
+
 // Parse says what a line is.
 func Parse(s string) (l Line) {
 	l.TID, l.TGID, l.FromTID, l.CPU = -1, -1, -1, -1

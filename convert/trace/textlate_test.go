@@ -1,0 +1,53 @@
+package trace_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"kprof/convert/trace"
+)
+
+// TestTextLate: which rings begin late, as the lines of a text tell.
+func TestTextLate(t *testing.T) {
+	line := func(cpu, time int) string {
+		return fmt.Sprintf("              sh-%d       [%03d] d..2.     0.%06d: sched_wakeup: comm=sh pid=7 prio=120 target_cpu=000\n", 100+cpu, cpu, time)
+	}
+	many := func(cpu, from, n int) (s string) {
+		for i := range n {
+			s += line(cpu, from+i)
+		}
+		return s
+	}
+	const head = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 200/900   #P:4\n#\n"
+	for name, c := range map[string]struct {
+		text string
+		want map[int32]uint64
+	}{
+		"nothing lost": {line(0, 10) + line(1, 20), nil},
+		"overwritten":  {head + line(0, 10) + "##### CPU 1 buffer started ####\n" + line(1, 20), map[int32]uint64{1: 20_000}},
+		// CPU 2 had little to do: its ring is not full.
+		"a quiet CPU": {head + line(0, 10) + "##### CPU 1 buffer started ####\n" + many(1, 20, 100) + "##### CPU 2 buffer started ####\n" + line(2, 500),
+			map[int32]uint64{1: 20_000}},
+		// As trace_pipe, a kernel that crashes, and trace-cmd report tell it.
+		"lost":             {"CPU:0 [LOST 5 EVENTS]\n" + line(0, 10) + "CPU:2 [LOST 7 EVENTS]\n" + line(2, 30) + many(0, 40, 100), map[int32]uint64{2: 30_000}},
+		"lost in between":  {line(0, 10) + line(2, 15) + "CPU:2 [LOST 7 EVENTS]\n" + line(2, 30), nil},
+		"a number too big": {line(0, 10) + "##### CPU 99999999 buffer started ####\n" + line(1, 20), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := trace.OpenText(context.Background(), strings.NewReader(c.text), int64(len(c.text)), trace.TextOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got map[int32]uint64
+			if l := r.Late(); l != nil {
+				got = l.From
+			}
+			if !maps.Equal(got, c.want) {
+				t.Errorf("late are %v, want %v", got, c.want)
+			}
+		})
+	}
+}
