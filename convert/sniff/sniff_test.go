@@ -81,6 +81,7 @@ var kinds = []struct {
 	{"perf script", "ls 23168   717.373181:     250000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n\n", PerfScript},
 	{"perf script --header", "# ========\n# captured on    : Sat Sep  4 10:27:47 2021\n# ========\n#\nls 23168   717.373181:     250000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n", PerfScript},
 	{"perf script without callchains", "              ls 23168 [000]   717.373181:     250000 cpu-clock:  ffffffff816dfd92 __d_lookup_rcu+0x32 ([kernel.kallsyms])\n", PerfScript},
+	{"perf script --show-namespace-events", strings.Repeat("swapper     0 [000]     0.000000: PERF_RECORD_NAMESPACES 1/1 - nr_namespaces: 7\n\t\t[0/net: 0/0, 1/uts: 0/0, 2/ipc: 0/0, 3/pid: 0/0, \n\t\t 4/user: 0/0, 5/mnt: 0/0, 6/cgroup: 0/0]\n", 100), PerfScript},
 	{"tracepoints", "            perf 23160 [000]   718.559764: sched:sched_switch: prev_comm=perf next_prio=0\n", PerfScript},
 	{"-F comm,ip,sym", "ls \n\t          400577 main\n\t    7f10b9594ec5 __libc_start_main\n", PerfScript},
 	{"-F comm,cpu,time", "worker-1 [000] 68574.380038:    2000000 cpu-clock: \n\t400577 main+0x1 (/bin/ls)\n\n", PerfScript},

@@ -29,7 +29,7 @@ func IsPerfScript(lines [][]byte) bool {
 		case ok && len(f.ip) >= 3 && f.dso != nil,
 			ok && indent > 0 && (line[0] == '\t' || len(f.ip) >= 5) && hasDigit(f.ip):
 			frames++
-		case line[0] == '#', bytes.HasPrefix(line, traceError):
+		case line[0] == '#', bytes.HasPrefix(line, traceError), isBetween(line):
 			comments++
 		}
 	}

@@ -139,6 +139,9 @@ func (p *perfScript) line(line []byte, blank bool) error {
 	if line[0] == '#' && p.comment(line) {
 		return nil
 	}
+	if isBetween(line) {
+		return p.flush()
+	}
 	h := parseHeader(line)
 	switch {
 	case bytes.HasPrefix(line, traceError):
@@ -365,6 +368,20 @@ func (p *perfScript) unread(line uint64) {
 	if p.stats.Unread++; p.stats.Unread == 1 {
 		p.stats.FirstUnread = line
 	}
+}
+
+// isBetween tells whether a line is what perf script prints between samples, and no header: a
+// round, lines of namespaces behind the first (tools/perf/util/event.c,
+// perf_event__fprintf_namespaces), the source code of -F +srccode.
+func isBetween(line []byte) bool {
+	switch line[0] {
+	case 'P':
+		return string(line) == "PERF_RECORD_FINISHED_ROUND"
+	case '|':
+		return isDigit(line[1%len(line)])
+	}
+	s, ok := bytes.CutPrefix(line, []byte("\t\t"))
+	return ok && len(s) > 1 && (s[0] == '[' || s[0] == ' ') && isDigit(s[1])
 }
 
 // sideBand takes a line of --show-mmap-events and its like.
