@@ -111,7 +111,7 @@ func (s Selection) of(k *Kind, f Format) Columns {
 		c |= PID
 	}
 	switch {
-	case !k.hasPayload():
+	case !k.hasPayload() || k.rawBeside():
 		c |= Period | IP | Sym | DSO
 	case f == JSON:
 		c |= Fields
@@ -123,6 +123,14 @@ func (s Selection) of(k *Kind, f Format) Columns {
 
 // hasPayload reports whether samples of the event have raw data that is theirs.
 func (k *Kind) hasPayload() bool { return k.Event.Attr.SampleType&abi.SampleRaw != 0 && !k.offCPU() }
+
+// rawBeside reports whether raw data is not what the event is about: of events of the CPU, of
+// clocks and of breakpoints, of which perf record -R asks it too. As by perf script, it is not
+// shown then unless it is asked for (builtin-script.c, output).
+func (k *Kind) rawBeside() bool {
+	a := &k.Event.Attr
+	return a.Type <= abi.TypeBreakpoint && a.Type != abi.TypeTracepoint && !(a.Type == abi.TypeSoftware && a.Config == abi.SWBPFOutput)
+}
 
 // offCPU reports whether the raw data of samples are the sample itself.
 func (k *Kind) offCPU() bool { return k.Name == "offcpu-time" }

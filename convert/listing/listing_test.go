@@ -417,6 +417,31 @@ sample t=20 pid=7 cpu=1 raw=0500000007000000d0f1ff8100000000 kernel 0x20
 	}
 }
 
+// TestRawBeside: events of the PMU and clocks have no payload of their own: the raw data that
+// perf record -R asks of all events is not what is shown of them, as by perf script.
+func TestRawBeside(t *testing.T) {
+	const text = `event cycles type=hardware config=0 freq=1000 sample=ip,tid,time,period,raw flags=sample_id_all
+sample t=20 pid=7 period=11 ip=0x7f306527c4c0 raw=00000000
+`
+	for flags, want := range map[string]string{
+		"":     "              :7     7     0.000000:         11 cycles:      7f306527c4c0 [unknown] ([unknown])\n",
+		"+raw": "              :7     7     0.000000:         11 cycles: \n        Raw data: 0000: 00 00 00 00              ....     7f306527c4c0 [unknown] ([unknown])\n",
+	} {
+		var o listing.PrinterOptions
+		if flags != "" {
+			columns, err := listing.ParseColumns(flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Columns = columns
+		}
+		got, _, err := written(t, perftext.MustParse(text), listing.Options{}, o, false)
+		if err != nil || got != want {
+			t.Errorf("%q: %v\n%q, want\n%q", flags, err, got, want)
+		}
+	}
+}
+
 // TestColumns: lists of columns, and mistakes in them.
 func TestColumns(t *testing.T) {
 	for list, want := range map[string]string{
