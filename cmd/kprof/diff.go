@@ -479,7 +479,7 @@ func explainNames(w io.Writer, r *diff.Result) error {
 		}
 	}
 	if r != nil {
-		fmt.Fprintf(b, "\nNames that were changed, and which side has them: %d functions\n", len(r.Merged))
+		fmt.Fprintf(b, "\nNames that were changed, and which side has them: %s\n", printable.Count(len(r.Merged), "function"))
 		for _, m := range r.Merged {
 			fmt.Fprintf(b, "\n%s\n", printable.Text(m.Name))
 			for _, o := range m.Originals {

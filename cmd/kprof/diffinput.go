@@ -13,6 +13,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/compare"
 	"kprof/convert/diff"
+	"kprof/convert/printable"
 	"kprof/record/bench"
 )
 
@@ -206,8 +207,8 @@ func (f *diffFlags) comparison(profiles [2][]*convert.Profile, o diff.Options, p
 		for _, e := range c.Others {
 			names, samples = append(names, e.Name), append(samples, e.Samples)
 		}
-		notef("comparing event %s (%d samples) only; choose another with --event: %s",
-			c.Event.Name, c.Event.Samples, convert.CountedList(names, samples))
+		notef("comparing event %s (%s) only; choose another with --event: %s",
+			c.Event.Name, printable.Count(c.Event.Samples, "sample"), convert.CountedList(names, samples))
 	}
 	return c, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/export"
+	"kprof/convert/printable"
 	"kprof/convert/stacks"
 )
 
@@ -89,7 +90,7 @@ func noteSum(p *profile, inputs int, name string) {
 	for _, n := range p.Set.SampleCounts() {
 		samples += n
 	}
-	notef("%d inputs, %d samples, %d different stacks in %s", inputs, samples, p.Set.NumStacks(), name)
+	notef("%s, %s, %s in %s", printable.Count(inputs, "input"), printable.Count(samples, "sample"), printable.Count(p.Set.NumStacks(), "different stack"), name)
 }
 
 // inputs are those of the command line and those of a list.

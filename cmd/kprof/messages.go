@@ -43,3 +43,11 @@ func notef(format string, args ...any) {
 		messagef(format, args...)
 	}
 }
+
+// countDoes says what so many things do: "1 profile stays", "2 profiles stay".
+func countDoes[N int | uint64](n N, thing, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return printable.Count(n, thing) + " " + many
+}

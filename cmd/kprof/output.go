@@ -138,7 +138,7 @@ func (o output) sayBelowZero(p *profile, event, column int) {
 		return
 	}
 	if n := p.Set.BelowZero(event, column); n > 0 {
-		messagef("%d stacks have values below 0, which have no width in a chart: tables, folded stacks and pprof have them all", n)
+		messagef("%s values below 0, which have no width in a chart: tables, folded stacks and pprof have them all", countDoes(n, "stack", "has", "have"))
 	}
 }
 

@@ -315,7 +315,7 @@ func (p *partsSink) made(about parts.About, name, size string, err error) {
 			of += " (no more fits: --flight TIME,SIZE)"
 		}
 	}
-	notef("%d samples%s in %s (%s)", about.Samples, of, name, size)
+	notef("%s%s in %s (%s)", printable.Count(about.Samples, "sample"), of, name, size)
 }
 
 // makeProfiles prepares for profiles of what is kept in memory.
@@ -381,9 +381,9 @@ func (p *partsSink) report(stats *record.Stats) {
 	switch {
 	case p.files == 1 && p.samples == stats.Samples: // it has been said
 	case p.samples == stats.Samples:
-		notef("%d samples in %d files", p.samples, p.files)
+		notef("%s in %s", printable.Count(p.samples, "sample"), printable.Count(p.files, "file"))
 	default:
-		notef("%d of %d samples in %d files, the others were given up as they became old", p.samples, stats.Samples, p.files)
+		notef("%d of %s in %s, the others were given up as they became old", p.samples, printable.Count(stats.Samples, "sample"), printable.Count(p.files, "file"))
 	}
 }
 

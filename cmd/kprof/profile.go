@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kprof/convert"
+	"kprof/convert/printable"
 	"kprof/symbolize"
 )
 
@@ -17,12 +18,8 @@ type profile struct{ *convert.Profile }
 func (p *profile) choose(labels []string) (event, column int) {
 	c := p.Choose(labels)
 	if len(c.Others) > 0 {
-		s := "s"
-		if c.Samples == 1 {
-			s = ""
-		}
-		notef("showing event %s (%d sample%s) only; choose another with --event: %s",
-			p.Set.Events[c.Event].Name, c.Samples, s, convert.CountedList(c.Others, c.Counts))
+		notef("showing event %s (%s) only; choose another with --event: %s",
+			p.Set.Events[c.Event].Name, printable.Count(c.Samples, "sample"), convert.CountedList(c.Others, c.Counts))
 	}
 	p.noteWeightless(c.Event, c.Column, c.Weightless)
 	return c.Event, c.Column

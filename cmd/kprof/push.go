@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/printable"
 	"kprof/convert/store"
 )
 
@@ -249,7 +250,7 @@ func (f *pushFlags) send(ctx context.Context, s *store.Sender, inputs []string, 
 func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, failed int, sending error) error {
 	c := s.Counts()
 	if c.Sent > 0 {
-		notef("sent %d profiles (%d samples, %d kB) to %s", c.Sent, c.Samples, (c.Bytes+999)/1000, to)
+		notef("sent %s (%s, %d kB) to %s", printable.Count(c.Sent, "profile"), printable.Count(c.Samples, "sample"), (c.Bytes+999)/1000, to)
 	}
 	if c.LastRemark != nil {
 		notef("%v", c.LastRemark)
@@ -273,7 +274,7 @@ func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, fail
 		return errors.Join(sending, err)
 	}
 	if c.Behind > 0 && waiting > 0 {
-		messagef("%d profiles wait behind the others: %v, which it did again and again while it took others", c.Behind, c.LastFailure)
+		messagef("%s behind the others: %v, which it did again and again while it took others", countDoes(c.Behind, "profile", "waits", "wait"), c.LastFailure)
 	}
 	var other *store.ProtocolError
 	if errors.As(sending, &other) {
@@ -281,13 +282,13 @@ func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, fail
 	}
 	switch {
 	case errors.Is(sending, store.ErrSending):
-		notef("another kprof is sending from %s, %d profiles are left to it", f.spool, waiting)
+		notef("another kprof is sending from %s, %s left to it", f.spool, countDoes(waiting, "profile", "is", "are"))
 		if failed > 0 {
 			return exitError{exitFailed}
 		}
 		return nil
 	case sending != nil && f.spool != "":
-		return fmt.Errorf("%s: %w; %d profiles stay in %s", to, sending, waiting, f.spool)
+		return fmt.Errorf("%s: %w; %s in %s", to, sending, countDoes(waiting, "profile", "stays", "stay"), f.spool)
 	case sending != nil:
 		return fmt.Errorf("%s: %w", to, sending)
 	case failed > 0 || lost.Total() > 0:

@@ -111,7 +111,7 @@ func TestPushAndFetch(t *testing.T) {
 		args []string
 	}{
 		{1, "the store answers unauthenticated: no org id", []string{"fetch", "--from", server.URL, "-f", "folded"}},
-		{1, "the store answers unauthenticated: no org id; 1 profiles stay in spool", []string{"push", "--spool", "spool", "--to", server.URL, web1}},
+		{1, "the store answers unauthenticated: no org id; 1 profile stays in spool", []string{"push", "--spool", "spool", "--to", server.URL, web1}},
 		{1, "the store answers unauthenticated: no org id; 1 more inputs were not sent", []string{"push", "--to", server.URL, web1, web2}},
 		{1, `the store has no profile {host="web3"}`, append(auth, "fetch", "--from", server.URL, "--query", `{host="web3"}`, "-f", "folded")},
 		{1, "the store answers invalid_argument: parse error", append(auth, "fetch", "--from", server.URL, "--query", `{host}`, "-f", "folded")},
@@ -134,7 +134,7 @@ func TestPushAndFetch(t *testing.T) {
 	}
 	// What stayed is sent by the next one.
 	_, stderr, code = outcome(t, dir, append(auth, "push", "--spool", "spool", "--to", server.URL)...)
-	if code != 0 || !strings.Contains(stderr, "sent 1 profiles (400 samples, ") {
+	if code != 0 || !strings.Contains(stderr, "sent 1 profile (400 samples, ") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -146,11 +146,11 @@ func TestPushOTLP(t *testing.T) {
 	dir := t.TempDir()
 	web1, web2 := machineProfile(t, dir, "web1", 300), machineProfile(t, dir, "web2", 500)
 	_, stderr, code := outcome(t, dir, "push", "--protocol", "otlp", "--to", server.URL, "--service", "web", web1)
-	if code != 0 || !strings.Contains(stderr, "sent 1 profiles (400 samples, ") || !strings.Contains(stderr, "the store took it and says: as it is") {
+	if code != 0 || !strings.Contains(stderr, "sent 1 profile (400 samples, ") || !strings.Contains(stderr, "the store took it and says: as it is") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	_, stderr, code = outcome(t, dir, "push", "--to", server.URL+"/v1development/profiles", web2)
-	if code != 1 || !strings.Contains(stderr, "lost: 1 rejected; the store rejected 1 profiles of those that it was sent at once: too many names") {
+	if code != 1 || !strings.Contains(stderr, "lost: 1 rejected; the store rejected 1 profile of those that it was sent at once: too many names") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	sums := map[string]int64{}
@@ -163,7 +163,7 @@ func TestPushOTLP(t *testing.T) {
 		t.Error(diff)
 	}
 	server.Fault = func(int) storetest.Fault { return storetest.Unavailable }
-	if _, stderr, code := outcome(t, dir, "push", "--protocol", "otlp", "--to", server.URL, "--retry-for", "10ms", "--spool", "spool", web1); code != 1 || !strings.Contains(stderr, "1 profiles stay in spool") {
+	if _, stderr, code := outcome(t, dir, "push", "--protocol", "otlp", "--to", server.URL, "--retry-for", "10ms", "--spool", "spool", web1); code != 1 || !strings.Contains(stderr, "1 profile stays in spool") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for _, c := range []struct {
@@ -171,7 +171,7 @@ func TestPushOTLP(t *testing.T) {
 		want string
 		args []string
 	}{
-		{1, "the spool has profiles for a store that speaks otlp; --protocol otlp and its address send them; 1 profiles stay in spool", []string{"push", "--to", server.URL, "--spool", "spool"}},
+		{1, "the spool has profiles for a store that speaks otlp; --protocol otlp and its address send them; 1 profile stays in spool", []string{"push", "--to", server.URL, "--spool", "spool"}},
 		{2, "use pyroscope or otlp", []string{"push", "--to", server.URL, "--protocol", "grpc", web1}},
 		{2, "is the address of a receiver", []string{"push", "--to", server.URL + "/v1development/profiles", "--protocol", "pyroscope", web1}},
 		{1, "answer no questions", []string{"fetch", "--from", server.URL + "/v1development/profiles", "-f", "folded"}},
@@ -219,7 +219,7 @@ func TestPushFailingAtOne(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	_, stderr, code = outcome(t, dir, append(push, "--to", front.URL)...)
-	for _, want := range []string{"sent 2 profiles", "1 profiles wait behind the others: the store answers 500", "1 profiles stay in spool"} {
+	for _, want := range []string{"sent 2 profiles", "1 profile waits behind the others: the store answers 500", "1 profile stays in spool"} {
 		if code == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("exit code %d, wanted %q: %s", code, want, stderr)
 		}

@@ -14,6 +14,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/export"
 	"kprof/convert/live"
+	"kprof/convert/printable"
 	"kprof/convert/store"
 	"kprof/record"
 	"kprof/record/capture"
@@ -152,9 +153,9 @@ func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
 	ctx, end := s.signals.limited(ctx, s.f.retryFor)
 	defer end()
 	if s.unkept > 0 {
-		messagef("lost: %d profiles for which there was no room in %s", s.unkept, s.f.spool)
+		messagef("lost: %s for which there was no room in %s", printable.Count(s.unkept, "profile"), s.f.spool)
 	}
 	return s.f.result(s.f.to, s.f.sending, s.f.before, s.unkept, s.f.sending.Drain(ctx))
 }
 
-func (s *pushSink) String() string { return fmt.Sprintf("%d profiles", s.f.sending.Counts().Sent) }
+func (s *pushSink) String() string { return printable.Count(s.f.sending.Counts().Sent, "profile") }

@@ -113,7 +113,7 @@ func TestLiveRecordPushFull(t *testing.T) {
 		"--push", server.URL, "--spool", "disk/spool", "--retry-for", "300ms", "--"}, getppids(3000, 3)...)...)
 	lost := 0
 	if at := strings.Index(stderr, "lost: "); at >= 0 {
-		fmt.Sscanf(stderr[at:], "lost: %d profiles", &lost)
+		fmt.Sscanf(stderr[at:], "lost: %d profile", &lost)
 	}
 	if code != 1 || strings.Count(stderr, "profiles are lost until there is room") != 1 || lost < 1 || len(server.Pushes()) != 0 {
 		t.Errorf("exit code %d: %d lost, %d pushes, %s", code, lost, len(server.Pushes()), stderr)

@@ -136,9 +136,9 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 			p.report(&stats)
 		case *periodsSink:
 			out.name = p.last
-			notef("%d samples in %v", stats.Samples, sink)
+			notef("%s in %v", printable.Count(stats.Samples, "sample"), sink)
 		default:
-			notef("%d samples in %v", stats.Samples, sink)
+			notef("%s in %v", printable.Count(stats.Samples, "sample"), sink)
 		}
 		if f.parts.given() || f.push.to != "" || voice.verbose {
 			notef("%v", cost)

@@ -16,6 +16,7 @@ import (
 	"kprof/convert/export"
 	"kprof/convert/listing"
 	"kprof/convert/live"
+	"kprof/convert/printable"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/tracefs"
 	"kprof/record"
@@ -215,7 +216,7 @@ func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
 	if s.beside != nil {
 		err = errors.Join(err, s.beside.finish(ctx, stats))
 		if err == nil {
-			notef("%d samples in %v", stats.Samples, s.beside)
+			notef("%s in %v", printable.Count(stats.Samples, "sample"), s.beside)
 		}
 	}
 	if stats.Samples == 0 && s.marker != nil {

@@ -49,7 +49,7 @@ func (a *Annotation) WriteText(w io.Writer, s *stacks.Set, o TextOptions) error 
 		if l.Mapping.BuildID != "" {
 			fmt.Fprintf(b, ", build id %s", l.Mapping.BuildID)
 		}
-		fmt.Fprintf(b, "\nEvent: %s, %s of %s\n", printable.Text(e.ColumnName(o.Column)), e.Values[o.Column].Type, unit)
+		fmt.Fprintf(b, "\nEvent: %s, %s\n", printable.Text(e.ColumnName(o.Column)), printable.Text(e.Values[o.Column].Words()))
 		fmt.Fprintf(b, "Total: %s self, %s with what it calls, of %s (%s)\n\n", value(l.Self), value(l.Cum), value(a.Total), percent(l.Cum, a.Total))
 		l.write(b, value, o)
 	}

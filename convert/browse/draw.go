@@ -36,7 +36,7 @@ func (b *Browser) Draw(s tcell.Screen) {
 	}
 	e := b.set.Events[b.o.Event]
 	v := e.Values[b.o.Column]
-	title := fmt.Sprintf("%s  %s, %s of %s", b.o.Title, e.Name, v.Type, v.Unit)
+	title := fmt.Sprintf("%s  %s, %s", b.o.Title, e.Name, v.Words())
 	if n := len(b.set.Events); n > 1 {
 		title += fmt.Sprintf("  (event %d of %d)", b.o.Event+1, n)
 	}
@@ -65,9 +65,9 @@ func (b *Browser) Draw(s tcell.Screen) {
 func (b *Browser) what() string {
 	switch {
 	case b.o.Mode == Functions && b.o.By != "":
-		return fmt.Sprintf("%s by %s", counted(len(b.rows), "group"), b.o.By)
+		return fmt.Sprintf("%s by %s", printable.Count(len(b.rows), "group"), b.o.By)
 	case b.o.Mode == Functions:
-		return counted(len(b.rows), "function")
+		return printable.Count(len(b.rows), "function")
 	case b.o.Mode == Reverse && len(b.back) > 0:
 		return "callers of " + b.back[len(b.back)-1].name
 	case b.o.Mode == Reverse:
@@ -76,13 +76,6 @@ func (b *Browser) what() string {
 		return "what is called by " + b.back[len(b.back)-1].name
 	}
 	return "calls"
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 // selected tells the steps.

@@ -78,7 +78,7 @@ func TestDiffTable(t *testing.T) {
 		"1 function changed, 1 of which only the share changed, since others cost more or less; more: f|g +20.00%; share only: h -20.00%.\n",
 		"Verdict: Changed: f|g +20.00% of the total (×3.00) in work of main; total 10000 samples → 10000 samples a run (×1.00, of one run a side); ",
 		"Noise: 4 functions",
-		"Matched by names without what differs between builds: 1 functions, such as h (base h.isra.0, new h); aliases.txt lists them.",
+		"Matched by names without what differs between builds: 1 function, such as h (base h.isra.0, new h); aliases.txt lists them.",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

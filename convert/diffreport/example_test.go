@@ -62,5 +62,5 @@ func ExampleText() {
 	// read
 	//    50.00%    41.67%    -8.33%  main;read
 	//
-	// Noise: 1 functions whose differences chance explains, or that are too small.
+	// Noise: 1 function whose difference chance explains, or that is too small.
 }

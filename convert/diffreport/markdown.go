@@ -197,7 +197,7 @@ func (m *markdownWriter) renamed() {
 	if len(lines) == 0 {
 		return
 	}
-	m.linef("<details><summary>%d functions renamed</summary>", len(lines))
+	m.linef("<details><summary>%s renamed</summary>", printable.Count(len(lines), "function"))
 	m.linef("")
 	m.linef("%s", renamed)
 	m.linef("")
@@ -214,7 +214,7 @@ func (m *markdownWriter) noise(fns []diff.Function) {
 		return
 	}
 	few := fns[:min(len(fns), m.o.Noise)]
-	m.linef("<details><summary>Noise: %d functions whose differences chance explains, or that are too small</summary>", len(fns))
+	m.linef("<details><summary>Noise: %s</summary>", noiseOf(len(fns)))
 	m.linef("")
 	if len(few) > 0 {
 		m.table(few)

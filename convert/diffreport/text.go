@@ -260,16 +260,27 @@ func (t *textWriter) renamed() {
 	t.line("", "")
 }
 
+// noiseOf says why so many functions are noise.
+func noiseOf(n int) string {
+	if n == 1 {
+		return "1 function whose difference chance explains, or that is too small"
+	}
+	return fmt.Sprintf("%d functions whose differences chance explains, or that are too small", n)
+}
+
 func (t *textWriter) noise(fns []diff.Function) {
 	if len(fns) == 0 {
 		return
 	}
 	few := fns[:min(len(fns), t.o.Noise)]
-	text := fmt.Sprintf("Noise: %d functions whose differences chance explains, or that are too small", len(fns))
+	text := "Noise: " + noiseOf(len(fns))
 	if len(few) == 0 {
 		t.text(sgrNoise, text+".")
 		return
 	}
-	t.text(sgrNoise, fmt.Sprintf("%s; the %d least likely:", text, len(few)))
+	if len(fns) > 1 {
+		text += fmt.Sprintf("; the %d least likely", len(few))
+	}
+	t.text(sgrNoise, text+":")
 	t.functions(few, 0)
 }

@@ -141,7 +141,7 @@ var perUnits = [...]string{
 
 // costed says what is compared.
 func (t words) costed() string {
-	text := fmt.Sprintf("%s, %s of %s, %s", t.r.Event, t.r.Value.Type, t.r.Value.Unit, perWords[t.r.Per])
+	text := fmt.Sprintf("%s, %s, %s", t.r.Event, t.r.Value.Words(), perWords[t.r.Per])
 	var without []string
 	switch idle := t.r.Base.Idle > 0 || t.r.New.Idle > 0; {
 	case idle && t.r.Program:
@@ -159,7 +159,7 @@ func (t words) costed() string {
 }
 
 func (t words) side(s *diff.Side) string {
-	text := fmt.Sprintf("%.0f samples", s.Samples)
+	text := printable.Count(int64(math.Round(s.Samples)), "sample")
 	if t.r.Measured() {
 		text = "measured"
 	}
@@ -204,7 +204,7 @@ func (t words) merged() string {
 	if len(t.r.Merged) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("Matched by names without what differs between builds: %d functions", len(t.r.Merged))
+	text := "Matched by names without what differs between builds: " + printable.Count(len(t.r.Merged), "function")
 	for _, m := range t.r.Merged {
 		var base, new string
 		for _, o := range m.Originals {

@@ -26,6 +26,14 @@ type ValueType struct {
 	Type, Unit string
 }
 
+// Words are what a reader is told: "cpu of nanoseconds", or the type alone where others gave no unit.
+func (v ValueType) Words() string {
+	if v.Unit == "" {
+		return v.Type
+	}
+	return v.Type + " of " + v.Unit
+}
+
 // Event is one source of samples. A sample belongs to one event and has one
 // value for each of its columns. A profile of another tool is one event that
 // has all of the profile's columns.

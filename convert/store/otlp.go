@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"kprof/convert/printable"
 	"kprof/convert/stacks"
 )
 
@@ -271,7 +272,7 @@ func (e *PartialError) Error() string {
 	if e.Rejected == 0 {
 		return fmt.Sprintf("the store took it and says: %s", e.Message)
 	}
-	return fmt.Sprintf("the store rejected %d profiles of those that it was sent at once: %s", e.Rejected, e.Message)
+	return fmt.Sprintf("the store rejected %s of those that it was sent at once: %s", printable.Count(e.Rejected, "profile"), e.Message)
 }
 
 // parsePartial reads an ExportProfilesServiceResponse { ExportProfilesPartialSuccess

@@ -192,7 +192,7 @@ func TestOTLPAnswers(t *testing.T) {
 	}
 	counts := s.Counts()
 	if counts.Sent != 2 || counts.Lost[Rejected] != 1 || len(server.Pushes()) != 5 ||
-		!strings.Contains(fmt.Sprint(counts.LastRejection), "rejected 1 profiles of those that it was sent at once: too many names") || !strings.Contains(fmt.Sprint(counts.LastRemark), "says: deprecated") {
+		!strings.Contains(fmt.Sprint(counts.LastRejection), "rejected 1 profile of those that it was sent at once: too many names") || !strings.Contains(fmt.Sprint(counts.LastRemark), "says: deprecated") {
 		t.Errorf("%+v, %d profiles", counts, len(server.Pushes()))
 	}
 	if _, err := c.Fetch(context.Background(), lastHour()); err == nil || !strings.Contains(err.Error(), "answer no questions") {
@@ -274,7 +274,7 @@ func TestOTLPTaken(t *testing.T) {
 		{200, "application/json", "{}", 0, ""},
 		{200, "application/json; charset=utf-8", `{"partialSuccess":{}}`, 0, ""},
 		{200, "application/json", `{"partialSuccess":{"rejectedProfiles":"2","errorMessage":"too old"}}`, 1, "rejected 2 profiles of those that it was sent at once: too old"},
-		{200, "application/json", `{"partialSuccess":{"rejectedProfiles":1}}`, 1, "rejected 1 profiles"},
+		{200, "application/json", `{"partialSuccess":{"rejectedProfiles":1}}`, 1, "rejected 1 profile"},
 		{200, "application/json", `{"partialSuccess":{"errorMessage":"ah\ud800"}}`, 0, "says: ah"},
 	} {
 		status, contentType, answer = x.status, x.contentType, x.answer

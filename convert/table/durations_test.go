@@ -68,7 +68,7 @@ Total: 502.6ms in 4 groups by tid,syscall
 `},
 		{TopOptions{Notes: []string{"Lost: 5"}}, `
 Event: span:x, span:x of nanoseconds
-Total: 502.6ms in 1 functions
+Total: 502.6ms in 1 function
 count 1002, mean 501.59us, p50 501.76us, p90 901.12us, p99 991.23us, p99.9 1ms, max 2.1ms
 Lost: 5
 `},

@@ -38,7 +38,7 @@ func Histograms(w io.Writer, s *stacks.Set, o TopOptions) error {
 		if _, t.total, err = Costs(s, o); err != nil {
 			return err
 		}
-		t.header(s, fmt.Sprintf(" in %s", counted(of[""].Count, "span")))
+		t.header(s, fmt.Sprintf(" in %s", printable.Count(of[""].Count, "span")))
 		t.histogram(of[""])
 	} else {
 		costs, total, err := Costs(s, o)
@@ -46,7 +46,7 @@ func Histograms(w io.Writer, s *stacks.Set, o TopOptions) error {
 			return err
 		}
 		t.total = total
-		t.header(s, fmt.Sprintf(" in %d groups by %s", len(costs), o.By))
+		t.header(s, fmt.Sprintf(" in %s by %s", printable.Count(len(costs), "group"), o.By))
 		for i, c := range costs {
 			h := of[c.Name]
 			if h == nil || o.Limit > 0 && i >= o.Limit {
@@ -55,18 +55,11 @@ func Histograms(w io.Writer, s *stacks.Set, o TopOptions) error {
 			if i > 0 {
 				t.line("")
 			}
-			t.line(fmt.Sprintf("%s: %s, %s, %s", c.Name, t.value(c.Self), t.share(c.Self), counted(h.Count, "span")))
+			t.line(fmt.Sprintf("%s: %s, %s, %s", c.Name, t.value(c.Self), t.share(c.Self), printable.Count(h.Count, "span")))
 			t.histogram(h)
 		}
 	}
 	return flush(b, "histograms")
-}
-
-func counted(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // histogram writes the lines of one.

@@ -62,17 +62,17 @@ func Top(w io.Writer, s *stacks.Set, o TopOptions) error {
 	if o.byEvent() {
 		t.unit = "samples"
 	}
-	what := "functions"
+	in := printable.Count(len(costs), "function")
 	switch {
 	case o.By != "":
-		what = "groups by " + o.By
+		in = printable.Count(len(costs), "group") + " by " + o.By
 	case o.Lines:
-		what = "functions by line"
+		in += " by line"
 	}
 	if h := o.distributions(s)[""]; h != nil && o.By == "" {
 		t.o.Notes = append([]string{durationNote(h)}, o.Notes...)
 	}
-	t.header(s, fmt.Sprintf(" in %d %s", len(costs), what))
+	t.header(s, " in "+in)
 	if o.Limit > 0 && len(costs) > o.Limit {
 		costs = costs[:o.Limit]
 	}
@@ -228,7 +228,7 @@ func (t *topTable) header(s *stacks.Set, in string) {
 	if t.o.byEvent() {
 		t.line(fmt.Sprintf("Events: all, %s", t.unit))
 	} else {
-		t.line(fmt.Sprintf("Event: %s, %s of %s", e.ColumnName(t.o.Column), e.Values[t.o.Column].Type, t.unit))
+		t.line(fmt.Sprintf("Event: %s, %s", e.ColumnName(t.o.Column), e.Values[t.o.Column].Words()))
 	}
 	t.line(fmt.Sprintf("Total: %s%s", t.value(t.total), in))
 	for _, note := range t.o.Notes {

@@ -89,6 +89,18 @@ Total: 10 in 4 functions
 	}
 }
 
+// TestTopWithoutUnit: of what has no unit, none is said; one function is one.
+func TestTopWithoutUnit(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "x", Values: []stacks.ValueType{{Type: "x"}}})
+	s.Add(0, s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 1, 0)}), 0, 5)
+	if got := top(t, s, TopOptions{}); !strings.HasPrefix(got, "Event: x, x\nTotal: 5 in 1 function\n\n") {
+		t.Error(got)
+	}
+	if got := top(t, s, TopOptions{By: "mapping"}); !strings.Contains(got, "Total: 5 in 1 group by mapping\n") {
+		t.Error(got)
+	}
+}
+
 func TestTopOfOneEvent(t *testing.T) {
 	s := stacks.New(stackstest.OneEvent(), stacks.Event{Name: "other", Values: stackstest.CountAndTime[:1]})
 	l := s.AddLocation(stacks.NoMapping, 1, 0)

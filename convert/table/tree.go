@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kprof/convert/calltree"
+	"kprof/convert/printable"
 	"kprof/convert/stacks"
 )
 
@@ -54,7 +55,7 @@ func Tree(w io.Writer, s *stacks.Set, o TreeOptions) error {
 	t.calls(0, nil)
 	if tree.Cut > 0 {
 		t.line("")
-		t.line(fmt.Sprintf("Left out: %d calls with less than %.3g%% each", tree.Cut, 100*o.Min))
+		t.line(fmt.Sprintf("Left out: %s with less than %.3g%% each", printable.Count(tree.Cut, "call"), 100*o.Min))
 	}
 	return flush(t.w, "tree")
 }

@@ -15,7 +15,7 @@ function amount(v) {
 	switch (info.unit) {
 	case 'nanoseconds': return scaled(v, 1000, ['ns', 'µs', 'ms', 's'])
 	case 'bytes': return scaled(v, 1024, ['B', 'kB', 'MB', 'GB', 'TB'])
-	case 'count': return plain.format(v) + ' ' + info.type
+	case 'count': case '': case info.type: return plain.format(v) + ' ' + info.type
 	}
 	return plain.format(v) + ' ' + info.unit
 }
