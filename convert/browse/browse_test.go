@@ -89,3 +89,39 @@ func TestPage(t *testing.T) {
 		t.Errorf("wanted %v: %s, want %s", wanted, got, want)
 	}
 }
+
+// TestWide: columns are as wide as values that have more digits than a time.
+func TestWide(t *testing.T) {
+	set, err := folded.Read(strings.NewReader("main;parse 1234567890123\nmain 5\n"), folded.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := browse.New(set, browse.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen := tcell.NewSimulationScreen("UTF-8")
+	if err := screen.Init(); err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Fini()
+	b.Draw(screen)
+	screen.Show()
+	cells, width, _ := screen.GetContents()
+	line := func(y int) string {
+		var text strings.Builder
+		for _, c := range cells[y*width : (y+1)*width] {
+			text.WriteString(string(c.Runes))
+		}
+		return strings.TrimRight(text.String(), " ")
+	}
+	for y, want := range map[int]string{
+		2: "        ↓self   self%           cum    cum%  function",
+		3: "1234567890123 100.00% 1234567890123 100.00%  parse  [unknown]",
+		4: "            5   0.00% 1234567890128 100.00%  main  [unknown]",
+	} {
+		if got := line(y); got != want {
+			t.Errorf("line %d:\n%q, want\n%q", y, got, want)
+		}
+	}
+}

@@ -101,7 +101,14 @@ func (b *Browser) heading() string {
 	if b.o.Mode == Functions && b.o.By != "" {
 		last = b.o.By
 	}
-	return fmt.Sprintf("%10s %7s %10s %7s  %s", self, "self%", cum, "cum%", last)
+	w := b.valueWidth()
+	return fmt.Sprintf("%*s %7s %*s %7s  %s", w, self, "self%", w, cum, "cum%", last)
+}
+
+// valueWidth is how wide a column of values is: the total has more digits than what it is made of.
+func (b *Browser) valueWidth() int {
+	const least = 10
+	return max(least, len(printable.Value(b.total, b.set.Events[b.o.Event].Values[b.o.Column].Unit)))
 }
 
 func (b *Browser) row(s tcell.Screen, y, width, i int, unit string) {
@@ -120,7 +127,8 @@ func (b *Browser) row(s tcell.Screen, y, width, i int, unit string) {
 	case share >= 0.005:
 		style = middling
 	}
-	numbers := fmt.Sprintf("%10s %7s %10s %7s  ", printable.Value(r.self, unit), b.share(r.self), printable.Value(r.cum, unit), b.share(r.cum))
+	w := b.valueWidth()
+	numbers := fmt.Sprintf("%*s %7s %*s %7s  ", w, printable.Value(r.self, unit), b.share(r.self), w, printable.Value(r.cum, unit), b.share(r.cum))
 	name := r.name
 	if b.o.Mode == Functions && r.mapping != "" {
 		name += "  [" + strings.Trim(r.mapping, "[]") + "]"

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"kprof/convert/calltree"
@@ -55,7 +56,7 @@ func (t *topTable) callRows(costs []calltree.Cost, of map[string]*span.Histogram
 		mappings = max(mappings, len("mapping"))
 	}
 	line := func(self, selfShare, cum, cumShare string, values []string, mapping, name string, shares ...shareCell) {
-		l := fmt.Sprintf("%10s %7s %10s %7s", self, selfShare, cum, cumShare)
+		l := strings.TrimSuffix(t.numbers(self, selfShare, cum, cumShare), " ")
 		for _, v := range values {
 			l += fmt.Sprintf(" %9s", v)
 		}
@@ -64,6 +65,7 @@ func (t *topTable) callRows(costs []calltree.Cost, of map[string]*span.Histogram
 		}
 		t.line(l+"  "+name, shares...)
 	}
+	t.fitCosts(costs)
 	names, none := callNumbers(&span.Histogram{})
 	for i := range none {
 		none[i] = "-"
@@ -74,6 +76,6 @@ func (t *topTable) callRows(costs []calltree.Cost, of map[string]*span.Histogram
 		if h := of[c.Name]; h != nil {
 			_, values = callNumbers(h)
 		}
-		line(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), values, c.Mapping, c.Name, shareCell{11, c.Self}, shareCell{30, c.Cum})
+		line(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), values, c.Mapping, c.Name, t.selfShare(c.Self), t.cumShare(c.Cum))
 	}
 }

@@ -81,12 +81,13 @@ func numbers(h *span.Histogram) (names, values []string) {
 // durationRows writes a line for each group, with its distribution.
 func (t *topTable) durationRows(costs []calltree.Cost, of map[string]*span.Histogram) {
 	line := func(total, share string, values []string, name string, shares ...shareCell) {
-		l := fmt.Sprintf("%10s %7s", total, share)
+		l := strings.TrimSuffix(t.numbers(total, share), " ")
 		for _, v := range values {
 			l += fmt.Sprintf(" %9s", v)
 		}
 		t.line(l+"  "+name, shares...)
 	}
+	t.fitCosts(costs)
 	names, none := numbers(&span.Histogram{})
 	for i := range none {
 		none[i] = "-"
@@ -97,7 +98,7 @@ func (t *topTable) durationRows(costs []calltree.Cost, of map[string]*span.Histo
 		if h := of[c.Name]; h != nil {
 			_, values = numbers(h)
 		}
-		line(t.value(c.Self), t.share(c.Self), values, c.Name, shareCell{11, c.Self})
+		line(t.value(c.Self), t.share(c.Self), values, c.Name, t.selfShare(c.Self))
 	}
 }
 

@@ -220,6 +220,54 @@ type topTable struct {
 	o     TopOptions
 	total int64
 	unit  string
+
+	valueWidth, shareWidth int // of columns; see fit
+}
+
+// The widths that columns of values and shares have at least.
+const (
+	leastValue = 10
+	leastShare = 7
+)
+
+// fit makes the columns as wide as the values and shares need: a count of cycles has more digits
+// than a time.
+func (t *topTable) fit(values func(yield func(int64) bool)) {
+	t.valueWidth, t.shareWidth = leastValue, leastShare
+	for v := range values {
+		t.valueWidth = max(t.valueWidth, len(t.value(v)))
+		t.shareWidth = max(t.shareWidth, len(t.share(v)))
+	}
+}
+
+// fitCosts is fit for costs.
+func (t *topTable) fitCosts(costs []calltree.Cost) {
+	t.fit(func(yield func(int64) bool) {
+		for _, c := range costs {
+			if !yield(c.Self) || !yield(c.Cum) {
+				return
+			}
+		}
+	})
+}
+
+// numbers are the cells of a value and its share, and of further ones.
+func (t *topTable) numbers(cells ...string) string {
+	var l strings.Builder
+	for i, cell := range cells {
+		width := t.shareWidth
+		if i%2 == 0 {
+			width = t.valueWidth
+		}
+		fmt.Fprintf(&l, "%*s ", width, cell)
+	}
+	return l.String()
+}
+
+// selfShare and cumShare are where the first and the second share of a line stand.
+func (t *topTable) selfShare(v int64) shareCell { return shareCell{t.valueWidth + 1, v} }
+func (t *topTable) cumShare(v int64) shareCell {
+	return shareCell{2*(t.valueWidth+1) + t.shareWidth + 1, v}
 }
 
 // header writes what is shown, how much that is, and the notes.
@@ -238,6 +286,7 @@ func (t *topTable) header(s *stacks.Set, in string) {
 }
 
 func (t *topTable) rows(costs []calltree.Cost) {
+	t.fitCosts(costs)
 	last := "function"
 	mappingWidth := 0
 	if t.o.Lines {
@@ -251,19 +300,20 @@ func (t *topTable) rows(costs []calltree.Cost) {
 			mappingWidth = max(mappingWidth, min(utf8.RuneCountInString(c.Mapping), 24))
 		}
 		if t.o.Width > 0 { // functions matter more
-			const before, function = 41, 24
+			const function = 24
+			before := 2*(t.valueWidth+t.shareWidth) + 7
 			mappingWidth = min(mappingWidth, max(len("mapping"), t.o.Width-before-function))
 		}
 	}
 	t.row("self", "self%", "cum", "cum%", "mapping", mappingWidth, last)
 	for _, c := range costs {
 		t.row(t.value(c.Self), t.share(c.Self), t.value(c.Cum), t.share(c.Cum), c.Mapping, mappingWidth, c.Name,
-			shareCell{11, c.Self}, shareCell{30, c.Cum})
+			t.selfShare(c.Self), t.cumShare(c.Cum))
 	}
 }
 
 func (t *topTable) row(self, selfShare, cum, cumShare, mapping string, mappingWidth int, name string, shares ...shareCell) {
-	l := fmt.Sprintf("%10s %7s %10s %7s  ", self, selfShare, cum, cumShare)
+	l := t.numbers(self, selfShare, cum, cumShare) + " "
 	if mappingWidth > 0 {
 		l += fmt.Sprintf("%-*s  ", mappingWidth, printable.Shorten(printable.Text(mapping), mappingWidth))
 	}
@@ -279,7 +329,7 @@ func (t *topTable) line(l string, shares ...shareCell) {
 	}
 	if t.o.Color {
 		for _, c := range slices.Backward(shares) {
-			if end := c.at + shareWidth; t.o.Width == 0 || end < t.o.Width {
+			if end := c.at + t.shareWidth; t.o.Width == 0 || end < t.o.Width {
 				l = l[:c.at] + t.colored(l[c.at:end], c.value) + l[end:]
 			}
 		}
@@ -293,8 +343,6 @@ type shareCell struct {
 	at    int // column
 	value int64
 }
-
-const shareWidth = 7
 
 // colored gives a large share the color that perf gives it.
 func (t *topTable) colored(text string, v int64) string {

@@ -101,6 +101,38 @@ func TestTopWithoutUnit(t *testing.T) {
 	}
 }
 
+// TestTopWide: columns are as wide as their values, colors stand where shares do.
+func TestTopWide(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "cycles", Values: []stacks.ValueType{{Type: "cycles", Unit: "count"}}})
+	f, g := s.AddLocation(stacks.NoMapping, 1, 0), s.AddLocation(stacks.NoMapping, 2, 0)
+	s.SetLines(f, stacks.Line{Function: s.AddFunction(stacks.Function{Name: "f"})})
+	s.SetLines(g, stacks.Line{Function: s.AddFunction(stacks.Function{Name: "g"})})
+	s.Add(0, s.Intern([]uint32{f, g}), 0, 1_234_567_890_123)
+	s.Add(0, s.Intern([]uint32{g}), 0, -1_234_567_890)
+	colored := strings.NewReplacer("RED", "\x1b[31m", "END", "\x1b[m")
+	want := colored.Replace(`Event: cycles, cycles of count
+Total: 1233333322233 in 2 functions
+
+         self   self%           cum    cum%  mapping    function
+1234567890123 RED100.10%END 1234567890123 RED100.10%END  [unknown]  f
+  -1234567890  -0.10% 1233333322233 RED100.00%END  [unknown]  g
+`)
+	if diff := cmp.Diff(want, top(t, s, TopOptions{Color: true})); diff != "" {
+		t.Error(diff)
+	}
+	s = stacks.New(s.Events[0])
+	s.Add(0, s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 1, 0)}), 0, 12_345_678_901)
+	want = colored.Replace(`Event: cycles, cycles of count
+Total: 12345678901
+
+        cum    cum%   self%  function
+12345678901 RED100.00%END RED100.00%END  [unknown]
+`)
+	if diff := cmp.Diff(want, livetest.Written(t, func(w io.Writer) error { return Tree(w, s, TreeOptions{Color: true}) })); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTopOfOneEvent(t *testing.T) {
 	s := stacks.New(stackstest.OneEvent(), stacks.Event{Name: "other", Values: stackstest.CountAndTime[:1]})
 	l := s.AddLocation(stacks.NoMapping, 1, 0)

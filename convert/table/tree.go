@@ -51,6 +51,13 @@ func Tree(w io.Writer, s *stacks.Set, o TreeOptions) error {
 		total: tree.Sum, unit: s.Events[o.Event].Values[o.Column].Unit,
 	}}
 	t.header(s, "")
+	t.fit(func(yield func(int64) bool) {
+		for _, n := range tree.Nodes[1:] {
+			if !yield(n.Value) {
+				return
+			}
+		}
+	})
 	t.row("cum", "cum%", "self%", "function")
 	t.calls(0, nil)
 	if tree.Cut > 0 {
@@ -66,7 +73,7 @@ type treeText struct {
 }
 
 func (t *treeText) row(cum, cumShare, selfShare, function string, shares ...shareCell) {
-	t.line(fmt.Sprintf("%10s %7s %7s  %s", cum, cumShare, selfShare, function), shares...)
+	t.line(fmt.Sprintf("%*s %*s %*s  %s", t.valueWidth, cum, t.shareWidth, cumShare, t.shareWidth, selfShare, function), shares...)
 }
 
 // calls writes what is below a node, whose own line begins with guides.
@@ -92,7 +99,7 @@ func (t *treeText) calls(node int, guides []byte) {
 		if showsKind(n.Kind, nodes[node].Kind) {
 			name += " [" + n.Kind.String() + "]"
 		}
-		t.row(t.value(n.Value), t.share(n.Value), t.share(n.Self), name, shareCell{11, n.Value}, shareCell{19, n.Self})
+		t.row(t.value(n.Value), t.share(n.Value), t.share(n.Self), name, t.selfShare(n.Value), shareCell{t.valueWidth + t.shareWidth + 2, n.Self})
 		t.calls(c, append(guides[:before:before], below...))
 	}
 }
