@@ -391,6 +391,20 @@ func TestLargeNumbers(t *testing.T) {
 				t.Errorf("%s: no %q in %s", unit, w, text)
 			}
 		}
+		heading, at := -1, 0
+		for line := range strings.Lines(text) {
+			if i := strings.Index(line, "  verdict  "); i >= 0 {
+				heading = len([]rune(line[:i]))
+			}
+			if i := strings.Index(line, "  noise  "); i >= 0 {
+				if at = len([]rune(line[:i])); at != heading {
+					t.Errorf("%s: the verdict is at column %d, its heading at %d: %s", unit, at, heading, text)
+				}
+			}
+		}
+		if at == 0 {
+			t.Errorf("%s: no rows: %s", unit, text)
+		}
 		if strings.Contains(text, "e+") {
 			t.Errorf("%s: an exponent in %s", unit, text)
 		}

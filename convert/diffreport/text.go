@@ -135,23 +135,42 @@ func (t *textWriter) header() {
 // with their calls: names matter more.
 const narrow = 110
 
-func (t *textWriter) head(color string) {
-	cum := fmt.Sprintf("%9s %9s %9s %9s", "cum base", "new", "diff", t.level())
-	if t.narrow() {
-		cum = fmt.Sprintf("%8s", "cum diff")
-	}
-	t.row(color, "self base", "new", "diff", t.level(), "new:base", cum, "verdict", "function", "p")
+// row is a line of the table of functions.
+type row struct {
+	color    string
+	cells    []string
+	verdict  string
+	function string
 }
 
-func (t *textWriter) row(color, base, new, change, margin, ratio, cum, verdict, function, p string) {
-	format := "%9s %9s %9s %9s %8s %s  %-7s  %s"
+// rows writes lines below their headings, in columns that are as wide as what is in them needs: cells are
+// the cost of the function itself on both sides, the difference and its interval, the ratio; the same
+// of what it calls, or where that is narrow the difference alone; and the p-value, if it is shown.
+func (t *textWriter) rows(color string, rows []row) {
+	widths := []int{9, 9, 9, 9, 8, 9, 9, 9, 9, 8}
+	head := []string{"self base", "new", "diff", t.level(), "new:base", "cum base", "new", "diff", t.level(), "p"}
+	between := "  "
 	if t.narrow() {
-		format = "%9s %7s %8s %7s %8s %s  %-7s %s"
+		widths = []int{9, 7, 8, 7, 8, 8, 8}
+		head = []string{"self base", "new", "diff", t.level(), "new:base", "cum diff", "p"}
+		between = " "
 	}
-	if t.o.PValues {
-		cum += fmt.Sprintf(" %8s", p)
+	if !t.o.PValues {
+		head = head[:len(head)-1]
 	}
-	t.line(color, fmt.Sprintf(format, base, new, change, margin, ratio, cum, verdict, function))
+	rows = append([]row{{color, head, "verdict", "function"}}, rows...)
+	for _, r := range rows {
+		for i, cell := range r.cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, r := range rows {
+		var l strings.Builder
+		for i, cell := range r.cells {
+			fmt.Fprintf(&l, "%*s ", widths[i], cell)
+		}
+		t.line(r.color, fmt.Sprintf("%s %-7s%s%s", l.String(), r.verdict, between, r.function))
+	}
 }
 
 // units says what stands in the columns.
@@ -179,22 +198,27 @@ func (t *textWriter) functions(fns []diff.Function, limit int) []diff.Function {
 	if fns[0].Verdict == diff.Noise {
 		color = sgrNoise
 	}
-	t.head(color)
+	var rows []row
 	for i := range fns {
 		f := &fns[i]
-		cum := fmt.Sprintf("%9s %9s %9s %9s", t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum))
-		if t.narrow() {
-			cum = fmt.Sprintf("%8s", t.change(f.Cum.Diff))
-		}
 		name := f.Name
 		if moved, ok := strings.CutPrefix(verdict(f), f.Verdict.String()+" "); ok {
 			name += " (" + moved + ")"
 		}
 		word, _, _ := strings.Cut(f.Verdict.String(), " ")
 		d := ratioOf(f)
-		t.row(colorOf(f), t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self),
-			times(d.Ratio()), cum, word, name, strconv.FormatFloat(d.P, 'g', 2, 64))
+		cells := []string{t.cost(f.Self.Base), t.cost(f.Self.New), t.change(f.Self.Diff), t.margin(&f.Self), times(d.Ratio())}
+		if t.narrow() {
+			cells = append(cells, t.change(f.Cum.Diff))
+		} else {
+			cells = append(cells, t.cost(f.Cum.Base), t.cost(f.Cum.New), t.change(f.Cum.Diff), t.margin(&f.Cum))
+		}
+		if t.o.PValues {
+			cells = append(cells, strconv.FormatFloat(d.P, 'g', 2, 64))
+		}
+		rows = append(rows, row{colorOf(f), cells, word, name})
 	}
+	t.rows(color, rows)
 	if rest > 0 {
 		t.line("", fmt.Sprintf("… and %d more", rest))
 	}
