@@ -204,7 +204,7 @@ var namesFlag = regexp.MustCompile(`(^|[ (])--[a-z]|\(-[a-zA-Z]`)
 // flagTexts are parts of the texts of libraries that may name flags: those of other
 // programs.
 var flagTexts = []string{
-	"docker run --cap-add", "docker run --pid=host", "--security-opt seccomp=unconfined",
+	"docker run --cap-add", "docker run --pid=host", "--security-opt seccomp=unconfined", "perf record -z --switch-output",
 }
 
 // topLevel is all that may lie at the top of the repository.

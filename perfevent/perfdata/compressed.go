@@ -1,6 +1,7 @@
 package perfdata
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -105,7 +106,7 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 	for {
 		block, ok := z.next()
 		if !ok {
-			return &TruncatedError{Offset: off, Reason: fmt.Sprintf("compressed records do not decompress: %v", z.err)}
+			return &TruncatedError{Offset: off, Reason: z.reason()}
 		}
 		if block == nil {
 			return nil // wants input that only the next record has
@@ -132,6 +133,15 @@ func (z *inflater) records(payload []byte, off int64, o abi.Order, emit func(*Re
 		}
 		z.out = append(z.out[:0], b...)
 	}
+}
+
+// reason says why there is nothing more to decompress. perf record -z --switch-output (6.1 at least)
+// begins no new stream with a new file: all but the first go on from the one before.
+func (z *inflater) reason() string {
+	if errors.Is(z.err, zstd.ErrMagicMismatch) {
+		return "compressed records do not begin as zstd does; those of perf record -z --switch-output go on from the file before, and cannot be decompressed without it"
+	}
+	return fmt.Sprintf("compressed records do not decompress: %v", z.err)
 }
 
 // end returns io.EOF, or a *TruncatedError if the recording ends inside a record.

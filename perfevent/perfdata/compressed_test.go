@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -46,6 +47,34 @@ func FuzzInflater(f *testing.F) {
 			t.Errorf("%d bytes from %d", n, len(b))
 		}
 	})
+}
+
+// TestZstdContinued: the second file of perf record -z --switch-output has no beginning of a zstd stream.
+func TestZstdContinued(t *testing.T) {
+	rec := abi.Header{Type: abi.RecordSample, Size: 24}.AppendTo(nil, abi.LittleEndian)
+	rec = append(rec, make([]byte, 16)...)
+	var b bytes.Buffer
+	enc, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := 0 // bytes of the first file
+	for range 2 {
+		first = b.Len()
+		if _, err := enc.Write(rec); err != nil {
+			t.Fatal(err)
+		}
+		if err := enc.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	z := newInflater()
+	defer z.close()
+	err = z.records(b.Bytes()[first:], 7, abi.LittleEndian, func(*Record) error { return nil })
+	var te *TruncatedError
+	if !errors.As(err, &te) || te.Offset != 7 || !strings.Contains(te.Reason, "--switch-output") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // TestZstdBomb decompresses what is far larger than any recording packs: that is
