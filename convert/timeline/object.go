@@ -116,10 +116,21 @@ func userKind(file string) stacks.Kind {
 		return stacks.KindVDSO
 	case file == "//anon" || strings.HasPrefix(file, "/dev/zero") || strings.HasPrefix(file, "/anon_hugepage"),
 		strings.HasPrefix(file, "["), strings.HasPrefix(file, "/SYSV"), strings.HasPrefix(file, "//toolong"),
-		strings.HasPrefix(file, "anon_inode:"), strings.HasPrefix(file, "/memfd:"), file == "":
+		strings.HasPrefix(file, "anon_inode:"), strings.HasPrefix(file, memfd), file == "":
 		return stacks.KindAnon
 	}
 	return stacks.KindUser
+}
+
+// memfd is how the names of files begin that memfd_create(2) made.
+const memfd = "/memfd:"
+
+// isProgramInMemory reports whether a map is of a program or library that was run from such a file, as
+// runc runs itself: execve and ld.so map them privately. Code that is made at run time is written
+// through another map of the same file, for which both have to be shared.
+func isProgramInMemory(m *abi.Mmap) bool {
+	const shared, private = 1, 2 // MAP_SHARED and MAP_PRIVATE of mmap(2)
+	return strings.HasPrefix(m.File, memfd) && m.V2 && m.Flags&(shared|private) == private
 }
 
 const (

@@ -104,6 +104,9 @@ func (tl *Timeline) mmap(m abi.Mmap, misc abi.Misc, t uint64) {
 		}
 	default:
 		o.Kind = userKind(m.File)
+		if isProgramInMemory(&m) {
+			o.Kind = stacks.KindUser
+		}
 		tl.noteDump(&m)
 		if m.Flags&mapHugeTLB != 0 {
 			o.Kind = stacks.KindAnon

@@ -236,7 +236,7 @@ func (rec *record) mmap(word string, f *fields) {
 	}
 	rec.typ, rec.misc = abi.RecordMmap, f.mode(def)
 	var id []byte
-	var maj, minor, prot uint32
+	var maj, minor, prot, flags uint32
 	var ino, gen uint64
 	if word == "mmap2" {
 		rec.typ = abi.RecordMmap2
@@ -246,7 +246,8 @@ func (rec *record) mmap(word string, f *fields) {
 		}
 		maj, minor = uint32(f.num("maj", 0)), uint32(f.num("min", 0))
 		ino, gen = f.num("ino", 0), f.num("gen", 0)
-		prot = uint32(f.num("prot", 5)) // PROT_READ|PROT_EXEC
+		prot = uint32(f.num("prot", 5))   // PROT_READ|PROT_EXEC
+		flags = uint32(f.num("flags", 2)) // MAP_PRIVATE
 	}
 	rec.body = func(b []byte, o abi.Order) []byte {
 		b = o.AppendUint32(b, uint32(pid))
@@ -268,7 +269,7 @@ func (rec *record) mmap(word string, f *fields) {
 			b = o.AppendUint64(b, gen)
 		}
 		b = o.AppendUint32(b, prot)
-		b = o.AppendUint32(b, 2) // MAP_PRIVATE
+		b = o.AppendUint32(b, flags)
 		return appendString(b, file)
 	}
 }
