@@ -1,6 +1,10 @@
 package perfdata
 
-import "kprof/perfevent/abi"
+import (
+	"slices"
+
+	"kprof/perfevent/abi"
+)
 
 // Event is an event of a recording with the layout of its records.
 type Event struct {
@@ -63,6 +67,27 @@ func (s *EventSet) AddID(e *Event, id uint64) {
 			s.near = append(s.near, make([]*Event, i+1-uint64(len(s.near)))...)
 		}
 		s.near[i] = e
+	}
+}
+
+// groupCounters gives the samples of all events of a group counters behind their branches, where one
+// of its events asks for them: the kernel writes them for each (evsel.c, evsel__has_branch_counters;
+// arch/x86/events/intel/lbr.c, intel_pmu_lbr_save_brstack). Groups are in the order of their events.
+func (s *EventSet) groupCounters(groups []Group) {
+	left, skipped := s.Events, uint64(0)
+	for _, g := range groups {
+		if uint64(g.Leader) < skipped || uint64(g.Leader)-skipped > uint64(len(left)) {
+			return // not perf's
+		}
+		left = left[uint64(g.Leader)-skipped:]
+		n := min(uint64(g.Members), uint64(len(left)))
+		members := left[:n]
+		left, skipped = left[n:], uint64(g.Leader)+n
+		if slices.ContainsFunc(members, func(e *Event) bool { return e.Attr.BranchSampleType&abi.BranchCounters != 0 }) {
+			for _, e := range members {
+				e.Layout.Branch |= abi.BranchCounters
+			}
+		}
 	}
 }
 

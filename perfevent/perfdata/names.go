@@ -16,10 +16,11 @@ func (r *Reader) nameEvents() {
 	}
 }
 
-// renameEvents names the events again if something has come that may name them.
+// renameEvents names the events again if something has come that may name them, or tell of their groups.
 func (r *Reader) renameEvents() {
 	if r.renamed && r.namings < maxNamings {
 		r.namings++
+		r.Events.groupCounters(r.Features.Groups)
 		r.nameEvents()
 	}
 	r.renamed = false

@@ -150,6 +150,7 @@ func (r *Reader) openFile(o abi.Order) error {
 		r.readFormats()
 	}
 	r.Events = NewEventSet(o, events)
+	r.Events.groupCounters(r.Features.Groups)
 	r.nameEvents()
 	return nil
 }
