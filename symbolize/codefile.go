@@ -8,6 +8,7 @@ import (
 
 	"kprof/symbolize/elfsym"
 	"kprof/symbolize/mapping"
+	"kprof/symbolize/regular"
 )
 
 // ErrNoCodeFile reports code that is in no file: that of BPF programs, of JIT compilers, of
@@ -20,6 +21,9 @@ type Code struct {
 	// Vaddr returns the address in the file of an address of the mapping as Resolve takes
 	// them; ok is false outside of the file.
 	Vaddr func(addr uint64) (vaddr uint64, ok bool)
+	// Open opens it, with the symbols and debug information that Resolve finds of it, which
+	// may be in another file. Its caller closes it.
+	Open func() (*elfsym.File, error)
 }
 
 // Code finds the file with the code of m, among those that Resolve takes names from: with
@@ -35,9 +39,23 @@ func (s *Symbolizer) Code(m Mapping) (*Code, error) {
 		if err != nil {
 			return nil, s.foreign(err)
 		}
-		return &Code{Path: s.path(file.Path()), Vaddr: movedInto(file, moved)}, nil
+		open := func() (*elfsym.File, error) {
+			f, _, err := regular.Open(s.opts.Root, file.Path())
+			if err != nil {
+				return nil, err
+			}
+			o := s.codeOptions()
+			o.Module = true
+			return elfsym.FromCompressed(f, file.Path(), o)
+		}
+		return &Code{s.path(file.Path()), movedInto(file, moved), open}, nil
 	}
 	return nil, ErrNoCodeFile
+}
+
+// codeOptions say where files have their symbols and debug information, as for names.
+func (s *Symbolizer) codeOptions() elfsym.Options {
+	return elfsym.Options{Root: s.opts.Root, DebugDirs: s.opts.DebugDirs, DWARF: true, Fetch: s.fetchDebug}
 }
 
 // movedInto returns what finds addresses in a file that is loaded as a whole.
@@ -62,7 +80,14 @@ func (s *Symbolizer) kernelCode(m Mapping) (*Code, error) {
 	if text, stext := v.table.Text(); m.Symbol == "" && m.Offset != 0 && text != 0 && stext != 0 && text != stext {
 		return nil, errUnplaced
 	}
-	return &Code{Path: v.at, Vaddr: movedInto(v.file, shift)}, nil
+	open := func() (*elfsym.File, error) {
+		f, _, err := regular.Open("", v.at)
+		if err != nil {
+			return nil, err
+		}
+		return elfsym.FromFile(f, v.path, s.codeOptions())
+	}
+	return &Code{v.at, movedInto(v.file, shift), open}, nil
 }
 
 // vmlinuxOf returns the vmlinux that Options name, else one with the build id of m.
@@ -87,7 +112,7 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 		if p.link {
 			continue // it leads to the file as long as the process lives
 		}
-		code, err := codeAt(p, m)
+		code, err := s.codeAt(p, m)
 		if err == nil {
 			return code, nil
 		}
@@ -100,20 +125,28 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 }
 
 // codeAt returns the program or library at p, if it is that of m.
-func codeAt(p place, m Mapping) (*Code, error) {
-	f, info, err := p.open(m.Path(), nil)
+func (s *Symbolizer) codeAt(p place, m Mapping) (*Code, error) {
+	open := func() (*elfsym.File, error) {
+		f, info, err := p.open(m.Path(), nil)
+		if err != nil {
+			return nil, err
+		}
+		file, err := elfsym.FromFile(f, m.Path(), s.codeOptions())
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", p, err)
+		}
+		if err := p.checkBuild(m, info, hex.EncodeToString(file.BuildID())); err != nil {
+			file.Close()
+			return nil, err
+		}
+		return file, nil
+	}
+	file, err := open()
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	file, err := elfsym.New(f, elfsym.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p, err)
-	}
-	if err := p.checkBuild(m, info, hex.EncodeToString(file.BuildID())); err != nil {
-		return nil, err
-	}
-	return &Code{Path: p.String(), Vaddr: file.Vaddr}, nil
+	defer file.Close()
+	return &Code{p.String(), file.Vaddr, open}, nil
 }
 
 // path is where a file below Root is.

@@ -24,7 +24,11 @@ func functionAt(t *testing.T, s *Symbolizer, m Mapping, addr uint64) (name strin
 	if !ok {
 		t.Fatalf("%s has no %#x", code.Path, addr)
 	}
-	file, err := disasm.Open(code.Path)
+	opened, err := code.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := disasm.New(opened)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +118,36 @@ func TestCodeOfModule(t *testing.T) {
 		s := New(Options{Root: root, Foreign: true, Release: "6.1.0-99-test"})
 		if name, off := functionAt(t, s, m, base+3); name != "ext4_map" || off != 3 {
 			t.Errorf("%q: %s+%#x", suffix, name, off)
+		}
+		s.Close()
+	}
+}
+
+// TestCodeOfStripped: the code of a program without symbols is found by those of its debug file,
+// which is where names find it.
+func TestCodeOfStripped(t *testing.T) {
+	path, off, id := program(t, waiting, "-DNUMBER=8")
+	stripped, debug := strippedCopy(t, path)
+	cache := t.TempDir()
+	m := Mapping{Kind: mapping.User, File: "/usr/bin/prog", BuildID: id}
+	install(t, stripped, cache, filepath.Join(".build-id", id[:2], id[2:], "elf"))
+	install(t, debug, cache, filepath.Join(".build-id", id[:2], id[2:], "debug"))
+	byID := t.TempDir()
+	install(t, stripped, byID, m.File)
+	install(t, debug, byID, filepath.Join("/usr/lib/debug/.build-id", id[:2], id[2:]+".debug"))
+	linked := t.TempDir()
+	livetest.Run(t, "objcopy", "--add-gnu-debuglink="+debug, stripped)
+	install(t, stripped, linked, m.File)
+	install(t, debug, linked, filepath.Join("/usr/bin/.debug", filepath.Base(debug)))
+	for name, o := range map[string]Options{
+		"by build id":     {Root: byID},
+		"by link":         {Root: linked},
+		"in perf's cache": {Root: t.TempDir(), BuildIDCache: cache},
+	} {
+		o.Foreign = true
+		s := New(o)
+		if function, _ := functionAt(t, s, m, off); function != "f" {
+			t.Errorf("%s: the code is of %q", name, function)
 		}
 		s.Close()
 	}

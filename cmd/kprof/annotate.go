@@ -58,7 +58,7 @@ samples are shown; --wide shows all.`,
 			if err != nil {
 				return err
 			}
-			o := annotate.TextOptions{Options: annotate.Options{Root: sym.Root}}
+			var o annotate.TextOptions
 			if source != "" {
 				files, err := annotate.OpenSources(source)
 				if err != nil {

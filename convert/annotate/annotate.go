@@ -17,8 +17,6 @@ import (
 type Options struct {
 	// Event is an index into Set.Events, Column which of its values is added up.
 	Event, Column int
-	// Root is a directory that debug files are looked up in. Default: the machine's.
-	Root string
 }
 
 // Listing is a function with its instructions.
@@ -105,6 +103,7 @@ func Function(s *stacks.Set, name string, files *symbolize.Symbolizer, o Options
 	}
 	g := newGroups(len(s.Locations))
 	byPath := map[string][]place{}
+	at := map[string]*symbolize.Code{} // by path
 	code := map[int32]*symbolize.Code{}
 	failed := map[int32]error{}
 	for loc := range is {
@@ -123,16 +122,16 @@ func Function(s *stacks.Set, name string, files *symbolize.Symbolizer, o Options
 			g.miss(m, uint32(loc), failed[m])
 			continue
 		}
-		p := place{loc: uint32(loc), path: code[m].Path}
+		p, path := place{loc: uint32(loc)}, code[m].Path
 		addr := s.Locations[loc].Addr
 		if s.Locations[loc].Kind.ByOffset() {
 			addr += s.Mappings[m].Offset - s.Mappings[m].Start
 		}
 		p.vaddr, p.in = code[m].Vaddr(addr)
-		byPath[p.path] = append(byPath[p.path], p)
+		byPath[path], at[path] = append(byPath[path], p), code[m]
 	}
 	for path, places := range byPath {
-		g.find(s, path, places, o)
+		g.find(s, at[path], places)
 	}
 	c := count(s, g, o)
 	a := g.annotation(s, c)

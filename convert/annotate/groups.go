@@ -3,10 +3,12 @@ package annotate
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	"kprof/convert/stacks"
+	"kprof/symbolize"
 	"kprof/symbolize/disasm"
 	"kprof/symbolize/elfsym"
 )
@@ -14,7 +16,6 @@ import (
 // place is a location in a file.
 type place struct {
 	loc   uint32
-	path  string
 	vaddr uint64
 	in    bool // the file has that address
 }
@@ -68,8 +69,14 @@ var errNoMapping = errors.New("the profile does not say where its code is")
 var errOutside = errors.New("the file has no function there")
 
 // find disassembles the functions of a file that places are in.
-func (g *groups) find(s *stacks.Set, path string, places []place, o Options) {
-	file, err := disasm.Open(path)
+func (g *groups) find(s *stacks.Set, code *symbolize.Code, places []place) {
+	lines, err := code.Open()
+	var file *disasm.File
+	if err == nil {
+		if file, err = disasm.New(lines); err != nil {
+			err = fmt.Errorf("%s: %w", code.Path, err)
+		}
+	}
 	if err != nil {
 		for _, p := range places {
 			g.miss(s.Locations[p.loc].Mapping, p.loc, err)
@@ -77,15 +84,9 @@ func (g *groups) find(s *stacks.Set, path string, places []place, o Options) {
 		return
 	}
 	defer file.Close()
-	// Without debug information there are no lines.
-	module := s.Locations[places[0].loc].Kind == stacks.KindModule
-	lines, err := elfsym.OpenCompressed(path, elfsym.Options{DWARF: true, Root: o.Root, Module: module})
-	if err == nil {
-		defer lines.Close()
-	}
 	for _, p := range places {
 		symbol, known := file.At(p.vaddr)
-		x := group{symbol: symbol, path: path}
+		x := group{symbol: symbol, path: code.Path}
 		if !p.in || !known {
 			g.miss(s.Locations[p.loc].Mapping, p.loc, errOutside)
 			continue
@@ -102,9 +103,7 @@ func (g *groups) find(s *stacks.Set, path string, places []place, o Options) {
 			}
 			i = g.add(x, p.loc)
 			g.rows[i] = rowsOf(list)
-			if lines != nil {
-				addSources(g.rows[i], lines, symbol.Start)
-			}
+			addSources(g.rows[i], lines, symbol.Start) // without debug information there are none
 		}
 		g.add(x, p.loc)
 		g.row[p.loc] = rowAt(g.rows[i], p.vaddr-symbol.Start)

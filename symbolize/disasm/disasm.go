@@ -69,24 +69,41 @@ var ErrMachine = errors.New("its instructions are not decoded: only those of x86
 // Open opens the ELF file at path: a program, a library, a kernel (vmlinux) or a kernel
 // module, which may be compressed. Close closes it.
 func Open(path string) (*File, error) {
-	f := &File{}
-	if err := f.open(path); err != nil {
-		f.Close()
+	symbols, err := elfsym.OpenCompressed(path, elfsym.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if symbols.Relocatable() {
+		symbols.Close() // it is opened as a module
+		if symbols, err = elfsym.OpenCompressed(path, elfsym.Options{Module: true}); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	f, err := New(symbols)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-func (f *File) open(path string) (err error) {
-	// elfsym checks the headers, which debug/elf trusts.
-	if err := f.openWith(path, elfsym.Options{}); err != nil {
+// New takes over symbols, an open file, with code and with the symbols of it: Close closes it,
+// and so does New if it fails. A kernel module is to be opened as one.
+func New(symbols *elfsym.File) (*File, error) {
+	f := &File{symbols: symbols}
+	if err := f.open(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) open() (err error) {
+	if f.file, err = f.symbols.Contents(); err != nil {
 		return err
 	}
-	if f.elf.Type == elf.ET_REL {
-		f.symbols.Close()
-		if err := f.openWith(path, elfsym.Options{Module: true}); err != nil {
-			return err
-		}
+	f.size = f.file.Size()
+	if f.elf, err = elf.NewFile(f.file); err != nil { // elfsym has checked the headers, which debug/elf trusts
+		return err
 	}
 	switch f.elf.Machine {
 	case elf.EM_X86_64, elf.EM_386:
@@ -103,27 +120,8 @@ func (f *File) open(path string) (err error) {
 	return nil
 }
 
-func (f *File) openWith(path string, o elfsym.Options) error {
-	symbols, err := elfsym.OpenCompressed(path, o)
-	if err != nil {
-		return err
-	}
-	f.symbols = symbols
-	if f.file, err = symbols.Contents(); err != nil {
-		return err
-	}
-	f.size = f.file.Size()
-	f.elf, err = elf.NewFile(f.file)
-	return err
-}
-
 // Close closes the file.
-func (f *File) Close() error {
-	if f.symbols == nil {
-		return nil
-	}
-	return f.symbols.Close()
-}
+func (f *File) Close() error { return f.symbols.Close() }
 
 // BuildID returns the GNU build id, nil if the file has none.
 func (f *File) BuildID() []byte { return f.symbols.BuildID() }

@@ -101,6 +101,9 @@ func Open(path string, opts Options) (*File, error) {
 // Path is what the file was opened by, empty if it was not.
 func (f *File) Path() string { return f.path }
 
+// Relocatable reports whether the file is not linked yet, as kernel modules are.
+func (f *File) Relocatable() bool { return f.elf.Type == elf.ET_REL }
+
 // Contents reads the file, unpacked if it is compressed. It must be open.
 func (f *File) Contents() (*io.SectionReader, error) {
 	switch r := f.reader.(type) {
