@@ -207,3 +207,28 @@ func TestLateRings(t *testing.T) {
 		})
 	}
 }
+
+// TestLostAtLeast: that of some losses nobody knows how many they were, is told with the number.
+func TestLostAtLeast(t *testing.T) {
+	first, second := []switched{{1000, 0, 7, 0, 1}, {2000, 0, 0, 7, 0}}, []switched{{3000, 1, 8, 0, 1}}
+	line := "            task7-7       [001] d..2.     0.000001: sched_switch: prev_comm=task7 prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=task8 next_pid=8 next_prio=120\n"
+	for name, c := range map[string]struct {
+		trace []byte
+		want  string
+	}{
+		"known":        {datOf([]cpuRing{{first, 3}, {second, 4}}), "lost 7 records while recording"},
+		"one unknown":  {datOf([]cpuRing{{first, 3}, {second, -1}}), "lost at least 4 records while recording"},
+		"text":         {[]byte("CPU:1 [LOST 2 EVENTS]\n" + line), "lost 2 records while recording"},
+		"text unknown": {[]byte("CPU:1 [LOST EVENTS]\n" + line + "CPU:1 [LOST 2 EVENTS]\n" + line), "lost at least 3 records while recording"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, p := offTimes(t, c.trace)
+			for i := range p.Warnings {
+				if w := &p.Warnings[i]; w.Kind == convert.LostRecords && w.String() == c.want {
+					return
+				}
+			}
+			t.Errorf("%v, want %q", p.Warnings, c.want)
+		})
+	}
+}

@@ -55,7 +55,7 @@ func Losses(s *replay.Stats) []Warning {
 		l = append(l, Warning{Kind: HardwareTrace, Count: s.Trace.Bytes, Trace: s.Trace})
 	}
 	l = appendCounted(l, []Warning{
-		{Kind: LostRecords, Count: s.Lost},
+		{Kind: LostRecords, Count: s.Lost, AtLeast: s.LostAtLeast},
 		{Kind: LostSamples, Count: s.LostSamples},
 		{Kind: Throttled, Count: s.Throttled},
 		{Kind: SamplesOfUnknownEvent, Count: s.UnknownEvent},

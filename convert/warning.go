@@ -105,20 +105,21 @@ func (k WarningKind) missing() string {
 
 // Warning is one thing that a profile lacks, or that may be wrong in it.
 type Warning struct {
-	Kind   WarningKind
-	Count  uint64        // of a loss
-	Share  float64       // of samples, 0 to 1
-	File   string        // that is mapped, or that names are of
-	Reason MissingReason // of MissingNames
-	Err    error
-	Line   uint64               // in the text, from 1
-	Trace  replay.HardwareTrace // of HardwareTrace
-	Event  string               // that MergedEvents are shown as, or that a loss is of
-	Fields []string             // that Event lacks
-	Key    string               // of a label
-	Events []EventCount         // that were merged, or mixed up
-	Early  replay.Early         // of EarlyTimes
-	Clock  string               // of times; empty where it is not known
+	Kind    WarningKind
+	Count   uint64        // of a loss
+	AtLeast bool          // Count is the least that it may be
+	Share   float64       // of samples, 0 to 1
+	File    string        // that is mapped, or that names are of
+	Reason  MissingReason // of MissingNames
+	Err     error
+	Line    uint64               // in the text, from 1
+	Trace   replay.HardwareTrace // of HardwareTrace
+	Event   string               // that MergedEvents are shown as, or that a loss is of
+	Fields  []string             // that Event lacks
+	Key     string               // of a label
+	Events  []EventCount         // that were merged, or mixed up
+	Early   replay.Early         // of EarlyTimes
+	Clock   string               // of times; empty where it is not known
 }
 
 // EventCount is an event and how many samples it has.
@@ -247,6 +248,9 @@ func (w *Warning) String() string {
 		return fmt.Sprintf("warning %d", w.Kind)
 	}
 	before, noun, after := text[0], text[1], text[2]
+	if w.AtLeast {
+		before += "at least "
+	}
 	switch w.Kind {
 	case UnreadLines:
 		after = fmt.Sprintf(after, w.Line)

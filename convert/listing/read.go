@@ -195,7 +195,7 @@ func (l *Lister) result(st samples.Stats, order timeorder.Stats, truncated, err 
 // stats are what was seen, as profiles have it.
 func (l *Lister) stats(st samples.Stats, truncated error) replay.Stats {
 	s := replay.Stats{
-		Records: st.Records, Lost: st.Lost, Throttled: st.Throttled, UnknownEvent: st.UnknownEvent,
+		Records: st.Records, Lost: st.Lost, LostAtLeast: st.LostAtLeast, Throttled: st.Throttled, UnknownEvent: st.UnknownEvent,
 		BadRecords: st.BadRecords, MissingDeferredChains: st.MissingDeferredChains,
 		AbandonedLookups: st.AbandonedLookups, JITDumps: st.JITDumps, Trace: st.Trace,
 		Truncated: truncated, LeftOut: l.selector.LeftOut(),

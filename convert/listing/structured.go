@@ -185,6 +185,9 @@ func (p *Printer) endJSON(dst []byte, it item, set *stacks.Set) []byte {
 
 func (p *Printer) lostJSON(dst []byte, l samples.Loss) []byte {
 	dst = strconv.AppendUint(append(dst, `{"lost":`...), l.Count, 10)
+	if l.AtLeast {
+		dst = append(dst, `,"at_least":true`...)
+	}
 	if l.CPU >= 0 {
 		dst = strconv.AppendInt(append(dst, `,"cpu":`...), int64(l.CPU), 10)
 	}
@@ -325,7 +328,7 @@ func (p *Printer) lostCSV(dst []byte, l samples.Loss) []byte {
 		case c == Time && l.Time != 0 && p.o.Times == Absolute:
 			dst = appendSeconds(dst, l.Time, 9, 0)
 		case c == EventName:
-			dst = append(strconv.AppendUint(append(dst, "[LOST "...), l.Count, 10), " EVENTS]"...)
+			dst = appendLost(dst, l)
 		}
 	}
 	if p.o.Stacks {

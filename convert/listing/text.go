@@ -295,6 +295,15 @@ func (p *Printer) Lost(l samples.Loss) error {
 	return p.add(item{at: len(p.text), lost: true})
 }
 
+// appendLost appends how many events were lost, as the kernel says it (kernel/trace/trace.c,
+// print_trace_line).
+func appendLost(dst []byte, l samples.Loss) []byte {
+	if l.AtLeast {
+		return append(dst, "[LOST EVENTS]"...)
+	}
+	return append(appendNumber(append(dst, "[LOST "...), int64(l.Count), 0), " EVENTS]"...)
+}
+
 // appendLost appends the line of a loss.
 func (p *Printer) appendLost(dst []byte, l samples.Loss) []byte {
 	switch p.o.Format {
@@ -306,5 +315,5 @@ func (p *Printer) appendLost(dst []byte, l samples.Loss) []byte {
 	if l.CPU >= 0 {
 		dst = append(appendNumber(append(dst, "CPU:"...), int64(l.CPU), 0), ' ')
 	}
-	return append(appendNumber(append(dst, "[LOST "...), int64(l.Count), 0), " EVENTS]\n"...)
+	return append(appendLost(dst, l), '\n')
 }

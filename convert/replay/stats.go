@@ -13,6 +13,7 @@ type Stats struct {
 	Samples []EventSamples            // by event, in the order of the recording
 
 	Lost                  uint64 // records the kernel could not write, as LOST records tell
+	LostAtLeast           bool   // Lost is the least that it may be
 	LostSamples           uint64 // as LOST_SAMPLES records tell, without what Lost counts too
 	Throttled             uint64
 	UnknownEvent          uint64 // samples whose id belongs to no event
@@ -110,6 +111,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 	s := Stats{
 		Records:               read.Records,
 		Lost:                  read.Lost,
+		LostAtLeast:           read.LostAtLeast,
 		Throttled:             read.Throttled,
 		UnknownEvent:          read.UnknownEvent,
 		BadRecords:            read.BadRecords,

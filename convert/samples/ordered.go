@@ -36,6 +36,8 @@ type Loss struct {
 	Time  uint64 // ns, of the record that says so; 0 where it has none
 	CPU   int32  // -1 where the record does not say
 	Count uint64
+	// AtLeast says that Count is the least that it may be.
+	AtLeast bool
 	// Event is whose samples were lost, nil where it was records of any kind.
 	Event *perfdata.Event
 }
@@ -152,7 +154,7 @@ func (o *ordering) lost(h abi.Header, payload []byte) error {
 	if err != nil || l.Count == 0 {
 		return nil // it has been counted as bad
 	}
-	loss := Loss{CPU: -1, Count: l.Count}
+	loss := Loss{CPU: -1, Count: l.Count, AtLeast: l.AtLeast}
 	if f, ok := e.Layout.DecodeTrailer(payload); ok {
 		loss.Time = f.Time
 		if e.Attr.SampleType&abi.SampleCPU != 0 {

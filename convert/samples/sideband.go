@@ -16,6 +16,7 @@ type sideband struct {
 	counts      [int(abi.RecordSchedstatDomain) + 1]uint64
 	others      map[abi.RecordType]uint64
 	lost        uint64
+	lostAtLeast bool
 	lostSamples []uint64 // as LOST_SAMPLES records say, by index of event
 	// Those of events whose counters tell what they lost. From 6.2 on perf reads that at the end
 	// and writes it as LOST_SAMPLES: what a ring had no room for, of which LOST records tell as
@@ -99,6 +100,7 @@ func (sb *sideband) add(e *perfdata.Event, h abi.Header, payload []byte, t uint6
 	}
 	if h.Type == abi.RecordLost {
 		sb.lost += n.Count
+		sb.lostAtLeast = sb.lostAtLeast || n.AtLeast
 		return nil
 	}
 	for len(sb.lostSamples) <= e.Index {

@@ -10,6 +10,7 @@ type Stats struct {
 	Records map[abi.RecordType]uint64 // by type
 
 	Lost        uint64   // records the kernel could not write, as LOST records tell
+	LostAtLeast bool     // Lost is the least that it may be
 	LostSamples []uint64 // as LOST_SAMPLES records tell, by index of event; may be shorter
 	LostTwice   uint64   // of LostSamples: what Lost counts too
 	Throttled   uint64
@@ -28,6 +29,7 @@ func statsOf(sb *sideband, x *sampler) Stats {
 	s := Stats{
 		Records:     map[abi.RecordType]uint64{},
 		Lost:        sb.lost,
+		LostAtLeast: sb.lostAtLeast,
 		LostSamples: sb.lostSamples,
 		LostTwice:   min(sb.lost, sb.lostByFormat),
 		Throttled:   sb.counts[abi.RecordThrottle],

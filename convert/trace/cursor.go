@@ -17,15 +17,16 @@ type cursor struct {
 	pages Pages
 	page  ringpage.Page
 
-	recent   [64]*kind // that were looked up, by the low bits of their ids
-	stacks   stackKind // the highest that was seen
-	next     rawEvent  // read ahead, to see whether it is a stack
-	nextOK   bool
-	apart    rawEvent // a stack that was found further ahead
-	taken    []int    // those that were and are still ahead, by what was left of the page behind each
-	damaged  uint64
-	failed   error
-	nextLost int64
+	recent      [64]*kind // that were looked up, by the low bits of their ids
+	stacks      stackKind // the highest that was seen
+	next        rawEvent  // read ahead, to see whether it is a stack
+	nextOK      bool
+	apart       rawEvent // a stack that was found further ahead
+	taken       []int    // those that were and are still ahead, by what was left of the page behind each
+	damaged     uint64
+	failed      error
+	nextLost    int64
+	nextAtLeast bool // nextLost is the least that it may be
 
 	// The event at hand.
 	kind     *kind
@@ -33,6 +34,7 @@ type cursor struct {
 	tid      int32
 	pid      int32 // -1 where it is not known
 	lost     int64 // events that were lost before it
+	atLeast  bool  // lost is the least that it may be
 	raw      []byte
 	kernel   []uint64 // callers, leaf first
 	user     []uint64
@@ -116,6 +118,7 @@ func (c *cursor) readNext() {
 		switch {
 		case c.page.Lost == ringpage.LostUnknown:
 			c.nextLost++
+			c.nextAtLeast = true
 		default:
 			c.nextLost += c.page.Lost
 		}
@@ -160,6 +163,7 @@ func (c *cursor) advance() bool {
 	c.raw = append(c.raw[:0], e.data...)
 	c.kernel, c.user, c.hasChain = c.kernel[:0], c.user[:0], false
 	c.lost, c.nextLost = c.nextLost, 0
+	c.atLeast, c.nextAtLeast = c.nextAtLeast, false
 	switch {
 	case e.kind == nil:
 	case e.kind.stack != noStack: // of an event that is not here

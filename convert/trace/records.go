@@ -156,13 +156,21 @@ func (w *writer) lost(l loss, cpu int32) {
 	w.buf = o.AppendUint64(w.buf[:0], 0)
 	w.buf = o.AppendUint64(w.buf, uint64(l.count))
 	w.trailer(-1, -1, l.time, cpu)
-	w.emit(abi.RecordLost, 0)
+	w.emit(abi.RecordLost, miscLost(l.atLeast))
+}
+
+// miscLost is the misc of a loss.
+func miscLost(atLeast bool) abi.Misc {
+	if atLeast {
+		return abi.MiscLostUnknown
+	}
+	return 0
 }
 
 // event writes the event at hand of a cursor, and the loss before it.
 func (w *writer) event(c *cursor) {
 	if c.lost > 0 {
-		w.lost(loss{c.time, c.lost}, c.ring.CPU)
+		w.lost(loss{c.time, c.lost, c.atLeast}, c.ring.CPU)
 		if !w.r.lines {
 			w.calls(c.ring.Buffer).lose(c.ring.CPU)
 		}

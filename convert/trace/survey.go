@@ -126,8 +126,8 @@ func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
 			}
 		}
 		if c.nextLost > 0 {
-			s.losses = append(s.losses, loss{e.time, c.nextLost})
-			c.nextLost = 0
+			s.losses = append(s.losses, loss{e.time, c.nextLost, c.nextAtLeast})
+			c.nextLost, c.nextAtLeast = 0, false
 		}
 		if x := &recent[e.id%uint64(len(recent))]; x.seen == nil || x.id != e.id {
 			if before = s.seen[e.id]; before == nil {

@@ -117,7 +117,7 @@ func (w *textWriter) event(e *textEvent) error {
 	if e.isLoss {
 		w.buf = o.AppendUint64(o.AppendUint64(w.buf[:0], 0), e.lost)
 		w.textTrailer(e)
-		w.emit(abi.RecordLost, 0)
+		w.emit(abi.RecordLost, miscLost(e.atLeast))
 		return w.done()
 	}
 	w.comm(e)

@@ -29,6 +29,7 @@ type textEvent struct {
 	self     uint64 // ns, of calls with times
 	took     uint64 // that they took in all
 	lost     uint64
+	atLeast  bool // lost is the least that it may be
 	isLoss   bool
 	call     bool      // of function_graph
 	had      stackKind // the last of its stacks
@@ -193,7 +194,7 @@ func (w *textWalk) take(s string) error {
 	w.who(e, &l)
 	switch l.Kind {
 	case ftracetext.Lost:
-		e.lost, e.isLoss = max(l.Count, 1), true
+		e.lost, e.isLoss, e.atLeast = max(l.Count, 1), true, l.Count == 0
 		w.late(l.CPU, surelyLate)
 		w.graph.lose(l.CPU)
 		w.slices.lose(l.CPU)

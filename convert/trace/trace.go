@@ -177,8 +177,9 @@ type ring struct {
 
 // loss is how many events were lost before the one at a time.
 type loss struct {
-	time  uint64
-	count int64
+	time    uint64
+	count   int64
+	atLeast bool // count is the least that it may be
 }
 
 // seen is what was seen of a kind in a ring.

@@ -44,6 +44,7 @@ const (
 	MiscCommExec      Misc = 1 << 13 // on COMM
 	MiscForkExec      Misc = 1 << 13 // on FORK, perf's own
 	MiscFiltered      Misc = 1 << 15 // on LOST_SAMPLES, perf's own: its BPF filter left them out (PERF_RECORD_MISC_LOST_SAMPLES_BPF)
+	MiscLostUnknown   Misc = 1 << 13 // on LOST, of traces as package trace presents them: there may be more than it counts
 	MiscSwitchOut     Misc = 1 << 13 // on SWITCH
 	MiscExactIP       Misc = 1 << 14 // on SAMPLE
 	MiscMmapBuildID   Misc = 1 << 14 // on MMAP2

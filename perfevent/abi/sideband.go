@@ -53,7 +53,10 @@ type CgroupRecord struct {
 }
 
 // Lost is PERF_RECORD_LOST or, with ID from its sample id, LOST_SAMPLES.
-type Lost struct{ ID, Count uint64 }
+type Lost struct {
+	ID, Count uint64
+	AtLeast   bool // Count is the least that they may be
+}
 
 // CallchainDeferred is PERF_RECORD_CALLCHAIN_DEFERRED of Linux 6.19: the user part
 // of the callchains that end with ContextUserDeferred and its cookie.
@@ -201,7 +204,7 @@ func (l *Layout) DecodeLost(h Header, payload []byte) (Lost, error) {
 		return r, c.err("LOST_SAMPLES", len(payload))
 	}
 	c := l.body(payload, 16)
-	r.ID, r.Count = c.uint64(), c.uint64()
+	r.ID, r.Count, r.AtLeast = c.uint64(), c.uint64(), h.Misc&MiscLostUnknown != 0
 	return r, c.err("LOST", len(payload))
 }
 

@@ -54,7 +54,7 @@ type Source struct {
 // LateRings are rings of which the oldest events were overwritten, each up to a time of its own:
 // before that, what happened on its CPU is not known.
 type LateRings struct {
-	From  map[int32]uint64 // by CPU, ns: its first event
+	From map[int32]uint64 // by CPU, ns: its first event
 	// Tasks are those, by tid, that were on the same CPUs whenever all is known, and that often: from
 	// when on that is known of these CPUs, ns.
 	Tasks map[int32]uint64
