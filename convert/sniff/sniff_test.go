@@ -101,6 +101,8 @@ var kinds = []struct {
 	{"function_graph from a switch on", " ------------------------------------------\n 1)    <idle>-0    =>   rcu_pre-15\n", Ftrace},
 	{"ftrace with a clock that counts", "  cat-1 [000] ..... 123456789: foo: x\n", Ftrace},
 	{"ftrace, relative times alone", "     1168 us |   0)  stress--204   |  .n..... |               |  unmap_region() {\n", Ftrace},
+	// trappy, tests/trace_idle_unsorted.txt
+	{"trace-cmd report with tabs", "version = 6\ncpus=8\n\t   <...>-15430 [006]  7115.449594: sched_switch:          prev_comm=trace-cmd prev_pid=15430 prev_prio=120 prev_state=64 next_comm=swapper/6 next_pid=0 next_prio=120\n\t  <idle>-0     [006]  7115.449607: sched_switch:          prev_comm=swapper/6\n", Ftrace},
 	{"ftrace that lost events", "CPU:0 [LOST 12 EVENTS]\n", Ftrace},
 	{"the latency format", "    bash-1994    0d..1    4us+: _raw_spin_lock <-try_to_wake_up\n", Ftrace},
 	{"trace-cmd report -l", "trace-cm-326     0dNs4.    27.539637: sched_wakeup:         rcu_preempt:15 [120] CPU:000\n", Ftrace},

@@ -85,15 +85,14 @@ func text(head []byte, whole bool) Kind {
 	}
 	lines := firstLines(head, whole)
 	for i, line := range lines {
-		for _, f := range lineForms {
-			if !f.form().Match(line) {
-				continue
-			}
-			if f.kind == Ftrace && framed(lines[i+1:]) {
-				return PerfScript // without threads, of a program whose name ends in a number, "worker-1"
-			}
-			return f.kind
+		k := formOf(line)
+		switch {
+		case k == Unknown:
+			continue
+		case k == Ftrace && framed(lines[i+1:]):
+			return PerfScript // without threads, of a program whose name ends in a number, "worker-1"
 		}
+		return k
 	}
 	if stacktext.IsPerfScript(lines) {
 		return PerfScript
@@ -105,9 +104,20 @@ func text(head []byte, whole bool) Kind {
 	return k
 }
 
-// framed tells whether a frame is the first of lines, as perf script prints it.
+// formOf is the kind of which a line looks like one, Unknown for none.
+func formOf(line []byte) Kind {
+	for _, f := range lineForms {
+		if f.form().Match(line) {
+			return f.kind
+		}
+	}
+	return Unknown
+}
+
+// framed tells whether a frame is the first of lines, as perf script prints it: trace-cmd report of old
+// versions has a tab before some events.
 func framed(lines [][]byte) bool {
-	return len(lines) > 0 && lines[0][0] == '\t' && stacktext.IsPerfScript(lines[:1])
+	return len(lines) > 0 && lines[0][0] == '\t' && stacktext.IsPerfScript(lines[:1]) && formOf(lines[0]) != Ftrace
 }
 
 // firstLines returns the first lines that are not empty, without those that may
