@@ -34,7 +34,7 @@ const (
 
 	// manyVisits is how often a task must have been seen while all rings were there, for CPUs that it
 	// was not seen on then to be such that it was hardly on before.
-	manyVisits = 20
+	manyVisits = 10
 )
 
 // lateRings says which rings begin late, of a trace from first to last.
