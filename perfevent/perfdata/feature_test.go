@@ -264,3 +264,17 @@ func TestNoCaches(t *testing.T) {
 		t.Errorf("%v, want %v", got, empty)
 	}
 }
+
+// TestFeatureEmpty: a section of no bytes, as perf 3.14 wrote of CPUDESC on ARM, is no error and
+// says nothing; it has a meaning of its own where being there is all.
+func TestFeatureEmpty(t *testing.T) {
+	var f Features
+	for id := Feature(1); int(id) < len(features); id++ {
+		if err := f.Decode(id, nil, abi.LittleEndian); err != nil {
+			t.Errorf("%v: %v", id, err)
+		}
+	}
+	if f.CPUDesc != "" || !f.BranchStack {
+		t.Errorf("cpu %q, branches %v", f.CPUDesc, f.BranchStack)
+	}
+}
