@@ -37,6 +37,8 @@ var unreadableKinds = map[sniff.Kind]string{
 	sniff.Jitdump:         "a jitdump, the code that a program made at run time",
 	sniff.Callgrind:       "a profile of callgrind",
 	sniff.MacSample:       "the report of macOS' sample",
+	sniff.GoTrace:         "an execution trace of Go",
+	sniff.Jemalloc:        "a heap profile of jemalloc",
 	sniff.PerfReport:      "what perf report, diff or annotate, or perf script -D printed",
 	sniff.PerfStat:        "what perf stat printed",
 	sniff.Zip:             "a zip archive",

@@ -25,6 +25,8 @@ var unread = map[sniff.Kind]string{
 	sniff.Jitdump:         "it is a jitdump, the code that a program made at run time: it is read by itself, where the recording names it",
 	sniff.Callgrind:       "it is a profile of callgrind, which kprof does not read: open it in KCachegrind",
 	sniff.MacSample:       "it is the report of macOS' sample: inferno-collapse-sample makes folded stacks of it, which kprof reads",
+	sniff.GoTrace:         "it is an execution trace of Go: 'go tool trace -pprof=TYPE' (net, sync, syscall or sched) makes pprof profiles of it, which kprof reads",
+	sniff.Jemalloc:        "it is a heap profile of jemalloc: 'jeprof --collapsed PROGRAM FILE' makes folded stacks of it, which kprof reads",
 	sniff.PerfReport:      "it is what perf report, diff or annotate, or perf script -D printed: give its perf.data, or what perf script prints",
 	sniff.PerfStat:        "it is what perf stat printed, which has counts and no stacks: kprof record -e EVENT records where an event happens",
 	sniff.Zip:             "it is a zip archive: unpack it, and give what is in it",

@@ -53,6 +53,8 @@ const (
 	Jitdump
 	Callgrind
 	MacSample
+	GoTrace    // an execution trace of Go's runtime
+	Jemalloc   // a heap profile of jemalloc
 	PerfReport // of perf report, diff or annotate, or script -D
 	PerfStat
 	Zip
@@ -134,7 +136,10 @@ func Magic(head []byte) Kind {
 	if bytes.HasPrefix(head, []byte("\x7fELF")) {
 		return elf(head)
 	}
-	if isProfile(head) || isLegacyCPU(head) {
+	switch {
+	case isGoTrace(head):
+		return GoTrace
+	case isProfile(head) || isLegacyCPU(head):
 		return Pprof
 	}
 	return Unknown
@@ -156,6 +161,13 @@ func AtraceData(head []byte) int {
 		return -1
 	}
 	return i + 1
+}
+
+// isGoTrace tells whether head is the header of an execution trace of Go: 16 bytes, "go 1.21 trace"
+// and zeros (Go's internal/trace/version).
+func isGoTrace(head []byte) bool {
+	const size = 16
+	return len(head) >= size && bytes.HasPrefix(head, []byte("go 1.")) && bytes.Contains(head[:size], []byte(" trace\x00"))
 }
 
 // elf tells core files from programs, by e_type.

@@ -114,6 +114,7 @@ var kinds = []struct {
 	{"Firefox", `{"meta":{"version":24,"preprocessedProfileVersion":47},"libs":[]}`, FirefoxJSON},
 	{"Chrome", `[{"name":"x","ph":"X","ts":1}]`, ChromeJSON},
 	{"Chrome's object", `{ "traceEvents": [] }`, ChromeJSON},
+	{"a heap snapshot of V8", `{"snapshot":{"meta":{"node_fields":["type","name"],"node_types":[]},"node_count":1},"nodes":[9,1]}`, OtherJSON},
 	{"V8", `{"nodes":[{"id":1}],"startTime":1}`, CPUProfile},
 	{"JSON", `{"a": 1}`, OtherJSON},
 	{"a comm like JSON", "[kworker];main 5\n", Folded},
@@ -135,6 +136,10 @@ var kinds = []struct {
 	{"perf stat", "# started on Mon Oct 21 15:10:29 2024\n\n\n Performance counter stats for './a.out':\n\n       14006883755      cache-references                 #  393.729 M/sec                     \n         537974885      cache-misses                     #    3.84% of all cache refs         \n", PerfStat},
 	{"perf stat -I", "#           time             counts unit events\n     0.100209737            1500123      cycles                                                      \n", PerfStat},
 	{"perf stat -I -A", "# started on Mon Oct 21 15:10:29 2024\n\n#           time CPU              counts unit events\n     0.100209737 CPU0               1500123      cycles                                                      \n", PerfStat},
+	{"an execution trace of Go", "go 1.21 trace\x00\x00\x00\x01\x00", GoTrace},
+	{"an execution trace of Go 1.5", "go 1.5 trace\x00\x00\x00\x00", GoTrace},
+	{"a file of Go's", "go 1.21\n\nuse .\n", OtherText},
+	{"jemalloc", "heap_v2/1048576\n  t*: 172890: 2518883822 [0: 0]\n  t0: 106: 14360 [0: 0]\n@ 0x7f0a 0x7f0b\n  t*: 1: 160 [0: 0]\n", Jemalloc},
 	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
 }

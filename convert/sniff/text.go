@@ -23,6 +23,7 @@ var starts = []struct {
 	{"# callgrind format", Callgrind},
 	{"# kprof: crc64=", Folded}, // see convert/folded
 	{"Analysis of sampling ", MacSample},
+	{"heap_v2/", Jemalloc},
 	{"sample:\n  event_type: ", SimpleperfText},
 	{"sample:\r\n  event_type: ", SimpleperfText},
 	{"# To display the perf.data header info", PerfReport},
@@ -203,6 +204,7 @@ var keys = []struct {
 	{`"markerSchema"`, FirefoxJSON},
 	{`"geckoProfilerVersion"`, FirefoxJSON},
 	{`"presymbolicated"`, FirefoxJSON},
+	{`"node_fields":[`, OtherJSON}, // a heap snapshot of V8, which has nodes too
 	{`"nodes"`, CPUProfile},
 }
 
