@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -170,6 +171,7 @@ func addTriggers(o *record.Options, texts []string, what event.Trigger) error {
 type partsSink struct {
 	*parts.Divider
 	f       *recordFlags
+	out     string
 	series  *outfile.Series
 	open    func(*outfile.Place) (*datafile.File, error)
 	rights  func(func() error) error
@@ -177,6 +179,7 @@ type partsSink struct {
 	files   int
 	samples uint64
 	last    string // file
+	room    noRoom
 
 	profiles profileSeries // of what is kept in memory, where these are profiles
 	collect  func() (*live.Collector, error)
@@ -197,7 +200,7 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 	if err != nil {
 		return nil, err
 	}
-	p := &partsSink{f: f, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights}
+	p := &partsSink{f: f, out: out.name, room: noRoom{of: "files or parts of them"}, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights}
 	names := namesOf(s, limitTime)
 	p.open = func(at *outfile.Place) (*datafile.File, error) {
 		to := datafile.Output{Name: at.Name(), Create: at.Create}
@@ -225,7 +228,7 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 			o.Bytes = most / 3
 		}
 	}
-	o.Triggers, o.Turn = s.Triggers(), s.Turn
+	o.Triggers, o.Turn, o.Failed = s.Triggers(), s.Turn, p.room.note
 	p.Divider = parts.NewDivider(&events[len(events)-1], o)
 	// What is in the way of files would be found out when it is too late.
 	if err = p.Begin(); err == nil {
@@ -271,7 +274,9 @@ func (p *partsSink) create() (parts.Part, error) {
 		if part.place, err = p.series.Find(time.Now()); err != nil {
 			return err
 		}
-		part.File, err = p.open(part.place)
+		if part.File, err = p.open(part.place); err != nil {
+			part.place.Close()
+		}
 		return err
 	})
 	if err != nil {
@@ -292,6 +297,9 @@ func (d *dataPart) Finish(about parts.About) error {
 	missing, err := finish(ctx)
 	reportMissing(missing)
 	p := d.s
+	if err != nil && (about.Samples == 0 || d.Empty()) { // there was no room for anything
+		return errors.Join(err, p.rights(func() error { return p.series.Drop(d.place) }))
+	}
 	err = errors.Join(err, p.rights(func() error { return p.series.Made(d.place) }))
 	p.made(about, d.Name(), printable.Bytes(d.Size()), err)
 	return err
@@ -299,13 +307,17 @@ func (d *dataPart) Finish(about parts.About) error {
 
 // made notes and says that there is one more file, unless that failed.
 func (p *partsSink) made(about parts.About, name, size string, err error) {
+	if err != nil {
+		return
+	}
+	_ = p.room.note(nil)
 	p.files++
 	p.samples += about.Samples
 	p.last = name
 	if about.LeftOut > 0 {
 		messagef("%d names and maps of processes are left out, which took too much memory", about.LeftOut)
 	}
-	if voice.quiet || err != nil {
+	if voice.quiet {
 		return
 	}
 	of := ""
@@ -373,6 +385,10 @@ func (p *partsSink) finish(_ context.Context, stats *record.Stats) error {
 	p.unasked()
 	err := p.Close()
 	reportLosses(stats)
+	if err == nil && p.room.lost > 0 {
+		notef("%d samples recorded; %v", stats.Samples, p)
+		return p.room.end(filepath.Dir(p.out))
+	}
 	return err
 }
 
@@ -388,7 +404,10 @@ func (p *partsSink) report(stats *record.Stats) {
 }
 
 func (p *partsSink) String() string {
-	if p.files == 1 {
+	switch p.files {
+	case 0:
+		return "no file"
+	case 1:
 		return p.last
 	}
 	return fmt.Sprintf("%d files, %s the last", p.files, p.last)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"kprof/convert"
@@ -54,6 +55,7 @@ func (f *recordFlags) newPeriods(ctx context.Context, out output, c *capture.Cap
 type periodsSink struct {
 	*live.Periods
 	profileSeries
+	room    noRoom
 	unasked func() // by signals
 }
 
@@ -80,9 +82,9 @@ func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture
 	if err != nil {
 		return nil, err
 	}
-	s := &periodsSink{}
+	s := &periodsSink{room: noRoom{of: "profiles"}}
 	if s.profileSeries, err = newProfileSeries(out, f.parts.most); err == nil {
-		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, false, s.write)
+		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, false, func(p *convert.Profile) error { return s.room.note(s.write(p)) })
 	}
 	if err != nil {
 		return nil, err
@@ -141,6 +143,10 @@ func (s *periodsSink) finish(_ context.Context, stats *record.Stats) error {
 	s.unasked()
 	err := s.Close()
 	reportLosses(stats)
+	if err == nil && s.room.lost > 0 {
+		notef("%d samples recorded; %v", stats.Samples, s)
+		return s.room.end(filepath.Dir(s.out.name))
+	}
 	if err == nil && s.files == 0 && stats.Samples > 0 {
 		err = errors.New("no period had a sample to write")
 	}
@@ -148,7 +154,10 @@ func (s *periodsSink) finish(_ context.Context, stats *record.Stats) error {
 }
 
 func (s *profileSeries) String() string {
-	if s.files == 1 {
+	switch s.files {
+	case 0:
+		return "no file"
+	case 1:
 		return s.last
 	}
 	return fmt.Sprintf("%d files, %s the last", s.files, s.last)

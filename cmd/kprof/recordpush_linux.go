@@ -3,13 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"kprof/convert"
 	"kprof/convert/export"
@@ -79,13 +79,12 @@ type pushSink struct {
 	stop    context.CancelFunc // of sending between periods
 	unasked func()             // by signals
 
-	failing bool // the store took nothing the last time
-	full    bool // there was no room for the last profile in the spool
-	unkept  int  // profiles for which there was none
+	failing bool   // the store took nothing the last time
+	room    noRoom // in the spool
 }
 
 func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (*pushSink, error) {
-	s := &pushSink{f: p, signals: f.sym.signals}
+	s := &pushSink{f: p, signals: f.sym.signals, room: noRoom{of: "profiles"}}
 	sending, stop := context.WithCancel(ctx)
 	s.stop = stop
 	var err error
@@ -107,18 +106,16 @@ func (s *pushSink) take(ctx context.Context, p *convert.Profile) error {
 		return nil
 	}
 	err := s.f.sending.Enqueue(p.Set)
-	full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
-	switch {
-	case full: // which may pass, and the end of the recording would lose more
-		if s.unkept++; !s.full {
-			messagef("--push: %v; profiles are lost until there is room", err)
-		}
-	case errors.As(err, new(*store.TooLargeError)):
+	if errors.As(err, new(*store.TooLargeError)) {
 		messagef("%v", err)
-	case err != nil:
-		return fmt.Errorf("--push: %w", err)
+		err = nil
 	}
-	s.full = full
+	if err != nil {
+		err = fmt.Errorf("--push: %w", err)
+	}
+	if err := s.room.note(err); err != nil {
+		return err
+	}
 	sent := s.f.sending.Counts().Sent
 	limited, end := context.WithTimeout(ctx, s.f.every/2)
 	defer end()
@@ -152,10 +149,9 @@ func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
 	}
 	ctx, end := s.signals.limited(ctx, s.f.retryFor)
 	defer end()
-	if s.unkept > 0 {
-		messagef("lost: %s for which there was no room in %s", printable.Count(s.unkept, "profile"), s.f.spool)
-	}
-	return s.f.result(s.f.to, s.f.sending, s.f.before, s.unkept, s.f.sending.Drain(ctx))
+	unkept := s.room.end(s.f.spool)
+	sent := s.f.result(s.f.to, s.f.sending, s.f.before, s.room.lost, s.f.sending.Drain(ctx))
+	return cmp.Or(sent, unkept)
 }
 
 func (s *pushSink) String() string { return printable.Count(s.f.sending.Counts().Sent, "profile") }

@@ -75,6 +75,14 @@ func (s *Series) Made(p *Place) error {
 	return errors.Join(errs...)
 }
 
+// Drop removes the file at a place, which is not closed yet, as it is of no use: it is not counted.
+func (s *Series) Drop(p *Place) error {
+	if err := unix.Unlinkat(p.dir, p.base, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+		return &os.PathError{Op: "remove", Path: p.name, Err: err}
+	}
+	return nil
+}
+
 func (m *madeFile) remove() error {
 	p, err := Find(m.name)
 	if errors.Is(err, unix.ENOENT) {

@@ -198,6 +198,9 @@ func (w *Writer) FinishRound() error {
 // Size is the number of bytes of the file so far.
 func (w *Writer) Size() int64 { return w.off + int64(len(w.buf)) }
 
+// Empty reports whether no record is in the file that a reader would see.
+func (w *Writer) Empty() bool { return w.committed == w.dataOff }
+
 func (w *Writer) finishedRound(body int) []byte {
 	h := abi.Header{Type: abi.RecordFinishedRound, Size: uint16(abi.HeaderSize + body)}
 	return h.AppendTo(make([]byte, 0, abi.HeaderSize), w.opts.Order)

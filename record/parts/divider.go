@@ -46,6 +46,13 @@ type Options struct {
 	// Open begins a part.
 	Open func() (Part, error)
 
+	// Failed, unless nil, is told why a part could not be begun or written to its end, once for
+	// each, and may be called by two goroutines at a time. Where it returns nil the recording
+	// goes on: what comes is lost until another part can be begun, which is tried when that is
+	// asked for, and after Every, 10 s at most. What it returns otherwise ends the recording, as
+	// the error itself does without it.
+	Failed func(error) error
+
 	// Turn, unless nil, is called now and then with records of the names and maps that there
 	// are by now: what was reported before the last call, and is not among them, no part needs
 	// any more that is not finished.
@@ -57,7 +64,8 @@ const AllTime = time.Duration(math.MaxInt64)
 
 const (
 	defaultBytes = 256 << 20
-	maxFinishing = 4 // parts, beyond which the rings have to wait
+	maxFinishing = 4                // parts, beyond which the rings have to wait
+	retryAfter   = 10 * time.Second // that no part could be begun
 )
 
 // Divider is a record.Sink that divides what it takes into parts. Its methods are for one
@@ -69,6 +77,7 @@ type Divider struct {
 	asked    atomic.Bool // by Switch
 
 	part    *open     // nil in between, and with a window
+	gap     time.Time // since when there is no part, as one has failed; zero where there is
 	ending  *open     // has the names of one more round to come, see endPart
 	first   bool      // part is the first one
 	round   round     // that is being taken
@@ -109,6 +118,7 @@ type round struct {
 // job is what is left to do for a part when it has ended.
 type job struct {
 	part    Part // nil of a window: it is to be opened
+	told    bool // it has failed, and that has been told
 	state   []byte
 	records []round
 	about   About
@@ -132,7 +142,7 @@ func (d *Divider) Switch() { d.asked.Store(true) }
 
 // Begin begins the first part, where there is no window.
 func (d *Divider) Begin() error {
-	if d.o.Window > 0 || d.part != nil {
+	if d.o.Window > 0 || d.part != nil || !d.gap.IsZero() {
 		return nil
 	}
 	p, err := d.o.Open()
@@ -141,6 +151,37 @@ func (d *Divider) Begin() error {
 	}
 	d.part = &open{Part: p, begun: time.Now()}
 	return nil
+}
+
+// tell says why a part has failed, and returns the error with which the recording is to end.
+func (d *Divider) tell(err error) error {
+	if err == nil || d.o.Failed == nil {
+		return err
+	}
+	return d.o.Failed(err)
+}
+
+// giveUp ends the part, which has failed, unless that is to end the recording.
+func (d *Divider) giveUp(err error) error {
+	if err == nil {
+		return nil
+	}
+	if err := d.tell(err); err != nil {
+		return err
+	}
+	p := d.part
+	d.part, d.gap = nil, time.Now()
+	d.hand(job{part: p.Part, told: true, about: d.about(p.samples, time.Since(p.begun), false)})
+	return nil
+}
+
+// again reports whether another part is to be tried where the last one has failed.
+func (d *Divider) again(now time.Time, asked bool) bool {
+	after := retryAfter
+	if d.o.Every > 0 {
+		after = min(after, d.o.Every)
+	}
+	return !d.gap.IsZero() && (asked || now.Sub(d.gap) >= after)
 }
 
 // Write takes whole records of one ring, in their order; b continues a.
@@ -154,11 +195,11 @@ func (d *Divider) Write(a, b []byte) error {
 		return nil
 	}
 	d.scan(a, b)
-	if err := d.Begin(); err != nil {
+	if err := d.Begin(); err != nil || d.part == nil {
 		return err
 	}
 	d.part.bytes += int64(len(a) + len(b))
-	return d.part.Write(a, b)
+	return d.giveUp(d.part.Write(a, b))
 }
 
 // scan looks at records as they come.
@@ -225,13 +266,16 @@ func (d *Divider) FinishRound() error {
 	}
 	d.fold(d.round.sideband)
 	if d.part != nil {
-		if err := d.part.FinishRound(); err != nil {
+		d.part.samples += d.round.samples
+		if err := d.giveUp(d.part.FinishRound()); err != nil {
 			return err
 		}
-		d.part.samples += d.round.samples
 	}
 	d.round = round{sideband: d.round.sideband[:0]}
 	p := d.part
+	if p == nil && d.again(now, asked) {
+		return d.next(now)
+	}
 	if p == nil || !asked && (d.o.Every <= 0 || now.Sub(p.begun) < d.every()) && (d.o.Size <= 0 || p.bytes < d.o.Size) {
 		return nil
 	}
@@ -255,9 +299,10 @@ func (d *Divider) fold(sideband []byte) {
 // next begins a new part, and has the one so far end a round later: names and maps that
 // other CPUs were slower to write belong to its samples.
 func (d *Divider) next(now time.Time) error {
-	d.ending, d.part, d.first = d.part, nil, false
+	d.ending, d.part, d.first, d.gap = d.part, nil, false, time.Time{}
 	if err := d.Begin(); err != nil {
-		return err
+		d.gap = now
+		return d.tell(err)
 	}
 	d.part.begun = now
 	state := d.state.AppendTo(nil)
@@ -267,7 +312,11 @@ func (d *Divider) next(now time.Time) error {
 		d.o.Turn(state)
 	}
 	if len(state) > 0 {
-		return errors.Join(d.part.Write(state, nil), d.part.FinishRound())
+		err := d.part.Write(state, nil)
+		if err == nil {
+			err = d.part.FinishRound()
+		}
+		return d.giveUp(err)
 	}
 	return nil
 }
@@ -279,12 +328,19 @@ func (d *Divider) endPart() error {
 		return nil
 	}
 	d.ending = nil
+	told := false
 	if len(d.round.sideband) > 0 {
-		if err := errors.Join(p.Write(d.round.sideband, nil), p.FinishRound()); err != nil {
-			return err
+		err := p.Write(d.round.sideband, nil)
+		if err == nil {
+			err = p.FinishRound()
+		}
+		if told = err != nil; told {
+			if err := d.tell(err); err != nil {
+				return err
+			}
 		}
 	}
-	d.hand(job{part: p.Part, about: d.about(p.samples, time.Since(p.begun), false)})
+	d.hand(job{part: p.Part, told: told, about: d.about(p.samples, time.Since(p.begun), false)})
 	return nil
 }
 
@@ -300,7 +356,11 @@ func (d *Divider) about(samples uint64, t time.Duration, last bool) About {
 // finish does what takes time: it is a goroutine of its own.
 func (d *Divider) finish() {
 	for j := range d.jobs {
-		if err := j.run(d.o.Open); err != nil {
+		err := j.run(d.o.Open)
+		if j.told {
+			err = nil
+		}
+		if err := d.tell(err); err != nil {
 			d.mu.Lock()
 			d.failed = errors.Join(d.failed, err)
 			d.mu.Unlock()
