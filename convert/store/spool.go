@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -351,9 +352,22 @@ func (s *Spool) abandoned(name string, unchanged time.Duration) bool {
 	return lockFile(f, false) == nil
 }
 
-// drop counts a request as lost, and removes it.
+// drop counts a request as lost, and removes it. Where the disk is full, which a spool may have done
+// itself, the request makes room for the count: who ends meanwhile leaves one that is counted as
+// unreadable.
 func (s *Spool) drop(name string, r Reason) error {
-	if err := s.lose(r); err != nil {
+	err := s.lose(r)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		f, failed := s.root.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+		if failed == nil {
+			failed = f.Close()
+		}
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		err = s.lose(r)
+	}
+	if err != nil {
 		return err
 	}
 	return s.remove(name)
