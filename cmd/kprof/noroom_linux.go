@@ -12,7 +12,7 @@ import (
 // noRoom counts what a recording that goes on could not keep for want of room on the disk. That may
 // pass, and the end of the recording would lose more.
 type noRoom struct {
-	of string // "profiles"
+	one, many string // "profile", "profiles"
 
 	mu   sync.Mutex
 	full bool // there was no room for the last one
@@ -27,7 +27,7 @@ func (n *noRoom) note(err error) error {
 	defer n.mu.Unlock()
 	if full {
 		if n.lost++; !n.full {
-			messagef("%v; %s are lost until there is room", err, n.of)
+			messagef("%v; %s are lost until there is room", err, n.many)
 		}
 		err = nil
 	} else if n.full && err == nil {
@@ -44,6 +44,10 @@ func (n *noRoom) end(where string) error {
 	if n.lost == 0 {
 		return nil
 	}
-	messagef("lost: %d %s for which there was no room in %s", n.lost, n.of, where)
+	of := n.many
+	if n.lost == 1 {
+		of = n.one
+	}
+	messagef("lost: %d %s for which there was no room in %s", n.lost, of, where)
 	return exitError{exitFailed}
 }

@@ -200,7 +200,7 @@ func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.
 	if err != nil {
 		return nil, err
 	}
-	p := &partsSink{f: f, out: out.name, room: noRoom{of: "files or parts of them"}, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights}
+	p := &partsSink{f: f, out: out.name, room: noRoom{one: "file or a part of it", many: "files or parts of them"}, series: outfile.NewSeries(out.name, "", f.parts.most), rights: s.WithRights}
 	names := namesOf(s, limitTime)
 	p.open = func(at *outfile.Place) (*datafile.File, error) {
 		to := datafile.Output{Name: at.Name(), Create: at.Create}

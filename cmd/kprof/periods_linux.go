@@ -82,7 +82,7 @@ func (f *recordFlags) newPeriodsSink(ctx context.Context, out output, c *capture
 	if err != nil {
 		return nil, err
 	}
-	s := &periodsSink{room: noRoom{of: "profiles"}}
+	s := &periodsSink{room: noRoom{one: "profile", many: "profiles"}}
 	if s.profileSeries, err = newProfileSeries(out, f.parts.most); err == nil {
 		s.Periods, err = f.newPeriods(context.WithoutCancel(ctx), out, c, o.Every, false, func(p *convert.Profile) error { return s.room.note(s.write(p)) })
 	}

@@ -84,7 +84,7 @@ type pushSink struct {
 }
 
 func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (*pushSink, error) {
-	s := &pushSink{f: p, signals: f.sym.signals, room: noRoom{of: "profiles"}}
+	s := &pushSink{f: p, signals: f.sym.signals, room: noRoom{one: "profile", many: "profiles"}}
 	sending, stop := context.WithCancel(ctx)
 	s.stop = stop
 	var err error
