@@ -55,6 +55,8 @@ func (f *recordFlags) recordAndPush(ctx context.Context) error {
 		p.every = 10 * time.Second
 	case p.every < leastPeriod:
 		return usagef("--every %v: wants at least %v", p.every, leastPeriod)
+	case p.every >= cmp.Or(p.maxAge, time.Hour): // each would be too old
+		return usagef("--every %v: a store takes nothing that began %v ago; --spool-age says what yours takes", p.every, cmp.Or(p.maxAge, time.Hour))
 	}
 	labels, err := p.labels([]string{""})
 	if err != nil {
@@ -81,6 +83,7 @@ type pushSink struct {
 
 	failing bool   // the store took nothing the last time
 	room    noRoom // in the spool
+	late    int    // profiles that were too old when they ended
 }
 
 func (p *recordPush) newSink(ctx context.Context, f *recordFlags, out output, c *capture.Capture) (*pushSink, error) {
@@ -106,11 +109,15 @@ func (s *pushSink) take(ctx context.Context, p *convert.Profile) error {
 		return nil
 	}
 	err := s.f.sending.Enqueue(p.Set)
-	if errors.As(err, new(*store.TooLargeError)) {
+	switch {
+	case errors.As(err, new(*store.TooLargeError)):
 		messagef("%v", err)
 		err = nil
-	}
-	if err != nil {
+	case errors.As(err, new(*store.TooOldError)): // the machine has slept, or its clock was set
+		messagef("a profile is lost: %v", err)
+		s.late++
+		err = nil
+	case err != nil:
 		err = fmt.Errorf("--push: %w", err)
 	}
 	if err := s.room.note(err); err != nil {
@@ -150,7 +157,7 @@ func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
 	ctx, end := s.signals.limited(ctx, s.f.retryFor)
 	defer end()
 	unkept := s.room.end(s.f.spool)
-	sent := s.f.result(s.f.to, s.f.sending, s.f.before, s.room.lost, s.f.sending.Drain(ctx))
+	sent := s.f.result(s.f.to, s.f.sending, s.f.before, s.room.lost+s.late, s.f.sending.Drain(ctx))
 	return cmp.Or(sent, unkept)
 }
 
