@@ -27,7 +27,7 @@ func completeFlags(c *cobra.Command) {
 	reads := c.Name() != "record" && c.Name() != "stat" && c.Name() != "trace"
 	for name, complete := range map[string]completion{
 		"call-graph": words("auto\tby copies of stacks where programs have no frame pointers", "fp\tby frame pointers", "dwarf\tby copies of stacks", "lbr\tby the processor's branch records", "none\tno callchains"),
-		"color":      words("kind\tof code: kernel, library, program", "hot", "grey"),
+		"color":      words("kind\tof code: kernel, library, program", "name", "hot", "grey"),
 		"sort":       words("self", "cum\tself and what it called"),
 		"by":         lists(words("comm", "pid", "tid", "cpu", "mapping", "event")),
 		"times-by":   lists(words("comm", "pid", "tid", "cpu")),
@@ -37,7 +37,8 @@ func completeFlags(c *cobra.Command) {
 		"value":      words(),
 		"where":      words(),
 		"unit":       words("bytes", "nanoseconds", "sectors", "pages", "count"),
-		"per":        words("share\tof the total", "second", "ops", "event:"),
+		"per":        words(perNames(c)...),
+		"protocol":   words("pyroscope", "otlp"),
 		"fields":     lists(words(listing.ColumnNames()...)),
 		"probe-via":  words("auto", "pmu", "tracefs"),
 		"format":     words(formatNames(c)...),
@@ -120,7 +121,7 @@ func formatNames(c *cobra.Command) []string {
 	case "script", "trace":
 		return []string{"text\tas perf script prints it", "json\tan object a line", "csv"}
 	case "diff":
-		return []string{"text", "json", "markdown", "folded", "svg", "pprof"}
+		return []string{"text", "json", "markdown", "html", "folded", "svg", "pprof"}
 	}
 	var names []string
 	if c.Name() == "record" {
@@ -128,6 +129,15 @@ func formatNames(c *cobra.Command) []string {
 	}
 	for _, f := range export.Formats {
 		names = append(names, string(f))
+	}
+	return names
+}
+
+// perNames are what --per takes.
+func perNames(c *cobra.Command) []string {
+	names := []string{"share\tof the total", "second", "run\tof the same work each"}
+	if c.Name() != "history" {
+		names = append(names, "ops", "event:")
 	}
 	return names
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +79,46 @@ func (term *terminal) send(keys, want string) {
 		}
 		if time.Now().After(deadline) {
 			term.t.Fatalf("typed %q: %q does not come, but %q", keys, want, got)
+		}
+	}
+}
+
+// TestCompletionWords: what a flag completes is what it takes, as its error for another word says.
+func TestCompletionWords(t *testing.T) {
+	root := newRoot()
+	for _, args := range [][]string{
+		{"diff", "--per", "?", "a", "b"}, {"diff", "--format", "?", "a", "b"}, {"history", "--per", "?", "a", "b", "c"},
+		{"convert", "--color", "?", "-o", "x.svg", "a"}, {"push", "--protocol", "?", "--to", "http://localhost", "a"},
+		{"report", "--sort", "?", "a"}, {"script", "--format", "?", "a"}, {"stat", "--probe-via", "?", "--", "true"},
+		{"record", "--call-graph", "?", "--", "true"}, {"record", "--format", "?", "--", "true"},
+	} {
+		_, stderr, code := outcome(t, t.TempDir(), args...)
+		_, list, found := strings.Cut(stderr, `"?": use `)
+		list, _, _ = strings.Cut(list, "\n")
+		if code != 2 || !found {
+			t.Errorf("%q: exit code %d, %s", args, code, stderr)
+			continue
+		}
+		want := strings.Split(strings.NewReplacer(" or ", ", ", "event:NAME", "event:", "dwarf,SIZE, ", "").Replace(list), ", ")
+		c, _, err := root.Find(args[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete, ok := c.GetFlagCompletionFunc(strings.TrimPrefix(args[1], "--"))
+		if !ok {
+			t.Errorf("%q: nothing is completed, want %q", args[:2], want)
+			continue
+		}
+		var got []string
+		words, _ := complete(c, nil, "")
+		for _, w := range words {
+			word, _, _ := strings.Cut(w, "\t")
+			got = append(got, word)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: completes %q, takes %q", args[:2], got, want)
 		}
 	}
 }

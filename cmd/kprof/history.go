@@ -111,7 +111,7 @@ func (f *diffFlags) historyOutput() (output, error) {
 
 // history writes the history of builds.
 func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
-	if strings.HasPrefix(f.per, "event:") || f.per == "ops" {
+	if !slices.Contains([]string{"", "share", "second", "run"}, f.per) {
 		return usagef("--per %q: use share, second or run", f.per)
 	}
 	out, err := f.historyOutput()
