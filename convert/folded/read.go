@@ -17,7 +17,8 @@ import (
 // ReadOptions say how folded text is understood.
 type ReadOptions struct {
 	// Comm takes the first frame of a line for the label "comm" instead of a
-	// function, as stackcollapse-perf.pl and Write write it.
+	// function, as stackcollapse-perf.pl and Write write it; where no line has another
+	// frame, all are functions.
 	Comm bool
 }
 
@@ -127,6 +128,7 @@ func (c *counter) Read(p []byte) (int, error) {
 type foldedReader struct {
 	set       *stacks.Set
 	comm      bool
+	called    bool // a line has a frame behind that of the comm
 	locations map[string]uint32
 	comms     map[string]stacks.LabelsID
 	chain     []uint32
@@ -233,6 +235,7 @@ func (f *foldedReader) frames(rest []byte) error {
 		var name []byte
 		name, rest, more = bytes.Cut(rest, []byte(";"))
 		f.labels = f.commLabel(name)
+		f.called = f.called || more
 	}
 	f.chain = f.chain[:0]
 	// The leaf is last in the line and first in a stack.
@@ -300,7 +303,22 @@ func parseWeight(s string) (weight, error) {
 	return weight{whole: int64(whole), milli: int32(math.Round(part * 1000))}, nil
 }
 
+// uncall makes functions of the comms of lines, none of which has another frame: such are lists of
+// functions, and not of programs.
+func (f *foldedReader) uncall() {
+	old := f.set
+	f.set = stacks.New(old.Events...)
+	for i := range old.NumSamples() {
+		x := old.Sample(i)
+		l, _ := old.Label(x.Labels, "comm")
+		f.set.Add(0, f.set.Intern([]uint32{f.location([]byte(l.Str))}), 0, x.Values...)
+	}
+}
+
 func (f *foldedReader) finish() error {
+	if f.comm && !f.called && f.header == nil {
+		f.uncall()
+	}
 	if f.scale == 1 {
 		if f.header != nil {
 			f.header.finish(f.set)

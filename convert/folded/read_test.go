@@ -1,6 +1,8 @@
 package folded
 
 import (
+	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -153,5 +155,54 @@ func BenchmarkFoldedRead(b *testing.B) {
 		if _, err := Read(strings.NewReader(text), ReadOptions{Comm: true}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestReadFlat: of lines that all have one frame these are functions, not the comms of stacks without
+// any; one line with two is enough, or a header, for them to be comms.
+func TestReadFlat(t *testing.T) {
+	for text, want := range map[string]string{
+		"b 6\na 5\nb 1\n":        "function b 7, function a 5",
+		"a 0.5\nb 1\n":           "function a 500, function b 1000",
+		"a 5\nsh;b 6\n":          "comm a 5, function b 6",
+		"# a comment\na 5\n":     "function a 5",
+		"std::vec<int, int> 3\n": "function std::vec<int, int> 3",
+	} {
+		s, err := Read(strings.NewReader(text), ReadOptions{Comm: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range s.NumSamples() {
+			x := s.Sample(i)
+			name, _ := s.Label(x.Labels, "comm")
+			line := fmt.Sprint("comm ", name.Str, " ", x.Values[0])
+			for _, loc := range s.Stack(x.Stack) {
+				line = fmt.Sprint("function ", s.Functions[s.Lines(loc)[0].Function].Name, " ", x.Values[0])
+			}
+			got = append(got, line)
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%s, want %s", text, want)
+		}
+	}
+	// A header is of what kprof wrote, where what stands first is a comm.
+	in, err := Read(strings.NewReader("sh 5\nls;main 6\n"), ReadOptions{Comm: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	only := stacks.New(in.Events...)
+	x := in.Sample(0)
+	only.Add(0, only.Intern(nil), only.InternLabels(in.Labels(x.Labels)), x.Values...)
+	var b bytes.Buffer
+	if err := Write(&b, only, Options{Header: true}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(&b, ReadOptions{Comm: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := again.Label(again.Sample(0).Labels, "comm"); !ok || l.Str != "sh" {
+		t.Errorf("with a header, the comm is %q", l.Str)
 	}
 }
