@@ -121,7 +121,8 @@ by time: each host is a run of its own.
 
 The ending of -o picks the format: .json, .md, .folded (two columns, as
 difffolded.pl), .svg (a flame graph of both), .html (a page of both), .pb.gz or .pprof (the base negated,
-as pprof -diff_base), .txt.`,
+as pprof -diff_base), .txt. Of several runs pictures and pages have the means that are compared;
+.folded and .pb.gz have what was recorded, added up, or with --per these means.`,
 		Example: `  kprof diff old.data new.data
   kprof diff --base a1.pb.gz --base a2.pb.gz --new b1.pb.gz --new b2.pb.gz
   kprof diff before/ after/            # directories of runs
