@@ -81,6 +81,9 @@ func (u *unwinder) planOf(e *perfdata.Event, s *abi.Sample) *walkPlan {
 	default:
 		p.walks = false
 	}
+	if e.Layout.Order == abi.BigEndian { // of arm64: stacks and call frame information are read as little-endian
+		p.walks = false
+	}
 	return p
 }
 

@@ -93,6 +93,42 @@ cut 0 unwalked 4`},
 	}
 }
 
+// TestUnwindBigEndian: stacks of big-endian arm64 are told as not walked, not as too short.
+func TestUnwindBigEndian(t *testing.T) {
+	const mask = 1<<33 - 1 // x0 to x28, fp, lr, sp, pc
+	attr := abi.Attr{
+		Type: abi.TypeSoftware, SamplePeriod: 1, SampleRegsUser: mask,
+		SampleType: abi.SampleIP | abi.SampleTID | abi.SampleRegsUser | abi.SampleStackUser,
+	}
+	regs := make([]uint64, 33)
+	regs[29], regs[30], regs[31], regs[32] = 0x7000, 0x1101, 0x7000, 0x1000
+	body := append(append([]uint64{0x1000, 7<<32 | 7, 2}, regs...), 32, 0x7010, 0x1101, 0, 0x1201, 32)
+	o := abi.BigEndian
+	record := func(typ abi.RecordType, body []byte) []byte {
+		return append(abi.Header{Type: typ, Misc: abi.MiscUser, Size: uint16(abi.HeaderSize + len(body))}.AppendTo(nil, o), body...)
+	}
+	var sample, mmap []byte
+	for _, w := range body {
+		sample = o.AppendUint64(sample, w)
+	}
+	for _, w := range []uint64{7<<32 | 7, 0x1000, 0x1000, 0} {
+		mmap = o.AppendUint64(mmap, w)
+	}
+	col := NewCollector(o, []abi.Event{{Attr: attr, Name: "cycles"}}, Options{Unwind: &Unwind{
+		Frames: func(stacks.Mapping) *unwind.Table { return unwind.FramePointers },
+	}})
+	for _, rec := range [][]byte{record(abi.RecordMmap, append(mmap, "/x\x00\x00\x00\x00\x00\x00"...)), record(abi.RecordSample, sample)} {
+		if err := col.Write(rec, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, st, err := col.Finish()
+	got, _, _ := strings.Cut(dump(set, st, err), "\n")
+	if got != "cycles :7/7: /x+0x0 = 1 1" || st.UnwalkedStacks != 1 || st.TruncatedStacks != 0 {
+		t.Errorf("%s; %d stacks unwalked, %d too short", got, st.UnwalkedStacks, st.TruncatedStacks)
+	}
+}
+
 // copySample is a sample with registers and a copy of the stack, by text: a record
 // whose payload is that of event 1 with ip, tid, time, callchain and both.
 func copySample(misc abi.Misc, chain, regs []uint64, stack string) string {
