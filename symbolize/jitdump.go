@@ -3,6 +3,7 @@ package symbolize
 import (
 	"cmp"
 	"context"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type jitDump struct {
 	order binary.ByteOrder
 	first uint64 // offset of the first record
 	arch  bool   // times are of a clock of the processor
+	ahead uint64 // bytes that addresses of lines are ahead of the code
 }
 
 // Limits on what a record may say.
@@ -77,7 +79,23 @@ func openJITDump(r io.ReaderAt) (*jitDump, error) {
 	const archTimestamp = 1
 	d.arch = d.order.Uint64(b[32:])&archTimestamp != 0
 	d.first = uint64(size)
+	d.ahead = linesAhead(d.order.Uint32(b[12:]), d.order.Uint32(b[16:]))
 	return d, nil
+}
+
+// linesAhead returns how many bytes a dump has addresses of lines ahead of the code. V8 adds what an ELF
+// header takes, as perf inject would put the code behind one (V8's perf-jit.cc, LogWriteDebugInfo), and
+// has a padding of its own in the dump's header.
+func linesAhead(machine, pad uint32) uint64 {
+	const v8 = 0xdeadbeef
+	const elf32, elf64 = 0x34, 0x40
+	switch {
+	case pad != v8:
+		return 0
+	case machine == uint32(elf.EM_386) || machine == uint32(elf.EM_ARM):
+		return elf32
+	}
+	return elf64
 }
 
 // jitCode is a load or a move: code that is put into memory.

@@ -131,6 +131,36 @@ func TestJITDump(t *testing.T) {
 }
 
 // countCodes counts the functions of a dump.
+// TestJITDumpOfV8: its lines have the addresses that perf inject would give the code in an ELF file
+// with nothing but a header before it.
+func TestJITDumpOfV8(t *testing.T) {
+	for _, c := range []struct{ machine, pad, ahead uint32 }{
+		{62, 0xdeadbeef, 64}, {183, 0xdeadbeef, 64}, {3, 0xdeadbeef, 52}, {40, 0xdeadbeef, 52}, {62, 0, 0}, {3, 0, 0},
+	} {
+		w := &dumpWriter{order: binary.LittleEndian}
+		w.put(uint32(0x4a695444), uint32(1), uint32(40), c.machine, c.pad, uint32(7), uint64(1), uint64(0))
+		at := 0x2000 + uint64(c.ahead)
+		w.lines(0x2000, dumpLine{at, 10, "/src/a.js"}, dumpLine{at + 0x10, 11, "/src/a.js"}, dumpLine{at + 0x50, 12, "/src/a.js"})
+		off := w.load(110, 0x2000, 0x60, 2, "f")
+		d, err := openJITDump(bytes.NewReader(w.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		offsets := []uint64{off, off + 0xf, off + 0x10, off + 0x4f, off + 0x50, off + 0x5f}
+		table, err := d.byOffset(t.Context(), offsets, &budget{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for i := range offsets {
+			got = append(got, table.frames[i].Line)
+		}
+		if diff := cmp.Diff([]int{10, 10, 11, 11, 12, 12}, got); diff != "" {
+			t.Errorf("machine %d, padding %#x: -want +got\n%s", c.machine, c.pad, diff)
+		}
+	}
+}
+
 func countCodes(in string) (n int, d *jitDump, err error) {
 	if d, err = openJITDump(strings.NewReader(in)); err == nil {
 		err = d.codes(context.Background(), func(c *jitCode) error {

@@ -148,7 +148,7 @@ func (d *jitDump) lines(w *window, at uint64, addrs []uint64) ([]jitLine, error)
 			err = errJITLines
 			break
 		}
-		l := jitLine{addr: d.order.Uint64(w.data), line: int32(d.order.Uint32(w.data[8:]))}
+		l := jitLine{addr: d.order.Uint64(w.data) - d.ahead, line: int32(d.order.Uint32(w.data[8:]))}
 		w.skip(16)
 		length := bytes.IndexByte(w.data, 0)
 		for length < 0 && w.fill() {
