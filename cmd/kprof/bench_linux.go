@@ -70,7 +70,7 @@ output, or --ops.`,
 	fl.BoolVar(&f.strict, "strict", false, "fail where something disturbed a run all the same")
 	fl.StringVarP(&f.dir, "output", "o", "", "`directory` for the runs, which has none yet")
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample, as with kprof record")
-	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz`, as with kprof record")
+	fl.VarP((*frequency)(&f.frequency), "freq", "F", "samples per second and CPU, in `Hz`, as with kprof record")
 	fl.BoolVarP(&f.all, "all-cpus", "a", false, "the whole machine while the command runs, and not the command alone")
 	fl.StringVar(&f.callGraph, "call-graph", "", callGraphUsage)
 	return c

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"math"
 	"strconv"
 	"time"
@@ -35,4 +34,9 @@ func (d *duration) Set(s string) error {
 
 func (*duration) Type() string { return "time" }
 
-var errDuration = errors.New("wants a time such as 10, 10s, 500ms or 2m")
+const errDuration = wrongValue("wants a time such as 10, 10s, 500ms or 2m")
+
+// wrongValue says what the value of a flag has to be.
+type wrongValue string
+
+func (w wrongValue) Error() string { return string(w) }

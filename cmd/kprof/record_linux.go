@@ -130,7 +130,7 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	defer under(fl, headingRecorded)()
 	f.sourceFlags(c)
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
-	fl.Uint64VarP(&f.frequency, "freq", "F", 0, "samples per second and CPU, in `Hz` (default 4000; 999 with --call-graph dwarf)")
+	fl.VarP((*frequency)(&f.frequency), "freq", "F", "samples per second and CPU, in `Hz`, or max for the most that the kernel takes (default 4000; 999 with --call-graph dwarf)")
 	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr")
 	fl.BoolVar(&f.physData, "phys-data", false, "and where that is in memory: the field phys_addr")
 	fl.BoolVarP(&f.weight, "weight", "W", false, "record what an access to memory cost, of events that say so: the field weight")

@@ -37,12 +37,13 @@ var elsewhere = map[string]string{
 // unknownFlag adds to an error about a flag which one was meant, or what it wants.
 func unknownFlag(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
-	if errors.As(err, &value) && errors.Is(err, errDuration) {
+	var wants wrongValue
+	if errors.As(err, &value) && errors.As(err, &wants) {
 		name := "--" + value.GetFlag().Name
 		if short := value.GetFlag().Shorthand; short != "" {
 			name = "-" + short
 		}
-		return usagef("%s %q: %w", name, value.GetValue(), errDuration)
+		return usagef("%s %q: %w", name, value.GetValue(), wants)
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {

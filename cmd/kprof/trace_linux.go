@@ -70,7 +70,7 @@ that out of the tracer's buffer, as reading trace_pipe does.`,
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to list")
 	fl.BoolVar(&f.marker, "marker", false, "list what is written into trace_marker, and by trace_printk()")
 	f.sourceFlags(c)
-	fl.Uint64Var(&f.frequency, "freq", 0, "samples per second and CPU of clocks and hardware events, in `Hz` (default 4000)")
+	fl.Var((*frequency)(&f.frequency), "freq", "samples per second and CPU of clocks and hardware events, in `Hz` (default 4000)")
 	f.list.flags(c)
 	f.sel.shape.whereFlag(c)
 	fl.StringVarP(&f.output, "output", "o", "", "`file` to record the events in as well, a perf.data")
