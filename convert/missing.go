@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"kprof/convert/naming"
 	"kprof/convert/stacks"
@@ -25,6 +26,7 @@ const (
 	ReasonRuntimeCode                        // code made at run time, of which the process left nothing
 	ReasonFileGone                           // the file was here and is gone
 	ReasonGuestKernel                        // the kernel of a virtual machine, whose symbols were not given
+	ReasonLongPath                           // a file whose path is longer than the kernel says (//toolong)
 )
 
 // missingReason finds out why the names of a mapping are missing.
@@ -54,6 +56,8 @@ func missingReason(m *naming.Missing) MissingReason {
 		return ReasonNotInRoot
 	case !missing, kernel:
 		return ReasonError
+	case strings.HasPrefix(e.Mapping.File, "//toolong"): // kernel/events/core.c, perf_event_mmap_event
+		return ReasonLongPath
 	case e.Mapping.Kind == stacks.KindAnon:
 		return ReasonRuntimeCode
 	}
@@ -74,6 +78,8 @@ func reasonText(r MissingReason, of error) string {
 		return symbolize.ErrNotInRoot.Error()
 	case ReasonRuntimeCode:
 		return "code made at run time, and the process left no perf-PID.map and no jitdump"
+	case ReasonLongPath:
+		return "files whose paths are longer than the kernel says"
 	case ReasonGuestKernel:
 		return symbolize.ErrGuest.Error()
 	case ReasonFileGone:

@@ -27,6 +27,9 @@ func TestMissingReason(t *testing.T) {
 		want string
 	}{
 		{symbolize.Options{}, symbolize.Mapping{Kind: stacks.KindUser, File: "/no/such/file"}, ReasonFileGone, "the file is not there any more"},
+		{symbolize.Options{}, symbolize.Mapping{Kind: stacks.KindAnon, File: "//toolong", PID: 1 << 30}, ReasonLongPath, "files whose paths are longer than the kernel says"},
+		{symbolize.Options{}, symbolize.Mapping{Kind: stacks.KindAnon, File: "//anon", PID: 1 << 30},
+			ReasonRuntimeCode, "code made at run time, and the process left no perf-PID.map and no jitdump"},
 		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: stacks.KindUser, File: "/no/such/file", BuildID: id},
 			ReasonForeignFile, "recorded on another machine or boot"},
 		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: stacks.KindUser, File: program, BuildID: id},
