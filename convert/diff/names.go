@@ -28,7 +28,7 @@ const (
 var ruleTexts = [numRules]struct{ name, text string }{
 	RuleMark:    {"mark", "_[k] _[i] _[j] at the end, marks of stackcollapse-perf.pl, are removed"},
 	RuleSuffix:  {"suffix", "endings that compilers and linkers give to clones are removed, any number of them; one without a number stays where it may be a function of a package or class"},
-	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes"},
+	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes; and the hash of its instructions before the name of a BPF program"},
 	RuleSyscall: {"syscall", "wrappers of system calls become sys_NAME, or compat_sys_NAME"},
 	RuleStub:    {"stub", "entry code of different kernels gets one name"},
 	RuleNoprof:  {"noprof", "_noprof at the end of a kernel function is removed: memory allocation profiling (6.10) wraps it"},
@@ -291,12 +291,22 @@ func withoutSuffix(name string) (shorter string, part bool) {
 	return name, false
 }
 
-// isHash tells the hash of Rust's old mangling.
+// isHash tells the hash of Rust's old mangling, and the tag of a BPF program.
 func isHash(s string) bool {
 	return len(s) == 16 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
+// bpfPrefix begins bpf_prog_TAG_NAME of a BPF program, in which the tag is 16 digits of a hash of its
+// instructions (kernel/bpf/core.c, bpf_prog_ksym_set_name): those that are relocated to the fields of
+// a kernel's types differ by it.
+const bpfPrefix = "bpf_prog_"
+
 func withoutPrefix(name string) string {
+	if tagged, ok := strings.CutPrefix(name, bpfPrefix); ok {
+		if tag, rest, ok := strings.Cut(tagged, "_"); ok && rest != "" && isHash(tag) {
+			return bpfPrefix + rest
+		}
+	}
 	for _, p := range namePrefixes {
 		if rest, ok := strings.CutPrefix(name, p); ok && rest != "" {
 			return rest

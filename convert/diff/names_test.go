@@ -84,6 +84,11 @@ func TestFold(t *testing.T) {
 		{name: "__cfi_vfs_read", want: "vfs_read"},
 		{name: "__pfx___x64_sys_read", want: "sys_read"},
 		{name: "__x64_sys_read_[k]", want: "sys_read"},
+		{name: "bpf_prog_6deef7357e7b4530_sd_fw_egress", want: "bpf_prog_sd_fw_egress"},
+		{name: "bpf_prog_6deef7357e7b4530", want: "bpf_prog_6deef7357e7b4530"}, // it has no name
+		{name: "bpf_prog_6deef7357e7b4530_", want: "bpf_prog_6deef7357e7b4530_"},
+		{name: "bpf_prog_run_array_cg", want: "bpf_prog_run_array_cg"},
+		{name: "bpf_prog_6deef7357e7b4530_x", want: "bpf_prog_6deef7357e7b4530_x", user: true},
 		{name: "kmem_cache_alloc_noprof.isra.0", want: "kmem_cache_alloc"},
 		{name: "_noprof", want: "_noprof"},
 		{name: "copy_user_enhanced_fast_string", want: "copy_user_generic"},
