@@ -46,6 +46,8 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		switch {
 		case perr == nil && def.Kind == tracefs.Tracepoint:
 			return err // the kernel says what of it is not there
+		case perr == nil && def.User && !isOffset(def.Place) && refused.Reason == "":
+			return fmt.Errorf("%w (the kernel takes PATH:0xOFFSET here; uprobe:PATH:SYMBOL and uretprobe: find functions by their names)", err)
 		case perr == nil && !def.User:
 			p = placeOf(def)
 		}
@@ -79,6 +81,13 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, advice)
+}
+
+// isOffset tells whether the kernel takes what follows the path of a place for an offset: it looks
+// at the first character (kernel/trace/trace_uprobe.c, __trace_uprobe_create), and says nothing else.
+func isOffset(place string) bool {
+	after := place[strings.LastIndexByte(place, ':')+1:]
+	return after != "" && after[0] >= '0' && after[0] <= '9'
 }
 
 // emptied is a fetch argument of which a shell has taken $arg1, $retval and the like out.
