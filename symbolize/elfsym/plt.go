@@ -35,7 +35,7 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 	}
 	for _, name := range []string{".plt", ".plt.sec", pltGOT} {
 		plt := l.file.Section(name)
-		if plt == nil || plt.Flags&elf.SHF_EXECINSTR == 0 {
+		if plt == nil || plt.Flags&elf.SHF_EXECINSTR == 0 || plt.Type == elf.SHT_NOBITS { // of old 32-bit PowerPC, written as it starts
 			continue
 		}
 		code, err := sectionData(plt, maxTable)
@@ -177,6 +177,8 @@ func stubSize(machine elf.Machine, plt *elf.Section, code []byte) (header, stub 
 		return 32, armStub(code)
 	case elf.EM_RISCV, elf.EM_LOONGARCH:
 		return 32, 16
+	case elf.EM_S390: // LLVM's linker does not say
+		return 32, 32
 	case elf.EM_386, elf.EM_X86_64:
 		// LLVM's linker and mold do not say.
 		stub = plt.Entsize

@@ -1,11 +1,15 @@
 package elfsym
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"math/bits"
+	"os"
 	"slices"
 	"testing"
+
+	"kprof/perfevent/livetest"
 )
 
 // TestPLTOfArm: of ARM, linkers differ in the sizes of the header and of the stubs. The code is what
@@ -56,5 +60,41 @@ func TestPLTOfArm(t *testing.T) {
 				t.Errorf("%s, %v: stubs are %+v, want %+v", name, order, l.table.symbols, want)
 			}
 		}
+	}
+}
+
+// TestPLTOfS390: GNU's linker writes how large a stub is, LLVM's (22) does not; both have headers and
+// stubs of 32 bytes (PLT_FIRST_ENTRY_SIZE and PLT_ENTRY_SIZE of bfd's elf64-s390.c, pltHeaderSize and
+// pltEntrySize of lld's SystemZ.cpp).
+func TestPLTOfS390(t *testing.T) {
+	for _, said := range []uint64{0, 32} {
+		plt := &elf.Section{SectionHeader: elf.SectionHeader{Entsize: said}}
+		if header, stub := stubSize(elf.EM_S390, plt, nil); header != 32 || stub != 32 {
+			t.Errorf("entries of %d bytes: a header of %d and stubs of %d", said, header, stub)
+		}
+	}
+}
+
+// TestPLTWithoutContents: that of a program of 32-bit PowerPC with -mbss-plt is written as it starts.
+// Its symbols are all there even so.
+func TestPLTWithoutContents(t *testing.T) {
+	path := build(t)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := elf.NewFile(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, typ = 64, 4 // of Elf64_Shdr
+	for i, s := range f.Sections {
+		if s.Name == ".plt" {
+			f.ByteOrder.PutUint32(b[f.ByteOrder.Uint64(b[40:])+uint64(size*i+typ):], uint32(elf.SHT_NOBITS))
+		}
+	}
+	livetest.WriteFile(t, path, b)
+	if err := open(t, path, Options{}).Load(); err != nil {
+		t.Error(err)
 	}
 }
