@@ -44,7 +44,7 @@ func (s *Symbolizer) Code(m Mapping) (*Code, error) {
 			if err != nil {
 				return nil, err
 			}
-			o := s.codeOptions()
+			o := s.codeOptions(m)
 			o.Module = true
 			return elfsym.FromCompressed(f, file.Path(), o)
 		}
@@ -53,9 +53,9 @@ func (s *Symbolizer) Code(m Mapping) (*Code, error) {
 	return nil, ErrNoCodeFile
 }
 
-// codeOptions say where files have their symbols and debug information, as for names.
-func (s *Symbolizer) codeOptions() elfsym.Options {
-	return elfsym.Options{Root: s.opts.Root, DebugDirs: s.opts.DebugDirs, DWARF: true, Fetch: s.fetchDebug}
+// codeOptions say where the file of m has its symbols and debug information, as for names.
+func (s *Symbolizer) codeOptions(m Mapping) elfsym.Options {
+	return elfsym.Options{Root: s.opts.Root, DebugDirs: s.opts.DebugDirs, DWARF: true, Fetch: s.fetchDebug(m)}
 }
 
 // movedInto returns what finds addresses in a file that is loaded as a whole.
@@ -85,7 +85,7 @@ func (s *Symbolizer) kernelCode(m Mapping) (*Code, error) {
 		if err != nil {
 			return nil, err
 		}
-		return elfsym.FromFile(f, v.path, s.codeOptions())
+		return elfsym.FromFile(f, v.path, s.codeOptions(m))
 	}
 	return &Code{v.at, movedInto(v.file, shift), open}, nil
 }
@@ -131,7 +131,7 @@ func (s *Symbolizer) codeAt(p place, m Mapping) (*Code, error) {
 		if err != nil {
 			return nil, err
 		}
-		file, err := elfsym.FromFile(f, m.Path(), s.codeOptions())
+		file, err := elfsym.FromFile(f, m.Path(), s.codeOptions(m))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", p, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kprof/perfevent/livetest"
+	"kprof/symbolize/elfsym"
 	"kprof/symbolize/mapping"
 )
 
@@ -57,6 +58,41 @@ func TestPerfMapOfAContainer(t *testing.T) {
 	}
 	if got, err := name(); got != "" || !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("through a link: %q (%v), want %v", got, err, syscall.ELOOP)
+	}
+}
+
+// TestDebugFileOfAContainer: a process in its own root directory has the debug files of its programs
+// there, as perf finds them. That of another build is not taken.
+func TestDebugFileOfAContainer(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	path, off, id := program(t, waiting, "-DNUMBER=11", "-static")
+	stripped, debug := strippedCopy(t, path)
+	root := t.TempDir()
+	install(t, stripped, root, "/prog")
+	if err := os.Chmod(filepath.Join(root, "prog"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/prog", "wait")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
+	livetest.StartWaiting(t, cmd)
+	name := func() (string, error) {
+		s := New(Options{})
+		defer s.Close()
+		got, err := names(t, s, Mapping{Kind: mapping.User, File: "/prog", PID: cmd.Process.Pid}, off)
+		return got[0], err
+	}
+	if got, err := name(); got != "" || !errors.Is(err, elfsym.ErrStripped) {
+		t.Errorf("without a debug file: %q (%v)", got, err)
+	}
+	place := filepath.Join("/usr/lib/debug/.build-id", id[:2], id[2:]+".debug")
+	install(t, debug, root, place)
+	if got, err := name(); got != "f" || err != nil {
+		t.Errorf("%q (%v), want f", got, err)
+	}
+	livetest.Run(t, "objcopy", "--remove-section=.note.gnu.build-id", filepath.Join(root, place))
+	if got, err := name(); got != "" || !errors.Is(err, elfsym.ErrStripped) {
+		t.Errorf("with that of another build: %q (%v)", got, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package symbolize
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -132,20 +133,61 @@ func (s *Symbolizer) servedTable(m Mapping) *fileTable {
 	return t
 }
 
-// fetchDebug opens a debug file that perf keeps beside its file (perf's build_id_cache__add), or
-// brings it from a debuginfod server.
-func (s *Symbolizer) fetchDebug(buildID []byte) (*os.File, string, error) {
-	id := hex.EncodeToString(buildID)
-	if cache := s.opts.BuildIDCache; cache != "" && len(buildID) > 1 {
-		path := filepath.Join(cache, ".build-id", id[:2], id[2:], "debug")
-		if f, _, err := regular.Open("", path); err == nil {
-			if err := checkELF(f, id); err == nil {
+// fetchDebug returns what brings a debug file of the file of m, by its build id, where none is found on
+// this machine: from the root directory of its process, which may be in a container, from where perf
+// keeps it beside its file (perf's build_id_cache__add), or from a debuginfod server.
+func (s *Symbolizer) fetchDebug(m Mapping) func(buildID []byte) (*os.File, string, error) {
+	return func(buildID []byte) (*os.File, string, error) {
+		id := hex.EncodeToString(buildID)
+		if f, path, err := s.debugOfProcess(m.PID, id); err == nil {
+			return f, path, nil
+		}
+		if cache := s.opts.BuildIDCache; cache != "" && len(buildID) > 1 {
+			path := filepath.Join(cache, ".build-id", id[:2], id[2:], "debug")
+			if f, err := openELF("", path, id); err == nil {
 				return f, path, nil
 			}
-			f.Close()
+		}
+		return s.servers.fetch(id, "debuginfo")
+	}
+}
+
+// debugOfProcess opens the debug file with a build id that is below the root directory of a process
+// which lives, or was seen while it did.
+func (s *Symbolizer) debugOfProcess(pid int, id string) (f *os.File, path string, err error) {
+	if pid <= 0 || s.opts.Foreign || s.opts.Root != "" || len(id) < 4 {
+		return nil, "", fs.ErrNotExist
+	}
+	var root string
+	if p, err := process.Open(pid); err == nil {
+		defer p.Close()
+		root = p.Path("root")
+	} else if s.opts.Retained != nil {
+		root, _, _ = s.opts.Retained.RootOf(pid)
+	}
+	if root == "" {
+		return nil, "", fs.ErrNotExist
+	}
+	for _, dir := range s.debugDirs() {
+		path = filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
+		if f, err = openELF(root, path, id); err == nil {
+			return f, path, nil
 		}
 	}
-	return s.servers.fetch(id, "debuginfo")
+	return nil, "", cmp.Or(err, fs.ErrNotExist)
+}
+
+// openELF opens a file with a build id.
+func openELF(root, path, id string) (*os.File, error) {
+	f, _, err := regular.Open(root, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkELF(f, id); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // places lists where the file of m may be, the surest first.
@@ -203,7 +245,7 @@ func (s *Symbolizer) file(p place, m Mapping) (*fileTable, error) {
 			return t, nil
 		}
 		loaded = true
-		t, err := s.load(f, m.Path())
+		t, err := s.load(f, m)
 		s.opts.Files.put(key, &s.opts, t)
 		return t, err
 	})
@@ -237,9 +279,9 @@ func readsAsDump(f *os.File) bool {
 	return err == nil && isJITDump(magic[:])
 }
 
-// load reads the ELF file or jitdump f. A file that can be read but has no symbols
+// load reads the ELF file or jitdump f of m. A file that can be read but has no symbols
 // gives a table that says so.
-func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
+func (s *Symbolizer) load(f *os.File, m Mapping) (*fileTable, error) {
 	if readsAsDump(f) {
 		dump, err := openJITDump(f)
 		if err != nil {
@@ -250,13 +292,13 @@ func (s *Symbolizer) load(f *os.File, path string) (*fileTable, error) {
 		return &fileTable{jit: dump}, nil
 	}
 	demangle := newDemangler(s.opts.Demangle)
-	file, err := elfsym.FromFile(f, path, elfsym.Options{
+	file, err := elfsym.FromFile(f, m.Path(), elfsym.Options{
 		Root:      s.opts.Root,
 		DebugDirs: s.opts.DebugDirs,
 		Demangle:  demangle.convert,
 		DWARF:     s.opts.debug(),
 		NamesOnly: s.opts.NamesOnly && !s.opts.debug(),
-		Fetch:     s.fetchDebug,
+		Fetch:     s.fetchDebug(m),
 	})
 	if err != nil {
 		return nil, err
