@@ -11,7 +11,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"kprof/convert/printable"
 	"kprof/convert/stacks"
 )
 
@@ -272,7 +271,11 @@ func (e *PartialError) Error() string {
 	if e.Rejected == 0 {
 		return fmt.Sprintf("the store took it and says: %s", e.Message)
 	}
-	return fmt.Sprintf("the store rejected %s of those that it was sent at once: %s", printable.Count(e.Rejected, "profile"), e.Message)
+	profiles := "profiles"
+	if e.Rejected == 1 {
+		profiles = "profile"
+	}
+	return fmt.Sprintf("the store rejected %d %s of those that it was sent at once: %s", e.Rejected, profiles, e.Message)
 }
 
 // parsePartial reads an ExportProfilesServiceResponse { ExportProfilesPartialSuccess
