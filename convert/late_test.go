@@ -232,3 +232,42 @@ func TestLostAtLeast(t *testing.T) {
 		})
 	}
 }
+
+// TestLostOfOtherBuffer: what is lost in a buffer without the events that times are made of leaves
+// out none of these times.
+func TestLostOfOtherBuffer(t *testing.T) {
+	m := tracetest.Machine{Long: 8, Page: 4096}
+	tick := func(time uint64, lost int64) []byte { return m.Sub(time, lost, m.Event(0, m.Tick(9, 1))) }
+	// Task 7 sleeps from 1000 to 2000, task 8 from 2000 to 5000.
+	switches := [][]byte{m.Sub(1000, 0, m.Event(0, m.Switch(7, 1, 8)), m.Event(1000, m.Switch(8, 1, 7)), m.Event(3000, m.Switch(7, 0, 8)))}
+	for name, ticks := range map[string][][][]byte{
+		"in between":             {{tick(1500, 5), tick(3000, 5)}},
+		"before a ring begins":   {{tick(500, 5)}, {tick(4000, 5)}},
+		"nothing":                {{tick(500, 0)}},
+		"of an unknown number":   {{tick(500, 0), tick(3000, -1)}},
+		"after the last of them": {{tick(500, 0), tick(9000, 3)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &tracetest.Dat{
+				Machine: m, Version: 6, Ftrace: []string{tracetest.KernelStack},
+				Systems: []tracetest.System{{Name: "sched", Formats: []string{tracetest.Switch}}, {Name: "test", Formats: []string{tracetest.Tick}}},
+				Options: []tracetest.Option{{ID: 8, Data: m.Order.AppendUint32(nil, 2)}},
+				Buffers: []tracetest.Instance{{Clock: "local", CPUs: append(ticks, nil)[:2]}, {Name: "inst", Clock: "local", CPUs: [][][]byte{switches, nil}}},
+			}
+			got, p := offTimes(t, d.Bytes())
+			if len(got) != 2 || p.Stats.OffCPU.Lost != 0 || p.Stats.Early.Count != 0 {
+				t.Errorf("%v, %+v, %+v", got, p.Stats.OffCPU, p.Stats.Early)
+			}
+		})
+	}
+}
+
+// TestLostOfAnyBuffer: lines of trace-cmd report do not tell in which buffer events were lost.
+func TestLostOfAnyBuffer(t *testing.T) {
+	const line = "       task%d-%d  [000]  0.00000%d: sched_switch: prev_comm=a prev_pid=%d prev_prio=120 prev_state=S ==> next_comm=b next_pid=%d next_prio=120\n"
+	text := "inst:          sh-9     [000]  0.000001: tick: count=1\n" + fmt.Sprintf(line, 7, 7, 2, 7, 8) + "CPU:0 [LOST 5 EVENTS]\n" + fmt.Sprintf(line, 8, 8, 4, 8, 7)
+	_, p := offTimes(t, []byte(text))
+	if p.Stats.OffCPU.Lost != 1 {
+		t.Errorf("%+v", p.Stats.OffCPU)
+	}
+}

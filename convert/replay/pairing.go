@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"kprof/convert/payload"
@@ -19,13 +20,16 @@ import (
 //	take ─► batch.points ─► add ─► timeorder ─┬► offCPU ─► Set
 //	                                          └► ruleSpans
 type pairing struct {
-	r       *rows
-	formats func() (*payload.Formats, error)
-	off     *offCPU    // nil without Options.OffCPU and WallClock
-	rules   *ruleSpans // nil without Options.Spans
-	seen    map[int32]uint64
-	late    *perfdata.LateRings // nil for none
-	failed  error               // of a format
+	r        *rows
+	formats  func() (*payload.Formats, error)
+	off      *offCPU    // nil without Options.OffCPU and WallClock
+	rules    *ruleSpans // nil without Options.Spans
+	seen     map[int32]uint64
+	late     *perfdata.LateRings // nil for none
+	buffered bool                // losses tell of which buffer of the tracer they are
+	looked   int                 // events, when buffers was made
+	buffers  map[string]bool     // of the tracer, of whose events times are made
+	failed   error               // of a format
 
 	// Behind the batches.
 	sorter    *timeorder.Sorter
@@ -116,14 +120,26 @@ func (x *pairing) place(p *batchPoint, s *samples.Sample) {
 	p.task = labelKey{name: s.State.Name, pid: s.PID, tid: s.TID, cpu: s.CPU, cgroup: s.Cgroup}
 }
 
-// begin says which rings begin late, nil for none. To be called before the first sample.
-func (x *pairing) begin(late *perfdata.LateRings) {
-	if late == nil {
+// begin says which rings begin late. To be called before the first sample.
+func (x *pairing) begin(late []*perfdata.LateRings) {
+	for _, l := range late {
+		switch {
+		case !l.Any && !x.pairs(l.Buffer):
+		case x.late == nil:
+			x.late = l
+		default: // who was on which CPUs is told by buffer
+			both := &perfdata.LateRings{From: maps.Clone(x.late.From)}
+			for cpu, t := range l.From {
+				both.From[cpu] = max(both.From[cpu], t)
+			}
+			x.late = both
+		}
+	}
+	if x.late == nil {
 		return
 	}
-	x.late = late
-	l := span.Late{Tasks: late.Tasks}
-	_, l.All = late.Last()
+	l := span.Late{Tasks: x.late.Tasks}
+	_, l.All = x.late.Last()
 	if x.off != nil {
 		x.off.pairs.Begin(l)
 	}
@@ -132,10 +148,49 @@ func (x *pairing) begin(late *perfdata.LateRings) {
 	}
 }
 
+// pairs reports whether times are made of events of a buffer.
+func (x *pairing) pairs(buffer string) bool {
+	events := x.r.events.Events
+	if x.looked != len(events) {
+		x.looked, x.buffers = len(events), map[string]bool{}
+		formats, err := x.formats()
+		if err != nil || formats == nil {
+			return true
+		}
+		if x.rules != nil {
+			x.rules.bind()
+		}
+		for _, e := range events {
+			taken := x.rules != nil && len(x.rules.sides[e.Index]) > 0
+			if x.off != nil {
+				f := x.off.fields(e)
+				taken = taken || f != nil && !f.other
+			}
+			if of, err := formats.Of(&e.Attr); taken && err == nil && of != nil {
+				x.buffers[bufferOf(e, of)] = true
+			}
+		}
+	}
+	return len(x.buffers) == 0 || x.buffers[buffer]
+}
+
+// elsewhere reports whether a loss is of a buffer of the tracer that no times are made of.
+func (x *pairing) elsewhere(e *perfdata.Event) bool {
+	if e == nil || !x.buffered {
+		return false
+	}
+	formats, err := x.formats()
+	if err != nil || formats == nil {
+		return false
+	}
+	of, err := formats.Of(&e.Attr)
+	return err == nil && of != nil && !x.pairs(bufferOf(e, of))
+}
+
 // lost is samples.Order.Lost.
-func (x *pairing) lost(cpu int32, t uint64) {
-	if x.late != nil && t <= x.late.From[cpu] {
-		return // begin has told
+func (x *pairing) lost(e *perfdata.Event, cpu int32, t uint64) {
+	if x.late != nil && t <= x.late.From[cpu] || x.elsewhere(e) {
+		return // begin has told, or nothing that was lost is paired
 	}
 	from := x.seen[cpu]
 	if t == 0 {

@@ -49,6 +49,7 @@ func File(ctx context.Context, r *perfdata.Reader, opts Options) (*stacks.Set, S
 	}
 	if rows.pairing = newPairing(rows, func() (*payload.Formats, error) { return recordedFormats(r), nil }); rows.pairing != nil {
 		in.Order = rows.pairing.order()
+		rows.pairing.buffered = r.Tracer() && !r.Addressless()
 		rows.pairing.begin(r.Late())
 	} else {
 		rows.order(in.Samples)

@@ -33,8 +33,9 @@ type Order struct {
 	// before it has been emitted.
 	Round func()
 	// Lost is called where records of a CPU are missing: between the last sample of that
-	// CPU and t. The CPU is -1, and t is 0, where the recording does not say it.
-	Lost func(cpu int32, t uint64)
+	// CPU and t. The CPU is -1, and t is 0, where the recording does not say it. In a trace of
+	// several buffers e is an event of that to which it happened; nil where nothing tells.
+	Lost func(e *perfdata.Event, cpu int32, t uint64)
 	// Came is called where a thread has come to a CPU, of a recording that says so.
 	Came func(tid, cpu int32, t uint64)
 	// Left is called where a thread has left a CPU, of a recording that says so, with its
@@ -177,7 +178,7 @@ func (x *sampler) deliver() {
 func (x *sampler) takeLost(h abi.Header, payload []byte) {
 	if e, payload := ofOther(x.events, h.Type, payload); e != nil {
 		f, _ := e.Layout.DecodeTrailer(payload)
-		x.order.Lost(f.CPU, f.Time)
+		x.order.Lost(x.events.OfOther(payload), f.CPU, f.Time)
 	}
 }
 

@@ -1,12 +1,17 @@
 package trace
 
-import "kprof/perfevent/perfdata"
+import (
+	"math"
+
+	"kprof/perfevent/perfdata"
+)
 
 // seenRing is what a ring tells of its tasks.
 type seenRing struct {
 	cpu    int32
 	first  uint64 // time of its first event
-	late   bool   // events before that one were overwritten
+	last   uint64
+	late   bool // events before that one were overwritten
 	visits visits
 }
 
@@ -37,8 +42,12 @@ const (
 	manyVisits = 10
 )
 
-// lateRings says which rings begin late, of a trace from first to last.
-func lateRings(rings []seenRing, first, last uint64) *perfdata.LateRings {
+// lateRings says which rings of a buffer begin late, nil for none.
+func lateRings(rings []seenRing) *perfdata.LateRings {
+	first, last := uint64(math.MaxUint64), uint64(0)
+	for i := range rings {
+		first, last = min(first, rings[i].first), max(last, rings[i].last)
+	}
 	l := &perfdata.LateRings{From: map[int32]uint64{}, Tasks: map[int32]uint64{}}
 	for i := range rings {
 		if g := &rings[i]; g.late && g.first > first {

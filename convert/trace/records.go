@@ -53,7 +53,7 @@ func (r *recording) sideband() iter.Seq2[*perfdata.Record, error] {
 		}
 		for _, g := range r.rings {
 			for _, l := range g.losses {
-				w.lost(l, g.CPU)
+				w.lost(l, g)
 			}
 		}
 		if err := r.incomplete(); err != nil && !w.stopped {
@@ -142,20 +142,23 @@ func (w *writer) round() {
 }
 
 // trailer appends the sample id of records that are no samples.
-func (w *writer) trailer(pid, tid int32, t uint64, cpu int32) {
+func (w *writer) trailer(pid, tid int32, t uint64, cpu int32) { w.trailerOf(0, pid, tid, t, cpu) }
+
+// trailerOf is trailer of the event with an id; 0 for none.
+func (w *writer) trailerOf(id uint64, pid, tid int32, t uint64, cpu int32) {
 	o := w.r.order
 	w.buf = o.AppendUint32(o.AppendUint32(w.buf, uint32(pid)), uint32(tid))
 	w.buf = o.AppendUint64(w.buf, t)
 	w.buf = o.AppendUint32(o.AppendUint32(w.buf, uint32(cpu)), 0)
-	w.buf = o.AppendUint64(w.buf, 0) // the first event's
+	w.buf = o.AppendUint64(w.buf, id)
 }
 
-// lost writes a loss in the ring of a CPU.
-func (w *writer) lost(l loss, cpu int32) {
+// lost writes a loss in a ring, as one of an event of its buffer.
+func (w *writer) lost(l loss, g *ring) {
 	o := w.r.order
 	w.buf = o.AppendUint64(w.buf[:0], 0)
 	w.buf = o.AppendUint64(w.buf, uint64(l.count))
-	w.trailer(-1, -1, l.time, cpu)
+	w.trailerOf(g.id(), -1, -1, l.time, g.CPU)
 	w.emit(abi.RecordLost, miscLost(l.atLeast))
 }
 
@@ -170,7 +173,7 @@ func miscLost(atLeast bool) abi.Misc {
 // event writes the event at hand of a cursor, and the loss before it.
 func (w *writer) event(c *cursor) {
 	if c.lost > 0 {
-		w.lost(loss{c.time, c.lost, c.atLeast}, c.ring.CPU)
+		w.lost(loss{c.time, c.lost, c.atLeast}, c.ring)
 		if !w.r.lines {
 			w.calls(c.ring.Buffer).lose(c.ring.CPU)
 		}

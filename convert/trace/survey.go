@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -57,14 +58,25 @@ func (r *recording) survey(ctx context.Context) error {
 		}
 	}
 	if r.wrapped {
-		rings := make([]seenRing, len(results))
-		for i := range results {
-			s := &results[i]
-			rings[i] = seenRing{r.rings[i].CPU, s.first, s.late, s.visits}
-		}
-		r.late = lateRings(rings, r.first, r.last)
+		r.findLate(results)
 	}
 	return nil
+}
+
+// findLate notes which rings begin late.
+func (r *recording) findLate(results []ringSurvey) {
+	buffers := map[string][]seenRing{}
+	for i := range results {
+		if s, g := &results[i], r.rings[i]; s.any {
+			buffers[g.Buffer] = append(buffers[g.Buffer], seenRing{g.CPU, s.first, s.last, s.late, s.visits})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(buffers)) {
+		if l := lateRings(buffers[name]); l != nil {
+			l.Buffer = name
+			r.late = append(r.late, l)
+		}
+	}
 }
 
 // wrapped reports whether events were lost before the first page of a ring: overwritten, as a rule.

@@ -70,7 +70,7 @@ func (g *textRing) note(e *textEvent) {
 }
 
 // findLate says which rings begin late.
-func (t *textTrace) findLate() *perfdata.LateRings {
+func (t *textTrace) findLate() []*perfdata.LateRings {
 	var fullest uint64
 	for _, g := range t.rings {
 		fullest = max(fullest, g.events)
@@ -78,7 +78,12 @@ func (t *textTrace) findLate() *perfdata.LateRings {
 	var rings []seenRing
 	for cpu, g := range t.rings {
 		late := g.late == surelyLate || g.late == maybeLate && g.events >= fullest/fullRing
-		rings = append(rings, seenRing{cpu, g.first, late, g.visits})
+		rings = append(rings, seenRing{cpu, g.first, t.last, late, g.visits})
 	}
-	return lateRings(rings, t.first, t.last)
+	l := lateRings(rings)
+	if l == nil {
+		return nil
+	}
+	l.Any = true
+	return []*perfdata.LateRings{l}
 }

@@ -42,7 +42,7 @@ func TestTextLate(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got map[int32]uint64
-			if l := r.Late(); l != nil {
+			for _, l := range r.Late() {
 				got = l.From
 			}
 			if !maps.Equal(got, c.want) {

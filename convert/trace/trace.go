@@ -130,8 +130,8 @@ type recording struct {
 	damaged     uint64 // pages
 	failed      error  // the first reason why a ring could not be read to its end
 	told        toldNames
-	wrapped     bool                // some rings lack what was before their first page
-	late        *perfdata.LateRings // nil for none
+	wrapped     bool                  // some rings lack what was before their first page
+	late        []*perfdata.LateRings // by buffer
 }
 
 // kind is an event of the kernel, by the number in its records.
@@ -173,6 +173,16 @@ type ring struct {
 	seen   map[uint64]*seen // by number of the kind
 	losses []loss
 	events []*event // by index of the kind; nil for none
+}
+
+// id is that of an event in it, 0 for none.
+func (g *ring) id() uint64 {
+	for _, e := range g.events {
+		if e != nil {
+			return e.event.IDs[0]
+		}
+	}
+	return 0
 }
 
 // loss is how many events were lost before the one at a time.

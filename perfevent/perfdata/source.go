@@ -38,8 +38,8 @@ type Source struct {
 	Sideband func() iter.Seq2[*Record, error]
 	Samples  []uint64
 
-	// Late says which rings begin late; nil for none.
-	Late *LateRings
+	// Late says which rings begin late, by buffer.
+	Late []*LateRings
 
 	// Gaps says what is not in the records, once they have been walked; nil for nothing.
 	Gaps func() Gaps
@@ -54,6 +54,9 @@ type Source struct {
 // LateRings are rings of which the oldest events were overwritten, each up to a time of its own:
 // before that, what happened on its CPU is not known.
 type LateRings struct {
+	Buffer string // whose they are, as in the names of its events behind "@"; empty for the top one
+	Any    bool   // nothing tells of which buffer they are
+
 	From map[int32]uint64 // by CPU, ns: its first event
 	// Tasks are those, by tid, that were on the same CPUs whenever all is known, and that often: from
 	// when on that is known of these CPUs, ns.
@@ -116,8 +119,8 @@ func (r *Reader) Ticks() (clock string, ticks bool) {
 // Ordered reports whether the records are known to be in the order of time.
 func (r *Reader) Ordered() bool { return r.source != nil && r.source.Ordered }
 
-// Late are the rings that begin late, nil for none.
-func (r *Reader) Late() *LateRings {
+// Late are the rings that begin late, by buffer.
+func (r *Reader) Late() []*LateRings {
 	if r.source == nil {
 		return nil
 	}
