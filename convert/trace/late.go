@@ -19,23 +19,28 @@ type seenRing struct {
 type visits struct {
 	counts map[int32]uint32
 	tid    int32 // whose the event before is
+	most   int   // tasks that are told apart
 }
+
+// newVisits returns the visits of one of so many rings.
+func newVisits(rings int) visits { return visits{most: max(maxVisitors/rings, minVisitors)} }
 
 // take takes the tid of the next event.
 func (v *visits) take(tid int32) {
 	if v.counts == nil {
 		v.counts, v.tid = map[int32]uint32{}, -1
 	}
-	if _, known := v.counts[tid]; tid != v.tid && (known || len(v.counts) < maxVisitors) {
+	if _, known := v.counts[tid]; tid != v.tid && (known || len(v.counts) < v.most) {
 		v.tid = tid
 		v.counts[tid]++
 	}
 }
 
 const (
-	// maxVisitors bounds how many tasks are told apart in a ring; a kernel has 4194304 at most
-	// (PID_MAX_LIMIT).
-	maxVisitors = 1 << 22
+	// maxVisitors bounds how many tasks are told apart in all rings together; in each of them it is
+	// minVisitors at least.
+	maxVisitors = 1 << 20
+	minVisitors = 1 << 12
 
 	// manyVisits is how often a task must have been seen while all rings were there, for CPUs that it
 	// was not seen on then to be such that it was hardly on before.

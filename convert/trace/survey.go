@@ -100,7 +100,7 @@ type ringSurvey struct {
 }
 
 func (s *ringSurvey) walk(ctx context.Context, r *recording, g *ring) {
-	s.seen, s.told = map[uint64]*seen{}, toldNames{}
+	s.seen, s.told, s.visits = map[uint64]*seen{}, toldNames{}, newVisits(len(r.rings))
 	c := cursor{r: r, ring: g, pages: g.Open(surveyReadahead)}
 	defer func() { s.damaged, s.failed = c.damaged, c.failed }()
 	var before *seen

@@ -24,6 +24,9 @@ const (
 	surelyLate
 )
 
+// maxTextRings is among how many CPUs the tasks that are told apart are shared out.
+const maxTextRings = 1 << 6
+
 // fullRing is how many times the events of a ring that is full may be those of another one, whose
 // events are larger. All rings have the same size.
 const fullRing = 8
@@ -45,7 +48,7 @@ func (t *textTrace) ring(cpu int32) *textRing {
 		if t.rings == nil {
 			t.rings = map[int32]*textRing{}
 		}
-		g = &textRing{}
+		g = &textRing{visits: newVisits(maxTextRings)}
 		t.rings[cpu] = g
 	}
 	return g
