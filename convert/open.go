@@ -53,6 +53,9 @@ type Options struct {
 	TagRoot, TagLeaf []string
 	// Transforms are done to the stacks, one after the other, once these have names.
 	Transforms []transform.Transform
+	// Part says that the profile is of a part of a recording. That no sample of it has a label
+	// of TagRoot and TagLeaf, or that Transforms leave none, is no error then.
+	Part bool
 
 	// Unnamed leaves recorded addresses without names. Default: they are named.
 	Unnamed bool

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ const noTag = "(none)"
 // functions called as the value, in a file called as the key; then it removes the frames that a
 // profile of another tool says to (drop_frames, as pprof does), and does Options.Transforms.
 // It is for profiles of New, once they have names; Read does so itself. A key that no sample
-// has is a *NoLabelError, a transform that leaves nothing a *transform.NoneError.
+// has is a *NoLabelError, a transform that leaves nothing a *transform.NoneError, unless
+// Options.Part says otherwise.
 func (p *Profile) Reshape() error {
 	if p.Set.NumSamples() == 0 {
 		return nil
@@ -51,7 +53,11 @@ func (p *Profile) Reshape() error {
 		}
 		steps = slices.Concat([]transform.Transform{prune}, steps)
 	}
-	return transform.Apply(p.Set, steps, func(loc uint32) bool { return loc >= first && loc < end })
+	err := transform.Apply(p.Set, steps, func(loc uint32) bool { return loc >= first && loc < end })
+	if p.opts.Part && errors.As(err, new(*transform.NoneError)) {
+		return nil
+	}
+	return err
 }
 
 func (p *Profile) addTagFrames() error {
@@ -60,7 +66,7 @@ func (p *Profile) addTagFrames() error {
 	}
 	s := p.Set
 	for _, key := range slices.Concat(p.opts.TagRoot, p.opts.TagLeaf) {
-		if !hasLabel(s, key) {
+		if !p.opts.Part && !hasLabel(s, key) {
 			return &NoLabelError{key, s.LabelKeys()}
 		}
 	}

@@ -389,6 +389,9 @@ func (p *partsSink) finish(_ context.Context, stats *record.Stats) error {
 		notef("%d samples recorded; %v", stats.Samples, p)
 		return p.room.end(filepath.Dir(p.out))
 	}
+	if err == nil && p.collect != nil && p.files == 0 && stats.Samples > 0 {
+		err = errors.New("nothing that was kept had a sample to write")
+	}
 	return err
 }
 

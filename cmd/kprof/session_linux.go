@@ -164,6 +164,9 @@ func joinFinish(err, finish error) error {
 	if errors.As(err, &write) && errors.As(finish, &again) && write == again {
 		return finish
 	}
+	if err != nil && finish != nil && err.Error() == finish.Error() {
+		return finish // as what makes profiles of periods tells its own
+	}
 	return errors.Join(err, finish)
 }
 

@@ -123,7 +123,7 @@ func newCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.Bu
 // takes.
 func NewPartCollector(events []abi.Event, kernel *symbols.Kernel, builds *symbols.BuildIDs, o convert.Options) *Collector {
 	c := newCollector(events, kernel, builds, o)
-	c.going = true
+	c.going, c.opts.Part = true, true
 	return c
 }
 

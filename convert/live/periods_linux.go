@@ -87,7 +87,7 @@ func NewPeriods(ctx context.Context, o PeriodsOptions) (*Periods, error) {
 func (p *Periods) begin() (*Collector, error) {
 	c, err := p.o.New(p.files)
 	if err == nil {
-		c.going = true
+		c.going, c.opts.Part = true, true
 	}
 	return c, err
 }
