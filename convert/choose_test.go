@@ -1,7 +1,9 @@
 package convert_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"kprof/convert"
@@ -60,5 +62,17 @@ func TestShownColumn(t *testing.T) {
 		if column, weightless := p.ShownColumn(0); column != c.column || weightless != c.weightless {
 			t.Errorf("%d: %d, %t, want %d, %t", c.values, column, weightless, c.column, c.weightless)
 		}
+	}
+}
+
+// TestMainEventOfNothing: an empty pprof profile without columns, as a service that has just begun
+// answers, has no event to show.
+func TestMainEventOfNothing(t *testing.T) {
+	p, err := convert.Read(t.Context(), strings.NewReader("\x32\x00"), convert.Options{}) // a string table of "", alone
+	if p == nil || !errors.As(err, new(*convert.EmptyError)) {
+		t.Fatalf("%v, %v", p, err)
+	}
+	if event, column := p.MainEvent(); event != 0 || column != 0 {
+		t.Errorf("event %d, column %d", event, column)
 	}
 }

@@ -183,8 +183,11 @@ func (p *Profile) ShownFirst() {
 }
 
 // MainEvent returns the event with the most samples and its ShownColumn: what to show
-// where only one can be.
+// where only one can be; 0, 0 where there is none.
 func (p *Profile) MainEvent() (event, column int) {
+	if len(p.Set.Events) == 0 {
+		return 0, 0
+	}
 	event = p.Set.Most()
 	column, _ = p.ShownColumn(event)
 	return event, column
