@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -15,15 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
-	"kprof/convert/compare"
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
 	"kprof/convert/export"
-	"kprof/convert/flamegraph"
-	"kprof/convert/folded"
-	"kprof/convert/page"
-	"kprof/convert/pprof"
-	"kprof/convert/printable"
 	"kprof/convert/spandiff"
 	"kprof/convert/store"
 )
@@ -382,71 +375,6 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	return o, perEvent, nil
 }
 
-// write writes the comparison.
-func (f *diffFlags) write(out output, r *diff.Result, c *compare.Comparison, j *diff.Judgement) error {
-	return out.create(func(w io.Writer) error {
-		bw := bufio.NewWriterSize(w, 1<<20)
-		if err := f.render(bw, out, r, c, j); err != nil {
-			return err
-		}
-		return bw.Flush()
-	})
-}
-
-// shownNoise is how many functions are shown that did not change.
-const shownNoise = 10
-
-func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.Comparison, j *diff.Judgement) error {
-	// Values are written as they are, unless it was said what they are per.
-	scale, sets := 1.0, r.Sets
-	if f.per != "" {
-		scale, sets = r.Scale(), r.Means
-	}
-	switch out.format {
-	case export.Folded:
-		base, new := sets()
-		return folded.WriteDiff(w, base, new, folded.DiffOptions{Scale: scale, PlainNames: !c.OfPerf()})
-	case export.Pprof:
-		base, new := sets()
-		return pprof.Write(w, diff.Negated(base, new, scale), pprof.WriteOptions{})
-	case export.SVG:
-		base, new := r.Means()
-		o := flamegraph.DiffOptions{BaseScale: r.Scale()}
-		o.Title = fmt.Sprintf("%s → %s", strings.Join(r.Base.Runs, " "), strings.Join(r.New.Runs, " "))
-		o.Notes = r.Notes
-		cut, err := flamegraph.WriteDiff(w, base, new, o)
-		if err == nil {
-			sayCut(out.name, cut, "")
-		}
-		return err
-	}
-	o := diffreport.Options{Limit: f.limit, Noise: shownNoise, NamesHint: namesHint, ProgramsHint: "--comm NAME compares one program", PValues: f.pValues, Judgement: j, Times: c.Times}
-	if out.format == export.HTML {
-		po, err := comparedPage(r, c, o)
-		if err != nil {
-			return err
-		}
-		return page.Write(w, r.Both(), po)
-	}
-	var err error
-	if o.Code, err = c.Code(r, f.limit); err != nil {
-		return err
-	}
-	switch out.format {
-	case formatJSON:
-		return diffreport.JSON(w, r, o)
-	case formatMarkdown:
-		return diffreport.Markdown(w, r, o)
-	}
-	if out.name == "-" && isTerminal(os.Stdout) {
-		o.Color = os.Getenv("NO_COLOR") == ""
-		if !f.wide {
-			o.Width = terminalWidth(os.Stdout)
-		}
-	}
-	return diffreport.Text(w, r, o)
-}
-
 // judge fails if something costs more than allowed, or nobody knows.
 func (f *diffFlags) judge(r *diff.Result, j *diff.Judgement, times *spandiff.Result) error {
 	outcome := r.Outcome
@@ -467,36 +395,4 @@ func (f *diffFlags) judge(r *diff.Result, j *diff.Judgement, times *spandiff.Res
 		return exitError{exitOver}
 	}
 	return nil
-}
-
-// explainNames writes the rules and, of a comparison, the names that they changed.
-func explainNames(w io.Writer, r *diff.Result) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprintln(b, "Rules, in this order; --exact-names applies none, --aliases FILE adds to them:")
-	for _, rule := range diff.Rules() {
-		fmt.Fprintf(b, "\n%s: %s\n", rule.Name, rule.Text)
-		for _, e := range rule.Examples {
-			fmt.Fprintf(b, "    %s\n", e)
-		}
-	}
-	if r != nil {
-		fmt.Fprintf(b, "\nNames that were changed, and which side has them: %s\n", printable.Count(len(r.Merged), "function"))
-		for _, m := range r.Merged {
-			fmt.Fprintf(b, "\n%s\n", printable.Text(m.Name))
-			for _, o := range m.Originals {
-				side := "both"
-				if !o.New {
-					side = "base"
-				} else if !o.Base {
-					side = "new"
-				}
-				rules := ""
-				for _, rule := range o.Rules {
-					rules += " " + rule.String()
-				}
-				fmt.Fprintf(b, "    %-4s  %s%s\n", side, printable.Text(o.Name), rules)
-			}
-		}
-	}
-	return b.Flush()
 }
