@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"kprof/convert/trace/ftracetext"
@@ -79,7 +81,8 @@ func (t *textTrace) findLate() []*perfdata.LateRings {
 		fullest = max(fullest, g.events)
 	}
 	var rings []seenRing
-	for cpu, g := range t.rings {
+	for _, cpu := range slices.Sorted(maps.Keys(t.rings)) {
+		g := t.rings[cpu]
 		late := g.late == surelyLate || g.late == maybeLate && g.events >= fullest/fullRing
 		rings = append(rings, seenRing{cpu, g.first, t.last, late, g.visits})
 	}
