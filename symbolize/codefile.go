@@ -126,12 +126,12 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 
 // codeAt returns the program or library at p, if it is that of m.
 func (s *Symbolizer) codeAt(p place, m Mapping) (*Code, error) {
-	open := func() (*elfsym.File, error) {
+	open := func(o elfsym.Options) (*elfsym.File, error) {
 		f, info, err := p.open(m.Path(), nil)
 		if err != nil {
 			return nil, err
 		}
-		file, err := elfsym.FromFile(f, m.Path(), s.codeOptions(m))
+		file, err := elfsym.FromFile(f, m.Path(), o)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", p, err)
 		}
@@ -141,12 +141,12 @@ func (s *Symbolizer) codeAt(p place, m Mapping) (*Code, error) {
 		}
 		return file, nil
 	}
-	file, err := open()
+	file, err := open(elfsym.Options{}) // to know it takes no debug information
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	return &Code{p.String(), file.Vaddr, open}, nil
+	return &Code{p.String(), file.Vaddr, func() (*elfsym.File, error) { return open(s.codeOptions(m)) }}, nil
 }
 
 // path is where a file below Root is.

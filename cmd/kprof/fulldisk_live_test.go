@@ -45,12 +45,14 @@ func TestLiveEveryFull(t *testing.T) {
 				}
 			}
 			said := filepath.Join(dir, "said")
+			// If what is waited for does not come the command ends all the same, before the late samples.
 			script := strings.Join([]string{
-				"until [ $(ls disk | wc -l) -gt 2 ]; do ./early -e getppid; done",
+				"wait_for() { i=0; until eval \"$1\"; do i=$((i + 1)); [ $i -lt 5000 ] || exit 3; ./$2 -e getppid; done; }",
+				"wait_for '[ $(ls disk | wc -l) -gt 2 ]' early",
 				"cat /dev/zero > disk/zeros 2> cat.said",
-				"until grep -q 'lost until there is room' said; do ./amid -e getppid; done",
+				"wait_for 'grep -q \"lost until there is room\" said' amid",
 				"rm disk/zeros",
-				"until grep -q 'there is room again' said; do ./amid -e getppid; done",
+				"wait_for 'grep -q \"there is room again\" said' amid",
 				"./late -e 'for (1..1000) { getppid; select(undef, undef, undef, 0.001) }'",
 			}, "\n")
 			stderr, err := os.Create(said)
