@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kprof/convert/trace/ftracetext"
+	"kprof/perfevent/format"
 )
 
 // unnamedFields are fields that the print fmt of an event has no names for, by which rules of
@@ -12,7 +13,10 @@ import (
 //
 //	sys_enter                NR 0 (3, 7ffd1000, 400, 0, 0, 0)
 //	sys_exit                 NR 0 = 12
+//	sys_enter_openat         dfd: 0xffffff9c, filename: 0x7ffd1000, flags: 0x0, mode: 0x0
 //	sys_exit_openat          0x3
+//	sys_enter_openat         sys_openat(dfd: ffffff9c, filename: 7ffd1000, flags: 0, mode: 0)
+//	sys_exit_openat          sys_openat -> 0x3
 //	block_rq_issue           8,0 WS 4096 () 1234 + 8 none,0,0 [kworker/1:1]
 //	block_rq_complete        8,0 WS () 1234 + 8 [0]
 //	workqueue_execute_start  work struct 00000000dc2cb5d7: function blk_mq_run_work_fn
@@ -35,9 +39,18 @@ func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.F
 		if ret, ok := strings.CutPrefix(rest, "= "); ok {
 			add("ret", ret)
 		}
+	case strings.HasPrefix(event, "sys_enter_"):
+		if args, ok := strings.CutPrefix(text, "sys_"+event[len("sys_enter_"):]+"("); ok {
+			text = strings.TrimSuffix(args, ")")
+		}
+		return argumentFields(fields, text)
 	case strings.HasPrefix(event, "sys_exit_"):
-		if !strings.ContainsAny(text, " =") {
-			add("ret", text)
+		ret := strings.TrimPrefix(text, "sys_"+event[len("sys_exit_"):]+" -> ")
+		if n, err := strconv.ParseUint(strings.TrimPrefix(ret, "0x"), 16, 64); err == nil && strings.HasPrefix(ret, "0x") {
+			ret = strconv.FormatInt(int64(n), 10) // errors are negative
+		}
+		if !strings.ContainsAny(ret, " =") {
+			add("ret", ret)
 		}
 	case strings.HasPrefix(event, "block_"):
 		return blockFields(fields, event, text)
@@ -55,6 +68,30 @@ func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.F
 		if lock, _, ok := strings.Cut(text, " ("); ok && !strings.Contains(lock, "=") {
 			add("lock_addr", lock)
 		}
+	}
+	return fields
+}
+
+// argumentFields are the arguments of a system call, "fd: 3, buf: 7ffd1000, count: 200", with their types
+// before the names if the tracer's option verbose is set, and with what they point to behind the
+// values, as in 0x7ffd1000 "/etc", since Linux 7.0. Where none has 0x, all are hexadecimal.
+func argumentFields(fields []ftracetext.Field, args string) []ftracetext.Field {
+	from, bare := len(fields), true
+	for args != "" {
+		var arg string
+		arg, args, _ = strings.Cut(args, ", ")
+		name, value, ok := strings.Cut(arg, ": ")
+		name = name[strings.LastIndexByte(name, ' ')+1:]
+		if !ok || !format.IsFieldName(name) {
+			continue // of a text with a comma
+		}
+		value, _, _ = strings.Cut(value, ` "`)
+		_, err := strconv.ParseUint(value, 16, 64)
+		bare = bare && err == nil
+		fields = append(fields, ftracetext.Field{Name: name, Value: value})
+	}
+	for i := from; bare && i < len(fields); i++ {
+		fields[i].Value = "0x" + fields[i].Value
 	}
 	return fields
 }

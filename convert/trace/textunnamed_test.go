@@ -80,6 +80,34 @@ func TestCallsWithoutNames(t *testing.T) {
 	}
 }
 
+func rule(t *testing.T, s string) *spanrule.Rule {
+	t.Helper()
+	r, err := spanrule.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// callTimes lists the system calls that a rule takes, with their errors and times in ns.
+func callTimes(t *testing.T, name, of string) string {
+	t.Helper()
+	o := convert.Options{}
+	o.Spans = []*spanrule.Rule{rule(t, of)}
+	p, err := convert.Open(t.Context(), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range p.Set.NumSamples() {
+		s := p.Set.Sample(i)
+		call, _ := p.Set.Label(s.Labels, "syscall")
+		failed, _ := p.Set.Label(s.Labels, "error")
+		got = append(got, fmt.Sprint(call.Str, " ", failed.Str, " ", s.Values[3]))
+	}
+	return strings.Join(got, ", ")
+}
+
 // TestCallsByEvent: the events that each system call has of its own tell its name, where they have
 // no number.
 func TestCallsByEvent(t *testing.T) {
@@ -96,24 +124,7 @@ func TestCallsByEvent(t *testing.T) {
 		"span:syscalls":      "openat  100000, read EAGAIN 300000, read  0",
 		"span:syscalls:read": "read EAGAIN 300000, read  0",
 	} {
-		r, err := spanrule.Parse(rule)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := convert.Options{}
-		o.Spans = []*spanrule.Rule{r}
-		p, err := convert.Open(t.Context(), name, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for i := range p.Set.NumSamples() {
-			s := p.Set.Sample(i)
-			call, _ := p.Set.Label(s.Labels, "syscall")
-			failed, _ := p.Set.Label(s.Labels, "error")
-			got = append(got, fmt.Sprint(call.Str, " ", failed.Str, " ", s.Values[3]))
-		}
-		if s := strings.Join(got, ", "); s != want {
+		if s := callTimes(t, name, rule); s != want {
 			t.Errorf("%s: %s, want %s", rule, s, want)
 		}
 	}
@@ -134,5 +145,52 @@ func TestCallsByEvent(t *testing.T) {
 	const missing = "it is no recording of raw_syscalls:sys_enter, raw_syscalls:sys_exit, syscalls:sys_exit_*, of which span:syscalls:close is made"
 	if err == nil || !strings.Contains(err.Error(), missing) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCallsOfTracer: in the tracer's own text the begins of system calls look like calls, and what they
+// return stands behind an arrow (kernel/trace/trace_syscalls.c). A call belongs to the return of its
+// task; arguments are fields.
+func TestCallsOfTracer(t *testing.T) {
+	name := written(t, `# tracer: nop
+             cat-98      [000] .....    26.000000: sys_openat(dfd: ffffff9c, filename: 7ffd1000, flags: 80000, mode: 10)
+             cat-99      [001] .....    26.000050: sys_openat(int dfd: ffffff9c, const char * filename: 7ffd1000, int flags: 0, umode_t mode: 0)
+             cat-98      [001] .....    26.000100: sys_openat -> 0x3
+             cat-98      [001] .....    26.000200: sys_mmap(addr: 0, len: 0x2000, prot: 1, flags: 2, fd: 3, off: 0)
+             cat-99      [000] .....    26.000250: sys_openat -> 0xfffffffffffffffe
+             cat-98      [001] .....    26.000260: sys_mmap -> 0x7f0000000000
+             cat-98      [001] .....    26.000270: sys_mmap(addr: 0, len: 0x5000, prot: 1, flags: 2, fd: 3, off: 0)
+             cat-98      [001] .....    26.000280: sys_mmap -> 0xfffffffffffffff4
+             cat-98      [001] .....    26.000290: sys_munmap(addr: 0x7f0000001000, len: 0x1000)
+             cat-98      [001] .....    26.000292: sys_munmap -> 0
+             cat-98      [001] .....    26.000300: sys_getpid()
+             cat-98      [001] .....    26.000301: sys_getpid -> 0x62
+             cat-98      [001] .....    26.000302: sys_openat(dfd: AT_FDCWD, filename: 0x7ffd1000 "/etc, b", flags: O_RDONLY)
+`)
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
+	for _, want := range []string{
+		"dfd=0xffffff9c filename=0x7ffd1000 flags=0x80000 mode=0x10 text=sys_openat(dfd: ffffff9c",
+		"ret=-2 text=sys_openat -> 0xffff", "ret=98 ", "text=sys_getpid()",
+		"dfd=AT_FDCWD filename=0x7ffd1000 flags=O_RDONLY",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if got, want := callTimes(t, name, "span:syscalls"), "openat  100000, openat ENOENT 200000, mmap  60000, mmap ENOMEM 10000, munmap  2000, getpid  1000, openat  0"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	o := convert.Options{}
+	o.Spans = []*spanrule.Rule{rule(t, "span:mmap")}
+	p, err := convert.Open(t.Context(), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for i := range p.Set.NumSamples() {
+		values = append(values, fmt.Sprint(p.Set.Sample(i).Values))
+	}
+	if s := strings.Join(values, ","); s != "[1 8192 1 8192]" { // what failed has mapped nothing
+		t.Errorf("span:mmap: %s", s)
 	}
 }

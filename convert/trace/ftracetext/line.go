@@ -320,12 +320,25 @@ func what(l *Line, s string) {
 		l.Name, l.Text = name, strings.TrimLeft(text, " ")
 		return
 	}
-	// "sys_openat(dfd: …)", "sys_openat -> 0x3"
 	if i := strings.IndexAny(s, "( "); i > 0 && format.IsFieldName(s[:i]) && (s[i] == '(' || strings.HasPrefix(s[i:], " -> ")) {
-		l.Name, l.Text = s[:i], s
+		l.Name, l.Text = syscallEvent(s[:i], s[i] == '('), s
 		return
 	}
 	l.Name, l.Text = "print", s
+}
+
+// syscallEvent is the event of "sys_openat(dfd: …)", where a system call begins, and of "sys_openat ->
+// 0x3", where it ends, by the name of the call (kernel/trace/trace_syscalls.c, print_syscall_enter and
+// print_syscall_exit; include/linux/syscalls.h, SYSCALL_TRACE_ENTER_EVENT).
+func syscallEvent(call string, begins bool) string {
+	name, ok := strings.CutPrefix(call, "sys_")
+	switch {
+	case !ok:
+		return call
+	case begins:
+		return "sys_enter_" + name
+	}
+	return "sys_exit_" + name
 }
 
 // alone reads a function without its caller, as the function tracer shows it with noprint-parent:
