@@ -10,6 +10,7 @@ import (
 	"kprof/convert/span"
 	"kprof/convert/stacks"
 	"kprof/convert/timeorder"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 )
 
@@ -187,6 +188,13 @@ func (x *pairing) elsewhere(e *perfdata.Event) bool {
 	return err == nil && of != nil && !x.pairs(bufferOf(e, of))
 }
 
+// ofCPU reports whether the ring of an event has what happened on one CPU: those of the tracer have,
+// and those of events that are inherited, of which the kernel lets no other be mapped (kernel/events/
+// core.c, perf_mmap). A ring of a thread goes with that from CPU to CPU.
+func (x *pairing) ofCPU(e *perfdata.Event) bool {
+	return x.r.tracer || e != nil && e.Attr.Flags&abi.FlagInherit != 0
+}
+
 // lost is samples.Order.Lost.
 func (x *pairing) lost(e *perfdata.Event, cpu int32, t uint64) {
 	if x.late != nil && t <= x.late.From[cpu] || x.elsewhere(e) {
@@ -197,6 +205,9 @@ func (x *pairing) lost(e *perfdata.Event, cpu int32, t uint64) {
 		t = from
 	}
 	from = min(from, t) // rings of threads are one after another in the file
+	if !x.ofCPU(e) {
+		cpu = -1
+	}
 	x.add(batchPoint{Point: span.Point{Time: from, Kind: span.LostFrom, CPU: cpu, Row: noRow}})
 	x.add(batchPoint{Point: span.Point{Time: t, Kind: span.LostTo, CPU: cpu, Row: noRow}})
 }

@@ -132,14 +132,14 @@ func NewOffCPU(emit func(*OffSpan)) *OffCPU {
 }
 
 // Begin says that rings begin late. To be called before the first Take.
-func (x *OffCPU) Begin(l Late) { x.late, x.off.lost = l, true }
+func (x *OffCPU) Begin(l Late) { x.late, x.off.late = l, true }
 
 // Take takes the next point.
 func (x *OffCPU) Take(p *Point) {
 	x.last = max(x.last, p.Time)
 	switch p.Kind {
 	case LostFrom, LostTo:
-		x.off.lose(p.Kind == LostFrom) // meanwhile any task may have come back, and left again
+		x.off.lose(-1, p.Kind == LostFrom) // meanwhile any task may have come back, and left again
 	case Wake:
 		if a := x.off.top(p.Task); a != nil && a.value.state != Preempted && p.Time >= a.since {
 			// One from before it left is an ordinary race; of several the last counts.
@@ -175,7 +175,7 @@ func (x *OffCPU) swap(p *Point) {
 		x.Stats.Dead++
 		return
 	}
-	x.off.push(p.Task, p.Time, away{row: p.Row, owner: p.Owner, waker: NoRow, cpu: p.CPU, state: p.State})
+	x.off.push(p.Task, p.Time, -1, away{row: p.Row, owner: p.Owner, waker: NoRow, cpu: p.CPU, state: p.State})
 }
 
 // giveUp counts a time off the CPU whose end was not seen, or may not be its own.
@@ -190,7 +190,7 @@ func (x *OffCPU) giveUp(a *item[int32, away]) {
 // come ends the time off the CPU of the task that comes to a CPU.
 func (x *OffCPU) come(task, cpu int32, now uint64) {
 	if x.off.top(task) == nil {
-		if !x.off.lost {
+		if !x.off.lost(-1) {
 			x.Stats.First++
 		}
 		return

@@ -66,7 +66,7 @@ func NewPairs(rules []Rules, emit func(*Span)) *Pairs {
 }
 
 // Begin says that rings begin late. To be called before the first Take.
-func (x *Pairs) Begin(l Late) { x.late, x.open.lost = l, true }
+func (x *Pairs) Begin(l Late) { x.late, x.open.late = l, true }
 
 // hides is Late.hides of a span that ends on a CPU; of one of a CPU all is known since it began.
 func (x *Pairs) hides(b *item[Key, begun], ended int32) bool {
@@ -79,7 +79,7 @@ func (x *Pairs) Take(p *Point) {
 	switch p.Kind {
 	case LostFrom, LostTo:
 		x.calls.lose()
-		x.open.lose(p.Kind == LostFrom)
+		x.open.lose(p.CPU, p.Kind == LostFrom)
 	case Begin, Leave:
 		x.begin(p)
 	case End:
@@ -112,7 +112,7 @@ func (x *Pairs) begin(p *Point) {
 		x.giveUp(p.Time)(x.open.pop(p.Key))
 	}
 	if p.Kind == Begin {
-		x.open.push(p.Key, p.Time, begun{p.Row, p.Owner, p.Task, p.CPU, p.Check, p.Place, p.Value, p.Match})
+		x.open.push(p.Key, p.Time, p.Key.CPU, begun{p.Row, p.Owner, p.Task, p.CPU, p.Check, p.Place, p.Value, p.Match})
 	}
 }
 
@@ -135,7 +135,7 @@ func (x *Pairs) giveUp(now uint64) func(item[Key, begun]) {
 // that the caller put there.
 func (x *Pairs) end(p *Point) {
 	if !x.begins(p) {
-		if !x.open.lost {
+		if !x.open.lost(p.Key.CPU) {
 			x.Stats[p.Key.Rule].Unbegun++
 		}
 		return
@@ -148,7 +148,7 @@ func (x *Pairs) end(p *Point) {
 			continue
 		case b.value.check != p.Check && b.value.check != Unchecked && p.Check != Unchecked:
 			x.giveUp(p.Time)(b)
-			if !x.open.lost {
+			if !x.open.lost(p.Key.CPU) {
 				x.Stats[p.Key.Rule].Unbegun++
 			}
 		case x.hides(&b, p.CPU):

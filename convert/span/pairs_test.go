@@ -38,6 +38,13 @@ func end(t, key uint64) span.Point {
 	return p
 }
 
+// on is an event of what stays on a CPU, -1 for any.
+func on(p span.Point, cpu int32) span.Point { p.Key.CPU = cpu; return p }
+
+func lossOf(k span.Kind, t uint64, cpu int32) span.Point {
+	return span.Point{Time: t, Kind: k, CPU: cpu}
+}
+
 func at(p span.Point, place uint64) span.Point    { p.Place = place; return p }
 func check(p span.Point, value uint64) span.Point { p.Check = value; return p }
 func match(p span.Point, m span.Match) span.Point { p.Match = m; return p }
@@ -72,6 +79,10 @@ func TestPairs(t *testing.T) {
 		{"open in a gap", false, append([]span.Point{begin(10, 1)}, gap(12, 14)...), []string{"10 4 2"}, span.Stats{Lost: 1}},
 		{"replaced behind a gap", false, append(append([]span.Point{begin(10, 1)}, gap(12, 14)...), begin(20, 1), end(22, 1)),
 			[]string{"10 10 2", "20 2 0"}, span.Stats{Ended: 1, Lost: 1}},
+		{"a gap of another CPU", false, append(append([]span.Point{on(begin(10, 1), 1), on(begin(11, 1), -1)}, gap(12, 14)...), on(end(20, 1), 1), on(end(21, 1), -1), on(end(30, 2), 1)),
+			[]string{"10 10 0", "11 10 2"}, span.Stats{Ended: 1, Lost: 1, Unbegun: 1}},
+		{"a gap of any CPU", false, append([]span.Point{on(begin(10, 1), 1), lossOf(span.LostFrom, 12, -1), lossOf(span.LostTo, 14, -1)}, on(end(20, 1), 1), on(end(30, 2), 1)),
+			[]string{"10 10 2"}, span.Stats{Lost: 1}},
 		{"in no order", false, []span.Point{begin(20, 1), end(10, 1)}, []string{"20 0 2"}, span.Stats{Lost: 1}},
 		{"nested without places", true, []span.Point{begin(10, 1), begin(11, 1), begin(12, 1), end(20, 1), end(21, 1), end(23, 1)},
 			[]string{"10 13 0", "11 10 0", "12 8 0"}, span.Stats{Ended: 3}},

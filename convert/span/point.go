@@ -9,7 +9,7 @@ const (
 	Switch    Kind = iota // Task leaves the CPU and Next comes
 	Wake                  // Task may run from now on
 	Come                  // Task has come to the CPU: what only that task's own records tell
-	LostFrom              // behind this, records of the CPU are missing
+	LostFrom              // behind this, records of the CPU are missing; of any CPU where that is -1
 	LostTo                // up to this
 	Begin                 // a span of a rule begins
 	End                   // it ends

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/convert"
 	"kprof/convert/trace"
+	"kprof/perfevent/spanrule"
 )
 
 // TestTextLate: which rings begin late, as the lines of a text tell.
@@ -49,5 +51,22 @@ func TestTextLate(t *testing.T) {
 				t.Errorf("late are %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+// TestTextLossOfOneCPU: what a CPU lost leaves out no times of what happens on another one alone.
+func TestTextLossOfOneCPU(t *testing.T) {
+	const lines = `# tracer: nop
+  sh-99  [000] d.h..  1.000001: irq_handler_entry: irq=1 name=a
+  sh-98  [001] d.h..  1.000002: irq_handler_entry: irq=2 name=b
+%s  sh-98  [001] d.h..  1.000004: irq_handler_exit: irq=2 ret=handled
+  sh-99  [000] d.h..  1.000006: irq_handler_exit: irq=1 ret=handled
+`
+	for loss, want := range map[string]string{"": " 7000", "CPU:1 [LOST 7 EVENTS]\n": " 5000", "CPU:3 [LOST 7 EVENTS]\n": " 7000"} {
+		o := convert.Options{}
+		o.Spans = []*spanrule.Rule{rule(t, "span:irq")}
+		if got := folded(t, written(t, fmt.Sprintf(lines, loss)), "span:irq", 3, o); len(got) != 1 || !strings.HasSuffix(got[0], want) {
+			t.Errorf("%q: %q, want %q", loss, got, want)
+		}
 	}
 }
