@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/bits"
 	"strings"
 
 	"kprof/convert/trace/tracedat"
@@ -52,7 +51,7 @@ func ofDat(f *tracedat.File) *Trace {
 		b := &f.Buffers[i]
 		for _, c := range b.CPUs {
 			t.Rings = append(t.Rings, Ring{
-				Buffer: b.Name, CPU: int32(c.ID), Layout: b.Layout, Time: timeOf(&f.Options),
+				Buffer: b.Name, CPU: int32(c.ID), Layout: b.Layout, Time: f.Options.Nanoseconds(int32(c.ID)),
 				Open: func(readahead int) Pages { return f.Pages(b, c, readahead) },
 			})
 		}
@@ -76,19 +75,4 @@ func tickClock(f *tracedat.File) string {
 		}
 	}
 	return ""
-}
-
-// timeOf returns what makes ns of the times in pages, nil where they are.
-func timeOf(o *tracedat.Options) func(uint64) uint64 {
-	if o.Offset == 0 && o.Scale.Mult == 0 {
-		return nil
-	}
-	mult, shift, offset := uint64(o.Scale.Mult), o.Scale.Shift, uint64(o.Offset)
-	return func(t uint64) uint64 {
-		if mult != 0 {
-			hi, lo := bits.Mul64(t, mult)
-			t = lo>>shift | hi<<(64-shift)
-		}
-		return t + offset
-	}
 }

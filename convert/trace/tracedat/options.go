@@ -17,9 +17,10 @@ type Options struct {
 	CPUs    int
 	Stats   []string // of each CPU, the text of tracefs' per_cpu/cpuN/stats
 
-	// Offset is what is added to times of the buffers' clock, in ns; Scale comes first.
-	Offset int64
-	Scale  Scale
+	// Offset is what is added to times of the buffers' clock, in ns; TimeShift and then Scale come first.
+	Offset    int64
+	Scale     Scale
+	TimeShift TimeShift
 
 	Processes []Process
 }
@@ -52,6 +53,7 @@ const (
 	optionCPUCount    = 8
 	optionVersion     = 9
 	optionProcMaps    = 10
+	optionTimeShift   = 12
 	optionTSC2NSec    = 14
 	optionHeaderInfo  = 16
 	optionFtrace      = 17
@@ -109,6 +111,12 @@ func (o *optionReader) take(id uint16, b []byte) {
 		}
 	case optionProcMaps:
 		f.addProcesses(text(b))
+	case optionTimeShift:
+		shift, err := readTimeShift(c)
+		if err != nil {
+			f.truncated(err)
+		}
+		f.Options.TimeShift = shift
 	case optionTSC2NSec:
 		if s := (Scale{c.u32(), c.u32()}); c.err == nil && s.Shift < 64 {
 			f.Options.Scale = s
