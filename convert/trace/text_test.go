@@ -274,6 +274,39 @@ CPU:1 [LOST 2 EVENTS]
 	}
 }
 
+// TestLogBegun: of a trace that was larger than the ring of the log, what is left is read, in whatever
+// lines it begins; a line or two that look like it are none.
+func TestLogBegun(t *testing.T) {
+	const line = "[   30.%06d] %s\n"
+	dump := []string{
+		"  => of_an_event_that_is_gone", "usb 1-1: new high-speed USB device", "a table | of  | someone",
+		"    cat-98      0d..1. 26117070us+: rwmmio_read: a+0x1/0x2 width=32 addr=0xffffffc00802000c",
+		"    cat-98      0d..1. 26117071us : vfs_read <-ksys_read", " 1)   0.541 us    |  foo();",
+		"rcu: INFO: rcu_preempt self-detected stall on CPU", "   <idle>-0      1dNs2. 26117072us : tick_stop: success=1",
+		"---------------------------------", "    cat-98      0d..1. 26117073us : of: no dump", "Kernel Offset: disabled",
+	}
+	log := func(lines []string) (s string) {
+		for i, l := range lines {
+			s += fmt.Sprintf(line, i, l)
+		}
+		return s
+	}
+	name := written(t, log(dump))
+	got := strings.Join(strings.Fields(list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Trace}})), " ")
+	if want := "a+0x1/0x2 width=32 addr=0xffffffc00802000c vfs_read <-ksys_read 0.541 us | foo(); success=1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := warnings(t, name); !strings.HasPrefix(got, "left out 1 line of no known form, the first is line 7\n") {
+		t.Errorf("warnings %s", got)
+	}
+	for _, lines := range [][]string{dump[:5], dump[8:], append(dump[6:8:8], "", "", "", "", "")} {
+		text := log(lines)
+		if has, err := trace.HasText(strings.NewReader(text), int64(len(text)), trace.Log); has || err != nil {
+			t.Errorf("%v %v of\n%s", has, err, text)
+		}
+	}
+}
+
 // TestPage: the pages of systrace have the text in an element, older ones in a string.
 func TestPage(t *testing.T) {
 	const text = `# tracer: nop

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"kprof/convert/kernellog"
+	"kprof/convert/trace/ftracetext"
 )
 
 // TextForm is what the text of a trace is in.
@@ -23,9 +25,42 @@ const (
 // marks are what is in a text of a form that has a trace in it.
 var marks = [...]string{Log: "Dumping ftrace ", Page: "# tracer: "}
 
-// HasText reports whether there is a trace in the first size bytes of r.
+// HasText reports whether there is a trace in the first size bytes of r. What begins a dump may be
+// missing in a log, whose ring is often smaller than a trace.
 func HasText(r io.ReaderAt, size int64, form TextForm) (bool, error) {
-	mark := []byte(marks[form])
+	has, err := hasMark(r, size, []byte(marks[form]))
+	if has || err != nil || form != Log {
+		return has, err
+	}
+	return hasDump(r, size)
+}
+
+// minDumped is how many lines of a trace there are at least in a log in which nothing says where it begins.
+const minDumped = 3
+
+// hasDump reports whether a log has lines of a trace in it.
+func hasDump(r io.ReaderAt, size int64) (bool, error) {
+	b := bufio.NewReaderSize(io.NewSectionReader(r, 0, size), textChunk)
+	p := textPart{form: Log}
+	n := 0
+	for {
+		line, err := b.ReadSlice('\n')
+		if text, ok := p.of(string(line)); ok && isDumped(text) {
+			if n++; n == minDumped {
+				return true, nil
+			}
+		}
+		if err == io.EOF {
+			return false, nil
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return false, err
+		}
+	}
+}
+
+// hasMark reports whether a mark is in the first size bytes of r.
+func hasMark(r io.ReaderAt, size int64, mark []byte) (bool, error) {
 	buf := make([]byte, textChunk)
 	for off, kept := int64(0), 0; off < size; {
 		n, err := r.ReadAt(buf[kept:kept+int(min(int64(len(buf)-kept), size-off))], off)
@@ -66,7 +101,8 @@ func (p *textPart) of(line string) (string, bool) {
 
 // ofLog finds what the kernel dumps (kernel/trace/trace.c, ftrace_dump_one).
 func (p *textPart) ofLog(line string) (string, bool) {
-	if !p.inside && !strings.Contains(line, marks[Log]) {
+	began := p.inside || p.ruled // else it may have begun before the log does
+	if !p.inside && !strings.Contains(line, marks[Log]) && (began || !mayBeDumped(line)) {
 		return "", false
 	}
 	text := string(kernellog.Cut([]byte(line), &p.zero).Text)
@@ -75,6 +111,9 @@ func (p *textPart) ofLog(line string) (string, bool) {
 	case strings.Contains(text, marks[Log]) && strings.HasSuffix(trimmed, "buffer:"):
 		p.inside, p.ruled = true, false
 		return "", false
+	case !p.inside && !began && isDumped(text):
+		p.inside, p.ruled = true, true
+		return text, true
 	case !p.inside:
 		return "", false
 	case trimmed == "(ftrace buffer empty)":
@@ -85,6 +124,36 @@ func (p *textPart) ofLog(line string) (string, bool) {
 		return "", false
 	}
 	return text, true
+}
+
+// mayBeDumped reports whether a line of a log may be one of a trace: it has a time of the latency format,
+// "12us : " or with a mark, or columns of function_graph.
+func mayBeDumped(line string) bool {
+	if strings.Contains(line, "|  ") {
+		return true
+	}
+	for at := 0; ; {
+		i := strings.Index(line[at:], "us")
+		if i < 0 {
+			return false
+		}
+		if at += i + len("us"); len(line) > at+3 && line[at+1] == ':' && line[at+2] == ' ' {
+			return true
+		}
+	}
+}
+
+// isDumped reports whether the text of a line of a log is a line of a trace, which tells the CPU, and in the
+// latency format the task.
+func isDumped(text string) bool {
+	l := ftracetext.Parse(text)
+	switch l.Kind {
+	case ftracetext.Event, ftracetext.Call:
+		return l.CPU >= 0 && l.TID >= 0 && l.HasTime
+	case ftracetext.Enter, ftracetext.Leave, ftracetext.Leaf:
+		return l.CPU >= 0
+	}
+	return false
 }
 
 // ofPage finds what is in the elements of a page that hold traces, and before 2013 in a
