@@ -79,3 +79,24 @@ func TestGraphWithoutColumns(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestMessagesOfLog: lines that others print meanwhile are no part of a message that was dumped into a log,
+// all lines of which have the same time (kernel/printk/printk.c, record_print_text).
+func TestMessagesOfLog(t *testing.T) {
+	name := written(t, `[   12.000001] Dumping ftrace buffer:
+[   12.000002] ---------------------------------
+[   12.000003]     bash-100     0..... 100000001us : my_func: first line
+[   12.000003] second line
+[   12.000004] usb 1-1: new high-speed USB device
+[   12.000005]     bash-100     0..... 100000002us : my_func: hello
+[   12.000006] rcu: INFO
+[   12.000007] ---------------------------------
+`)
+	got := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
+	if want := "text=first line\ufffdsecond line\ntext=hello\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := warnings(t, name); got != "left out 2 lines of no known form, the first is line 5" {
+		t.Errorf("warnings %s", got)
+	}
+}

@@ -86,6 +86,7 @@ type textPart struct {
 	inside bool
 	ruled  bool // the line of hyphens before the first event was there
 	zero   time.Time
+	at     time.Duration // of the last line, in a log that tells it
 }
 
 // of returns the line of the trace that a line of the text has.
@@ -105,7 +106,9 @@ func (p *textPart) ofLog(line string) (string, bool) {
 	if !p.inside && !strings.Contains(line, marks[Log]) && (began || !mayBeDumped(line)) {
 		return "", false
 	}
-	text := string(kernellog.Cut([]byte(line), &p.zero).Text)
+	cut := kernellog.Cut([]byte(line), &p.zero)
+	text := string(cut.Text)
+	p.at = cut.At
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case strings.Contains(text, marks[Log]) && strings.HasSuffix(trimmed, "buffer:"):

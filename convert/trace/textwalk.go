@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"kprof/convert/trace/ftracetext"
 )
@@ -58,6 +59,7 @@ type textWalk struct {
 	free    []*textEvent
 	stack   *textEvent       // whose stack the next lines are; nil for none
 	message *textEvent       // of the line before, whose message may go on; nil for none
+	said    time.Duration    // when it was put into the log: all lines of a message are at once
 	tasks   map[int32]task   // by CPU
 	starts  map[int32]task   // by CPU, of the first switch, if no line before told the task
 	names   map[int32]string // of tasks, by tid
@@ -161,7 +163,7 @@ func (w *textWalk) take(s string) error {
 		if l.CPU >= 0 || l.HasTime {
 			return nil // the begin or the end of an interrupt
 		}
-		if m := w.message; m != nil && !strings.HasPrefix(s, "#") && m.more < maxMoreLines && len(m.text)+len(s) < maxMessage {
+		if m := w.message; m != nil && w.said == w.part.at && !strings.HasPrefix(s, "#") && m.more < maxMoreLines && len(m.text)+len(s) < maxMessage {
 			m.more++
 			m.text += "\n" + strings.TrimRight(s, "\r")
 			return nil
@@ -232,7 +234,7 @@ func (w *textWalk) take(s string) error {
 	}
 	// What programs and trace_printk() write may have lines; the name is a function's then.
 	if e.kind != nil && l.Kind == ftracetext.Event && (e.kind.system == "trace" && len(e.fields) == 0 || l.Name == "print" || l.Name == "tracing_mark_write") {
-		w.message = e
+		w.message, w.said = e, w.part.at
 	}
 	return nil
 }
