@@ -3,6 +3,7 @@ package sniff
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -84,7 +85,7 @@ func Of(head []byte, whole bool) Kind {
 		if bytes.IndexByte(head, 0) < 0 && folded(firstLines(head, whole)) == Folded {
 			return Folded
 		}
-		return Unknown
+		return console(head, whole)
 	}
 	return text(bytes.TrimPrefix(head, ByteOrderMark), whole)
 }
@@ -191,10 +192,26 @@ func isText(head []byte, whole bool) bool {
 			head = head[:len(head)-1]
 		}
 	}
-	for _, c := range head {
-		if c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\x1b' {
-			return false
+	return !slices.ContainsFunc(head, isControl)
+}
+
+// isControl tells control characters but those of terminals and of lines.
+func isControl(c byte) bool {
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\x1b'
+}
+
+// console tells a log of the kernel, or its tracer's text, in what a serial console has shown, of which
+// one byte in 16 at most is a control character: boot loaders count down with backspaces, and what comes
+// while a line is set up is noise. It is Unknown for anything else.
+func console(head []byte, whole bool) Kind {
+	shown := slices.DeleteFunc(slices.Clone(head), isControl)
+	if (len(head)-len(shown))*16 > len(head) {
+		return Unknown
+	}
+	for _, line := range firstLines(shown, whole) {
+		if k := formOf(line); k == KernelLog || k == Ftrace {
+			return k
 		}
 	}
-	return true
+	return Unknown
 }

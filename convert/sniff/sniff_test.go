@@ -108,6 +108,11 @@ var kinds = []struct {
 	{"trace-cmd report -l", "trace-cm-326     0dNs4.    27.539637: sched_wakeup:         rcu_preempt:15 [120] CPU:000\n", Ftrace},
 	{"pstore's functions", "CPU:2 ts:17 ffffffff8101ea64  ffffffff8101bcda  native_apic_mem_read <- disconnect_bsp_APIC+0x6a/0xc0\n", Ftrace},
 	{"dmesg", "[    0.000000] Linux version 6.1.0\n[    0.000001] Command line: x\n", KernelLog},
+	// U-Boot, common/autoboot.c, abortboot_single_key
+	{"a serial console", "U-Boot 2023.01\r\nHit any key to stop autoboot:  3 \b\b\b 2 \b\b\b 1 \b\b\b 0 \r\n[    0.000000] Linux version 6.1.0\r\n[    0.000001] Booting\r\n[    0.000002] x\r\n", KernelLog},
+	{"a serial console with noise", "\x00\x01[    0.000000] Linux version 6.1.0\n", KernelLog},
+	{"a serial console that the kernel died on", "\x00\x00    bash-1994    0d..1    4us+: _raw_spin_lock <-try_to_wake_up\n", Ftrace},
+	{"what has a line of a log in it", "\n[    0.000000] Linux version 6.1.0\n" + strings.Repeat("\x00\x01\x02", 3), Unknown},
 	{"kallsyms", "ffffffff81000000 T _text\nffffffff81000000 t startup\n", Kallsyms},
 	{"kallsyms of modules", "ffffffffc0000000 t foo\t[bar]\n", Kallsyms},
 	{"speedscope", `{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{}}`, Speedscope},
