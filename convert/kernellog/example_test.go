@@ -90,6 +90,25 @@ func TestSniffed(t *testing.T) {
 	}
 }
 
+// TestCaptured: what programs that capture a console put before the kernel's lines is no part of them.
+func TestCaptured(t *testing.T) {
+	for _, before := range []string{
+		"2024-05-01T10:00:05.1234567Z ", "2024-05-01T10:00:05.123+0200 ", "2024-05-01 10:00:05 ", "[2024-05-01 10:00:05] ", "[2024-05-01 10:00:05.123] ",
+		"10:00:05.123 ", "[10:00:05] ", "10:00:05.123 > ", "May 01 10:00:05 ", "1714557605.123 ", "[1714557605.123456] ", "    ", "\t", "> ",
+	} {
+		for _, line := range []string{"[    1.501000] calling  init @ 1", "<6>[    1.501000] calling  init @ 1", "[    1.501000][   T17] calling  init @ 1"} {
+			var zero time.Time
+			l := kernellog.Cut([]byte(before+line), &zero)
+			if !l.Timed || l.At != 1501*time.Millisecond || string(l.Text) != "calling  init @ 1" {
+				t.Errorf("%s%s: %+v %s", before, line, l, l.Text)
+			}
+			if got := sniff.Of([]byte(before+line+"\n"), true); got != sniff.KernelLog {
+				t.Errorf("%s%s: %d, want %d", before, line, got, sniff.KernelLog)
+			}
+		}
+	}
+}
+
 // TestBegin: lines of other logs do not begin as the kernel's do.
 func TestBegin(t *testing.T) {
 	for _, s := range []string{
@@ -102,6 +121,9 @@ func TestBegin(t *testing.T) {
 		"[Wed May 01 10:00:05 2024] [error] [client 10.0.0.1] File does not exist",
 		"[Wed May 11 10:00:05.123456 2024] [core:notice] [pid 1] AH00094: Command line",
 		"[12.123456];main 5",
+		"10:00:05.123 [12.123456]",
+		"10:00:05.123 [12.123] text",
+		"2024-05-01 10:00:05 12.123456: text",
 		"[ perf record: Woken up 1 times to write data ]",
 		"              ls 23168 [000]   717.373181:     250000 cpu-clock: ",
 		"  717.373181:     250000 cpu-clock: ",

@@ -26,6 +26,11 @@ const (
 	// behind a blank, or with what dmesg -d has in it, "[    1.234567 <    0.000012>] ": dmesg,
 	// consoles, and journalctl -o short-monotonic, which has the host behind it.
 	stampForm = `\[ *(\d{1,9})\.(\d{6})(?: <[ \d.]*>)?\](?: ?\[ *([TC])(\d+)\])?`
+	// What programs that capture a serial console put before its lines: blanks, and a date or a time
+	// of the day, "2024-05-01T10:00:05.123Z ", "[2024-05-01 10:00:05] ", "10:00:05.123 > ",
+	// "May 01 10:00:05 ", "1714557605.123 ".
+	captureForm = `[ \t]*(?:\[?(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]+|` +
+		`\[?\d{9,10}\.\d+\]?[ \t]+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?[ \t]+)?(?:> )?`
 	// "6,339,5140900,-,caller=T1;text" of /dev/kmsg, in microseconds.
 	kmsgForm = `\d+,\d+,(\d{1,18}),[^;]*?(?:,caller=T(\d+)[^;]*)?;`
 	// "2024-05-01T10:00:00,123456+02:00 text" of dmesg --time-format iso.
@@ -54,7 +59,7 @@ var (
 
 // Begin matches the lines that begin as those of such logs do, and not as those of others. The
 // errors of Apache 2.2, "[Wed May 01 10:00:05 2024] [error] text", have dates as dmesg -T.
-var Begin = lazyregexp.New(`^(?:` + level + stampForm + ` |` + kmsgForm + `|` + isoForm + `|` + syslogForm + `|` + ctimeForm + `(?:[^\[]|$))`)
+var Begin = lazyregexp.New(`^(?:` + captureForm + level + stampForm + ` |` + kmsgForm + `|` + isoForm + `|` + syslogForm + `|` + ctimeForm + `(?:[^\[]|$))`)
 
 // maxBefore is how much may stand before a line's time: a journal's date and host, or
 // what a boot loader left on the console's line.
