@@ -299,7 +299,8 @@ func TestLogBegun(t *testing.T) {
 	if got := warnings(t, name); !strings.HasPrefix(got, "left out 1 line of no known form, the first is line 7\n") {
 		t.Errorf("warnings %s", got)
 	}
-	for _, lines := range [][]string{dump[:5], dump[8:], append(dump[6:8:8], "", "", "", "", "")} {
+	long := dump[4] + strings.Repeat("x", 1<<13) // longer than what the kernel prints at once
+	for _, lines := range [][]string{dump[:5], dump[8:], {long, long, long, long}, append(dump[6:8:8], "", "", "", "", "")} {
 		text := log(lines)
 		if has, err := trace.HasText(strings.NewReader(text), int64(len(text)), trace.Log); has || err != nil {
 			t.Errorf("%v %v of\n%s", has, err, text)

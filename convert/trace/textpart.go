@@ -35,6 +35,9 @@ func HasText(r io.ReaderAt, size int64, form TextForm) (bool, error) {
 	return hasDump(r, size)
 }
 
+// maxLogLine is more than a line of a log has, and what stands before its text, in bytes.
+const maxLogLine = 4 << 10
+
 // minDumped is how many lines of a trace there are at least in a log in which nothing says where it begins.
 const minDumped = 3
 
@@ -130,8 +133,12 @@ func (p *textPart) ofLog(line string) (string, bool) {
 }
 
 // mayBeDumped reports whether a line of a log may be one of a trace: it has a time of the latency format,
-// "12us : " or with a mark, or columns of function_graph.
+// "12us : " or with a mark, or columns of function_graph. Longer ones the kernel does not print at once
+// (kernel/printk/internal.h, PRINTK_MESSAGE_MAX), and they take long to be taken apart.
 func mayBeDumped(line string) bool {
+	if len(line) > maxLogLine {
+		return false
+	}
 	if strings.Contains(line, "|  ") {
 		return true
 	}
