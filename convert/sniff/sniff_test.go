@@ -147,6 +147,18 @@ var kinds = []struct {
 	{"jemalloc", "heap_v2/1048576\n  t*: 172890: 2518883822 [0: 0]\n  t0: 106: 14360 [0: 0]\n@ 0x7f0a 0x7f0b\n  t*: 1: 160 [0: 0]\n", Jemalloc},
 	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
+	// What has a colon and a number, and is none of perf script's.
+	{"/proc/meminfo", "MemTotal:       24683656 kB\nMemFree:        14859672 kB\nMemAvailable:   22013956 kB\nBuffers:          432108 kB\nCached:          6470548 kB\nSwapCached:            0 kB\nDirty:             12812 kB\nWriteback:             0 kB\nHugePages_Total:       0\n", OtherText},
+	{"lscpu", "Model name:                      Intel(R) Xeon(R) Gold\nL1d cache:                       768 KiB (24 instances)\nL1i cache:                       768 KiB (24 instances)\nVirtualization:                  VT-x\nNUMA node(s):                    2\n", OtherText},
+	{"/proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2400.000\ncache size\t: 16384 KB\nsiblings\t: 4\n", OtherText},
+	{"readelf", "ELF Header:\n  Magic:   7f 45 4c 46 02 01 01 00 00 00 00 00 00 00 00 00 \n  Class:                             ELF64\n  Version:                           1 (current)\n  Start of program headers:          64 (bytes into file)\n  Flags:                             0x0\n  Size of this header:               64 (bytes)\n", OtherText},
+	{"readelf's sections", "  [ 1] .interp           PROGBITS         0000000000000318  00000318\n       000000000000001c  0000000000000000   A       0     0     1\n  [ 2] .note.gnu.pr[...] NOTE             0000000000000338  00000338\n       0000000000000020  0000000000000000   A       0     0     8\n", OtherText},
+	{"text of a protobuf", "sample_event {\n  ip: 4294967295\n  pid: 4294967295\n  sample_time_ns: 100000000000\n}\n", OtherText},
+	{"a text that tells an ISBN", " * See the book\n * published by Addison Wesley. ISBN-13: 9780136554820\n */\nBEGIN\n", OtherText},
+	{"a trace of memory", "[M] EXEC_ID: 0 INS_ADDRESS: 0000000004000c75 START_ADDRESS: 00000000fed14df0 LENGTH: 4 MODE: W DATA: 004ed1fe\n", OtherText},
+	{"a histogram of bcc", "     nsecs               : count     distribution\n   16384 -> 32767    : 16       |**                                    |\n   32768 -> 65535    : 8        |*                                     |\n", OtherText},
+	{"perf script without times", "   120000 cycles:  ffffffff8104f45a native_write_msr ([kernel.kallsyms])\n        1 cycles:            401136 main (/tmp/a)\n", PerfScript},
+	{"perf script without times and files", "cycles:  ffffffff8104f45a native_write_msr\ncycles:            401136 main\n", PerfScript},
 }
 
 // legacyCPU are words as old CPU profiles have them.

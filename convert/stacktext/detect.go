@@ -6,17 +6,19 @@ import "bytes"
 // empty, may be what perf script prints.
 //
 // It has a header with a time, and a frame; or half of its lines, comments aside,
-// are one or the other.
+// are one or the other. A header without a time tells only with others, as much has
+// a word with a colon and a number behind it.
 func IsPerfScript(lines [][]byte) bool {
 	headers, frames, comments := 0, 0, 0
-	inline := false
+	timed, inline := false, false
 	for _, line := range lines {
 		h := parseHeader(line)
 		g, hasFrame := inlineFrame(&h)
-		hasFrame = hasFrame && (g.dso != nil || len(g.ip) >= 5 && hasDigit(g.ip))
-		if h.hasTime && (h.hasTID || h.hasCPU || h.event != nil) || h.event != nil && hasFrame {
+		hasFrame = hasFrame && (g.dso != nil || len(g.ip) >= 5 && hasDigit(g.ip) && !isTableRow(&g))
+		if h.hasTime && (h.hasTID || h.hasCPU || h.event != nil) || h.event != nil && hasFrame && inColumn(line, &g) {
 			headers++
-			inline = inline || hasFrame
+			timed = timed || h.hasTime
+			inline = inline || h.hasTime && hasFrame
 			continue
 		}
 		if hasFrame && (g.dso != nil || h.hasTime) && (h.hasTime || h.hasTID || h.hasCPU) { // without an event
@@ -27,14 +29,35 @@ func IsPerfScript(lines [][]byte) bool {
 		f, ok := parseFrame(line[indent:])
 		switch {
 		case ok && len(f.ip) >= 3 && f.dso != nil,
-			ok && indent > 0 && (line[0] == '\t' || len(f.ip) >= 5) && hasDigit(f.ip):
+			ok && indent > 0 && (line[0] == '\t' || len(f.ip) >= 5) && hasDigit(f.ip) && !isTableRow(&f):
 			frames++
 		case line[0] == '#', bytes.HasPrefix(line, traceError), isBetween(line):
 			comments++
 		}
 	}
 	n := headers + frames
-	return headers > 0 && (frames > 0 || inline) || n > 0 && n*2 >= len(lines)-comments
+	return timed && (frames > 0 || inline) || n > 0 && n*2 >= len(lines)-comments
+}
+
+// inColumn tells whether the address of a frame in a header's line stands as perf prints it: in 16
+// columns, with a blank before them, and another one behind the event's colon
+// (tools/perf/builtin-script.c, process_event). The frame is a part of the line.
+func inColumn(line []byte, f *frame) bool {
+	const columns = 16
+	start := cap(line) - cap(f.ip)
+	before := trimEnd(line[:start])
+	width := start + len(f.ip) - len(before)
+	if bytes.HasSuffix(before, []byte(":")) {
+		width--
+	}
+	return width > columns
+}
+
+// isTableRow tells whether a frame is rather a row of a table of numbers, as of readelf, or of
+// a histogram of bcc, "16384 -> 32767 : 12": names of functions are no numbers.
+func isTableRow(f *frame) bool {
+	w := firstWord(f.symbol)
+	return isHexNumber(w) && isDigit(w[0]) || bytes.Equal(w, []byte("->"))
 }
 
 func hasDigit(s []byte) bool {
