@@ -138,6 +138,12 @@ var kinds = []struct {
 	{"perf annotate", " Percent |\tSource code & Disassembly of libc.so.6 for cycles (2 samples, percent: local period)\n-----\n         : 6     __GI___libc_malloc():\n    0.00 :   97a60:  endbr64\n", PerfReport},
 	{"perf script -D", "\n0x108@perf.data [0x50]: event: 69\n.\n. ... raw event: size 80 bytes\n.  0000:  45 00 00 00 00 00 50 00 02 00 00 00 00 00 00 00  E.....P.........\n", PerfReport},
 	{"perf script -D of old", "\n0x1c0 [0x40]: event: 3\n.\n. ... raw event: size 64 bytes\n", PerfReport},
+	// bcc, tools/old/profile_example.txt, offcputime_example.txt and offwaketime_example.txt
+	{"bcc's profile", "    ffffffff813d0af8 __clear_user\n    ffffffff813d5277 iov_iter_zero\n    00007fc5652ad9b0 read\n    -                dd (25036)\n        4\n\n", BCCStacks},
+	{"bcc's profile, with what it says", "Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to end.\n^C\n    schedule\n", BCCStacks},
+	{"bcc's offcputime", "    schedule\n    schedule_timeout\n    -                b'irqbalance' (1)\n        13\n", BCCStacks},
+	{"bcc's offcputime, with what it says", "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end.\n^C\n    schedule\n", BCCStacks},
+	{"bcc's offwaketime", "    waker:           swapper/0 0\n    ffffffff8137897c blk_mq_complete_request\n", BCCStacks},
 	{"perf stat", "# started on Mon Oct 21 15:10:29 2024\n\n\n Performance counter stats for './a.out':\n\n       14006883755      cache-references                 #  393.729 M/sec                     \n         537974885      cache-misses                     #    3.84% of all cache refs         \n", PerfStat},
 	{"perf stat -I", "#           time             counts unit events\n     0.100209737            1500123      cycles                                                      \n", PerfStat},
 	{"perf stat -I -A", "# started on Mon Oct 21 15:10:29 2024\n\n#           time CPU              counts unit events\n     0.100209737 CPU0               1500123      cycles                                                      \n", PerfStat},

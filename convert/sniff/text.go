@@ -44,6 +44,8 @@ var lineForms = []struct {
 	// perf annotate, and the dump of records that perf report and script -D print.
 	{lazyregexp.New(`^ Percent\b.*\|\s+Source code & Disassembly of |^0x[0-9a-f]+(@\S+)? \[0x[0-9a-f]+\]: event: \d+$`), PerfReport},
 	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
+	// The line of a task in stacks that bcc's tools print, and what these say before.
+	{lazyregexp.New(`^    - {16}\S.* \(\d+\)$|^\s+(target: {10}|waker: {11})\S|^Sampling at \d+ .* by .*stack|^Tracing (off-CPU|blocked) time \(us\) (of|by) `), BCCStacks},
 	{lazyregexp.New(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
 	{lazyregexp.New(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
