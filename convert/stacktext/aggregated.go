@@ -35,20 +35,22 @@ func newAggregation(r io.Reader) *aggregation {
 	}
 }
 
-// each calls line for each line of a tool's text, without the blanks at its end.
+// each calls line for each line of a tool's text, without the blanks at its end, and for an empty
+// one behind the last.
 func (a *aggregation) each(tool string, line func([]byte) error) (*stacks.Set, *Stats, error) {
 	for {
 		l, err := a.lines.next()
-		if err == io.EOF {
-			break
-		}
-		if err == nil {
+		end := err == io.EOF
+		if err == nil || end {
 			if err = line(l); err != nil {
 				err = fmt.Errorf("line %d: %w", a.lines.n, err)
 			}
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("read %s: %w", tool, err)
+		}
+		if end {
+			break
 		}
 	}
 	if a.stats.Samples == 0 {
@@ -122,10 +124,17 @@ func (a *aggregation) label(comm []byte) stacks.LabelsID {
 //
 // A key may have stacks of the kernel and of the program, in this order, and other
 // parts before or behind them: these are taken for the comm. Each map is an event;
-// beside maps with stacks, those without ("@start[1234]: 98234798") are left out.
+// beside maps with stacks, those without ("@start[1234]: 98234798") are left out. The number of a
+// stack with a histogram is the sum of what its rows count:
+//
+//	]:
+//	[16K, 32K)           218 |@@@@@@@@@@@@@@@@@@@@                                |
 type bpftrace struct {
 	*aggregation
 	open    bool
+	hist    bool // rows of a histogram follow
+	rows    int
+	counted uint64 // by these
 	event   string
 	comm    []byte
 	stacked map[string]bool   // events with stacks
@@ -178,6 +187,16 @@ func hasEmptyStack(key []byte) bool {
 }
 
 func (b *bpftrace) line(line []byte) error {
+	if b.hist {
+		if n, ok := histogramRow(line); ok {
+			b.rows++
+			b.counted += min(n, math.MaxUint64-b.counted)
+			return nil
+		}
+		if err := b.endHistogram(); err != nil {
+			return err
+		}
+	}
 	if !b.open {
 		return b.outside(line)
 	}
@@ -185,12 +204,16 @@ func (b *bpftrace) line(line []byte) error {
 		b.part(key)
 		b.open = false
 		n, isNumber := number(value)
-		if !isNumber { // a histogram, or statistics
+		switch {
+		case isNumber:
+			return b.entry(n, true)
+		case len(value) == 0 && len(b.chain) > 0:
+			b.hist, b.rows, b.counted = true, 0, 0
+		default: // statistics
 			b.unread()
 			b.chain = b.chain[:0]
-			return nil
 		}
-		return b.entry(n, true)
+		return nil
 	}
 	s := trimStart(line)
 	switch {
@@ -205,6 +228,29 @@ func (b *bpftrace) line(line []byte) error {
 		b.symbol(s)
 	}
 	return nil
+}
+
+// endHistogram ends an entry of a map whose value is a histogram.
+func (b *bpftrace) endHistogram() error {
+	b.hist = false
+	if b.rows == 0 {
+		b.unread()
+		b.chain = b.chain[:0]
+		return nil
+	}
+	return b.entry(b.counted, true)
+}
+
+// histogramRow is the count in a row of a histogram, "[64, 128)  2 |@@@  |".
+func histogramRow(line []byte) (n uint64, ok bool) {
+	if len(line) == 0 || line[0] != '[' && line[0] != '(' || line[len(line)-1] != '|' {
+		return 0, false
+	}
+	row, _, _ := bytes.Cut(line, []byte("|"))
+	count, interval := lastWord(row)
+	interval = trimEnd(interval)
+	n, ok = number(count)
+	return n, ok && len(interval) > 0 && (interval[len(interval)-1] == ')' || interval[len(interval)-1] == ']')
 }
 
 // outside takes a line that is in no map.
