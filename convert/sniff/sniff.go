@@ -121,7 +121,11 @@ var magics = []struct {
 	{0, "heap profile:", Pprof},
 	{0, "goroutine profile:", Pprof},
 	{0, "threadcreate profile:", Pprof},
-	{0, "--- ", Pprof},
+	{0, "--- contentionz ", Pprof}, // google/pprof, profile/legacy_profile.go
+	{0, "--- contention:", Pprof},
+	{0, "--- mutex:", Pprof},
+	{0, "--- threadz ", Pprof},
+	{0, "--- Thread ", Pprof},
 }
 
 // Magic says what an input is that begins with head, as far as its first bytes
