@@ -65,6 +65,8 @@ var kinds = []struct {
 	{"folded stacks without a line end", "a;b;c 1", Folded},
 	{"a frame a line", "main 5\nfoo 6\n", Folded},
 	{"comms with blanks", "my prog 2;main 5\nhello world 6\n", Folded},
+	{"a table of numbers", "0.000000 -79.966388\n0.001000 -79.933091\n1e3 2\n", OtherText},
+	{"numbers of lines beside names", "12 1\nmain 5\n", Folded},
 	{"fractions", "a;b 1.5\na;c 2.0\n", Folded},
 	{"with annotations", "java;foo_[j];do_syscall_64_[k] 12\n", Folded},
 	{"of bcc's -d", "bash;read;-;vfs_read 12\n", Folded},

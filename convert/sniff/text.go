@@ -142,15 +142,16 @@ func firstLines(head []byte, whole bool) [][]byte {
 
 var (
 	weighted = lazyregexp.New(`[ \t][-+]?\d+(\.\d*)?([eE][-+]?\d+)?$`)
+	numeric  = lazyregexp.New(`^[-+]?[\d.]+([eE][-+]?\d+)?$`)
 	twice    = lazyregexp.New(`[ \t]\d+(\.\d*)?[ \t]\d+(\.\d*)?$`)
 )
 
 // folded tells folded stacks from other text whose lines end in a number. The
 // first line, and half of the first ones at least, have a weight, comments aside. Then either a
 // line has frames, "outer;inner 12", or all are single names without blanks,
-// "main 12": "hello world 12" alone may be anything.
+// "main 12": "hello world 12" alone may be anything, and "12 13" is a table.
 func folded(lines [][]byte) Kind {
-	n, two, comments, semicolon, blank := 0, 0, 0, false, false
+	n, two, comments, semicolon, blank, named := 0, 0, 0, false, false, false
 	for i, line := range lines {
 		at := weighted().FindIndex(line)
 		if at == nil {
@@ -167,6 +168,7 @@ func folded(lines [][]byte) Kind {
 			two++
 		}
 		semicolon = semicolon || bytes.IndexByte(line[:at[0]], ';') >= 0
+		named = named || !numeric().Match(bytes.TrimSpace(line[:at[0]]))
 		blank = blank || bytes.ContainsAny(bytes.TrimSpace(line[:at[0]]), " \t") || at[0] == 0
 	}
 	switch {
@@ -174,7 +176,7 @@ func folded(lines [][]byte) Kind {
 		return OtherText
 	case semicolon && two == n:
 		return DiffFolded
-	case semicolon, !blank && n == len(lines):
+	case semicolon, !blank && named && n == len(lines):
 		return Folded
 	}
 	return OtherText
