@@ -17,8 +17,8 @@ import (
 // ReadOptions say how folded text is understood.
 type ReadOptions struct {
 	// Comm takes the first frame of a line for the label "comm" instead of a
-	// function, as stackcollapse-perf.pl and Write write it; where no line has another
-	// frame, all are functions.
+	// function, as stackcollapse-perf.pl and Write write it. Where no line has another
+	// frame, or one of these is no comm (py-spy's "<module> (a.py:1)"), all are functions.
 	Comm bool
 }
 
@@ -229,13 +229,19 @@ func (f *foldedReader) look(n int) error {
 }
 
 // frames finds the stack and the labels of a line.
-func (f *foldedReader) frames(rest []byte) error {
-	more := true
+func (f *foldedReader) frames(line []byte) error {
+	rest, more := line, true
 	if f.comm {
 		var name []byte
-		name, rest, more = bytes.Cut(rest, []byte(";"))
-		f.labels = f.commLabel(name)
+		name, rest, more = bytes.Cut(line, []byte(";"))
 		f.called = f.called || more
+		ok := false
+		if f.labels, ok = f.commLabel(name); !ok {
+			if err := f.uncall(); err != nil {
+				return err
+			}
+			rest, more = line, true
+		}
 	}
 	f.chain = f.chain[:0]
 	// The leaf is last in the line and first in a stack.
@@ -268,14 +274,19 @@ func (f *foldedReader) add(w weight) (row int) {
 	return f.set.Add(0, f.stack, f.labels, w.whole*f.scale+int64(w.milli))
 }
 
-func (f *foldedReader) commLabel(name []byte) stacks.LabelsID {
+// commLabel returns the label of a comm; it fails if the name is none. What Write made has nothing
+// else.
+func (f *foldedReader) commLabel(name []byte) (stacks.LabelsID, bool) {
 	id, ok := f.comms[string(name)]
 	if !ok {
+		if f.header == nil && isFunction(name) {
+			return 0, false
+		}
 		id = f.set.InternLabels([]stacks.Label{{Key: "comm", Str: string(name)}})
 		f.comms[string(name)] = id
 		f.names += int64(len(name)) + perName
 	}
-	return id
+	return id, true
 }
 
 func (f *foldedReader) location(name []byte) uint32 {
@@ -303,21 +314,11 @@ func parseWeight(s string) (weight, error) {
 	return weight{whole: int64(whole), milli: int32(math.Round(part * 1000))}, nil
 }
 
-// uncall makes functions of the comms of lines, none of which has another frame: such are lists of
-// functions, and not of programs.
-func (f *foldedReader) uncall() {
-	old := f.set
-	f.set = stacks.New(old.Events...)
-	for i := range old.NumSamples() {
-		x := old.Sample(i)
-		l, _ := old.Label(x.Labels, "comm")
-		f.set.Add(0, f.set.Intern([]uint32{f.location([]byte(l.Str))}), 0, x.Values...)
-	}
-}
-
 func (f *foldedReader) finish() error {
 	if f.comm && !f.called && f.header == nil {
-		f.uncall()
+		if err := f.uncall(); err != nil {
+			return err
+		}
 	}
 	if f.scale == 1 {
 		if f.header != nil {
