@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/export"
+	"kprof/perfevent/format/expr"
 )
 
 // openOther writes a profile as another tool would and opens it.
@@ -78,6 +80,39 @@ func TestDefaultSampleType(t *testing.T) {
 		if got := foldedOf(t, p); got != want {
 			t.Errorf("default %q is shown as %q, want %q", defaultType, got, want)
 		}
+	}
+}
+
+// TestValueWithBlanks: what Instruments and cairo-profiler call "running time" is asked for in quotes.
+func TestValueWithBlanks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pb.gz")
+	heap := heapProfile("", "f")
+	heap.SampleType[1].Type = "running time"
+	var b bytes.Buffer
+	if err := heap.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func(value string) (*convert.Profile, error) {
+		x, err := expr.Parse(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := convert.Options{}
+		o.Value = x
+		return convert.Open(t.Context(), path, o)
+	}
+	p, err := open(`"running time"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := foldedOf(t, p); got != "f 100\n" {
+		t.Errorf("it is %q", got)
+	}
+	if _, err := open("cpu"); err == nil || !strings.Contains(err.Error(), `it has alloc_objects, "running time", inuse_objects, inuse_space`) {
+		t.Errorf("of another one: %v", err)
 	}
 }
 

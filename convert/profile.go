@@ -110,7 +110,7 @@ func (p *Profile) describe() {
 // as pprof does.
 func (p *Profile) WeightColumn(event int) int {
 	if p.opts != nil && p.opts.Value != nil {
-		return valueColumn(&p.Set.Events[event], p.opts.Value.String())
+		return valueColumn(&p.Set.Events[event], p.opts.Value.Text())
 	}
 	i := slices.IndexFunc(p.Events, func(e abi.Event) bool { return e.Name == p.Set.Events[event].Name })
 	switch {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kprof/convert/replay"
@@ -95,12 +96,19 @@ type NoValueError struct {
 }
 
 func (e *NoValueError) Error() string {
-	return fmt.Sprintf("it is a profile without fields of events, and has no values %q; it has %s", e.Value, strings.Join(e.Have, ", "))
+	var have []string
+	for _, name := range e.Have {
+		if strings.ContainsAny(name, " \t") { // an expression has it in quotes
+			name = strconv.Quote(name)
+		}
+		have = append(have, name)
+	}
+	return fmt.Sprintf("it is a profile without fields of events, and has no values %q; it has %s", e.Value, strings.Join(have, ", "))
 }
 
 // checkValue returns an error if no event of a profile has values called so.
 func (p *Profile) checkValue(value *expr.Expr) error {
-	e := &NoValueError{Value: value.String()}
+	e := &NoValueError{Value: value.Text()}
 	for i := range p.Set.Events {
 		ev := &p.Set.Events[i]
 		for _, v := range ev.Values {

@@ -40,6 +40,15 @@ type Expr struct {
 // String is the expression as it was written.
 func (e *Expr) String() string { return e.src }
 
+// Text is the string that an expression is alone, else the expression as it was written: the name
+// of what is no field, which may have blanks in it.
+func (e *Expr) Text() string {
+	if e.root.op == opString {
+		return e.root.str
+	}
+	return e.src
+}
+
 // parser reads by recursive descent; the first error ends it.
 type parser struct {
 	src   string
