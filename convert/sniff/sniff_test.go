@@ -158,6 +158,8 @@ var kinds = []struct {
 	{"a file of Go's", "go 1.21\n\nuse .\n", OtherText},
 	{"jemalloc", "heap_v2/1048576\n  t*: 172890: 2518883822 [0: 0]\n  t0: 106: 14360 [0: 0]\n@ 0x7f0a 0x7f0b\n  t*: 1: 160 [0: 0]\n", Jemalloc},
 	{"callgrind", "# callgrind format\nevents: Ir\n", Callgrind},
+	{"callgrind's format of pprof", "positions: instr line\nevents: goroutine(count)\n\nob=\nfl=(1) /usr/local/go/src/runtime/mprof.go\n", Callgrind},
+	{"callgrind's format of Xdebug", "version: 1\ncreator: xdebug 3.2.0 (PHP 8.2.1)\ncmd: /a.php\npart: 1\npositions: line\n\nevents: Time_(10ns) Memory_(bytes)\n", Callgrind},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
 	// What has a colon and a number, and is none of perf script's.
 	{"/proc/meminfo", "MemTotal:       24683656 kB\nMemFree:        14859672 kB\nMemAvailable:   22013956 kB\nBuffers:          432108 kB\nCached:          6470548 kB\nSwapCached:            0 kB\nDirty:             12812 kB\nWriteback:             0 kB\nHugePages_Total:       0\n", OtherText},
