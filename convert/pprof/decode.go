@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"kprof/convert/stacks"
@@ -17,7 +18,8 @@ type decoder struct {
 
 	one       [binary.MaxVarintLen64]byte
 	values    []int64
-	rawLabels []byte // label fields of a sample, as in the file
+	sums      []uint64 // of each column over all samples, without signs
+	rawLabels []byte   // label fields of a sample, as in the file
 	labelSets map[string]stacks.LabelsID
 	drop      []string // keys of labels that are left out
 
@@ -38,6 +40,7 @@ func newDecoder(r *reader, drop []string) *decoder {
 	for _, e := range r.set.Events {
 		d.width += len(e.Values)
 	}
+	d.sums = make([]uint64, d.width)
 	if r.k.blocks != nil {
 		d.blocks = newBlockReader(r.k.blocks, r.set)
 	}
@@ -90,7 +93,23 @@ func (d *decoder) sample(n int, s *scanner, size uint64) error {
 		}
 		d.last = append(d.last[:0], b...)
 	}
+	for c, v := range d.values {
+		if d.sums[c] += min(uint64(v), -uint64(v)); d.sums[c] > math.MaxInt64 {
+			return d.tooLargeSum(c)
+		}
+	}
 	d.add(d.stack, d.lastID, d.values, d.blocks)
+	return nil
+}
+
+// tooLargeSum is the error of column c of the profile.
+func (d *decoder) tooLargeSum(c int) error {
+	for _, e := range d.set.Events {
+		if c < len(e.Values) {
+			return &stacks.TooLargeSumError{Event: e.Name, Column: e.Values[c].Type}
+		}
+		c -= len(e.Values)
+	}
 	return nil
 }
 

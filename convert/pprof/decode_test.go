@@ -3,7 +3,9 @@ package pprof
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -63,6 +65,9 @@ func sameRead(t *testing.T, data []byte, strict bool) {
 		}
 	}
 	got, err := (ReadOptions{}).read(bytes.NewReader(data), maxSize)
+	if sum := (*stacks.TooLargeSumError)(nil); errors.As(err, &sum) { // google/pprof lets them wrap
+		return
+	}
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%v; google/pprof: %v", err, wantErr)
 	}
@@ -247,6 +252,41 @@ func TestMutated(t *testing.T) {
 		sameRead(t, data, false)
 		if t.Failed() {
 			t.Fatalf("mutation %d of %d bytes (%v): %q", i, len(data), err, data)
+		}
+	}
+}
+
+// TestTooLargeSum: sums of a column do not begin anew from below zero, whichever samples they are of.
+func TestTooLargeSum(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		values []int64
+		column string // that is too large
+	}{
+		{"as large as can be", []int64{math.MaxInt64 - 1, 1}, ""},
+		{"one more", []int64{math.MaxInt64 - 1, 1, 1}, "space"},
+		{"of both signs", []int64{math.MaxInt64, -1}, "space"},
+		{"the least value", []int64{math.MinInt64}, "space"},
+	} {
+		p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "objects", Unit: "count"}, {Type: "space", Unit: "bytes"}}}
+		for i, v := range x.values {
+			id := uint64(i/2 + 1) // the first two have one stack
+			if i%2 == 0 {
+				f := &profile.Function{ID: id, Name: fmt.Sprint("f", id)}
+				p.Function = append(p.Function, f)
+				p.Location = append(p.Location, &profile.Location{ID: id, Line: []profile.Line{{Function: f}}})
+			}
+			p.Sample = append(p.Sample, &profile.Sample{Location: p.Location[i/2 : i/2+1], Value: []int64{1, v}})
+		}
+		var b bytes.Buffer
+		if err := p.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Read(&b)
+		sum := (*stacks.TooLargeSumError)(nil)
+		errors.As(err, &sum)
+		if (err == nil) != (x.column == "") || sum != nil && sum.Column != x.column || err != nil && sum == nil {
+			t.Errorf("%s: %v", x.name, err)
 		}
 	}
 }

@@ -163,7 +163,7 @@ func randomSet(seed uint64, events []stacks.Event) *stacks.Set {
 		e := r.IntN(len(events))
 		v := make([]int64, len(events[e].Values))
 		for i := range v {
-			v[i] = r.Int64N(1<<r.IntN(62)+1) - 5
+			v[i] = r.Int64N(1<<r.IntN(53)+1) - 5 // all of which add up to less than 63 bits hold
 		}
 		s.Add(e, s.Intern(chain), labels[r.IntN(len(labels))], v...)
 	}

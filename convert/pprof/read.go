@@ -22,7 +22,8 @@ type ReadOptions struct {
 // Read reads a pprof file: profile.proto, compressed or not, or one of the
 // legacy formats that google/pprof knows. At most 1 GiB as it is stored; of a
 // compressed one, no more is kept than [stacks.MaxKept] allows, which a
-// [stacks.TooLargeError] tells, however far it expands.
+// [stacks.TooLargeError] tells, however far it expands. A column whose values, without
+// their signs, add up to more than 63 bits is a [stacks.TooLargeSumError].
 //
 // The profile's columns become one event, unless they are named as kprof names
 // those of several events (see [Events]). A sample's labels come sorted by key.
@@ -56,8 +57,9 @@ func (o ReadOptions) read(r io.Reader, limit int64) (*stacks.Set, error) {
 	in.unpack()
 	set, err := in.read()
 	var large *stacks.TooLargeError
+	var sum *stacks.TooLargeSumError
 	var broken *decompressError
-	if err == nil || errors.As(err, &large) || errors.As(err, &broken) {
+	if err == nil || errors.As(err, &large) || errors.As(err, &sum) || errors.As(err, &broken) {
 		return set, err
 	}
 	return in.readWhole(err)
