@@ -37,7 +37,7 @@ var lineForms = []struct {
 	form func() *regexp.Regexp
 	kind Kind
 }{
-	{lazyregexp.New(`^\w+ profile: `), Pprof},                                                // of the old text formats
+	{lazyregexp.New(`^(heap profile: *|\S+ profile: total )\d`), Pprof},                      // of the old text formats
 	{lazyregexp.New(`^positions: (instr|line)\b|^creator: (callgrind|xdebug)\b`), Callgrind}, // of pprof -callgrind, Xdebug, older Valgrinds
 	// The lines that perf report and diff have above their tables, and those of the table: "  12.34%  comm  file  [k] name".
 	{lazyregexp.New(`^# (To display the perf\.data header info|Total Lost Samples: \d|Samples: \S+ +of events? '|Events: \d\S* +\S|(Overhead|Children|Baseline)\W+[A-Z])`), PerfReport},
