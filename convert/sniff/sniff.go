@@ -122,7 +122,7 @@ var magics = []struct {
 	{0, "goroutine profile:", Pprof},
 	{0, "threadcreate profile:", Pprof},
 	{0, "--- contentionz ", Pprof}, // google/pprof, profile/legacy_profile.go
-	{0, "--- heapz ", Pprof}, // legacy_java_profile.go
+	{0, "--- heapz ", Pprof},       // legacy_java_profile.go
 	{0, "--- contention:", Pprof},
 	{0, "--- mutex:", Pprof},
 	{0, "--- threadz ", Pprof},
