@@ -48,6 +48,9 @@ func aboutOthers(t tracefs.Event) bool {
 	return false
 }
 
+// samplesEach reports whether each hit is a sample.
+func samplesEach(a *abi.Attr) bool { return a.Flags&abi.FlagFreq == 0 && a.SamplePeriod == 1 }
+
 // unsampled says that hits of such a tracepoint, of a task that is recorded and did not run, have no
 // sample; "" where all have. Since the stable kernels of 2026 none has (kernel/events/core.c,
 // perf_swevent_event: the counter of a task that does not run is not active). counters is how many
@@ -55,7 +58,7 @@ func aboutOthers(t tracefs.Event) bool {
 func unsampled(t tracefs.Event, a *abi.Attr, es *EventStats, counters int) string {
 	taken := es.Samples + es.Lost
 	switch {
-	case !aboutOthers(t) || !es.LostKnown || a.Flags&abi.FlagFreq != 0 || a.SamplePeriod != 1:
+	case !aboutOthers(t) || !es.LostKnown || !samplesEach(a):
 		return ""
 	case strings.HasPrefix(t.Name, "sched_stat_"): // hits weigh nanoseconds
 		if es.Hits == 0 || taken > 0 {

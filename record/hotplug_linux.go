@@ -29,6 +29,7 @@ type hotplug struct {
 	cpus   []int // recorded
 	wanted []int // of Target
 	tasks  bool
+	again  bool // of tasks, with events on CPUs: these are opened again where a CPU is back
 	came   bool // a CPU has come, recorded or not
 	notes  []string
 	more   int // notes beyond maxHotplugNotes
@@ -96,7 +97,7 @@ func (h *hotplug) look() (came []int, err error) {
 			continue
 		}
 		switch {
-		case !h.tasks:
+		case !h.tasks, h.again && slices.Contains(h.cpus, cpu):
 			came = append(came, cpu)
 		case !slices.Contains(h.cpus, cpu):
 			h.note("cpu %d came online while recording: it is not recorded", cpu)
@@ -131,7 +132,7 @@ func (r *run) hotplug(w *waiter) error {
 		return err
 	}
 	var stopped []int
-	if now := time.Now(); !r.cpus.tasks && now.Sub(r.cpus.checked) >= stoppedInterval {
+	if now := time.Now(); (!r.cpus.tasks || r.cpus.again) && now.Sub(r.cpus.checked) >= stoppedInterval {
 		r.cpus.checked = now
 		stopped = slices.DeleteFunc(r.stopped(), func(cpu int) bool { return slices.Contains(came, cpu) })
 		for _, cpu := range stopped {
@@ -160,7 +161,7 @@ func (r *run) hotplug(w *waiter) error {
 		if !slices.Contains(r.cpus.cpus, cpu) {
 			r.cpus.cpus = append(r.cpus.cpus, cpu)
 		}
-		if !slices.Contains(stopped, cpu) {
+		if !r.cpus.tasks && !slices.Contains(stopped, cpu) {
 			r.cpus.note("cpu %d came online while recording: it is recorded from there on", cpu)
 		}
 	}
@@ -172,8 +173,16 @@ func (r *run) hotplug(w *waiter) error {
 // see it (kernel/cpu.c, freeze_secondary_cpus).
 func (r *run) stopped() (cpus []int) {
 	h := r.cpus
+	e := r.s.sideband
+	if h.tasks {
+		e = r.s.onCPUs()[0]
+	}
+	if e.disabled {
+		clear(h.enabled)
+		return nil
+	}
 	latest := map[int]*perfevent.Counter{}
-	for _, c := range r.s.sideband.counters {
+	for _, c := range e.counters {
 		latest[c.Where().CPU] = c
 	}
 	for _, cpu := range h.live {
@@ -193,8 +202,7 @@ func (r *run) stopped() (cpus []int) {
 	return cpus
 }
 
-// openCPU opens and enables the counters of a CPU that came, for a session that is
-// not of tasks. It runs on the thread of the rings' owners. A CPU that has been there
+// openCPU opens and enables the counters of a CPU that came: all but those of tasks. It runs on the thread of the rings' owners. A CPU that has been there
 // before still has its ring, whose owner is a counter of that thread.
 func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 	var ring *cpuRing
@@ -212,7 +220,11 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 		}
 		ring.rename(owner.ID(), s.rings[0].owner.ID())
 	}
-	for _, e := range append([]*recordedEvent{s.sideband}, s.events...) {
+	events := append([]*recordedEvent{s.sideband}, s.events...)
+	if s.opts.Target.OfTasks() {
+		events = s.onCPUs()
+	}
+	for _, e := range events {
 		if err := e.bury(cpu, ring); err != nil {
 			return ring, err
 		}

@@ -78,7 +78,7 @@ func (s *Session) openCounters(ctx context.Context) error {
 	if len(s.hangups) == 0 {
 		return fmt.Errorf("the targets exited before they could be recorded: %w", unix.ESRCH)
 	}
-	return nil
+	return s.openWakeups(&o)
 }
 
 // openOn opens all events on the CPU of a ring, for all tasks or those of cgroups.

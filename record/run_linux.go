@@ -31,6 +31,7 @@ type run struct {
 	pending  []byte // synthesized records not yet written
 	renamed  []byte // what one ring held, with other ids
 	shared   *sharedSamples
+	woken    *woken // nil where nothing is left out
 	restored []byte // likewise, with the ids of its own events
 	repaired []byte // what one ring held, where that is not passed on as it is
 }
@@ -63,6 +64,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	}
 	r := &run{s: s, sink: sink, copies: copies, tally: newTally(table, len(ids), sideband), shared: newSharedSamples(table, events), start: time.Now(), noted: len(s.notes)}
 	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
+	r.woken = s.keepWoken(table, len(ids))
 	r.tally.self = uint32(os.Getpid())
 	for i, e := range s.events {
 		r.tally.leaveOut[i] = e.leaveOut
@@ -87,6 +89,7 @@ func (r *run) record(ctx context.Context) (err error) {
 	if r.cpus, err = watchCPUs(s.cpus, &s.opts.Target); err != nil {
 		return err
 	}
+	r.cpus.again = s.wakeups != nil
 	defer func() { err = errors.Join(err, r.cpus.close()) }()
 	w, err := newWaiter(ctx, s)
 	if err != nil {
@@ -117,6 +120,8 @@ func (r *run) record(ctx context.Context) (err error) {
 		if err := r.enableTriggers(); err != nil {
 			return err
 		}
+	} else if err := s.enableOnCPUs(); err != nil { // others are by an exec
+		return err
 	}
 	r.start = time.Now()
 	if s.opts.Start != nil {
@@ -207,6 +212,9 @@ func (r *run) drainUntil(w *waiter) error {
 			if err := r.hotplug(w); err != nil {
 				return err
 			}
+			if err := r.watchNumbers(); err != nil {
+				return err
+			}
 		}
 		if r.s.opts.Progress != nil {
 			r.s.opts.Progress(Progress{
@@ -222,16 +230,19 @@ func (r *run) drainUntil(w *waiter) error {
 // round drains every ring once. It does not go on until they are empty: who
 // writes faster than we read would keep us at one ring for ever.
 func (r *run) round() error {
+	if r.woken != nil {
+		r.woken.lookAhead(r.s.rings)
+	}
 	for _, cr := range r.s.rings {
 		if cr.old != nil {
-			if _, err := r.drain(cr, cr.old); err != nil {
+			if _, err := r.drain(cr, cr.old, cr.oldLimit); err != nil {
 				return err
 			}
 			if err := r.grow.drained(cr); err != nil {
 				return err
 			}
 		}
-		n, err := r.drain(cr, cr.ring)
+		n, err := r.drain(cr, cr.ring, cr.limit)
 		if err != nil {
 			return err
 		}
@@ -247,9 +258,13 @@ func (r *run) round() error {
 	return r.sink.FinishRound()
 }
 
-// drain passes on what is in a ring of a CPU, and returns how many bytes that was.
-func (r *run) drain(cr *cpuRing, ring *perfevent.Ring) (n int, err error) {
+// drain passes on what is in a ring of a CPU, where something is left out up to a limit, and
+// returns how many bytes that was.
+func (r *run) drain(cr *cpuRing, ring *perfevent.Ring, limit int) (n int, err error) {
 	a, b := ring.Peek()
+	if r.woken != nil {
+		a, b = cut(a, b, limit)
+	}
 	if n = len(a) + len(b); n == 0 {
 		return 0, nil
 	}
@@ -261,6 +276,9 @@ func (r *run) drain(cr *cpuRing, ring *perfevent.Ring) (n int, err error) {
 	if r.shared != nil && r.shared.find(a, b) {
 		r.restored = r.shared.restore(r.restored, a, b)
 		a, b = r.restored, nil
+	}
+	if r.woken != nil {
+		a, b = r.woken.keep(a, b)
 	}
 	r.tally.add(a, b)
 	if r.tally.needsRepair() {
@@ -390,6 +408,10 @@ func (r *run) stats() (Stats, error) {
 			sum.Add(count)
 		}
 		es.Hits, es.Lost, es.Enabled, es.Running = sum.Value, sum.Lost, sum.Enabled, sum.Running
+		if r.woken != nil {
+			es.Others = r.woken.others[i]
+			es.Hits -= min(es.Hits, es.Others)
+		}
 		lost += sum.Lost
 		es.Probe = e.Source.Kind == event.KindProbe
 		if err := r.s.ledger.fill(&e.Event, &es); err != nil {
@@ -398,7 +420,7 @@ func (r *run) stats() (Stats, error) {
 		if n := t.ours[i]; n > 0 {
 			st.Notes = append(st.Notes, fmt.Sprintf("%s: %d samples of the recorder itself are left out", e.Name, n))
 		}
-		if !r.s.opts.Target.AllCPUs && len(r.s.opts.Target.Cgroups) == 0 {
+		if r.s.opts.Target.OfTasks() && !e.onCPUs {
 			if n := unsampled(e.Tracepoint, &e.Attr, &es, len(e.counters)); n != "" {
 				st.Notes = append(st.Notes, n)
 			}

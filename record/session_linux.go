@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"kprof/perfevent"
@@ -38,6 +39,8 @@ type Session struct {
 
 	follows       atomic.Bool // see FollowsKernel
 	kernelLeftOut bool        // see userOnly
+	wakeups       *wakeups    // nil where there is nothing to it
+	closing       sync.WaitGroup
 	ledger        ledger
 }
 
@@ -52,6 +55,7 @@ type recordedEvent struct {
 	filtered bool            // filter has been decided on
 	disabled bool            // by Options.Disabled, by Session.Disable, or until a trigger enables it
 	leaveOut bool            // our own samples are to be left out as they are read
+	onCPUs   bool            // recorded on CPUs where others are of tasks, see wakeups
 	asleep   bool            // its twin is sampled in its place, see copying
 	twin     *recordedEvent
 	function abi.FunctionFields
@@ -74,6 +78,8 @@ type cpuRing struct {
 	growing bool               // from when a larger one is made until old is let go
 	leaving bool               // the counters have left old, and its last record is to come
 	retired bool               // it has come: nothing goes into old any more
+
+	limit, oldLimit int // how much of ring and of old a round reads, see woken
 
 	used    bool              // something was in it
 	renamed map[uint64]uint64 // ids of counters that were opened while recording, see rename
@@ -204,6 +210,7 @@ func (s *Session) resolve() error {
 		return err
 	}
 	s.ledger = newLedger(&s.resolver, s.events)
+	s.planWakeups()
 	return s.planFilters()
 }
 
@@ -294,6 +301,7 @@ func (s *Session) CPUs() []int { return slices.Clone(s.cpus) }
 // Close closes counters and rings. A second Close does nothing.
 func (s *Session) Close() error {
 	var errs []error
+	s.closing.Wait()
 	if !s.ran {
 		s.ran = true
 		close(s.over)

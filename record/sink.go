@@ -59,7 +59,8 @@ func (s *Stats) LostSideband() uint64 {
 //     since the stable kernels of 2026 (kernel/events/core.c, perf_swevent_event: what is not
 //     active any more after it has been counted writes nothing).
 //   - Since the same kernels, hits of tracepoints that are about another task than the one that runs,
-//     such as sched:sched_wakeup, where tasks are recorded: the task's counter is not active. See unsampled.
+//     such as sched:sched_wakeup, where tasks are recorded and nothing may be recorded on all CPUs: the
+//     task's counter is not active. See wakeups and unsampled.
 //   - In Linux 6.18 hits in certain tasks: seen of the idle task of one CPU, and of threads that had run since
 //     it booted. There context switches, and what interrupts hit, are counted and not sampled; tracepoints
 //     that such a task hits itself are not even counted, and it has no sched:sched_switch.
@@ -67,7 +68,8 @@ func (s *Stats) LostSideband() uint64 {
 //     set would explain what is not counted.
 type EventStats struct {
 	Name        string
-	Hits        uint64 // counted by the kernel, read(2)
+	Hits        uint64 // counted by the kernel, read(2), without Others
+	Others      uint64 // hits of other tasks that were left out as they were read, see wakeups; Lost may have more
 	Samples     uint64 // in the rings
 	Lost        uint64 // samples that found the ring full; 0 unless LostKnown
 	LostKnown   bool   // the kernel has PERF_FORMAT_LOST (6.0)

@@ -143,7 +143,7 @@ func (o *taskOpener) open(tid int, t *task) error {
 	t.sideband = true
 	for _, r := range s.rings {
 		for _, e := range s.events {
-			if !e.IsOn(r.cpu) {
+			if !e.IsOn(r.cpu) || e.onCPUs {
 				continue
 			}
 			c, err := s.open(e, perfevent.Where{PID: tid, CPU: r.cpu}, r)

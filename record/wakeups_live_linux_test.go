@@ -1,0 +1,218 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
+)
+
+// hit is a sample of sched:sched_waking or its like.
+type hit struct {
+	current, woken uint32
+	name           string // of the thread that is woken
+}
+
+// hits has a sink note the hits of each event of a session.
+func hits(t *testing.T, s *Session, to *sink) func(event string) []hit {
+	t.Helper()
+	all := map[string][]hit{}
+	events := s.Events()
+	ids := map[uint64]string{}
+	for _, e := range events {
+		for _, id := range e.IDs {
+			ids[id] = e.Name
+		}
+	}
+	place := map[string]pidPlace{}
+	for _, e := range s.events {
+		var ok bool
+		if place[e.Name], ok = s.pidPlace(&e.Event); !ok {
+			t.Fatalf("%s has no field pid", e.Name)
+		}
+	}
+	before := to.each
+	to.each = func(h abi.Header, rec []byte) {
+		const o = abi.LittleEndian
+		if before != nil {
+			before(h, rec)
+		}
+		if h.Type != abi.RecordSample {
+			return
+		}
+		name := ids[o.Uint64(rec[8:])]
+		p := place[name]
+		pid, ok := p.find(rec)
+		if !ok {
+			t.Errorf("%s: a sample without the field pid", name)
+			return
+		}
+		at := p.at
+		if p.chain {
+			at += 8 + 8*int(o.Uint64(rec[at:]))
+		}
+		// comm is in front of pid: include/trace/events/sched.h, sched_wakeup_template.
+		all[name] = append(all[name], hit{o.Uint32(rec[28:]), pid, string(cstring(rec[at+4+p.field-16 : at+4+p.field]))})
+	}
+	return func(event string) []hit { return all[event] }
+}
+
+// TestLiveWakeups: a thread is woken a known number of times by another one that is not recorded, while
+// others wake each other. Each such hit is there once, with the thread that woke, and no hit of others;
+// also once numbers of threads begin anew while it records.
+func TestLiveWakeups(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Program("dd"))
+	for _, anew := range []bool{false, true} {
+		t.Run(fmt.Sprintf("anew=%v", anew), func(t *testing.T) {
+			sleeper, waker := startThread(), startThread()
+			defer sleeper.stop()
+			defer waker.stop()
+			tid := func(th *thread) (tid int) {
+				_ = th.run(func() error { tid = unix.Gettid(); return nil })
+				return tid
+			}
+			woken, wakes := tid(sleeper), tid(waker)
+			bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(bell)
+			s := open(t, Options{Specs: specs(t, "sched:sched_waking,sched:sched_wakeup"), Target: Target{TIDs: []int{woken}}})
+			to := newSink(t)
+			of := hits(t, s, to)
+			if anew && s.wakeups != nil {
+				s.wakeups.last = math.MaxInt // the last number is a lower one
+				if s.wakeups.rest == "" {    // as where it was near the end already
+					s.wakeups.rest = "pid < 0"
+				}
+			}
+			const times = 200
+			asleep := 0
+			st := runWhile(t, s, to, func() {
+				if anew {
+					time.Sleep(4 * hotplugInterval)
+				}
+				load := exec.Command("sh", "-c", "dd if=/dev/zero bs=1 count=20000 2>/dev/null | dd of=/dev/null bs=1 2>/dev/null")
+				if err := load.Start(); err != nil {
+					t.Error(err)
+				}
+				for range times {
+					begun, woke := make(chan struct{}), make(chan error, 1)
+					sleeper.work <- func() {
+						var got [8]byte
+						close(begun)
+						_, err := unix.Read(bell, got[:])
+						woke <- err
+					}
+					<-begun
+					if waitAsleep(woken) {
+						asleep++
+					}
+					one := [8]byte{1}
+					if err := waker.run(func() error { _, err := unix.Write(bell, one[:]); return err }); err != nil {
+						t.Error(err)
+					}
+					if err := <-woke; err != nil {
+						t.Error(err)
+					}
+				}
+				if err := load.Wait(); err != nil {
+					t.Error(err)
+				}
+			})
+			byWaker, others := 0, 0
+			for _, h := range of("sched:sched_waking") {
+				switch {
+				case h.woken == uint32(woken) && h.current == uint32(wakes):
+					byWaker++
+				case h.woken != uint32(woken) && h.current != uint32(woken):
+					others++
+				}
+			}
+			if st.Lost == 0 && (byWaker < asleep || byWaker > times || others > 0) {
+				t.Errorf("woken %d times, %d when asleep: %d samples, and %d of others", times, asleep, byWaker, others)
+			}
+			if n := len(of("sched:sched_wakeup")); st.Lost == 0 && n < asleep {
+				t.Errorf("sched_wakeup: %d samples", n)
+			}
+			for _, e := range st.Events[:2] {
+				// Hits in certain tasks are counted and not sampled, see EventStats.
+				if s.wakeups != nil && e.Hits < e.Samples {
+					t.Errorf("%s: %d hits, %d samples and %d lost, %d of others", e.Name, e.Hits, e.Samples, e.Lost, e.Others)
+				}
+				if anew && s.wakeups != nil && e.Others == 0 {
+					t.Errorf("%s: no hits of others were left out", e.Name)
+				}
+			}
+		})
+	}
+}
+
+// TestLiveWakeupsOfChildren: a command's children, which begin while it is recorded, have the hits
+// that wake them, as do the command when they end, and nobody else.
+func TestLiveWakeupsOfChildren(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	const times = 20
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	// A name that nobody else has.
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := filepath.Join(t.TempDir(), "kprof-sleeper")
+	if err := os.Symlink(sleep, child); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Launch([]string{"sh", "-c", strings.Repeat(child+" 0.01;", times)}, LaunchOptions{Stdout: null})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Release()
+	s := open(t, Options{
+		Specs:  specs(t, "sched:sched_waking,sched:sched_wakeup_new"),
+		Target: Target{PIDs: []int{c.PID()}, EnableOnExec: true}, Start: c.Start,
+	})
+	to := newSink(t)
+	recorded := map[uint32]bool{uint32(c.PID()): true}
+	to.each = func(h abi.Header, rec []byte) {
+		if h.Type == abi.RecordFork {
+			recorded[abi.LittleEndian.Uint32(rec[16:])] = true
+		}
+	}
+	of := hits(t, s, to)
+	st, err := s.Run(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleepers, parent := map[uint32]int{}, 0
+	for _, h := range of("sched:sched_waking") {
+		switch {
+		case h.name == "kprof-sleeper":
+			sleepers[h.woken]++
+		case h.woken == uint32(c.PID()):
+			parent++
+		}
+		if !recorded[h.woken] && !recorded[h.current] {
+			t.Errorf("a hit of others: %+v", h)
+		}
+	}
+	if st.Lost == 0 && (len(sleepers) != times || parent < times) {
+		t.Errorf("%d of %d children were woken, their parent %d times", len(sleepers), times, parent)
+	}
+	if n := len(of("sched:sched_wakeup_new")); st.Lost == 0 && n != times {
+		t.Errorf("%d began, want %d", n, times)
+	}
+}
