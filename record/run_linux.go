@@ -279,6 +279,9 @@ func (r *run) drain(cr *cpuRing, ring *perfevent.Ring, limit int) (n int, err er
 	}
 	if r.woken != nil {
 		a, b = r.woken.keep(a, b)
+		if err := r.nameStrangers(); err != nil {
+			return n, err
+		}
 	}
 	r.tally.add(a, b)
 	if r.tally.needsRepair() {

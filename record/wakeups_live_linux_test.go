@@ -81,6 +81,17 @@ func TestLiveWakeups(t *testing.T) {
 			defer unix.Close(bell)
 			s := open(t, Options{Specs: specs(t, "sched:sched_waking,sched:sched_wakeup"), Target: Target{TIDs: []int{woken}}})
 			to := newSink(t)
+			named := false
+			to.each = func(h abi.Header, rec []byte) {
+				const o = abi.LittleEndian
+				switch {
+				case h.Type == abi.RecordComm && int(o.Uint32(rec[12:])) == wakes:
+					named = true
+				case h.Type == abi.RecordSample && int(o.Uint32(rec[28:])) == wakes && !named && s.wakeups != nil:
+					t.Error("who wakes has no name")
+					named = true
+				}
+			}
 			of := hits(t, s, to)
 			if anew && s.wakeups != nil {
 				s.wakeups.last = math.MaxInt // the last number is a lower one

@@ -26,6 +26,9 @@ type woken struct {
 
 	others []uint64 // by event: hits left out
 
+	strangers []stranger      // who has woken threads that are recorded, in what keep was given
+	named     map[uint32]bool // those that were there already
+
 	a, b   []byte // what keep was given
 	at     int    // of the next record in it
 	from   int    // of what is to be kept next
@@ -37,7 +40,7 @@ type woken struct {
 }
 
 func newWoken(ids idTable, events int, l *lives, sideband abi.Layout) *woken {
-	w := &woken{ids: ids, places: make([]pidPlace, events), others: make([]uint64, events), lives: l, layout: sideband}
+	w := &woken{ids: ids, places: make([]pidPlace, events), others: make([]uint64, events), named: map[uint32]bool{}, lives: l, layout: sideband}
 	w.look = func(rec []byte, _ int) { w.lives.take(rec, &w.layout) }
 	w.sort = w.one
 	return w
@@ -119,7 +122,11 @@ func (w *woken) one(rec []byte, size int) {
 		return
 	}
 	pid, ok := w.places[e].find(rec)
-	if !ok || w.lives.at(pid, time) != nil {
+	if !ok {
+		return
+	}
+	if w.lives.at(pid, time) != nil {
+		w.meet(stranger{o.Uint32(rec[24:]), tid, time})
 		return
 	}
 	w.others[e]++

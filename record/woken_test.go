@@ -79,6 +79,10 @@ func TestWoken(t *testing.T) {
 			t.Errorf("cut at %d: the ring is another", cut)
 		}
 	}
+	// The threads 5, which woke 10, and none of 0 and -1.
+	if len(w.strangers) != 1 || w.strangers[0] != (stranger{5, 5, 25}) {
+		t.Errorf("met %v", w.strangers)
+	}
 	if a, b := w.keep(want, nil); &a[0] != &want[0] || len(a) != len(want) || b != nil {
 		t.Error("where nothing is left out there is a copy")
 	}
@@ -101,5 +105,20 @@ func TestPlaceOfPID(t *testing.T) {
 	rec := record(abi.RecordSample, 1, 2, 3, 4, 20, 77<<32, 0)
 	if pid, ok := p.find(rec); pid != 77 || !ok {
 		t.Errorf("without a callchain: %d", pid)
+	}
+}
+
+// TestAppendComm: what the decoder of such records finds.
+func TestAppendComm(t *testing.T) {
+	layout := abi.NewLayout(&sidebandAttr, abi.LittleEndian)
+	for _, name := range []string{"a", "seven77", "eight888", "fifteen fifteen"} {
+		rec := appendComm([]byte("before"), stranger{10, 11, 12}, name, 13, &layout)[len("before"):]
+		h := abi.DecodeHeader(rec, abi.LittleEndian)
+		c, err := layout.DecodeComm(h, rec[abi.HeaderSize:])
+		f, ok := layout.DecodeTrailer(rec[abi.HeaderSize:])
+		if err != nil || !ok || h.Type != abi.RecordComm || int(h.Size) != len(rec) || len(rec)%8 != 0 ||
+			c != (abi.Comm{PID: 10, TID: 11, Comm: name}) || f.Time != 12 || f.ID != 13 {
+			t.Errorf("%q: %+v %+v %+v %v", name, h, c, f, err)
+		}
 	}
 }
