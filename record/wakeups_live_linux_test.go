@@ -207,7 +207,8 @@ func TestLiveWakeupsOfChildren(t *testing.T) {
 	if st.Lost == 0 && (len(sleepers) != times || parent < times) {
 		t.Errorf("%d of %d children were woken, their parent %d times", len(sleepers), times, parent)
 	}
-	if n := len(of("sched:sched_wakeup_new")); st.Lost == 0 && n != times {
+	// Kernels that sample a hit for the task that is woken do so for the one that wakes too.
+	if n := len(of("sched:sched_wakeup_new")); st.Lost == 0 && n != times && (s.wakeups != nil || n != 2*times) {
 		t.Errorf("%d began, want %d", n, times)
 	}
 }
