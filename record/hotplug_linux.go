@@ -136,7 +136,11 @@ func (r *run) hotplug(w *waiter) error {
 		r.cpus.checked = now
 		stopped = slices.DeleteFunc(r.stopped(), func(cpu int) bool { return slices.Contains(came, cpu) })
 		for _, cpu := range stopped {
-			r.cpus.note("cpu %d went offline and came back meanwhile, as where a machine sleeps: up to %v are not recorded", cpu, 2*stoppedInterval)
+			what := ""
+			if r.cpus.tasks {
+				what = " of wake-ups there"
+			}
+			r.cpus.note("cpu %d went offline and came back meanwhile, as where a machine sleeps: up to %v%s are not recorded", cpu, 2*stoppedInterval, what)
 		}
 		came = append(came, stopped...)
 		r.cpus.came = r.cpus.came || len(stopped) > 0

@@ -40,6 +40,7 @@ func TestHotplug(t *testing.T) {
 		"came meanwhile":  {hotplug{cpus: []int{0}, live: []int{0}}, []step{{"0-1", []int{1}, 0}}, true},
 		"one of them":     {hotplug{cpus: []int{1}, live: []int{1}, wanted: []int{1}}, []step{{"0-2", nil, 0}, {"0", nil, 1}, {"0-3", []int{1}, 0}}, true},
 		"tasks":           {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true}, []step{{"0", nil, 0}, {"0-1", nil, 0}, {"0-2", nil, 1}}, true},
+		"tasks, again":    {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true, again: true}, []step{{"0", nil, 0}, {"0-1", []int{1}, 0}, {"0-2", nil, 1}}, true},
 		"tasks, one goes": {hotplug{cpus: []int{0, 1}, live: []int{0, 1}, tasks: true}, []step{{"0-1", nil, 0}, {"0", nil, 0}}, false},
 	} {
 		h := tt.h

@@ -206,6 +206,45 @@ func TestLiveCPUOnline(t *testing.T) {
 	}
 }
 
+// TestLiveWakeupsCPUOffline: the wake-ups of a command's processes are recorded on a CPU that has
+// been away meanwhile, seen or unseen, also where the kernel samples none for the task that is woken.
+func TestLiveWakeupsCPUOffline(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	cpu, set := setOnline(t)
+	set("1")
+	_, online := hotplug()
+	name := filepath.Join(t.TempDir(), "perf.data")
+	const times = 20
+	for _, unseen := range []bool{false, true} {
+		away, back := "sleep 0.3", "sleep 0.3"
+		if unseen { // kprof, which has started the shell, asks its counters every 2 s
+			away, back = ":", "kill -CONT $PPID; sleep 6"
+		}
+		script := "echo 0 >" + online + "; " + away + "; echo 1 >" + online + "; " + back + "; " +
+			fmt.Sprintf("taskset -c %d sh -c '%sexit 0'", cpu, strings.Repeat("sleep 0.011;", times))
+		if unseen {
+			script = "kill -STOP $PPID; " + script
+		}
+		out, err := kprof(t, "record", "-q", "-e", "sched:sched_waking", "-o", name, "--", "sh", "-c", script).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		listed, err := livetest.PerfCommand(t, "script", "-i", name, "-F", "cpu,trace").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for line := range strings.Lines(string(listed)) {
+			if strings.Contains(line, fmt.Sprintf("[%03d]", cpu)) && strings.Contains(line, "comm=sleep") {
+				n++
+			}
+		}
+		if n < times/2 {
+			t.Errorf("unseen %v: %d wake-ups of %d on cpu %d\n%s", unseen, n, times, cpu, out)
+		}
+	}
+}
+
 func fileSize(t *testing.T, name string) int64 {
 	t.Helper()
 	st, err := os.Stat(name)
