@@ -24,7 +24,7 @@ type woken struct {
 	lives  *lives
 	layout abi.Layout // of the side-band
 
-	others []uint64 // by event: hits left out
+	others []uint64 // by event: hits left out, by their weight as the kernel counts them
 
 	strangers []stranger      // who has woken threads that are recorded, in what keep was given
 	named     map[uint32]bool // those that were there already
@@ -129,7 +129,11 @@ func (w *woken) one(rec []byte, size int) {
 		w.meet(stranger{o.Uint32(rec[24:]), tid, time})
 		return
 	}
-	w.others[e]++
+	if p := w.places[e]; p.weight > 0 {
+		w.others[e] += o.Uint64(rec[p.weight:])
+	} else {
+		w.others[e]++
+	}
 	w.copyUpTo(at)
 	w.from = at + size
 }
@@ -140,6 +144,8 @@ type pidPlace struct {
 	at    int  // of the callchain, or without one of the fields, from the record's header on
 	chain bool // there is one
 	field int  // of pid in the fields
+
+	weight int // of what the hit weighs, from the record's header on; 0 where that is 1
 }
 
 // placeOfPID returns the place in samples with these attributes, of a field at an offset.
@@ -150,7 +156,11 @@ func placeOfPID(a *abi.Attr, field int) (pidPlace, bool) {
 	if a.SampleType&first != first || a.SampleType&abi.SampleRaw == 0 || a.SampleType&abi.SampleRead != 0 {
 		return pidPlace{}, false
 	}
-	return pidPlace{abi.HeaderSize + 8*bits.OnesCount64(uint64(a.SampleType&before)), a.SampleType&abi.SampleCallchain != 0, field}, true
+	p := pidPlace{at: abi.HeaderSize + 8*bits.OnesCount64(uint64(a.SampleType&before)), chain: a.SampleType&abi.SampleCallchain != 0, field: field}
+	if a.SampleType&abi.SamplePeriod != 0 {
+		p.weight = p.at - 8
+	}
+	return p, true
 }
 
 // find returns the number in a sample.

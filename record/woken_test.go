@@ -38,7 +38,9 @@ func TestWoken(t *testing.T) {
 	broken := wakeup(101, 25, 5, 6)
 	broken[abi.HeaderSize+6*8] = 0xff // frames
 	var stream, want []byte
-	const left = 7
+	weighs := wakeup(101, 25, 5, 6)
+	weighs[abi.HeaderSize+5*8] = 30 // as the ns of sched_stat_sleep
+	const left = 6 + 30
 	for _, one := range []struct {
 		rec  []byte
 		kept bool
@@ -52,7 +54,7 @@ func TestWoken(t *testing.T) {
 		{wakeup(101, 41, 5, 30), false},          // when its number is another's
 		{record(abi.RecordFork, 1, 2, 3), true},  // no sample
 		{wakeup(101, 25, 5, 6), false},           // without callers
-		{wakeup(101, 25, 5, 6), false},           // again
+		{weighs, false},                          // again
 		{wakeup(999, 25, 5, 6), true},            // nobody's
 		{record(abi.RecordSample, 101, 1), true}, // too short to tell
 		{broken, true},                           // likewise
