@@ -77,7 +77,7 @@ func expandUSDT(s Spec) ([]Spec, error) {
 		}
 		one := s
 		one.Probe.Addr, one.Probe.Counter = u.off, u.counter
-		if one.Probe.Args, err = fetchUSDT(e.Machine, u.args, p.Args); err != nil {
+		if one.Probe.Args, err = u.fetch(e, p.Args); err != nil {
 			return nil, fmt.Errorf("%s at %#x: %w (its arguments: %q)", p.Path, u.off, err, u.args)
 		}
 		specs = append(specs, one)

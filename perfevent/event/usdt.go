@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -18,7 +19,7 @@ import (
 type usdt struct {
 	provider, name string
 	args           string // as the note has them: "-4@%edi 8@-16(%rbp)"
-	off            uint64 // where it is
+	vaddr, off     uint64 // where it is, in the ELF file's addresses and in the file
 	counter        uint64 // where its semaphore is, 0 for none: a 16-bit number that is not 0 while somebody watches
 }
 
@@ -76,8 +77,9 @@ func parseUSDT(e *elf.File, b []byte, base uint64) (all []usdt, err error) {
 		if base != 0 {
 			shift = base - noteBase
 		}
-		if u.off, ok = segmentOffset(e, pc+shift, elf.PF_X); !ok {
-			return nil, errkind.Errorf(os.ErrInvalid, "probe %s:%s lies at %#x, in no executable segment", u.provider, u.name, pc+shift)
+		u.vaddr = pc + shift
+		if u.off, ok = segmentOffset(e, u.vaddr, elf.PF_X); !ok {
+			return nil, errkind.Errorf(os.ErrInvalid, "probe %s:%s lies at %#x, in no executable segment", u.provider, u.name, u.vaddr)
 		}
 		if counter != 0 {
 			if u.counter, ok = segmentOffset(e, counter+shift, elf.PF_W); !ok {
@@ -145,10 +147,10 @@ func segmentOffset(e *elf.File, vaddr uint64, flag elf.ProgFlag) (off uint64, ok
 // usdtArgument is $arg1 in what somebody asks to fetch.
 var usdtArgument = lazyregexp.New(`\$arg([0-9]+)`)
 
-// fetchUSDT replaces $arg1, $arg2, … in fetch arguments by where the note of a
-// probe has them. One that stands alone gets its name and its type.
-func fetchUSDT(machine elf.Machine, note, asked string) (string, error) {
-	operands := usdtOperands(note)
+// fetch replaces $arg1, $arg2, … in fetch arguments by where the note of a probe of
+// the program e has them. One that stands alone gets its name and its type.
+func (u usdt) fetch(e *elf.File, asked string) (string, error) {
+	operands := usdtOperands(u.args)
 	words := strings.Fields(asked)
 	for i, w := range words {
 		var failed error
@@ -159,7 +161,7 @@ func fetchUSDT(machine elf.Machine, note, asked string) (string, error) {
 				return arg
 			}
 			o := operands[n-1]
-			fetch, err := o.fetch(machine)
+			fetch, err := u.fetchOperand(e, o)
 			if err != nil {
 				failed = fmt.Errorf("%s: %w", arg, err)
 				return arg
@@ -213,18 +215,21 @@ func usdtOperands(note string) []operand {
 
 var (
 	x86Memory     = lazyregexp.New(`^(-?(?:0x[0-9a-f]+|[0-9]+))?\(%([a-z0-9]+)\)$`)
+	x86Indexed    = lazyregexp.New(`\(%[a-z0-9]*,|\(,`)
+	x86Variable   = lazyregexp.New(`^(?:(-?(?:0x[0-9a-f]+|[0-9]+))\+)?([A-Za-z_.][A-Za-z0-9_.$]*)([+-](?:0x[0-9a-f]+|[0-9]+))?(?:\(%rip\))?$`)
 	arm64Register = lazyregexp.New(`^(?:[xw]([0-9]+)|(sp))$`)
 	arm64Memory   = lazyregexp.New(`^\[(x[0-9]+|sp)(?:, ?#?(-?[0-9]+))?\]$`)
+	arm64Indexed  = lazyregexp.New(`^\[(?:x[0-9]+|sp), ?[xw][0-9]`)
 )
 
-// fetch is o in the language of the kernel's fetch arguments.
-func (o operand) fetch(machine elf.Machine) (string, error) {
-	unknown := errkind.Errorf(os.ErrInvalid, "the kernel cannot fetch %q", o.place)
+// fetchOperand is o, an argument of u, in the language of the kernel's fetch arguments.
+func (u usdt) fetchOperand(e *elf.File, o operand) (string, error) {
 	if o.typ == "" {
 		return "", errkind.Errorf(os.ErrInvalid, "%q is floating point, which the kernel cannot fetch", o.place)
 	}
-	switch machine {
-	case elf.EM_X86_64:
+	indexed := false
+	switch e.Machine {
+	case elf.EM_X86_64, elf.EM_386:
 		if imm, ok := strings.CutPrefix(o.place, "$"); ok && isNumber(imm) {
 			return `\` + imm, nil
 		}
@@ -236,6 +241,10 @@ func (o operand) fetch(machine elf.Machine) (string, error) {
 		if m := x86Memory().FindStringSubmatch(o.place); m != nil && x86Register(m[2]) != "" {
 			return memory(m[1], x86Register(m[2])), nil
 		}
+		if m := x86Variable().FindStringSubmatch(o.place); m != nil {
+			return u.variable(e, m[2], m[1], m[3]) // 8+name(%rip) as GNU's tools write it, name+8(%rip) as LLVM's
+		}
+		indexed = x86Indexed().MatchString(o.place)
 	case elf.EM_AARCH64:
 		if m := arm64Register().FindStringSubmatch(o.place); m != nil {
 			if m[2] != "" {
@@ -249,8 +258,52 @@ func (o operand) fetch(machine elf.Machine) (string, error) {
 		if isNumber(o.place) {
 			return `\` + o.place, nil
 		}
+		indexed = arm64Indexed().MatchString(o.place)
 	}
-	return "", unknown
+	if indexed {
+		return "", errkind.Errorf(os.ErrInvalid, "the kernel cannot fetch %q: its fetch arguments add no more than a constant to a register", o.place)
+	}
+	return "", errkind.Errorf(os.ErrInvalid, "the kernel cannot fetch %q", o.place)
+}
+
+// variable is what e has in the variable name, or behind it by the sum of the offsets, in
+// bytes, as a fetch argument of u: @+N, of which the kernel takes N to be as far from the
+// probe's offset in the file as the memory is from the probe (kernel/trace/trace_uprobe.c,
+// translate_user_vaddr). So N is reckoned from the distance in memory, whatever segment the
+// variable is in.
+func (u usdt) variable(e *elf.File, name string, offsets ...string) (string, error) {
+	symtab, err := e.Symbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return "", err
+	}
+	dynsym, err := e.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return "", err
+	}
+	var places []uint64
+	for _, s := range slices.Concat(symtab, dynsym) {
+		if s.Name == name && s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) != elf.STT_TLS && !slices.Contains(places, s.Value) {
+			places = append(places, s.Value)
+		}
+	}
+	switch {
+	case len(places) == 0:
+		return "", errkind.Errorf(os.ErrNotExist, "%s, where the argument is, is not among the symbols of the program", name)
+	case len(places) > 1:
+		return "", errkind.Errorf(os.ErrInvalid, "the argument is in %s, of which the program has %d", name, len(places))
+	}
+	at := u.off + places[0] - u.vaddr
+	for _, off := range offsets {
+		if off == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(off, 0, 64)
+		if err != nil {
+			return "", errkind.Errorf(os.ErrInvalid, "the kernel cannot fetch what is %s bytes from %s", off, name)
+		}
+		at += uint64(n)
+	}
+	return fmt.Sprintf("@+%d", int64(at)), nil
 }
 
 func isNumber(s string) bool {

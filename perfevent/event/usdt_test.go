@@ -50,23 +50,27 @@ func TestUSDTAgainstReadelf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	offset := func(text string) uint64 {
-		vaddr, err := strconv.ParseUint(text, 0, 64)
+	vaddr := func(text string) uint64 {
+		n, err := strconv.ParseUint(text, 0, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return n
+	}
+	offset := func(text string) uint64 {
+		at := vaddr(text)
 		for _, p := range e.Progs {
-			if p.Type == elf.PT_LOAD && vaddr >= p.Vaddr && vaddr < p.Vaddr+p.Filesz {
-				return p.Off + vaddr - p.Vaddr
+			if p.Type == elf.PT_LOAD && at >= p.Vaddr && at < p.Vaddr+p.Filesz {
+				return p.Off + at - p.Vaddr
 			}
 		}
 		return 0
 	}
 	var want []usdt
 	for _, m := range regexp.MustCompile(`Provider: (\S+)\s+Name: (\S+)\s+Location: (\w+), Base: \w+, Semaphore: (\w+)\s+Arguments: ?(.*)`).FindAllStringSubmatch(string(out), -1) {
-		want = append(want, usdt{provider: m[1], name: m[2], off: offset(m[3]), counter: offset(m[4]), args: strings.TrimSpace(m[5])})
+		want = append(want, usdt{provider: m[1], name: m[2], vaddr: vaddr(m[3]), off: offset(m[3]), counter: offset(m[4]), args: strings.TrimSpace(m[5])})
 	}
-	if len(want) != 4 {
+	if len(want) != 5 {
 		t.Fatalf("readelf shows %d probes", len(want))
 	}
 	if diff := cmp.Diff(want, all, cmp.AllowUnexported(usdt{})); diff != "" {
@@ -109,18 +113,21 @@ func TestFetchUSDT(t *testing.T) {
 		{elf.EM_X86_64, "8@%rax", "$arg2", "error: $arg2: the probe has 1 arguments"},
 		{elf.EM_X86_64, "8@%rax", "$arg0", "error: $arg0: the probe has 1 arguments"},
 		{elf.EM_X86_64, "8f@%xmm0", "$arg1", "error: floating point"},
-		{elf.EM_X86_64, "8@8(%rax,%rbx,2)", "$arg1", `error: cannot fetch "8(%rax,%rbx,2)"`},
-		{elf.EM_X86_64, "8@counter(%rip)", "$arg1", "error: cannot fetch"},
+		{elf.EM_X86_64, "8@8(%rax,%rbx,2)", "$arg1", `error: cannot fetch "8(%rax,%rbx,2)": its fetch arguments add no more than a constant to a register`},
+		{elf.EM_X86_64, "8@(,%rbx,8)", "$arg1", "error: no more than a constant"},
+		{elf.EM_X86_64, "8@counter(%rip)", "$arg1", "error: counter, where the argument is, is not among the symbols"},
+		{elf.EM_X86_64, "8@16+counter(%rip) 8@counter-0x10", "$arg2", "error: counter, where the argument is, is not among the symbols"},
 		{elf.EM_X86_64, "8@$counter", "$arg1", "error: cannot fetch"},
 		{elf.EM_X86_64, "1@%ah", "$arg1", "error: cannot fetch"},
 		{elf.EM_X86_64, "8@%r16", "$arg1", "error: cannot fetch"},
 		{elf.EM_AARCH64, "-4@w0 8@x19 8@sp", "$arg1 $arg2 $arg3", "arg1=%x0:s32 arg2=%x19:u64 arg3=%sp:u64"},
 		{elf.EM_AARCH64, "8@[sp, 40] -4@[x29, -8] 8@[x1]", "$arg1 $arg2 $arg3", "arg1=+40(%sp):u64 arg2=-8(%x29):s32 arg3=+0(%x1):u64"},
 		{elf.EM_AARCH64, "-4@-7 8@x0", "$arg1 $arg2", `arg1=\-7:s32 arg2=%x0:u64`},
-		{elf.EM_AARCH64, "8@[x0, x1]", "$arg1", "error: cannot fetch"},
-		{elf.EM_386, "4@%eax", "$arg1", "error: cannot fetch"},
+		{elf.EM_AARCH64, "8@[x0, x1]", "$arg1", "error: no more than a constant"},
+		{elf.EM_386, "4@%eax -4@-12(%ebp) 1@%dl -4@$-7", "$arg1 $arg2 $arg3 $arg4", `arg1=%ax:u32 arg2=-12(%bp):s32 arg3=%dx:u8 arg4=\-7:s32`},
+		{elf.EM_RISCV, "8@a0", "$arg1", "error: cannot fetch"},
 	} {
-		got, err := fetchUSDT(tt.machine, tt.note, tt.asked)
+		got, err := usdt{args: tt.note}.fetch(&elf.File{FileHeader: elf.FileHeader{Class: elf.ELFCLASS64, Machine: tt.machine}}, tt.asked)
 		if want, fails := strings.CutPrefix(tt.want, "error: "); fails {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q of %q: %q, %v; want %q", tt.asked, tt.note, got, err, want)
@@ -174,7 +181,8 @@ func FuzzUSDT(f *testing.F) {
 				t.Errorf("%+v", u)
 			}
 			for _, machine := range []elf.Machine{elf.EM_X86_64, elf.EM_AARCH64} {
-				fetch, err := fetchUSDT(machine, u.args, "a=$arg1")
+				e.Machine = machine
+				fetch, err := u.fetch(e, "a=$arg1")
 				if err == nil && !regexp.MustCompile(`^a=(%[a-z0-9]+|[+-](0x)?[0-9a-f]+\(%[a-z0-9]+\)|\\\S+):[us](8|16|32|64)$`).MatchString(fetch) {
 					t.Errorf("%q of %q", fetch, u.args)
 				}
@@ -224,7 +232,7 @@ func TestUSDTResolved(t *testing.T) {
 		t.Errorf("%q", n)
 	}
 	livetest.Errors(t, func(text string) ([]Event, error) { return resolve(r, "usdt:"+program+text) }, map[string]string{
-		":kprof:planned":     "has no probe kprof:planned (it has kprof:plain, kprof:twice, kprof:guarded)",
+		":kprof:planned":     "has no probe kprof:planned (it has kprof:plain, kprof:twice, kprof:guarded, kprof:variables)",
 		":kprof:plain $arg9": `$arg9: the probe has 4 arguments`,
 	})
 	if _, err := resolve(r, "usdt:/bin/true:kprof:plain"); err == nil || !strings.Contains(err.Error(), "no statically defined probes") {

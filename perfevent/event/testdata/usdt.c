@@ -40,6 +40,10 @@ struct pair {
 	int second;
 };
 
+// Variables with a place of their own: one that is in the file, one that is not.
+static struct pair filled[2] = {{1, 2}, {3, 4}};
+static long rounds_done;
+
 static __attribute__((noinline)) void round_of(int i, struct pair *p)
 {
 	PROBE("kprof", "plain", "0", SIGNED " " TEXT " 8@%2 -4@%3", "r"(-i), "r"("some text"), "m"(p->first), "n"(-7));
@@ -47,6 +51,9 @@ static __attribute__((noinline)) void round_of(int i, struct pair *p)
 	if (kprof_guarded_semaphore)
 		PROBE("kprof", "guarded", "kprof_guarded_semaphore", "");
 	PROBE("kprof", "twice", "0", SIGNED, "r"(i + 1));
+	filled[1].second = 40 + i;
+	rounds_done = 70 + i;
+	PROBE("kprof", "variables", "0", "8@%0 -4@%1 8@%2", "m"(filled[1].first), "m"(filled[1].second), "m"(rounds_done));
 }
 
 int main(int argc, char **argv)
