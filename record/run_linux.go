@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,6 +67,7 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
 	r.woken = s.keepWoken(table, len(ids))
 	r.tally.self = uint32(os.Getpid())
+	r.tally.roots = s.firstProcesses()
 	for i, e := range s.events {
 		r.tally.leaveOut[i] = e.leaveOut
 		r.tally.timed[i] = e.Source.Trigger.Switches()
@@ -438,6 +440,10 @@ func (r *run) stats() (Stats, error) {
 	}
 	if r.copies != nil && r.copies.changes > 0 {
 		st.Notes = append(st.Notes, "stacks were copied while programs without frame pointers ran")
+	}
+	if t.further {
+		st.Notes = append(st.Notes, fmt.Sprintf("%s: processes that were started while it was recorded have started others: when one of these ends, Linux (6.18 at least) takes the probe out of others, whose hits are not counted from then on; all are where the whole machine is recorded",
+			strings.Join(r.s.resolver.Inherited(), ", ")))
 	}
 	if r.cpus != nil {
 		st.Notes = append(st.Notes, r.cpus.reports()...)

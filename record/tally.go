@@ -47,6 +47,11 @@ type tally struct {
 	latest []uint64
 	timed  []bool // by event
 
+	// further is whether processes were started by others than those of roots, which are nil
+	// where that is not asked for.
+	roots   map[uint32]bool
+	further bool
+
 	short shortStacks
 
 	sideband func(rec []byte)  // of Options, or nil
@@ -134,6 +139,10 @@ func (t *tally) one(b []byte, size int) {
 		t.lost += o.Uint64(b[16:])
 	case abi.RecordLostSamples: // lost
 		t.lost += o.Uint64(b[8:])
+	case abi.RecordFork: // pid, ppid
+		if pid, parent := o.Uint32(b[8:]), o.Uint32(b[12:]); pid != parent && t.roots != nil && !t.roots[parent] {
+			t.further = true
+		}
 	case abi.RecordThrottle: // time, id
 		if e := t.ids.lookup(o.Uint64(b[16:])); e >= 0 {
 			t.throttl[e]++

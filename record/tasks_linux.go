@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/procfs"
 )
 
 // taskOpener opens counters on tasks that go on starting others meanwhile. A new
@@ -121,6 +123,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (o *taskOpener) open(tid int, t *task) error {
 	s := o.s
 	if !t.sideband {
+		if err := s.resolver.KeepHits(tid); err != nil {
+			return err
+		}
 		var last *perfevent.Counter
 		for _, r := range s.rings {
 			c, err := s.open(s.sideband, perfevent.Where{PID: tid, CPU: r.cpu}, r)
@@ -229,4 +234,22 @@ func (o *taskOpener) scan() {
 			t.settled = true
 		}
 	}
+}
+
+// firstProcesses are those that were asked for, where it matters which others they started, and
+// which these did: see event.Resolver.KeepHits. Elsewhere there are none.
+func (s *Session) firstProcesses() map[uint32]bool {
+	if len(s.resolver.Inherited()) == 0 {
+		return nil
+	}
+	first := map[uint32]bool{}
+	for _, pid := range s.opts.Target.PIDs {
+		first[uint32(pid)] = true
+	}
+	for _, tid := range s.opts.Target.TIDs {
+		if pid, err := procfs.ProcessOf(os.DirFS("/proc"), tid); err == nil {
+			first[uint32(pid)] = true
+		}
+	}
+	return first
 }

@@ -30,7 +30,17 @@ func (s *Session) openAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kept := map[int]bool{}
 	for pass := 1; ; pass++ {
+		for _, tid := range tasks {
+			if kept[tid] {
+				continue
+			}
+			if err := s.resolver.KeepHits(tid); err != nil && !procfs.IsGone(err) {
+				return err
+			}
+			kept[tid] = true
+		}
 		if err := s.openOn(ctx, tasks); err != nil {
 			return err
 		}

@@ -62,6 +62,7 @@ func (r *Resolver) tracefsProbe(ev Event) (Event, error) {
 		return ev, fmt.Errorf("%w%s", perfevent.DeniedTracefs(r.explainProbe(err, ev.Source.Probe), ev.Source.Class()), hintTracefs(err))
 	}
 	r.probes = append(r.probes, def)
+	r.noteInherited(&ev, def.User)
 	ev.Tracepoint = def.Event()
 	ev.Attr.Type = abi.TypeTracepoint
 	ev.Attr.Config, err = fs.ID(ev.Tracepoint)
@@ -241,6 +242,10 @@ func (r *Resolver) AllProbeCounts() (map[tracefs.Event]tracefs.Counts, error) {
 // before. A second Close does nothing.
 func (r *Resolver) Close() error {
 	var errs []error
+	for _, c := range r.keepers {
+		errs = append(errs, c.Close())
+	}
+	r.keepers = nil
 	for _, p := range r.probes {
 		errs = append(errs, r.fs.RemoveProbe(p))
 	}

@@ -117,6 +117,8 @@ type Resolver struct {
 	traced    map[string]bool // functions, see traceable
 	types     *btf.Cache      // see kernelTypes
 	probes    []tracefs.Probe // in tracefs, to be removed
+	inherited []string        // see Inherited
+	keepers   []*perfevent.Counter
 }
 
 // Tracefs finds the tracing file system, once.
@@ -227,6 +229,7 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 	if found, err = reachPerf(fs, found); err != nil {
 		return nil, fmt.Errorf("event %q: %w", s.Text, err)
 	}
+	user := r.userProbes(fs)
 	events := make([]Event, len(found))
 	for i, tp := range found {
 		e := ev
@@ -240,6 +243,7 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 			// the fault handler would recurse (trace_event_perf.c).
 			e.Attr.Flags |= abi.FlagExcludeCallchainUser
 		}
+		r.noteInherited(&e, user[tp])
 		events[i] = e
 	}
 	return events, nil
