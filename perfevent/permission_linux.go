@@ -30,6 +30,7 @@ type PermissionError struct {
 	Level        int      // kernel.perf_event_paranoid that would do, or NoLevel
 	Now          string   // what it is
 	Capabilities []string // of the program, which would do as well: "CAP_PERFMON"; none if only the level is in the way
+	Have         []string // those of Capabilities that this process has
 	Lower        bool     // the capabilities need a level of at most MostLevel, and it is more
 	Unmounted    bool     // tracefs is needed, and not mounted
 	Counting     bool     // it was to be counted, not recorded
@@ -53,6 +54,9 @@ func (e *PermissionError) Error() string {
 		return fmt.Sprintf("kernel.perf_event_paranoid at most %d (now %s)", most, e.Now)
 	}
 	needs := strings.Join(e.Capabilities, ", ")
+	if n := len(e.Have); n > 0 {
+		needs += fmt.Sprintf(" (of which there %s %s)", map[bool]string{true: "is", false: "are"}[n == 1], strings.Join(e.Have, ", "))
+	}
 	switch {
 	case needs == "":
 		needs = level(e.Level)
@@ -145,7 +149,7 @@ func (r Request) demand(machine, user, tracefs bool) demand {
 // set fills in what all of needs take together, for a process in state st; machine says that
 // all tasks are recorded.
 func (e *PermissionError) set(needs []demand, machine bool, st *state) {
-	e.Level, e.Capabilities, e.Now = math.MaxInt, nil, st.paranoid
+	e.Level, e.Capabilities, e.Have, e.Now = math.MaxInt, nil, nil, st.paranoid
 	traces := false
 	for _, n := range needs {
 		if n.level < e.Level {
@@ -180,6 +184,7 @@ func (e *PermissionError) set(needs []demand, machine bool, st *state) {
 		// The level is not what is in the way.
 		e.What, e.Level, e.Capabilities = foreign.what, foreign.level, foreign.caps
 	}
+	e.Have = slices.DeleteFunc(slices.Clone(e.Capabilities), func(c string) bool { return !st.effective.has(c) })
 	if e.Level == NoLevel && !have {
 		e.Lower = above && !slices.Contains(e.Capabilities, "CAP_SYS_ADMIN")
 		e.Unmounted = !st.mounted && slices.ContainsFunc(e.Capabilities, func(c string) bool { return strings.HasPrefix(c, "CAP_DAC_") })

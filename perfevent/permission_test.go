@@ -83,6 +83,23 @@ func TestPermissionFor(t *testing.T) {
 	}
 }
 
+// TestPermissionHave: what is there already is told apart from what is missing.
+func TestPermissionHave(t *testing.T) {
+	for _, tt := range []struct {
+		there Capabilities
+		want  string
+	}{
+		{0, "needs CAP_PERFMON, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SYSLOG"},
+		{1 << unix.CAP_PERFMON, "needs CAP_PERFMON, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SYSLOG (of which there is CAP_PERFMON)"},
+		{1<<unix.CAP_SYSLOG | 1<<unix.CAP_PERFMON | 1<<unix.CAP_KILL, "needs CAP_PERFMON, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SYSLOG (of which there are CAP_PERFMON, CAP_SYSLOG)"},
+	} {
+		got := (&PermissionError{}).forState([]Request{arguments}, Extent{}, plain(func(st *state) { st.effective = tt.there }))
+		if !strings.HasSuffix(got.Error(), tt.want) {
+			t.Errorf("with %#x: %q, want %q", tt.there, got, tt.want)
+		}
+	}
+}
+
 // TestPermissionEnvironment: what no setting within reach of the user changes.
 func TestPermissionEnvironment(t *testing.T) {
 	all := ^Capabilities(0)
