@@ -191,6 +191,9 @@ func (r *run) drainUntil(w *waiter) error {
 		if err != nil {
 			return err
 		}
+		if over && w.left == 0 {
+			r.s.noteLeft()
+		}
 		r.answer()
 		if err := r.round(); err != nil {
 			return err

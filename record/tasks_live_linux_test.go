@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -188,4 +189,59 @@ func TestLiveExiting(t *testing.T) {
 		_ = cmd.Wait()
 	}
 	t.Logf("%d of 40 recorded", recorded)
+}
+
+// TestLiveOtherRights: Linux ends the recording of a task whose program has other rights, which
+// goes on.
+func TestLiveOtherRights(t *testing.T) {
+	dir := t.TempDir()
+	setuid := func() string {
+		var st unix.Statfs_t
+		dumpable, err := os.ReadFile("/proc/sys/fs/suid_dumpable")
+		if unix.Statfs(dir, &st) != nil || st.Flags&unix.ST_NOSUID != 0 || err != nil || string(dumpable) == "1\n" {
+			return "a directory for temporary files without nosuid, and fs.suid_dumpable other than 1"
+		}
+		return ""
+	}
+	livetest.Require(t, livetest.Root, livetest.Program("cat"), setuid)
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile(cat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "cat")
+	const nobody = 65534
+	if err := errors.Join(os.WriteFile(program, code, 0o755), os.Chown(program, nobody, nobody), os.Chmod(program, 0o755|os.ModeSetuid)); err != nil {
+		t.Fatal(err)
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close()
+	c, err := Launch([]string{program}, LaunchOptions{Stdin: read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, Options{
+		Specs:  specs(t, "cpu-clock"),
+		Target: Target{PIDs: []int{c.PID()}, EnableOnExec: true},
+		Start:  c.Start,
+	})
+	st, err := s.Run(t.Context(), newSink(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(st.Notes) != 1 || !strings.Contains(st.Notes[0], "(cat) goes on and is not recorded any more") {
+		t.Errorf("%q", st.Notes)
+	}
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := c.Wait(); code != 0 || err != nil {
+		t.Error(code, err)
+	}
 }

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -83,6 +84,25 @@ func ProcessOf(proc fs.FS, tid int) (pid int, err error) {
 		}
 	}
 	return 0, fmt.Errorf("process of thread %d: /proc/%d/status does not tell it", tid, tid)
+}
+
+// pfExiting is the flag of a task that is about to end (include/linux/sched.h, PF_EXITING).
+const pfExiting = 0x4
+
+// Runs reports whether a process or thread, below proc, which is /proc, is there and not about
+// to end, nor at its end and waited for.
+func Runs(proc fs.FS, id int) bool {
+	b, err := fs.ReadFile(proc, fmt.Sprintf("%d/stat", id))
+	if err != nil {
+		return false
+	}
+	// pid (comm) state ppid pgrp session tty_nr tpgid flags …
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(fields) < 7 {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[6], 10, 32)
+	return err == nil && flags&pfExiting == 0
 }
 
 // IsGone reports whether err says that a task or its files are not there (any

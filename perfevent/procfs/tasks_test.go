@@ -42,6 +42,22 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// TestRuns: lines of Linux 6.18, of a name with brackets, of a process that sleeps (flags
+// PF_RANDOMIZE), is at its end (PF_EXITING besides), and is being read while that goes.
+func TestRuns(t *testing.T) {
+	stat := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	proc := fstest.MapFS{
+		"1/stat": stat("1 (a) Z (4) S 0 1 1 0 -1 4194304 2 0 0 0 0 0\n"),
+		"2/stat": stat("2 (sleep) Z 1 2 2 0 -1 4194308 2 0 0 0 0 0\n"),
+		"3/stat": stat("3 (sleep"),
+	}
+	for id, want := range map[int]bool{1: true, 2: false, 3: false, 4: false} {
+		if got := procfs.Runs(proc, id); got != want {
+			t.Errorf("%d: %v", id, got)
+		}
+	}
+}
+
 func TestProcessOf(t *testing.T) {
 	if pid, err := procfs.ProcessOf(proc, 21); pid != 20 || err != nil {
 		t.Errorf("%d, %v, want 20", pid, err)
