@@ -114,6 +114,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	}
 	s.removeLeftovers()
 	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.OfTasks()
+	s.resolver.Tasks = slices.Concat(opts.Target.PIDs, opts.Target.TIDs)
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (f *recordFlags) addSpans(o *record.Options, texts []string) error {
 	if f.frequencySet || f.csSet {
 		return usagef("spans take each of their events: without -F and -c")
 	}
-	res := event.Resolver{MountTracefs: true}
+	res := event.Resolver{MountTracefs: true, Tasks: slices.Concat(o.Target.PIDs, o.Target.TIDs)}
 	f.sel.shape.beside = true
 	for _, r := range rules {
 		specs, err := res.SpanSpecs(r)

@@ -110,6 +110,7 @@ type Resolver struct {
 	Inherit      bool     // the events are to be inherited, see Sampling
 	EachKind     bool     // the events of CPUs are one for each kind of them: one of a task is of the first kind only
 	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
+	Tasks        []int    // processes or threads that the events are of: the paths of user probes are theirs
 
 	fs        *tracefs.FS
 	funcs     kernelFuncs
@@ -137,6 +138,7 @@ func (r *Resolver) Tracefs() (*tracefs.FS, error) {
 // each with type, config, period (1 for what is counted one by one, else 0) and
 // exclusions.
 func (r *Resolver) Resolve(s Spec) ([]Event, error) {
+	s, task := r.inTask(s)
 	var all []Event
 	for _, one := range r.onEach(s) {
 		events, err := r.resolve(one)
@@ -144,6 +146,9 @@ func (r *Resolver) Resolve(s Spec) ([]Event, error) {
 			return nil, err
 		}
 		all = append(all, events...)
+	}
+	if task != 0 && len(all) > 0 {
+		all[0].Notes = append(all[0].Notes, fmt.Sprintf("the file is that of process %d, %s", task, s.Probe.Path))
 	}
 	return all, nil
 }

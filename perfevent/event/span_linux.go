@@ -36,6 +36,7 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 				if err != nil {
 					return nil, err
 				}
+				s, _ = r.inTask(s)
 				if s.Kind == KindProbe && s.Probe.User && side.Memory != spanrule.NotMemory {
 					if s.Probe.Args, err = userArguments(s.Probe); err != nil {
 						return nil, fmt.Errorf("%s: %w", rule.Text, err)

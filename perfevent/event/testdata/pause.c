@@ -1,0 +1,8 @@
+// A program that waits to be killed.
+#include <unistd.h>
+
+int main(void)
+{
+	for (;;)
+		pause();
+}
