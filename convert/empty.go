@@ -24,8 +24,14 @@ type EmptyError struct {
 func (e *EmptyError) Error() string { return e.Reason }
 
 // Empty returns an *EmptyError that says why there is no sample to show, nil if there
-// are some. It is for profiles of New; Read says so itself.
-func (p *Profile) Empty() error { return p.emptyReason(p.opts, p.Stats.LeftOut) }
+// are some; of a part of a recording (Options.Part) of which Transforms left none, their
+// *transform.NoneError. It is for profiles of New; Read says so itself.
+func (p *Profile) Empty() error {
+	if p.none != nil {
+		return p.none
+	}
+	return p.emptyReason(p.opts, p.Stats.LeftOut)
+}
 
 // NothingTaken says why of a recording whose samples were taken one by one there was none
 // to take, and what there would have been; left is what selecting left out, nil if that was
@@ -74,7 +80,7 @@ func (p *Profile) emptyReason(o *Options, left *replay.LeftOut) error {
 		}
 	}
 	switch {
-	case o.OffCPU || o.WallClock || len(o.Spans) > 0:
+	case len(others) > 0 && (o.OffCPU || o.WallClock || len(o.Spans) > 0):
 		return &EmptyError{Reason: "none of its events is the end of what another one began; events here: " + CountedList(others, counts)}
 	case len(chosen) > 0 && len(others) > 0:
 		names, more := nameList(chosen)

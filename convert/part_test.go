@@ -38,5 +38,8 @@ func TestPart(t *testing.T) {
 		if err := p.Reshape(); errors.As(err, new(*transform.NoneError)) == part || part && p.Set.NumSamples() != 0 {
 			t.Errorf("part %v: no stack has a function: %v, %d samples", part, err, p.Set.NumSamples())
 		}
+		if none := p.Empty(); part && !errors.As(none, new(*transform.NoneError)) {
+			t.Errorf("of a part without samples: %v", none)
+		}
 	}
 }

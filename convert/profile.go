@@ -9,6 +9,7 @@ import (
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
 	"kprof/convert/stacktext"
+	"kprof/convert/transform"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
@@ -31,6 +32,7 @@ type Profile struct {
 
 	perfScript bool // the input is what perf script printed
 	opts       *Options
+	none       *transform.NoneError // of a part, why nothing is left
 
 	// Of a recording.
 	release string // of the kernel

@@ -54,7 +54,7 @@ func (p *Profile) Reshape() error {
 		steps = slices.Concat([]transform.Transform{prune}, steps)
 	}
 	err := transform.Apply(p.Set, steps, func(loc uint32) bool { return loc >= first && loc < end })
-	if p.opts.Part && errors.As(err, new(*transform.NoneError)) {
+	if p.opts.Part && errors.As(err, &p.none) {
 		return nil
 	}
 	return err

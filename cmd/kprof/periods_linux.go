@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"kprof/convert"
 	"kprof/convert/export"
 	"kprof/convert/live"
 	"kprof/convert/outfile"
+	"kprof/convert/replay"
 	"kprof/record"
 	"kprof/record/capture"
 	"kprof/symbolize"
@@ -65,6 +67,7 @@ type profileSeries struct {
 	series *outfile.Series
 	files  int
 	last   string // file
+	told   bool   // that a period had samples and none to write
 }
 
 // newProfileSeries returns the series of an output, of which at most so many files are kept, 0
@@ -112,6 +115,7 @@ func (s *profileSeries) write(p *convert.Profile) error {
 		say(p.Warnings)
 	}
 	if p.Set.NumSamples() == 0 {
+		s.tellNone(p)
 		return nil
 	}
 	out := s.out
@@ -137,6 +141,16 @@ func (s *profileSeries) write(p *convert.Profile) error {
 		defer made.Close()
 		return s.series.Made(made)
 	})
+}
+
+// tellNone says why the first period of which there is no file has none, if it had samples: what
+// is asked for may be mistyped, which nobody would know for as long as nothing ends.
+func (s *profileSeries) tellNone(p *convert.Profile) {
+	recorded := slices.ContainsFunc(p.Stats.Samples, func(e replay.EventSamples) bool { return e.Samples > 0 })
+	if empty := p.Empty(); recorded && empty != nil && s.files == 0 && !s.told {
+		s.told = true
+		messagef("no file for this period, nor for others like it: %v", worded(empty))
+	}
 }
 
 func (s *periodsSink) finish(_ context.Context, stats *record.Stats) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLiveQuietPeriods: a period in which nothing is of what is asked for does not end the recording:
-// what comes later is in a file.
+// what comes later is in a file. Why the first one has none is told at once.
 func TestLiveQuietPeriods(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
 	livetest.RequirePrograms(t, "perl", "sh")
@@ -26,6 +26,9 @@ func TestLiveQuietPeriods(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(dir, "quiet.*.folded"))
 	if code != 0 || err != nil || len(files) == 0 {
 		t.Fatalf("exit code %d, %q, %v: %s", code, files, err, said)
+	}
+	if strings.Count(said, "no file for this period, nor for others like it: no stack is left of ") != 1 || strings.Count(said, " by --focus '^perl$'") != 1 {
+		t.Errorf("%s", said)
 	}
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(text), "perl;") {
