@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -51,7 +50,8 @@ func ProtocolOf(address string) Protocol {
 
 // ClientOptions say where a store is, and who asks. Secrets come from files. Regular ones
 // are read again for each request, since what is in them may be replaced; others, such as
-// pipes, once.
+// pipes, once. Certificates that cannot be used, as one that does not belong to its key yet,
+// replace none.
 type ClientOptions struct {
 	// URL is http:// or https://, with the path below which the store's services are; of
 	// OTLP that, or the whole path.
@@ -82,15 +82,18 @@ type ClientOptions struct {
 type Client struct {
 	o       ClientOptions
 	base    string
-	http    *http.Client
 	once    map[string]string // what files hold that can be read once only
 	readers sync.Mutex
+
+	connecting sync.Mutex
+	http       *http.Client // of the certificates held
+	held       certificates
 }
 
 // maxSecret bounds a file with a secret.
 const maxSecret = 64 << 10
 
-// NewClient checks the options, and reads the certificates.
+// NewClient checks the options, and reads the files.
 func NewClient(o ClientOptions) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	switch {
@@ -114,24 +117,6 @@ func NewClient(o ClientOptions) (*Client, error) {
 		o.Protocol = ProtocolOf(o.URL)
 	}
 	c := &Client{o: o, base: strings.TrimSuffix(u.String(), "/"), once: map[string]string{}}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return nil, err
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s: it has no certificate in PEM", o.CAFile)
-		}
-	}
-	if o.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("%s, %s: %w", o.CertFile, o.KeyFile, err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
 	for name, values := range o.Header {
 		for _, v := range values {
 			if err := CheckHeader(name, v); err != nil {
@@ -142,14 +127,8 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if _, err := c.secretHeader(); err != nil {
 		return nil, err
 	}
-	c.http = &http.Client{
-		Transport: &http.Transport{
-			Proxy: o.Proxy, TLSClientConfig: config, ForceAttemptHTTP2: true,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
-		},
-		// A secret is for the store only, and a push is not repeated as a GET.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	if _, err := c.connections(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -169,7 +148,11 @@ func (c *Client) Unencrypted() bool {
 func (c *Client) URL() string { return c.base }
 
 // Close gives up idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.connecting.Lock()
+	defer c.connecting.Unlock()
+	c.http.CloseIdleConnections()
+}
 
 // secretHeader is what the files with secrets say.
 func (c *Client) secretHeader() (http.Header, error) {
@@ -240,6 +223,15 @@ var ownHeaders = []string{"Accept-Encoding", "Connect-Protocol-Version", "Conten
 
 // secret is what a file holds.
 func (c *Client) secret(name string) (string, error) {
+	s, err := c.fileText(name, maxSecret)
+	if errors.Is(err, errLarge) {
+		err = fmt.Errorf("%s: larger than a secret is", name)
+	}
+	return s, err
+}
+
+// fileText is what a file holds: an error that is errLarge where that is more than limit bytes.
+func (c *Client) fileText(name string, limit int64) (string, error) {
 	c.readers.Lock()
 	defer c.readers.Unlock()
 	if s, ok := c.once[name]; ok {
@@ -254,17 +246,20 @@ func (c *Client) secret(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:
 		return "", err
-	case len(b) > maxSecret:
-		return "", fmt.Errorf("%s: larger than a secret is", name)
+	case int64(len(b)) > limit:
+		return "", fmt.Errorf("%s: %w", name, errLarge)
 	case !st.Mode().IsRegular():
 		c.once[name] = string(b)
 	}
 	return string(b), nil
 }
+
+// errLarge says that a file is larger than what it should hold.
+var errLarge = errors.New("the file is too large")
 
 // Error is what a store answers instead of a result.
 type Error struct {
@@ -394,7 +389,11 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, mess
 		req.Host = host
 		req.Header.Del("Host")
 	}
-	resp, err := c.http.Do(req)
+	connections, err := c.connections()
+	if err != nil {
+		return a, err
+	}
+	resp, err := connections.Do(req)
 	if err != nil {
 		return a, err
 	}
