@@ -405,7 +405,7 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, mess
 	}
 	a.contentType = resp.Header.Get("Content-Type")
 	if !ours(a.contentType) {
-		return a, &Error{Status: http.StatusNotImplemented, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), a.sent.shown(a.contentType))}
+		return a, &Error{Status: resp.StatusCode, Message: fmt.Sprintf("%s is no call of a store: it answers with %q", strings.TrimPrefix(path, "/"), a.sent.shown(a.contentType))}
 	}
 	a.body, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
@@ -426,6 +426,9 @@ var connectCodes = []string{
 // answeredError is the error in a response, of whose words shown is shown.
 func answeredError(resp *http.Response, shown func(string) string) *Error {
 	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
+	if resp.StatusCode == http.StatusSwitchingProtocols { // what follows ends with no context
+		return e
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil && len(body) == 0 {
 		return e
