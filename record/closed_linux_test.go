@@ -38,3 +38,31 @@ func TestLiveClosed(t *testing.T) {
 		t.Errorf("a closed session runs: %v", err)
 	}
 }
+
+// TestLiveClosedWhileRunning: who closes a session that another goroutine runs ends that, as its
+// context does, with what was recorded so far.
+func TestLiveClosedWhileRunning(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	for range 10 {
+		began := make(chan struct{})
+		s, err := Open(t.Context(), Options{
+			Specs: specs(t, "cpu-clock"), Target: Target{PIDs: []int{os.Getpid()}},
+			Start: func() error { close(began); return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := make(chan error, 1)
+		go func() {
+			stats, err := s.Run(t.Context(), newSink(t))
+			if len(stats.Events) != 2 {
+				err = errors.Join(err, errors.New("there are no stats"))
+			}
+			ran <- err
+		}()
+		<-began
+		if err := errors.Join(s.Close(), <-ran, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -41,10 +41,11 @@ type run struct {
 // once. The stats are good as far as they go when there is an error too; a
 // failing sink ends the session, and what it took before is whole.
 func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
-	if s.ran || len(s.rings) == 0 {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if !s.begin(stop) {
 		return Stats{}, fmt.Errorf("run session: it ran or is closed: %w", os.ErrInvalid)
 	}
-	s.ran = true
 	defer close(s.over)
 	var ids [][]uint64
 	events := s.Events()
@@ -84,6 +85,17 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	restore()
 	stats, serr := r.stats()
 	return stats, errors.Join(err, serr)
+}
+
+// begin reports whether Run may begin, which stop ends.
+func (s *Session) begin(stop context.CancelFunc) bool {
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.ran || len(s.rings) == 0 {
+		return false
+	}
+	s.ran, s.stop = true, stop
+	return true
 }
 
 func (r *run) record(ctx context.Context) (err error) {

@@ -32,7 +32,10 @@ type Session struct {
 	selfName string // of our threads, when a filter keeps them out
 
 	notes []string
-	ran   bool
+
+	running sync.Mutex
+	ran     bool               // Run has begun, or is not to
+	stop    context.CancelFunc // ends Run, nil before it has begun
 
 	requests chan request  // see Enable
 	over     chan struct{} // closed when Run returns, or by Close where it did not run
@@ -299,14 +302,22 @@ func (s *Session) RingSize() int {
 // CPUs are the CPUs that are recorded, sorted.
 func (s *Session) CPUs() []int { return slices.Clone(s.cpus) }
 
-// Close closes counters and rings. A second Close does nothing.
+// Close closes counters and rings. A Run that is under way in another goroutine is ended, as by
+// its context, and waited for: so what Run calls must not call Close. A second Close does nothing.
 func (s *Session) Close() error {
 	var errs []error
-	s.closing.Wait()
+	s.running.Lock()
 	if !s.ran {
 		s.ran = true
 		close(s.over)
 	}
+	stop := s.stop
+	s.running.Unlock()
+	if stop != nil {
+		stop()
+		<-s.over
+	}
+	s.closing.Wait()
 	if s.sideband != nil {
 		for _, e := range s.all() {
 			for _, c := range e.counters {

@@ -176,17 +176,18 @@ func (c *Capture) Turn(running []byte) {
 	}
 }
 
-// Close closes the session and gives back what was kept. A second Close does nothing.
+// Close closes the session, which ends its Run, and gives back what was kept. A second Close does
+// nothing.
 func (c *Capture) Close() error {
 	var errs []error
+	if c.Session != nil {
+		errs = append(errs, c.Session.Close())
+	}
 	if c.BuildIDs != nil {
 		c.BuildIDs.Close()
 	}
 	if c.Files != nil {
 		errs = append(errs, c.Files.Close())
-	}
-	if c.Session != nil {
-		errs = append(errs, c.Session.Close())
 	}
 	if c.Kernel != nil {
 		c.Kernel.Close()
