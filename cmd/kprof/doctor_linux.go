@@ -85,7 +85,7 @@ func (f *recordFlags) try(ctx context.Context) (err error) {
 	for _, group := range opts.Target.Cgroups {
 		defer group.Close()
 	}
-	if len(f.command) > 0 && !opts.Target.AllCPUs {
+	if f.ownCommand() {
 		// What it could record of a command it could record of itself.
 		opts.Target.PIDs = []int{os.Getpid()}
 	}

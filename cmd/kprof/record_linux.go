@@ -85,7 +85,8 @@ func newRecord() *cobra.Command {
 		Long: `Record samples events with their callchains: of a COMMAND that it starts, of
 processes (-p), threads (-t) or cgroups, or of the whole machine (-a, which is
 also what it does when nothing else is said), until the command ends, the time
-(-d) is over, or Ctrl-C. With --open the pages of kprof view show it then.
+(-d) is over, or Ctrl-C. With -a, -p, -t or --cgroup a COMMAND only says for how long.
+With --open the pages of kprof view show it then.
 
 The ending of the output's name picks the format: .data is perf.data, which perf
 reads too; .pb.gz, .folded, .svg and .html are made while recording, without a perf.data.
@@ -269,11 +270,13 @@ func (f *recordFlags) record(ctx context.Context, out output) error {
 	if err != nil {
 		return err
 	}
-	if !opts.Target.AllCPUs {
+	program := ""
+	if f.ownCommand() {
 		opts.Target.PIDs, opts.Target.EnableOnExec = []int{cmd.PID()}, true
+		program = cmd.Path()
 	}
 	opts.Start = cmd.Start
-	f.copyWhereNeeded(&opts, cmd.Path())
+	f.copyWhereNeeded(&opts, program)
 	failed := f.session(ctx, stop, opts, out)
 	if out.keep != nil && failed == nil && cmd.Outlasts() {
 		messagef("the recording has ended, and the page opens when %s does; Ctrl-C ends it", f.command[0])
@@ -377,6 +380,11 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	return o, f.addTriggers(&o)
 }
 
+// ownCommand reports whether the command is what is recorded, and does not only say for how long.
+func (f *recordFlags) ownCommand() bool {
+	return len(f.command) > 0 && !f.all && f.pids+f.tids == "" && len(f.cgroups) == 0
+}
+
 func (f *recordFlags) target() (t record.Target, err error) {
 	kinds := 0
 	if f.all {
@@ -398,8 +406,6 @@ func (f *recordFlags) target() (t record.Target, err error) {
 	switch {
 	case kinds > 1:
 		return t, usagef("-a, -p with -t, and --cgroup exclude each other")
-	case kinds == 1 && !f.all && len(f.command) > 0:
-		return t, usagef("a command is recorded itself, or with -a the whole machine while it runs; not with -p, -t or --cgroup")
 	case kinds == 0 && len(f.command) == 0:
 		t.AllCPUs = true
 	}
