@@ -104,7 +104,7 @@ func run(args []string) int {
 	case errors.As(err, &usage), isCobraUsage(err):
 		messagef("%v", err)
 		showCaret(err)
-		fmt.Fprintln(os.Stderr, "Try 'kprof --help'.")
+		fmt.Fprintf(os.Stderr, "Try '%s --help'.\n", helpful(cmd).CommandPath())
 		return exitUsage
 	case readerGone(err) && cmd.Name() != "record": // what is recorded is lost
 		return exitUnread
@@ -113,6 +113,14 @@ func run(args []string) int {
 	showCaret(err)
 	showPlace(err)
 	return exitFailed
+}
+
+// helpful is the command whose help says how one is used: help itself has none but that of kprof.
+func helpful(c *cobra.Command) *cobra.Command {
+	if c.Name() == "help" {
+		return c.Root()
+	}
+	return c
 }
 
 // subcommand is a command of kprof, in a group of the help.

@@ -182,6 +182,9 @@ func assemble(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b, 0o600))
 }
 
+// tryHelp is the hint on usage that follows a message.
+var tryHelp = regexp.MustCompile(`(?m)^Try 'kprof[a-z ]* --help'\.\n`)
+
 // oneline fails unless the last command wrote one message of one line to
 // standard error: it starts with "kprof: ", and only the hint on usage may
 // follow. It also fails at the traces of a panic.
@@ -189,7 +192,7 @@ func oneLine(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: oneline")
 	}
-	msg := strings.TrimSuffix(ts.ReadFile("stderr"), "Try 'kprof --help'.\n")
+	msg := tryHelp.ReplaceAllString(ts.ReadFile("stderr"), "")
 	if !strings.HasPrefix(msg, "kprof: ") || strings.Count(msg, "\n") != 1 || strings.Contains(msg, "goroutine ") {
 		ts.Fatalf("not one clear line:\n%s", msg)
 	}

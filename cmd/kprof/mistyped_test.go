@@ -79,7 +79,7 @@ func typed(t *testing.T, dir, line string) string {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll(said.String(), "Try 'kprof --help'.\n", "")
+	text := tryHelp.ReplaceAllString(said.String(), "")
 	if strings.Contains(text, "goroutine ") || strings.Count(text, "\n") > 4 {
 		t.Errorf("$ %s: not a short answer:\n%s", line, text)
 	}
