@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +23,13 @@ func newList() *cobra.Command {
 		Use:   "list [GLOB]",
 		Short: "List the events of this machine",
 		Long: `List prints what may follow -e on this machine: one event a line, with its kind.
-GLOB selects by name; a word without * ? or [ selects the names that contain it.`,
+GLOB selects by name, or where none matches by what stands behind the colon of names; a word
+without * ? or [ selects the names that contain it, but hw, hwcache, sw, pmu and tracepoint the
+events of that kind, as with perf list.`,
 		Example: `  kprof list
   kprof list 'sched:*'
-  kprof list clock`,
+  kprof list clock
+  kprof list sw`,
 		Args: maxArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			glob := "*"
@@ -38,7 +42,7 @@ GLOB selects by name; a word without * ? or [ selects the names that contain it.
 			}
 			found, unread := (&event.Resolver{MountTracefs: true}).Available()
 			groups := eventGroups(found)
-			if n := groups.keep(match); n == 0 {
+			if n := groups.keep(glob, match); n == 0 {
 				return errors.Join(fmt.Errorf("no event of this machine matches %q", glob), unread)
 			}
 			if unread != nil {
@@ -57,10 +61,31 @@ GLOB selects by name; a word without * ? or [ selects the names that contain it.
 // eventGroups are the events of a machine, by kind.
 type eventGroups []event.Group
 
-// keep drops the names that do not match and returns how many are left.
-func (g eventGroups) keep(match func(string) bool) (n int) {
+// categories are kinds of events as perf list calls them.
+var categories = map[string]event.Category{
+	"hw": event.Hardware, "hardware": event.Hardware, "hwcache": event.HardwareCache,
+	"sw": event.Software, "software": event.Software, "pmu": event.OfPMU, "tracepoint": event.Tracepoint,
+}
+
+// keep drops the events that are not selected and returns how many are left: those of the kind
+// that word is, or whose names match, or if there are none, whose names match behind the colon.
+func (g eventGroups) keep(word string, match func(string) bool) (n int) {
+	if kind, ok := categories[word]; ok {
+		return g.keepIf(func(c event.Category, _ string) bool { return c == kind })
+	}
+	behind := func(_ event.Category, name string) bool {
+		_, name, ok := strings.Cut(name, ":")
+		return ok && match(name)
+	}
+	if !slices.ContainsFunc(g, func(group event.Group) bool { return slices.ContainsFunc(group.Names, match) }) {
+		return g.keepIf(behind)
+	}
+	return g.keepIf(func(_ event.Category, name string) bool { return match(name) })
+}
+
+func (g eventGroups) keepIf(selects func(c event.Category, name string) bool) (n int) {
 	for i := range g {
-		g[i].Names = slices.DeleteFunc(g[i].Names, func(name string) bool { return !match(name) })
+		g[i].Names = slices.DeleteFunc(g[i].Names, func(name string) bool { return !selects(g[i].Category, name) })
 		n += len(g[i].Names)
 	}
 	return n
