@@ -130,9 +130,9 @@ as pprof -diff_base), .txt. Of several runs pictures and pages have the means th
 			return f.ended(err)
 		},
 	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		f.bisect = f.bisect || slices.Contains(os.Args, "--bisect")
-		return f.ended(usageError{err})
+		return f.ended(unknownFlag(c, err))
 	})
 	fl := c.Flags()
 	f.sel.flags(c)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -26,8 +27,16 @@ func newProbe() *cobra.Command {
 Those of a recording are made and removed by kprof record; here is how to keep
 one between recordings, and how to get rid of any.`,
 		Example: `  kprof probe list`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(c *cobra.Command, args []string) error {
+			if err := maxArgs(0)(c, args); err != nil && strings.HasPrefix(err.Error(), c.CommandPath()) {
+				return err // it was mistyped
+			}
+			if len(args) > 0 {
+				return usagef("%s has no command %q; a probe is made with kprof probe add kprobe:%[2]s, or recorded with kprof record -e kprobe:%[2]s", c.CommandPath(), args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newProbeList(), newProbeAdd(), newProbeDel(), newProbeCleanup())
 	return c

@@ -97,7 +97,11 @@ func (o *topOptions) groupError(err error) error {
 	if len(field.Fields) > 0 {
 		what = "comm, pid, tid, cpu, mapping, event, or a field: " + listed(field.Fields)
 	}
-	return fmt.Errorf("--by %q: samples have no such label%s; group by %s", field.Key, spelling.Question(field.Near), what)
+	near := field.Near
+	if field.Key == "dso" { // as perf calls it
+		near = []string{"mapping"}
+	}
+	return fmt.Errorf("--by %q: samples have no such label%s; group by %s", field.Key, spelling.Question(near), what)
 }
 
 // listed lists names, of very many the first.

@@ -32,22 +32,103 @@ var elsewhere = map[string]string{
 	"version":      "--version",
 	"buildid-list": "report --header INPUT",
 	"archive":      "record -o FILE, which keeps all names in FILE",
+
+	"buildid-cache": "record -o FILE, which keeps all names in FILE",
+	"evlist":        "report --list-events INPUT",
+	"ftrace":        "record -e graph:FUNCTION, or -e function:FUNCTION",
+	"hist":          "report INPUT",
+	"inject":        "report INPUT, which finds jitdumps and build ids itself",
+	"kmem":          "record -a -e span:kmalloc",
+	"lock":          "record -a -e span:lock",
+	"sched":         "record -a -e off-cpu, and then kprof report --delays",
+	"stream":        "trace -e EVENT",
+	"timechart":     "convert --flamechart INPUT -o chart.svg",
+}
+
+// sameFlags are flags of perf, without their dashes, with the ones that do it here, in those
+// commands that have them.
+var sameFlags = map[string]string{
+	"A":               "per-cpu",
+	"E":               "limit",
+	"G":               "tree",
+	"call-graph":      "tree",
+	"comms":           "comm",
+	"entries":         "limit",
+	"for-each-cgroup": "per-cgroup",
+	"g":               "tree",
+	"interval-print":  "interval",
+	"inverted":        "reverse",
+	"j":               "json",
+	"json-output":     "json",
+	"max-events":      "limit",
+	"mmap-pages":      "mmap-size",
+	"no-aggr":         "per-cpu",
+	"per-thread":      "per-task",
+	"percent-limit":   "min",
+	"s":               "by",
+	"timeout":         "duration",
+}
+
+// insteadOf is what to say of a flag that a command does not have, as it is written without its
+// dashes, and perf has: "" for nothing.
+func insteadOf(c *cobra.Command, flag string) string {
+	if (flag == "i" || flag == "input") && strings.Contains(c.Use, "INPUT") {
+		return "; inputs are named without a flag before them"
+	}
+	if flag == "children" || flag == "no-children" {
+		return "; self is without what functions call, and cum with it"
+	}
+	if c.CommandPath() == "kprof probe" {
+		switch flag {
+		case "a", "add", "x", "exec":
+			return "; kprof probe add makes a probe, 'p:NAME PATH:SYMBOL' one of a program"
+		case "d", "del":
+			return "; kprof probe del removes probes"
+		case "l":
+			return "; kprof probe list lists them"
+		}
+	}
+	if same := sameFlags[flag]; same != "" && c.Flags().Lookup(same) != nil {
+		return "; here it is --" + same
+	}
+	return ""
+}
+
+// valueKinds says what the kinds of values are, by their names in pflag.
+var valueKinds = map[string]string{
+	"bool": "true or false", "duration": "a time such as 10s, 500ms or 2m",
+	"int": "a number", "int64": "a number", "uint": "a number", "uint64": "a number", "float64": "a number",
 }
 
 // unknownFlag adds to an error about a flag which one was meant, or what it wants.
 func unknownFlag(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	var wants wrongValue
-	if errors.As(err, &value) && errors.As(err, &wants) {
+	if errors.As(err, &value) {
 		name := "--" + value.GetFlag().Name
 		if short := value.GetFlag().Shorthand; short != "" {
 			name = "-" + short
 		}
-		return usagef("%s %q: %w", name, value.GetValue(), wants)
+		switch kind := value.GetFlag().Value.Type(); {
+		case errors.As(err, &wants):
+			return usagef("%s %q: %w", name, value.GetValue(), wants)
+		case valueKinds[kind] != "":
+			return usagef("%s %q: wants %s", name, value.GetValue(), valueKinds[kind])
+		}
 	}
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+	if !errors.As(err, &unknown) {
 		return usageError{err}
+	}
+	if name, group := unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames(); group != "" {
+		in := ""
+		if name != group {
+			in = " in -" + group
+		}
+		return usagef("unknown flag -%s%s%s", name, in, insteadOf(c, name))
+	}
+	if instead := insteadOf(c, unknown.GetSpecifiedName()); instead != "" {
+		return usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), instead)
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
