@@ -28,7 +28,7 @@ const grace = 3 * time.Second
 
 // commandEnds is how long it may take to learn that the command has ended, which
 // has ended the recording.
-const commandEnds = 100 * time.Millisecond
+const commandEnds = time.Second
 
 // Supervise launches a command, for Start to let it go. When it ends, stop is called,
 // which ends the recording. The first of the signals does so too:

@@ -26,11 +26,11 @@ func launch(argv []string, signals *signals, stop func()) (*supervised, error) {
 }
 
 // result turns the outcome of the recording and that of the command into one. A
-// recording that failed is told of at once, while the command goes on: it is the
+// recording that failed is told of while the command goes on: it is the
 // command's exit code that counts, or exitFailed in the place of 0.
 func (c *supervised) result(failed error) error {
-	running := c.Runs()
-	if failed != nil && running {
+	running := failed != nil && c.Runs() && c.Outlasts()
+	if running {
 		messagef("%v; the command goes on and is not recorded any more", failed)
 	}
 	end := c.End()

@@ -182,6 +182,19 @@ func TestLiveNoReader(t *testing.T) {
 	}
 }
 
+// TestLiveNothingOfCommand: of a command whose end has ended the recording it is not said that it
+// goes on, although the kernel may tell the end of its tasks before that of its process.
+func TestLiveNothingOfCommand(t *testing.T) {
+	livetest.Require(t, livetest.Root)
+	for range 10 {
+		out := filepath.Join(t.TempDir(), "none.svg")
+		said, err := kprof(t, "record", "--call-graph", "auto", "-e", "cpu-clock:u", "-F", "10", "-o", out, "--", "true").CombinedOutput()
+		if err != nil || bytes.Contains(said, []byte("goes on")) {
+			t.Errorf("%v\n%s", err, said)
+		}
+	}
+}
+
 // TestLiveFullDiskReported: the disk is full while the command runs. That is told
 // while it runs, it goes on, and its exit code is passed on.
 func TestLiveFullDiskReported(t *testing.T) {
