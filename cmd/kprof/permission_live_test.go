@@ -216,6 +216,31 @@ func TestLiveOffCPUOfPlainUser(t *testing.T) {
 	}
 }
 
+// TestLiveRefusedToPlainUser: what root alone may look at is refused in one line that says so.
+func TestLiveRefusedToPlainUser(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	p := newPlainUser(t)
+	was, err := kernelSetting("dmesg_restrict")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { setKernel(t, "dmesg_restrict", was) })
+	setKernel(t, "dmesg_restrict", 1)
+	for args, want := range map[string]string{
+		"boot":          "run as root, or give a file that dmesg was written to\n",
+		"probe list":    "permission denied: run as root\n",
+		"probe cleanup": "permission denied: run as root\n",
+	} {
+		cmd := exec.Command(p.program, strings.Fields(args)...)
+		cmd.Dir = p.dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: plainUser, Gid: plainUser}}
+		said, err := cmd.CombinedOutput()
+		if err == nil || strings.Count(string(said), "\n") != 1 || !strings.HasSuffix(string(said), want) {
+			t.Errorf("kprof %s: %v: %s", args, err, said)
+		}
+	}
+}
+
 // spin starts a process of the user that uses the CPU, until the test ends.
 func spin(t *testing.T) (pid int) {
 	c := exec.Command("sh", "-c", "while :; do :; done")

@@ -46,10 +46,13 @@ one between recordings, and how to get rid of any.`,
 func withTracefs(run func(fs *tracefs.FS, args []string) error) func(*cobra.Command, []string) error {
 	return func(_ *cobra.Command, args []string) error {
 		fs, err := tracefs.Find(tracefs.Options{Mount: true})
-		if err != nil {
-			return err
+		if err == nil {
+			err = run(fs, args)
 		}
-		return run(fs, args)
+		if errors.Is(err, os.ErrPermission) {
+			return fmt.Errorf("%w: run as root", err)
+		}
+		return err
 	}
 }
 
