@@ -40,6 +40,7 @@ type debuginfod struct {
 	urls  []string
 	dir   string // where files are kept, in elfutils' layout; empty for a temporary one
 	limit int64
+	proxy func(*http.Request) (*neturl.URL, error)
 
 	once     sync.Once
 	client   *http.Client
@@ -67,6 +68,7 @@ func (d *debuginfod) start() {
 	d.client = &http.Client{
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
+			Proxy:               d.proxy,
 			DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
 			TLSHandshakeTimeout: connectTimeout,
 		},

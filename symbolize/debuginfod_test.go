@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -266,6 +267,25 @@ func TestDebuginfodRedirect(t *testing.T) {
 			t.Errorf("%s: %q, %v", url, got, err)
 		}
 		s.Close()
+	}
+}
+
+// TestDebuginfodProxy: servers are asked by way of a proxy where there is one.
+func TestDebuginfodProxy(t *testing.T) {
+	kernel, id, addrs := miniature(t)
+	proxy, address := serve(t, map[string]string{"/buildid/" + id + "/debuginfo": kernel})
+	through, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{
+		Foreign: true, DebugDirs: []string{}, DebuginfodURLs: []string{"http://debuginfod.invalid"}, // RFC 2606: there is none
+		DebuginfodProxy: http.ProxyURL(through),
+	})
+	defer s.Close()
+	m := Mapping{Kind: mapping.Kernel, File: "[kernel.kallsyms]", Symbol: "_text", BuildID: id, Offset: addrs["_text"]}
+	if got, err := chain(t, s, m, addrs["vfs_write"]); !strings.HasPrefix(got, "vfs_write") || len(proxy.asked) != 1 {
+		t.Errorf("%q, %v; the proxy was asked for %v", got, err, proxy.asked)
 	}
 }
 

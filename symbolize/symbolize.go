@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"runtime"
 	"slices"
 	"sync"
@@ -105,9 +107,11 @@ type Options struct {
 	// DebuginfodURLs are servers asked for files with a build id that are not
 	// found here (DEBUGINFOD_URLS); none are asked by default. What they send
 	// is kept in DebuginfodCache (as elfutils does in ~/.cache/debuginfod_client),
-	// or if that is empty until Close.
+	// or if that is empty until Close. DebuginfodProxy says which proxy to ask, as in
+	// http.Transport; none by default.
 	DebuginfodURLs  []string
 	DebuginfodCache string
+	DebuginfodProxy func(*http.Request) (*url.URL, error)
 
 	// Retained has files that the recording mapped, some of which may be nowhere
 	// else any more. nil for none. It stays open as long as the Symbolizer.
@@ -170,7 +174,7 @@ func New(opts Options) *Symbolizer {
 	return &Symbolizer{
 		opts:     opts,
 		builds:   map[string]*fileTable{},
-		servers:  debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, limit: maxDownload},
+		servers:  debuginfod{urls: opts.DebuginfodURLs, dir: opts.DebuginfodCache, proxy: opts.DebuginfodProxy, limit: maxDownload},
 		supplied: budget{limit: opts.SuppliedMemory},
 		placed:   budget{limit: placedShare * cmp.Or(opts.SuppliedMemory, defaultSupplied)},
 

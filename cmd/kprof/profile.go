@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"strings"
 
@@ -70,7 +71,7 @@ func (s *symbolOptions) addTo(o *convert.Options) {
 	o.Symbols, o.Unnamed, o.Wording = s.Options, s.none, wording
 	o.GuestModules = s.modules
 	o.Symbols.BuildIDCache = buildIDCache()
-	o.Symbols.DebuginfodURLs = strings.Fields(s.debuginfod)
+	o.Symbols.DebuginfodURLs, o.Symbols.DebuginfodProxy = strings.Fields(s.debuginfod), http.ProxyFromEnvironment
 	o.Naming = func(ctx context.Context) (context.Context, func()) { return s.signals.whileNaming(ctx) }
 }
 
