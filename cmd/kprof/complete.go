@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kprof/convert"
 	"kprof/convert/export"
@@ -21,6 +22,17 @@ import (
 // a tab. Nothing is said where nothing can be found out.
 
 type completion = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
+
+// plainUsages takes the quotes from what is said of flags, which mark the names of their values
+// for help alone.
+func plainUsages(c *cobra.Command) {
+	for _, fl := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+		fl.VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	}
+	for _, sub := range c.Commands() {
+		plainUsages(sub)
+	}
+}
 
 // completeFlags registers what completes the flags that c has.
 func completeFlags(c *cobra.Command) {

@@ -123,6 +123,20 @@ func TestCompletionWords(t *testing.T) {
 	}
 }
 
+// TestCompletionDescriptions: what shells show beside flags is the text of help, without its marks.
+func TestCompletionDescriptions(t *testing.T) {
+	for _, args := range [][]string{{"report", "--show"}, {"record", "--"}, {"probe", "list", "--"}, {"--"}} {
+		stdout, stderr, code := outcome(t, t.TempDir(), append([]string{"__complete"}, args...)...)
+		if code != 0 || !strings.HasPrefix(stdout, "--") || strings.Contains(stdout, "`") {
+			t.Errorf("%q: exit code %d, %s\n%s", args, code, stdout, stderr)
+		}
+	}
+	const want = "--show-info\tshow the header with the topologies of the machine\n"
+	if stdout, _, _ := outcome(t, t.TempDir(), "__complete", "report", "--show-"); !strings.Contains(stdout, want) {
+		t.Errorf("%s\nwant %s", stdout, want)
+	}
+}
+
 // TestCompletionInShells presses the tab key in real shells: a command, a flag's
 // value, an event with a colon, the comm of a recording, a topic.
 func TestCompletionInShells(t *testing.T) {
