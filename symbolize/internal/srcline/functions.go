@@ -160,7 +160,9 @@ type inlined struct {
 }
 
 // appendInlined appends the function at off and the calls in it that were
-// inlined at addr, each inside the one before it.
+// inlined at addr, each inside the one before it. Blocks that follow each other
+// may overlap, as GCC writes those of code that it has moved apart: one that
+// covers addr does not say that what was inlined there is in no other.
 func (u *loaded) appendInlined(dst []inlined, off, addr uint64) []inlined {
 	dst = append(dst, inlined{of: reference{off: off}})
 	c := u.cursor(off)
@@ -170,7 +172,7 @@ func (u *loaded) appendInlined(dst []inlined, off, addr uint64) []inlined {
 	}
 	u.skip(&c, a)
 	budget := maxRanges
-	depth := 0 // of blocks without addresses, which hide nothing
+	depth := 0 // of blocks
 	var e entry
 	for !c.done() && budget >= 0 {
 		_, code, ok := c.nextEntry(&depth)
@@ -205,10 +207,14 @@ func (u *loaded) appendInlined(dst []inlined, off, addr uint64) []inlined {
 			u.skipTree(&c, a)
 			continue
 		}
-		if a.tag == dwarf.TagInlinedSubroutine {
-			if ref, ok := u.reference(e.origin); ok && len(dst) < maxInlined {
-				dst = append(dst, inlined{ref, e.callFile.u, int(int32(e.callLine.u))})
+		if a.tag != dwarf.TagInlinedSubroutine {
+			if a.children {
+				depth++
 			}
+			continue
+		}
+		if ref, ok := u.reference(e.origin); ok && len(dst) < maxInlined {
+			dst = append(dst, inlined{ref, e.callFile.u, int(int32(e.callLine.u))})
 		}
 		if !a.children {
 			break
