@@ -80,25 +80,29 @@ func TestSignalReturn(t *testing.T) {
 	}
 }
 
-// TestUnnamedStub names a stub of the C library's PLT for a function that has no
-// name: perf calls it "@plt".
-func TestUnnamedStub(t *testing.T) {
-	libc, err := filepath.EvalSymlinks("/lib/x86_64-linux-gnu/libc.so.6")
-	if err != nil {
-		t.Skip("needs an x86-64 glibc: ", err)
-	}
-	off, ok := pltStub(t, libc)
-	if !ok {
-		t.Skip("needs a C library with IFUNCs in .plt")
-	}
-	s := New(Options{})
-	defer s.Close()
-	frames, err := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: libc}, []uint64{off})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(frames[0]) != 1 || frames[0][0].Name != "@plt" {
-		t.Errorf("stub at offset %#x: %v, want @plt", off, frames[0])
+// TestStubOfIFUNC names the stub of a function that is chosen at start-up, whose relocation has
+// no name: by its symbol, and where that was stripped as what it is.
+func TestStubOfIFUNC(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc")
+	source := filepath.Join(t.TempDir(), "chosen.c")
+	livetest.WriteFile(t, source, `
+		static int one(void) { return 1; }
+		static void *pick(void) { return one; }
+		__attribute__((visibility("hidden"))) int chosen(void) __attribute__((ifunc("pick")));
+		int f(void) { return chosen() + 1; }`)
+	for flag, want := range map[string]string{"-g": "chosen@plt", "-s": "@plt"} {
+		library := source + flag + ".so"
+		livetest.Run(t, "gcc", "-O1", "-shared", "-fPIC", "-nostdlib", "-fcf-protection=none", flag, "-o", library, source)
+		off, ok := pltStub(t, library)
+		if !ok {
+			t.Skip("needs a linker for x86-64")
+		}
+		s := New(Options{})
+		frames, _ := s.Resolve(context.Background(), Mapping{Kind: mapping.User, File: library}, []uint64{off}) // that it is stripped is known
+		s.Close()
+		if len(frames[0]) != 1 || frames[0][0].Name != want {
+			t.Errorf("%s: stub at offset %#x: %v, want %s", flag, off, frames[0], want)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ func (f *File) Functions() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		for i := range f.table.symbols {
 			s := &f.table.symbols[i]
-			if !yield(Symbol{f.table.name(s), s.start, s.end, s.origin == fromPLT}) {
+			if !yield(Symbol{f.table.name(s), s.start, s.end, s.stub()}) {
 				return
 			}
 		}

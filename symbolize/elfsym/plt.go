@@ -21,19 +21,22 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 	if err != nil {
 		return err
 	}
-	syms, err := sectionData(dynsym, maxTable)
-	if err != nil {
-		return err
-	}
-	var slots map[uint64]uint32
-	known := jumpSlots[l.file.Machine] != nil
-	if known {
-		l.got = gotOf(l.file)
-		if slots, err = l.slots(dynsym, syms, relocs, entry); err != nil {
+	var syms []byte
+	if dynsym != nil {
+		if syms, err = sectionData(dynsym, maxTable); err != nil {
 			return err
 		}
 	}
-	for _, name := range []string{".plt", ".plt.sec", pltGOT} {
+	named := l.table.symbols
+	var slots map[uint64]target
+	known := jumpSlots[l.file.Machine] != nil
+	if known {
+		l.got = gotOf(l.file)
+		if slots, err = l.slots(dynsym, syms, named, relocs, entry); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{".plt", ".plt.sec", iPLT, pltGOT} {
 		plt := l.file.Section(name)
 		if plt == nil || plt.Flags&elf.SHF_EXECINSTR == 0 || plt.Type == elf.SHT_NOBITS { // of old 32-bit PowerPC, written as it starts
 			continue
@@ -49,12 +52,22 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 		if known && plt.Entsize == 0 {
 			continue // stubs of another form, as LLVM's linker's with -z retpolineplt
 		}
-		if name != ".plt" {
+		if name != ".plt" || dynsym == nil {
 			header = 0
 		}
+		of, size := relocs, entry
+		if name == iPLT {
+			if of, size, err = l.relocations(dynsym, ".rela.dyn", ".rel.dyn"); err != nil {
+				return err
+			}
+		}
 		addr := plt.Addr + header
-		for b := relocs; entry > 0 && len(b) >= entry && addr+stub <= plt.Addr+plt.Size; b = b[entry:] {
-			if !l.addStub(addr, stub, l.symbolName(syms, l.relocated(b))) {
+		for b := of; size > 0 && len(b) >= size && addr+stub <= plt.Addr+plt.Size; b = b[size:] {
+			r := l.reloc(b[:size])
+			if name == iPLT && !slices.Contains(chosenAtStart[l.file.Machine], r.kind) {
+				continue
+			}
+			if !l.addStub(addr, stub, l.target(r, syms, named)) {
 				return nil
 			}
 			addr += stub
@@ -63,30 +76,32 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 	return nil
 }
 
-// pltGOT has stubs of functions whose address is taken too.
-const pltGOT = ".plt.got"
+const (
+	pltGOT = ".plt.got" // has stubs of functions whose address is taken too
+	iPLT   = ".iplt"    // of functions chosen at start-up
+)
 
 // addStub adds a stub, and returns false if there is no room for more.
-func (l *loader) addStub(addr, size uint64, name uint32) bool {
+func (l *loader) addStub(addr, size uint64, to target) bool {
 	l.table.symbols = append(l.table.symbols, symbol{
 		start:  addr,
 		end:    addr + size,
-		name:   name,
+		name:   to.name,
 		bind:   uint8(elf.STB_GLOBAL),
-		origin: fromPLT,
+		origin: to.origin,
 	})
 	return len(l.table.symbols) < math.MaxInt32
 }
 
-// relocations returns the first of some sections of relocations for symbols of dynsym, and the
-// size of one; 0 if there is none.
+// relocations returns the first of some sections of relocations for symbols of dynsym, which is nil
+// for those without symbols, and the size of one; 0 if there is none.
 func (l *loader) relocations(dynsym *elf.Section, names ...string) (data []byte, entry int, err error) {
 	for _, name := range names {
 		rel := l.file.Section(name)
 		if rel == nil {
 			continue
 		}
-		if rel.Link >= uint32(len(l.file.Sections)) || l.file.Sections[rel.Link] != dynsym {
+		if dynsym != nil && (rel.Link >= uint32(len(l.file.Sections)) || l.file.Sections[rel.Link] != dynsym) {
 			return nil, 0, nil
 		}
 		entry = relocationSize(l.file.Class, rel.Type)
@@ -111,24 +126,19 @@ var jumpSlots = map[elf.Machine][]uint32{
 	elf.EM_ARM:    types(elf.R_ARM_JUMP_SLOT, elf.R_ARM_GLOB_DAT, elf.R_ARM_IRELATIVE),
 }
 
-// slots returns where the functions have their names whose addresses the loader of the program
-// writes, by where it does.
-func (l *loader) slots(dynsym *elf.Section, syms, relocs []byte, entry int) (map[uint64]uint32, error) {
-	slots := map[uint64]uint32{}
-	order, kinds := l.file.ByteOrder, jumpSlots[l.file.Machine]
+// slots returns the functions whose addresses the loader of the program writes, by where it does.
+func (l *loader) slots(dynsym *elf.Section, syms []byte, named []symbol, relocs []byte, entry int) (map[uint64]target, error) {
+	slots := map[uint64]target{}
+	kinds := jumpSlots[l.file.Machine]
 	add := func(b []byte, size int) {
 		for ; size > 0 && len(b) >= size && len(slots) < maxSlots; b = b[size:] {
-			at, kind := uint64(order.Uint32(b)), order.Uint32(b[4:])&0xff
-			if l.file.Class == elf.ELFCLASS64 {
-				at, kind = order.Uint64(b), uint32(order.Uint64(b[8:]))
-			}
-			if slices.Contains(kinds, kind) {
-				slots[at] = l.symbolName(syms, l.relocated(b))
+			if r := l.reloc(b[:size]); slices.Contains(kinds, r.kind) {
+				slots[r.at] = l.target(r, syms, named)
 			}
 		}
 	}
 	add(relocs, entry)
-	if l.file.Section(pltGOT) == nil {
+	if l.file.Section(pltGOT) == nil && l.file.Section(iPLT) == nil {
 		return slots, nil
 	}
 	data, size, err := l.relocations(dynsym, ".rela.dyn", ".rel.dyn")
@@ -137,15 +147,15 @@ func (l *loader) slots(dynsym *elf.Section, syms, relocs []byte, entry int) (map
 }
 
 // addSlots adds the stubs that jump through slots, and reports whether there are any.
-func (l *loader) addSlots(plt *elf.Section, code []byte, stub uint64, slots map[uint64]uint32) bool {
+func (l *loader) addSlots(plt *elf.Section, code []byte, stub uint64, slots map[uint64]target) bool {
 	next, found := uint64(0), false
 	for j := range l.jumps(plt, code, stub) {
-		name, ok := slots[j.slot]
+		to, ok := slots[j.slot]
 		if !ok || found && j.at < next {
 			continue
 		}
 		next, found = j.at+j.size, true
-		if !l.addStub(plt.Addr+j.at, j.size, name) {
+		if !l.addStub(plt.Addr+j.at, j.size, to) {
 			break
 		}
 	}
@@ -210,26 +220,4 @@ func armStub(code []byte) uint64 {
 		last = at
 	}
 	return small
-}
-
-// relocated returns the index of the symbol that relocation b is for.
-func (l *loader) relocated(b []byte) uint64 {
-	if l.file.Class == elf.ELFCLASS64 {
-		return l.file.ByteOrder.Uint64(b[8:]) >> 32
-	}
-	return uint64(l.file.ByteOrder.Uint32(b[4:]) >> 8)
-}
-
-// symbolName returns where symbol i of table syms has its name. Relocations
-// without a symbol, for functions chosen at start-up, get symbol 0, which has
-// none; perf then prints "@plt".
-func (l *loader) symbolName(syms []byte, i uint64) uint32 {
-	size := uint64(elf.Sym32Size)
-	if l.file.Class == elf.ELFCLASS64 {
-		size = elf.Sym64Size
-	}
-	if i >= uint64(len(syms))/size {
-		return 0
-	}
-	return l.file.ByteOrder.Uint32(syms[i*size:])
 }

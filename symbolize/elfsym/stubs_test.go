@@ -48,11 +48,11 @@ func TestPLTOfArm(t *testing.T) {
 				code = order.AppendUint32(code, ins)
 			}
 			l := loader{file: &elf.File{FileHeader: elf.FileHeader{Machine: elf.EM_ARM}}, table: &table{}}
-			slots := map[uint64]uint32{}
+			slots := map[uint64]target{}
 			var want []symbol
 			for i, j := range test.want {
 				name, at := uint32(i+1), test.addr+j.at
-				slots[j.slot] = name
+				slots[j.slot] = target{name, fromPLT}
 				want = append(want, symbol{start: at, end: at + j.size, name: name, bind: uint8(elf.STB_GLOBAL), origin: fromPLT})
 			}
 			plt := &elf.Section{SectionHeader: elf.SectionHeader{Addr: test.addr, Size: uint64(len(code))}}

@@ -32,8 +32,11 @@ type symbol struct {
 const (
 	fromSymtab = iota
 	fromDynsym
-	fromPLT // names are in the dynamic string table
+	fromPLT       // names are in the dynamic string table
+	fromPLTChosen // names are in that of .symtab
 )
+
+func (s *symbol) stub() bool { return s.origin >= fromPLT }
 
 // table is all symbols of a file, as they are looked up.
 type table struct {
@@ -52,11 +55,11 @@ func (t *table) lookup(vaddr uint64) (Symbol, bool) {
 		return Symbol{}, false
 	}
 	s := &t.symbols[i]
-	return Symbol{Name: t.name(s), Start: s.start, End: s.end, PLT: s.origin == fromPLT}, true
+	return Symbol{Name: t.name(s), Start: s.start, End: s.end, PLT: s.stub()}, true
 }
 
 func (t *table) name(s *symbol) string {
-	if s.origin == fromSymtab {
+	if s.origin == fromSymtab || s.origin == fromPLTChosen {
 		return cstring(t.strings[0], s.name)
 	}
 	return cstring(t.strings[1], s.name)
@@ -134,6 +137,8 @@ func load(f *File) (*table, error) {
 	dynsym := f.elf.SectionByType(elf.SHT_DYNSYM)
 	if dynsym != nil {
 		errs = append(errs, l.add(f.elf, dynsym, fromDynsym))
+	}
+	if len(t.symbols) > 0 {
 		errs = append(errs, l.addPLT(dynsym))
 	}
 	t.index = ranges.New(len(t.symbols), func(i int) ranges.Range {
@@ -291,7 +296,7 @@ func (l *loader) filter(source *elf.File, raw rawSymbol, strtab string) (symbol,
 		if mappingSymbol(cstring(strtab, raw.name)) {
 			return symbol{}, false
 		}
-		if l.file.Machine == elf.EM_ARM && typ == elf.STT_FUNC {
+		if l.file.Machine == elf.EM_ARM && (typ == elf.STT_FUNC || typ == elf.STT_GNU_IFUNC) {
 			s.start &^= 1 // set for Thumb code
 		}
 	}
