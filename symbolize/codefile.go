@@ -103,12 +103,7 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 		return nil, err
 	}
 	var why error
-	places := s.places(m)
-	if f, path, err := s.servers.fetchRecorded(m.BuildID, "executable"); err == nil {
-		f.Close() // it is opened again as any other
-		places = append(places, place{path: path})
-	}
-	for _, p := range places {
+	for _, p := range s.places(m) {
 		if p.link {
 			continue // it leads to the file as long as the process lives
 		}
@@ -117,6 +112,12 @@ func (s *Symbolizer) userCode(m Mapping) (*Code, error) {
 			return code, nil
 		}
 		why = moreTelling(why, err)
+	}
+	if f, path, err := s.servers.fetchRecorded(m.BuildID, "executable"); err == nil {
+		f.Close() // it is opened again as any other
+		if code, err := s.codeAt(place{path: path}, m); err == nil {
+			return code, nil
+		}
 	}
 	if why == nil {
 		why = fmt.Errorf("find %q: %w", m.Path(), fs.ErrNotExist)

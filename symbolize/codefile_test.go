@@ -193,3 +193,22 @@ func TestCodeOfPrograms(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestCodeOfServers: a server is asked for the file of a program that is not here, and for no other.
+func TestCodeOfServers(t *testing.T) {
+	path, id, _ := miniature(t)
+	asked := "/buildid/" + id + "/executable"
+	web, url := serve(t, map[string]string{asked: path})
+	for file, want := range map[string]int{path: 0, "/none": 1} {
+		web.asked = map[string]int{}
+		s := New(Options{Foreign: true, DebuginfodURLs: []string{url}})
+		code, err := s.Code(Mapping{Kind: mapping.User, File: file, BuildID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := web.asked[asked]; n != want || (code.Path == path) != (want == 0) {
+			t.Errorf("%s: the code is in %s, for which the server was asked %d times", file, code.Path, n)
+		}
+		s.Close()
+	}
+}
