@@ -21,6 +21,8 @@ type Code struct {
 	// Vaddr returns the address in the file of an address of the mapping as Resolve takes
 	// them; ok is false outside of the file.
 	Vaddr func(addr uint64) (vaddr uint64, ok bool)
+	// Unplaced is why Vaddr knows no address: of a kernel of which is not known where it was.
+	Unplaced error
 	// Open opens it, with the symbols and debug information that Resolve finds of it, which
 	// may be in another file. Its caller closes it.
 	Open func() (*elfsym.File, error)
@@ -48,7 +50,7 @@ func (s *Symbolizer) Code(m Mapping) (*Code, error) {
 			o.Module = true
 			return elfsym.FromCompressed(f, file.Path(), o)
 		}
-		return &Code{s.path(file.Path()), movedInto(file, moved), open}, nil
+		return &Code{Path: s.path(file.Path()), Vaddr: movedInto(file, moved), Open: open}, nil
 	}
 	return nil, ErrNoCodeFile
 }
@@ -67,18 +69,19 @@ func movedInto(file *elfsym.File, moved uint64) func(addr uint64) (uint64, bool)
 }
 
 func (s *Symbolizer) kernelCode(m Mapping) (*Code, error) {
-	s.kernel.load(s.opts) // tells where the kernel that runs here is
 	v, err := s.vmlinuxOf(m)
 	if err != nil {
 		return nil, s.foreign(err)
 	}
-	shift, err := s.shift(v, m)
-	if err != nil {
-		return nil, err
-	}
+	s.kernel.load(s.opts) // tells where the kernel that runs here is
+	shift, unplaced := s.shift(v, m)
 	// A profile that does not say which of the two was at Offset leaves open where the rest is.
 	if text, stext := v.table.Text(); m.Symbol == "" && m.Offset != 0 && text != 0 && stext != 0 && text != stext {
-		return nil, errUnplaced
+		unplaced = errUnplaced
+	}
+	vaddr := movedInto(v.file, shift)
+	if unplaced != nil {
+		vaddr = func(uint64) (uint64, bool) { return 0, false }
 	}
 	open := func() (*elfsym.File, error) {
 		f, _, err := regular.Open("", v.at)
@@ -87,7 +90,7 @@ func (s *Symbolizer) kernelCode(m Mapping) (*Code, error) {
 		}
 		return elfsym.FromFile(f, v.path, s.codeOptions(m))
 	}
-	return &Code{v.at, movedInto(v.file, shift), open}, nil
+	return &Code{v.at, vaddr, unplaced, open}, nil
 }
 
 // vmlinuxOf returns the vmlinux that Options name, else one with the build id of m.
@@ -147,7 +150,7 @@ func (s *Symbolizer) codeAt(p place, m Mapping) (*Code, error) {
 		return nil, err
 	}
 	defer file.Close()
-	return &Code{p.String(), file.Vaddr, func() (*elfsym.File, error) { return open(s.codeOptions(m)) }}, nil
+	return &Code{Path: p.String(), Vaddr: file.Vaddr, Open: func() (*elfsym.File, error) { return open(s.codeOptions(m)) }}, nil
 }
 
 // path is where a file below Root is.

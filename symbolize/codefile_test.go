@@ -63,8 +63,10 @@ func TestCodeOfKernel(t *testing.T) {
 		}
 		unplaced := m
 		unplaced.Offset = 0
-		if _, err := s.Code(unplaced); !errors.Is(err, errUnplaced) {
-			t.Errorf("%v", err)
+		if code, err := s.Code(unplaced); err != nil || !errors.Is(code.Unplaced, errUnplaced) {
+			t.Errorf("%+v, %v", code, err)
+		} else if _, ok := code.Vaddr(addrs["vfs_read"] + shift); ok {
+			t.Error("an address has a place in a kernel of which is not known where it was")
 		}
 		other := m
 		other.BuildID = "00112233445566778899aabbccddeeff00112233"
@@ -92,7 +94,7 @@ func TestCodeOfKernelPlace(t *testing.T) {
 			t.Errorf("%s: %s+%#x", symbol, name, off)
 		}
 		m.Symbol = ""
-		if code, err := s.Code(m); !errors.Is(err, errUnplaced) {
+		if code, err := s.Code(m); err != nil || !errors.Is(code.Unplaced, errUnplaced) {
 			t.Errorf("without %s: %v, %v", symbol, code, err)
 		}
 	}

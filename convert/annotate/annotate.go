@@ -115,7 +115,9 @@ func Function(s *stacks.Set, name string, files *symbolize.Symbolizer, o Options
 			if m < 0 {
 				failed[m] = errNoMapping
 			} else {
-				code[m], failed[m] = files.Code(s.Mappings[m])
+				if code[m], failed[m] = files.Code(s.Mappings[m]); failed[m] == nil {
+					failed[m] = code[m].Unplaced
+				}
 			}
 		}
 		if failed[m] != nil {

@@ -47,7 +47,7 @@ func (c *Comparison) sameFiles() bool {
 	var ids [2][]string
 	for side, files := range c.files {
 		for _, key := range slices.Sorted(maps.Keys(files)) {
-			f, err := disasm.Open(files[key])
+			f, err := files[key].open()
 			if err != nil {
 				continue
 			}
@@ -63,14 +63,19 @@ func (c *Comparison) sameFiles() bool {
 func (c *Comparison) instructions(side int, w *wantedCode, wanted func(name string) bool) map[string][]disasm.Instruction {
 	found := map[string][]disasm.Instruction{}
 	for _, key := range slices.Sorted(maps.Keys(c.files[side])) {
-		f, err := disasm.Open(c.files[side][key])
+		file := c.files[side][key]
+		symbols, err := file.open()
 		if err != nil {
 			continue // sizes are known all the same
+		}
+		f, err := disasm.New(symbols)
+		if err != nil {
+			continue
 		}
 		for s := range f.Functions() {
 			name, ok := w.raw[s.Name]
 			if !ok {
-				name, _ = w.names.Fold(s.Name, key != kernelCode)
+				name, _ = w.names.Fold(s.Name, file.user)
 			}
 			if !wanted(name) || len(w.in[name]) > 0 && !w.in[name][key] {
 				continue
@@ -120,6 +125,7 @@ func (e *NoCodeError) Error() string {
 // those of the Options, else those of the profiles' mappings. One side may lack the function;
 // where both do, or one has no files, that is a *NoCodeError.
 func (c *Comparison) Asm(function string) ([]diffreport.AsmRow, error) {
+	defer c.release()
 	names := &c.o.Diff.Names
 	name, _ := names.Fold(function, false)
 	w := newWantedCode(names)

@@ -2,19 +2,17 @@ package compare
 
 import (
 	"bytes"
-	"encoding/hex"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"kprof/convert"
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
 	"kprof/convert/stacks"
 	"kprof/perfevent/perfdata"
-	"kprof/symbolize/elfsym"
+	"kprof/symbolize"
 	"kprof/symbolize/kallsyms"
 )
 
@@ -52,6 +50,7 @@ func (c *Comparison) Code(r *diff.Result, limit int) (map[string]diffreport.Code
 	if len(code) == 0 {
 		return nil, nil
 	}
+	defer c.release()
 	w.addAll(c.Profiles, code)
 	known := false
 	for side := range c.Profiles {
@@ -82,6 +81,7 @@ func (c *Comparison) Code(r *diff.Result, limit int) (map[string]diffreport.Code
 
 // builds tells of functions which builds have them, as far as these are at hand.
 func (c *Comparison) builds(functions []string) map[string]diff.Presence {
+	defer c.release()
 	w := newWantedCode(&c.o.Diff.Names)
 	code := map[string]diffreport.Code{}
 	for _, name := range functions {
@@ -212,45 +212,53 @@ func codeKey(m *stacks.Mapping) string {
 	return filepath.Base(m.File)
 }
 
-// codeOf looks up the code of one side.
+// codeOf looks up the code of one side. Its caller calls release when it needs the files no more.
 func (c *Comparison) codeOf(side int, w *wantedCode) (map[string]diffreport.CodeOf, error) {
 	found := map[string]diffreport.CodeOf{}
 	opened := map[string]bool{}
-	look := func(key, path, buildID string, given bool) error {
+	look := func(key string, file codeFile, given bool) error {
 		if opened[key] {
 			return nil
 		}
-		ok, err := w.look(key, path, buildID, found)
+		ok, err := w.look(key, file, found)
 		if err != nil && given {
 			return err
 		}
 		opened[key] = ok
 		if ok {
-			c.files[side][key] = path
+			c.files[side][key] = file
 		}
 		return nil
 	}
-	c.files[side] = map[string]string{}
+	c.files[side] = map[string]codeFile{}
 	of := &c.o.Sides[side]
 	if of.Vmlinux != "" {
-		if err := look(kernelCode, of.Vmlinux, "", true); err != nil {
+		if err := look(kernelCode, named(of.Vmlinux, false), true); err != nil {
 			return nil, err
 		}
 	}
 	if of.ELF != "" {
-		if err := look(filepath.Base(of.ELF), of.ELF, "", true); err != nil {
+		if err := look(filepath.Base(of.ELF), named(of.ELF, true), true); err != nil {
 			return nil, err
 		}
 	}
+	tried := map[[2]string]bool{} // key and build id
 	for _, p := range c.Profiles[side] {
+		var names *symbolize.Symbolizer
 		for i := range p.Set.Mappings {
 			m := &p.Set.Mappings[i]
-			if m.BuildID == "" || !w.isIn(codeKey(m)) {
+			key := codeKey(m)
+			if m.BuildID == "" || !w.isIn(key) || opened[key] || tried[[2]string{key, m.BuildID}] {
 				continue
 			}
-			for _, path := range c.codePaths(m, of.Root) {
+			tried[[2]string{key, m.BuildID}] = true
+			if names == nil {
+				names = p.Symbolizer()
+				c.open = append(c.open, names)
+			}
+			for _, file := range c.filesOf(m, names, of.Root) {
 				// A file that cannot be read is one that is not at hand.
-				_ = look(codeKey(m), path, m.BuildID, false)
+				_ = look(key, file, false)
 			}
 		}
 	}
@@ -343,33 +351,13 @@ func (w *wantedCode) isIn(key string) bool {
 	return false
 }
 
-// codePaths are the places where a file with a build id is looked for.
-func (c *Comparison) codePaths(m *stacks.Mapping, root string) []string {
-	var paths []string
-	if len(m.BuildID) > 2 {
-		dir, rest := m.BuildID[:2], m.BuildID[2:]
-		paths = append(paths, filepath.Join(root, "/usr/lib/debug/.build-id", dir, rest+".debug"))
-		if cache := c.o.BuildIDCache; cache != "" {
-			paths = append(paths, filepath.Join(cache, ".build-id", dir, rest, "elf"))
-		}
-	}
-	if m.Kind == stacks.KindUser && strings.HasPrefix(m.File, "/") {
-		paths = append(paths, filepath.Join(root, m.File))
-	}
-	return paths
-}
-
-// look adds the code that a file has of the functions in it. The file must have
-// the build id, if one is given.
-func (w *wantedCode) look(key, path, buildID string, found map[string]diffreport.CodeOf) (bool, error) {
-	file, err := elfsym.OpenCompressed(path, elfsym.Options{DWARF: true})
+// look adds the code that a file has of the functions in it.
+func (w *wantedCode) look(key string, of codeFile, found map[string]diffreport.CodeOf) (bool, error) {
+	file, err := of.open()
 	if err != nil {
 		return false, err
 	}
 	defer file.Close()
-	if id := hex.EncodeToString(file.BuildID()); buildID != "" && !strings.HasPrefix(id, buildID) {
-		return false, os.ErrNotExist
-	}
 	if err := file.Load(); err != nil {
 		return false, err
 	}
@@ -385,7 +373,7 @@ func (w *wantedCode) look(key, path, buildID string, found map[string]diffreport
 	for s := range file.Functions() {
 		name, ok := w.raw[s.Name]
 		if !ok {
-			name, _ = w.names.Fold(s.Name, key != kernelCode)
+			name, _ = w.names.Fold(s.Name, of.user)
 		}
 		if c := found[name]; here[name] && !s.PLT {
 			c.Size += s.End - s.Start

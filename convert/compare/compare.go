@@ -15,6 +15,7 @@ import (
 	"kprof/convert/diffreport"
 	"kprof/convert/spandiff"
 	"kprof/convert/stacks"
+	"kprof/symbolize"
 	"kprof/symbolize/kallsyms"
 )
 
@@ -62,7 +63,8 @@ type Comparison struct {
 	Times *spandiff.Result
 
 	o       Options
-	files   [2]map[string]string            // the files that have code of what was asked last, by codeKey
+	files   [2]map[string]codeFile          // the files that have code of what was asked last, by codeKey
+	open    []*symbolize.Symbolizer         // of files, see release
 	sizes   [2]map[string]diffreport.CodeOf // of what builds was asked last
 	kernels [2]struct {                     // see kernelFunctions
 		table *kallsyms.Table
