@@ -56,12 +56,39 @@ func (s *Symbolizer) moduleFile(m Mapping) (file *elfsym.File, moved uint64, err
 		return nil, 0, fmt.Errorf("module %s: no section .text", name)
 	}
 	moved = -m.Start
+	if by, ok := s.movedBySymbols(file, m, name); ok {
+		moved = by
+	}
 	if !s.opts.Foreign {
 		if now, ok := ownModuleText(name); ok && now >= m.Start && now < m.Limit {
 			moved = text - now
 		}
 	}
 	return file, moved, nil
+}
+
+// movedBySymbols returns what to add to an address of a module to find it in its file, by the first function
+// that has one name in the file, and where the kernel had that. What stands in front of .text is as large as
+// the kernel found it to be when it loaded the module, such as the stubs of arm64.
+func (s *Symbolizer) movedBySymbols(file *elfsym.File, m Mapping, module string) (moved uint64, ok bool) {
+	names, _ := s.kallsymsTable(m) // without names there are none to go by
+	if names == nil {
+		return 0, false
+	}
+	type found struct {
+		start uint64
+		n     int
+	}
+	byName := map[string]found{}
+	for f := range file.Functions() {
+		byName[f.Name] = found{f.Start, byName[f.Name].n + 1}
+	}
+	for sym := range names.table.Within(m.Start, m.Limit) {
+		if f := byName[sym.Name]; sym.Module == module && f.n == 1 {
+			return f.start - sym.Start, true
+		}
+	}
+	return 0, false
 }
 
 // ownModuleText returns where the kernel that runs here has .text of a module.

@@ -387,6 +387,44 @@ func TestModule(t *testing.T) {
 	}
 }
 
+// TestModuleBehindStubs: the kernel decides when it loads a module how much room its stubs take, which
+// arm64 has in front of .text. Where its functions are, the kernel's symbols tell.
+func TestModuleBehindStubs(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc", "ld")
+	const base, stubs, rel = 0xffffffffc0a00000, 0x140, "6.1.0-99-test"
+	root := t.TempDir()
+	ko := filepath.Join(root, "/lib/modules", rel, "ext4.ko")
+	if err := os.MkdirAll(filepath.Dir(ko), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	livetest.KernelModule(t, "testdata/module.c", ko)
+	file := livetest.Open(t, elf.Open, ko)
+	text, unlikely := file.Section(".text"), file.Section(".text.unlikely")
+	addrs := map[string]uint64{
+		"ext4_map":   base + stubs,
+		"ext4_error": (base + stubs + text.Size + unlikely.Addralign - 1) &^ (unlikely.Addralign - 1),
+	}
+	symbols := fmt.Sprintf("ffffffff81000000 T _text\nffffffffc09ff000 t ext4_map\t[other]\n%x t ext4_map\t[ext4]\n%x t ext4_error\t[ext4]\n",
+		addrs["ext4_map"], addrs["ext4_error"])
+	opened, err := elfsym.Open(ko, elfsym.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := hex.EncodeToString(opened.BuildID())
+	opened.Close()
+	s := New(Options{Root: root, Foreign: true, Release: rel, Inline: true, Kallsyms: strings.NewReader(symbols)})
+	defer s.Close()
+	m := Mapping{Kind: mapping.Module, File: "[ext4]", BuildID: id, Start: base, Limit: base + 0x10000}
+	for name, want := range map[string]string{
+		"ext4_map":   "ext4_journal module.c:6 from 4\next4_map module.c:12 from 10\n",
+		"ext4_error": "ext4_journal module.c:6 from 4\next4_error module.c:17 from 15\n",
+	} {
+		if got, err := chain(t, s, m, addrs[name]+3); got != want || err != nil {
+			t.Errorf("%v, got\n%swant\n%s", err, got, want)
+		}
+	}
+}
+
 func TestCompressedBomb(t *testing.T) {
 	livetest.RequirePrograms(t, "gzip")
 	path := filepath.Join(t.TempDir(), "ext4.ko.gz")

@@ -13,7 +13,7 @@ import (
 // See layout_sections in kernel/module/main.c. The order of what is no code is
 // of no importance here, but no two sections may overlap. Architectures that add
 // stubs of their own (.plt on arm64) decide their size when they load, so that
-// sections behind these lie elsewhere: /sys/module/NAME/sections knows.
+// sections behind these lie elsewhere: /sys/module/NAME/sections knows, and the symbols of the kernel tell.
 func placeModule(f *elf.File) {
 	const initial = 1 << 40
 	core, start := uint64(0), uint64(initial)

@@ -2,6 +2,7 @@ package kallsyms
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 )
 
@@ -107,6 +108,18 @@ func (t *Table) Symbols(yield func(Symbol) bool) {
 	for i, e := range t.entries {
 		if e.length > 0 && !yield(t.symbol(i)) {
 			return
+		}
+	}
+}
+
+// Within yields the functions that start from one address on and before another, in their order.
+func (t *Table) Within(start, limit uint64) iter.Seq[Symbol] {
+	first, _ := slices.BinarySearchFunc(t.entries, start, func(e entry, addr uint64) int { return cmp.Compare(e.addr, addr) })
+	return func(yield func(Symbol) bool) {
+		for i := first; i < len(t.entries) && t.entries[i].addr < limit; i++ {
+			if t.entries[i].length > 0 && !yield(t.symbol(i)) {
+				return
+			}
 		}
 	}
 }
