@@ -206,7 +206,11 @@ func (g *groups) annotation(s *stacks.Set, c *costs) *Annotation {
 			a.Missing = append(a.Missing, Missing{Mapping: m, Self: c.self[i], Cum: c.cum[i], Err: err})
 			continue
 		}
-		a.Listings = append(a.Listings, &Listing{Function: x.symbol.Name, Mapping: m, Path: x.path, Self: c.self[i], Cum: c.cum[i], Rows: trimmed(g.rows[i])})
+		name := x.symbol.Name
+		if x.symbol.PLT {
+			name += "@plt" // as names have it
+		}
+		a.Listings = append(a.Listings, &Listing{Function: name, Mapping: m, Path: x.path, Self: c.self[i], Cum: c.cum[i], Rows: trimmed(g.rows[i])})
 	}
 	slices.SortFunc(a.Listings, func(a, b *Listing) int {
 		return cmp.Or(cmp.Compare(b.Cum, a.Cum), cmp.Compare(b.Self, a.Self), strings.Compare(a.Path, b.Path), strings.Compare(a.Function, b.Function), cmp.Compare(len(a.Rows), len(b.Rows)))

@@ -137,13 +137,13 @@ func (f *File) Functions() iter.Seq[elfsym.Symbol] {
 	}
 }
 
-// At returns the function that has the instruction at an address of the file.
+// At returns the function, or the stub, that has the instruction at an address of the file.
 func (f *File) At(vaddr uint64) (elfsym.Symbol, bool) {
 	s, ok := f.symbols.Lookup(vaddr)
 	if !ok {
 		s, ok = f.symbols.GoFunction(vaddr)
 	}
-	return s, ok && !s.PLT && f.isCode(s.Start)
+	return s, ok && f.isCode(s.Start)
 }
 
 // isCode tells whether the file has instructions at an address.
