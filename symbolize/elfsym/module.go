@@ -15,24 +15,25 @@ import (
 // stubs of their own (.plt on arm64) decide their size when they load, so that
 // sections behind these lie elsewhere: /sys/module/NAME/sections knows, and the symbols of the kernel tell.
 func placeModule(f *elf.File) {
-	const initial = 1 << 40
-	core, start := uint64(0), uint64(initial)
+	initial := uint64(1 << 40)
+	if f.Class == elf.ELFCLASS32 {
+		initial = 1 << 31
+	}
+	core, start := uint64(0), initial
 	for _, exec := range []bool{true, false} {
 		for _, s := range f.Sections {
 			if s.Flags&elf.SHF_ALLOC == 0 || (s.Flags&elf.SHF_EXECINSTR != 0) != exec {
 				continue
 			}
-			next := &core
+			next, limit := &core, initial
 			if strings.HasPrefix(s.Name, ".init") {
-				next = &start
+				next, limit = &start, 2*initial
 			}
-			if align := s.Addralign; align > 1 && align&(align-1) == 0 {
-				*next = pad(*next, align)
+			if align := s.Addralign; align > 1 && align&(align-1) == 0 && align < initial {
+				*next = min(pad(*next, align), limit)
 			}
 			s.Addr = *next
-			if s.Size < initial/maxSections {
-				*next += s.Size
-			}
+			*next += min(s.Size, limit-*next)
 		}
 	}
 }
