@@ -63,7 +63,7 @@ func (l *loader) addPLT(dynsym *elf.Section) error {
 		}
 		addr := plt.Addr + header
 		for b := of; size > 0 && len(b) >= size && addr+stub <= plt.Addr+plt.Size; b = b[size:] {
-			r := l.reloc(b[:size])
+			r := readReloc(l.file, b[:size])
 			if name == iPLT && !slices.Contains(chosenAtStart[l.file.Machine], r.kind) {
 				continue
 			}
@@ -132,7 +132,7 @@ func (l *loader) slots(dynsym *elf.Section, syms []byte, named []symbol, relocs 
 	kinds := jumpSlots[l.file.Machine]
 	add := func(b []byte, size int) {
 		for ; size > 0 && len(b) >= size && len(slots) < maxSlots; b = b[size:] {
-			if r := l.reloc(b[:size]); slices.Contains(kinds, r.kind) {
+			if r := readReloc(l.file, b[:size]); slices.Contains(kinds, r.kind) {
 				slots[r.at] = l.target(r, syms, named)
 			}
 		}

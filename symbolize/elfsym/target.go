@@ -36,10 +36,16 @@ type reloc struct {
 	hasAddend bool
 }
 
-// reloc decodes a relocation that is as long as b.
-func (l *loader) reloc(b []byte) reloc {
-	order := l.file.ByteOrder
-	if l.file.Class == elf.ELFCLASS64 {
+// Sizes of Elf32_Rela and Elf64_Rela, include/uapi/linux/elf.h.
+const (
+	rela32Size = 12
+	relaSize   = 24
+)
+
+// readReloc decodes a relocation of f that is as long as b.
+func readReloc(f *elf.File, b []byte) reloc {
+	order := f.ByteOrder
+	if f.Class == elf.ELFCLASS64 {
 		info := order.Uint64(b[8:])
 		r := reloc{at: order.Uint64(b), kind: uint32(info), symbol: info >> 32}
 		if r.hasAddend = len(b) == relaSize; r.hasAddend {
@@ -54,8 +60,6 @@ func (l *loader) reloc(b []byte) reloc {
 	}
 	return r
 }
-
-const rela32Size = 12 // of Elf32_Rela
 
 // target returns the function of a stub with relocation r, as perf does since 6.3 (get_ifunc_name in its
 // symbol-elf.c). syms is the contents of .dynsym, and named the symbols of the file, by address.
