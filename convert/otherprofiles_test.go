@@ -172,3 +172,30 @@ func TestFunctionWithoutName(t *testing.T) {
 		t.Errorf("its location has a function: %+v", f)
 	}
 }
+
+// TestLabelFramesWhole: what a label says is no name of a function, which stackcollapse-perf.pl
+// cuts at a parenthesis, or leaves out where one begins it; in a recording, in what perf script
+// prints, and in a profile that was made of these.
+func TestLabelFramesWhole(t *testing.T) {
+	const text = "(sd-pam) 7 [000] 1.000000: 5 cpu-clock: \n\tffffffff81000010 vfs_read(x) ([kernel.kallsyms])\n\n"
+	const want = "(sd-pam);(sd-pam);vfs_read 5\n"
+	o := convert.Options{Unnamed: true, TagRoot: []string{"comm"}}
+	path := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p, err := convert.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := foldedOf(t, p); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	again := openOther(t, "again.pb.gz", func(f *os.File) error {
+		_, err := export.Write(f, p, export.Options{Format: export.Pprof})
+		return err
+	})
+	if got := foldedOf(t, again); got != want {
+		t.Errorf("by way of pprof: %q, want %q", got, want)
+	}
+}

@@ -28,7 +28,7 @@ func (e *NoLabelError) Error() string {
 const noTag = "(none)"
 
 // Reshape makes frames of the values of labels, as Options.TagRoot and TagLeaf say:
-// functions called as the value, in a file called as the key; then it removes the frames that a
+// functions called as the value, in a file called as the key, that no linker knows; then it removes the frames that a
 // profile of another tool says to (drop_frames, as pprof does), and does Options.Transforms.
 // It is for profiles of New, once they have names; Read does so itself. A key that no sample
 // has is a *NoLabelError, a transform that leaves nothing a *transform.NoneError, unless
@@ -74,8 +74,7 @@ func (p *Profile) addTagFrames() error {
 	frames := func(l stacks.LabelsID, keys []string) []uint32 {
 		var locs []uint32
 		for _, key := range slices.Backward(keys) {
-			f := stacks.Function{Name: tagValue(s, l, key), File: key}
-			f.SystemName = f.Name
+			f := stacks.Function{Name: tagValue(s, l, key), File: key} // see Set.IsLabel
 			loc, known := locations[f]
 			if !known {
 				loc = s.AddLocation(stacks.NoMapping, 0, stacks.KindUnknown)

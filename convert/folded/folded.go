@@ -27,7 +27,8 @@ type Options struct {
 // perf script's text. Stacks that read the same are one line, whatever their
 // addresses and processes. The comm is that of the samples' label "comm"; a
 // sample without one starts with its outermost frame. A sample without any frame
-// is called "[unknown]". Lines whose weight is 0 are left out.
+// is called "[unknown]". Frames of labels (Set.IsLabel) keep the whole value. Lines whose weight is 0
+// are left out.
 //
 // The work is done in three steps, each by as many goroutines as there are CPUs,
 // all of which have ended when Write returns:
@@ -121,6 +122,8 @@ func (f *frames) locations(s *stacks.Set, n frameNamer) {
 	for loc := range s.Locations {
 		lines := s.Lines(uint32(loc))
 		switch m := s.Locations[loc].Mapping; {
+		case s.IsLabel(uint32(loc)):
+			f.one[loc] = f.names.ID(separators.Replace(s.Functions[lines[0].Function].Name))
 		case len(lines) == 1 && len(functions[lines[0].Function]) == 1:
 			f.one[loc] = functions[lines[0].Function][0]
 		case len(lines) > 0:

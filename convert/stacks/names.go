@@ -67,6 +67,17 @@ func (s *Set) PlaceName(loc uint32) string {
 	return "[unknown]"
 }
 
+// IsLabel reports whether a location stands for the value of a label, as convert.Profile.Reshape
+// makes them: in no mapping, with a function that only has a name and, for its file, the label's key.
+func (s *Set) IsLabel(loc uint32) bool {
+	l, lines := &s.Locations[loc], s.Lines(loc)
+	if l.Mapping >= 0 || l.Addr != 0 || len(lines) != 1 {
+		return false
+	}
+	f := &s.Functions[lines[0].Function]
+	return f.SystemName == "" && f.File != "" && f.Name != "" && f.StartLine == 0
+}
+
 // DropAddresses leaves locations their names alone: for addresses that only told them apart
 // until they had some.
 func (s *Set) DropAddresses() {
