@@ -178,7 +178,7 @@ func (t *textWriter) units() string {
 	cost := "shares of the total"
 	if t.r.Per != diff.PerShare {
 		cost = t.r.Value.Unit + " " + perWords[t.r.Per]
-		if t.r.Value.Unit == "nanoseconds" {
+		if _, short := printable.Scale(0, t.r.Value.Unit); strings.HasSuffix(short, "s") {
 			cost = "time " + perWords[t.r.Per]
 		}
 	}

@@ -45,7 +45,7 @@ func spanTime(ns float64) string {
 	if ns == 0 {
 		return "-"
 	}
-	return scaledFloat(ns, 1000, []string{"ns", "us", "ms", "s"})
+	return nanoseconds(ns)
 }
 
 // ratioIn writes a ratio and where it is.

@@ -275,12 +275,17 @@ func perRun(s *diff.Side) float64 {
 	return s.CPU / float64(len(s.Runs))
 }
 
-func seconds(x float64) string { return scaledFloat(x*1e9, 1000, []string{"ns", "us", "ms", "s"}) }
+func seconds(x float64) string { return nanoseconds(x * 1e9) }
+
+func nanoseconds(x float64) string {
+	x, short := printable.Scale(x, "nanoseconds")
+	return printable.Digits(x, 4) + short
+}
 
 // value writes a value of the compared column.
 func (t words) value(x float64) string {
-	if t.r.Value.Unit == "nanoseconds" {
-		return seconds(x / 1e9)
+	if x, short := printable.Scale(x, t.r.Value.Unit); short != "" {
+		return printable.Digits(x, 4) + short
 	}
 	return printable.Digits(x, 4) + " " + t.r.Value.Type
 }

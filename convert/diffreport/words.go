@@ -230,10 +230,8 @@ func (t words) cost(x float64) string {
 	if t.r.Per == diff.PerShare {
 		return percent(x)
 	}
-	if t.r.Value.Unit == "nanoseconds" {
-		return scaledFloat(x, 1000, []string{"ns", "us", "ms", "s"})
-	}
-	return printable.Digits(x, 4)
+	x, short := printable.Scale(x, t.r.Value.Unit)
+	return printable.Digits(x, 4) + short
 }
 
 // change writes a difference as a share of the base's total.
@@ -254,14 +252,6 @@ func (t words) margin(d *diff.Difference) string {
 }
 
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) + "%" }
-
-func scaledFloat(x, step float64, units []string) string {
-	for len(units) > 1 && math.Abs(x) >= step {
-		x /= step
-		units = units[1:]
-	}
-	return printable.Digits(x, 4) + units[0]
-}
 
 // changed returns the functions that changed, and the others.
 func (t words) changed() (changed, noise []diff.Function) {

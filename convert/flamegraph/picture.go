@@ -92,9 +92,10 @@ func (d *document) subtitle() string {
 
 // amount is a value with its unit.
 func amount(v int64, typ, unit string) string {
-	switch unit {
-	case "nanoseconds", "bytes":
+	if _, short := printable.Scale(0, unit); short != "" {
 		return printable.Value(v, unit) + " of " + typ
+	}
+	switch unit {
 	case "count", "", typ:
 		return grouped(v) + " " + typ
 	}

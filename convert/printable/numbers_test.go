@@ -35,3 +35,21 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestUnits: values are written in the unit that suits whichever of a kind they are in; what is
+// expected is what go tool pprof -top writes of them, but for a decimal point of two zeros.
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		v          int64
+		unit, want string
+	}{
+		{1_530_000_000, "nanoseconds", "1.53s"}, {2_500, "microseconds", "2.5ms"}, {999, "microseconds", "999us"}, {-12_340_000, "microseconds", "-12.34s"},
+		{1_500, "milliseconds", "1.5s"}, {20, "milliseconds", "20ms"}, {90, "seconds", "90s"},
+		{1536, "bytes", "1.5kB"}, {1536, "kilobytes", "1.5MB"}, {512, "megabytes", "512MB"}, {3 << 10, "gigabytes", "3TB"},
+		{1536, "count", "1536"}, {1536, "", "1536"}, {1536, "hectares", "1536"},
+	} {
+		if got := Value(c.v, c.unit); got != c.want {
+			t.Errorf("%d %s are %s, want %s", c.v, c.unit, got, c.want)
+		}
+	}
+}

@@ -32,20 +32,39 @@ func Shorten(s string, n int) string {
 // Value writes times and sizes in a unit that suits, all else as a number. The unit
 // is a stacks.ValueType's.
 func Value(v int64, unit string) string {
-	switch unit {
-	case "nanoseconds":
-		return scaled(v, 1000, "ns", "us", "ms", "s")
-	case "bytes":
-		return scaled(v, 1024, "B", "kB", "MB", "GB", "TB")
+	x, short := Scale(float64(v), unit)
+	if short == "" {
+		return strconv.FormatInt(v, 10)
 	}
-	return strconv.FormatInt(v, 10)
+	return strconv.FormatFloat(math.Round(x*100)/100, 'f', -1, 64) + short
 }
 
-func scaled(v int64, step float64, units ...string) string {
-	x := float64(v)
-	for len(units) > 1 && math.Abs(x) >= step {
-		x /= step
-		units = units[1:]
+var (
+	times = []string{"ns", "us", "ms", "s"}
+	sizes = []string{"B", "kB", "MB", "GB", "TB"}
+)
+
+// units are those of times and sizes, as pprof calls them (internal/measurement/measurement.go), and
+// from which on the suitable one is looked for.
+var units = map[string]struct {
+	step  float64
+	short []string
+}{
+	"nanoseconds": {1000, times}, "microseconds": {1000, times[1:]}, "milliseconds": {1000, times[2:]}, "seconds": {1000, times[3:]},
+	"bytes": {1024, sizes}, "kilobytes": {1024, sizes[1:]}, "megabytes": {1024, sizes[2:]}, "gigabytes": {1024, sizes[3:]},
+}
+
+// Scale returns a time or a size in the unit that suits, and how that is written; "" for anything
+// else, which stays as it is.
+func Scale(x float64, unit string) (scaled float64, short string) {
+	u, known := units[unit]
+	if !known {
+		return x, ""
 	}
-	return strconv.FormatFloat(math.Round(x*100)/100, 'f', -1, 64) + units[0]
+	i := 0
+	for i < len(u.short)-1 && math.Abs(x) >= u.step {
+		x /= u.step
+		i++
+	}
+	return x, u.short[i]
 }

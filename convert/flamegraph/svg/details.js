@@ -11,10 +11,14 @@ function scaled(v, step, units) {
 	return plain.format(Math.round(v * 100) / 100) + ' ' + units[u]
 }
 
+const times = ['nanoseconds', 'microseconds', 'milliseconds', 'seconds']
+const sizes = ['bytes', 'kilobytes', 'megabytes', 'gigabytes']
+
 function amount(v) {
+	const time = times.indexOf(info.unit), size = sizes.indexOf(info.unit)
+	if (time >= 0) return scaled(v, 1000, ['ns', 'µs', 'ms', 's'].slice(time))
+	if (size >= 0) return scaled(v, 1024, ['B', 'kB', 'MB', 'GB', 'TB'].slice(size))
 	switch (info.unit) {
-	case 'nanoseconds': return scaled(v, 1000, ['ns', 'µs', 'ms', 's'])
-	case 'bytes': return scaled(v, 1024, ['B', 'kB', 'MB', 'GB', 'TB'])
 	case 'count': case '': case info.type: return plain.format(v) + ' ' + info.type
 	}
 	return plain.format(v) + ' ' + info.unit

@@ -5,7 +5,11 @@ const scales = {
   nanoseconds: [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]],
   microseconds: [['µs', 1], ['ms', 1e3], ['s', 1e6]],
   milliseconds: [['ms', 1], ['s', 1e3]],
+  seconds: [['s', 1]],
   bytes: [['B', 1], ['kB', 1024], ['MB', 1024 ** 2], ['GB', 1024 ** 3], ['TB', 1024 ** 4]],
+  kilobytes: [['kB', 1], ['MB', 1024], ['GB', 1024 ** 2], ['TB', 1024 ** 3]],
+  megabytes: [['MB', 1], ['GB', 1024], ['TB', 1024 ** 2]],
+  gigabytes: [['GB', 1], ['TB', 1024]],
 };
 
 const wholeNumber = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
