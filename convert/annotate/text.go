@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"kprof/convert/printable"
 	"kprof/convert/stacks"
@@ -88,14 +87,14 @@ func (l *Listing) write(b *bufio.Writer, value func(int64) string, o TextOptions
 	column := 0 // of sources: wide enough for all, where they have no text
 	if o.Text == nil {
 		for _, r := range l.Rows {
-			column = min(max(column, utf8.RuneCountInString(r.Source.describe(l.Function, nil))), maxSourceColumn)
+			column = min(max(column, printable.Width(r.Source.describe(l.Function, nil))), maxSourceColumn)
 		}
 	}
 	source := func(text string) string {
 		if column == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%-*s  ", column, printable.Shorten(text, column))
+		return printable.Column(text, column) + "  "
 	}
 	line(fmt.Sprintf("%10s %7s %10s %7s  %6s  %sinstruction", "self", "self%", "cum", "cum%", "offset", source("source")), "")
 	shown := l.near(o.Context)

@@ -94,9 +94,9 @@ func Asm(w io.Writer, function string, rows []AsmRow, o AsmOptions) error {
 func cell(x Instruction, width int) string {
 	text := ""
 	if x.Text != "" {
-		text = printable.Shorten(fmt.Sprintf("%5x  %s", x.Off, printable.Text(x.Text)), width)
+		text = fmt.Sprintf("%5x  %s", x.Off, printable.Text(x.Text))
 	}
-	return text + strings.Repeat(" ", max(0, width-len([]rune(text))))
+	return printable.Column(text, width)
 }
 
 // shownRows tells which rows are at most context from one that differs.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"kprof/convert/diff"
 	"kprof/convert/printable"
@@ -83,13 +82,13 @@ func (t *textWriter) columns(rows [][]string, names []string) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for b, cell := range row {
-			widths[b] = max(widths[b], utf8.RuneCountInString(cell))
+			widths[b] = max(widths[b], printable.Width(cell))
 		}
 	}
 	for i, row := range rows {
 		var l strings.Builder
 		for b, cell := range row {
-			l.WriteString(strings.Repeat(" ", widths[b]-utf8.RuneCountInString(cell)) + cell + "  ")
+			l.WriteString(strings.Repeat(" ", widths[b]-printable.Width(cell)) + cell + "  ")
 		}
 		t.line("", l.String()+names[i])
 	}

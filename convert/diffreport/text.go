@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"kprof/convert/diff"
 	"kprof/convert/printable"
@@ -79,7 +78,7 @@ func colorOf(f *diff.Function) string {
 	return sgrBetter
 }
 
-// line writes a line of at most Width characters.
+// line writes a line of at most Width columns.
 func (t *textWriter) line(color, l string) {
 	l = printable.Text(strings.TrimRight(l, " "))
 	if t.o.Width > 0 {
@@ -96,7 +95,7 @@ func (t *textWriter) line(color, l string) {
 func (t *textWriter) text(color, s string) {
 	l := ""
 	for _, word := range strings.Fields(s) {
-		if t.o.Width > 0 && l != "" && utf8.RuneCountInString(l)+1+utf8.RuneCountInString(word) > t.o.Width {
+		if t.o.Width > 0 && l != "" && printable.Width(l)+1+printable.Width(word) > t.o.Width {
 			t.line(color, l)
 			l = " "
 		}
@@ -161,7 +160,7 @@ func (t *textWriter) rows(color string, rows []row) {
 	rows = append([]row{{color, head, "verdict", "function"}}, rows...)
 	for _, r := range rows {
 		for i, cell := range r.cells {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], printable.Width(cell))
 		}
 	}
 	for _, r := range rows {
@@ -262,11 +261,9 @@ func (t *textWriter) paths(fns []diff.Function) {
 
 func (t *textWriter) path(p diff.Path, text string) {
 	l := fmt.Sprintf("%9s %9s %9s  ", t.cost(p.Base), t.cost(p.New), t.change(p.New-p.Base))
-	if n := t.o.Width - utf8.RuneCountInString(l); t.o.Width > 0 && n > 0 {
+	if n := t.o.Width - printable.Width(l); t.o.Width > 0 && n > 0 {
 		// The end of a path tells more than its beginning.
-		if r := []rune(text); len(r) > n {
-			text = "…" + string(r[len(r)-n+1:])
-		}
+		text = printable.ShortenStart(printable.Text(text), n)
 	}
 	t.line("", l+text)
 }

@@ -20,7 +20,7 @@ type Options struct {
 	Limit int
 	// Noise is the number of functions shown whose difference is noise.
 	Noise int
-	// Width is the number of characters a line may have. Default: any.
+	// Width is the number of columns a line may have. Default: any.
 	Width int
 	// Color marks lines for a terminal.
 	Color bool

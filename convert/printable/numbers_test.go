@@ -53,3 +53,36 @@ func TestUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestColumns: what a terminal shows in two columns, or in none, counts as such (Unicode's UAX #11
+// and #29).
+func TestColumns(t *testing.T) {
+	for s, want := range map[string]int{"": 0, "abc": 3, "größe": 5, "gro\u0308ße": 5, "関数": 4, "a関b": 4, "😀": 2, "…": 1, "\ufffd": 1} {
+		if got := Width(s); got != want {
+			t.Errorf("%q takes %d columns, want %d", s, got, want)
+		}
+	}
+	for _, c := range []struct {
+		s                  string
+		n                  int
+		short, start, fill string
+	}{
+		{"a long name", 6, "a lon…", "… name", "a lon…"},
+		{"name", 6, "name", "name", "name  "},
+		{"関数名前", 8, "関数名前", "関数名前", "関数名前"},
+		{"関数名前", 7, "関数名…", "…数名前", "関数名…"},
+		{"関数名前", 6, "関数…", "…名前", "関数… "},
+		{"gro\u0308ße", 4, "gro\u0308…", "…o\u0308ße", "gro\u0308…"},
+		{"ab", 1, "…", "…", "…"},
+	} {
+		if got := Shorten(c.s, c.n); got != c.short {
+			t.Errorf("%q in %d columns is %q, want %q", c.s, c.n, got, c.short)
+		}
+		if got := ShortenStart(c.s, c.n); got != c.start {
+			t.Errorf("the end of %q in %d columns is %q, want %q", c.s, c.n, got, c.start)
+		}
+		if got := Column(c.s, c.n); got != c.fill {
+			t.Errorf("%q as a column of %d is %q, want %q", c.s, c.n, got, c.fill)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Text is s with what a terminal would obey replaced by U+FFFD: control characters,
@@ -20,13 +22,43 @@ func Text(s string) string {
 	}, s)
 }
 
-// Shorten cuts s to n characters, the last of which then is "…".
+// Width is how many columns of a terminal s takes: characters of East Asia and emoji two each, what
+// is put onto another character none.
+func Width(s string) int { return uniseg.StringWidth(s) }
+
+// Shorten cuts s to n columns, the last of which then is "…".
 func Shorten(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+	if len(s) <= n || Width(s) <= n {
 		return s
 	}
-	r := []rune(s)
-	return string(r[:max(n-1, 0)]) + "…"
+	rest, width, state := s, 0, -1
+	for {
+		_, after, cells, next := uniseg.FirstGraphemeClusterInString(rest, state)
+		if width += cells; width > n-1 || after == "" {
+			return s[:len(s)-len(rest)] + "…"
+		}
+		rest, state = after, next
+	}
+}
+
+// ShortenStart cuts s from its beginning on to n columns, the first of which then is "…".
+func ShortenStart(s string, n int) string {
+	width := Width(s)
+	if width <= n {
+		return s
+	}
+	for state := -1; width > n-1 && s != ""; {
+		var cells int
+		_, s, cells, state = uniseg.FirstGraphemeClusterInString(s, state)
+		width -= cells
+	}
+	return "…" + s
+}
+
+// Column is s in n columns: cut, or filled with blanks.
+func Column(s string, n int) string {
+	s = Shorten(s, n)
+	return s + strings.Repeat(" ", max(n-Width(s), 0))
 }
 
 // Value writes times and sizes in a unit that suits, all else as a number. The unit

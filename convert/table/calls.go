@@ -3,7 +3,6 @@ package table
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"kprof/convert/calltree"
 	"kprof/convert/printable"
@@ -49,7 +48,7 @@ func (t *topTable) callRows(costs []calltree.Cost, of map[string]*span.Histogram
 	mappings := 0
 	for _, c := range costs {
 		if c.Mapping != "[unknown]" {
-			mappings = max(mappings, min(utf8.RuneCountInString(c.Mapping), 24))
+			mappings = max(mappings, min(printable.Width(printable.Text(c.Mapping)), 24))
 		}
 	}
 	if mappings > 0 {
@@ -61,7 +60,7 @@ func (t *topTable) callRows(costs []calltree.Cost, of map[string]*span.Histogram
 			l += fmt.Sprintf(" %9s", v)
 		}
 		if mappings > 0 {
-			l += fmt.Sprintf("  %-*s", mappings, printable.Shorten(printable.Text(mapping), mappings))
+			l += "  " + printable.Column(printable.Text(mapping), mappings)
 		}
 		t.line(l+"  "+name, shares...)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/bits"
 	"strings"
-	"unicode/utf8"
 
 	"kprof/convert/printable"
 	"kprof/convert/span"
@@ -87,11 +86,11 @@ func (t *topTable) histogram(h *span.Histogram) {
 	}
 }
 
-// right and left fill text up to a number of characters.
+// right and left fill text up to a number of columns.
 func right(s string, n int) string {
-	return strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0)) + s
+	return strings.Repeat(" ", max(n-printable.Width(s), 0)) + s
 }
 
 func left(s string, n int) string {
-	return s + strings.Repeat(" ", max(n-utf8.RuneCountInString(s), 0))
+	return s + strings.Repeat(" ", max(n-printable.Width(s), 0))
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"kprof/convert/calltree"
 	"kprof/convert/printable"
@@ -30,7 +29,7 @@ type TopOptions struct {
 	Sort          TopSort
 	// Limit is the number of rows shown. Default: all.
 	Limit int
-	// Width is the number of characters a line may have. Default: any.
+	// Width is the number of columns a line may have. Default: any.
 	Width int
 	// By groups samples by the label of this key instead of by function, or, for
 	// "mapping", by what holds the leaf. "event" counts the samples of all events,
@@ -297,7 +296,7 @@ func (t *topTable) rows(costs []calltree.Cost) {
 	} else {
 		mappingWidth = len("mapping")
 		for _, c := range costs {
-			mappingWidth = max(mappingWidth, min(utf8.RuneCountInString(c.Mapping), 24))
+			mappingWidth = max(mappingWidth, min(printable.Width(printable.Text(c.Mapping)), 24))
 		}
 		if t.o.Width > 0 { // functions matter more
 			const function = 24
@@ -315,12 +314,12 @@ func (t *topTable) rows(costs []calltree.Cost) {
 func (t *topTable) row(self, selfShare, cum, cumShare, mapping string, mappingWidth int, name string, shares ...shareCell) {
 	l := t.numbers(self, selfShare, cum, cumShare) + " "
 	if mappingWidth > 0 {
-		l += fmt.Sprintf("%-*s  ", mappingWidth, printable.Shorten(printable.Text(mapping), mappingWidth))
+		l += printable.Column(printable.Text(mapping), mappingWidth) + "  "
 	}
 	t.line(l+name, shares...)
 }
 
-// line writes a line of at most Width characters, in which shares stand that may
+// line writes a line of at most Width columns, in which shares stand that may
 // be colored.
 func (t *topTable) line(l string, shares ...shareCell) {
 	l = printable.Text(l)

@@ -295,3 +295,37 @@ func TestTopEqualsPprof(t *testing.T) {
 		}
 	}
 }
+
+// TestWideNames: no line of a table takes more columns of a terminal than it may have, and columns
+// stay below each other, where characters take two.
+func TestWideNames(t *testing.T) {
+	s := stackstest.SetOf([]stackstest.Row{
+		stackstest.NewRow("a", 1, 6, "関数の名前がとても長い", "/opt/ライブラリ.so", "main", "/bin/x"),
+		stackstest.NewRow("a", 1, 3, "leaf", "/bin/x", "main", "/bin/x"),
+	})
+	columns := func(l string) (n int) {
+		for _, r := range l {
+			if n++; r >= 0x2e80 { // as all of these
+				n++
+			}
+		}
+		return n
+	}
+	const width = 64
+	head := -1
+	for l := range strings.SplitSeq(top(t, s, TopOptions{Width: width}), "\n") {
+		if n := columns(l); n > width {
+			t.Errorf("%d columns: %q", n, l)
+		}
+		for _, name := range []string{"  function", "  関", "  main", "  leaf"} {
+			if i := strings.LastIndex(l, name); i > 0 && !strings.HasPrefix(l, "Total") {
+				if head < 0 {
+					head = columns(l[:i])
+				}
+				if n := columns(l[:i]); n != head {
+					t.Errorf("functions stand in column %d and %d: %q", head, n, l)
+				}
+			}
+		}
+	}
+}

@@ -19,7 +19,7 @@ type TreeOptions struct {
 	Lines         bool // as in calltree.Options
 	// Min leaves out what has less than this share of the total, from 0 to 1.
 	Min float64
-	// Width is the number of characters a line may have. Default: any.
+	// Width is the number of columns a line may have. Default: any.
 	Width int
 	Color bool // escape sequences of a terminal
 	// Notes are lines for the header, such as how many records were lost.
