@@ -36,6 +36,23 @@ func (t *Sum) Add(v int64, e *stacks.Event, column int) error {
 	return nil
 }
 
+// CheckSum says what is wrong with the choice of an event and one of its columns, or that its values
+// add up to more than an int64 holds, as a *stacks.TooLargeSumError.
+func CheckSum(s *stacks.Set, event, column int) error {
+	if err := s.CheckColumn(event, column); err != nil {
+		return err
+	}
+	var sum Sum
+	for i := range s.NumSamples() {
+		if x := s.Sample(i); x.Event == event {
+			if err := sum.Add(x.Values[column], &s.Events[event], column); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Costs returns what each function costs whose samples of an event there are, the
 // costliest by itself first, ties by name, and the total. Functions are told apart by
 // name, and with Options.Lines by line. What has no frames is "[unknown]".

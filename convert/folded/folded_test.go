@@ -266,3 +266,16 @@ func FuzzTidy(f *testing.F) {
 		}
 	})
 }
+
+// TestFoldedLargeSum: values of two stacks that read the same add up to more than a line can say,
+// which is no number below 0.
+func TestFoldedLargeSum(t *testing.T) {
+	s := stackstest.SetOf([]stackstest.Row{
+		stackstest.NewRow("", 1, 1<<62, "leaf", "/bin/x", "main", "/bin/x"),
+		stackstest.NewRow("", 1, 1<<62, "leaf", "/bin/y", "main", "/bin/x"),
+	})
+	var large *stacks.TooLargeSumError
+	if err := Write(&bytes.Buffer{}, s, Options{}); !errors.As(err, &large) {
+		t.Errorf("the sum of 2^62 twice was written: %v", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"kprof/convert/calltree"
 	"kprof/convert/stacks"
 )
 
@@ -29,7 +30,7 @@ func (o *Options) name(s *stacks.Set) string { return cmp.Or(o.Name, s.Events[o.
 // The width of a sample is its weight, and time without samples has none. What is below 0, as in
 // a difference, is left out (see Set.BelowZero): speedscope opens no file that has any.
 func Speedscope(w io.Writer, s *stacks.Set, o Options) error {
-	if err := s.CheckColumn(o.Event, o.Column); err != nil {
+	if err := calltree.CheckSum(s, o.Event, o.Column); err != nil {
 		return fmt.Errorf("write speedscope: %w", err)
 	}
 	sp := speedscope{

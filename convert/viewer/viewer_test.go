@@ -3,6 +3,7 @@ package viewer
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -476,5 +477,19 @@ func TestExportSource(t *testing.T) {
 	}
 	if n := len(f.Shared.FuncTable.Name); n != 2 {
 		t.Errorf("firefox has %d functions", n)
+	}
+}
+
+// TestExportLargeSum: times that follow each other go on to more than these formats can say.
+func TestExportLargeSum(t *testing.T) {
+	s := stackstest.SetOf([]stackstest.Row{
+		stackstest.NewRow("", 1, 1<<62, "leaf", "/bin/x", "main", "/bin/x"),
+		stackstest.NewRow("", 1, 1<<62, "other", "/bin/x", "main", "/bin/x"),
+	})
+	for name, write := range map[string]exporter{"speedscope": Speedscope, "firefox": Firefox, "chrome": Chrome} {
+		var large *stacks.TooLargeSumError
+		if err := write(io.Discard, s, Options{}); !errors.As(err, &large) {
+			t.Errorf("%s: the sum of 2^62 twice was written: %v", name, err)
+		}
 	}
 }
