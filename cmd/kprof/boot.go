@@ -40,7 +40,7 @@ all other commands too: kprof diff compares two boots.`,
   kprof boot dmesg.txt -o boot.svg
   kprof diff before.txt after.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := chooseOutput(out, f)
+			o, err := chooseProfile(out, f, "boot")
 			switch {
 			case err != nil:
 				return err
@@ -48,8 +48,6 @@ all other commands too: kprof diff compares two boots.`,
 				return usagef("-n %d: wants a number of rows, 0 for all", limit)
 			case minGap < 0:
 				return usagef("--min-gap %v: wants a duration, 0 for all", minGap)
-			case o.format == export.Data:
-				return usagef("boot writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html")
 			case asJSON && o.format != "":
 				return usagef("--json and -f or the ending of -o exclude each other")
 			}

@@ -64,16 +64,22 @@ func (o *output) needs(c *convert.Options, sym *symbolOptions) {
 // chooseOutput applies the rules of -o and -f: the ending of the name picks the
 // format, -f overrides it, and without a name results go to standard output.
 func chooseOutput(name, f string) (output, error) {
+	return chooseAmong(name, f, ".trace.json or .data", "firefox, chrome or data")
+}
+
+// chooseAmong is chooseOutput; endings and formats are the last words of what is offered where none
+// is known.
+func chooseAmong(name, f, endings, formats string) (output, error) {
 	o := output{name: cmp.Or(name, "-"), format: format(f)}
 	switch {
 	case o.format != "":
 		o.gzip = o.format.CompressedAs(o.name)
 		if !o.format.Known() {
-			return o, usagef("unknown format %q: use pprof, folded, folded-header, svg, html, text, speedscope, firefox, chrome or data", f)
+			return o, usagef("unknown format %q: use pprof, folded, folded-header, svg, html, text, speedscope, %s", f, formats)
 		}
 	case o.name != "-":
 		if o.format, o.gzip = export.Of(o.name); o.format == "" {
-			return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .svg, .html, .speedscope.json, .firefox.json, .trace.json or .data, or give -f", name)
+			return o, usagef("%s: the ending does not tell the format: use .pb.gz, .folded, .svg, .html, .speedscope.json, .firefox.json, %s, or give -f", name, endings)
 		}
 	}
 	return o, nil
@@ -81,12 +87,17 @@ func chooseOutput(name, f string) (output, error) {
 
 // chooseProfileOutput is chooseOutput of a command that writes a profile and nothing else.
 func chooseProfileOutput(name, f, command string) (output, error) {
-	o, err := chooseOutput(name, f)
-	switch {
-	case err != nil:
-	case o.format == "":
+	o, err := chooseProfile(name, f, command)
+	if err == nil && o.format == "" {
 		err = usagef("say what to write: -o FILE.pb.gz, -o FILE.folded, -o FILE.svg, -o FILE.html, or -f pprof|folded|svg|html|text|speedscope|firefox|chrome")
-	case o.format == export.Data:
+	}
+	return o, err
+}
+
+// chooseProfile is chooseProfileOutput of a command that writes something else by default.
+func chooseProfile(name, f, command string) (output, error) {
+	o, err := chooseAmong(name, f, ".trace.json", "firefox or chrome")
+	if err == nil && o.format == export.Data {
 		err = usagef("%s writes profiles, not perf.data: use -o FILE.pb.gz, FILE.folded, FILE.svg or FILE.html", command)
 	}
 	return o, err
