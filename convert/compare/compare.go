@@ -5,6 +5,7 @@ package compare
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,6 +81,10 @@ type Comparison struct {
 // Where there is no event that all have, the error is a *NoCommonEventError; with
 // Diff.Force those with the most samples are compared.
 func New(profiles [2][]*convert.Profile, o Options) (*Comparison, error) {
+	if len(profiles[0]) == 0 || len(profiles[1]) == 0 {
+		return nil, errors.New("compare: one side has no profiles")
+	}
+	o.Diff.Alpha = cmp.Or(o.Diff.Alpha, diff.Defaults.Alpha)
 	c := &Comparison{Profiles: profiles, o: o}
 	rootComms(profiles)
 	withoutLevels(profiles)

@@ -164,3 +164,26 @@ func TestBootLevels(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroOptions: what is not said has its usual value, and a side without profiles is an error.
+func TestZeroOptions(t *testing.T) {
+	read := func(text string) []*convert.Profile {
+		p, err := convert.Read(t.Context(), strings.NewReader(text), convert.Options{Name: "text"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []*convert.Profile{p}
+	}
+	c, err := New([2][]*convert.Profile{read("main;parse 5000\nmain;read 5000\n"), read("main;parse 7000\nmain;read 5000\n")}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.Compare(); err != nil || r.Alpha != 0.05 || r.Outcome != diff.Changed {
+		t.Errorf("%v, %+v", err, r)
+	}
+	for _, sides := range [][2][]*convert.Profile{{}, {read("a 1\n"), nil}, {nil, read("a 1\n")}} {
+		if _, err := New(sides, Options{}); err == nil {
+			t.Errorf("%v were taken", sides)
+		}
+	}
+}

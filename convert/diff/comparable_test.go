@@ -96,7 +96,7 @@ func TestIncomparable(t *testing.T) {
 			t.Errorf("%s, forced: %v", test.name, err)
 		}
 	}
-	for _, o := range []Options{{}, {Alpha: 1}, {Alpha: 0.5, MinEffect: -1}} {
+	for _, o := range []Options{{Alpha: -0.1}, {Alpha: 1}, {Alpha: 0.5, MinEffect: -1}} {
 		if _, err := Compare([]Run{profile(t, "", "a 1")}, []Run{profile(t, "", "a 1")}, o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

@@ -183,6 +183,7 @@ func Compare(base, new []Run, o Options) (*Result, error) {
 // prepare checks that runs can be compared, finds out by which names, and sums up costs.
 func prepare(base, new []Run, o Options) (r *Result, c [2][]*cost, err error) {
 	runs := [2][]Run{base, new}
+	o.Alpha = cmp.Or(o.Alpha, Defaults.Alpha)
 	if o.Alpha <= 0 || o.Alpha >= 1 {
 		return nil, c, fmt.Errorf("alpha is %v: it must be between 0 and 1", o.Alpha)
 	}

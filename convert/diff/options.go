@@ -43,7 +43,8 @@ type Options struct {
 	Names Names
 	Per   Per
 	// Alpha is the probability that anything at all is reported when nothing has
-	// changed. The intervals of single differences have a level of 1-Alpha.
+	// changed. The intervals of single differences have a level of 1-Alpha. Default: that of
+	// Defaults.
 	Alpha float64
 	// MinEffect is how large a difference must be to be reported, as a share of
 	// the base's total.
