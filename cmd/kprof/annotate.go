@@ -84,7 +84,7 @@ samples are shown; --wide shows all.`,
 				return output{name: out, format: export.Text}.create(write)
 			}
 			if isTerminal(os.Stdout) {
-				o.Color = os.Getenv("NO_COLOR") == ""
+				o.Color = wantsColors()
 				if !wide {
 					o.Width, o.Context = terminalWidth(os.Stdout), asmContext
 				}

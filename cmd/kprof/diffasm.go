@@ -26,7 +26,7 @@ func (f *diffFlags) writeAsm(out output, c *compare.Comparison) error {
 	}
 	o := diffreport.AsmOptions{}
 	if out.name == "-" && isTerminal(os.Stdout) {
-		o.Color = os.Getenv("NO_COLOR") == ""
+		o.Color = wantsColors()
 		if !f.wide {
 			o.Width, o.Context = terminalWidth(os.Stdout), asmContext
 		}

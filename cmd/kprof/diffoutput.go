@@ -75,7 +75,7 @@ func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.C
 		return diffreport.Markdown(w, r, o)
 	}
 	if out.name == "-" && isTerminal(os.Stdout) {
-		o.Color = os.Getenv("NO_COLOR") == ""
+		o.Color = wantsColors()
 		if !f.wide {
 			o.Width = terminalWidth(os.Stdout)
 		}

@@ -158,7 +158,7 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 			err = diffreport.HistoryHTML(b, h, ro)
 		default:
 			if out.name == "-" && isTerminal(os.Stdout) {
-				ro.Color = os.Getenv("NO_COLOR") == ""
+				ro.Color = wantsColors()
 			}
 			err = diffreport.History(b, h, ro)
 		}

@@ -247,7 +247,7 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 	}
 	width, color := 0, false
 	if o.screen {
-		color = isTerminal(os.Stdout) && os.Getenv("NO_COLOR") == ""
+		color = isTerminal(os.Stdout) && wantsColors()
 		if !o.wide {
 			width = terminalWidth(os.Stdout)
 		}

@@ -57,11 +57,17 @@ func openTerminal(t *testing.T) (master, tty *os.File) {
 // came there.
 func onTerminal(t *testing.T, args ...string) string {
 	t.Helper()
+	return onTerminalLike(t, []string{"TERM=xterm"}, args...)
+}
+
+// onTerminalLike is onTerminal with these variables.
+func onTerminalLike(t *testing.T, env []string, args ...string) string {
+	t.Helper()
 	master, tty := openTerminal(t)
 	defer master.Close()
 	cmd := kprof(t, args...)
 	cmd.Stdout, cmd.Stderr = tty, tty
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "TERM=xterm")
+	cmd.Env = append(append(os.Environ(), "HOME="+t.TempDir(), "NO_COLOR="), env...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -286,6 +292,25 @@ func TestPrintableWriter(t *testing.T) {
 		}
 		if pieces.String() != whole.String() {
 			t.Errorf("in pieces of %d: %q, not %q", n, pieces.String(), whole.String())
+		}
+	}
+}
+
+// TestColors: text has colours on a terminal that has some, unless somebody wants none.
+func TestColors(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.folded")
+	if err := os.WriteFile(file, []byte("main;parse 5000\nmain;read 5000\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		env  []string
+		want bool
+	}{
+		{[]string{"TERM=xterm"}, true}, {[]string{"TERM=dumb"}, false}, {[]string{"TERM=xterm", "NO_COLOR=1"}, false},
+	} {
+		out := onTerminalLike(t, test.env, "report", "--stdio", file)
+		if !strings.Contains(out, "parse") || strings.Contains(out, "\x1b") != test.want {
+			t.Errorf("%v: colours should be %v: %q", test.env, test.want, out)
 		}
 	}
 }
