@@ -2,7 +2,6 @@ package calltree
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -15,42 +14,6 @@ type Cost struct {
 	Mapping string // base name of what holds it; "several" if more than one does
 	Self    int64  // of samples with it as leaf
 	Cum     int64  // of samples with it anywhere in the stack, each counted once
-}
-
-// Sum adds up values of a column, as far as an int64 is sure to hold the sum of any of them.
-type Sum struct {
-	Total int64
-	sizes uint64
-}
-
-// Add adds a value of a column of an event. The error is a *stacks.TooLargeSumError.
-func (t *Sum) Add(v int64, e *stacks.Event, column int) error {
-	t.Total += v
-	size := uint64(v)
-	if v < 0 {
-		size = -size
-	}
-	if t.sizes += size; t.sizes > math.MaxInt64 {
-		return &stacks.TooLargeSumError{Event: e.Name, Column: e.Values[column].Type}
-	}
-	return nil
-}
-
-// CheckSum says what is wrong with the choice of an event and one of its columns, or that its values
-// add up to more than an int64 holds, as a *stacks.TooLargeSumError.
-func CheckSum(s *stacks.Set, event, column int) error {
-	if err := s.CheckColumn(event, column); err != nil {
-		return err
-	}
-	var sum Sum
-	for i := range s.NumSamples() {
-		if x := s.Sample(i); x.Event == event {
-			if err := sum.Add(x.Values[column], &s.Events[event], column); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Costs returns what each function costs whose samples of an event there are, the
@@ -67,7 +30,7 @@ func Costs(s *stacks.Set, o Options) (costs []Cost, total int64, err error) {
 	}
 	costs = make([]Cost, len(n.Names))
 	seen := make([]uint32, len(n.Names)) // the last row a name was counted for, plus 1
-	var sum Sum
+	var sum stacks.Sum
 	var frameless *Cost // what has no stack; nil for nothing
 	for i := range s.NumSamples() {
 		x := s.Sample(i)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	"kprof/convert/calltree"
 	"kprof/convert/intern"
 	"kprof/convert/stacks"
 )
@@ -39,7 +38,7 @@ type Options struct {
 //  2. What is left is sorted, by ranks of names instead of text (sort.go).
 //  3. Lines are made in chunks, and written in order (lines.go).
 func Write(w io.Writer, s *stacks.Set, o Options) error {
-	if err := calltree.CheckSum(s, o.Event, o.Column); err != nil {
+	if err := s.CheckSum(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write folded: %w", err)
 	}
 	f := newFrames(s, o)

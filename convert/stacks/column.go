@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -12,6 +13,42 @@ func (s *Set) CheckColumn(event, column int) error {
 	}
 	if n := len(s.Events[event].Values); column < 0 || column >= n {
 		return fmt.Errorf("no column %d among %d of event %q", column, n, s.Events[event].Name)
+	}
+	return nil
+}
+
+// Sum adds up values of a column, as far as an int64 is sure to hold the sum of any of them.
+type Sum struct {
+	Total int64
+	sizes uint64
+}
+
+// Add adds a value of a column of an event. The error is a *TooLargeSumError.
+func (t *Sum) Add(v int64, e *Event, column int) error {
+	t.Total += v
+	size := uint64(v)
+	if v < 0 {
+		size = -size
+	}
+	if t.sizes += size; t.sizes > math.MaxInt64 {
+		return &TooLargeSumError{Event: e.Name, Column: e.Values[column].Type}
+	}
+	return nil
+}
+
+// CheckSum is CheckColumn, and says that the column's values add up to more than an int64 holds, with a
+// *TooLargeSumError.
+func (s *Set) CheckSum(event, column int) error {
+	if err := s.CheckColumn(event, column); err != nil {
+		return err
+	}
+	var sum Sum
+	for i := range s.NumSamples() {
+		if x := s.Sample(i); x.Event == event {
+			if err := sum.Add(x.Values[column], &s.Events[event], column); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func groupCosts(s *stacks.Set, o TopOptions) (costs []calltree.Cost, total int64
 	}
 	keys := strings.Split(o.By, ",")
 	found := make([]bool, len(keys))
-	var sum calltree.Sum
+	var sum stacks.Sum
 	at := make(map[string]int)
 	events := o.byEvent()
 	for i := range s.NumSamples() {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kprof/convert/calltree"
 	"kprof/convert/stacks"
 )
 
@@ -23,7 +22,7 @@ import (
 // are slices that last as long as they did; from who woke a task to the time that it was off
 // the CPU goes a flow.
 func Chrome(w io.Writer, s *stacks.Set, o Options) error {
-	if err := calltree.CheckSum(s, o.Event, o.Column); err != nil {
+	if err := s.CheckSum(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write chrome: %w", err)
 	}
 	frames := newFrameTable(s)

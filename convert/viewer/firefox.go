@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kprof/convert/calltree"
 	"kprof/convert/intern"
 	"kprof/convert/stacks"
 )
@@ -29,7 +28,7 @@ const firefoxVersion = 60
 //
 // Memory beyond the Set is that of its stacks as a tree, and 24 bytes a sample.
 func Firefox(w io.Writer, s *stacks.Set, o Options) error {
-	if err := calltree.CheckSum(s, o.Event, o.Column); err != nil {
+	if err := s.CheckSum(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write firefox: %w", err)
 	}
 	frames := newFrameTable(s)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 
-	"kprof/convert/calltree"
 	"kprof/convert/stacks"
 )
 
@@ -30,7 +29,7 @@ func (o *Options) name(s *stacks.Set) string { return cmp.Or(o.Name, s.Events[o.
 // The width of a sample is its weight, and time without samples has none. What is below 0, as in
 // a difference, is left out (see Set.BelowZero): speedscope opens no file that has any.
 func Speedscope(w io.Writer, s *stacks.Set, o Options) error {
-	if err := calltree.CheckSum(s, o.Event, o.Column); err != nil {
+	if err := s.CheckSum(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write speedscope: %w", err)
 	}
 	sp := speedscope{
