@@ -206,8 +206,9 @@ func (r *run) stopped() (cpus []int) {
 	return cpus
 }
 
-// openCPU opens and enables the counters of a CPU that came: all but those of tasks. It runs on the thread of the rings' owners. A CPU that has been there
-// before still has its ring, whose owner is a counter of that thread.
+// openCPU opens and enables the counters of a CPU that came: all but those of tasks. It runs
+// on the thread of the rings' owners. A CPU that has been there before still has its ring, whose
+// owner is a counter of that thread.
 func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 	var ring *cpuRing
 	if i := slices.IndexFunc(s.rings, func(r *cpuRing) bool { return r.cpu == cpu }); i >= 0 {

@@ -19,16 +19,7 @@ type codeFile struct {
 
 // named is a file that the Options name.
 func named(path string, user bool) codeFile {
-	return codeFile{user, func() (*elfsym.File, error) {
-		o := elfsym.Options{DWARF: true}
-		f, err := elfsym.OpenCompressed(path, o)
-		if err != nil || !f.Relocatable() {
-			return f, err
-		}
-		f.Close() // it is opened as a module
-		o.Module = true
-		return elfsym.OpenCompressed(path, o)
-	}}
+	return codeFile{user, func() (*elfsym.File, error) { return elfsym.OpenCode(path, elfsym.Options{DWARF: true}) }}
 }
 
 // withID is a file that must have a build id.

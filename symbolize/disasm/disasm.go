@@ -69,15 +69,9 @@ var ErrMachine = errors.New("its instructions are not decoded: only those of x86
 // Open opens the ELF file at path: a program, a library, a kernel (vmlinux) or a kernel
 // module, which may be compressed. Close closes it.
 func Open(path string) (*File, error) {
-	symbols, err := elfsym.OpenCompressed(path, elfsym.Options{})
+	symbols, err := elfsym.OpenCode(path, elfsym.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if symbols.Relocatable() {
-		symbols.Close() // it is opened as a module
-		if symbols, err = elfsym.OpenCompressed(path, elfsym.Options{Module: true}); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
 	}
 	f, err := New(symbols)
 	if err != nil {
@@ -122,9 +116,6 @@ func (f *File) open() (err error) {
 
 // Close closes the file.
 func (f *File) Close() error { return f.symbols.Close() }
-
-// BuildID returns the GNU build id, nil if the file has none.
-func (f *File) BuildID() []byte { return f.symbols.BuildID() }
 
 // Functions yields the functions that the file has code of, by address.
 func (f *File) Functions() iter.Seq[elfsym.Symbol] {

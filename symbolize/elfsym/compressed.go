@@ -28,6 +28,17 @@ func OpenCompressed(path string, opts Options) (*File, error) {
 	return FromCompressed(f, path, opts)
 }
 
+// OpenCode is OpenCompressed for any file with code: a kernel module is opened as one.
+func OpenCode(path string, opts Options) (*File, error) {
+	f, err := OpenCompressed(path, opts)
+	if err != nil || opts.Module || !f.Relocatable() {
+		return f, err
+	}
+	f.Close() // only read
+	opts.Module = true
+	return OpenCompressed(path, opts)
+}
+
 // FromCompressed is FromFile for files that may be compressed with gzip, xz or
 // zstd, as their first bytes tell. These are unpacked in memory, and f closed.
 func FromCompressed(f *os.File, path string, opts Options) (*File, error) {
