@@ -205,8 +205,8 @@ func TestLiveWakeupsOfChildren(t *testing.T) {
 			t.Errorf("a hit of others: %+v", h)
 		}
 	}
-	// The parent may not sleep yet when a child ends.
-	if st.Lost == 0 && (len(sleepers) != times || parent < times/2) {
+	// On a busy machine a child may not sleep yet when its time is over, nor the parent when a child ends.
+	if st.Lost == 0 && (len(sleepers) < times/2 || parent < times/2) {
 		t.Errorf("%d of %d children were woken, their parent %d times", len(sleepers), times, parent)
 	}
 	// Kernels that sample a hit for the task that is woken do so for the one that wakes too.

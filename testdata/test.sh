@@ -118,10 +118,6 @@ compile="$patient go list -export -test -deps"
 # program is linked in two thirds of the time.
 test_flags="-count=1 -vet=off -ldflags=-w"
 
-# one_more is for packages whose tests may run beside each other: one more than there are CPUs,
-# as those of some wait for perf, a browser or a server.
-one_more="-p $(($(nproc) + 1))"
-
 # gotests NAME SECONDS PACKAGES FLAG... runs tests, and those that fail a second time,
 # each alone: tally says what to make of it.
 gotests() {
@@ -334,7 +330,7 @@ run_here() {
 		step staticcheck 1200 $patient go tool staticcheck ./... $tools
 		step deadcode 900 reachable ./... $tools
 	fi
-	gotests unit 2700 "$(packages | without $live) $tools_tested" $one_more
+	gotests unit 2700 "$(packages | without $live) $tools_tested"
 	# To compile all for other systems is asked for with -all.
 	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
 }
@@ -395,7 +391,8 @@ if [ -n "$check" ]; then
 	step build 300 go build -o /dev/null ./cmd/kprof
 	step gofmt 60 gofmt_clean
 	step vet 900 $patient go vet ./... $tools
-	gotests unit 1500 "./... $tools_tested" -short $one_more
+	# One package more than there are CPUs: the tests of some rather wait.
+	gotests unit 1500 "./... $tools_tested" -short -p $(($(nproc) + 1))
 	finish check
 fi
 

@@ -74,11 +74,10 @@ func (b topicBlock) run(t *testing.T, dir, store string) {
 // their order, as somebody would who reads along.
 func TestTopicExamples(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
+	store := storetest.New(t)
 	busy(t)
 	for _, topic := range topicOrder {
 		t.Run(topic.name, func(t *testing.T) {
-			t.Parallel() // as two people do; most wait for a recording to end
-			store := storetest.New(t)
 			dir, ran := t.TempDir(), 0
 			for _, b := range topicBlocks(t, topic.name) {
 				if !b.needsKprobes() {
