@@ -69,7 +69,7 @@ function *volatile mids[] = {mid_0, mid_1, mid_2, mid_3};
 		path := pathOf(i)
 		fmt.Fprintf(&s, "\tmids['%c' - '0'](\"%s.%c\");\n", path[0], path[1:], 'a'+i)
 	}
-	s.WriteString("\tsorted();\n\treturn sink == 0;\n}\n")
+	s.WriteString("\tsorted();\n\treturn 0;\n}\n")
 	return s.String()
 }
 
