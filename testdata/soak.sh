@@ -86,8 +86,8 @@ fi
 packages=(
 	'cmd/kprof ^Test(Live|EndToEnd|ScriptFold|HiddenKernel|View)'
 	'perfevent ^TestLive'
-	'perfevent/event ^Test(Live|Overhead|Kprobe|Probe|USDT)'
-	'perfevent/count ^TestLive'
+	'perfevent/event ^Test(Live|Overhead|Kprobe|Probe|Uprobe|USDT)'
+	'perfevent/count ^Test(Live|Uprobe)'
 	'convert/listing ^TestPerfScript$'
 	'perfevent/tracefs ^Test'
 	'record ^Test(Live|Launch|Synthesize|Record|Kprobe|Refus|Host)'

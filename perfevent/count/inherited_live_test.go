@@ -11,8 +11,8 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// TestLiveUprobeOfSiblings: a process that ends does not take a probe out of others.
-func TestLiveUprobeOfSiblings(t *testing.T) {
+// TestUprobeOfSiblings: a process that ends does not take a probe out of others.
+func TestUprobeOfSiblings(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.PMU("uprobe"), livetest.Program("gcc"), livetest.Program("sh"))
 	program := filepath.Join(t.TempDir(), "siblings")
 	livetest.Run(t, "gcc", "-O1", "-o", program, "../event/testdata/siblings.c")

@@ -15,9 +15,9 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// TestProbeInTask: the path of a probe in a program is the process's, as that of a container is
+// TestUprobeInTask: the path of a probe in a program is the process's, as that of a container is
 // another than ours.
-func TestProbeInTask(t *testing.T) {
+func TestUprobeInTask(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.PMU("uprobe"), livetest.Program("gcc"))
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
