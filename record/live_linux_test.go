@@ -322,12 +322,24 @@ func faultsOfTrue(t *testing.T) uint64 {
 	return st.Events[0].Samples
 }
 
+// TestLiveSynthesize: what is synthesized is the first that is written, and no thread makes it
+// that runs before others, as the one does that writes it.
 func TestLiveSynthesize(t *testing.T) {
 	livetest.Require(t, livetest.Root)
+	policy := func() uint32 {
+		a, err := unix.SchedGetAttr(0, 0)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		return a.Policy
+	}
+	var making uint32
 	s := open(t, Options{
 		Specs:  specs(t, "cpu-clock"),
 		Target: Target{AllCPUs: true},
 		Synthesize: func(write func([]byte) error) error {
+			making = policy()
 			for range 20000 { // more than a batch
 				if err := write(record(abi.RecordSwitch, 1, 2)); err != nil {
 					return err
@@ -350,6 +362,9 @@ func TestLiveSynthesize(t *testing.T) {
 	}
 	if to.seen[abi.RecordSwitch] != 20000 || first != abi.RecordSwitch {
 		t.Errorf("%d synthesized records, first record %v", to.seen[abi.RecordSwitch], first)
+	}
+	if now := policy(); making != now {
+		t.Errorf("made with policy %d, ours is %d", making, now)
 	}
 }
 

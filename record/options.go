@@ -90,7 +90,8 @@ type Options struct {
 	DrainInterval time.Duration
 
 	// Synthesize writes records for what was there before, whole records in
-	// each call of write. It runs while the side-band already records.
+	// each call of write. It runs on a goroutine of its own, while the side-band
+	// already records.
 	Synthesize Synthesizer
 
 	// Sideband is called for each record that is not a sample, synthesized ones

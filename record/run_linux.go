@@ -29,7 +29,6 @@ type run struct {
 	started  bool   // events have been enabled by us
 	pulled   uint64 // when the last trigger was sampled that has been answered, see pull
 	noted    int    // notes that Session.Notes had before
-	pending  []byte // synthesized records not yet written
 	renamed  []byte // what one ring held, with other ids
 	shared   *sharedSamples
 	woken    *woken // nil where nothing is left out
@@ -154,42 +153,6 @@ func enable(counters []*perfevent.Counter) error {
 		}
 	}
 	return nil
-}
-
-// synthesizeBatch is how much of the synthesized records is written at once;
-// the rings are drained in between.
-const synthesizeBatch = 256 << 10
-
-func (r *run) synthesize() error {
-	if r.s.opts.Synthesize == nil {
-		return nil
-	}
-	err := r.s.opts.Synthesize(func(rec []byte) error {
-		r.tally.tee(rec)
-		r.pending = append(r.pending, rec...)
-		if len(r.pending) < synthesizeBatch {
-			return nil
-		}
-		if err := r.flushPending(); err != nil {
-			return err
-		}
-		return r.round()
-	})
-	if err != nil {
-		return fmt.Errorf("synthesize the state of running processes: %w", err)
-	}
-	err = r.flushPending()
-	r.pending = nil
-	return err
-}
-
-func (r *run) flushPending() error {
-	if len(r.pending) == 0 {
-		return nil
-	}
-	err := r.sink.Write(r.pending, nil)
-	r.pending = r.pending[:0]
-	return err
 }
 
 func (r *run) drainUntil(w *waiter) error {
