@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type hotplug struct {
 	notes  []string
 	more   int // notes beyond maxHotplugNotes
 
+	tries map[int]int // how often it was tried in vain to open counters on CPUs that came
+
 	// For how long a counter of each CPU had been enabled when that was asked last, and when.
 	enabled map[int]time.Duration
 	checked time.Time
@@ -45,6 +48,10 @@ const hotplugInterval = 50 * time.Millisecond
 // stoppedInterval is how often it is asked whether counters go on. That they do not is known when they
 // have not between two times.
 const stoppedInterval = 2 * time.Second
+
+// maxTries is how often it is tried to open counters on a CPU that came, once in each
+// hotplugInterval.
+const maxTries = 40
 
 // maxHotplugNotes bounds what is reported of CPUs that come and go all the time.
 const maxHotplugNotes = 20
@@ -59,6 +66,7 @@ func watchCPUs(recorded []int, t *Target) (*hotplug, error) {
 		f: f, live: recorded, cpus: slices.Clone(recorded), wanted: t.CPUs, tasks: t.OfTasks(),
 		buf:     make([]byte, os.Getpagesize()), // the most that a file of sysfs gives
 		enabled: map[int]time.Duration{},
+		tries:   map[int]int{},
 	}
 	if h.tasks { // its CPUs need not be online
 		if h.live, err = procfs.ReadCPUs(sysfs, procfs.CPUsOnline); err != nil {
@@ -92,6 +100,7 @@ func (h *hotplug) look() (came []int, err error) {
 			h.note("cpu %d went offline: it is recorded up to there", cpu)
 		}
 	}
+	maps.DeleteFunc(h.tries, func(cpu, _ int) bool { return !slices.Contains(online, cpu) })
 	for _, cpu := range online {
 		if slices.Contains(was, cpu) || len(h.wanted) > 0 && !slices.Contains(h.wanted, cpu) {
 			continue
@@ -104,6 +113,23 @@ func (h *hotplug) look() (came []int, err error) {
 		}
 	}
 	return came, nil
+}
+
+// failed is told that counters could not be opened on a CPU that came. The list has one a moment
+// before the kernel opens any there (of cpuhp_hp_states, CPUHP_AP_PERF_ONLINE is after
+// set_cpu_online): then it is as if the CPU came at the next look. If that does not help, it is noted.
+func (h *hotplug) failed(cpu int, err error) {
+	is := func(c int) bool { return c == cpu }
+	if errors.Is(err, unix.ENODEV) && h.tries[cpu] < maxTries {
+		h.tries[cpu]++
+		h.live = slices.DeleteFunc(slices.Clone(h.live), is)
+		h.last = ""
+		return
+	}
+	h.note("cpu %d came online while recording: it is not recorded: %v", cpu, err)
+	if !h.tasks {
+		h.cpus = slices.DeleteFunc(h.cpus, is) // until it comes again
+	}
 }
 
 func (h *hotplug) note(format string, args ...any) {
@@ -159,9 +185,10 @@ func (r *run) hotplug(w *waiter) error {
 			err = errors.Join(err, w.add(ring.owner.FD(), tagRing))
 		}
 		if err != nil {
-			r.cpus.note("cpu %d came online while recording: it is not recorded: %v", cpu, err)
+			r.cpus.failed(cpu, err)
 			continue
 		}
+		delete(r.cpus.tries, cpu)
 		if !slices.Contains(r.cpus.cpus, cpu) {
 			r.cpus.cpus = append(r.cpus.cpus, cpu)
 		}

@@ -2,12 +2,16 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/livetest"
 )
 
 // TestHotplug has CPUs come and go in a list.
@@ -66,6 +70,55 @@ func TestHotplug(t *testing.T) {
 	}
 	if got := h.reports(); len(got) != maxHotplugNotes+1 {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestHotplugTooEarly: a CPU is in the list before the kernel opens counters on it. It is tried
+// again as long as it is there, for two seconds; what else fails is told at once.
+func TestHotplugTooEarly(t *testing.T) {
+	name := t.TempDir() + "/online"
+	list := func(online string) { livetest.WriteFile(t, name, []byte(online+"\n")) }
+	list("0-1")
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	early, refused := fmt.Errorf("open: %w", unix.ENODEV), fmt.Errorf("open: %w", unix.EACCES)
+	h := hotplug{f: f, buf: make([]byte, 4096), cpus: []int{0, 1}, live: []int{0}, tries: map[int]int{}}
+	// fails looks n times, and returns at how many of these looks CPU 1 came, and counters could
+	// not be opened.
+	fails := func(n int, err error) (came int) {
+		for range n {
+			cpus, lerr := h.look()
+			if lerr != nil {
+				t.Fatal(lerr)
+			}
+			if slices.Contains(cpus, 1) {
+				came++
+				h.failed(1, err)
+			}
+		}
+		return came
+	}
+	if n := fails(40, early); n != 40 || len(h.notes) != 0 {
+		t.Errorf("too early: came at %d looks of 40, %q", n, h.notes)
+	}
+	list("0") // and it begins anew
+	if n := fails(1, early); n != 0 || len(h.notes) != 0 {
+		t.Errorf("gone: came at %d looks, %q", n, h.notes)
+	}
+	list("0-1")
+	if n := fails(100, early); n != 41 || len(h.notes) != 1 {
+		t.Errorf("never: came at %d looks, %q", n, h.notes)
+	}
+	list("0")
+	if n := fails(1, early); n != 0 || len(h.notes) != 1 {
+		t.Errorf("gone without having been recorded: %q", h.notes)
+	}
+	list("0-1")
+	if n := fails(3, refused); n != 1 || len(h.notes) != 2 {
+		t.Errorf("not permitted: came at %d looks, %q", n, h.notes)
 	}
 }
 
