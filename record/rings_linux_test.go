@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
@@ -69,7 +71,9 @@ func TestLiveRingGrows(t *testing.T) {
 			to := newSink(t)
 			grown := make(chan struct{})
 			to.each = func(abi.Header, []byte) {
-				time.Sleep(50 * time.Microsecond) // while which more comes than was there
+				// While which more comes than was there. Sleeping as Go's it would be woken by a thread
+				// that has to wait for a CPU.
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
 				for _, r := range s.rings {
 					if r.size >= 256<<10 && r.old == nil {
 						to.each = nil
