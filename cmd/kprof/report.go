@@ -52,7 +52,7 @@ func (o *topOptions) check(c *convert.Options) error {
 	case o.min < 0 || o.min > 100:
 		return usagef("--min %v: wants a share from 0 to 100 percent", o.min)
 	case o.sort != "self" && o.sort != "cum":
-		return usagef("--sort %q: use self or cum", o.sort)
+		return usagef("--sort %q: use self or cum%s", o.sort, byOfSort(o.sort))
 	}
 	if o.by == "" {
 		return nil
@@ -67,6 +67,26 @@ func (o *topOptions) check(c *convert.Options) error {
 		}
 	}
 	return nil
+}
+
+// byOfSort is what to say of perf report's --sort, which says what a row is of.
+func byOfSort(sort string) string {
+	var keys []string
+	for key := range strings.SplitSeq(sort, ",") {
+		switch key {
+		case "comm", "pid", "tid", "cpu":
+			keys = append(keys, key)
+		case "dso":
+			keys = append(keys, "mapping")
+		case "sym", "symbol": // as without --by
+		default:
+			return ""
+		}
+	}
+	if len(keys) == 0 {
+		return "; rows are of functions anyway"
+	}
+	return "; --by " + strings.Join(keys, ",") + " says what rows are of"
 }
 
 // checkGiven checks what given says of the command line: flags that would change nothing.
