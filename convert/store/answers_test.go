@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -43,5 +45,24 @@ func TestStrangeAnswers(t *testing.T) {
 		}
 		close(end)
 		server.Close()
+	}
+}
+
+// TestLate: which time was too short is told, and that is tried again; one of the caller's own
+// is the caller's.
+func TestLate(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	err := client(t, ClientOptions{URL: server.URL, Timeout: 20 * time.Millisecond}).push(context.Background(), []byte("a"))
+	if err == nil || err.Error() != "no answer within the timeout of a request, 20ms" || !errors.Is(err, context.DeadlineExceeded) || !temporary(err) {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if err := client(t, ClientOptions{URL: server.URL}).push(ctx, []byte("a")); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "the timeout of a request") {
+		t.Errorf("the caller's: %v", err)
 	}
 }

@@ -297,6 +297,15 @@ func (e *Error) Temporary() bool {
 	return false
 }
 
+// lateError is a context.DeadlineExceeded of [ClientOptions].Timeout.
+type lateError struct{ timeout time.Duration }
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("no answer within the timeout of a request, %v", e.timeout)
+}
+
+func (e *lateError) Unwrap() error { return context.DeadlineExceeded }
+
 // temporary reports whether an error of a request may pass: those of the network may, but
 // not those of who cannot prove who they are, or speak something else.
 func temporary(err error) bool {
@@ -363,8 +372,14 @@ type answer struct {
 // post sends a message, and returns the answer, which must be of a content type of ours. One of
 // OTLP may have any status of success, as the Collector's exporter has it; one of Connect is 200.
 func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) (a answer, err error) {
+	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
+	defer func() {
+		if errors.Is(err, context.DeadlineExceeded) && asked.Err() == nil {
+			err = &lateError{c.o.Timeout}
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.base, path)+path, bytes.NewReader(message))
 	if err != nil {
 		return a, err
