@@ -251,6 +251,26 @@ func TestJSON(t *testing.T) {
 }
 
 // TestHostileNames: the names of tasks and cgroups are their owners' to choose.
+// TestWideNames counts columns of a terminal: characters of East Asia take two each, what is put
+// onto another one takes none.
+func TestWideNames(t *testing.T) {
+	names := []string{"/\u691c\u7d22", "/cafe\u0301", "/plain"}
+	rep := Report{}
+	for _, name := range names {
+		rep.Rows = append(rep.Rows, Row{Event: name, Cgroup: name, Place: name, Value: 1, Whole: true, Metric: Metric{Value: 1, Unit: "/sec"}})
+	}
+	var b strings.Builder
+	if err := rep.WriteIntervalText(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	want := "/\u691c\u7d22 " + strings.Repeat(" ", 18) + "1      /\u691c\u7d22" + strings.Repeat(" ", 28) + "/\u691c\u7d22  #        1 /sec\n" +
+		"/cafe\u0301 " + strings.Repeat(" ", 18) + "1      /cafe\u0301" + strings.Repeat(" ", 28) + "/cafe\u0301  #        1 /sec\n" +
+		"/plain" + strings.Repeat(" ", 18) + "1      /plain" + strings.Repeat(" ", 27) + "/plain #        1 /sec\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 func TestHostileNames(t *testing.T) {
 	rep := Report{Elapsed: 1e9, Rows: []Row{{Event: "cs", Place: "a\x1b[2Jb\nc-1", Cgroup: "x\ny", Value: 1, Enabled: 1, Running: 1}}}
 	var text, fields bytes.Buffer

@@ -8,7 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // TextOptions say what is above and below the rows.
@@ -76,11 +77,11 @@ func (rep *Report) appendRows(b *bufio.Writer) {
 	places, units, events, cgroups, metrics := 0, unitWidth, eventWidth, 0, metricWidth
 	for i := range rep.Rows {
 		r := &rep.Rows[i]
-		places = max(places, utf8.RuneCountInString(printable(r.Place)))
-		events = max(events, utf8.RuneCountInString(printable(r.Event)))
-		units = max(units, utf8.RuneCountInString(printable(r.Unit)))
+		places = max(places, uniseg.StringWidth(printable(r.Place)))
+		events = max(events, uniseg.StringWidth(printable(r.Event)))
+		units = max(units, uniseg.StringWidth(printable(r.Unit)))
 		metrics = max(metrics, len(r.Metric.text()))
-		cgroups = max(cgroups, utf8.RuneCountInString(printable(r.Cgroup)))
+		cgroups = max(cgroups, uniseg.StringWidth(printable(r.Cgroup)))
 	}
 	for i := range rep.Rows {
 		r := &rep.Rows[i]
@@ -89,11 +90,11 @@ func (rep *Report) appendRows(b *bufio.Writer) {
 			fmt.Fprintf(&l, "%16.9f ", rep.At.Seconds())
 		}
 		if places > 0 {
-			fmt.Fprintf(&l, "%-*s ", places, printable(r.Place))
+			l.WriteString(column(r.Place, places) + " ")
 		}
-		fmt.Fprintf(&l, "%*s %-*s %-*s", valueWidth, r.valueText(), units, printable(r.Unit), events, printable(r.Event))
+		fmt.Fprintf(&l, "%*s %s %s", valueWidth, r.valueText(), column(r.Unit, units), column(r.Event, events))
 		if cgroups > 0 {
-			fmt.Fprintf(&l, " %-*s", cgroups, printable(r.Cgroup))
+			l.WriteString(" " + column(r.Cgroup, cgroups))
 		}
 		fmt.Fprintf(&l, " %-*s", metrics, r.Metric.text())
 		if len(r.Runs) > 0 && r.Status == Counted {
@@ -180,6 +181,13 @@ func (rep *Report) appendCosts(b *bufio.Writer) {
 			float64(r.RecordCost)/float64(time.Microsecond), 100*perSecond*r.RecordCost.Seconds(),
 			commas(strconv.FormatFloat(perSecond, 'f', 0, 64)), name)
 	}
+}
+
+// column is a name filled with blanks to n columns of a terminal, of which a character of East Asia
+// takes two.
+func column(s string, n int) string {
+	s = printable(s)
+	return s + strings.Repeat(" ", max(n-uniseg.StringWidth(s), 0))
 }
 
 // printable is a name without what a terminal takes for a command.
