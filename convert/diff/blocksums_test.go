@@ -77,8 +77,26 @@ func TestBlockSumsOfAMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(r.Method, "from the number of samples") {
+	if !strings.Contains(r.Method, "from the number of samples") || strings.Contains(r.Method, "without their times") {
 		t.Errorf("method: %s", r.Method)
+	}
+}
+
+// TestFewTimes says that samples with times are too few, not that they have none; nor that they
+// have some, where one side has none.
+func TestFewTimes(t *testing.T) {
+	timed, untimed := load{functions: 4, samples: 2*maxBlocks - 1, times: true}, load{functions: 4, samples: 2*maxBlocks - 1}
+	for _, test := range []struct {
+		base, new load
+		want      string
+	}{{timed, timed, "from so few"}, {timed, untimed, "without their times"}, {untimed, untimed, "without their times"}} {
+		r, err := Compare([]Run{test.base.run("base", 1)}, []Run{test.new.run("new", 2)}, Defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(r.Method, test.want) {
+			t.Errorf("no %q in %q", test.want, r.Method)
+		}
 	}
 }
 

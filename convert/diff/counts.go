@@ -7,7 +7,10 @@ import (
 
 // countsModel knows the number of samples alone. They are taken to have more
 // variance than independent ones, by one factor for all functions.
-type countsModel struct{ dispersion float64 }
+type countsModel struct {
+	dispersion float64
+	timed      bool // both sides have times, but too few samples of them for blocks
+}
 
 const (
 	// leastDispersion is assumed where the functions of both sides agree better:
@@ -45,7 +48,11 @@ func newCountsModel(d *data, functions int) *countsModel {
 }
 
 func (m *countsModel) method() string {
-	return fmt.Sprintf("from the number of samples, assumed to have %.3g times the variance of independent ones, since without their times it cannot be measured (recordings have these, and kprof's pprof, pages, and folded stacks with a header)", m.dispersion)
+	why := "since without their times it cannot be measured (recordings have these, and kprof's pprof, pages, and folded stacks with a header)"
+	if m.timed {
+		why = "since it cannot be measured from so few of them, or from such a short part of a recording"
+	}
+	return fmt.Sprintf("from the number of samples, assumed to have %.3g times the variance of independent ones, %s", m.dispersion, why)
 }
 
 // variance has as many degrees of freedom as there are samples that count as

@@ -51,7 +51,9 @@ func newModel(d *data, r *Result) *uncertain {
 	case d.hasBlocks():
 		u.model = newBlocksModel(d, len(r.table.functions))
 	default:
-		u.model = newCountsModel(d, len(r.table.functions))
+		counts := newCountsModel(d, len(r.table.functions))
+		counts.timed = r.all(func(x *Run) bool { return len(x.Set.TimedSamples)+len(x.Set.BlockSums) > 0 })
+		u.model = counts
 	}
 	least := math.Inf(1)
 	for side := range d.costs {
