@@ -75,7 +75,7 @@ func TestDiffTable(t *testing.T) {
 	for _, want := range []string{
 		"Base:  10000 samples: old.folded", "at least 1.00% of the base's total",
 		"f|g, code absent → 64 bytes (added)\n", "10.00%    30.00%   +20.00%  main;work;f|g\n",
-		"1 function changed, 1 of which only the share changed, since others cost more or less; more: f|g +20.00%; share only: h -20.00%.\n",
+		"1 function changed, and besides 1 in the share only, since others cost more or less; more: f|g +20.00%; share only: h -20.00%.\n",
 		"Verdict: Changed: f|g +20.00% of the total (×3.00) in work of main; total 10000 samples → 10000 samples a run (×1.00, of one run a side); ",
 		"Noise: 4 functions",
 		"Matched by names without what differs between builds: 1 function, such as h (base h.isra.0, new h); aliases.txt lists them.",
@@ -148,9 +148,9 @@ func TestDiffSummary(t *testing.T) {
 			"2 functions changed; only in new: `b` +10.00%; only in base: `old` -10.00%"},
 		// Of 12,500 added has 2,500, main 7,500 and a itself 5,000.
 		{"main;a 5000\nrest;x 5000\n", "main;a 5000\nmain;a;added 2500\nrest;x 5000\n",
-			"3 functions changed, 2 of which only the share changed, since others cost more or less; only in new: `added` +20.00%; more: `a` +10.00%, `main` +10.00%; share only: `x` -10.00%, `rest` -10.00%"},
+			"3 functions changed, and besides 2 in the share only, since others cost more or less; only in new: `added` +20.00%; more: `a` +10.00%, `main` +10.00%; share only: `x` -10.00%, `rest` -10.00%"},
 		{"main;a 9000\nmain;b 1000\n", "main;a 9000\nmain;b 1000\nmain;c 1000\nmain;d 1000\nmain;e 1000\nmain;f 1000\n",
-			"4 functions changed, 2 of which only the share changed, since others cost more or less; only in new: `c` +7.14%, `d` +7.14%, `e` +7.14% and another; share only: `a` -25.71%, `b` -2.86%"},
+			"4 functions changed, and besides 2 in the share only, since others cost more or less; only in new: `c` +7.14%, `d` +7.14%, `e` +7.14% and another; share only: `a` -25.71%, `b` -2.86%"},
 	} {
 		r := compareFolded(t, test.base, test.new)
 		text := words{r: r}

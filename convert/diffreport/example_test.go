@@ -49,7 +49,7 @@ func ExampleText() {
 	// What changed is not chance (p at most 0.05 for all 3 differences together, by
 	//   Holm), and at least 0.25% of the base's total.
 	//
-	// 1 function changed, 1 of which only the share changed, since others cost more or
+	// 1 function changed, and besides 1 in the share only, since others cost more or
 	//   less; more: parse +8.33%; share only: read -8.33%.
 	//
 	// self base     new     diff     95% new:base cum diff  verdict function

@@ -92,7 +92,7 @@ func (t words) count(changed []diff.Function) string {
 		text += fmt.Sprintf(", %d are unclear, since other programs ran, or ran more or less", unclear)
 	}
 	if share > 0 {
-		text += fmt.Sprintf(", %d of which only the share changed, since others cost more or less", share)
+		text += fmt.Sprintf(", and besides %d in the share only, since others cost more or less", share)
 	}
 	return text
 }
