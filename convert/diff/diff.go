@@ -24,6 +24,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -237,10 +238,16 @@ func (r *Result) costs() (c [2][]*cost, err error) {
 	}
 	wg.Wait()
 	for side := range c {
+		var sum int64
 		for i, x := range c[side] {
 			if x.total <= 0 {
 				err = errors.Join(err, fmt.Errorf("%s: event %s has no samples to compare", r.runs[side][i].Name, r.Event))
+				continue
 			}
+			if x.total > math.MaxInt64-sum {
+				return c, fmt.Errorf("%s: with the runs before it, %w", r.runs[side][i].Name, &stacks.TooLargeSumError{Event: r.Event, Column: r.Value.Type})
+			}
+			sum += x.total
 		}
 	}
 	return c, err

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -85,6 +86,24 @@ func TestMeans(t *testing.T) {
 		}
 		if base, _ := r.Sets(); base.Totals(0)[0] != 11000 {
 			t.Errorf("per %v: what was recorded is %d", per, base.Totals(0)[0])
+		}
+	}
+}
+
+// TestTooLargeSums: the runs of a side are one sum in pictures, pages and pprof, which then has to fit.
+func TestTooLargeSums(t *testing.T) {
+	runs := func(a, b string) []Run {
+		return []Run{profile(t, "one", "main;f 9000000000000000000\nmain;g 1"), profile(t, "two", "main;f "+a+"\nmain;g "+b)}
+	}
+	fits, above := runs("223372036854775805", "1"), runs("223372036854775805", "2")
+	if r, err := Compare(fits, fits, Options{Force: true}); err != nil || r.Base.Value != math.MaxInt64 {
+		t.Errorf("what fits: %v, %+v", err, r)
+	}
+	for _, sides := range [][2][]Run{{fits, above}, {above, fits}} {
+		_, err := Compare(sides[0], sides[1], Options{Force: true})
+		var sum *stacks.TooLargeSumError
+		if !errors.As(err, &sum) || !strings.HasPrefix(err.Error(), "two: with the runs before it, the values of ") {
+			t.Errorf("what does not: %v", err)
 		}
 	}
 }
