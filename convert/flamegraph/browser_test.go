@@ -448,3 +448,19 @@ func TestDiffSVG(t *testing.T) {
 	p.Wait("document.querySelector('.graph').getAttribute('width') == 392")
 	p.Screenshot("svg-diff-narrow-dark")
 }
+
+// TestLargeSVG: of numbers that floating point may have rounded it says so.
+func TestLargeSVG(t *testing.T) {
+	for weight, want := range map[int64]string{
+		1<<53 - 1: "all 9,007,199,254,740,991 samples · 100.00% of all",
+		1 << 60:   "all ≈ 1,152,921,504,606,847,000 samples · 100.00% of all",
+	} {
+		r := stackstest.NewRow("x", 1, weight)
+		r.Frames = append(r.Frames, stackstest.Frame{Name: "main", DSO: "u"})
+		p := browsertest.OpenFile(t, svgFile(t, svg(t, stackstest.SetOf([]stackstest.Row{r}), Options{})), browsertest.View{})
+		p.Wait("document.querySelector('.foot b').textContent == 'all'")
+		if got := svgFooter(p); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"kprof/convert/browsertest"
 	"kprof/convert/folded"
+	"kprof/convert/pagefile"
 	"kprof/convert/pprof"
 	"kprof/convert/stacks"
 )
@@ -72,6 +74,30 @@ func TestSave(t *testing.T) {
 	equal(t, "errors", p.Errors(), nil)
 	t.Run("profile", testSaveProfile)
 	t.Run("page", testSavePage)
+	t.Run("large", testSaveLarge)
+}
+
+// testSaveLarge: what floating point rounds to 2^63 is saved as what 64 bits hold, and said to be about that.
+func testSaveLarge(t *testing.T) {
+	s := stacks.New(stacks.Event{Name: "e", Values: []stacks.ValueType{{Type: "e", Unit: "count"}}})
+	s.Add(0, s.Intern([]uint32{s.AddLocation(stacks.NoMapping, 1, stacks.KindUser)}), 0, math.MaxInt64)
+	p := openHTML(t, s, browsertest.View{})
+	equal(t, "shown", browsertest.Eval[string](p, "document.querySelector('#details').textContent"), "total ≈\u202f9\u202f223\u202f372\u202f036\u202f854\u202f776\u202f000")
+	stacksSaved, err := folded.Read(bytes.NewReader(saved(t, p, "await kprof.selectedStacks()")), folded.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile, err := pprof.Read(bytes.NewReader(saved(t, p, "await kprof.selectedProfile()")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := pagefile.Read(bytes.NewReader(saved(t, p, "await kprof.selectedPage()")), pagefile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, s := range map[string]*stacks.Set{"folded": stacksSaved, "pprof": profile, "page": page} {
+		equal(t, what, s.Totals(0)[0], 1<<63-1024)
+	}
 }
 
 // saved is a file that the page makes, from an expression of its Blob.

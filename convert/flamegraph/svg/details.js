@@ -18,10 +18,11 @@ function amount(v) {
 	const time = times.indexOf(info.unit), size = sizes.indexOf(info.unit)
 	if (time >= 0) return scaled(v, 1000, ['ns', 'µs', 'ms', 's'].slice(time))
 	if (size >= 0) return scaled(v, 1024, ['B', 'kB', 'MB', 'GB', 'TB'].slice(size))
+	const about = Math.abs(v) > Number.MAX_SAFE_INTEGER ? '≈ ' : '' // numbers are rounded there
 	switch (info.unit) {
-	case 'count': case '': case info.type: return plain.format(v) + ' ' + info.type
+	case 'count': case '': case info.type: return about + plain.format(v) + ' ' + info.type
 	}
-	return plain.format(v) + ' ' + info.unit
+	return about + plain.format(v) + ' ' + info.unit
 }
 
 // Of what lies in the middle of two digits the even one is taken, as Go does it.

@@ -20,7 +20,8 @@ function counted(n, thing) { return `${wholeNumber.format(n)} ${thing}${n === 1 
 // formatValue writes times and sizes in a unit that suits, all else as a number.
 function formatValue(value, unit) {
   const scale = scales[unit];
-  if (!scale) return wholeNumber.format(value).replaceAll(',', '\u202f');
+  // Above 2^53 numbers are rounded.
+  if (!scale) return (Math.abs(value) > Number.MAX_SAFE_INTEGER ? '≈\u202f' : '') + wholeNumber.format(value).replaceAll(',', '\u202f');
   let i = scale.length - 1;
   while (i > 0 && Math.abs(value) < scale[i][1]) i--;
   const x = value / scale[i][1];

@@ -11,7 +11,7 @@ function* foldedText(p, { tree, self }) {
       if (!self[i]) continue;
       stack.length = 0;
       for (let node = i; node !== 0; node = tree.parent[node]) stack.push(names[tree.frame[node]]);
-      lines.push(`${stack.reverse().join(';')} ${Math.round(self[i])}\n`);
+      lines.push(`${stack.reverse().join(';')} ${BigInt(toInt64(self[i]))}\n`);
     }
     parts.push(new Blob([lines.join('')]));
   }

@@ -1,6 +1,11 @@
 // What is selected, as a profile: rows that the filters let pass, with the stacks that the
 // steps leave.
 
+const maxInt64 = 2 ** 63 - 1024; // the largest that a Number holds
+
+// toInt64 is a value rounded to what 64 bits with a sign hold; a Number may be a bit above.
+function toInt64(v) { return Math.max(-maxInt64, Math.min(Math.round(v), maxInt64)); }
+
 // selectRows returns {tree, events}: a tree in which frames are told apart by what holds them,
 // and for each event {rows, values}: numbers of rows, and by column whole values of all rows of
 // the event. A range of values selects from its event alone, and leaves the others out. Like what
@@ -13,7 +18,7 @@ function* selectRows(app) {
     if (all) {
       for (const [c, whole] of values.entries()) {
         const exact = yield* spanValues(p, event, c, state.span, state.sizes);
-        yield* slices(0, all, (i, to) => { for (; i < to; i++) whole[i] = Math.round(exact[i]); });
+        yield* slices(0, all, (i, to) => { for (; i < to; i++) whole[i] = toInt64(exact[i]); });
       }
     }
     let n = 0;
