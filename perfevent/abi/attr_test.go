@@ -76,14 +76,15 @@ func TestAttrSizes(t *testing.T) {
 		have int
 		n    int // decoded size, 0 for an error
 	}{
-		{0, 64, 64},       // the first files left it out
-		{72, 72, 72},      // a version between
-		{144, 200, 144},   // the newest known
-		{200, 200, 200},   // a newer one
-		{63, 144, 0},      // too small
-		{4097, 5000, 0},   // larger than the kernel takes
-		{1 << 31, 200, 0}, // nonsense
-		{112, 111, 0},     // cut
+		{0, 64, 64},        // the first files left it out
+		{72, 72, 72},       // a version between
+		{144, 200, 144},    // the newest known
+		{200, 200, 200},    // a newer one
+		{63, 144, 0},       // too small
+		{4096, 5000, 4096}, // as large as the kernel takes
+		{4097, 5000, 0},    // larger than the kernel takes
+		{1 << 31, 200, 0},  // nonsense
+		{112, 111, 0},      // cut
 		{64, 63, 0},
 	} {
 		copy(b, make([]byte, 64))
@@ -109,6 +110,19 @@ func TestAttrName(t *testing.T) {
 		"LLC-stores":            {Type: abi.TypeHWCache, Config: 0x102},
 		"raw 0x1a8":             {Type: abi.TypeRaw, Config: 0x1a8},
 		"mem:0x1000:rw":         {Type: abi.TypeBreakpoint, Config1: 0x1000, Config2: 8, BPType: 3},
+
+		// Config 2<<8 is a prefetch; what lies behind the last name of each part has none.
+		"LLC-prefetches":                    {Type: abi.TypeHWCache, Config: 0x202},
+		"LLC-prefetch-misses":               {Type: abi.TypeHWCache, Config: 0x10202},
+		"L1-icache-loads":                   {Type: abi.TypeHWCache, Config: 1},
+		"invalid-cache":                     {Type: abi.TypeHWCache, Config: 0x101},
+		"unknown-ext-hardware-cache-type":   {Type: abi.TypeHWCache, Config: 7},
+		"unknown-ext-hardware-cache-op":     {Type: abi.TypeHWCache, Config: 0x300},
+		"unknown-ext-hardware-cache-result": {Type: abi.TypeHWCache, Config: 0x20000},
+		"unknown-hardware":                  {Type: abi.TypeHardware, Config: abi.HWRefCPUCycles + 1},
+		"unknown-software":                  {Type: abi.TypeSoftware, Config: abi.SWCgroupSwitches + 1},
+		"cycles:uH":                         {Type: abi.TypeHardware, Flags: abi.FlagExcludeKernel | abi.FlagExcludeHV | abi.FlagExcludeGuest},
+		"ref-cycles":                        {Type: abi.TypeHardware, Config: abi.HWRefCPUCycles, Flags: abi.FlagExcludeGuest},
 
 		// Linux 7.0, evsel__name
 		"unknown tracepoint id=0x141":       {Type: abi.TypeTracepoint, Config: 321},

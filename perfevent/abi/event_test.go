@@ -23,7 +23,7 @@ func TestFunctionFieldsCut(t *testing.T) {
 	if sampled.FunctionFields() == (abi.FunctionFields{}) {
 		t.Error("a return probe of a PMU has none")
 	}
-	for _, a := range []abi.Attr{{Type: 8, Config: 1}, {Type: 8, SampleType: abi.SampleRaw}, {Type: abi.TypeTracepoint, Config: 1, SampleType: abi.SampleRaw}} {
+	for _, a := range []abi.Attr{{Type: 8, Config: 1}, {Type: 8, SampleType: abi.SampleRaw}, {Type: abi.TypeTracepoint, Config: 1, SampleType: abi.SampleRaw}, {Type: abi.TypeBreakpoint, Config: 1, SampleType: abi.SampleRaw}} {
 		if got := a.FunctionFields(); got != (abi.FunctionFields{}) {
 			t.Errorf("%+v has %+v", a, got)
 		}

@@ -30,6 +30,7 @@ func TestRegisterNames(t *testing.T) {
 		{"mips64", 1 | 1<<25 | 1<<26 | 1<<28 | 1<<31, "PC r25 reg26 r28 r31"},
 		{"sparc", 1 << 5, "reg5"},
 		{"x86_64", 1 << 24, "reg24"},
+		{"armv7l", 1<<15 | 1<<16, "pc reg16"},
 	} {
 		if got := RegisterNames(c.machine, c.mask); !slices.Equal(got, strings.Fields(c.want)) {
 			t.Errorf("%s %#x: %q, want %s", c.machine, c.mask, got, c.want)
