@@ -62,7 +62,6 @@ func (l *Layout) DecodeSample(s *Sample, misc Misc, payload []byte) error {
 	if l.SampleType&SampleRead != 0 {
 		l.decodeReads(&c, s)
 	}
-	s.Callchain = s.Callchain[:0]
 	if s.HasChain {
 		s.Callchain = c.uint64s(s.Callchain, c.uint64())
 	}
@@ -82,6 +81,8 @@ func (l *Layout) decodeFixed(s *Sample, misc Misc, p []byte) {
 	s.IP, s.Addr, s.Period = 0, 0, 0
 	s.Raw, s.UserStack, s.Aux, s.Weight, s.DataSrc, s.Transaction = nil, nil, nil, 0, 0, 0
 	s.PhysAddr, s.Cgroup, s.DataPageSize, s.CodePageSize = 0, 0, 0, 0
+	s.Callchain, s.Branches, s.UserRegs, s.IntrRegs, s.Reads = s.Callchain[:0], s.Branches[:0], s.UserRegs[:0], s.IntrRegs[:0], s.Reads[:0]
+	s.UserABI, s.IntrABI, s.TimeEnabled, s.TimeRunning = 0, 0, 0, 0
 	if l.id >= 0 {
 		s.ID = o.Uint64(p[l.id:])
 	}
@@ -113,8 +114,6 @@ func (l *Layout) decodeFixed(s *Sample, misc Misc, p []byte) {
 
 // decodeReads reads struct read_format, in its single or its group form.
 func (l *Layout) decodeReads(c *cursor, s *Sample) {
-	s.Reads = s.Reads[:0]
-	s.TimeEnabled, s.TimeRunning = 0, 0
 	f := l.ReadFormat
 	times := func() {
 		if f&ReadTotalTimeEnabled != 0 {
@@ -152,8 +151,6 @@ func (l *Layout) decodeReads(c *cursor, s *Sample) {
 // decodeRest reads what follows the callchain.
 func (l *Layout) decodeRest(c *cursor, s *Sample) {
 	t := l.SampleType
-	s.Branches, s.UserRegs, s.IntrRegs = s.Branches[:0], s.UserRegs[:0], s.IntrRegs[:0]
-	s.UserABI, s.IntrABI = 0, 0
 	if t&SampleRaw != 0 {
 		s.Raw = c.bytes(uint64(c.uint32()))
 	}

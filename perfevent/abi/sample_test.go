@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"kprof/perfevent/abi"
 	"kprof/perfevent/fuzztest"
@@ -90,6 +91,28 @@ func TestDecodeSampleEveryField(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("%v: -want +got\n%s", o, d)
 			}
+		}
+	}
+}
+
+// TestDecodeSampleOfAnother: a sample of an event that has few fields keeps nothing of that of
+// another event before it, in the same Sample.
+func TestDecodeSampleOfAnother(t *testing.T) {
+	all := everything()
+	full := abi.NewLayout(&all, abi.LittleEndian)
+	b, _ := everySample(abi.LittleEndian)
+	for _, st := range []abi.SampleType{0, abi.SampleIP, abi.SampleRead, abi.SampleCallchain, abi.SampleRaw} {
+		l := abi.NewLayout(&abi.Attr{SampleType: st}, abi.LittleEndian)
+		var got, want abi.Sample
+		if err := full.DecodeSample(&got, abi.MiscKernel, b); err != nil {
+			t.Fatal(err)
+		}
+		payload := make([]byte, 8) // one counter of 0, no calls, or no bytes
+		if err := errors.Join(l.DecodeSample(&got, 0, payload), l.DecodeSample(&want, 0, payload)); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("fields %#x: -want +got\n%s", uint64(st), d)
 		}
 	}
 }
