@@ -39,6 +39,8 @@ func TestAllocations(t *testing.T) {
 			{enter, 1, 900, 0, 10, none}, {enter, 2, 500, 0, 20, none}, {back, 1, 908, 0x10, 0, none}, {back, 2, 508, 0x20, 0, none},
 		}, []string{"0x10 10", "0x20 20"}, span.Stats{Open: 2}},
 		{"a return that was not seen", []step{{enter, 1, 800, 0, 10, none}, {enter, 1, 900, 0, 20, none}, {back, 1, 908, 0x20, 0, none}}, []string{"0x20 20"}, span.Stats{Open: 1}},
+		{"a return that was not seen, of a call at the same place", []step{{enter, 1, 900, 0, 10, none}, {enter, 1, 900, 0, 20, none}, {back, 1, 908, 0x20, 0, none}}, []string{"0x20 20"}, span.Stats{Open: 1}},
+		{"a return within it that was not seen", []step{{enter, 1, 900, 0, 10, none}, {enter, 1, 800, 0, 30, none}, {back, 1, 908, 0x10, 0, none}, {free, 1, 900, 0x10, 0, none}}, nil, span.Stats{Ended: 1}},
 		{"a return of nothing", []step{{back, 1, 908, 0x20, 0, none}}, nil, span.Stats{}},
 		{"freed, of before", []step{{free, 1, 900, 0x10, 0, none}}, nil, span.Stats{Unbegun: 1}},
 		{"where it is is not known", []step{{enter, 1, 900, 0, 10, none}, {back, 1, 908, ^uint64(0), 0, span.UnknownAddress}}, nil, span.Stats{Unended: 1}},

@@ -71,3 +71,17 @@ func TestHistogram(t *testing.T) {
 		t.Error("nothing has a size")
 	}
 }
+
+// TestBucketBounds: the bounds of a value's bucket are its lowest and its highest value.
+func TestBucketBounds(t *testing.T) {
+	for _, v := range []uint64{0, 1, 127, 128, 254, 255, 256, 257, 258, 511, 512, 515, 516, 1 << 32, 1<<32 - 1, 1 << 63, math.MaxUint64} {
+		b := span.BucketOf(v)
+		lo, hi := span.BucketBounds(b)
+		if lo > v || v > hi || span.BucketOf(lo) != b || span.BucketOf(hi) != b {
+			t.Errorf("%d is not between %d and %d", v, lo, hi)
+		}
+		if lo > 0 && span.BucketOf(lo-1) != b-1 || hi < math.MaxUint64 && span.BucketOf(hi+1) != b+1 {
+			t.Errorf("%d and %d are not all of the bucket of %d", lo, hi, v)
+		}
+	}
+}

@@ -22,6 +22,7 @@ func TestLateOffCPU(t *testing.T) {
 		"came to another CPU":                 {[]span.Point{out(10, 0, 7, 1, 0), out(50, 3, 0, 0, 7)}, nil, 1},
 		"was on a CPU whose ring had not yet": {[]span.Point{out(10, 0, 8, 1, 0), out(150, 0, 0, 0, 8)}, nil, 1},
 		"was on a CPU whose ring had begun":   {[]span.Point{out(110, 0, 8, 1, 0), out(150, 0, 0, 0, 8)}, []string{"8 interruptible 40+0 from 110"}, 0},
+		"began with the ring of its CPU":      {[]span.Point{out(100, 0, 8, 1, 0), out(150, 0, 0, 0, 8)}, []string{"8 interruptible 50+0 from 100"}, 0},
 		"began behind all":                    {[]span.Point{out(200, 0, 9, 1, 0), out(250, 2, 0, 0, 9)}, []string{"9 interruptible 50+0 from 200"}, 0},
 		"has not come back":                   {[]span.Point{out(10, 0, 7, 1, 0), out(250, 0, 0, 0, 6)}, nil, 1},
 		"left twice":                          {[]span.Point{out(10, 0, 9, 1, 0), out(210, 2, 9, 1, 0), out(220, 2, 0, 0, 9)}, []string{"9 interruptible 10+0 from 210"}, 1},
@@ -38,6 +39,20 @@ func TestLateOffCPU(t *testing.T) {
 				t.Errorf("%q, %+v; want %q and %d early", got, x.Stats, c.want, c.early)
 			}
 		})
+	}
+}
+
+// What left once all was known, and left again, is lost, and not early.
+func TestLateLost(t *testing.T) {
+	for since, want := range map[uint64]span.OffStats{199: {Early: 1}, 200: {Lost: 1}} {
+		x := span.NewOffCPU(func(*span.OffSpan) {})
+		x.Begin(late)
+		for _, p := range []span.Point{out(since, 0, 9, 1, 0), out(300, 2, 9, span.Dead, 0)} {
+			x.Take(&p)
+		}
+		if want.Dead = 1; x.Stats != want {
+			t.Errorf("left at %d: %+v, want %+v", since, x.Stats, want)
+		}
 	}
 }
 

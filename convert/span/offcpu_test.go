@@ -100,6 +100,10 @@ func TestOffCPU(t *testing.T) {
 			[]string{"1 interruptible 15+0 from 25"}, span.OffStats{Spans: 1, Unwoken: 1, Lost: 1}},
 		{"within a gap of another CPU", []span.Point{{Time: 5, Kind: span.LostFrom, CPU: 1}, out(10, 0, 1, S, 0), out(20, 0, 0, R, 1), {Time: 30, Kind: span.LostTo, CPU: 1}},
 			nil, span.OffStats{Lost: 1}},
+		{"all at one time", []span.Point{out(10, 0, 1, S, 0), wake(10, 1), out(10, 1, 0, R, 1)},
+			[]string{"1 interruptible 0+0 from 10"}, span.OffStats{Spans: 1, Woken: 1}},
+		{"back when it was woken", []span.Point{out(10, 0, 1, S, 0), wake(20, 1), out(20, 1, 0, R, 1)},
+			[]string{"1 interruptible 10+0 from 10"}, span.OffStats{Spans: 1, Woken: 1}},
 		{"open, in a gap", append([]span.Point{out(10, 0, 1, S, 0)}, gap(15, 18)...), nil, span.OffStats{Lost: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,6 +111,41 @@ func TestOffCPU(t *testing.T) {
 				t.Errorf("got  %q %+v\nwant %q %+v", got, stats, c.want, c.stats)
 			}
 		})
+	}
+}
+
+// TestWaker: who woke a task is the one of its last wake-up that is known.
+func TestWaker(t *testing.T) {
+	by := func(t uint64, row, owner uint32) span.Point {
+		p := wake(t, 1)
+		p.Row, p.Owner = row, owner
+		return p
+	}
+	for name, c := range map[string]struct {
+		wakes      []span.Point
+		row, owner uint32
+	}{
+		"one":                  {[]span.Point{by(12, 7, 8)}, 7, 8},
+		"two":                  {[]span.Point{by(12, 7, 8), by(14, 5, 6)}, 5, 6},
+		"of the last no stack": {[]span.Point{by(12, 7, 8), by(14, span.NoRow, 6)}, 7, 8},
+		"of none a stack":      {[]span.Point{by(12, span.NoRow, 6)}, span.NoRow, 0},
+		"none":                 {nil, span.NoRow, 0},
+	} {
+		n := 0
+		x := span.NewOffCPU(func(s *span.OffSpan) {
+			if n++; s.Waker != c.row || s.WakerOwner != c.owner {
+				t.Errorf("%s: woken by row %d of %d, want %d of %d", name, s.Waker, s.WakerOwner, c.row, c.owner)
+			}
+		})
+		left, back := out(10, 0, 1, span.Interruptible, 0), out(20, 0, 0, span.Preempted, 1)
+		x.Take(&left)
+		for i := range c.wakes {
+			x.Take(&c.wakes[i])
+		}
+		x.Take(&back)
+		if n != 1 {
+			t.Errorf("%s: %d spans", name, n)
+		}
 	}
 }
 

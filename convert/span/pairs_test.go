@@ -50,6 +50,7 @@ func check(p span.Point, value uint64) span.Point { p.Check = value; return p }
 func match(p span.Point, m span.Match) span.Point { p.Match = m; return p }
 
 func TestPairs(t *testing.T) {
+	const stack = 0xffffc90000010000 // where those of the kernel are
 	leave := begin(40, 1)
 	leave.Kind = span.Leave
 	for _, c := range []struct {
@@ -83,6 +84,9 @@ func TestPairs(t *testing.T) {
 			[]string{"10 10 0", "11 10 2"}, span.Stats{Ended: 1, Lost: 1, Unbegun: 1}},
 		{"a gap of any CPU", false, append([]span.Point{on(begin(10, 1), 1), lossOf(span.LostFrom, 12, -1), lossOf(span.LostTo, 14, -1)}, on(end(20, 1), 1), on(end(30, 2), 1)),
 			[]string{"10 10 2"}, span.Stats{Lost: 1}},
+		{"a gap of another CPU than the first", false, []span.Point{on(begin(10, 1), 0), lossOf(span.LostFrom, 12, 1), lossOf(span.LostTo, 14, 1), on(end(20, 1), 0)},
+			[]string{"10 10 0"}, span.Stats{Ended: 1}},
+		{"no time at all", false, []span.Point{begin(10, 1), end(10, 1)}, []string{"10 0 0"}, span.Stats{Ended: 1}},
 		{"in no order", false, []span.Point{begin(20, 1), end(10, 1)}, []string{"20 0 2"}, span.Stats{Lost: 1}},
 		{"nested without places", true, []span.Point{begin(10, 1), begin(11, 1), begin(12, 1), end(20, 1), end(21, 1), end(23, 1)},
 			[]string{"10 13 0", "11 10 0", "12 8 0"}, span.Stats{Ended: 3}},
@@ -90,6 +94,12 @@ func TestPairs(t *testing.T) {
 			[]string{"10 13 0", "11 12 3", "12 8 0"}, span.Stats{Ended: 2, Unended: 1}},
 		{"a call where one was whose return was missed", true, []span.Point{at(begin(10, 1), 900), at(begin(20, 1), 900), at(end(30, 1), 908)},
 			[]string{"10 10 3", "20 10 0"}, span.Stats{Ended: 1, Unended: 1}},
+		{"a call as far up the stack as a stack is large", true, []span.Point{at(begin(10, 1), stack), at(begin(20, 1), stack+16<<10), at(end(30, 1), stack+16<<10+8)},
+			[]string{"10 10 3", "20 10 0"}, span.Stats{Ended: 1, Unended: 1}},
+		{"a call further up than that", true, []span.Point{at(begin(10, 1), stack), at(begin(20, 1), stack+16<<10+8), at(end(30, 1), stack+16<<10+16)},
+			[]string{"10 20 1", "20 10 0"}, span.Stats{Ended: 1, Open: 1}},
+		{"a return of 32 bits", true, []span.Point{at(begin(10, 1), 900), at(end(20, 1), 904), at(end(30, 1), 896)},
+			[]string{"10 10 0"}, span.Stats{Ended: 1, Unbegun: 1}},
 		{"on a stack of its own", true, []span.Point{at(begin(10, 1), 900), at(begin(20, 1), 1<<40), at(end(30, 1), 1<<40+8), at(end(40, 1), 908)},
 			[]string{"10 30 0", "20 10 0"}, span.Stats{Ended: 2}},
 		{"a return of a call that was not seen", true, []span.Point{at(begin(10, 1), 900), at(end(20, 1), 2000), at(end(30, 1), 900)},
