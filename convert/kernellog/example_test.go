@@ -109,6 +109,19 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
+// TestColored: the colours of dmesg, which begin the line, and of what wrote to the log are no part of it.
+func TestColored(t *testing.T) {
+	for _, line := range []string{
+		"\x1b[32m[    1.501000] \x1b[0m\x1b[33musb 1-1: \x1b[0mnew", // util-linux
+		"[    1.501000] usb 1-1: \x1b[1;31mnew\x1b[0m",
+	} {
+		var zero time.Time
+		if l := kernellog.Cut([]byte(line), &zero); !l.Timed || l.At != 1501*time.Millisecond || string(l.Text) != "usb 1-1: new" {
+			t.Errorf("%q: %+v %q", line, l, l.Text)
+		}
+	}
+}
+
 // TestBegin: lines of other logs do not begin as the kernel's do.
 func TestBegin(t *testing.T) {
 	for _, s := range []string{
