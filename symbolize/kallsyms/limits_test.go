@@ -97,3 +97,33 @@ func TestEnds(t *testing.T) {
 		t.Errorf("%d entries, want those of a, of what is after it, of b, and of what is after that", n)
 	}
 }
+
+// TestWithin: functions that start in a range, without the gaps between them, until no more are wanted.
+func TestWithin(t *testing.T) {
+	table := mustParse(t, "1000 T a\n1010 T b\n2000 D data\n3000 t c\t[m]\n3010 t d\t[m]\n")
+	for _, c := range []struct {
+		start, limit uint64
+		want         string
+	}{
+		{0, ^uint64(0), "a b c d"},
+		{0x1000, 0x3010, "a b c"}, // a start is in it, a limit is not
+		{0x1001, 0x3011, "b c d"},
+		{0x1011, 0x3000, ""},
+		{0x3010, 0x3010, ""},
+		{0x9000, 0xa000, ""},
+	} {
+		var got []string
+		for s := range table.Within(c.start, c.limit) {
+			got = append(got, s.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("from %#x to %#x: %q, want %s", c.start, c.limit, got, c.want)
+		}
+	}
+	for s := range table.Within(0x1000, 0x4000) {
+		if s.Name != "a" || s.End != 0x1010 {
+			t.Errorf("first %+v", s)
+		}
+		break
+	}
+}
