@@ -20,6 +20,8 @@ func TestClosest(t *testing.T) {
 		{"vfs_rad", "vfs_read"},
 		{"cpuclock", "cpu-clock"},
 		{"vfs", ""}, // too short for what contains it
+		{"task", "task-clock"},
+		{"cs_switched", ""}, // begins with what is too short
 		{"xs", "cs"},
 		{"nothing", ""},
 		{"", ""},
@@ -52,7 +54,7 @@ func TestDistance(t *testing.T) {
 }
 
 func TestQuestion(t *testing.T) {
-	if got := Question(nil) + Question([]string{"a"}) + Question([]string{"a", "b", "c"}); got != "; did you mean a?; did you mean a, b or c?" {
+	if got := Question(nil) + Question([]string{"a"}) + Question([]string{"a", "b"}) + Question([]string{"a", "b", "c"}); got != "; did you mean a?; did you mean a or b?; did you mean a, b or c?" {
 		t.Error(got)
 	}
 }
@@ -61,6 +63,20 @@ func ExampleClosest() {
 	events := []string{"page-faults", "minor-faults", "cpu-clock"}
 	fmt.Println("no event pagefaults" + Question(Closest("pagefaults", events)))
 	// Output: no event pagefaults; did you mean page-faults?
+}
+
+// TestClosestContained: of those that contain a word, or that it begins with, the nearest in length are first.
+func TestClosestContained(t *testing.T) {
+	names := []string{"a_long_read_name", "my_reads", "xx_read_xx", "read_once", "rea"}
+	if got, want := strings.Join(Closest("read", names), " "), "rea"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := strings.Join(Closest("read", names[:4]), " "), "my_reads read_once xx_read_xx a_long_read_name"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := strings.Join(Closest("read_once_or_twice", []string{"read", "read_once", "read_once_or_more_often"}), " "), "read_once read"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
 
 func TestClosestOrder(t *testing.T) {
