@@ -51,6 +51,9 @@ func words(r *spanrule.Rule) string {
 	if r.Nested {
 		b.WriteString("nested")
 	}
+	if r.Value != nil {
+		fmt.Fprintf(&b, "holds %v", r.Value)
+	}
 	return strings.TrimSuffix(b.String(), "; ")
 }
 
@@ -82,23 +85,86 @@ func TestParse(t *testing.T) {
 		"span:a:b..c:d by tid, in(a, b)":              "", // no such function
 		"span:a:b..c:d by x in {1, 2} nested":         "from a:b x in {1, 2}; to c:d x in {1, 2}; nested",
 		"span:uprobe:../a:f..uretprobe:../a:f by tid": "from uprobe:../a:f tid; to uretprobe:../a:f tid",
-		"span:":                             "",
-		"span:irq:x":                        "",
-		"span:syscalls:raed":                "",
-		"span:a:b..a:b by tid":              "",
-		"span:a:b..":                        "",
-		"span:..a:b":                        "",
-		"span:a:b..c:d by":                  "",
-		"span:a:b..c:d by ,":                "",
-		"span:a:b..c:d by a,b,c,d":          "",
-		"span:a:b..c:d..e:f by x":           "",
-		"span:f+4":                          "",
-		"span:a:b:c":                        "",
-		"span:uprobe:/bin/true":             "",
-		"syscalls":                          "",
-		"span:a:b..c:d by x\nby y":          "",
-		"span:" + strings.Repeat("x", 5000): "",
+		"span:a:b..c:d by a,b,c":                      "from a:b a b c; to c:d a b c",
+		"span:a:b..c:d by x in {1, 2}, y":             "from a:b x in {1, 2} y; to c:d x in {1, 2} y",
+		`span:a:b..c:d by x == "p,q", y`:              `from a:b x == "p,q" y; to c:d x == "p,q" y`,
+		`span:a:b..c:d by x == "p\",q", y`:            `from a:b x == "p\",q" y; to c:d x == "p\",q" y`,
+		"span:a:b..c:d by ptr holds bytes":            "from a:b ptr; to c:d ptr; holds bytes",
+		"span:" + strings.Repeat("x", 4091):           "from kprobe:" + strings.Repeat("x", 4091) + " kprof_sp=$stack task; to kretprobe:" + strings.Repeat("x", 4091) + " kprof_sp=$stack ret=$retval task; nested",
+		"span:" + strings.Repeat("x", 4092):           "",
+		"span:a:b..c:d by ptr holds )":                "",
+		"span:uprobe::f":                              "",
+		"span:uprobe:/a:":                             "",
+		"span:malloc:":                                "",
+		"span:malloc:/a b":                            "",
+		"span:malloc:/a,/b":                           "",
+		"span:":                                       "",
+		"span:irq:x":                                  "",
+		"span:syscalls:raed":                          "",
+		"span:a:b..a:b by tid":                        "",
+		"span:a:b..":                                  "",
+		"span:..a:b":                                  "",
+		"span:a:b..c:d by":                            "",
+		"span:a:b..c:d by ,":                          "",
+		"span:a:b..c:d by a,b,c,d":                    "",
+		"span:a:b..c:d..e:f by x":                     "",
+		"span:f+4":                                    "",
+		"span:a:b:c":                                  "",
+		"span:uprobe:/bin/true":                       "",
+		"syscalls":                                    "",
+		"span:a:b..c:d by x\nby y":                    "",
+		"span:" + strings.Repeat("x", 5000):           "",
 	})
+}
+
+// TestMalloc: each function that allocates is seen at its entry, with how many bytes it is to give as
+// malloc(3), posix_memalign(3) and malloc.h have its arguments, and at its return; free once. A program
+// that has malloc and free need not have the others.
+func TestMalloc(t *testing.T) {
+	r, err := spanrule.Parse("span:malloc:/lib/libc.so.6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"malloc":         "kprof_bytes=$arg1: kprof_bytes",
+		"calloc":         "kprof_count=$arg1 kprof_bytes=$arg2: kprof_count * kprof_bytes optional",
+		"realloc":        "kprof_address=$arg1 kprof_bytes=$arg2: kprof_bytes of kprof_address optional",
+		"reallocarray":   "kprof_address=$arg1 kprof_count=$arg2 kprof_bytes=$arg3: kprof_count * kprof_bytes of kprof_address optional",
+		"posix_memalign": "kprof_slot=$arg1 kprof_bytes=$arg3: kprof_bytes optional",
+		"aligned_alloc":  "kprof_bytes=$arg2: kprof_bytes optional",
+		"memalign":       "kprof_bytes=$arg2: kprof_bytes optional",
+		"valloc":         "kprof_bytes=$arg1: kprof_bytes optional",
+		"pvalloc":        "kprof_bytes=$arg1: kprof_bytes optional",
+	}
+	starts, ends := r.Families[0].Starts, r.Families[0].Ends
+	if len(r.Families) != 1 || len(starts) != 2*len(want) || len(ends) != 1 || r.Value.String() != "kprof_bytes" {
+		t.Fatalf("%d families, %d starts, %d ends, of %v", len(r.Families), len(starts), len(ends), r.Value)
+	}
+	for i := 0; i < len(starts); i += 2 {
+		enter, back := &starts[i], &starts[i+1]
+		name := strings.TrimPrefix(enter.Event, "uprobe:/lib/libc.so.6:")
+		got := strings.TrimPrefix(enter.Spec, enter.Event+" kprof_sp=$stack ") + ": " + enter.Bytes.String()
+		for _, k := range enter.Key {
+			got += " of " + k.String()
+		}
+		if enter.Optional {
+			got += " optional"
+		}
+		if got != want[name] || enter.Memory != spanrule.Allocates {
+			t.Errorf("%s: %s, want %s", name, got, want[name])
+		}
+		if back.Event != "uretprobe:/lib/libc.so.6:"+name || back.Memory != spanrule.Allocated || back.Optional != enter.Optional ||
+			len(back.Key) != 1 || back.Key[0].String() != "kprof_ret" {
+			t.Errorf("%s: back at %s, key %v", name, back.Spec, back.Key)
+		}
+		// The address that posix_memalign gives is in a variable of its caller.
+		if copied := strings.Contains(back.Spec, "kprof_stack0=$stack0 "); copied != (name == "posix_memalign") {
+			t.Errorf("%s: the caller's stack: %v", name, copied)
+		}
+	}
+	if e := ends[0]; e.Spec != "uprobe:/lib/libc.so.6:free kprof_sp=$stack kprof_address=$arg1" || e.Memory != spanrule.Frees || e.Optional {
+		t.Errorf("end: %+v", e)
+	}
 }
 
 // TestTable: all rules by name can be read, their two sides have as many keys, and their
@@ -111,6 +177,10 @@ func TestTable(t *testing.T) {
 	for i, r := range rules {
 		if what[i] == "" || len(r.Families) == 0 {
 			t.Errorf("%s: nothing said", r.Text)
+		}
+		name := strings.TrimPrefix(r.Text, spanrule.Prefix)
+		if code := name == "workqueue" || name == "timer" || strings.HasPrefix(name, "rwmmio"); r.NamesCode() != code {
+			t.Errorf("%s: names functions of the kernel: %v", r.Text, r.NamesCode())
 		}
 		for _, f := range r.Families {
 			for _, s := range append(append([]spanrule.Side{}, f.Starts...), f.Ends...) {
@@ -151,6 +221,9 @@ func TestMatches(t *testing.T) {
 		{"kprobe:m:v*_r*d", "kprobe:m:vfs_read", "fs_read"},
 		{"syscalls:sys_exit_*", "syscalls:sys_exit_read", "read"},
 		{"kprobe:v*_r*d", "kprobe:vfs_readv", "no"},
+		{"kprobe:v*_r*d", "kprobe:v_rd", "_rd"}, // a * is nothing too
+		{"kprobe:v*_r*_r", "kprobe:v_r", "no"},  // what one part has matched is not matched again
+		{"kprobe:v*_r*_r", "kprobe:v_r_r", "_r_r"},
 		{"uprobe:/a:f", "uprobe:/a:f x=$stack", ""},
 	} {
 		s := spanrule.Side{Event: c.side}
