@@ -51,6 +51,9 @@ func TestContainer(t *testing.T) {
 		"/lxc.payload.web/system.slice/cron.service":   "lxc:web",
 		"/lxc.monitor.web":                             "",
 		`/machine.slice/machine-db\x2d1.scope/payload`: "nspawn:db-1",
+		`/machine.slice/machine-\x5fa\x20\x09.scope`:   "nspawn:_a \t", // systemd-escape _a, a space, a tab
+		`/machine.slice/machine-db\x2.scope`:           `nspawn:db\x2`, // and what it never makes
+		`/machine.slice/machine-db\xg1\x1g.scope`:      `nspawn:db\xg1\x1g`,
 		`/machine.slice/systemd-nspawn@db.service/payload/system.slice/cron.service`: "nspawn:db",
 		`/system.slice/odd\x2`:          "",
 		`/system.slice/odd\xzz.service`: `odd\xzz.service`,
