@@ -38,16 +38,6 @@ func (e *EventStats) Account() string {
 	return text
 }
 
-// aboutOthers tells the tracepoints of which the kernel counts hits for the task that they are
-// about too, beside the one that runs: include/trace/events/sched.h, __perf_task.
-func aboutOthers(t tracefs.Event) bool {
-	switch t.Name {
-	case "sched_waking", "sched_wakeup", "sched_wakeup_new", "sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait", "sched_stat_blocked":
-		return t.System == "sched"
-	}
-	return false
-}
-
 // samplesEach reports whether each hit is a sample.
 func samplesEach(a *abi.Attr) bool { return a.Flags&abi.FlagFreq == 0 && a.SamplePeriod == 1 }
 
@@ -58,7 +48,7 @@ func samplesEach(a *abi.Attr) bool { return a.Flags&abi.FlagFreq == 0 && a.Sampl
 func unsampled(t tracefs.Event, a *abi.Attr, es *EventStats, counters int) string {
 	taken := es.Samples + es.Lost
 	switch {
-	case !aboutOthers(t) || !es.LostKnown || !samplesEach(a):
+	case !t.AboutOthers() || !es.LostKnown || !samplesEach(a):
 		return ""
 	case strings.HasPrefix(t.Name, "sched_stat_"): // hits weigh nanoseconds
 		if es.Hits == 0 || taken > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // wakeups is how wake-ups are recorded where tasks are, and the kernel counts those by others and
-// samples none (see deliversWakeups): events such as sched:sched_wakeup (aboutOthers) are opened on
+// samples none (see deliversWakeups): events such as sched:sched_wakeup (tracefs.Event.AboutOthers) are opened on
 // CPUs in the place of tasks, and what is of other tasks is left out as it is read (woken). A hit is
 // one sample, where kernels that do sample it for the task that is woken have two if the one that
 // wakes is recorded as well.
@@ -38,21 +39,29 @@ func (s *Session) planWakeups() {
 	if !s.opts.Target.OfTasks() {
 		return
 	}
-	// Fields have the numbers of the first pid namespace, and records those of ours.
-	if ns, err := tracefs.PIDNamespace(); err != nil || ns != 0 {
-		return
-	}
 	var planned []*recordedEvent
 	var changed []event.Event
+	var some []string
 	for _, e := range s.events {
-		if aboutOthers(e.Tracepoint) && samplesEach(&e.Attr) {
+		switch {
+		case !e.Tracepoint.AboutOthers():
+		case samplesEach(&e.Attr):
 			on := e.Event
 			on.Attr.Flags &^= abi.FlagInherit | abi.FlagEnableOnExec
 			on.Attr.SampleType |= abi.SampleRaw
 			planned, changed = append(planned, e), append(changed, on)
+		default:
+			some = append(some, e.Name)
 		}
 	}
-	if len(planned) == 0 || s.deliversWakeups() {
+	if len(planned)+len(some) == 0 || s.deliversWakeups() {
+		return
+	}
+	if len(some) > 0 {
+		s.note("%s: of tasks and not of each hit, this kernel samples what they do themselves, such as waking others, and nothing that is done to them; a recording of each hit, or of all CPUs, has both", strings.Join(some, ", "))
+	}
+	// Fields have the numbers of the first pid namespace, and records those of ours.
+	if ns, err := tracefs.PIDNamespace(); len(planned) == 0 || err != nil || ns != 0 {
 		return
 	}
 	for i := range changed {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,31 @@ func TestLiveWakeups(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLiveSomeWakeups: where not each hit is sampled, what a kernel does not sample of tasks is told.
+func TestLiveSomeWakeups(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	self := Target{PIDs: []int{os.Getpid()}}
+	for _, test := range []struct {
+		name string
+		opts Options
+		of   bool // tasks
+	}{
+		{"each", Options{Target: self}, false},
+		{"period", Options{Period: 3, Target: self}, true},
+		{"frequency", Options{Frequency: 99, Target: self}, true},
+		{"CPUs", Options{Period: 3, Target: Target{AllCPUs: true}}, false},
+	} {
+		test.opts.Specs = specs(t, "sched:sched_waking,sched:sched_switch,sched:sched_wakeup")
+		s := open(t, test.opts)
+		told := slices.ContainsFunc(s.Notes(), func(n string) bool {
+			return strings.HasPrefix(n, "sched:sched_waking, sched:sched_wakeup: of tasks and not of each hit")
+		})
+		if want := test.of && !s.deliversWakeups(); told != want {
+			t.Errorf("%s: %q, of tasks that have not all: %v", test.name, s.Notes(), want)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // woken leaves out, of events that are recorded on all CPUs where tasks are to be, what is not of
-// these: a hit of sched:sched_wakeup and its like (see aboutOthers) is theirs where a thread that is
+// these: a hit of sched:sched_wakeup and its like (see tracefs.Event.AboutOthers) is theirs where a thread that is
 // recorded is the one that runs, or the one that the field pid names.
 //
 // A round of the rings knows all threads that are in it: whatever is read was written after the
