@@ -3,7 +3,9 @@
 package count
 
 import (
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +58,28 @@ func TestLiveTaskOnCPUs(t *testing.T) {
 		total.Add(r)
 		if s.Events()[r.Event].Name == getppid && total.Value != on[r.CPU] || r.Running < r.Enabled {
 			t.Errorf("cpu %d: %s %+v of %+v, want %d", r.CPU, s.Events()[r.Event].Name, total, r, on[r.CPU])
+		}
+	}
+}
+
+// TestLiveAboutOthers: of what the kernel counts for a task that others do something to, only
+// counters of single CPUs have all, and those of tasks alone say that they have not.
+func TestLiveAboutOthers(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	self := Target{PIDs: []int{os.Getpid()}}
+	for _, test := range []struct {
+		opts Options
+		want bool
+	}{
+		{Options{Target: self}, true},
+		{Options{Target: self, PerCPU: true}, false},
+		{Options{Target: Target{AllCPUs: true}}, false},
+	} {
+		test.opts.Groups = groups(t, "sched:sched_waking", "sched:sched_switch")
+		notes := open(t, test.opts).Notes()
+		told := len(notes) == 1 && strings.HasPrefix(notes[0], "sched:sched_waking: what these tasks do themselves is counted")
+		if told != test.want || len(notes) > 1 {
+			t.Errorf("%+v: %q", test.opts, notes)
 		}
 	}
 }

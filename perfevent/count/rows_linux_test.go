@@ -69,6 +69,23 @@ func named(name string) (e event.Event) {
 	return e
 }
 
+// TestCounted: what is about a task may be counted on a CPU that it was never on.
+func TestCounted(t *testing.T) {
+	for _, test := range []struct {
+		total Total
+		want  bool
+	}{
+		{Total{}, false},
+		{Total{Enabled: 1}, false},
+		{Total{Enabled: 1, Running: 1}, true},
+		{Total{Enabled: 1, Value: 300}, true},
+	} {
+		if got := test.total.Counted(); got != test.want {
+			t.Errorf("%+v: %v", test.total, got)
+		}
+	}
+}
+
 // TestHitKind: how a probe is made stands in its type. Its function is no sign: those of tasks
 // have an address instead.
 func TestHitKind(t *testing.T) {

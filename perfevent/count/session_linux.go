@@ -127,6 +127,9 @@ func (s *Session) resolve() error {
 			for _, n := range e.Notes {
 				s.notes = append(s.notes, fmt.Sprintf("%s: %s", e.Name, n))
 			}
+			if e.Tracepoint.AboutOthers() && slices.Contains(s.cpus, perfevent.AnyCPU) {
+				s.notes = append(s.notes, e.Name+": what these tasks do themselves is counted, such as waking others, and nothing that is done to them; counted on single CPUs it has both, and twice what they do to each other; a recording has each once")
+			}
 			if i == 0 || !together {
 				s.groups = append(s.groups, nil)
 			}

@@ -12,9 +12,10 @@ type Total struct {
 	Running time.Duration
 }
 
-// Counted reports whether any counter was on the PMU at all; without it the value says
-// nothing.
-func (t Total) Counted() bool { return t.Running > 0 }
+// Counted reports whether any counter was on the PMU at all; without it a value of 0 says
+// nothing. More than that has a task on a CPU that it was never on, of tracepoints whose hits there
+// are about it, see tracefs.Event.AboutOthers.
+func (t Total) Counted() bool { return t.Running > 0 || t.Value > 0 }
 
 // Add adds one reading, each scaled by its own times: counters of different CPUs take
 // turns with different others.
