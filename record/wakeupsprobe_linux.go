@@ -30,6 +30,16 @@ func (s *Session) deliversWakeups() bool {
 	return err != nil || sampled >= counted
 }
 
+// SamplesWakeups reports whether the kernel samples a hit of sched:sched_waking and its like for the task
+// that is woken by another one. Where it does not, sessions record each hit on all CPUs instead where they
+// may, and with a period or a frequency they say that such hits are missing.
+func SamplesWakeups() (bool, error) {
+	s := &Session{}
+	counted, sampled, err := s.wakeSleeper()
+	s.closing.Wait()
+	return sampled >= counted, err
+}
+
 // wakeSleeper has a thread wake another one that sleeps, and returns how many such hits the other one's
 // counter has, and how many samples. (A hit while that is still on its way to sleep is sampled by any
 // kernel.) The counter is of one CPU, as ours are and as the kernel looks for them, and so is the thread

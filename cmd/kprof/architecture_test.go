@@ -107,7 +107,7 @@ var imports = map[string][]string{
 	"record/control":                     {},
 	"record/datafile":                    {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record", "record/symbols"},
 	"record/marker":                      {"perfevent", "perfevent/abi", "perfevent/format", "perfevent/ringpage", "perfevent/tracefs"},
-	"record/doctor":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "symbolize/kallsyms"},
+	"record/doctor":                      {"perfevent", "perfevent/abi", "perfevent/event", "perfevent/procfs", "perfevent/tracefs", "record", "symbolize/kallsyms"},
 	"record/parts":                       {"perfevent/abi"},
 	"record/symbols":                     {"perfevent/abi", "perfevent/perfdata", "perfevent/procfs", "record/synth", "symbolize/kallsyms", "symbolize/process", "symbolize/regular"},
 	"record/tracer":                      {"perfevent", "perfevent/abi", "perfevent/ringpage", "perfevent/spelling", "perfevent/tracecmd", "perfevent/tracefs"},

@@ -10,6 +10,7 @@ import (
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 	"kprof/perfevent/tracefs"
+	"kprof/record"
 )
 
 func events() []Finding {
@@ -41,6 +42,9 @@ func events() []Finding {
 		findings = append(findings, Finding{What: "tracefs", OK: true, Detail: "readable in " + fs.Path()})
 	}
 	findings = append(findings, tracepoints)
+	if tracepoints.OK {
+		findings = append(findings, wakeups())
+	}
 	var res event.Resolver
 	for _, p := range []struct{ pmu, remedy string }{
 		{"kprobe", "needs a kernel with CONFIG_KPROBE_EVENTS"},
@@ -62,6 +66,22 @@ func events() []Finding {
 		breakpoints.OK, breakpoints.Detail = false, event.SomeBreakpoint+" opens, but this processor never stops at one, as those of some virtual machines"
 	}
 	return append(findings, breakpoints)
+}
+
+// wakeups says whether recordings of tasks have who woke these.
+func wakeups() Finding {
+	f := Finding{What: "wake-ups of tasks", Detail: "sched:sched_waking is sampled for the task that is woken"}
+	sampled, err := record.SamplesWakeups()
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case sampled:
+		f.OK = true
+	default:
+		f.Detail = "this kernel counts sched:sched_waking and its like for the task that is woken, and samples none"
+		f.Remedy = "each hit is recorded on all CPUs instead; with a period or a frequency, record all CPUs"
+	}
+	return f
 }
 
 // probeOverhead says by how much a probe slows down what it is on.
