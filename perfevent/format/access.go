@@ -3,7 +3,12 @@ package format
 import "bytes"
 
 // The readers below take the payload of one record and report whether it has the
-// field whole. What they return lies in the payload.
+// field whole. What they return lies in the payload, or is fault.
+
+// fault is what the kernel prints for text of a probe that could not be read, as it was not in
+// memory: such text has no byte, and empty text a NUL (kernel/trace/trace_probe_kernel.h, set_data_loc;
+// some kernels before 6.5 write these words into the record).
+var fault = []byte("(fault)")
 
 // load reads the number of size bytes at off. off and size are not negative.
 func (f *Field) load(raw []byte, off, size int) (uint64, bool) {
@@ -64,6 +69,9 @@ func (f *Field) Bytes(raw []byte) ([]byte, bool) {
 			off += f.Size + int(loc&0xffff)
 		} else {
 			off = int(loc & 0xffff)
+		}
+		if size == 0 && f.fetched && f.Text() {
+			return fault[:len(fault):len(fault)], true
 		}
 	}
 	if size > len(raw) || off > len(raw)-size {

@@ -44,6 +44,7 @@ type Field struct {
 
 	order    abi.Order
 	longSize uint8
+	fetched  bool // by a probe
 }
 
 // parseField reads what follows "field:":

@@ -140,13 +140,25 @@ func Parse(text string, m Machine) (*Format, error) {
 			// It is the last, and the only one that may have several lines.
 			_, rest, _ := strings.Cut(text[at:], ":")
 			f.PrintFmt = strings.TrimSpace(rest)
+			f.markFetched()
 			return f, nil
 		}
 	}
 	if len(f.Fields) == 0 {
 		return fail(0, strings.TrimSpace(text), "no fields")
 	}
+	f.markFetched()
 	return f, nil
+}
+
+// markFetched marks the fields of a probe.
+func (f *Format) markFetched() {
+	if f.Name == "function" || f.Function() == (abi.FunctionFields{}) {
+		return
+	}
+	for i := range f.Own() {
+		f.Fields[f.Common+i].fetched = true
+	}
 }
 
 // Field returns the field of that name, nil when the event has none. It is for
