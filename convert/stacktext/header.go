@@ -2,6 +2,7 @@ package stacktext
 
 import (
 	"bytes"
+	"time"
 )
 
 // header is the first line of a sample as perf script prints it, with whatever
@@ -123,14 +124,26 @@ func (h *header) atTime(line []byte) bool {
 	return true
 }
 
-// before parses what stands before a time: a name, threads, a processor, and the
-// flags of -F +misc. It fails if there is neither a thread nor a processor.
+// before parses what stands before a time: a name, threads, a processor, the flags of
+// -F +misc, and the date of -F +tod. It fails if there is neither a thread nor a processor.
 func (h *header) before(s []byte) bool {
+	s = cutDate(s)
 	if h.ids(s) {
 		return true
 	}
 	last, rest := lastWord(s)
 	return isMisc(last) && h.ids(rest)
+}
+
+// cutDate removes from the end what -F +tod prints before the time: "2026-11-27 15:10:12.241163".
+func cutDate(s []byte) []byte {
+	clock, rest := lastWord(s)
+	day, rest := lastWord(rest)
+	if len(clock) > len("15:04:05.") && clock[2] == ':' && clock[5] == ':' && clock[8] == '.' &&
+		len(day) == len(time.DateOnly) && day[4] == '-' && day[7] == '-' {
+		return rest
+	}
+	return s
 }
 
 // isMisc tells whether a word may be the flags of -F +misc: "K", "UE".
