@@ -21,7 +21,7 @@ func IsPerfScript(lines [][]byte) bool {
 			inline = inline || h.hasTime && hasFrame
 			continue
 		}
-		if hasFrame && (g.dso != nil || h.hasTime) && (h.hasTime || h.hasTID || h.hasCPU) { // without an event
+		if hasFrame && (g.dso != nil || h.hasTime || inColumn(line, &g)) && (h.hasTime || h.hasTID || h.hasCPU) { // without an event
 			frames++
 			continue
 		}
@@ -43,14 +43,13 @@ func IsPerfScript(lines [][]byte) bool {
 // columns, with a blank before them, and another one behind the event's colon
 // (tools/perf/builtin-script.c, process_event). The frame is a part of the line.
 func inColumn(line []byte, f *frame) bool {
-	const columns = 16
 	start := cap(line) - cap(f.ip)
 	before := trimEnd(line[:start])
 	width := start + len(f.ip) - len(before)
 	if bytes.HasSuffix(before, []byte(":")) {
 		width--
 	}
-	return width > columns
+	return width > addressColumn
 }
 
 // isTableRow tells whether a frame is rather a row of a table of numbers, as of readelf, or of

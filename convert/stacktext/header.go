@@ -224,6 +224,10 @@ func trimMisc(s []byte) []byte {
 // that has neither times nor processors. Numbers are printed in columns: one that
 // has a single blank before it and is short is rather part of a name.
 func (h *header) atThread(line []byte) bool {
+	if h.bareThread(line) {
+		return true
+	}
+	*h = header{}
 	loose := header{}
 	for i, tries := blanks(line), 0; i < len(line) && tries < maxTries; {
 		w := firstWord(line[i:])
@@ -261,6 +265,36 @@ func (h *header) atThread(line []byte) bool {
 	}
 	return h.hasTID
 }
+
+// bareThread parses a line that begins with the number of a thread and has nothing behind it but a
+// period and an address in columns of their own, of -F tid,period,ip,sym. An address would stand
+// behind a tab, or further to the right.
+func (h *header) bareThread(line []byte) bool {
+	n := blanks(line)
+	word := firstWord(line[n:])
+	end := n + len(word)
+	if line[0] == '\t' || end >= addressColumn || !h.thread(word) || h.hasPID {
+		return false
+	}
+	h.rest = trimStart(line[end:])
+	if len(h.rest) == 0 {
+		return n > 0 || len(word) >= 7
+	}
+	word = firstWord(h.rest)
+	if at := len(line) - len(h.rest) + len(word); at-end <= addressColumn {
+		if h.period, h.hasPeriod = number(word); !h.hasPeriod {
+			return false
+		}
+		if h.rest, end = trimStart(h.rest[len(word):]), at; len(h.rest) == 0 {
+			return true
+		}
+	}
+	f, ok := parseFrame(h.rest)
+	return ok && len(line)-len(h.rest)+len(f.ip)-end > addressColumn
+}
+
+// addressColumn is how wide perf prints an address, at least.
+const addressColumn = 16
 
 // isPeriodColumn tells whether a number is printed as wide as periods are, of text
 // that has no threads: a thread's number is printed in 7 columns at most.

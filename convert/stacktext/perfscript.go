@@ -119,7 +119,7 @@ func (p *perfScript) line(line []byte, blank bool) error {
 		if indent > 0 && p.source(line[indent:]) {
 			return nil
 		}
-	} else if f, ok := parseFrame(line[indent:]); ok && indent > 0 && !p.looksLikeHeader(line, indent) {
+	} else if f, ok := parseFrame(line[indent:]); ok && indent > 0 && !p.looksLikeHeader(line, indent) && !new(header).bareThread(line) {
 		if p.open && len(p.held) > 0 && line[0] == '\t' {
 			// What stands behind the event is no frame, but what -F +addr, +data_src and
 			// +weight print: perf mem's text has it, before a callchain in lines of its own.
