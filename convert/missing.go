@@ -73,7 +73,7 @@ func reasonText(r MissingReason, of error) string {
 	case ReasonForeignKernel:
 		return foreignText(of) + ", and does not bring its symbols"
 	case ReasonForeignFile:
-		return symbolize.ErrForeign.Error()
+		return elsewhereText(of)
 	case ReasonNotInRoot:
 		return symbolize.ErrNotInRoot.Error()
 	case ReasonRuntimeCode:
@@ -98,6 +98,14 @@ func foreignText(err error) string {
 	var other *symbolize.BuildIDError
 	if errors.As(err, &e) && !errors.Is(e, fs.ErrNotExist) && !errors.As(e, &other) {
 		return e.Err.Error()
+	}
+	return elsewhereText(err)
+}
+
+// elsewhereText says that a recording is of another machine, or does not say of which.
+func elsewhereText(err error) string {
+	if errors.Is(err, symbolize.ErrUnplaced) {
+		return symbolize.ErrUnplaced.Error()
 	}
 	return symbolize.ErrForeign.Error()
 }

@@ -1,8 +1,10 @@
 package convert
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -38,6 +40,12 @@ func TestMissingReason(t *testing.T) {
 			ReasonNotInRoot, "not among the recorded machine's files"},
 		{symbolize.Options{Foreign: true}, symbolize.Mapping{Kind: stacks.KindKernel, File: "[kernel.kallsyms]", BuildID: id},
 			ReasonForeignKernel, "recorded on another machine or boot, and does not bring its symbols"},
+		{symbolize.Options{Foreign: true, Unplaced: true}, symbolize.Mapping{Kind: stacks.KindKernel, File: "[kernel.kallsyms]"},
+			ReasonForeignKernel, "recorded on a machine that it does not name, and does not bring its symbols"},
+		{symbolize.Options{Foreign: true, Unplaced: true}, symbolize.Mapping{Kind: stacks.KindUser, File: "/no/such/file", BuildID: id},
+			ReasonForeignFile, "recorded on a machine that it does not name"},
+		{symbolize.Options{Foreign: true, Unplaced: true}, symbolize.Mapping{Kind: stacks.KindUser, File: program},
+			ReasonError, "recorded on a machine that it does not name, and without a build id"},
 	} {
 		s := symbolize.New(test.opts)
 		_, err := s.Resolve(t.Context(), test.m, []uint64{0x1000})
@@ -65,5 +73,40 @@ func TestMissingInlined(t *testing.T) {
 	const want = "25.0% of samples have frames in /bin/x, of which inlined functions may be missing: elsewhere"
 	if len(p.Warnings) != 1 || p.Warnings[0].String() != want || !slices.Contains(set.Comments, want) {
 		t.Errorf("%v, %q; want %q", p.Warnings, set.Comments, want)
+	}
+}
+
+// TestUnplaced: a recording that ended before its header was complete does not say of which
+// machine it is, and is not said to be of another one.
+func TestUnplaced(t *testing.T) {
+	b, err := os.ReadFile("../testdata/demo.data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// struct perf_file_header: the data section stands at 40. The features are behind the data.
+	end := binary.LittleEndian.Uint64(b[40:]) + binary.LittleEndian.Uint64(b[48:])
+	for _, test := range []struct {
+		b        []byte
+		unplaced bool
+	}{{b, false}, {b[:end], true}} {
+		name := filepath.Join(t.TempDir(), "x.data")
+		livetest.WriteFile(t, name, test.b)
+		p, err := Open(t.Context(), name, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, w := range p.Warnings {
+			if w.Kind != MissingNames || !errors.Is(w.Err, symbolize.ErrForeign) {
+				continue
+			}
+			n++
+			if errors.Is(w.Err, symbolize.ErrUnplaced) != test.unplaced {
+				t.Errorf("unplaced %v: %v", test.unplaced, w.Err)
+			}
+		}
+		if n == 0 {
+			t.Errorf("unplaced %v: no names are missing: %v", test.unplaced, p.Warnings)
+		}
 	}
 }

@@ -35,8 +35,9 @@ type Profile struct {
 	none       *transform.NoneError // of a part, why nothing is left
 
 	// Of a recording.
-	release string // of the kernel
-	foreign bool   // of another machine or boot
+	release  string // of the kernel
+	foreign  bool   // of another machine or boot
+	unplaced bool   // it does not say of which
 }
 
 // New returns the profile of a Set that was collected while recording: of the events,
@@ -62,6 +63,7 @@ func (p *Profile) Symbolizer() *symbolize.Symbolizer {
 	}
 	// What is no recording may come from anywhere.
 	so.Release, so.Foreign = cmp.Or(so.Release, p.release), so.Foreign || p.foreign || p.Header == nil
+	so.Unplaced = so.Unplaced || p.unplaced
 	return symbolize.New(so)
 }
 

@@ -167,8 +167,10 @@ func kernelCode(names *symbolize.Symbolizer, m stacks.Mapping) symbolize.FindCod
 func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
 	so := in.p.opts.Symbols
 	so.Release = cmp.Or(so.Release, in.Features.OSRelease)
-	so.Foreign = so.Foreign || !recordedHere(&in.Features, in.written)
-	in.p.release, in.p.foreign = so.Release, so.Foreign
+	if !so.Foreign && !recordedHere(&in.Features, in.written) {
+		so.Foreign, so.Unplaced = true, in.Features.Hostname == ""
+	}
+	in.p.release, in.p.foreign, in.p.unplaced = so.Release, so.Foreign, so.Unplaced
 	so.CallFrames = in.wantsCallFrames()
 	if so.Kallsyms == nil && so.KallsymsPath == "" && !in.p.opts.Unnamed {
 		recorded, err := in.KernelSymbols()

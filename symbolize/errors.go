@@ -26,6 +26,10 @@ var (
 	// ErrForeign: only the recorded machine could tell.
 	ErrForeign = errors.New("recorded on another machine or boot")
 
+	// ErrUnplaced: the same of a recording that does not say where it was made. It is
+	// ErrForeign too.
+	ErrUnplaced error = unplacedError{}
+
 	// ErrNotInRoot: Options.Root does not hold the file.
 	ErrNotInRoot = errors.New("not among the recorded machine's files")
 
@@ -39,6 +43,12 @@ var (
 	// ErrNoSymbols: the mapping is of a kind that has no names.
 	ErrNoSymbols = errors.New("no symbols for this kind of mapping")
 )
+
+type unplacedError struct{}
+
+func (unplacedError) Error() string { return "recorded on a machine that it does not name" }
+
+func (unplacedError) Is(target error) bool { return target == ErrForeign }
 
 // An Error says why names of a mapping are missing, or lines and inlined
 // functions.

@@ -143,7 +143,7 @@ func (s *Symbolizer) kallsymsTable(m Mapping) (*movedTable, error) {
 			verified = true
 		}
 		if s.opts.Foreign && (!verified || m.Kind != mapping.Kernel || m.Offset == 0) {
-			return nil, ErrForeign
+			return nil, s.errForeign()
 		}
 	}
 	if m.Kind == mapping.Kernel {
@@ -321,7 +321,7 @@ var (
 // no file; but every process has a copy, this one too. Perf keeps one of each in its cache.
 func (s *Symbolizer) vdsoTable(m Mapping) (Table, error) {
 	if s.opts.Foreign && m.BuildID == "" {
-		return nil, ErrForeign
+		return nil, s.errForeign()
 	}
 	switch narrow := m.Limit != 0 && m.Limit-1 <= math.MaxUint32; {
 	case strconv.IntSize == 32 && m.Start > math.MaxUint32:

@@ -149,7 +149,7 @@ func (s *Symbolizer) perfMap(ctx context.Context, m Mapping, addrs []uint64) (Ta
 		return nil, fmt.Errorf("%w: process unknown", ErrNoSymbols)
 	}
 	if s.opts.Foreign && s.opts.Root == "" {
-		return nil, ErrForeign
+		return nil, s.errForeign()
 	}
 	may := s.ownerOf(m.PID)
 	var places []place

@@ -50,6 +50,10 @@ type Options struct {
 	// kernel's symbols only if its build id is the recorded one.
 	Foreign bool
 
+	// Unplaced says of a Foreign recording that it does not say where it was made, so that
+	// it may be of this machine: errors are ErrUnplaced.
+	Unplaced bool
+
 	// Kallsyms is the recorded kernel's /proc/kallsyms, trusted without a
 	// check of build ids. It is read at the first need. nil opens KallsymsPath.
 	Kallsyms io.Reader

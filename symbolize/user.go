@@ -93,7 +93,7 @@ func (s *Symbolizer) checkKnown(m Mapping) error {
 	case m.Builds != "":
 		return severalBuilds(m)
 	}
-	return fmt.Errorf("%w, and without a build id", ErrForeign)
+	return fmt.Errorf("%w, and without a build id", s.errForeign())
 }
 
 // foreign adds to why something is not this machine's that it is another's.
@@ -101,7 +101,15 @@ func (s *Symbolizer) foreign(why error) error {
 	if !s.opts.Foreign {
 		return why
 	}
-	return fmt.Errorf("%w: %w", ErrForeign, why)
+	return fmt.Errorf("%w: %w", s.errForeign(), why)
+}
+
+// errForeign is what is wrong with a Foreign recording.
+func (s *Symbolizer) errForeign() error {
+	if s.opts.Unplaced {
+		return ErrUnplaced
+	}
+	return ErrForeign
 }
 
 // elsewhere adds to why a file was not found, or another one, that it is on another

@@ -31,6 +31,14 @@ var nameHelps = map[convert.MissingReason]string{
 	convert.ReasonNotInRoot:     " (--symfs)",
 }
 
+// unplacedHelps are the same where the recording does not say of which machine it is, as one
+// that was not closed: it may be this one.
+var unplacedHelps = map[convert.MissingReason]string{
+	convert.ReasonForeignKernel: ": use --vmlinux or --kallsyms, --kallsyms /proc/kallsyms if it was this one",
+	convert.ReasonForeignFile:   nameHelps[convert.ReasonForeignFile],
+	convert.ReasonError:         ": use --symfs / if it was this one",
+}
+
 // wording puts a warning of a conversion into words, with the flags that help.
 func wording(w *convert.Warning) string {
 	text := w.String()
@@ -42,6 +50,9 @@ func wording(w *convert.Warning) string {
 	case convert.MergedEvents:
 		return text + fmt.Sprintf("; --event %s shows one of them", w.Events[0].Name)
 	case convert.MissingNames:
+		if errors.Is(w.Err, symbolize.ErrUnplaced) {
+			return text + unplacedHelps[w.Reason]
+		}
 		return text + nameHelps[w.Reason]
 	}
 	return text + helps[w.Kind]
