@@ -151,7 +151,7 @@ as pprof -diff_base), .txt. Of several runs pictures and pages have the means th
 	sides()
 	fl.StringVar(&f.per, "per", "", "compare `what`: share (of the total, the default), second, ops, run (of the same work each; the default for logs of boots) or event:NAME")
 	fl.Float64Var(&f.alpha, "alpha", diff.Defaults.Alpha, "probability that anything is reported when nothing has changed")
-	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 0.25%)")
+	fl.StringVar(&f.minEffect, "min-effect", "", "least difference to report, in `percent` of the base's total (default 0.25%, or --fail-over if that is less)")
 	fl.StringVar(&f.failOver, "fail-over", "", "exit with code 3 if anything costs more by over this `percent` of the base's total, with 4 if that cannot be told")
 	fl.BoolVar(&f.bisect, "bisect", false, "exit codes for git bisect run: 0 not slower, 1 slower, 125 cannot tell, 128 bad usage")
 	fl.StringArrayVar(&f.suspects, "suspect", nil, "test `function` without correcting for all others; may be repeated")
@@ -215,6 +215,9 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	if f.failOver != "" {
 		if limit, err = percentage("--fail-over", f.failOver); err != nil {
 			return err
+		}
+		if f.minEffect == "" {
+			o.MinEffect = min(o.MinEffect, limit)
 		}
 	}
 	opts, err := f.profileOptions(perEvent)

@@ -166,6 +166,8 @@ type Result struct {
 	weights [2][]float64
 	pairs   []pair
 	lossy   bool // nothing is uncertain but for what was lost
+	// untested says that functions below half the minimum effect were not tested.
+	untested bool
 }
 
 // Compare compares runs of a base with runs of something new.
@@ -274,6 +276,8 @@ func (r *Result) compare(c [2][]*cost) {
 		case middle > 0 && (middle >= r.MinEffect/2 || r.Measured()):
 			diff.tested = true
 			tests = append(tests, test{diff: diff})
+		case middle > 0:
+			r.untested = true
 		}
 	}
 	suspects := r.suspects()

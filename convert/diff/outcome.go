@@ -105,11 +105,14 @@ const (
 	// ProgramsUp: what costs more by over the limit does so as programs ran more, which may be the
 	// machine's doing.
 	ProgramsUp
+	// BelowEffect: the limit is below Options.MinEffect, and functions that cost less than half of that
+	// were not tested.
+	BelowEffect
 	InterruptsUp // interrupts cost more by over the limit, which one run of each side does not tell from chance
 )
 
 func (d Doubt) String() string {
-	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer", "calls took longer, too little to judge by", "other programs ran", "interrupts differ from run to run"}[d]
+	return [...]string{"", "limit below resolution", "upper bound above limit", "total of one run", "one run does not tell", "calls may take longer", "calls took longer, too little to judge by", "other programs ran", "limit below the minimum effect", "interrupts differ from run to run"}[d]
 }
 
 // Judgement is what a comparison says of a limit.
@@ -146,7 +149,7 @@ type SlowerSpans struct {
 const totalUp = 1.25
 
 // Judge holds a comparison against a limit, a share of the base's total: it passes
-// (Unchanged) only if no upper bound is above it.
+// (Unchanged) only if no upper bound is above it, and nothing that costs as much was left untested.
 func (r *Result) Judge(limit float64) Judgement {
 	j := Judgement{Limit: limit}
 	scale := r.Base.Total
@@ -199,6 +202,8 @@ func (r *Result) Judge(limit float64) Judgement {
 		doubt(Coarse)
 	case j.Upper > limit:
 		doubt(MaybeUp)
+	case limit < r.MinEffect && r.untested:
+		doubt(BelowEffect)
 	}
 	if len(j.Unclear) > 0 {
 		doubt(ProgramsUp)

@@ -299,6 +299,9 @@ func (t words) resolution() string {
 	if r.Resolution == 0 {
 		return "every difference was counted"
 	}
+	if r.Resolution < r.MinEffect {
+		return fmt.Sprintf("differences under %s of the total were not looked for", percent2(r.MinEffect))
+	}
 	text := fmt.Sprintf("differences under %s of the total could not be told", percent2(r.Resolution))
 	if r.Measured() {
 		return text + "; more runs of each side tell more"
@@ -403,6 +406,8 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 			why = append(why, t.untold())
 		case diff.Coarse:
 			why = append(why, fmt.Sprintf("the limit of %s is below what could have been told, %s", limit, percent2(r.Resolution)))
+		case diff.BelowEffect:
+			why = append(why, fmt.Sprintf("the limit of %s is below the least difference that was looked for, %s", limit, percent2(r.MinEffect)))
 		case diff.MaybeUp:
 			of := j.UpperOf
 			if of == "" {
