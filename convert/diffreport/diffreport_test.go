@@ -410,3 +410,20 @@ func TestLargeNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestOverLimit counts what else is over a limit.
+func TestOverLimit(t *testing.T) {
+	const rest = "d 17000\ne 17000\nf 17000\ng 17000\nh 17000\n"
+	const base = "a 5000\nb 5000\nc 5000\n" + rest
+	for new, want := range map[string]string{
+		"a 9000\nb 5000\nc 5000\n" + rest: "a costs 3.7% of the base's total more, over 1%",
+		"a 9000\nb 8000\nc 5000\n" + rest: "a costs 3.4% of the base's total more, over 1%; so does another",
+		"a 9000\nb 8000\nc 8000\n" + rest: "a costs 3.2% of the base's total more, over 1%; so do 2 others",
+	} {
+		r := compareFolded(t, base, new)
+		j := r.Judge(0.01)
+		if got := Judgement(r, &j); got != "Over the limit: "+want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

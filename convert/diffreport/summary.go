@@ -97,6 +97,17 @@ func (t words) count(changed []diff.Function) string {
 	return text
 }
 
+// alike says that others are over a limit too.
+func alike(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; so does another"
+	}
+	return fmt.Sprintf("; so do %d others", n)
+}
+
 func others(n int) string {
 	switch n {
 	case 0:

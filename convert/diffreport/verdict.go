@@ -380,10 +380,7 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 		if len(j.Slower) > 0 {
 			s := &j.Slower[0]
 			text := fmt.Sprintf("Over the limit: %s takes %s more, over %s", spansOf(s), percent2(s.Ratio-1), limit)
-			if n := len(j.Slower) - 1 + len(j.Functions); n > 0 {
-				text += fmt.Sprintf("; so do %d others", n)
-			}
-			return text
+			return text + alike(len(j.Slower)-1+len(j.Functions))
 		}
 		if len(j.Functions) == 0 {
 			d := &r.Total
@@ -394,10 +391,7 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 		}
 		f := j.Functions[0]
 		text := fmt.Sprintf("Over the limit: %s costs %s of the base's total more, over %s", f.Name, percent2(max(f.Self.Diff, f.Cum.Diff)/r.Base.Total), limit)
-		if n := len(j.Functions) - 1; n > 0 {
-			text += fmt.Sprintf("; so do %d others", n)
-		}
-		return text
+		return text + alike(len(j.Functions)-1)
 	}
 	var why []string
 	for _, d := range j.Doubts {
@@ -427,7 +421,10 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 		}
 	}
 	text := "Not decided: " + strings.Join(why, "; ")
-	if r.Measured() {
+	switch {
+	case slices.Contains(j.Doubts, diff.BelowEffect):
+		return text
+	case r.Measured():
 		return text + "; more runs of each side tell more"
 	}
 	if j.Limit == 0 {
