@@ -121,6 +121,19 @@ func TestMatch(t *testing.T) {
 		{`field.comm != "bash"`, no}, {`comm != field.comm`, yes}, {`name ~ "**a**[x]"`, no}, {`comm ~ "*"`, yes}, {`comm ~ ""`, no},
 		{`field.comm in {"sh", "zsh"}`, no},
 
+		// a zero is of either sign, and the rest of a division has the sign of what is divided
+		{"field.pid - 99 < big * 0", no}, {"field.pid - 99 >= big * 0", yes}, {"big * 0 < field.pid - 99", no}, {"8 << field.pid - 99 == 8", yes}, {"ret < field.pid - 99", yes},
+		{"-7 % 3 == -1", yes}, {"ret % 3 == -2", yes}, {"7 % -3 == 1", yes},
+
+		// two texts of the event
+		{"field.comm == field.comm", yes}, {"name == field.comm", no}, {"name != field.comm", yes},
+
+		// globs that end with any text, and brackets that are not closed
+		{`comm ~ "swapper/0**"`, yes}, {`comm ~ "*0*"`, yes}, {`comm ~ "swapper/*0?"`, no}, {`comm ~ "swapper/0\\"`, no},
+		{`name ~ "/etc/[*"`, yes}, {`name ~ "/etc/["`, no}, {`name ~ "/etc/[x"`, no}, {`name ~ "/etc/[x]"`, no}, {`comm ~ "[s-"`, no},
+		{`name ~ "/etc/[!x]x]"`, yes}, {`name ~ "/etc/[^x]x]"`, yes}, {`name ~ "/etc/[![]x]"`, no}, {`comm ~ "[s-]wapper*"`, yes},
+		{"zz == 1", unknown},
+
 		// numbers of a list
 		{"field.pid in {1, 99}", yes}, {"ret in {-1, -2}", yes}, {"ret in {1}", no}, {"!(ret in {-2})", no}, {"big in {5}", no},
 
@@ -215,6 +228,7 @@ func TestErrors(t *testing.T) {
 		{"args == 1", "args is an array: one element of it is args[0]\n  args == 1\n  ^"},
 		{"ret[0] == 1", "ret is no array\n  ret[0] == 1\n     ^"},
 		{"odd == 1", "odd is of type struct x, which is no number\n  odd == 1\n  ^"},
+		{"name == '\\", "a string without its closing '\n  name == '\\\n          ^"},
 		{"äöü == 1", "'ä' has no meaning here\n  äöü == 1\n  ^"},
 		{`comm == "äöü" $`, "'$' has no meaning here\n  comm == \"äöü\" $\n                ^"},
 		{strings.Repeat("(", 1000), ""},
@@ -299,6 +313,7 @@ func TestValue(t *testing.T) {
 		saturated bool
 	}{
 		{"ret", -2, false}, {"big", 1<<63 - 1, true}, {"args[1] * 512", 10240, false}, {"field.pid - 100", -1, false},
+		{"0x7fffffffffffffff", 1<<63 - 1, false}, {"0x8000000000000000", 1<<63 - 1, true},
 		{"big - 5", -1 << 63, false}, {"ret < 0 ? -ret : ret", 2, false}, {"name == 'x'", 0, false},
 	} {
 		_, p := compile(t, tt.src, f)
@@ -321,6 +336,92 @@ func TestValue(t *testing.T) {
 	p, _ := e.Compile("cycles", nil)
 	if v, ok := p.Value(&expr.Sample{PID: 2, CPU: 3, Without: expr.OwnCPU}); ok {
 		t.Error(v)
+	}
+}
+
+// TestOptional: what samples of some events have is found by name where no field has it, registers
+// in any case, those of the user before those that were interrupted; where a sample has none there is no value.
+func TestOptional(t *testing.T) {
+	has := expr.Optional{Own: expr.OwnAddr | expr.OwnWeight, UserRegs: []string{"AX", "IP", "RET"}, IntrRegs: []string{"IP", "CX"}}
+	if got := strings.Join(has.Names(), " "); got != "addr ax cx ip ret weight" {
+		t.Errorf("names %s", got)
+	}
+	const yes, unknown = expr.Yes, expr.Unknown
+	for _, tt := range []struct {
+		src, missing string
+		is           bool // such a name and nothing else
+		want, none   expr.Result
+	}{
+		{"addr", "", true, yes, unknown},
+		{"addr == 0x1000", "", false, yes, unknown},
+		{"weight == 7", "", false, yes, unknown},
+		{"phys_addr == 0", "phys_addr", false, unknown, unknown}, // of this event
+		{"field.addr == 0x1000", "field.addr", false, unknown, unknown},
+		{"ax == 1 && AX == 1", "", false, yes, unknown},
+		{"uregs.ax", "", true, yes, unknown},
+		{"ip == 2 && uregs.ip == 2 && iregs.ip == 4 && cx == 5", "", false, yes, unknown},
+		{"iregs.ax", "iregs.ax", false, unknown, unknown},
+		{"bx", "bx", false, unknown, unknown},
+		{"ret == -2 && uregs.ret == 3", "", false, yes, unknown}, // the event's field, and the register
+		{"ret == -2", "", false, yes, yes},
+		{"field.pid", "", false, yes, yes},
+		{"pid", "", false, yes, yes},
+		{"pid == -1 && pid < 0", "", false, yes, yes}, // as the kernel calls those outside the pid namespace
+	} {
+		e, err := expr.Parse(tt.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := e.CompileFor("sched:sched_wakeup", parseFormat(t), has)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.Missing(), " "); got != tt.missing || p.Optional() != tt.is {
+			t.Errorf("%s: missing %q, want %q; is one: %v", tt.src, got, tt.missing, p.Optional())
+		}
+		s := &expr.Sample{PID: -1, Addr: 0x1000, PhysAddr: 0, Weight: 7, UserRegs: []uint64{1, 2, 3}, IntrRegs: []uint64{4, 5}, Raw: payload()}
+		if got := p.Match(s); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.src, got, tt.want)
+		}
+		s.Without, s.UserRegs, s.IntrRegs = expr.OwnAddr|expr.OwnWeight, nil, nil
+		if got := p.Match(s); got != tt.none {
+			t.Errorf("%s, of a sample without: %v, want %v", tt.src, got, tt.none)
+		}
+	}
+}
+
+// TestLimits: long expressions are read, and those refused that would take memory without bound.
+func TestLimits(t *testing.T) {
+	for _, tt := range []struct {
+		what, src string
+		read      bool
+	}{
+		{"300 terms", "(1)" + strings.Repeat("+(1)", 300), true},
+		{"300 negations beside each other", "!1" + strings.Repeat("||!1", 300), true},
+		{"500 terms", "1" + strings.Repeat("+1", 500), false},
+		{"90 parentheses", strings.Repeat("(", 90) + "1" + strings.Repeat(")", 90), true},
+		{"210 parentheses", strings.Repeat("(", 210) + "1" + strings.Repeat(")", 210), false},
+		{"a list of 10000", "ret in {1" + strings.Repeat(",1", 10000) + "}", true},
+		{"a list of 20000", "ret in {1" + strings.Repeat(",1", 20000) + "}", false},
+		{"64 KiB", strings.Repeat(" ", 64<<10-1) + "1", true},
+		{"a byte more", strings.Repeat(" ", 64<<10) + "1", false},
+	} {
+		if _, err := expr.Parse(tt.src); (err == nil) != tt.read {
+			t.Errorf("%s: %.80v", tt.what, err)
+		}
+	}
+}
+
+// TestText: a string is what it says, all else what is written.
+func TestText(t *testing.T) {
+	for src, want := range map[string]string{`"a b"`: "a b", `'a\tb'`: "a\tb", "a + 1": "a + 1", `a == "b"`: `a == "b"`} {
+		e, err := expr.Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Text(); got != want || e.String() != src {
+			t.Errorf("%s: text %q, want %q", src, got, want)
+		}
 	}
 }
 
