@@ -352,11 +352,14 @@ func (p *Printer) hexDump(dst []byte, n *node, b []byte) []byte {
 	if row != 16 && row != 32 {
 		row = 16
 	}
-	if group != 1 && group != 2 && group != 4 && group != 8 || len(b)%group != 0 {
+	if group != 1 && group != 2 && group != 4 && group != 8 {
 		group = 1
 	}
-	for at := 0; at < len(b) && !p.full(dst); at += row {
+	for at, groups := 0, group; at < len(b) && !p.full(dst); at += row {
 		line := b[at:min(at+row, len(b))]
+		if group = groups; len(line)%group != 0 { // of this line alone (lib/hexdump.c)
+			group = 1
+		}
 		dst = append(append(dst, '\n'), n.str...)
 		if n.row[0] != 0 {
 			dst = pad(dst, len(dst), strconv.AppendUint, uint64(at), 8)
