@@ -97,7 +97,7 @@ func (p *Printer) buffer(dst []byte, ext string, b []byte, width int) []byte {
 		}
 	}
 	n := 1
-	if width > 0 {
+	if width >= 0 { // 0 is of none (lib/vsprintf.c, hex_string)
 		n = min(width, 64)
 	}
 	for i, c := range b[:min(n, len(b))] {
