@@ -15,7 +15,7 @@ func TestEdges(t *testing.T) {
 
 		// escapes of C
 		{`"\x41g|\x4g|\101x|\18|\60|\7|\q|\a\b\f\v\r."`, "Ag|\x04g|Ax|\x018|0|\a|q|\a\b\f\v\r."},
-		{`"z\x4"`, "z\x04"}, {`"z\x4a"`, "zJ"}, {`"z\1"`, "z\x01"}, {`"z\10"`, "z\b"}, {`"z\1018"`, "zA8"},
+		{`"z\x4"`, "z\x04"}, {`"z\x4a"`, "zJ"}, {`"z\1"`, "z\x01"}, {`"z\10"`, "z\b"}, {`"z\1018"`, "zA8"}, {`"z\1011\00x\x0a\x4\70."`, "zA1\x00x\n\x048."},
 
 		// texts
 		{`"%.9s|%.0s|%.4s|%s.", REC->comm, REC->comm, REC->comm, (char *)REC->uuid`, "bash||bash|."},
