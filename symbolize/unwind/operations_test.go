@@ -189,6 +189,7 @@ func TestInstructions(t *testing.T) {
 		{[]byte{cfaOffset | 16, 3, cfaRestore | 16}, 0x100, "4:7+8 16=2:0-8"},
 		{[]byte{cfaOffset | 6, 3, cfaRestoreExtended, 6}, 0x100, "4:7+8 16=2:0-8"},
 		{[]byte{cfaOffset | 40, 3}, 0x100, "4:7+8 16=2:0-8"}, // a vector's
+		{[]byte{cfaOffset | numRegs, 3}, 0x100, "4:7+8 16=2:0-8"},
 		{[]byte{cfaRememberState, cfaDefOffset, 16, cfaOffset | 6, 2, cfaRestoreState}, 0x100, "4:7+8 16=2:0-8"},
 		{[]byte{cfaArgsSize, 0x80, 1, cfaNegateRAState, cfaDefOffset, 16}, 0x100, "4:7+16 16=2:0-8"},
 		{[]byte{cfaSetRAState, 2, 0xfc, 0x7f, cfaNegateRAStateWithPC, cfaDefOffset, 16}, 0x100, "4:7+16 16=2:0-8"},
