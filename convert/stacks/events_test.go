@@ -42,3 +42,22 @@ func TestUnnamedShares(t *testing.T) {
 		t.Error("with lines: ", diff)
 	}
 }
+
+// TestMost: the event with the most samples, which are the first column's, and the first of such.
+func TestMost(t *testing.T) {
+	for _, c := range []struct {
+		samples []int64
+		want    int
+	}{{nil, 0}, {[]int64{0, 0}, 0}, {[]int64{1, 3, 2}, 1}, {[]int64{2, 3, 3}, 1}, {[]int64{0, 1}, 1}} {
+		s := New()
+		for i, n := range c.samples {
+			s.AddEvent(Event{Name: string(rune('a' + i)), Values: countAndTime})
+			s.Add(i, s.Intern([]uint32{1}), 0, n, 100-n)
+		}
+		s.AddEvent(Event{Name: "of no columns"})
+		s.Add(len(c.samples), s.Intern([]uint32{1}), 0)
+		if got := s.Most(); got != c.want {
+			t.Errorf("%d: event %d, want %d", c.samples, got, c.want)
+		}
+	}
+}
