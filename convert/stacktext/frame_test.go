@@ -1,0 +1,99 @@
+package stacktext
+
+import (
+	"testing"
+
+	"kprof/convert/stacks"
+)
+
+// TestSplitDSO: the file is what stands in the last parentheses, though names of functions and of files
+// have such too.
+func TestSplitDSO(t *testing.T) {
+	for _, c := range []struct{ in, symbol, dso string }{
+		{"f+0x1 (/bin/x)", "f+0x1", "/bin/x"},
+		{"(/bin/x)", "", "/bin/x"},
+		{"f+0x1 (/bin/x (deleted))", "f+0x1", "/bin/x (deleted)"},
+		{"f+0x1 (/opt/a (b)/x)", "f+0x1", "/opt/a (b)/x"},
+		{"f (/bin/x)", "f", "/bin/x"},
+		{"[unknown] (/opt/a (b)/x)", "[unknown]", "/opt/a (b)/x"},
+		{"operator()(int)+0x4 (/bin/x)", "operator()(int)+0x4", "/bin/x"},
+		{"f(int, char) (/bin/x)", "f(int, char)", "/bin/x"},
+		{"f(int (&)[3]) (/bin/x (deleted))", "f(int (&)[3])", "/bin/x (deleted)"},
+		{"f(void (*)(int))", "f(void (*)(int))", ""}, // no file
+		{"f()", "f()", ""},
+		{"+0x (/bin/x)", "+0x", "/bin/x"}, // no offset
+	} {
+		symbol, dso := splitDSO([]byte(c.in))
+		if string(symbol) != c.symbol || string(dso) != c.dso {
+			t.Errorf("%s: %q in %q, want %q in %q", c.in, symbol, dso, c.symbol, c.dso)
+		}
+	}
+}
+
+// TestKindOf: files by the names that perf gives them (tools/perf/util/dso.c, map.c).
+func TestKindOf(t *testing.T) {
+	for kind, names := range map[stacks.Kind][]string{
+		stacks.KindKernel: {"[kernel.kallsyms]", "[kernel.kallsyms]_text", "[kernel]", "/boot/vmlinux-6.1", "vmlinuz"},
+		stacks.KindGuest:  {"[guest.kernel.kallsyms]", "[guest.kernel.kallsyms.12]"},
+		stacks.KindVDSO:   {"[vdso]", "[vdso32]", "[vdsox32]"},
+		stacks.KindBPF:    {"bpf_prog_6deef7357e7b4530", "[bpf]"},
+		stacks.KindAnon:   {"[heap]", "[stack]", "[vsyscall]", "//anon", "/tmp/perf-12.map"},
+		stacks.KindModule: {"[ext4]", "/lib/modules/6.1/kernel/fs/ext4/ext4.ko", "/lib/modules/6.1/ext4.ko.xz"},
+		stacks.KindUser:   {"/bin/true", "/tmp/perf-12", "libc.so.6", "/home/x.ko/bin", "/vmlinux/bin"},
+	} {
+		for _, name := range names {
+			if got := kindOf(name); got != kind {
+				t.Errorf("%s: kind %v, want %v", name, got, kind)
+			}
+		}
+	}
+}
+
+// TestNumbers: times, numbers of tasks and of lines at the ends of their ranges.
+func TestNumbers(t *testing.T) {
+	for in, want := range map[string]uint64{
+		"1.5": 1500000000, "0.000000001": 1, "12.000345": 12000345000, "18446744072.999999999": 18446744072999999999, "7.123456789": 7123456789,
+	} {
+		if ns, ok := parseTime([]byte(in)); !ok || ns != want {
+			t.Errorf("time %s: %d %v, want %d", in, ns, ok, want)
+		}
+	}
+	for _, in := range []string{"1", "1.", ".5", "18446744073.0", "1.0000000001", "1.5x", "-1.5", ""} {
+		if ns, ok := parseTime([]byte(in)); ok {
+			t.Errorf("time %q: %d", in, ns)
+		}
+	}
+	for in, want := range map[string]int32{"0": 0, "-1": -1, "2147483647": 1<<31 - 1} {
+		if id, ok := parseID([]byte(in)); !ok || id != want {
+			t.Errorf("task %s: %d %v", in, id, ok)
+		}
+	}
+	for _, in := range []string{"2147483648", "-2", "", "1x"} {
+		if id, ok := parseID([]byte(in)); ok {
+			t.Errorf("task %q: %d", in, id)
+		}
+	}
+	for in, want := range map[string]struct {
+		file string
+		line int64
+	}{"a.c:0": {"a.c", 0}, "/x y/a.c:12 (discriminator 4)": {"/x y/a.c", 12}, "C:5": {"C", 5}, "a:b.c:7": {"a:b.c", 7}} {
+		if file, line, ok := sourceLine(in); !ok || file != want.file || line != want.line {
+			t.Errorf("%s: line %d of %q, %v", in, line, file, ok)
+		}
+	}
+	for _, in := range []string{"??:0", ":5", "libc.so.6[27b25]", "a.c:-1", "a.c:"} {
+		if file, line, ok := sourceLine(in); ok {
+			t.Errorf("%s: line %d of %q", in, line, file)
+		}
+	}
+	for in, want := range map[string]uint64{"[64, 128)  2 |@@@  |": 2, "(..., 0) 5 |@|": 5, "[1]  3 |@|": 3, "[0, 10] 7 ||": 7} {
+		if n, ok := histogramRow([]byte(in)); !ok || n != want {
+			t.Errorf("%s: %d %v", in, n, ok)
+		}
+	}
+	for _, in := range []string{"", "[64, 128) |@|", "64 2 |@|", "[64 2 |@|", "[64, 128)  2", "5 |"} {
+		if n, ok := histogramRow([]byte(in)); ok {
+			t.Errorf("%q: %d", in, n)
+		}
+	}
+}
