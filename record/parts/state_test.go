@@ -38,6 +38,11 @@ func described(t testing.TB, s *parts.State) (lines []string) {
 		case abi.RecordMmap2, abi.RecordMmap:
 			x, _ := l.DecodeMmap(h, payload)
 			lines = append(lines, fmt.Sprintf("mmap %d %#x-%#x %s+%#x%s", x.PID, x.Addr, x.Addr+x.Len, x.File, x.Off, at))
+		case abi.RecordCgroup:
+			x, _ := l.DecodeCgroup(payload)
+			lines = append(lines, fmt.Sprintf("cgroup %d %s%s", x.ID, x.Path, at))
+		case abi.RecordBPFEvent:
+			lines = append(lines, fmt.Sprintf("bpf %d%s", o.Uint32(payload[4:]), at))
 		default:
 			lines = append(lines, fmt.Sprintf("%v%s", h.Type, at))
 		}
@@ -54,6 +59,13 @@ func TestState(t *testing.T) {
 		body = o.AppendUint32(body, 64)
 		body = o.AppendUint16(o.AppendUint16(body, abi.KsymbolBPF), gone)
 		return m.side(abi.RecordKsymbol, 0, time, 0, 0, body, text("bpf_prog"))
+	}
+	bpf := func(time uint64, typ uint16, id uint32) []byte { // struct perf_bpf_event, with the program's tag
+		body := o.AppendUint32(o.AppendUint16(o.AppendUint16(nil, typ), 0), id)
+		return m.side(abi.RecordBPFEvent, 0, time, 0, 0, body, longs(0x1122334455667788))
+	}
+	cgroup := func(time, id uint64, path string) []byte {
+		return m.side(abi.RecordCgroup, 0, time, 0, 0, longs(id), text(path))
 	}
 	for name, x := range map[string]struct {
 		records [][]byte
@@ -73,8 +85,11 @@ func TestState(t *testing.T) {
 		"ended just now": {[][]byte{m.comm(1, 5, 5, "x", true), m.exit(3, 5, 5), m.comm(4, 6, 6, "y", true)}, "fork 5.5 of -1.-1\ncomm 5.5 x false\nfork 6.6 of -1.-1\ncomm 6.6 y false"},
 		"the first ends, others do not": {[][]byte{m.comm(1, 5, 5, "x", true), m.fork(2, 5, 5, 7, 5), m.mmap(2, 5, 0x1000, 0x1000, 0, "/a"), m.exit(3, 5, 5), m.comm(2e9, 5, 7, "z", false)},
 			"fork 5.7 of 5.5\ncomm 5.7 z false\nmmap 5 0x1000-0x2000 /a+0x0"},
-		"the kernel": {[][]byte{kernel(0x8000, "[m]"), kernel(0x8000, "[n]"), symbol(1, 0x100, 0), symbol(2, 0x200, 0), symbol(3, 0x100, 1)}, "mmap -1 0x8000-0x9000 [n]+0x8000\nKSYMBOL"},
-		"no time":    {[][]byte{m.comm(0, 5, 5, "x", false), m.comm(0, 5, 5, "y", false)}, "fork 5.5 of -1.-1\ncomm 5.5 y false"},
+		"the kernel":                   {[][]byte{kernel(0x8000, "[m]"), kernel(0x8000, "[n]"), symbol(1, 0x100, 0), symbol(2, 0x200, 0), symbol(3, 0x100, 1)}, "mmap -1 0x8000-0x9000 [n]+0x8000\nKSYMBOL"},
+		"BPF programs that are loaded": {[][]byte{bpf(1, 1, 7), bpf(2, 1, 8), bpf(3, 1, 9), bpf(4, 2, 8)}, "bpf 7\nbpf 9"}, // PERF_BPF_EVENT_PROG_LOAD, _UNLOAD
+		"cgroups":                      {[][]byte{cgroup(1, 5, "/a"), cgroup(2, 6, "/b"), cgroup(3, 5, "/c")}, "cgroup 5 /c\ncgroup 6 /b"},
+		"a map of nothing":             {[][]byte{m.mmap(1, 5, 0x1000, 0, 0, "/a"), m.mmap(2, 5, ^uint64(0xfff), 0x2000, 0, "/b")}, ""},
+		"no time":                      {[][]byte{m.comm(0, 5, 5, "x", false), m.comm(0, 5, 5, "y", false)}, "fork 5.5 of -1.-1\ncomm 5.5 y false"},
 	} {
 		s := parts.NewState(&sideband)
 		for _, rec := range x.records {
