@@ -13,7 +13,10 @@ import (
 
 	"kprof/perfevent/cgroup"
 	"kprof/perfevent/count"
+	"kprof/perfevent/event"
 	"kprof/perfevent/procfs"
+	"kprof/perfevent/spanrule"
+	"kprof/record/tracer"
 )
 
 // statFlags are the flags of kprof stat as given.
@@ -144,6 +147,9 @@ func (f *statFlags) options() (o count.Options, err error) {
 	}
 	o = count.Options{PerCPU: f.perCPU, ProbeVia: via, MaxProbes: f.maxProbes, MountTracefs: true}
 	for _, e := range f.events {
+		if e == event.OffCPU || e == event.WallClock || strings.HasPrefix(e, spanrule.Prefix) || tracer.IsEvent(e) {
+			return o, usagef("-e %s is recorded and not counted: kprof record -e %[1]s", shellArg(e))
+		}
 		groups, err := count.ParseGroups(e)
 		if err != nil {
 			return o, usageError{err}

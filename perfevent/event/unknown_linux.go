@@ -23,6 +23,9 @@ func (r *Resolver) unknownEvent(word string) error {
 	if what := perfsOwn[word]; what != "" {
 		return errkind.Errorf(os.ErrNotExist, "the kernel has no such event: perf makes one of %s, which stands below counts without being asked for", what)
 	}
+	if word == OffCPU || word == WallClock {
+		return errkind.Errorf(os.ErrNotExist, "%s stands for several events, and is recorded without others or modifiers", word)
+	}
 	if names := r.tracepointsNamed(word); len(names) > 0 {
 		return errkind.Errorf(os.ErrNotExist, "no event has that name%s", spelling.Question(names))
 	}

@@ -45,6 +45,8 @@ func TestUnknownNames(t *testing.T) {
 		"cycels":     "no event has that name; did you mean cycles?",
 		"pagefaults": "did you mean page-faults?",
 		"zzzzzzzz":   "no event has that name",
+		"off-cpu":    "off-cpu stands for several events, and is recorded without others",
+		"wall-clock": "wall-clock stands for several events, and is recorded without others",
 		"user_time":  "the kernel has no such event: perf makes one of the time in user code, which stands below counts",
 	})
 	livetest.Errors(t, ParseSpec, map[string]string{
