@@ -65,6 +65,9 @@ func (s *Session) Run(ctx context.Context, sink Sink) (Stats, error) {
 	}
 	r := &run{s: s, sink: sink, copies: copies, tally: newTally(table, len(ids), sideband), shared: newSharedSamples(table, events), start: time.Now(), noted: len(s.notes)}
 	r.tally.layout = abi.NewLayout(&s.sideband.Attr, abi.LittleEndian)
+	if s.opts.Target.OfTasks() {
+		r.tally.dropped = &dropped{layout: r.tally.layout, tasks: map[uint32]*execed{}}
+	}
 	r.woken = s.keepWoken(table, len(ids))
 	r.tally.self = uint32(os.Getpid())
 	r.tally.roots = s.firstProcesses()
@@ -418,6 +421,11 @@ func (r *run) stats() (Stats, error) {
 	}
 	if r.copies != nil && r.copies.changes > 0 {
 		st.Notes = append(st.Notes, "stacks were copied while programs without frame pointers ran")
+	}
+	if t.dropped != nil && st.Lost == 0 { // maps may be lost
+		if n := t.dropped.note(r.s.left); n != "" {
+			st.Notes = append(st.Notes, n)
+		}
 	}
 	if t.further {
 		st.Notes = append(st.Notes, fmt.Sprintf("%s: processes that were started while it was recorded have started others: when one of these ends, Linux (6.18 at least) takes the probe out of others, whose hits are not counted from then on; all are where the whole machine is recorded",

@@ -44,6 +44,7 @@ type Session struct {
 	kernelLeftOut bool        // see userOnly
 	wakeups       *wakeups    // nil where there is nothing to it
 	closing       sync.WaitGroup
+	left          []int // targets that noteLeft has noted
 	ledger        ledger
 }
 

@@ -54,6 +54,8 @@ type tally struct {
 
 	short shortStacks
 
+	dropped *dropped // nil where that is not asked for
+
 	sideband func(rec []byte)  // of Options, or nil
 	whole    []byte            // a side-band record put together
 	count    func([]byte, int) // the method one, made once
@@ -131,6 +133,9 @@ func (t *tally) one(b []byte, size int) {
 		t.switches++
 	}
 	t.tee(b)
+	if t.dropped != nil {
+		t.dropped.take(b)
+	}
 	if size < 24 {
 		return
 	}

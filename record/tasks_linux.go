@@ -254,9 +254,7 @@ func (s *Session) firstProcesses() map[uint32]bool {
 	return first
 }
 
-// noteLeft notes which targets run on though they have no counters any more: Linux takes these
-// from a task that is given other rights by its exec, or whose program its user may not read
-// (fs/exec.c, begin_new_exec).
+// noteLeft notes which targets run on though they have no counters any more, see otherRights.
 func (s *Session) noteLeft() {
 	proc := os.DirFS("/proc")
 	for _, id := range slices.Concat(s.opts.Target.PIDs, s.opts.Target.TIDs) {
@@ -267,6 +265,7 @@ func (s *Session) noteLeft() {
 		if err != nil {
 			continue
 		}
-		s.note("process %d (%s) goes on and is not recorded any more: Linux ends that when a program begins that gets other rights than whoever started it (setuid), or that its user may not read; it is in recordings of the whole machine", id, name)
+		s.left = append(s.left, id)
+		s.note("process %d (%s) goes on and is not recorded any more: %s", id, name, otherRights)
 	}
 }

@@ -217,6 +217,26 @@ func TestLiveOtherRights(t *testing.T) {
 	if err := errors.Join(os.WriteFile(program, code, 0o755), os.Chown(program, nobody, nobody), os.Chmod(program, 0o755|os.ModeSetuid)); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("child", func(t *testing.T) {
+		null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer null.Close()
+		c, err := Launch([]string{"sh", "-c", program + "; cat; " + program + "; :"}, LaunchOptions{Stdin: null})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Release()
+		s := open(t, Options{Specs: specs(t, "dummy"), Target: Target{PIDs: []int{c.PID()}, EnableOnExec: true}, Start: c.Start})
+		st, err := s.Run(t.Context(), newSink(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(st.Notes) != 1 || !strings.HasPrefix(st.Notes[0], "2 processes were not recorded from an exec on (cat): ") {
+			t.Errorf("%q", st.Notes)
+		}
+	})
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
