@@ -68,7 +68,7 @@ func TestInlineFramesOfGo(t *testing.T) {
 }
 
 // TestInlinedFunctionsElsewhere: debug information that knows lines, and whose functions
-// are in files that are not read or not there, says so to whoever asked for them.
+// are in files that are not there, says so to whoever asked for them.
 func TestInlinedFunctionsElsewhere(t *testing.T) {
 	livetest.RequirePrograms(t, "dwz")
 	const source = "struct s { int a; long b; char c[10]; struct s *next; };\nvolatile int sink;\n" +
@@ -96,8 +96,17 @@ func TestInlinedFunctionsElsewhere(t *testing.T) {
 	if err := resolve(one, oneOff, inlines); err != nil {
 		t.Errorf("with the shared file: %v", err)
 	}
-	if err := os.Remove(shared); err != nil {
-		t.Fatal(err)
+	if err := resolve(split, splitOff, inlines); err != nil {
+		t.Errorf("with the .dwo file: %v", err)
+	}
+	dwo, err := filepath.Glob(filepath.Join(filepath.Dir(split), "*.dwo"))
+	if err != nil || len(dwo) != 1 {
+		t.Fatalf("%q, %v, want one .dwo file", dwo, err)
+	}
+	for _, path := range append(dwo, shared) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tt := range []struct {
 		path string

@@ -34,7 +34,7 @@ func (f *File) callFrames() (unwind.File, error) {
 		unread = errors.Join(unread, err)
 		*to = unwind.Section{Addr: s.Addr, Data: data}
 	}
-	data, err := (&image{elf: f.elf}).debugSection("frame")
+	data, _, err := (&image{elf: f.elf}).debugSection("frame")
 	unread = errors.Join(unread, err)
 	file.DebugFrame.Data = data
 	for _, s := range f.segments {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -33,6 +34,7 @@ type debugInfo struct {
 	mu     sync.RWMutex // held for writing to end all use
 	data   *srcline.Data
 	images []*image
+	split  splitFiles
 	err    error
 	broken atomic.Bool // a part of a file went away
 }
@@ -122,6 +124,7 @@ func (d *debugInfo) close() {
 		im.close()
 	}
 	d.images = nil
+	d.split.close()
 }
 
 // openDebugInfo finds the DWARF of f: in the file itself, else in its debug file.
@@ -140,12 +143,12 @@ func (f *File) openDebugInfo() error {
 		im = newImage(f.separate.elf, f.separate.file, f.separate.path)
 	}
 	d.images = append(d.images, im)
-	sections, err := im.sections()
+	sections, err := im.sections("")
 	if err != nil {
 		return err
 	}
 	alt, err := f.openShared(im)
-	d.data = srcline.New(sections, alt)
+	d.data = srcline.New(sections, alt, f.openSplit)
 	return err
 }
 
@@ -174,12 +177,12 @@ func (f *File) openShared(im *image) (*srcline.Data, error) {
 	}
 	shared := newImage(o.elf, o.file, o.path)
 	f.debug.images = append(f.debug.images, shared)
-	sections, err := shared.sections()
+	sections, err := shared.sections("")
 	o.file.Close() // only read, and mapped
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", o.path, err)
 	}
-	return srcline.New(sections, nil), nil
+	return srcline.New(sections, nil, nil), nil
 }
 
 // sharedLink returns the path and the id of the file that im shares debug
@@ -225,6 +228,7 @@ type image struct {
 	elf    *elf.File
 	path   string
 	mapped []byte // the file, nil if it cannot be mapped
+	size   int64  // of a .dwo file
 }
 
 // newImage maps file, which may be nil: then sections are read.
@@ -248,8 +252,8 @@ func (im *image) close() {
 	}
 }
 
-// sections returns the debug sections.
-func (im *image) sections() (srcline.Sections, error) {
+// sections returns the debug sections whose names end in suffix.
+func (im *image) sections(suffix string) (srcline.Sections, error) {
 	s := srcline.Sections{
 		BigEndian:   im.elf.Data == elf.ELFDATA2MSB,
 		Relocatable: im.elf.Type == elf.ET_REL,
@@ -258,41 +262,48 @@ func (im *image) sections() (srcline.Sections, error) {
 		"info": &s.Info, "abbrev": &s.Abbrev, "line": &s.Line, "str": &s.Str, "line_str": &s.LineStr,
 		"str_offsets": &s.StrOffsets, "addr": &s.Addr, "ranges": &s.Ranges, "rnglists": &s.RngLists, "aranges": &s.Aranges,
 	} {
+		var mapped bool
 		var err error
-		if *data, err = im.debugSection(name); err != nil {
+		if *data, mapped, err = im.debugSection(name + suffix); err != nil {
 			return s, err
+		}
+		if !mapped {
+			s.Memory += len(*data)
 		}
 	}
 	return s, nil
 }
 
-// debugSection returns the contents of .debug_NAME, nil if there is none.
-func (im *image) debugSection(name string) ([]byte, error) {
+// debugSection returns the contents of .debug_NAME, nil if there is none, and whether
+// they are mapped from the file.
+func (im *image) debugSection(name string) (data []byte, mapped bool, err error) {
 	for i, sec := range im.elf.Sections {
-		var data []byte
-		var err error
-		switch {
-		case sec.Type == elf.SHT_NOBITS:
-			continue
-		case sec.Name == ".zdebug_"+name:
-			data, err = inflateOld(sec)
-		case sec.Name != ".debug_"+name:
-			continue
-		case sec.Flags&elf.SHF_COMPRESSED != 0:
-			data, err = inflate(sec.Open(), sec)
-		case im.mapped == nil:
-			data, err = sectionData(sec, maxTable)
-		case sec.Offset > uint64(len(im.mapped)) || sec.FileSize > uint64(len(im.mapped))-sec.Offset:
-			err = fmt.Errorf("section %s at byte %#x: %w", sec.Name, sec.Offset, io.ErrUnexpectedEOF)
-		default:
-			data = im.mapped[sec.Offset : sec.Offset+sec.FileSize : sec.Offset+sec.FileSize]
+		if sec.Type != elf.SHT_NOBITS && (sec.Name == ".debug_"+name || sec.Name == ".zdebug_"+name) {
+			return im.contents(i)
 		}
-		if err == nil && im.elf.Type == elf.ET_REL {
-			data, err = im.relocate(data, i)
-		}
-		return data, err
 	}
-	return nil, nil
+	return nil, false, nil
+}
+
+// contents returns those of debug section i, uncompressed and relocated.
+func (im *image) contents(i int) (data []byte, mapped bool, err error) {
+	sec := im.elf.Sections[i]
+	switch {
+	case strings.HasPrefix(sec.Name, ".z"):
+		data, err = inflateOld(sec)
+	case sec.Flags&elf.SHF_COMPRESSED != 0:
+		data, err = inflate(sec.Open(), sec)
+	case im.mapped == nil:
+		data, err = sectionData(sec, maxTable)
+	case sec.Offset > uint64(len(im.mapped)) || sec.FileSize > uint64(len(im.mapped))-sec.Offset:
+		err = fmt.Errorf("section %s at byte %#x: %w", sec.Name, sec.Offset, io.ErrUnexpectedEOF)
+	default:
+		data, mapped = im.mapped[sec.Offset:sec.Offset+sec.FileSize:sec.Offset+sec.FileSize], true
+	}
+	if err == nil && im.elf.Type == elf.ET_REL {
+		data, err = im.relocate(data, i)
+	}
+	return data, mapped, err
 }
 
 // separateFile is an open debug file.

@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"kprof/perfevent/livetest"
-	"kprof/symbolize/internal/srcline"
 )
 
 // addr2line returns what a tool prints for each address with -f -i, a line
@@ -335,24 +334,6 @@ func TestSeparateDebugInfo(t *testing.T) {
 	}
 }
 
-func TestSplitDWARF(t *testing.T) {
-	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
-		f := open(t, compile(t, "gcc", "inline.c", "-O2", "-gsplit-dwarf", version), Options{DWARF: true})
-		var main string
-		for _, frame := range allFrames(t, f, 1000) {
-			if strings.Contains(frame, "inline.c:") {
-				main = frame
-			}
-		}
-		if main == "" {
-			t.Errorf("%s: no lines", version)
-		}
-		if err := f.DebugErr(); !errors.Is(err, srcline.ErrSplit) {
-			t.Errorf("%s: error %v, want %v", version, err, srcline.ErrSplit)
-		}
-	}
-}
-
 // TestTruncatedWhileMapped shortens a file under its reader, as whoever builds a
 // program anew may do.
 func TestTruncatedWhileMapped(t *testing.T) {
@@ -381,7 +362,8 @@ func TestTruncatedWhileMapped(t *testing.T) {
 // TestDebugInfoConcurrently looks addresses up while others do, and while the
 // file is closed.
 func TestDebugInfoConcurrently(t *testing.T) {
-	f := open(t, compile(t, "g++", "inline.cc", "-O2"), Options{DWARF: true})
+	path, _ := compileSplit(t, "g++", "inline.cc", "-O2")
+	f := open(t, path, Options{DWARF: true})
 	want := allFrames(t, f, 300)
 	addrs := spread(t, f, 300)
 	again := open(t, f.path, Options{DWARF: true})

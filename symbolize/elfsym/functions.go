@@ -29,7 +29,7 @@ func (f *File) Mentions(names []string) (mentioned map[string]bool, ok bool) {
 	if f.separate != nil {
 		e = f.separate.elf
 	}
-	data, err := newImage(e, nil, f.path).debugSection("str")
+	data, _, err := newImage(e, nil, f.path).debugSection("str")
 	if err != nil || data == nil {
 		return nil, false
 	}

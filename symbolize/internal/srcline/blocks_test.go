@@ -35,7 +35,7 @@ func TestBlocksThatOverlap(t *testing.T) {
 		dies = append(dies, die...)
 	}
 	info := append([]byte{byte(len(dies) + header - 4), 0, 0, 0, 4, 0, 0, 0, 0, 0, 8}, dies...)
-	d := New(Sections{Info: info, Abbrev: abbrev}, nil)
+	d := New(Sections{Info: info, Abbrev: abbrev}, nil, nil)
 	for addr, want := range map[uint64][]string{
 		0x10005: {"caller"},
 		0x10012: {"caller"},

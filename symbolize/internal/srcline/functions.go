@@ -319,8 +319,9 @@ func (u *loaded) holder(ref reference) *loaded {
 // appendFrames appends the frames at addr.
 func (u *loaded) appendFrames(dst []Frame, addr uint64, inline bool) []Frame {
 	chain := make([]inlined, 0, 16)
-	if off, ok := u.functionAt(addr); ok {
-		chain = u.appendInlined(chain, off, addr)
+	holder := u.withFunctions()
+	if off, ok := holder.functionAt(addr); ok {
+		chain = holder.appendInlined(chain, off, addr)
 	}
 	file, line := u.lineAt(addr)
 	if len(chain) == 0 {
@@ -331,7 +332,7 @@ func (u *loaded) appendFrames(dst []Frame, addr uint64, inline bool) []Frame {
 	}
 	for i := len(chain) - 1; i >= 0; i-- {
 		if inline || i == 0 {
-			f := u.function(chain[i].of)
+			f := holder.function(chain[i].of)
 			dst = append(dst, Frame{f.name, file, line, f.line})
 		}
 		file, line = u.path(chain[i].callFile), chain[i].callLine

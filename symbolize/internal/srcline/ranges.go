@@ -24,7 +24,7 @@ func (u *loaded) eachRange(e *entry, budget *int, f func(start, end uint64) bool
 		if u.version >= 5 {
 			u.rangeList5(e.ranges, budget, f)
 		} else {
-			u.rangeList(e.ranges.u, budget, f)
+			u.rangeList(u.rangesBase+e.ranges.u, budget, f)
 		}
 		return
 	}

@@ -10,6 +10,9 @@
 //	             ├──► function ──► calls inlined at the address, one in another
 //	             └──► row of the line table ──► file, line of the innermost
 //
+// Where a unit is only a skeleton, its functions are in a .dwo file or in a package
+// of these (split DWARF): Split opens them.
+//
 // Sections are hostile input: whatever their bytes, nothing here panics, and
 // work and memory stay within a small multiple of their size.
 package srcline
@@ -24,9 +27,9 @@ import (
 
 // Reasons why debug information, or a part of it, cannot be used.
 var (
-	// ErrSplit: the functions are in .dwo files, which are not read; lines are
-	// still known.
-	ErrSplit = errors.New("split debug information (.dwo files) is not supported")
+	// ErrSplit: the functions of a unit are in a .dwo file, which is not there; lines
+	// are still known.
+	ErrSplit = errors.New("split debug information")
 
 	// ErrFormat: what is malformed is left out.
 	ErrFormat = errors.New("malformed DWARF")
@@ -39,6 +42,8 @@ type Sections struct {
 
 	BigEndian   bool
 	Relocatable bool // code may start at address 0 (a kernel module)
+
+	Memory int // bytes of these contents that are in memory, not mapped from a file
 }
 
 // A Frame is a function at an address. Its strings do not share memory with the
@@ -53,8 +58,10 @@ type Frame struct {
 // Data answers for the debug information of one file. It may be used
 // concurrently.
 type Data struct {
-	s   Sections
-	alt *Data // holds what several files share (dwz), may be nil
+	s        Sections
+	alt      *Data   // holds what several files share (dwz), may be nil
+	split    Split   // opens .dwo files, may be nil
+	skeleton *loaded // the unit whose functions these are, if the sections are of a .dwo file
 
 	indexOnce sync.Once
 	units     []unit // by offset
@@ -73,9 +80,10 @@ type Data struct {
 const maxHeld = 16 << 20
 
 // New returns the debug information in sections s. alt, which may be nil, is
-// that of the file named in .gnu_debugaltlink. Nothing is read yet.
-func New(s Sections, alt *Data) *Data {
-	return &Data{s: s, alt: alt, loaded: map[int]*loaded{}, limit: maxHeld}
+// that of the file named in .gnu_debugaltlink, and split, which may be nil, opens
+// .dwo files. Nothing is read yet.
+func New(s Sections, alt *Data, split Split) *Data {
+	return &Data{s: s, alt: alt, split: split, loaded: map[int]*loaded{}, limit: maxHeld}
 }
 
 // Err returns the first thing found wrong in what was read up to now.
@@ -86,6 +94,9 @@ func (d *Data) Err() error {
 }
 
 func (d *Data) fail(err error) {
+	if d.skeleton != nil {
+		d = d.skeleton.Data // which the caller asks
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err == nil {
@@ -141,6 +152,9 @@ func (d *Data) load(i int) *loaded {
 // grow counts memory that u took, and drops other units. Whoever uses one that
 // is dropped goes on with it.
 func (d *Data) grow(u *loaded, n int) {
+	if d.skeleton != nil {
+		d.skeleton.grow(d.skeleton, n)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.loaded[u.index] != u {

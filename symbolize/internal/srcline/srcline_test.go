@@ -27,6 +27,12 @@ func compiled(t testing.TB, compiler, source string, flags ...string) *Sections 
 		t.Logf("%s: %v %.200s", compiler, err, out)
 		return nil
 	}
+	return sectionsOf(t, path, "")
+}
+
+// sectionsOf returns the debug sections of a file whose names end in suffix.
+func sectionsOf(t testing.TB, path, suffix string) *Sections {
+	t.Helper()
 	f := livetest.Open(t, elf.Open, path)
 	s := &Sections{}
 	for name, data := range map[string]*[]byte{
@@ -34,7 +40,7 @@ func compiled(t testing.TB, compiler, source string, flags ...string) *Sections 
 		".debug_line_str": &s.LineStr, ".debug_str_offsets": &s.StrOffsets, ".debug_addr": &s.Addr,
 		".debug_ranges": &s.Ranges, ".debug_rnglists": &s.RngLists, ".debug_aranges": &s.Aranges,
 	} {
-		if sec := f.Section(name); sec != nil {
+		if sec := f.Section(name + suffix); sec != nil {
 			b, err := sec.Data()
 			if err != nil {
 				t.Fatal(err)
@@ -71,18 +77,18 @@ func everything(d *Data) map[uint64][]Frame {
 func TestIndexes(t *testing.T) {
 	for _, version := range []string{"-gdwarf-4", "-gdwarf-5"} {
 		s := needs(t, "g++", "inline.cc", "-O2", version)
-		want := everything(New(*s, nil))
+		want := everything(New(*s, nil, nil))
 		if len(want) < 1000 {
 			t.Fatalf("%s: only %d addresses", version, len(want))
 		}
 		without := *s
 		without.Aranges = nil
-		if got := everything(New(without, nil)); !reflect.DeepEqual(got, want) {
+		if got := everything(New(without, nil, nil)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: frames differ without .debug_aranges", version)
 		}
 		// Half a table is no table.
 		without.Aranges = s.Aranges[:len(s.Aranges)/2]
-		if got := everything(New(without, nil)); !reflect.DeepEqual(got, want) {
+		if got := everything(New(without, nil, nil)); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: frames differ with a part of .debug_aranges", version)
 		}
 	}
@@ -91,7 +97,7 @@ func TestIndexes(t *testing.T) {
 // TestOutermostOnly asks for frames without inlined ones: the line is then that
 // of the call in the function that holds the code.
 func TestOutermostOnly(t *testing.T) {
-	d := New(*needs(t, "g++", "inline.cc", "-O2"), nil)
+	d := New(*needs(t, "g++", "inline.cc", "-O2"), nil, nil)
 	inlined := 0
 	for addr, frames := range everything(d) {
 		got := d.AppendFrames(nil, addr, false)
@@ -115,7 +121,7 @@ func TestCodeLeftOut(t *testing.T) {
 		without := *s
 		without.Aranges = nil
 		for _, s := range []Sections{*s, without} {
-			d := New(s, nil)
+			d := New(s, nil, nil)
 			for addr := uint64(0); addr < 64; addr++ {
 				if frames := d.AppendFrames(nil, addr, true); len(frames) > 0 {
 					t.Fatalf("%s: %#x is %+v", version, addr, frames)
@@ -126,7 +132,7 @@ func TestCodeLeftOut(t *testing.T) {
 }
 
 func TestStartLines(t *testing.T) {
-	d := New(*needs(t, "gcc", "inline.c", "-O2"), nil)
+	d := New(*needs(t, "gcc", "inline.c", "-O2"), nil, nil)
 	want := map[string]int{"innermost": 8, "middle": 14, "nested": 22, "inner": 25, "elsewhere": 33, "split": 38, "unused": 48, "main": 53}
 	for _, frames := range everything(d) {
 		for _, f := range frames {
@@ -142,9 +148,9 @@ func TestStartLines(t *testing.T) {
 
 // TestBoundedMemory keeps no more units than the bound allows.
 func TestBoundedMemory(t *testing.T) {
-	d := New(*needs(t, "gcc", "inline.c", "-O2", "-flto", "-static"), nil)
+	d := New(*needs(t, "gcc", "inline.c", "-O2", "-flto", "-static"), nil, nil)
 	want := everything(d)
-	d = New(d.s, nil)
+	d = New(d.s, nil, nil)
 	d.limit = 1
 	var wg sync.WaitGroup
 	for range 4 {
@@ -180,7 +186,7 @@ func TestMalformed(t *testing.T) {
 	} {
 		broken := s
 		test.spoil(&broken)
-		d := New(broken, nil)
+		d := New(broken, nil, nil)
 		everything(d)
 		if d.Err() == nil {
 			t.Errorf("%s: no error", test.name)
@@ -230,7 +236,7 @@ func TestBombs(t *testing.T) {
 		"origins in a circle":  {Info: unit(append(head[:len(head):len(head)], append(append([]byte{4}, at...), leb(11+2*len(at)+2)...)...)), Abbrev: abbrev},
 	} {
 		start := livetest.CPUTime(t)
-		d := New(s, nil)
+		d := New(s, nil, nil)
 		for addr := uint64(0x10000); addr < 0x10004; addr++ {
 			if n := len(d.AppendFrames(nil, addr, true)); n > maxInlined {
 				t.Errorf("%s: %d frames", name, n)
@@ -247,7 +253,7 @@ func TestBombs(t *testing.T) {
 func repeat(b []byte, n int) []byte { return []byte(strings.Repeat(string(b), n)) }
 
 func TestErrorsAreFormatErrors(t *testing.T) {
-	d := New(Sections{Info: []byte{1, 2, 3}}, nil)
+	d := New(Sections{Info: []byte{1, 2, 3}}, nil, nil)
 	d.AppendFrames(nil, 1, true)
 	if err := d.Err(); !errors.Is(err, ErrFormat) || !strings.Contains(fmt.Sprint(err), "byte 0x0") {
 		t.Errorf("error %v, want %v with the offset", err, ErrFormat)
@@ -273,7 +279,7 @@ func FuzzData(f *testing.F) {
 			Info: info, Abbrev: abbrev, Line: line, Str: str, LineStr: str, StrOffsets: offsets,
 			Addr: addr, Ranges: ranges, RngLists: rnglists, Aranges: aranges, BigEndian: big, Relocatable: big,
 		}
-		d := New(s, New(s, nil))
+		d := New(s, New(s, nil, nil), func(SplitUnit) (Sections, error) { return s, nil })
 		d.AppendFrames(nil, 0, true)
 		for i, r := range d.index.ranges {
 			for _, addr := range []uint64{r.Start, r.Start + (r.End-r.Start)/2, r.End - 1} {

@@ -92,7 +92,8 @@ type entry struct {
 	sibling                 value
 	language, stmts, dir    value // of a unit
 	strBase, addrBase, base value // where a unit's tables start
-	split                   bool  // a unit whose functions are elsewhere
+	dwoName, dwoID          value // of a unit whose functions are elsewhere
+	dwoRanges               value // where these count offsets in .debug_ranges from
 }
 
 // Attributes that debug/dwarf has no names for.
@@ -100,6 +101,8 @@ const (
 	attrDwoName      dwarf.Attr = 0x76
 	attrMIPSLinkage  dwarf.Attr = 0x2007
 	attrGNUDwoName   dwarf.Attr = 0x2130
+	attrGNUDwoID     dwarf.Attr = 0x2131
+	attrGNURanges    dwarf.Attr = 0x2132
 	attrGNUAddrBase  dwarf.Attr = 0x2133
 	attrLinkageName  dwarf.Attr = 0x6e
 	attrStrOffsets   dwarf.Attr = 0x72
@@ -150,7 +153,11 @@ func (u *unit) entry(c *cursor, a *abbrev, e *entry) {
 		case attrRnglistsBase:
 			e.base = v
 		case attrDwoName, attrGNUDwoName:
-			e.split = true
+			e.dwoName = v
+		case attrGNUDwoID:
+			e.dwoID = v
+		case attrGNURanges:
+			e.dwoRanges = v
 		}
 	}
 }
@@ -167,15 +174,19 @@ type loaded struct {
 	ok      bool // the rest is good
 	abbrevs abbrevTable
 	tag     dwarf.Tag
-	split   bool
+	split   bool // its functions are elsewhere
 	c       bool // of a language whose functions have no other names for the linker
 	scopes  bool // of a language that defines functions inside types
 
 	low                           uint64 // that offsets of range lists count from
 	strBase, addrBase, rangesBase uint64
 	name, dir, stmts              value
+	dwoName                       value
+	dwoID, dwoRanges              uint64
 
 	mu    sync.Mutex // of the rest
+	dwo   *loaded    // the unit with its functions, once opened; nil if it is nowhere
+	tried bool       // to open that
 	funcs *functions
 	known map[reference]function
 	lines *lineTable
@@ -205,9 +216,7 @@ func (u *loaded) useRoot() bool {
 		u.malformed(".debug_info", u.off, "root entry")
 		return false
 	}
-	if u.split = e.split || u.kind == unitSkeleton; u.split {
-		u.fail(ErrSplit)
-	}
+	u.useSplit(&e)
 	u.name, u.dir, u.stmts = e.name, e.dir, e.stmts
 	// Without a base, the table of the file's only unit is meant.
 	u.strBase, u.addrBase, u.rangesBase = e.strBase.u, e.addrBase.u, e.base.u
@@ -222,7 +231,11 @@ func (u *loaded) useRoot() bool {
 	default:
 		u.scopes = true
 	}
-	u.low, _ = u.addr(e.low)
+	if u.skeleton == nil {
+		u.low, _ = u.addr(e.low)
+		return true
+	}
+	u.useSkeleton()
 	return true
 }
 
