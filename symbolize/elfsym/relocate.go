@@ -43,12 +43,20 @@ func (im *image) relocate(data []byte, index int) ([]byte, error) {
 		if change.width == 0 {
 			continue // of no use here
 		}
+		width := change.width
+		if width == uleb {
+			width = ulebSize(data[min(r.at, uint64(len(data))):])
+		}
 		sym, ok := values.at(r.symbol)
-		if !ok || r.at > uint64(len(data)) || uint64(len(data))-r.at < uint64(change.width) {
+		if !ok || width == 0 || r.at > uint64(len(data)) || uint64(len(data))-r.at < uint64(width) {
 			return nil, fmt.Errorf("section %s: relocation out of bounds", rel.Name)
 		}
-		field := data[r.at : r.at+uint64(change.width)]
-		here := uintOf(order, field)
+		field := data[r.at : r.at+uint64(width)]
+		get, put := uintOf, putUint
+		if change.width == uleb {
+			get, put = ulebOf, putULEB
+		}
+		here := get(order, field)
 		v := sym.value + r.addend
 		if !r.hasAddend {
 			v = sym.value + here
@@ -62,7 +70,7 @@ func (im *image) relocate(data []byte, index int) ([]byte, error) {
 		case subtracts:
 			v = here - v
 		}
-		putUint(order, field, v)
+		put(order, field, v)
 	}
 	return data, nil
 }
@@ -107,6 +115,29 @@ func putUint(order binary.ByteOrder, b []byte, v uint64) {
 	}
 }
 
+// ulebSize returns how many bytes the LEB128 number takes that b starts with, 0 if it has
+// no end within 64 bits.
+func ulebSize(b []byte) int {
+	_, n := binary.Uvarint(b)
+	return max(n, 0)
+}
+
+// ulebOf reads a LEB128 number, all of b.
+func ulebOf(_ binary.ByteOrder, b []byte) uint64 {
+	v, _ := binary.Uvarint(b)
+	return v
+}
+
+// putULEB writes as many bits as there is room for: a difference that fits may be set by
+// numbers that do not.
+func putULEB(_ binary.ByteOrder, b []byte, v uint64) {
+	for i := range b {
+		b[i] = byte(v) | 0x80
+		v >>= 7
+	}
+	b[len(b)-1] &^= 0x80
+}
+
 // bytes returns the contents of a section that is not compressed.
 func (im *image) bytes(sec *elf.Section) ([]byte, error) {
 	if im.mapped == nil || sec.Type == elf.SHT_NOBITS || sec.Offset > uint64(len(im.mapped)) || sec.FileSize > uint64(len(im.mapped))-sec.Offset {
@@ -121,6 +152,9 @@ type change struct {
 	op    changeOp
 }
 
+// uleb is the width of a field that is a LEB128 number, as long as it is already.
+const uleb = -1
+
 // A changeOp says what becomes of the field: the address of the symbol with the addend, or that
 // added to what is there, or subtracted from it.
 type changeOp uint8
@@ -129,6 +163,13 @@ const (
 	sets changeOp = iota
 	adds
 	subtracts
+)
+
+// Relocations of RISC-V that debug/elf has no names for: lists of ranges have them since
+// binutils 2.41 and LLVM 18.
+const (
+	riscvSetULEB128 = 60
+	riscvSubULEB128 = 61
 )
 
 // relocations are those that compilers use for debug information, of each machine.
@@ -151,6 +192,7 @@ var relocations = map[elf.Machine]map[uint32]change{
 		uint32(elf.R_RISCV_ADD32): {4, adds}, uint32(elf.R_RISCV_ADD64): {8, adds},
 		uint32(elf.R_RISCV_SUB8): {1, subtracts}, uint32(elf.R_RISCV_SUB16): {2, subtracts},
 		uint32(elf.R_RISCV_SUB32): {4, subtracts}, uint32(elf.R_RISCV_SUB64): {8, subtracts},
+		riscvSetULEB128: {uleb, sets}, riscvSubULEB128: {uleb, subtracts},
 	},
 	elf.EM_S390:  {uint32(elf.R_390_NONE): {}, uint32(elf.R_390_64): {8, sets}, uint32(elf.R_390_32): {4, sets}},
 	elf.EM_PPC64: {uint32(elf.R_PPC64_NONE): {}, uint32(elf.R_PPC64_ADDR64): {8, sets}, uint32(elf.R_PPC64_ADDR32): {4, sets}},
