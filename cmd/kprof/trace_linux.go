@@ -167,7 +167,16 @@ func (f *traceFlags) openMarker(events []abi.Event) (*marker.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--marker: %w", err)
 	}
+	warnTracingOff(fs)
 	return r, nil
+}
+
+// warnTracingOff says that nothing can be written into trace_marker, where that is so: who writes
+// gets an error, and trace-cmd leaves it so. A command may switch it on yet.
+func warnTracingOff(fs *tracefs.FS) {
+	if on, err := fs.Tracing(); err == nil && !on {
+		messagef("--marker: the kernel's tracer is off, as trace-cmd leaves it, and takes nothing until 'echo 1 > %s/tracing_on'", fs.Path())
+	}
 }
 
 func (s *traceSink) Write(a, b []byte) error {

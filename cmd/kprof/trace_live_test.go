@@ -95,6 +95,21 @@ func TestLiveTraceRecords(t *testing.T) {
 	}
 }
 
+// TestLiveTraceMarkerOff: where the kernel's tracer is off, nothing gets into trace_marker, and
+// that is said; but not where it is on.
+func TestLiveTraceMarkerOff(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	for _, on := range []bool{false, true} {
+		t.Run(fmt.Sprint("tracing ", on), func(t *testing.T) {
+			livetest.SetTracing(t, on)
+			said, _ := kprof(t, "trace", "--marker", "--", "true").CombinedOutput() // it fails where nothing was written
+			if want := "the kernel's tracer is off"; strings.Contains(string(said), want) == on {
+				t.Errorf("%s", said)
+			}
+		})
+	}
+}
+
 // trace traces the calls of getppids on the whole machine, and returns what kprof, or what
 // runs it, prints.
 func trace(t *testing.T, run func(*testing.T, ...string) *exec.Cmd, times, number int, flags ...string) []byte {

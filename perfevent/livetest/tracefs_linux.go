@@ -2,6 +2,8 @@ package livetest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"kprof/perfevent/tracefs"
@@ -23,4 +25,23 @@ func TracefsMounted(t testing.TB) *tracefs.FS {
 		t.Fatal(err)
 	}
 	return fs
+}
+
+// SetTracing switches the kernel's tracer on or off, until t ends: trace-cmd leaves it off, and
+// nothing can be written into trace_marker then. No other package's test uses the machine meanwhile.
+func SetTracing(t testing.TB, on bool) {
+	t.Helper()
+	ChangeMachine(t)
+	file := filepath.Join(TracefsMounted(t).Path(), "tracing_on")
+	was, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(value []byte) {
+		if err := os.WriteFile(file, value, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { set(was) })
+	set(map[bool][]byte{false: []byte("0"), true: []byte("1")}[on])
 }

@@ -104,6 +104,13 @@ func unescape(s string) string {
 // Path is where the file system is mounted, without a slash at its end.
 func (t *FS) Path() string { return t.path }
 
+// Tracing reports whether the tracer writes into its rings, what goes into trace_marker
+// included: trace-cmd leaves it off. Events of perf do not depend on it.
+func (t *FS) Tracing() (bool, error) {
+	text, err := t.read("tracing_on")
+	return strings.TrimSpace(string(text)) != "0", err
+}
+
 // read reads a file below the mount point. Files of tracefs are generated and
 // say size 0; os.ReadFile copes.
 func (t *FS) read(elem ...string) ([]byte, error) {

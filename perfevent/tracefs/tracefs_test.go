@@ -106,3 +106,14 @@ func TestUnescape(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestTracing(t *testing.T) {
+	for text, want := range map[string]bool{"0\n": false, "1\n": true} {
+		if on, err := fake(t, map[string]string{"tracing_on": text}).Tracing(); on != want || err != nil {
+			t.Errorf("%q: %v %v", text, on, err)
+		}
+	}
+	if _, err := fake(t, nil).Tracing(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without the file: %v", err)
+	}
+}

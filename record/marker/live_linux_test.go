@@ -22,7 +22,7 @@ import (
 func open(t *testing.T, names bool) (*Reader, *os.File) {
 	t.Helper()
 	livetest.Require(t, livetest.Root, livetest.Tracefs)
-	livetest.ChangeMachine(t) // whose buffer is emptied
+	livetest.SetTracing(t, true) // and the buffer is emptied
 	fs := livetest.TracefsMounted(t)
 	e := perfevent.RingOwner(perfevent.Features{}, 1)
 	r, err := Open(fs, &e.Attr, names)

@@ -51,8 +51,7 @@ func Attach(fs *tracefs.FS, name string, cpus []int) (*Tracer, error) {
 
 // Tracing reports whether events are written into the rings.
 func (t *Tracer) Tracing() (bool, error) {
-	text, err := os.ReadFile(t.in("tracing_on"))
-	return strings.TrimSpace(string(text)) != "0", err
+	return tracefs.At(t.dir).Tracing()
 }
 
 // mostLeft is how many pages of a ring are read when all is to be read that is there:
