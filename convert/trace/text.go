@@ -284,7 +284,7 @@ var systems = []struct{ prefix, system string }{
 	{"contention_", "lock"}, {"page_fault_", "exceptions"}, {"task_", "task"}, {"net_", "net"}, {"netif_", "net"}, {"napi_poll", "napi"},
 	{"skb_", "skb"}, {"consume_skb", "skb"}, {"tcp_", "tcp"}, {"ext4_", "ext4"}, {"xfs_", "xfs"}, {"btrfs_", "btrfs"},
 	{"writeback_", "writeback"}, {"binder_", "binder"}, {"module_", "module"}, {"kvm_", "kvm"}, {"ipi_", "ipi"}, {"thermal_", "thermal"},
-	{"function_graph", "ftrace"}, {"funcgraph_", "ftrace"}, {"function", "ftrace"}, {"print", "ftrace"}, {"kernel_stack", "ftrace"}, {"user_stack", "ftrace"}, {"tracing_mark_write", "ftrace"},
+	{"function_graph", "ftrace"}, {"funcgraph_", "ftrace"}, {"function", "ftrace"}, {"func_repeats", "ftrace"}, {"print", "ftrace"}, {"kernel_stack", "ftrace"}, {"user_stack", "ftrace"}, {"tracing_mark_write", "ftrace"},
 }
 
 func systemOf(event string) string {

@@ -54,6 +54,31 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 	return w.hold(e)
 }
 
+// function takes a line of the function tracer. A call that came again is an event of its own, by its name in
+// a trace.dat.
+func (w *textWalk) function(e *textEvent, l *ftracetext.Line) {
+	name := "function"
+	if l.Count > 0 {
+		name = "func_repeats"
+	}
+	e.kind, e.text = w.t.kind(name, l.Buffer), l.Func
+	e.kernel = append(e.kernel, w.t.address(l.Func))
+	e.fields = append(e.fields, ftracetext.Field{Name: "func", Value: l.Func})
+	if l.Args != "" {
+		e.text += "(" + l.Args + ")"
+		e.fields = append(e.fields, ftracetext.Field{Name: "args", Value: l.Args})
+	}
+	if l.Caller != "" {
+		e.text += " <-" + l.Caller
+		e.kernel = append(e.kernel, w.t.address(l.Caller))
+		e.fields = append(e.fields, ftracetext.Field{Name: "caller", Value: l.Caller})
+	}
+	if l.Count > 0 {
+		e.text += l.Text
+		e.numbers = append(e.numbers, textNumber{"count", l.Count})
+	}
+}
+
 // graphLine takes a line of function_graph as an event, as trace-cmd report names them.
 func (w *textWalk) graphLine(e *textEvent, l *ftracetext.Line) error {
 	name := "funcgraph_entry"

@@ -201,14 +201,7 @@ func (w *textWalk) take(s string) error {
 		w.graph.lose(l.CPU)
 		w.slices.lose(l.CPU)
 	case ftracetext.Call:
-		e.kind, e.text = w.t.kind("function", l.Buffer), l.Func
-		e.kernel = append(e.kernel, w.t.address(l.Func))
-		e.fields = append(e.fields, ftracetext.Field{Name: "func", Value: l.Func})
-		if l.Caller != "" {
-			e.text += " <-" + l.Caller
-			e.kernel = append(e.kernel, w.t.address(l.Caller))
-			e.fields = append(e.fields, ftracetext.Field{Name: "caller", Value: l.Caller})
-		}
+		w.function(e, &l)
 	default:
 		if l.Name == "tracing_mark_write" && !w.t.lines && w.slice(e, &l) {
 			break

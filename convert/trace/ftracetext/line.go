@@ -38,7 +38,7 @@ type Line struct {
 	HasTime  bool
 	Ticks    bool // Time is in ticks of a clock that does not count ns
 	Name     string
-	Text     string // of an event; of function_graph's lines, the columns from the duration on
+	Text     string // of an event; of function_graph's lines, the columns from the duration on; of a Call, what is behind it
 	Func     string
 	Caller   string
 	User     bool
@@ -47,7 +47,7 @@ type Line struct {
 	Timed    bool   // there is a Duration
 	Args     string // of a function, without parentheses
 	Return   string // what it returned
-	Count    uint64
+	Count    uint64 // of Lost, and of a Call how often it came again
 }
 
 // maxCPU bounds the numbers of CPUs; the kernel has 8192 at most (NR_CPUS).
@@ -304,14 +304,20 @@ func what(l *Line, s string) {
 			return
 		}
 	}
+	var again uint64
+	if call, count, ok := cutRepeats(s); ok {
+		l.Text = s[len(call):]
+		s, again = call, count
+	}
 	if fn, caller, ok := strings.Cut(s, " <-"); ok && !strings.Contains(fn, ": ") && function(fn) != "" {
 		if name, args, ok := strings.Cut(fn, "("); ok && function(name) != "" && strings.HasSuffix(args, ")") { // func-args
 			fn, l.Args = name, args[:len(args)-1]
 		}
-		l.Kind, l.Func, l.Caller = Call, function(fn), function(caller)
+		l.Kind, l.Func, l.Caller, l.Count = Call, function(fn), function(caller), again
 		return
 	}
 	if !message && alone(l, s) {
+		l.Count = again
 		return
 	}
 	l.Kind = Event
@@ -325,6 +331,21 @@ func what(l *Line, s string) {
 		return
 	}
 	l.Name, l.Text = "print", s
+}
+
+// cutRepeats cuts off what is behind a call that came again with nothing between, of which the tracer
+// with its option func-no-repeats tells the number alone (kernel/trace/trace_output.c,
+// trace_func_repeats_print): "vfs_read <-ksys_read (repeats: 3, last_ts:    12.000020)".
+func cutRepeats(s string) (call string, count uint64, ok bool) {
+	i := strings.LastIndex(s, " (repeats: ")
+	if i < 0 || !strings.HasSuffix(s, ")") {
+		return s, 0, false
+	}
+	n, last, ok := strings.Cut(s[i+len(" (repeats: "):], ", last_ts:")
+	if count, isNumber := number(n); ok && isNumber && last != "" {
+		return s[:i], count, true
+	}
+	return s, 0, false
 }
 
 // syscallEvent is the event of "sys_openat(dfd: …)", where a system call begins, and of "sys_openat ->
