@@ -274,6 +274,8 @@ func (k *textKind) event(t *textTrace) abi.Event {
 // holds. The text does not tell them.
 var systems = []struct{ prefix, system string }{
 	{"kfree_skb", "skb"}, {"kvm_mmu_", "kvmmmu"}, {"kvm_tdp_mmu_", "kvmmmu"}, {"thermal_apic_", "irq_vectors"},
+	{"softirq_noise", "osnoise"}, {"irq_noise", "osnoise"}, {"thread_noise", "osnoise"}, {"nmi_noise", "osnoise"}, {"sample_threshold", "osnoise"},
+	{"osnoise_sample", "osnoise"}, {"timerlat_sample", "osnoise"},
 	{"sched_", "sched"}, {"irq_handler_", "irq"}, {"softirq_", "irq"}, {"tasklet_", "irq"},
 	{"hrtimer_", "timer"}, {"timer_", "timer"}, {"itimer_", "timer"}, {"tick_stop", "timer"},
 	{"sys_enter_", "syscalls"}, {"sys_exit_", "syscalls"}, {"sys_enter", "raw_syscalls"}, {"sys_exit", "raw_syscalls"}, {"sys_", "syscalls"},
@@ -288,6 +290,9 @@ var systems = []struct{ prefix, system string }{
 }
 
 func systemOf(event string) string {
+	if ftracetext.OfTracer(event) {
+		return "ftrace"
+	}
 	for _, s := range systems {
 		if strings.HasPrefix(event, s.prefix) {
 			return s.system

@@ -22,6 +22,9 @@ import (
 //	workqueue_execute_start  work struct 00000000dc2cb5d7: function blk_mq_run_work_fn
 //	workqueue_queue_work     work struct=00000000dc2cb5d7 function=blk_mq_run_work_fn ...
 //	contention_begin         00000000dc2cb5d7 (flags=SPIN|READ)
+//	irq_noise                local_timer:236 start 5789.857529929 duration 1845 ns
+//	nmi_noise                start 5789.857529929 duration 1845 ns
+//	sample_threshold         start 5789.858404555 duration 8812 ns interference 2
 func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.Field {
 	add := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
@@ -64,6 +67,10 @@ func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.F
 		if function, ok := strings.CutPrefix(rest, "function "); ok {
 			add("function", function)
 		}
+	case ftracetext.OfTracer(event):
+		return ftracetext.AppendTracerFields(fields, event, text)
+	case strings.HasSuffix(event, "_noise") || event == "sample_threshold":
+		return noiseFields(fields, event, text)
 	case event == "contention_begin" || event == "contention_end":
 		if lock, _, ok := strings.Cut(text, " ("); ok && !strings.Contains(lock, "=") {
 			add("lock_addr", lock)
@@ -121,6 +128,34 @@ func blockFields(fields []ftracetext.Field, event, text string) []ftracetext.Fie
 			name = "error"
 		}
 		fields = append(fields, ftracetext.Field{Name: name, Value: behind[i+1 : len(behind)-1]})
+	}
+	return fields
+}
+
+// noiseFields are the fields of what the tracers osnoise and timerlat tell of who took the CPU's time, and
+// for how long (include/trace/events/osnoise.h).
+func noiseFields(fields []ftracetext.Field, event, text string) []ftracetext.Field {
+	at := strings.LastIndex(" "+text, " start ")
+	if at < 0 {
+		return fields
+	}
+	who, words := strings.TrimSpace(text[:at]), strings.Fields(text[at:])
+	if len(words) < 5 || words[2] != "duration" || words[4] != "ns" {
+		return fields
+	}
+	if i := strings.LastIndexByte(who, ':'); i > 0 {
+		name, number := "desc", "vector"
+		if event == "thread_noise" {
+			name, number = "comm", "pid"
+		}
+		fields = append(fields, ftracetext.Field{Name: name, Value: who[:i]}, ftracetext.Field{Name: number, Value: who[i+1:]})
+	}
+	if sec, frac, ok := strings.Cut(words[1], "."); ok && len(frac) == 9 {
+		fields = append(fields, ftracetext.Field{Name: "start", Value: strings.TrimLeft(sec+frac, "0")})
+	}
+	fields = append(fields, ftracetext.Field{Name: "duration", Value: words[3]})
+	if len(words) == 7 {
+		fields = append(fields, ftracetext.Field{Name: "interference", Value: words[6]})
 	}
 	return fields
 }

@@ -330,7 +330,7 @@ func what(l *Line, s string) {
 		l.Name, l.Text = syscallEvent(s[:i], s[i] == '('), s
 		return
 	}
-	l.Name, l.Text = "print", s
+	l.Name, l.Text = tracerEvent(s), s
 }
 
 // cutRepeats cuts off what is behind a call that came again with nothing between, of which the tracer

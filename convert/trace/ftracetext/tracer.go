@@ -1,0 +1,68 @@
+package ftracetext
+
+import (
+	"regexp"
+	"strconv"
+
+	"kprof/perfevent/lazyregexp"
+)
+
+// tracerEvents are what tracers tell without the name of an event, by the names of a trace.dat
+// (kernel/trace/trace_output.c and trace_entries.h). Groups are fields.
+var tracerEvents = []struct {
+	name string
+	form func() *regexp.Regexp
+}{
+	// "#1     context    irq timer_latency       932 ns"
+	{"timerlat", lazyregexp.New(`^#(?P<seqnum>\d+) +context +(?P<context>irq|thread|user-ret) timer_latency +(?P<timer_latency>\d+) ns$`)},
+	// "#1     inner/outer(us):   11/12    ts:1581527483.343962693 count:6 nmi-total:4 nmi-count:1"
+	{"hwlat", lazyregexp.New(`^#(?P<seqnum>\d+) +inner/outer\(us\): +(?P<duration>\d+)/(?P<outer_duration>\d+) +ts:(?P<tv_sec>\d+)\.(?P<tv_nsec>\d+)( count:(?P<count>\d+))?( nmi-total:(?P<nmi_total_ts>\d+))?( nmi-count:(?P<nmi_count>\d+))?$`)},
+	// "1000000        190  99.98100       9     18      0   1007     18      1"
+	{"osnoise", lazyregexp.New(`^(?P<runtime>\d+) +(?P<noise>\d+) +\d+\.\d{5} +(?P<max_sample>\d+) +(?P<hw_count>\d+) +(?P<nmi_count>\d+) +(?P<irq_count>\d+) +(?P<softirq_count>\d+) +(?P<thread_count>\d+)$`)},
+	// "0:120:R ==> [003]  2389: 94:R sleep", "0:120:R   + [003]  2389: 94:R sleep"
+	{"context_switch", lazyregexp.New(`^(?P<prev_pid>\d+): *(?P<prev_prio>\d+):(?P<prev_state>\S) ==> \[(?P<next_cpu>\d+)\] +(?P<next_pid>\d+): *(?P<next_prio>\d+):(?P<next_state>\S) (?P<next_comm>.*)$`)},
+	{"wakeup", lazyregexp.New(`^(?P<prev_pid>\d+): *(?P<prev_prio>\d+):(?P<prev_state>\S)   \+ \[(?P<next_cpu>\d+)\] +(?P<next_pid>\d+): *(?P<next_prio>\d+):(?P<next_state>\S) (?P<next_comm>.*)$`)},
+}
+
+// tracerEvent is the event of a text that no name is before: what a tracer tells, else a message.
+func tracerEvent(s string) string {
+	if s != "" && (s[0] == '#' || s[0] >= '0' && s[0] <= '9') {
+		for _, e := range tracerEvents {
+			if e.form().MatchString(s) {
+				return e.name
+			}
+		}
+	}
+	return "print"
+}
+
+// OfTracer reports whether an event is one of those that tracers tell without a name.
+func OfTracer(event string) bool {
+	for _, e := range tracerEvents {
+		if e.name == event {
+			return true
+		}
+	}
+	return false
+}
+
+// AppendTracerFields appends the fields in the text of such an event.
+func AppendTracerFields(dst []Field, event, text string) []Field {
+	for _, e := range tracerEvents {
+		if e.name != event {
+			continue
+		}
+		m := e.form().FindStringSubmatch(text)
+		for i, name := range e.form().SubexpNames() {
+			if i >= len(m) || name == "" || m[i] == "" {
+				continue
+			}
+			value := m[i]
+			if n, err := strconv.ParseUint(value, 10, 64); err == nil { // "003"
+				value = strconv.FormatUint(n, 10)
+			}
+			dst = append(dst, Field{Name: name, Value: value})
+		}
+	}
+	return dst
+}
