@@ -2,11 +2,13 @@ package convert
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
 	"kprof/convert/replay"
 	"kprof/convert/stacks"
+	"kprof/perfevent/perfdata"
 )
 
 // WarningKind says what a profile lacks, or what may be wrong in it.
@@ -194,6 +196,9 @@ func (w *Warning) String() string {
 	case TruncatedRecording:
 		if w.Count == 0 {
 			return fmt.Sprintf("%s: %v", w.File, w.Err)
+		}
+		if t := (*perfdata.TruncatedError)(nil); errors.As(w.Err, &t) && t.Offset < 0 {
+			return fmt.Sprintf("%s: %v; the rest is converted", w.File, w.Err)
 		}
 		return fmt.Sprintf("%s: %v; everything before is converted", w.File, w.Err)
 	case MissingNames, MissingLines:

@@ -20,6 +20,7 @@ import (
 const (
 	dirHeader     = "data"
 	dirPart       = "data."
+	dirFiles      = 1 // PERF_DIR_VERSION
 	dirSingleFile = 2 // PERF_DIR_SINGLE_FILE
 )
 
@@ -63,7 +64,8 @@ func openDir(dir string) (*Reader, error) {
 	return r, nil
 }
 
-// openParts opens the files beside the header's, in the order of their numbers.
+// openParts opens the files beside the header's, in the order of their numbers, of which
+// none should be missing.
 func (r *Reader) openParts(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -79,7 +81,14 @@ func (r *Reader) openParts(dir string) error {
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(numbers[a], numbers[b]) })
-	for _, name := range names {
+	r.missing = ""
+	if len(names) == 0 && r.Features.DirFormat == dirFiles {
+		r.missing = "the files data.0, data.1 and so on are missing"
+	}
+	for i, name := range names {
+		if numbers[name] > uint64(i) && r.missing == "" {
+			r.missing = fmt.Sprintf("the file data.%d is missing", i)
+		}
 		f, err := openRegular(filepath.Join(dir, name))
 		if err != nil {
 			return err

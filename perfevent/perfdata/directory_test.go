@@ -91,6 +91,46 @@ func TestDirectoryTruncated(t *testing.T) {
 	}
 }
 
+// TestDirectoryMissing says which file is not there, and reads the others.
+func TestDirectoryMissing(t *testing.T) {
+	dir := writeDir(t, dirText, 0)
+	if err := os.Remove(filepath.Join(dir, "data.0")); err != nil {
+		t.Fatal(err)
+	}
+	times, err := walkDir(t, dir)
+	var te *perfdata.TruncatedError
+	if !errors.As(err, &te) || te.Offset != -1 || te.Error() != "recording is not complete: the file data.0 is missing" {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff([]uint64{2}, times); diff != "" {
+		t.Errorf("times (-want +got):\n%s", diff)
+	}
+}
+
+// TestDirectoryAlone: the file that says that others are beside it has no samples without them.
+func TestDirectoryAlone(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "data")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := perfdata.NewWriter(f, perftext.MustParse(dirText).Events, perfdata.Features{}, perfdata.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(perfdata.Features{DirFormat: 1}), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{name: "give the directory", dir: "data.0, data.1 and so on are missing"} {
+		times, err := walkDir(t, path)
+		var te *perfdata.TruncatedError
+		if !errors.As(err, &te) || !strings.HasSuffix(te.Error(), want) || len(times) > 0 {
+			t.Errorf("%s: %v, error %v", path, times, err)
+		}
+	}
+}
+
 // TestDirectoryFIFO does not wait for somebody to write into what is no file.
 func TestDirectoryFIFO(t *testing.T) {
 	for _, name := range []string{"data", "data.2"} {

@@ -28,15 +28,16 @@ type Reader struct {
 	Features    Features
 	BadFeatures []error
 
-	header fileHeader
-	files  []*os.File  // to be closed
-	parts  []part      // more files with records, of a recording in a directory
-	dir    *os.Root    // of a recording in a directory
-	at     io.ReaderAt // nil when the input cannot be read twice
-	size   int64       // of at
-	pipe   io.Reader   // what follows the pipe header, without at
-	source *Source     // nil for a perf.data file
-	data   section     // of records, in file mode
+	header  fileHeader
+	files   []*os.File  // to be closed
+	parts   []part      // more files with records, of a recording in a directory
+	missing string      // which of them are not there
+	dir     *os.Root    // of a recording in a directory
+	at      io.ReaderAt // nil when the input cannot be read twice
+	size    int64       // of at
+	pipe    io.Reader   // what follows the pipe header, without at
+	source  *Source     // nil for a perf.data file
+	data    section     // of records, in file mode
 
 	taken        int64                         // records of pipe mode that have been taken up, by an earlier walk or this one
 	featureBytes int                           // decoded so far
@@ -148,6 +149,9 @@ func (r *Reader) openFile(o abi.Order) error {
 	} else {
 		r.readFeatures()
 		r.readFormats()
+		if r.Features.DirFormat == dirFiles {
+			r.missing = "it is one file of a directory, and the samples are in others beside it: give the directory"
+		}
 	}
 	r.Events = NewEventSet(o, events)
 	r.Events.groupCounters(r.Features.Groups)
@@ -196,8 +200,8 @@ func (r *Reader) DataRange() (lo, hi int64, ok bool) {
 // mode brings as records are taken up on the way; those records are seen too.
 //
 // The *Record is reused. A recording that ends inside a record ends the walk
-// with a *TruncatedError, in a directory after the files that remain; any other
-// error ends it as well.
+// with a *TruncatedError, in a directory after the files that remain, as does one of
+// which files are missing; any other error ends it as well.
 func (r *Reader) Records() iter.Seq2[*Record, error] {
 	if r.source != nil {
 		return r.source.Records()
@@ -219,6 +223,9 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 			if t, ok = w.run(); t != nil && truncated == nil {
 				t.File, truncated = r.parts[i].name, t
 			}
+		}
+		if truncated == nil && r.missing != "" {
+			truncated = &TruncatedError{Offset: -1, Reason: r.missing}
 		}
 		if ok && truncated != nil {
 			yield(nil, truncated)
