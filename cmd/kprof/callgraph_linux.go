@@ -138,6 +138,30 @@ func noteCopies(s *record.Session) {
 	}
 }
 
+// noteUncopied says of which events --call-graph auto has no stacks copied, whatever program runs.
+func (f *recordFlags) noteUncopied(o *record.Options, s *record.Session) {
+	if f.callGraphMode != "auto" || o.NoCallchain || o.NoUserCallers || f.trace != nil || f.top != nil || o.Target.AllCPUs || len(o.Target.Cgroups) > 0 {
+		return
+	}
+	if text := uncopiedText(s.Events()); text != "" {
+		notef("%s", text)
+	}
+}
+
+// uncopiedText is "" where all events that have callchains are sampled at a frequency.
+func uncopiedText(events []abi.Event) string {
+	var names []string
+	for _, e := range events {
+		if a := &e.Attr; a.SampleType&abi.SampleCallchain != 0 && a.Flags&abi.FlagFreq == 0 && a.SampleStackUser == 0 && !slices.Contains(names, e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "--call-graph auto copies no stacks of events that are sampled by their number, not by a frequency: " + strings.Join(names, ", ") + "; --call-graph dwarf does"
+}
+
 // tooManyLost is the error of --max-lost.
 func (f *recordFlags) tooManyLost(stats *record.Stats) error {
 	if !f.maxLostSet || stats.Lost <= f.maxLost {

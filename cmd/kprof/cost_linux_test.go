@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kprof/convert/export"
+	"kprof/perfevent/abi"
 	"kprof/record"
 )
 
@@ -66,6 +67,26 @@ func TestShortStacksText(t *testing.T) {
 	} {
 		if got := shortStacksText(x.s, 8000); got != x.want {
 			t.Errorf("%+v: %q, want %q", x.s, got, x.want)
+		}
+	}
+}
+
+// TestUncopiedText: what --call-graph auto does nothing for is told.
+func TestUncopiedText(t *testing.T) {
+	chain, of := abi.SampleIP|abi.SampleCallchain, func(name string, typ abi.SampleType, flags abi.Flags, copied uint32) abi.Event {
+		return abi.Event{Name: name, Attr: abi.Attr{SampleType: typ, Flags: flags, SampleStackUser: copied}}
+	}
+	for _, x := range []struct {
+		events []abi.Event
+		want   string
+	}{
+		{[]abi.Event{of("cpu-clock", chain, abi.FlagFreq, 0), of("dummy:HG", abi.SampleIP, 0, 0)}, ""},
+		{[]abi.Event{of("faults", chain, 0, 8192)}, ""},
+		{[]abi.Event{of("faults", chain, 0, 0), of("cpu-clock", chain, abi.FlagFreq, 0), of("a:b", chain, 0, 0)},
+			"--call-graph auto copies no stacks of events that are sampled by their number, not by a frequency: faults, a:b; --call-graph dwarf does"},
+	} {
+		if got := uncopiedText(x.events); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
 		}
 	}
 }

@@ -82,6 +82,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 	}
 	if !voice.quiet {
 		noteCopies(s.Session)
+		f.noteUncopied(&opts, s.Session)
 	}
 	events := s.Events()
 	reportHidden(events)
