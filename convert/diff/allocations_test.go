@@ -49,7 +49,7 @@ func TestAllocationsAreSamples(t *testing.T) {
 			if column < 2 { // all objects twice: only half of the samples are counted here
 				total /= 2
 			}
-			if got := float64(total) / sampleWeight(&r, total); math.Abs(got/float64(samples)-1) > 0.01 {
+			if got := float64(total) / weightOf(&r, total); math.Abs(got/float64(samples)-1) > 0.01 {
 				t.Errorf("%s of objects of %.0f bytes is worth %.0f samples, of %d", heapColumns[column].Type, sizes[0], got, samples)
 			}
 		}
@@ -59,7 +59,7 @@ func TestAllocationsAreSamples(t *testing.T) {
 	for column := 2; column < 4; column++ {
 		all.Column = column
 		total := all.Set.Totals(0)[column]
-		if got := float64(total) / sampleWeight(&all, total); math.Abs(got/float64(samples)-1) > 0.01 {
+		if got := float64(total) / weightOf(&all, total); math.Abs(got/float64(samples)-1) > 0.01 {
 			t.Errorf("%s of which all are sampled is worth %.0f samples, of %d", heapColumns[column].Type, got, samples)
 		}
 	}
@@ -69,7 +69,7 @@ func TestAllocationsAreSamples(t *testing.T) {
 	bytes.Period, bytes.PeriodType = r.Set.Period, r.Set.PeriodType
 	bytes.Add(0, bytes.Intern(nil), 0, r.Set.Totals(0)[3])
 	total := bytes.Totals(0)[0]
-	if got := float64(total) / sampleWeight(&Run{Set: bytes}, total); math.Abs(got/float64(samples)-1) > 0.01 {
+	if got := float64(total) / weightOf(&Run{Set: bytes}, total); math.Abs(got/float64(samples)-1) > 0.01 {
 		t.Errorf("without objects it is worth %.0f samples, of %d", got, samples)
 	}
 }

@@ -16,7 +16,8 @@ type cost struct {
 	idle      int64 // what was left out
 	// weight is the mean value of a sample, weighted by value: the sum of squares
 	// by the sum. The run is worth total/weight equal samples.
-	weight float64
+	weight  float64
+	samples int64 // their number, 0 where that is a guess
 
 	// By block; nil where the run has no times. Those of function f are at
 	// [f*maxBlocks:(f+1)*maxBlocks].
@@ -54,7 +55,7 @@ func costs(r *Run, f *frames, per Per, only []uint32) *cost {
 		values[x.Stack] += x.Values[r.Column]
 		c.total += x.Values[r.Column]
 	}
-	c.weight = sampleWeight(r, c.total)
+	c.weight, c.samples = sampleWeight(r, c.total)
 	m := divide(r, stackOf, c, per)
 	if m != nil {
 		c.selfBlocks, c.cumBlocks = make([]int64, n*maxBlocks), make([]int64, n*maxBlocks)

@@ -119,6 +119,7 @@ type Path struct {
 type Side struct {
 	Runs    []string
 	Samples float64 // as many equal samples as the runs are worth
+	Counted int64   // how many samples they have, 0 if not known
 	Value   int64   // total of all runs
 	Total   float64 // in the unit of Difference; the mean of the runs
 	Idle    int64   // values that were left out, but for Result.Interrupts
@@ -413,26 +414,6 @@ func (f *Function) Changed() *Difference {
 
 // grew is the direction of what changed of a function.
 func (f *Function) grew() bool { return f.Changed().Diff > 0 }
-
-// sides describes the two groups.
-func (r *Result) sides(d *data) {
-	for side, s := range [...]*Side{&r.Base, &r.New} {
-		for i := range r.runs[side] {
-			s.Runs = append(s.Runs, r.runs[side][i].Name)
-			s.Value += d.costs[side][i].total
-			s.Samples += float64(d.costs[side][i].total) / d.costs[side][i].weight
-			s.Total += float64(d.costs[side][i].total) / d.denominators[side][i] / float64(len(r.runs[side]))
-			s.Idle += d.costs[side][i].idle
-			s.CPU += r.runs[side][i].cpuSeconds()
-			s.Seconds += float64(r.runs[side][i].Set.DurationNanos) / 1e9
-		}
-		if r.Interrupts != nil {
-			s.Idle -= r.Interrupts.values[side]
-		}
-		s.Machine = r.runs[side][0].Machine
-		r.weights[side] = s.weigh(d.denominators[side])
-	}
-}
 
 // class is the group in which a function stands: those whose self cost grew, those
 // whose self cost shrank, the same for those of which only what they call changed,

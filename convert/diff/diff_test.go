@@ -396,6 +396,11 @@ func TestFitOfVariances(t *testing.T) {
 	}
 }
 
+func weightOf(r *Run, total int64) float64 {
+	weight, _ := sampleWeight(r, total)
+	return weight
+}
+
 // TestSampleWeight: values that are sums of periods are not numbers of samples.
 func TestSampleWeight(t *testing.T) {
 	set := func(values []stacks.ValueType, rows ...[]int64) Run {
@@ -416,7 +421,7 @@ func TestSampleWeight(t *testing.T) {
 		"a divisor by chance": {set([]stacks.ValueType{{Type: "alloc", Unit: "bytes"}}, []int64{33_333_336}, []int64{66_666_696}, []int64{88_888_968}), 33_333_336},
 		"sums":                {set([]stacks.ValueType{count}, []int64{1_000_003}, []int64{1_000_007}, []int64{1_000_001}, []int64{900_000_001}), 1_000_003},
 	} {
-		if got := sampleWeight(&test.run, test.run.Set.Totals(0)[test.run.Column]); got != test.want {
+		if got := weightOf(&test.run, test.run.Set.Totals(0)[test.run.Column]); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
@@ -424,7 +429,7 @@ func TestSampleWeight(t *testing.T) {
 	for _, v := range []int64{100, 300, 600} {
 		moments.Set.AddTimedSample(stacks.TimedSample{Time: uint64(v), Value: v})
 	}
-	if got, want := sampleWeight(&moments, 1000), (100*100+300*300+600*600)/1000.0; got != want {
+	if got, want := weightOf(&moments, 1000), (100*100+300*300+600*600)/1000.0; got != want {
 		t.Errorf("moments: %v, want %v", got, want)
 	}
 }

@@ -16,11 +16,12 @@ const leastPeriods = 1e8
 // the given total says as much as total/weight samples of value 1. It is taken, in
 // this order, from the times of single samples, from a column beside it that
 // counts samples, from the period that the profile tells (of allocations see
-// allocationWeight), or from the values of rows, see rowWeight.
-func sampleWeight(r *Run, total int64) float64 {
+// allocationWeight), or from the values of rows, see rowWeight. The number of samples is 0 where
+// that is a guess.
+func sampleWeight(r *Run, total int64) (weight float64, samples int64) {
 	s := r.Set
 	if total <= 0 {
-		return 1
+		return 1, 0
 	}
 	var sum, squares float64
 	all := len(s.Events) == 1 && r.idle == nil
@@ -29,31 +30,32 @@ func sampleWeight(r *Run, total int64) float64 {
 		if all || r.comparesRow(m.Sample) {
 			sum += float64(m.Value)
 			squares += float64(m.Value) * float64(m.Value)
+			samples++
 		}
 	}
 	if sum > 0 && int64(sum) == total {
-		return squares / sum
+		return squares / sum, samples
 	}
 	e := &s.Events[r.Event]
 	for c, vt := range e.Values {
 		if c != r.Column && countsSamples(vt, e.Name) {
 			if n := r.total(c); n > 0 {
-				return float64(total) / float64(n)
+				return float64(total) / float64(n), n
 			}
 		}
 	}
 	vt, sibling := e.Values[r.Column], allocations(e.Values, r.Column)
 	switch {
 	case s.PeriodType.Unit == "bytes" && s.Period > 0 && (sibling >= 0 || vt.Unit == "bytes"):
-		return allocationWeight(r, sibling)
+		return allocationWeight(r, sibling), 0
 	case s.Period > 0 && s.PeriodType == vt:
-		return float64(s.Period)
+		return float64(s.Period), total / s.Period
 	case vt.Unit == "thousandths": // folded stacks with fractions
-		return 1000
+		return 1000, 0
 	case vt.Unit == "count" && sibling < 0 && total < leastPeriods:
-		return 1
+		return 1, total
 	}
-	return rowWeight(r)
+	return rowWeight(r), 0
 }
 
 // allocations returns the column that has the bytes of the objects that a column counts,
@@ -163,4 +165,31 @@ func (r *Run) total(column int) (sum int64) {
 		}
 	}
 	return sum
+}
+
+// sides describes the two groups.
+func (r *Result) sides(d *data) {
+	for side, s := range [...]*Side{&r.Base, &r.New} {
+		known := true
+		for i := range r.runs[side] {
+			s.Runs = append(s.Runs, r.runs[side][i].Name)
+			s.Value += d.costs[side][i].total
+			s.Samples += float64(d.costs[side][i].total) / d.costs[side][i].weight
+			if s.Counted += d.costs[side][i].samples; d.costs[side][i].samples == 0 {
+				known = false
+			}
+			s.Total += float64(d.costs[side][i].total) / d.denominators[side][i] / float64(len(r.runs[side]))
+			s.Idle += d.costs[side][i].idle
+			s.CPU += r.runs[side][i].cpuSeconds()
+			s.Seconds += float64(r.runs[side][i].Set.DurationNanos) / 1e9
+		}
+		if !known {
+			s.Counted = 0
+		}
+		if r.Interrupts != nil {
+			s.Idle -= r.Interrupts.values[side]
+		}
+		s.Machine = r.runs[side][0].Machine
+		r.weights[side] = s.weigh(d.denominators[side])
+	}
 }

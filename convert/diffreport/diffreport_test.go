@@ -10,6 +10,7 @@ import (
 
 	"kprof/convert/diff"
 	"kprof/convert/folded"
+	"kprof/convert/stacks"
 )
 
 func compareFolded(t *testing.T, base, new string) *diff.Result {
@@ -425,5 +426,36 @@ func TestOverLimit(t *testing.T) {
 		if got := Judgement(r, &j); got != "Over the limit: "+want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// TestSamplesOfASide: the number of samples is what was recorded; what they tell as much as is said
+// where that is much less, and is all that is known of sums.
+func TestSamplesOfASide(t *testing.T) {
+	ns := stacks.ValueType{Type: "span", Unit: "nanoseconds"}
+	timed := stacks.New(stacks.Event{Name: "span", Values: []stacks.ValueType{ns}})
+	sums := stacks.New(stacks.Event{Name: "span", Values: []stacks.ValueType{ns}})
+	for _, s := range []*stacks.Set{timed, sums} {
+		s.AddLocation(stacks.NoMapping, 1, stacks.KindUser)
+	}
+	for i := range 400 {
+		v := int64(1000)
+		if i%4 == 0 {
+			v = 10_000
+		}
+		row := timed.Add(0, timed.Intern([]uint32{0}), 0, v)
+		timed.AddTimedSample(stacks.TimedSample{Time: uint64(i), Sample: uint32(row), Value: v})
+		sums.Add(0, sums.Intern([]uint32{0}), 0, v+7)
+	}
+	r, err := diff.Compare([]diff.Run{{Name: "timed", Set: timed}}, []diff.Run{{Name: "sums", Set: sums}}, diff.Options{Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The square of the sum by the sum of squares: (100*10 + 300)^2 / (100*100 + 300) = 164.
+	if got, want := (words{r: r}).side(&r.Base), "400 samples (worth 164 equal ones): timed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := (words{r: r}).side(&r.New); !strings.HasPrefix(got, "worth about ") {
+		t.Errorf("%q is no guess", got)
 	}
 }

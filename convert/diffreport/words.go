@@ -159,7 +159,13 @@ func (t words) costed() string {
 }
 
 func (t words) side(s *diff.Side) string {
-	text := printable.Count(int64(math.Round(s.Samples)), "sample")
+	text, worth := printable.Count(s.Counted, "sample"), int64(math.Round(s.Samples))
+	switch {
+	case s.Counted == 0:
+		text = "worth about " + printable.Count(worth, "sample")
+	case math.Abs(s.Samples-float64(s.Counted)) > 0.1*float64(s.Counted):
+		text += fmt.Sprintf(" (worth %d equal ones)", worth)
+	}
 	if t.r.Measured() {
 		text = "measured"
 	}
