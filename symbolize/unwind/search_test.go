@@ -191,3 +191,13 @@ func TestRegistersNeeded(t *testing.T) {
 		}
 	}
 }
+
+// TestLeads: a call may be the last thing in a file, and returns to where nothing is mapped then.
+func TestLeads(t *testing.T) {
+	f := &code{FramePointers, 0x1000, 0x2000}
+	for ret, want := range map[uint64]bool{0: true, 0x1000: false, 0x1001: true, 0x2000: true, 0x2001: false} {
+		if leads(f, ret) != want {
+			t.Errorf("%#x leads to code: %v", ret, !want)
+		}
+	}
+}
