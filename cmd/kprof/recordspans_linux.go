@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -82,4 +83,14 @@ func (f *recordFlags) addSpans(o *record.Options, texts []string) error {
 		}
 	}
 	return nil
+}
+
+// askSpans adds to an error of opening events which rules of spans may have been meant.
+func (f *recordFlags) askSpans(err error) error {
+	for _, e := range f.events {
+		if q := meantSpan(e); q != "" {
+			return fmt.Errorf("%w%s", err, q)
+		}
+	}
+	return err
 }

@@ -74,7 +74,7 @@ func (f *recordFlags) session(ctx context.Context, stop func(), opts record.Opti
 		err = fmt.Errorf("%w, or use kprof trace --marker", err)
 	}
 	if err != nil {
-		return err
+		return f.askSpans(err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	for _, n := range s.Notes() {

@@ -8,6 +8,8 @@ import (
 	"kprof/convert"
 	"kprof/convert/replay"
 	"kprof/convert/transform"
+	"kprof/perfevent/spanrule"
+	"kprof/perfevent/spelling"
 	"kprof/symbolize"
 )
 
@@ -149,6 +151,8 @@ func worded(err error) error {
 		return fmt.Errorf("--off-cpu: %w: kprof record -e off-cpu records them", err)
 	case errors.Is(err, replay.ErrNoClock):
 		return fmt.Errorf("--wall-clock: %w: kprof record -e wall-clock records them", err)
+	case errors.As(err, &noEvents) && meantSpan(noEvents.Rule) != "":
+		return fmt.Errorf("%w%s", err, meantSpan(noEvents.Rule))
 	case errors.As(err, &noEvents) && len(noEvents.Missing) > 0:
 		return fmt.Errorf("%w: kprof record -e '%s' records it", err, noEvents.Rule)
 	case errors.As(err, &unreadable):
@@ -175,4 +179,29 @@ var timeErrors = map[convert.TimeReason]string{
 	convert.NoSampleTimes:      "--time: its samples have no times",
 	convert.PercentOfPipe:      "--time in percent needs a recording in a file: it is not known how long one from a pipe will be",
 	convert.PercentOfPipedText: "--time in percent needs text in a file that is not compressed: it is not known how long other text will be",
+}
+
+// meantSpan asks whether a rule of spans, which is of the function of that name, was to be one of
+// those that have names; it is empty where none is alike.
+func meantSpan(rule string) string {
+	word, ok := strings.CutPrefix(rule, spanrule.Prefix)
+	if !ok {
+		return ""
+	}
+	rules, _ := spanrule.Named()
+	var alike []string
+	for _, r := range rules {
+		name := strings.TrimPrefix(r.Text, spanrule.Prefix)
+		if name == word {
+			return ""
+		}
+		if d := len(name) - len(word); -1 <= d && d <= 1 {
+			alike = append(alike, name)
+		}
+	}
+	near := spelling.Closest(word, alike)
+	for i, name := range near {
+		near[i] = spanrule.Prefix + name
+	}
+	return spelling.Question(near)
 }
