@@ -114,6 +114,8 @@ var kinds = []struct {
 	{"trace-cmd report with tabs", "version = 6\ncpus=8\n\t   <...>-15430 [006]  7115.449594: sched_switch:          prev_comm=trace-cmd prev_pid=15430 prev_prio=120 prev_state=64 next_comm=swapper/6 next_pid=0 next_prio=120\n\t  <idle>-0     [006]  7115.449607: sched_switch:          prev_comm=swapper/6\n", Ftrace},
 	{"ftrace that lost events", "CPU:0 [LOST 12 EVENTS]\n", Ftrace},
 	{"the latency format", "    bash-1994    0d..1    4us+: _raw_spin_lock <-try_to_wake_up\n", Ftrace},
+	{"ftrace that a mail quotes", "> > # tracer: nop\n", Ftrace},
+	{"function_graph that a mail quotes", "Hello,\n>  0)   0.382 us    |    getname();\n", Ftrace},
 	{"trace-cmd report -l", "trace-cm-326     0dNs4.    27.539637: sched_wakeup:         rcu_preempt:15 [120] CPU:000\n", Ftrace},
 	{"pstore's functions", "CPU:2 ts:17 ffffffff8101ea64  ffffffff8101bcda  native_apic_mem_read <- disconnect_bsp_APIC+0x6a/0xc0\n", Ftrace},
 	{"dmesg", "[    0.000000] Linux version 6.1.0\n[    0.000001] Command line: x\n", KernelLog},

@@ -47,13 +47,13 @@ var lineForms = []struct {
 	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
 	// The line of a task in stacks that bcc's tools print, and what these say before.
 	{lazyregexp.New(`^    - {16}\S.* \(\d+\)$|^\s+(target: {10}|waker: {11})\S|^Sampling at \d+ .* by .*stack|^Tracing (off-CPU|blocked) time \(us\) (of|by) `), BCCStacks},
-	{lazyregexp.New(`^# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
+	{lazyregexp.New(`^(> ?)*# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
 	{lazyregexp.New(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
 	// The latency format: "  bash-1994    0d..1    4us+: ", or with seconds.
 	{lazyregexp.New(`^\s*\S.{0,20}-\d+ +\d+[a-zA-Z.#][a-zA-Z.#0-9]{2,7} +(\d+us.?|\d+(\.\d+)?): `), Ftrace},
-	// function_graph: the columns are options.
-	{lazyregexp.New(`^( *\d+\.\d+ \|)?( *\d+ us \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
+	// function_graph: the columns are options. Mails have it quoted.
+	{lazyregexp.New(`^(> ?)*( *\d+\.\d+ \|)?( *\d+ us \|)? *\d+\)( +\S.{0,20}-\d+ *\|)?( +[a-zA-Z.#0-9]{4,8} \|)? +([!#+*@$]? *[\d.]+ us +)?\|  `), Ftrace},
 	{lazyregexp.New(`^ \d+\) +\S.*-\d+ +=> +\S.*-\d+$`), Ftrace},
 	{lazyregexp.New(`^CPU:\d+ ts:\d+ [0-9a-f]+  [0-9a-f]+  \S+ <- \S`), Ftrace}, // of pstore
 	{kernellog.Begin, KernelLog},

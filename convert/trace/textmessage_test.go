@@ -100,3 +100,29 @@ func TestMessagesOfLog(t *testing.T) {
 		t.Errorf("warnings %s", got)
 	}
 }
+
+// TestQuoted: what a mail quotes has names of tasks without its marks, and its blanks before functions; what
+// follows a message is as it was written.
+func TestQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"> # tracer: function\n>           <idle>-0     [000] d..2. 12.000001: vfs_read <-ksys_read\n>             bash-1507  [000] d..2. 12.000101: vfs_write <-ksys_write\n" +
+			"> > other-8 [000] d..2. 12.000102: f <-g\n": "swapper vfs_read <-ksys_read\nbash vfs_write <-ksys_write\nother f <-g\n",
+	} {
+		got := list(t, written(t, text), listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Comm | listing.Trace}})
+		var lines strings.Builder
+		for line := range strings.Lines(got) {
+			lines.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		}
+		if lines.String() != want {
+			t.Errorf("%q, want %q", lines.String(), want)
+		}
+	}
+	message := list(t, written(t, "sh-9 [000] ..... 1.000001: print: a\n> b\n"), listing.Options{}, listing.PrinterOptions{Format: listing.JSON})
+	if want := `"text":"a\u000a> b"`; !strings.Contains(message, want) {
+		t.Errorf("%s, want %s", message, want)
+	}
+	name := written(t, "Hello,\n> >  0)               |  sys_open() {\n> >  0)   0.382 us    |    getname();\n> >  0)   3.382 us    |  }\n")
+	if got, want := strings.Join(folded(t, name, "ftrace:function_graph", 1, convert.Options{}), ","), "sys_open 3000,sys_open;getname 382"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -88,6 +88,7 @@ type textPart struct {
 	form   TextForm
 	inside bool
 	ruled  bool // the line of hyphens before the first event was there
+	quoted bool // lines are quoted, of a mail
 	zero   time.Time
 	at     time.Duration // of the last line, in a log that tells it
 }
@@ -100,7 +101,22 @@ func (p *textPart) of(line string) (string, bool) {
 	case Page:
 		return p.ofPage(line)
 	}
-	return line, true
+	return p.ofMail(line), true
+}
+
+// ofMail takes off what a mail has before lines that it quotes: "> ", and that again for each time that they
+// were quoted before. The first of them is one of a trace; others may be of a message. No line of the
+// kernel's begins so, since it prints names of tasks in more columns than they have.
+func (p *textPart) ofMail(line string) string {
+	text := line
+	for strings.HasPrefix(text, ">") {
+		text = strings.TrimPrefix(text[1:], " ")
+	}
+	if len(text) == len(line) || !p.quoted && !strings.HasPrefix(text, "# ") && ftracetext.Parse(text).Kind == ftracetext.Other {
+		return line
+	}
+	p.quoted = true
+	return text
 }
 
 // ofLog finds what the kernel dumps (kernel/trace/trace.c, ftrace_dump_one).
