@@ -56,6 +56,7 @@ func ofDat(f *tracedat.File) *Trace {
 			})
 		}
 	}
+	t.placeKernel(f.Options.LastBoot)
 	if len(t.Rings) == 0 && t.Incomplete == nil && len(f.Text) > 0 {
 		t.Incomplete = fmt.Errorf("it holds the text of a latency tracer, and no pages")
 	}

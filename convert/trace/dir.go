@@ -30,6 +30,7 @@ func OpenDir(ctx context.Context, dir fs.FS, lines bool) (*perfdata.Reader, erro
 			Open: func(readahead int) Pages { return d.Pages(r, readahead) },
 		})
 	}
+	t.placeKernel(d.LastBoot)
 	rd, err := t.Reader(ctx, lines)
 	if err != nil {
 		d.Close()

@@ -4,6 +4,7 @@
 //	per_cpu/cpu0/trace_pipe_raw   pages of a CPU; or cpu0, cpu0.raw, mine-cpu0
 //	instances/foo/per_cpu/…       those of an instance
 //	trace_clock                   the clock of the times in pages; instances/foo/trace_clock
+//	last_boot_info                where functions were when the buffer was written; likewise
 //	events/sched/sched_switch/format
 //	events/header_page, saved_cmdlines, printk_formats, kallsyms, modules
 //

@@ -25,6 +25,8 @@ type Dir struct {
 	Modules  []byte // /proc/modules
 	// Clocks are those of the buffers, by Ring.Buffer, as far as there are files that tell them.
 	Clocks map[string]string
+	// LastBoot is what last_boot_info says of buffers that an earlier boot wrote, likewise.
+	LastBoot map[string]string
 
 	left int64 // bytes of text that may still be read
 }
@@ -57,7 +59,7 @@ var ErrNoPages = errors.New("no pages of a ring buffer (per_cpu/cpu0/trace_pipe_
 
 // Open reads what is in a directory, but for the pages.
 func Open(dir fs.FS) (*Dir, error) {
-	d := &Dir{left: maxTexts, Clocks: map[string]string{}, Tracing: perfdata.TracingData{Version: "0.6", PageSize: pageSize}}
+	d := &Dir{left: maxTexts, Clocks: map[string]string{}, LastBoot: map[string]string{}, Tracing: perfdata.TracingData{Version: "0.6", PageSize: pageSize}}
 	entries := 0
 	err := fs.WalkDir(dir, ".", func(name string, e fs.DirEntry, err error) error {
 		switch entries++; {
@@ -122,6 +124,8 @@ func (d *Dir) take(dir fs.FS, name string, e fs.DirEntry) error {
 		t.Cmdlines = text(maxText)
 	case base == "trace_clock":
 		d.Clocks[bufferOf(name)] = ringpage.ChosenClock(text(maxClock))
+	case base == "last_boot_info":
+		d.LastBoot[bufferOf(name)] = text(maxText)
 	case base == "printk_formats":
 		t.Printk = text(maxText)
 	case base == "kallsyms":

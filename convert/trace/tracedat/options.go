@@ -23,6 +23,9 @@ type Options struct {
 	TimeShift TimeShift
 
 	Processes []Process
+
+	// LastBoot is what tracefs' last_boot_info says of buffers that an earlier boot wrote, by their names.
+	LastBoot map[string]string
 }
 
 // Scale makes ns of a clock that does not count them: times Mult, shifted right.
@@ -62,6 +65,7 @@ const (
 	optionPrintk      = 20
 	optionCmdlines    = 21
 	optionBufferText  = 22
+	optionLastBoot    = 24
 	optionModulesFile = 25
 )
 
@@ -108,6 +112,13 @@ func (o *optionReader) take(id uint16, b []byte) {
 	case optionCPUCount:
 		if n := int(int32(c.u32())); c.err == nil && n > 0 && n <= maxCPUs {
 			o.cpus, f.Options.CPUs = n, n
+		}
+	case optionLastBoot:
+		if name, info, ok := strings.Cut(text(b), ":"); ok && len(f.Options.LastBoot) < maxBuffers {
+			if f.Options.LastBoot == nil {
+				f.Options.LastBoot = map[string]string{}
+			}
+			f.Options.LastBoot[name] = info
 		}
 	case optionProcMaps:
 		f.addProcesses(text(b))
