@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kprof/convert"
 	"kprof/convert/listing"
 )
 
@@ -165,5 +166,21 @@ func TestStackOfFunctionTracer(t *testing.T) {
 		if got := stacked(t, "# tracer: function\n"+x.text); got != x.want {
 			t.Errorf("%s:\n%s\nwant\n%s", x.what, got, x.want)
 		}
+	}
+}
+
+// TestSyntheticStack: a stack that is a field of a synthetic event is that event's.
+func TestSyntheticStack(t *testing.T) {
+	name := written(t, `# tracer: nop
+          <idle>-0       [005] d..4.   521.164922: wake_lat: pid=0 delta=8322 stack=STACK:
+=> __schedule+0x448/0x7b0
+=> io_schedule+0x42/0x70
+
+           <...>-2       [004] d..4.   525.184257: wake_lat: pid=2 delta=76 stack=STACK:
+=> __schedule+0x448/0x7b0
+=> kthread+0xe9/0x110
+`)
+	if got, want := strings.Join(folded(t, name, "trace:wake_lat", 0, convert.Options{}), ","), "io_schedule;__schedule 1,kthread;__schedule 1"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

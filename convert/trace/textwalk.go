@@ -225,6 +225,9 @@ func (w *textWalk) take(s string) error {
 	if err := w.hold(e); err != nil {
 		return err
 	}
+	if e.kind != nil && l.Kind == ftracetext.Event && strings.HasSuffix(l.Text, "=STACK:") {
+		w.stack, e.had = e, kernelStack // a field of a synthetic event (trace_events_synth.c, print_synth_event)
+	}
 	// What programs and trace_printk() write may have lines; the name is a function's then.
 	if e.kind != nil && l.Kind == ftracetext.Event && (e.kind.system == "trace" && len(e.fields) == 0 || l.Name == "print" || l.Name == "tracing_mark_write") {
 		w.message, w.said = e, w.part.at
