@@ -41,6 +41,7 @@ var unreadableKinds = map[sniff.Kind]string{
 	sniff.Jemalloc:        "a heap profile of jemalloc",
 	sniff.PerfReport:      "what perf report, diff or annotate, or perf script -D printed",
 	sniff.PerfStat:        "what perf stat printed",
+	sniff.Histogram:       "what a hist trigger of the kernel's tracer counted",
 	sniff.BCCStacks:       "stacks as a tool of bcc prints them without -f",
 	sniff.Zip:             "a zip archive",
 	sniff.Tar:             "a tar archive",

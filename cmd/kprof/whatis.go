@@ -29,6 +29,7 @@ var unread = map[sniff.Kind]string{
 	sniff.Jemalloc:        "it is a heap profile of jemalloc: 'jeprof --collapsed PROGRAM FILE' makes folded stacks of it, which kprof reads",
 	sniff.PerfReport:      "it is what perf report, diff or annotate, or perf script -D printed: give its perf.data, or what perf script prints",
 	sniff.PerfStat:        "it is what perf stat printed, which has counts and no stacks: kprof record -e EVENT records where an event happens",
+	sniff.Histogram:       "it is what a hist trigger of the kernel's tracer counted, which has sums and no events: kprof record -e EVENT records these, with their fields and stacks",
 	sniff.BCCStacks:       "it is stacks as a tool of bcc (profile, offcputime) prints them to be read: with -f it prints folded stacks, which kprof reads",
 	sniff.Zip:             "it is a zip archive: unpack it, and give what is in it",
 	sniff.Tar:             "it is a tar archive: unpack it, and give what is in it",

@@ -58,6 +58,7 @@ const (
 	Jemalloc   // a heap profile of jemalloc
 	PerfReport // of perf report, diff or annotate, or script -D
 	PerfStat
+	Histogram // of a hist trigger of the kernel's tracer
 	BCCStacks // of bcc's profile, offcputime and their like, without -f
 	Zip
 	Tar

@@ -156,6 +156,7 @@ var kinds = []struct {
 	{"bcc's offcputime, with what it says", "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end.\n^C\n    schedule\n", BCCStacks},
 	{"bcc's offwaketime", "    waker:           swapper/0 0\n    ffffffff8137897c blk_mq_complete_request\n", BCCStacks},
 	{"perf stat", "# started on Mon Oct 21 15:10:29 2024\n\n\n Performance counter stats for './a.out':\n\n       14006883755      cache-references                 #  393.729 M/sec                     \n         537974885      cache-misses                     #    3.84% of all cache refs         \n", PerfStat},
+	{"a hist trigger", "# event histogram\n#\n# trigger info: hist:keys=call_site:vals=bytes_req:sort=bytes_req:size=2048 [active]\n#\n\n{ call_site: 18446744072099376184 } hitcount:          1  bytes_req:         24\n\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n", Histogram},
 	{"perf stat -I", "#           time             counts unit events\n     0.100209737            1500123      cycles                                                      \n", PerfStat},
 	{"perf stat -I -A", "# started on Mon Oct 21 15:10:29 2024\n\n#           time CPU              counts unit events\n     0.100209737 CPU0               1500123      cycles                                                      \n", PerfStat},
 	{"an execution trace of Go", "go 1.21 trace\x00\x00\x00\x01\x00", GoTrace},

@@ -44,6 +44,7 @@ var lineForms = []struct {
 	{lazyregexp.New(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
 	// perf annotate, and the dump of records that perf report and script -D print.
 	{lazyregexp.New(`^ Percent\b.*\|\s+Source code & Disassembly of |^0x[0-9a-f]+(@\S+)? \[0x[0-9a-f]+\]: event: \d+$`), PerfReport},
+	{lazyregexp.New(`^# trigger info: hist:`), Histogram},
 	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
 	// The line of a task in stacks that bcc's tools print, and what these say before.
 	{lazyregexp.New(`^    - {16}\S.* \(\d+\)$|^\s+(target: {10}|waker: {11})\S|^Sampling at \d+ .* by .*stack|^Tracing (off-CPU|blocked) time \(us\) (of|by) `), BCCStacks},
