@@ -97,6 +97,7 @@ type textKind struct {
 type textField struct {
 	name                string
 	text, hex, unsigned bool
+	negative            bool // a value is a decimal number below 0
 	offset              int
 }
 
@@ -106,13 +107,14 @@ type numeral uint8
 const (
 	noNumeral numeral = iota
 	decimal
+	negative // decimal
 	unsigned // decimal, and too large for an int64
 	hexadecimal
 )
 
 // numeralOf says how the value of a field is a number.
 func numeralOf(f *ftracetext.Field) numeral {
-	_, number := f.Number()
+	v, number := f.Number()
 	switch {
 	case !number:
 		return noNumeral
@@ -120,6 +122,8 @@ func numeralOf(f *ftracetext.Field) numeral {
 		return hexadecimal
 	case f.Unsigned():
 		return unsigned
+	case v < 0:
+		return negative
 	}
 	return decimal
 }
@@ -199,6 +203,7 @@ func (k *textKind) note(name string, n numeral) {
 	}
 	x := &k.fields[i]
 	x.text, x.hex, x.unsigned = x.text || n == noNumeral, x.hex || n == hexadecimal, x.unsigned || n == unsigned
+	x.negative = x.negative || n == negative
 }
 
 // wholeText is the field that holds all of an event's text.
@@ -230,7 +235,7 @@ func (k *textKind) text() string {
 		switch {
 		case f.text:
 			fmt.Fprintf(&b, "\tfield:__data_loc char[] %s;\toffset:%d;\tsize:4;\tsigned:1;\n", f.name, f.offset)
-		case f.hex:
+		case f.hex && !f.negative:
 			fmt.Fprintf(&b, "\tfield:unsigned long %s;\toffset:%d;\tsize:8;\tsigned:0;\n", f.name, f.offset)
 		case f.unsigned:
 			fmt.Fprintf(&b, "\tfield:u64 %s;\toffset:%d;\tsize:8;\tsigned:0;\n", f.name, f.offset)

@@ -40,3 +40,19 @@ func TestFieldsOfProbes(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsAmongPointers: what functions return is written as a decimal number where it may be an error, else
+// in hexadecimal (the option funcgraph-retval); errors are found as they are written.
+func TestErrorsAmongPointers(t *testing.T) {
+	name := written(t, "# tracer: function_graph\n 0)   0.651 us    |  get(); /* = 0xffff93fcfd346c00 */\n 0)   0.380 us    |  put(); /* = 0x0 */\n"+
+		" 0)   0.380 us    |  read(); /* = -11 */\n 0)   0.380 us    |  close(); /* close ret=-22 */\n")
+	where, err := expr.Parse("retval >= -4095 && retval < 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := convert.Options{}
+	o.Where = where
+	if got, want := strings.Join(folded(t, name, "ftrace:function_graph", 1, o), ","), "close 380,read 380"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
