@@ -69,7 +69,7 @@ var imports = map[string][]string{
 	"convert/timeline":                   {"convert/intern", "convert/stacks", "perfevent/abi", "symbolize/ranges"},
 	"convert/timeorder":                  {},
 	"convert/trace":                      {"convert/kernellog", "convert/span", "convert/trace/ftracetext", "convert/trace/ringdir", "convert/trace/tracedat", "perfevent/abi", "perfevent/format", "perfevent/perfdata", "perfevent/procfs", "perfevent/ringpage"},
-	"convert/trace/ftracetext":           {"perfevent/format"},
+	"convert/trace/ftracetext":           {"perfevent/format", "perfevent/lazyregexp"},
 	"convert/trace/ringdir":              {"perfevent/abi", "perfevent/lazyregexp", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/trace/tracedat":             {"perfevent/abi", "perfevent/perfdata", "perfevent/ringpage"},
 	"convert/transform":                  {"convert/calltree", "convert/stacks"},
