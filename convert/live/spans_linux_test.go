@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"kprof/convert"
 	"kprof/convert/replay"
@@ -170,8 +171,11 @@ func TestLiveSpansLost(t *testing.T) {
 		specs[i].Filter = "" // read(2) and all others too: what is lost are not only pairs
 	}
 	// A shell that reads a character at a time, from a pipe that is slow at its end.
+	// Nobody reads the rings for as long as takes some 50,000 samples, of which they hold a hundred: a thread
+	// that is before all others, on the only CPU, reads them so soon that none is lost.
+	late := func() error { time.Sleep(500 * time.Millisecond); return nil }
 	w := recordWaiting(t, exec.Command("sh", "-c", "read go; (yes | head -c 300000; sleep 0.5; echo) | while read x; do :; done"),
-		record.Options{Specs: specs, RingSize: 8 << 10, DrainInterval: 200e6},
+		record.Options{Specs: specs, RingSize: 8 << 10, DrainInterval: 200e6, Start: late},
 		convert.Options{Selection: convert.Selection{Spans: []*spanrule.Rule{mustRule(t, "span:syscalls")}, Times: true, Labels: replay.LabelTID}, Unnamed: true})
 	p, st := w.p, w.st
 	if st.Lost == 0 {

@@ -22,7 +22,7 @@ type waited struct {
 
 // recordWaiting records a program that waits for a line, which it gets when it is recorded,
 // to its end: alone, or, where all CPUs are the target, with all else, of which the profile
-// leaves out what is not its.
+// leaves out what is not its. Start of ro is called when it has the line.
 func recordWaiting(t *testing.T, cmd *exec.Cmd, ro record.Options, o convert.Options) waited {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -43,6 +43,7 @@ func recordWaiting(t *testing.T, cmd *exec.Cmd, ro record.Options, o convert.Opt
 	defer stop()
 	var w waited
 	ended := make(chan error, 1)
+	then := ro.Start
 	ro.Start = func() error {
 		begun := time.Now()
 		_, err := in.Write([]byte("\n"))
@@ -52,6 +53,9 @@ func recordWaiting(t *testing.T, cmd *exec.Cmd, ro record.Options, o convert.Opt
 			ended <- err
 			stop()
 		}()
+		if err == nil && then != nil {
+			err = then()
+		}
 		return err
 	}
 	if w.p, w.st, err = live.Record(ctx, ro, o); err != nil {
