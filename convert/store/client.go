@@ -372,11 +372,12 @@ type answer struct {
 // post sends a message, and returns the answer, which must be of a content type of ours. One of
 // OTLP may have any status of success, as the Collector's exporter has it; one of Connect is 200.
 func (c *Client) post(ctx context.Context, path string, header http.Header, message []byte, limit int64, ours func(contentType string) bool) (a answer, err error) {
-	asked := ctx
-	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	theirs, limited := ctx.Deadline()
+	end := time.Now().Add(c.o.Timeout)
+	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	defer func() {
-		if errors.Is(err, context.DeadlineExceeded) && asked.Err() == nil {
+		if errors.Is(err, context.DeadlineExceeded) && !(limited && theirs.Before(end)) {
 			err = &lateError{c.o.Timeout}
 		}
 	}()
