@@ -137,6 +137,9 @@ func TestNamesOfPerfScript(t *testing.T) {
 					if strings.HasSuffix(want.name, "@plt") && strings.HasSuffix(got, "@plt") {
 						continue // perf before 6.3 takes relocations of IFUNCs for being in the order of the stubs
 					}
+					if want.name == "[unknown]" && strings.HasSuffix(got, "@plt") && got == otherStub(t, path, want.addr) {
+						continue // perf before 6.3 names those of .plt alone
+					}
 					if got != want.name && !strings.HasPrefix(want.name, "__pfx_") && want.name != "_init" {
 						t.Errorf("%s %#x: %q, perf says %q (%v)", path, want.addr, got, want.name, err)
 					}
@@ -150,6 +153,25 @@ func TestNamesOfPerfScript(t *testing.T) {
 			}
 		})
 	}
+}
+
+// otherStub returns how objdump names the stub at an offset in a file, such as
+// "malloc@plt", if it is in none of perf's: in .plt.got or .plt.sec.
+func otherStub(t *testing.T, path string, off uint64) string {
+	t.Helper()
+	file := livetest.Open(t, elf.Open, path)
+	for _, s := range file.Sections {
+		if s.Name != ".plt.got" && s.Name != ".plt.sec" || off-s.Offset >= s.Size {
+			continue
+		}
+		entry := max(s.Entsize, 8)
+		start := s.Addr + (off-s.Offset)/entry*entry
+		out := livetest.Run(t, "objdump", "-d", "-j", s.Name, fmt.Sprintf("--start-address=%#x", start), fmt.Sprintf("--stop-address=%#x", start+1), path)
+		_, name, _ := strings.Cut(out, fmt.Sprintf("%016x <", start))
+		name, _, _ = strings.Cut(name, ">")
+		return name
+	}
+	return ""
 }
 
 // TestSymbolsApart names every function of programs that were stripped, by their
