@@ -9,21 +9,6 @@ import (
 	"kprof/perfevent/tracefs"
 )
 
-// writeJSON writes the events with their kinds.
-func (g eventGroups) writeJSON(w io.Writer) error {
-	type event struct {
-		Name string `json:"name"`
-		Kind string `json:"kind"`
-	}
-	events := []event{}
-	for i := range g {
-		for _, name := range g[i].Names {
-			events = append(events, event{name, g[i].Kind()})
-		}
-	}
-	return writeJSON(w, events)
-}
-
 func writeProbesJSON(w io.Writer, probes []tracefs.Probe) error {
 	type probe struct {
 		Event      string  `json:"event"`

@@ -20,16 +20,21 @@ import (
 func newList() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "list [GLOB]",
+		Use:   "list [GLOB | PROBE]",
 		Short: "List the events of this machine",
 		Long: `List prints what may follow -e on this machine: one event a line, with its kind.
 GLOB selects by name, or where none matches by what stands behind the colon of names; a word
 without * ? or [ selects the names that contain it, but hw, hwcache, sw, pmu and tracepoint the
-events of that kind, as with perf list.`,
+events of that kind, as with perf list.
+
+PROBE is the beginning of one, and selects from what can be probed: kprobe:[MODULE:]GLOB of
+the kernel, uprobe:PATH:GLOB of a program or library; usdt:PATH:GLOB are its statically defined
+probes, with the numbers of their arguments ($arg1, $arg2, …).`,
 		Example: `  kprof list
   kprof list 'sched:*'
   kprof list clock
-  kprof list sw`,
+  kprof list sw
+  kprof list 'uprobe:/bin/bash:*read*'`,
 		Args: maxArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			glob := "*"
@@ -40,18 +45,27 @@ events of that kind, as with perf list.`,
 			if err != nil {
 				return usageError{err}
 			}
-			found, unread := (&event.Resolver{MountTracefs: true}).Available()
-			groups := eventGroups(found)
-			if n := groups.keep(glob, match); n == 0 {
-				return errors.Join(fmt.Errorf("no event of this machine matches %q", glob), unread)
+			r := &event.Resolver{MountTracefs: true}
+			probes, isProbe, err := r.Probeable(glob)
+			if err != nil {
+				return err
 			}
-			if unread != nil {
-				notef("tracepoints are not listed: %v", unread)
+			lines := linesOfProbes(probes)
+			if !isProbe {
+				found, unread := r.Available()
+				groups := eventGroups(found)
+				if n := groups.keep(glob, match); n == 0 {
+					return errors.Join(fmt.Errorf("no event of this machine matches %q%s", glob, hintProbes(glob)), unread)
+				}
+				if unread != nil {
+					notef("tracepoints are not listed: %v", unread)
+				}
+				lines = groups.lines()
 			}
 			if asJSON {
-				return groups.writeJSON(os.Stdout)
+				return writeJSON(os.Stdout, lines)
 			}
-			return groups.write(textOutput(os.Stdout), isTerminal(os.Stdout))
+			return writeEvents(textOutput(os.Stdout), lines, isTerminal(os.Stdout))
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON: a list of name and kind")
@@ -91,24 +105,63 @@ func (g eventGroups) keepIf(selects func(c event.Category, name string) bool) (n
 	return n
 }
 
-// write writes a line for each event. On a terminal groups are set apart.
-func (g eventGroups) write(w io.Writer, terminal bool) error {
-	width := 0
-	for _, group := range g {
-		for _, name := range group.Names {
-			width = max(width, min(len(name), 50))
+// eventLine is an event as list shows it.
+type eventLine struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Arguments *int   `json:"arguments,omitempty"` // of a statically defined probe
+	Places    int    `json:"places,omitempty"`    // of one
+}
+
+func (g eventGroups) lines() (lines []eventLine) {
+	for i := range g {
+		for _, name := range g[i].Names {
+			lines = append(lines, eventLine{Name: name, Kind: g[i].Kind()})
 		}
 	}
+	return lines
+}
+
+func linesOfProbes(probes []event.Probeable) (lines []eventLine) {
+	for i := range probes {
+		p := &probes[i]
+		line := eventLine{Name: p.Name, Kind: p.Kind, Places: p.Places}
+		if p.Places > 0 {
+			line.Arguments = &p.Arguments
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// hintProbes says how what can be probed of a file is listed, where that was meant.
+func hintProbes(word string) string {
+	if fi, err := os.Stat(word); err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	return fmt.Sprintf("; what can be probed of that file: kprof list 'uprobe:%s:*', or usdt:", word)
+}
+
+// writeEvents writes a line for each event. On a terminal kinds are set apart.
+func writeEvents(w io.Writer, lines []eventLine, terminal bool) error {
+	width := 0
+	for i := range lines {
+		width = max(width, min(len(lines[i].Name), 50))
+	}
 	bw := bufio.NewWriter(w)
-	first := true
-	for i := range g {
-		if terminal && !first && len(g[i].Names) > 0 {
+	for i := range lines {
+		l := &lines[i]
+		if terminal && i > 0 && lines[i-1].Kind != l.Kind {
 			fmt.Fprintln(bw)
 		}
-		for _, name := range g[i].Names {
-			fmt.Fprintf(bw, "%-*s  [%s]\n", width, name, g[i].Kind())
-			first = false
+		fmt.Fprintf(bw, "%-*s  [%s", width, l.Name, l.Kind)
+		if l.Arguments != nil {
+			fmt.Fprintf(bw, ", arguments: %d", *l.Arguments)
 		}
+		if l.Places > 1 {
+			fmt.Fprintf(bw, ", places: %d", l.Places)
+		}
+		fmt.Fprintln(bw, "]")
 	}
 	return bw.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -177,12 +178,23 @@ with kprof probe add, stay.`,
 
 // reportProbes reports what the kernel counted of each probe of a recording, and
 // what became of it. Of probes in tracefs, whoever made them, that is all of their hits;
-// of others, those that are past the filter.
+// of others, those that are past the filter. Many without a hit, as of a glob, are one line.
 func reportProbes(stats *record.Stats) {
-	for _, e := range stats.Events {
-		if e.MissedKnown || e.Probe {
+	const many = 8
+	var without []int
+	for i, e := range stats.Events {
+		if e.Probe && e.Hits+e.Kernel.Hits+e.Missed+e.Lost == 0 {
+			without = append(without, i)
+		}
+	}
+	for i, e := range stats.Events {
+		sumUp := len(without) > many && !voice.verbose && slices.Contains(without, i)
+		if (e.MissedKnown || e.Probe) && !sumUp {
 			notef("%s", e.Account())
 		}
+	}
+	if len(without) > many && !voice.verbose {
+		notef("%d probes had no hit (-v lists them)", len(without))
 	}
 }
 

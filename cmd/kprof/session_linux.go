@@ -440,7 +440,12 @@ func nothingRecorded(events []abi.Event, and string) error {
 	for i := range events[:max(len(events)-1, 0)] { // the last is the side-band
 		names = append(names, events[i].Name)
 	}
-	return &convert.EmptyError{Reason: fmt.Sprintf("no sample of %s was recorded%s", strings.Join(names, ", "), and)}
+	const most = 8
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if n := len(names) - most; n > 0 {
+		text += fmt.Sprintf(" or %d more", n)
+	}
+	return &convert.EmptyError{Reason: fmt.Sprintf("no sample of %s was recorded%s", text, and)}
 }
 
 // dataStream returns what a recording is written to as to a pipe, nil where it gets

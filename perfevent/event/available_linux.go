@@ -170,12 +170,13 @@ func (r *Resolver) Try(text string, w perfevent.Where, flags abi.Flags) error {
 // Completion is what a word that somebody begins to type may become.
 type Completion struct {
 	Text  string
-	Group *Group // which it is of; nil for a function of the kernel
+	Group *Group // which it is of; nil for a function or a statically defined probe
 	Open  bool   // something of one's own follows right behind
 }
 
 // Completions returns what word, the beginning of an event, may become: events of this
-// machine, each once, the beginnings of forms, and behind kprobe: its functions.
+// machine, each once, the beginnings of forms, behind kprobe: its functions, and behind uprobe:
+// or usdt:, the path of a file and a colon what that has.
 // Where a file's path follows, which is not looked for, path is true.
 func (r *Resolver) Completions(word string) (found []Completion, path bool) {
 	for _, kind := range []string{"kprobe:", "kretprobe:"} {
@@ -186,10 +187,17 @@ func (r *Resolver) Completions(word string) (found []Completion, path bool) {
 			return found, false
 		}
 	}
-	for _, kind := range []string{"uprobe:", "uretprobe:", usdtPrefix} {
-		if strings.HasPrefix(word, kind) {
+	if p, ok := parsePlace(word); ok {
+		if !p.opened {
 			return nil, true
 		}
+		all, _ := r.allProbeable(p) // what cannot be read offers nothing
+		for _, one := range all {
+			if strings.HasPrefix(one.Name, word) {
+				found = append(found, Completion{Text: one.Name})
+			}
+		}
+		return found, false
 	}
 	groups, _ := r.Available() // tracepoints that cannot be read are not offered
 	type seen struct {

@@ -4,7 +4,6 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
-	"path"
 	"runtime"
 	"strings"
 
@@ -50,11 +49,14 @@ func (r *Resolver) checkKernelProbe(p Probe) (notes []string, err error) {
 	return notes, checkBoundary(f, p.Off)
 }
 
-// checkReturn refuses a return probe behind a function's entry, where the return address, which it
-// replaces, need no longer be on top of the stack.
+// checkReturn refuses a return probe where the return address, which it replaces, need not be on
+// top of the stack: behind a function's entry, and in what a compiler split off one.
 func checkReturn(p Probe) error {
-	if p.Return && p.Off != 0 {
+	switch {
+	case p.Return && p.Off != 0:
 		return errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: leave out +%#x", p.Off)
+	case p.Return && isColdPart(p.Symbol):
+		return errkind.Errorf(os.ErrInvalid, "%s is a part of a function that is jumped to, not called: it has no return of its own", p.Symbol)
 	}
 	return nil
 }
@@ -186,63 +188,3 @@ func kernelCode(addr, size uint64) ([]byte, error) {
 	}
 	return nil, errkind.Errorf(os.ErrNotExist, "/proc/kcore has nothing at %#x", addr)
 }
-
-// isGlobbed reports whether a kernel probe is for all functions that match.
-func (p *Probe) isGlobbed() bool { return !p.User && strings.ContainsAny(p.Symbol, "*?[") }
-
-// defaultMaxProbes is how many functions a glob may match when Resolver.MaxProbes
-// does not say: each one is slowed down, and takes a file for each CPU.
-const defaultMaxProbes = 100
-
-// expandProbe makes of a glob a Spec for each function that matches and may be
-// probed.
-func (r *Resolver) expandProbe(s Spec) ([]Spec, error) {
-	p := s.Probe
-	if p.Off != 0 {
-		return nil, errkind.Errorf(os.ErrInvalid, "an offset needs one function, and %s may match many", p.Symbol)
-	}
-	glob := shellGlob(p.Symbol)
-	if _, err := path.Match(glob, ""); err != nil {
-		return nil, fmt.Errorf("functions %q: %w", p.Symbol, err)
-	}
-	funcs, err := r.kernelFuncs()
-	if err != nil {
-		return nil, err
-	}
-	count := map[string]int{}
-	var names []string
-	for _, f := range funcs {
-		if ok, _ := path.Match(glob, f.name); ok && (p.Module == "" || f.module == p.Module) {
-			if count[f.name]++; count[f.name] == 1 {
-				names = append(names, f.name)
-			}
-		}
-	}
-	blacklisted, traceable := r.blacklisted(), r.traceable()
-	var specs []Spec
-	for _, name := range names {
-		if count[name] > 1 || blacklisted[name] || traceable != nil && !traceable[name] {
-			continue
-		}
-		one := s
-		one.Probe.Symbol = name
-		one.Text = strings.Replace(s.Text, p.Symbol, name, 1)
-		specs = append(specs, one)
-	}
-	most := r.MaxProbes
-	if most == 0 {
-		most = defaultMaxProbes
-	}
-	switch {
-	case len(names) == 0:
-		return nil, fmt.Errorf("functions %s: %w", p.Symbol, errUnknownFunction)
-	case len(specs) == 0:
-		return nil, errkind.Errorf(os.ErrInvalid, "of the %d functions that match %s none may be probed", len(names), p.Symbol)
-	case len(specs) > most:
-		return nil, errkind.Errorf(os.ErrInvalid, "%d functions match %s, and each is slowed down; name fewer, or raise the limit of %d on purpose", len(specs), p.Symbol, most)
-	}
-	return specs, nil
-}
-
-// shellGlob turns perf's [!…] into path.Match's [^…].
-func shellGlob(glob string) string { return strings.ReplaceAll(glob, "[!", "[^") }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"kprof/perfevent"
@@ -30,75 +29,13 @@ func (r *Resolver) probe(ev Event) ([]Event, error) {
 			return nil, fmt.Errorf("event %q: %w", s.Text, err)
 		}
 	}
-	if n, p := len(specs), ev.Source.Probe; n > 1 && p.Provider != "" {
-		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d places in %s are %s:%s", n, p.Path, p.Provider, p.Symbol))
-	} else if n > 1 {
-		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d functions match %s", n, p.Symbol))
+	switch n, p := len(specs), ev.Source.Probe; {
+	case n > 1 && p.Provider != "" && !p.isGlobbed():
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d places in %s are %s", n, p.Path, p.asked()))
+	case n > 1:
+		events[0].Notes = append(events[0].Notes, fmt.Sprintf("%d %s match %s", n, p.these(), p.asked()))
 	}
 	return events, nil
-}
-
-// expand returns the probes that s asks for, each at one place.
-func (r *Resolver) expand(s Spec) ([]Spec, error) {
-	switch {
-	case s.Probe.isGlobbed():
-		return r.expandProbe(s)
-	case s.Probe.Provider != "":
-		return expandUSDT(s)
-	}
-	return []Spec{s}, nil
-}
-
-// expandUSDT returns a Spec for each place that is the statically defined probe
-// of s. Several are told apart by their offsets: PATH:PROVIDER:NAME@0x1234.
-func expandUSDT(s Spec) ([]Spec, error) {
-	p := s.Probe
-	f, err := openRegular(p.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Path, err)
-	}
-	all, err := readUSDT(e)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Path, err)
-	}
-	var specs []Spec
-	var others []string
-	for _, u := range all {
-		if u.provider != p.Provider || u.name != p.Symbol {
-			if name := u.provider + ":" + u.name; !slices.Contains(others, name) {
-				others = append(others, name)
-			}
-			continue
-		}
-		one := s
-		one.Probe.Addr, one.Probe.Counter = u.off, u.counter
-		if one.Probe.Args, err = u.fetch(e, p.Args); err != nil {
-			return nil, fmt.Errorf("%s at %#x: %w (its arguments: %q)", p.Path, u.off, err, u.args)
-		}
-		specs = append(specs, one)
-	}
-	switch {
-	case len(all) == 0:
-		return nil, errkind.Errorf(os.ErrNotExist, "%s has no statically defined probes", p.Path)
-	case len(specs) == 0:
-		const most = 20
-		there := strings.Join(others[:min(len(others), most)], ", ")
-		if len(others) > most {
-			there += fmt.Sprintf(" and %d more", len(others)-most)
-		}
-		return nil, errkind.Errorf(os.ErrNotExist, "%s has no probe %s:%s (it has %s)", p.Path, p.Provider, p.Symbol, there)
-	case len(specs) > 1:
-		for i := range specs {
-			place, args, _ := strings.Cut(s.Text, " ")
-			specs[i].Text = strings.TrimSpace(fmt.Sprintf("%s@%#x %s", place, specs[i].Probe.Addr, args))
-		}
-	}
-	return specs, nil
 }
 
 func (r *Resolver) oneProbe(ev Event) (Event, error) {
@@ -251,4 +188,17 @@ func openRegular(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	return os.Open(path)
+}
+
+// openProgram opens the ELF file at path, if it is a regular file. Whoever uses e closes f
+// thereafter.
+func openProgram(path string) (f *os.File, e *elf.File, err error) {
+	if f, err = openRegular(path); err != nil {
+		return nil, nil, err
+	}
+	if e, err = elf.NewFile(f); err != nil {
+		f.Close() // read only: nothing to lose
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, e, nil
 }

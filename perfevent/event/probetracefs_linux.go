@@ -76,16 +76,19 @@ func (r *Resolver) Definition(s Spec) (def tracefs.Probe, err error) {
 	switch {
 	case s.Kind != KindProbe:
 		err = errkind.Errorf(os.ErrInvalid, "not a probe")
-	case s.Probe.isGlobbed():
+	case s.Probe.isGlobbed() && !s.Probe.User:
 		err = errkind.Errorf(os.ErrInvalid, "wants one function")
 	default:
 		err = r.probePMU(&ev)
 	}
-	if err == nil && s.Probe.Provider != "" {
+	if err == nil && s.Probe.User && s.Probe.Raw == "" {
 		var places []Spec
-		if places, err = expandUSDT(s); len(places) > 1 {
+		switch places, err = r.expand(s); {
+		case len(places) > 1 && s.Probe.isGlobbed():
+			err = errkind.Errorf(os.ErrInvalid, "%d %s match, and one is wanted", len(places), s.Probe.these())
+		case len(places) > 1:
 			err = errkind.Errorf(os.ErrInvalid, "%d places are this probe, and one is wanted: make each a uprobe:PATH:0xOFF", len(places))
-		} else if err == nil {
+		case err == nil:
 			s = places[0]
 		}
 	}

@@ -103,15 +103,11 @@ var stackWord = lazyregexp.New(`=\$stack([0-9]+)`)
 // in the place of $arg1, $arg2 and $arg3, which the kernel does not know in programs. Words of
 // i386 have 32 bits, for which a kernel of 64 does not look.
 func userArguments(p Probe) (string, error) {
-	f, err := openRegular(p.Path)
+	f, e, err := openProgram(p.Path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", p.Path, err)
-	}
 	places := arguments[e.Machine]
 	if places == nil {
 		return "", errkind.Errorf(perfevent.ErrNotSupported, "%s is of an architecture (%s) of which it is not known where functions get their arguments", p.Path, strings.TrimPrefix(e.Machine.String(), "EM_"))

@@ -23,6 +23,9 @@ type usdt struct {
 	counter        uint64 // where its semaphore is, 0 for none: a 16-bit number that is not 0 while somebody watches
 }
 
+// String is what it is called.
+func (u usdt) String() string { return u.provider + ":" + u.name }
+
 // stapsdt is the type and the owner of the notes that describe such probes
 // (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation), each:
 //
@@ -79,11 +82,11 @@ func parseUSDT(e *elf.File, b []byte, base uint64) (all []usdt, err error) {
 		}
 		u.vaddr = pc + shift
 		if u.off, ok = segmentOffset(e, u.vaddr, elf.PF_X); !ok {
-			return nil, errkind.Errorf(os.ErrInvalid, "probe %s:%s lies at %#x, in no executable segment", u.provider, u.name, u.vaddr)
+			return nil, errkind.Errorf(os.ErrInvalid, "probe %s lies at %#x, in no executable segment", u, u.vaddr)
 		}
 		if counter != 0 {
 			if u.counter, ok = segmentOffset(e, counter+shift, elf.PF_W); !ok {
-				return nil, errkind.Errorf(os.ErrInvalid, "semaphore of probe %s:%s lies at %#x, in no writable segment", u.provider, u.name, counter+shift)
+				return nil, errkind.Errorf(os.ErrInvalid, "semaphore of probe %s lies at %#x, in no writable segment", u, counter+shift)
 			}
 		}
 		if !slices.Contains(all, u) {

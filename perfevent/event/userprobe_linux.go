@@ -27,15 +27,11 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	if err := checkReturn(p); err != nil {
 		return 0, err
 	}
-	f, err := openRegular(path)
+	f, e, err := openProgram(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
 	found, _, err := findFunctions(e, p.Symbol)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
@@ -49,6 +45,9 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 	}
 	vaddr := sym.Value + p.Off
 	if off, ok := segmentOffset(e, vaddr, elf.PF_X); ok {
+		if p.Return {
+			return off, checkGoReturn(e, f, p, sym.Symbol, off)
+		}
 		return off, checkUserBoundary(e, f, p.Symbol, off-p.Off, p.Off, 0)
 	}
 	return 0, fmt.Errorf("%s: %s lies at %#x, in no executable segment", path, p.Symbol, vaddr)
@@ -58,15 +57,11 @@ func probeOffset(path string, p Probe) (off uint64, err error) {
 // return probe inside a function. Whatever else may be wrong with a file the kernel says.
 func checkUserAddr(path string, p Probe) error {
 	off := p.Addr
-	f, err := openRegular(path)
+	f, e, err := openProgram(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return nil
-	}
 	symtab, _ := e.Symbols()
 	dynsym, _ := e.DynamicSymbols()
 	for _, seg := range e.Progs {
@@ -82,7 +77,9 @@ func checkUserAddr(path string, p Probe) error {
 		}
 		if in.Size > 0 {
 			start := in.Value - seg.Vaddr + seg.Off
-			if p.Return && off != start {
+			if p.Return && off == start {
+				return checkGoReturn(e, f, p, in, off)
+			} else if p.Return {
 				return errkind.Errorf(os.ErrInvalid, "a return probe stands at a function's entry: %#x is in %s, which begins at %#x", off, in.Name, start)
 			}
 			return checkUserBoundary(e, f, in.Name, start, off-start, start)
@@ -119,6 +116,18 @@ type userFunc struct {
 	file string // the source file of one that others do not see, if that is known
 }
 
+// splitVersion is s with its version apart, which in symtab linkers write behind the name, with @@
+// where it is the default.
+func splitVersion(s elf.Symbol) elf.Symbol {
+	if n, v, ok := strings.Cut(s.Name, "@"); ok && !s.HasVersion {
+		s.Name, s.Version, s.HasVersion = n, strings.TrimPrefix(v, "@"), true
+		if !strings.HasPrefix(v, "@") {
+			s.VersionIndex = 1 << 15 // hidden
+		}
+	}
+	return s
+}
+
 // findFunctions looks the functions of a name up in symtab and dynsym: NAME, or NAME@VERSION. Of a
 // NAME with versions it is the default one, which programs are linked with today; others are
 // the functions of its other versions, as NAME@VERSION. Without an error there is one at least.
@@ -146,13 +155,7 @@ func findFunctions(e *elf.File, name string) (found []userFunc, others []string,
 		if s.Section == elf.SHN_UNDEF || typ != elf.STT_FUNC && typ != elf.STT_NOTYPE {
 			continue
 		}
-		// In symtab linkers write the version behind the name, with @@ where it is the default.
-		if n, v, ok := strings.Cut(s.Name, "@"); ok && !s.HasVersion {
-			s.Name, s.Version, s.HasVersion = n, strings.TrimPrefix(v, "@"), true
-			if !strings.HasPrefix(v, "@") {
-				s.VersionIndex = 1 << 15
-			}
-		}
+		s = splitVersion(s)
 		full := s.Name
 		if versioned {
 			full += "@" + s.Version
@@ -199,15 +202,11 @@ func findFunctions(e *elf.File, name string) (found []userFunc, others []string,
 
 // otherVersions says which functions of p's name a probe of its default version does not see.
 func otherVersions(p Probe) []string {
-	f, err := openRegular(p.Path)
+	f, e, err := openProgram(p.Path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return nil
-	}
 	_, others, err := findFunctions(e, p.Symbol)
 	if err != nil || len(others) == 0 {
 		return nil
