@@ -13,7 +13,7 @@ import (
 // do not all say how large a stub is, have those of functions chosen at start-up (IFUNC) in
 // another order than their relocations, and write .plt.got in an order of its own.
 //
-// perf 6.1 knows .plt only. Where the linker split it for branch tracking
+// perf 6.1 knows .plt only, and not where a file has no symbol otherwise. Where the linker split it for branch tracking
 // (-z ibtplt), code runs through .plt.sec, whose stubs are in the same order
 // and have no header in front.
 func (l *loader) addPLT(dynsym *elf.Section) error {

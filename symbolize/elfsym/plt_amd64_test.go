@@ -56,6 +56,27 @@ func testPLTOfIFUNCs(t *testing.T, flags []string) {
 	}
 }
 
+// TestPLTOfStripped: a program that exports nothing still has stubs, as objdump shows.
+func TestPLTOfStripped(t *testing.T) {
+	livetest.RequirePrograms(t, "gcc", "objdump")
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "p.c"), filepath.Join(dir, "p")
+	livetest.WriteFile(t, source, "#include <stdlib.h>\nint main(void) { abort(); }\n")
+	livetest.Run(t, "gcc", "-s", "-fcf-protection=none", "-o", program, source)
+	f := open(t, program, Options{})
+	m := regexp.MustCompile(`(?m)^([0-9a-f]+) <abort@plt>:`).FindStringSubmatch(livetest.Run(t, "objdump", "-d", program))
+	if m == nil {
+		t.Fatal("objdump shows no stub of abort")
+	}
+	addr, err := strconv.ParseUint(m[1], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sym, ok := f.Lookup(addr); !ok || sym.Name != "abort" || !sym.PLT {
+		t.Errorf("Lookup(%#x) = %+v", addr, sym)
+	}
+}
+
 // TestPLTOfStaticPrograms follows the calls of functions that are chosen at start-up in programs that
 // no loader finishes: their stubs are all of the procedure linkage table, which has no header then.
 func TestPLTOfStaticPrograms(t *testing.T) {

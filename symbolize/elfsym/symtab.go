@@ -138,9 +138,7 @@ func load(f *File) (*table, error) {
 	if dynsym != nil {
 		errs = append(errs, l.add(f.elf, dynsym, fromDynsym))
 	}
-	if len(t.symbols) > 0 {
-		errs = append(errs, l.addPLT(dynsym))
-	}
+	errs = append(errs, l.addPLT(dynsym))
 	t.index = ranges.New(len(t.symbols), func(i int) ranges.Range {
 		return ranges.Range{Start: t.symbols[i].start, End: t.symbols[i].end}
 	})
