@@ -1,7 +1,7 @@
 // Does different things at the ends of many call paths, in C or C++, and always knows which:
 // it keeps the path that it has come in the frame of main, where a copy of its stack has it.
-// With an argument it goes on for so many milliseconds, and says what called what; without one it
-// says what the numbers in the path are.
+// With an argument it goes on for so many milliseconds of CPU time, and says what called what;
+// without one it says what the numbers in the path are.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -312,9 +312,10 @@ APART void streams(int n) {
 }
 #endif
 
+// Of CPU time, of which samples are taken, however busy the machine is.
 static long millis(void) {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
