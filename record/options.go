@@ -112,6 +112,11 @@ type Options struct {
 	ProbeVia  event.ProbeVia
 	MaxProbes int // how many functions the glob of a probe may match; 0: 100
 
+	// Readable makes a name to be read of one that the linker knows, as of C++: functions of
+	// programs are found by either, as with symbolize.DemangleSimple.Readable. Nil: by the
+	// latter only.
+	Readable func(name string) string
+
 	// EveryFunction lets ftrace:function sample each call of each function, which it
 	// does where Filter does not name some. It keeps the machine from its work.
 	EveryFunction bool

@@ -98,7 +98,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	}
 	opts.Disabled = opts.Disabled || slices.ContainsFunc(opts.Specs, func(s event.Spec) bool { return s.Trigger == event.TriggerEnable })
 	s := &Session{opts: opts, requests: make(chan request), over: make(chan struct{})}
-	s.resolver.MountTracefs, s.resolver.MaxProbes = opts.MountTracefs, opts.MaxProbes
+	s.resolver.MountTracefs, s.resolver.MaxProbes, s.resolver.Readable = opts.MountTracefs, opts.MaxProbes, opts.Readable
 	defer func() {
 		if err != nil {
 			err = errors.Join(s.explainDenied(err), s.Close())

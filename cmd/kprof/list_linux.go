@@ -15,6 +15,7 @@ import (
 
 	"kprof/perfevent/event"
 	"kprof/perfevent/tracefs"
+	"kprof/symbolize"
 )
 
 func newList() *cobra.Command {
@@ -45,7 +46,7 @@ probes, with the numbers of their arguments ($arg1, $arg2, …).`,
 			if err != nil {
 				return usageError{err}
 			}
-			r := &event.Resolver{MountTracefs: true}
+			r := &event.Resolver{MountTracefs: true, Readable: symbolize.DemangleSimple.Readable}
 			probes, isProbe, err := r.Probeable(glob)
 			if err != nil {
 				return err
@@ -109,6 +110,7 @@ func (g eventGroups) keepIf(selects func(c event.Category, name string) bool) (n
 type eventLine struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
+	Readable  string `json:"readable,omitempty"`  // of a function whose name the linker knows otherwise
 	Arguments *int   `json:"arguments,omitempty"` // of a statically defined probe
 	Places    int    `json:"places,omitempty"`    // of one
 }
@@ -125,7 +127,7 @@ func (g eventGroups) lines() (lines []eventLine) {
 func linesOfProbes(probes []event.Probeable) (lines []eventLine) {
 	for i := range probes {
 		p := &probes[i]
-		line := eventLine{Name: p.Name, Kind: p.Kind, Places: p.Places}
+		line := eventLine{Name: p.Name, Kind: p.Kind, Readable: p.Readable, Places: p.Places}
 		if p.Places > 0 {
 			line.Arguments = &p.Arguments
 		}
@@ -155,6 +157,9 @@ func writeEvents(w io.Writer, lines []eventLine, terminal bool) error {
 			fmt.Fprintln(bw)
 		}
 		fmt.Fprintf(bw, "%-*s  [%s", width, l.Name, l.Kind)
+		if l.Readable != "" {
+			fmt.Fprintf(bw, " %s", l.Readable)
+		}
 		if l.Arguments != nil {
 			fmt.Fprintf(bw, ", arguments: %d", *l.Arguments)
 		}

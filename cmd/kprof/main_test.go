@@ -78,7 +78,7 @@ func TestScript(t *testing.T) {
 	t.Run("anywhere", func(t *testing.T) { runScripts(t, anywhere) })
 	t.Run("live", func(t *testing.T) {
 		livetest.Require(t, livetest.Root, livetest.Tracefs, livetest.Perf)
-		livetest.UseMachine(t)
+		livetest.TracingOn(t) // trace-cmd leaves it off
 		busy(t)
 		runScripts(t, live)
 	})

@@ -18,6 +18,7 @@ import (
 	"kprof/perfevent/tracefs"
 	"kprof/record"
 	"kprof/record/tracer"
+	"kprof/symbolize"
 )
 
 func newProbe() *cobra.Command {
@@ -124,7 +125,7 @@ kprof probe del, or the machine starts again.`,
 			if err != nil {
 				return usageError{err}
 			}
-			res := event.Resolver{MountTracefs: true}
+			res := event.Resolver{MountTracefs: true, Readable: symbolize.DemangleSimple.Readable}
 			def, err := res.KeepProbe(spec)
 			if err != nil {
 				return err

@@ -22,6 +22,7 @@ import (
 	"kprof/perfevent/spelling"
 	"kprof/record"
 	"kprof/record/tracer"
+	"kprof/symbolize"
 )
 
 // recordFlags are the flags of kprof record as given.
@@ -315,6 +316,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 		return o, usagef("--max-probes %d: wants a number above 0", f.maxProbes)
 	}
 	o.ProbeVia, o.MaxProbes, o.EveryFunction = via, f.maxProbes, f.allFunctions
+	o.Readable = symbolize.DemangleSimple.Readable
 	o.MountTracefs = true
 	if o.RingSize, err = parseRing(f.ring); err != nil {
 		return o, err

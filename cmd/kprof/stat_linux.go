@@ -17,6 +17,7 @@ import (
 	"kprof/perfevent/procfs"
 	"kprof/perfevent/spanrule"
 	"kprof/record/tracer"
+	"kprof/symbolize"
 )
 
 // statFlags are the flags of kprof stat as given.
@@ -145,7 +146,10 @@ func (f *statFlags) options() (o count.Options, err error) {
 	if f.maxProbes < 1 {
 		return o, usagef("--max-probes %d: wants a number above 0", f.maxProbes)
 	}
-	o = count.Options{PerCPU: f.perCPU, ProbeVia: via, MaxProbes: f.maxProbes, MountTracefs: true}
+	o = count.Options{
+		PerCPU: f.perCPU, ProbeVia: via, MaxProbes: f.maxProbes, MountTracefs: true,
+		Readable: symbolize.DemangleSimple.Readable,
+	}
 	for _, e := range f.events {
 		if e == event.OffCPU || e == event.WallClock || strings.HasPrefix(e, spanrule.Prefix) || tracer.IsEvent(e) {
 			return o, usagef("-e %s is recorded and not counted: kprof record -e %[1]s", shellArg(e))

@@ -19,6 +19,8 @@ type Options struct {
 	ProbeVia     event.ProbeVia // how probes are made
 	MaxProbes    int            // how many functions the glob of a probe may match; 0: 100
 	MountTracefs bool           // mount tracefs where a tracepoint needs it
+
+	Readable func(name string) string // see event.Resolver
 }
 
 // Target is what to count.

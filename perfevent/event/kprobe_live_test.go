@@ -373,6 +373,21 @@ func TestProbeLeftovers(t *testing.T) {
 	}
 }
 
+// TestKprobeProbeable: what is listed of the kernel can be probed.
+func TestKprobeProbeable(t *testing.T) {
+	requireKprobes(t)
+	r := new(Resolver)
+	all, ok, err := r.Probeable("kprobe:vfs_rea*")
+	if err != nil || !ok || !slices.ContainsFunc(all, func(p Probeable) bool { return p.Name == "kprobe:vfs_read" }) {
+		t.Fatalf("%v, %v, %v", all, ok, err)
+	}
+	for _, p := range all {
+		if err := r.Try(p.Name, perfevent.Where{CPU: 0}, 0); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestProbeBusy: a probe that is recorded cannot be removed, and the error says
 // so.
 func TestProbeBusy(t *testing.T) {

@@ -20,6 +20,8 @@ type Probeable struct {
 	Name string // as ParseSpec takes it
 	Kind string // "function", or "USDT" of one that is statically defined
 
+	Readable string // what Resolver.Readable makes of the function's name, where that is another
+
 	// Of one that is statically defined: at how many places it is, and how many arguments it
 	// has, $arg1 and so on, at the one that has the fewest.
 	Places, Arguments int
@@ -96,8 +98,10 @@ func (r *Resolver) Probeable(word string) (found []Probeable, ok bool, err error
 		names = append(names, name)
 		if p.static {
 			names = append(names, alone)
+		} else if one.Readable != "" {
+			names = append(names, one.Readable)
 		}
-		if match(name) || p.static && match(alone) {
+		if match(name) || p.static && match(alone) || one.Readable != "" && match(one.Readable) {
 			found = append(found, one)
 		}
 	}
@@ -133,7 +137,13 @@ func (r *Resolver) allProbeable(p probePlace) (all []Probeable, err error) {
 		}
 		for _, fn := range funcs {
 			if _, ok := segmentOffset(e, fn.Value, elf.PF_X); ok && !isColdPart(fn.Name) {
-				all = append(all, Probeable{Name: before + fn.Name, Kind: "function"})
+				one := Probeable{Name: before + fn.Name, Kind: "function"}
+				if r.Readable != nil {
+					if readable := r.Readable(fn.Name); readable != fn.Name {
+						one.Readable = readable
+					}
+				}
+				all = append(all, one)
 			}
 		}
 		return sorted(all), nil

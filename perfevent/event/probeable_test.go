@@ -70,6 +70,51 @@ func TestUserGlob(t *testing.T) {
 	}
 }
 
+// TestReadableNames: functions are found by their names as they are shown, too, by each that has one.
+func TestReadableNames(t *testing.T) {
+	program := link(t, globbed, "-static")
+	prefix := "uprobe:" + program + ":"
+	r := &Resolver{Readable: func(name string) string {
+		switch {
+		case strings.HasPrefix(name, "alpha_"):
+			return "ns::alpha"
+		case name == "beta":
+			return "ns::beta"
+		}
+		return name
+	}}
+	for asked, want := range map[string][]string{
+		"ns::beta":      {"ns::beta beta"}, // as it is called and where it is
+		"ns::beta %di":  {"ns::beta %di beta"},
+		"ns::b*":        {"beta beta"},
+		"ns::alpha":     {"alpha_one alpha_one", "alpha_two alpha_two"},
+		"beta":          {"beta beta"},
+		"ns::gamma":     {"ns::gamma ns::gamma"}, // which is told later
+		"ns::alpha+0x1": nil,
+		"ns::gamma*":    nil,
+	} {
+		specs, err := r.expand(mustSpec(t, prefix+asked))
+		var got []string
+		for _, s := range specs {
+			got = append(got, strings.TrimPrefix(s.Text, prefix)+" "+s.Probe.Symbol)
+		}
+		if d := cmp.Diff(want, got); d != "" || (err == nil) != (want != nil) {
+			t.Errorf("%s: %v: -want +got\n%s", asked, err, d)
+		}
+	}
+	if _, err := r.Definition(mustSpec(t, prefix+"ns::alpha")); err == nil || !strings.Contains(err.Error(), "2 functions match") {
+		t.Error(err)
+	}
+	if def, err := r.Definition(mustSpec(t, prefix+"ns::beta")); err != nil || def.Name != "beta" {
+		t.Errorf("%+v, %v", def, err)
+	}
+	all, _, err := r.Probeable(prefix + "ns::alph")
+	want := []Probeable{{Name: prefix + "alpha_one", Kind: "function", Readable: "ns::alpha"}, {Name: prefix + "alpha_two", Kind: "function", Readable: "ns::alpha"}}
+	if d := cmp.Diff(want, all); d != "" || err != nil {
+		t.Errorf("%v: -want +got\n%s", err, d)
+	}
+}
+
 // TestUserGlobSameName: functions that are called the same are probed by their places.
 func TestUserGlobSameName(t *testing.T) {
 	const one = "static int __attribute__((noinline, used)) twin(int x) { return x + 1; }"

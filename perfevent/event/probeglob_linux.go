@@ -28,14 +28,14 @@ func (r *Resolver) expand(s Spec) ([]Spec, error) {
 	switch {
 	case p.Provider != "":
 		specs, err = expandUSDT(s)
+	case p.User && p.Symbol != "":
+		specs, err = r.expandUserProbe(s)
 	case !p.isGlobbed():
 		return []Spec{s}, nil
-	case p.User:
-		specs, err = expandUserProbe(s)
 	default:
 		specs, err = r.expandProbe(s)
 	}
-	if most := cmp.Or(r.MaxProbes, defaultMaxProbes); p.isGlobbed() && len(specs) > most {
+	if most := cmp.Or(r.MaxProbes, defaultMaxProbes); len(specs) > most && (p.isGlobbed() || p.Provider == "") {
 		return nil, errkind.Errorf(os.ErrInvalid, "%d %s match %s, and each is slowed down; name fewer, or raise the limit of %d on purpose", len(specs), p.these(), p.asked(), most)
 	}
 	return specs, err
@@ -146,9 +146,14 @@ func (r *Resolver) probeable(module, glob string) (names []string, all int, err 
 // expandUserProbe makes of a glob a Spec for each function of a program that matches, by its
 // name, or by its place in the file where others are called the same. What is one function under
 // several names is one. If a function is called like the glob, as (*T).String is in Go, it is
-// that one.
-func expandUserProbe(s Spec) ([]Spec, error) {
+// that one. Names are those that the linker knows, and what r.Readable makes of them; a probe of
+// the one function that is called so keeps the name that it was asked for by.
+func (r *Resolver) expandUserProbe(s Spec) ([]Spec, error) {
 	p := s.Probe
+	globbed := p.isGlobbed()
+	if !globbed && r.Readable == nil {
+		return []Spec{s}, nil
+	}
 	f, e, err := openProgram(p.Path)
 	if err != nil {
 		return nil, err
@@ -162,19 +167,28 @@ func expandUserProbe(s Spec) ([]Spec, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !globbed {
+		match = func(name string) bool { return name == p.Symbol }
+	}
 	places := map[string]int{}
-	var found []elf.Symbol
 	for _, fn := range funcs {
 		if fn.Name == p.Symbol {
 			return []Spec{s}, nil
 		}
 		places[fn.Name]++
-		if match(fn.Name) && !isColdPart(fn.Name) && !slices.ContainsFunc(found, func(g elf.Symbol) bool { return g.Value == fn.Value }) {
+	}
+	var found []elf.Symbol
+	for _, fn := range funcs {
+		known := len(found) > 0 && found[len(found)-1].Value == fn.Value // they are in the order of addresses
+		if !known && !isColdPart(fn.Name) && (match(fn.Name) || r.Readable != nil && match(r.Readable(fn.Name))) {
 			found = append(found, fn)
 		}
 	}
+	if !globbed && len(found) == 0 {
+		return []Spec{s}, nil // what is not there is told where it is looked up
+	}
 	switch {
-	case p.Off != 0:
+	case p.Off != 0 && (globbed || len(found) > 1):
 		return nil, errOffsetOfMany(p)
 	case len(found) == 0:
 		return nil, errkind.Errorf(os.ErrNotExist, "%s: no function in symtab or dynsym matches %q", p.Path, p.Symbol)
@@ -186,6 +200,9 @@ func expandUserProbe(s Spec) ([]Spec, error) {
 			continue
 		}
 		one := s.withName(fn.Name)
+		if !globbed && len(found) == 1 {
+			one = s
+		}
 		one.Probe.Symbol = fn.Name
 		if places[fn.Name] > 1 {
 			one = s.withName(fmt.Sprintf("%#x", off))

@@ -84,8 +84,8 @@ func (r *Resolver) Definition(s Spec) (def tracefs.Probe, err error) {
 	if err == nil && s.Probe.User && s.Probe.Raw == "" {
 		var places []Spec
 		switch places, err = r.expand(s); {
-		case len(places) > 1 && s.Probe.isGlobbed():
-			err = errkind.Errorf(os.ErrInvalid, "%d %s match, and one is wanted", len(places), s.Probe.these())
+		case len(places) > 1 && (s.Probe.isGlobbed() || s.Probe.Provider == ""):
+			err = errkind.Errorf(os.ErrInvalid, "%d %s match, and one is wanted, such as %s", len(places), s.Probe.these(), places[0].Text)
 		case len(places) > 1:
 			err = errkind.Errorf(os.ErrInvalid, "%d places are this probe, and one is wanted: make each a uprobe:PATH:0xOFF", len(places))
 		case err == nil:

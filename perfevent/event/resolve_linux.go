@@ -112,6 +112,10 @@ type Resolver struct {
 	MaxProbes    int      // how many functions the glob of a probe may match; 0: 100
 	Tasks        []int    // processes or threads that the events are of: the paths of user probes are theirs
 
+	// Readable makes a name to be read of one that the linker knows, as of C++: functions of
+	// programs are found by either. Nil: by the latter only.
+	Readable func(name string) string
+
 	fs        *tracefs.FS
 	funcs     kernelFuncs
 	blacklist map[string]bool // functions, see blacklisted

@@ -32,6 +32,18 @@ func TracefsMounted(t testing.TB) *tracefs.FS {
 func SetTracing(t testing.TB, on bool) {
 	t.Helper()
 	ChangeMachine(t)
+	setTracing(t, on)
+}
+
+// TracingOn is SetTracing(t, true) beside tests of other packages.
+func TracingOn(t testing.TB) {
+	t.Helper()
+	UseMachine(t)
+	setTracing(t, true)
+}
+
+func setTracing(t testing.TB, on bool) {
+	t.Helper()
 	file := filepath.Join(TracefsMounted(t).Path(), "tracing_on")
 	was, err := os.ReadFile(file)
 	if err != nil {
