@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,9 +15,10 @@ import (
 type noRoom struct {
 	one, many string // "profile", "profiles"
 
-	mu   sync.Mutex
-	full bool // there was no room for the last one
-	lost int  // for how many there was none
+	mu    sync.Mutex
+	full  bool      // there was no room for the last one
+	since time.Time // when that was seen last
+	lost  int       // for how many there was none
 }
 
 // note takes the error with which one more was kept, nil for none, and returns nil where it was want
@@ -29,12 +31,24 @@ func (n *noRoom) note(err error) error {
 		if n.lost++; !n.full {
 			messagef("%v; %s are lost until there is room", err, n.many)
 		}
+		n.since = time.Now()
 		err = nil
 	} else if n.full && err == nil {
 		notef("there is room again")
 	}
 	n.full = full
 	return err
+}
+
+// kept takes that one more was kept that was begun then: of one that was begun before there was no
+// room any more it is not known that there is room again for what comes.
+func (n *noRoom) kept(begun time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.full && begun.After(n.since) {
+		notef("there is room again")
+		n.full = false
+	}
 }
 
 // end tells at the end how many are lost, which fails the recording.

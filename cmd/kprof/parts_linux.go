@@ -190,6 +190,7 @@ type dataPart struct {
 	*datafile.File
 	s     *partsSink
 	place *outfile.Place
+	begun time.Time
 }
 
 func (f *recordFlags) newPartsSink(out output, s *capture.Capture, events []abi.Event, header perfdata.Features) (_ sink, err error) {
@@ -269,7 +270,7 @@ func (f *recordFlags) askForFiles(another func()) (end func()) {
 
 // create begins a file.
 func (p *partsSink) create() (parts.Part, error) {
-	part := &dataPart{s: p}
+	part := &dataPart{s: p, begun: time.Now()}
 	err := p.rights(func() (err error) {
 		if part.place, err = p.series.Find(time.Now()); err != nil {
 			return err
@@ -301,16 +302,16 @@ func (d *dataPart) Finish(about parts.About) error {
 		return errors.Join(err, p.rights(func() error { return p.series.Drop(d.place) }))
 	}
 	err = errors.Join(err, p.rights(func() error { return p.series.Made(d.place) }))
-	p.made(about, d.Name(), printable.Bytes(d.Size()), err)
+	p.made(about, d.begun, d.Name(), printable.Bytes(d.Size()), err)
 	return err
 }
 
-// made notes and says that there is one more file, unless that failed.
-func (p *partsSink) made(about parts.About, name, size string, err error) {
+// made notes and says that there is one more file, which was begun then, unless that failed.
+func (p *partsSink) made(about parts.About, begun time.Time, name, size string, err error) {
 	if err != nil {
 		return
 	}
-	_ = p.room.note(nil)
+	p.room.kept(begun)
 	p.files++
 	p.samples += about.Samples
 	p.last = name
@@ -377,7 +378,7 @@ func (d *profilePart) Finish(about parts.About) error {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	p.made(about, p.profiles.last, size, nil)
+	p.made(about, time.Now(), p.profiles.last, size, nil)
 	return nil
 }
 
