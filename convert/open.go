@@ -18,6 +18,7 @@ import (
 
 	"kprof/convert/bootlog"
 	"kprof/convert/folded"
+	"kprof/convert/infile"
 	"kprof/convert/pagefile"
 	"kprof/convert/pprof"
 	"kprof/convert/replay"
@@ -114,7 +115,7 @@ func (o *Options) Replay() replay.Options {
 // Open reads the input at a path, a file or the directory of a recording, as
 // Read does.
 func Open(ctx context.Context, path string, o Options) (*Profile, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"kprof/convert/infile"
 	"kprof/convert/payload"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
@@ -264,7 +265,7 @@ var ErrNoRecording = errors.New("it is a profile, not a recording, and has no he
 
 // OpenRecordingFile opens the recording at a path, a file or a directory, as OpenRecording does.
 func OpenRecordingFile(path string) (*Recording, error) {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return nil, err
 	}

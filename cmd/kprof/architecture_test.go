@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                            {"convert/bootlog", "convert/folded", "convert/naming", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/procfs", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                            {"convert/bootlog", "convert/folded", "convert/infile", "convert/naming", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/procfs", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/annotate":                   {"convert/printable", "convert/stacks", "perfevent/spelling", "symbolize", "symbolize/disasm", "symbolize/elfsym"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks", "perfevent/lazyregexp"},
 	"convert/browse":                     {"convert/calltree", "convert/printable", "convert/stacks", "convert/table", "convert/transform"},
@@ -40,6 +40,7 @@ var imports = map[string][]string{
 	"convert/flamegraph":                 {"convert/calltree", "convert/printable", "convert/stacks"},
 	"convert/folded":                     {"convert/intern", "convert/stacks"},
 	"convert/gate":                       {},
+	"convert/infile":                     {},
 	"convert/intern":                     {},
 	"convert/kernellog":                  {"perfevent/lazyregexp"},
 	"convert/listing":                    {"convert", "convert/locate", "convert/naming", "convert/payload", "convert/printable", "convert/replay", "convert/samples", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spelling", "symbolize"},
@@ -63,7 +64,7 @@ var imports = map[string][]string{
 	"convert/stacks":                     {"convert/intern", "perfevent/abi", "perfevent/lazyregexp", "symbolize/mapping"},
 	"convert/stacks/stackstest":          {"convert/stacks", "perfevent/livetest"},
 	"convert/stacktext":                  {"convert/intern", "convert/stacks", "perfevent/abi"},
-	"convert/store":                      {"convert/pprof", "convert/stacks"},
+	"convert/store":                      {"convert/infile", "convert/pprof", "convert/stacks"},
 	"convert/store/storetest":            {},
 	"convert/table":                      {"convert/calltree", "convert/printable", "convert/span", "convert/stacks"},
 	"convert/timeline":                   {"convert/intern", "convert/stacks", "perfevent/abi", "symbolize/ranges"},

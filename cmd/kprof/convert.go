@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kprof/convert"
+	"kprof/convert/infile"
 	"kprof/convert/page"
 	"kprof/convert/stacks"
 	"kprof/perfevent/spelling"
@@ -146,7 +147,7 @@ func (m *guestModules) Type() string   { return "file" }
 
 // Set reads the file.
 func (m *guestModules) Set(path string) error {
-	f, err := os.Open(path)
+	f, err := infile.Open(path)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"kprof/convert/diff"
 	"kprof/convert/diffreport"
 	"kprof/convert/export"
+	"kprof/convert/infile"
 	"kprof/convert/spandiff"
 	"kprof/convert/store"
 )
@@ -366,7 +367,7 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 		}
 	}
 	if f.aliases != "" {
-		file, err := os.Open(f.aliases)
+		file, err := infile.Open(f.aliases)
 		if err != nil {
 			return o, "", err
 		}

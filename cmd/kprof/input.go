@@ -7,9 +7,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"kprof/convert"
+	"kprof/convert/infile"
 	"kprof/convert/printable"
 )
 
@@ -63,16 +63,9 @@ func openInput(name string) (f *os.File, called string, err error) {
 	if isStore(name) {
 		return nil, name, fmt.Errorf("%s: a store has sums of profiles, and no single events", name)
 	}
-	st, err := os.Stat(name)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && name == defaultInput:
-		return nil, name, fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
-	case err != nil:
-		return nil, name, err
-	case st.Mode()&os.ModeNamedPipe != 0:
-		f, err = openPipe(name)
-	default:
-		f, err = os.Open(name)
+	f, err = infile.Open(name)
+	if errors.Is(err, os.ErrNotExist) && name == defaultInput {
+		err = fmt.Errorf("there is no %s here: name a recording, or make one with 'kprof record'", defaultInput)
 	}
 	return f, name, err
 }
@@ -84,9 +77,6 @@ func stdinOnce(inputs []string) error {
 	}
 	return nil
 }
-
-// writerWait is how long a pipe may have no writer.
-const writerWait = 3 * time.Second
 
 // eachInput calls list with the name of each input, perf.data by default, by which it is called
 // where there are several, and whether it is not the first.

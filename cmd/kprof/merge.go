@@ -15,6 +15,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/export"
+	"kprof/convert/infile"
 	"kprof/convert/printable"
 	"kprof/convert/stacks"
 )
@@ -106,7 +107,7 @@ func (m *merging) inputs(args []string) ([]string, error) {
 	}
 	in := os.Stdin
 	if m.filesFrom != "-" {
-		f, err := os.Open(m.filesFrom)
+		f, err := infile.Open(m.filesFrom)
 		if err != nil {
 			return nil, fmt.Errorf("--files-from: %w", err)
 		}

@@ -7,8 +7,6 @@ import "os"
 // terminalSize is not known.
 func terminalSize(*os.File) (columns, rows int) { return 0, 0 }
 
-func openPipe(name string) (*os.File, error) { return os.Open(name) }
-
 func signalName(sig os.Signal) string { return sig.String() }
 
 // endBy ends this process, as a signal that nothing catches would.

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -17,21 +15,6 @@ func terminalSize(f *os.File) (columns, rows int) {
 		return 0, 0
 	}
 	return int(ws.Col), int(ws.Row)
-}
-
-// openPipe opens a named pipe, but does not wait for ever for somebody to write.
-func openPipe(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	// A pipe that never had a writer is not hung up: poll then waits.
-	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
-	_, err = unix.Poll(fds, int(writerWait.Milliseconds()))
-	if fds[0].Revents == 0 {
-		return nil, errors.Join(fmt.Errorf("%s is a pipe that nobody writes to", name), f.Close())
-	}
-	return f, err
 }
 
 // signalName is the name of a signal, such as SIGTERM.

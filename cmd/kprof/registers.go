@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"kprof/convert"
+	"kprof/convert/infile"
 	"kprof/convert/listing"
 	"kprof/convert/registers"
 )
@@ -92,7 +92,7 @@ func (o *registerOptions) read(ctx context.Context, name string, opts convert.Op
 }
 
 func (o *registerOptions) readRegions(r *registers.Regions) error {
-	f, err := os.Open(o.regions)
+	f, err := infile.Open(o.regions)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"kprof/convert/infile"
 )
 
 // Protocol is what a store speaks.
@@ -237,7 +238,7 @@ func (c *Client) fileText(name string, limit int64) (string, error) {
 	if s, ok := c.once[name]; ok {
 		return s, nil
 	}
-	f, err := os.Open(name)
+	f, err := infile.Open(name)
 	if err != nil {
 		return "", err
 	}
