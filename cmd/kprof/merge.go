@@ -115,16 +115,18 @@ func (m *merging) inputs(args []string) ([]string, error) {
 		in = f
 	}
 	inputs := slices.Clone(args)
-	for s := bufio.NewScanner(in); ; {
-		if !s.Scan() {
-			if s.Err() != nil {
-				return nil, fmt.Errorf("--files-from: %w", s.Err())
-			}
-			break
-		}
+	s := bufio.NewScanner(in)
+	line := 1
+	for ; s.Scan(); line++ {
 		if name := strings.TrimSuffix(s.Text(), "\r"); name != "" {
 			inputs = append(inputs, name)
 		}
+	}
+	if err := s.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("longer than %d bytes", bufio.MaxScanTokenSize)
+		}
+		return nil, fmt.Errorf("--files-from %s: line %d: %w", m.filesFrom, line, err)
 	}
 	if len(inputs) == 0 {
 		return nil, fmt.Errorf("--files-from %s: it names no input", m.filesFrom)

@@ -3,12 +3,14 @@ package bootlog
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"kprof/convert/kernellog"
+	"kprof/perfevent/textlimit"
 )
 
 // Bounds of what is kept of a log. That of a real boot has a few thousand calls; a
@@ -47,7 +49,7 @@ func Read(r io.Reader, o Options) (*Log, error) {
 		o.MinGap = 10 * time.Millisecond
 	}
 	p := parser{log: &Log{}, opts: o}
-	b := bufio.NewReaderSize(r, maxLine)
+	b := bufio.NewReaderSize(textlimit.NewReader(r), maxLine)
 	var zero time.Time
 	for {
 		s, err := b.ReadSlice('\n')
@@ -66,7 +68,7 @@ func Read(r io.Reader, o Options) (*Log, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("line %d: %w", p.n, err)
 		}
 	}
 	p.finish()

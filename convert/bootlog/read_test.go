@@ -3,6 +3,7 @@ package bootlog
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/textlimit"
 )
 
 // TestAgainstAwk compares counts and sums of real boots with those that awk finds.
@@ -157,6 +159,21 @@ func TestNoCalls(t *testing.T) {
 	l, err := Read(strings.NewReader("[    0.000000] Linux version 6.1.0\n[    0.000000] Command line: quiet\n"), Options{})
 	if !errors.Is(err, ErrNoCalls) || l.Kernel != "Linux version 6.1.0" || l.Command != "quiet" || l.Lines != 2 {
 		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// endless is a line that does not end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+func TestEndlessLine(t *testing.T) {
+	log := io.MultiReader(strings.NewReader("[    0.000001] calling  f+0x0/0x10 @ 1\n"), endless{})
+	if _, err := Read(log, Options{}); !errors.Is(err, textlimit.ErrLine) || !strings.HasPrefix(err.Error(), "line 2: ") {
+		t.Errorf("error %v", err)
 	}
 }
 

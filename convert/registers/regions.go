@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kprof/perfevent/textlimit"
 )
 
 // Regions says which device's registers are at an address. The zero value knows none.
@@ -54,7 +56,7 @@ func (e *LongLinesError) Error() string {
 // ErrNoRegions where there are no others, and a *LongLinesError, after all others are read,
 // where some were too long to be looked at.
 func (r *Regions) Read(in io.Reader) error {
-	lines := bufio.NewReaderSize(in, maxRegionLine)
+	lines := bufio.NewReaderSize(textlimit.NewReader(in), maxRegionLine)
 	before := len(r.named) + len(r.mapped)
 	var err error
 	long, within := 0, false // a line that is too long

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"kprof/convert/listing"
 	"kprof/convert/registers"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/textlimit"
 )
 
 // tableOf reads what a file says. Those in testdata were made by testdata/mmio.sh of the project.
@@ -186,6 +188,21 @@ func TestRegionsHostile(t *testing.T) {
 	}
 	if got := nested.Name(0x1000 + 2*n); got != fmt.Sprintf("%#x", 0x1000+2*n) { // within the outermost alone
 		t.Error(got)
+	}
+}
+
+// endless is a line that does not end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+func TestEndlessLine(t *testing.T) {
+	var r registers.Regions
+	if err := r.Read(io.MultiReader(strings.NewReader("1000-1fff : uart\n"), endless{})); !errors.Is(err, textlimit.ErrLine) {
+		t.Errorf("error %v", err)
 	}
 }
 

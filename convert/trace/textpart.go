@@ -10,6 +10,7 @@ import (
 
 	"kprof/convert/kernellog"
 	"kprof/convert/trace/ftracetext"
+	"kprof/perfevent/textlimit"
 )
 
 // TextForm is what the text of a trace is in.
@@ -28,8 +29,11 @@ var marks = [...]string{Log: "Dumping ftrace ", Page: "# tracer: "}
 // HasText reports whether there is a trace in the first size bytes of r. What begins a dump may be
 // missing in a log, whose ring is often smaller than a trace.
 func HasText(r io.ReaderAt, size int64, form TextForm) (bool, error) {
-	has, err := hasMark(r, size, []byte(marks[form]))
-	if has || err != nil || form != Log {
+	if form != Log {
+		return hasMark(r, size, []byte(marks[form]), nil)
+	}
+	has, err := hasMark(r, size, []byte(marks[form]), new(textlimit.Line))
+	if has || err != nil {
 		return has, err
 	}
 	return hasDump(r, size)
@@ -43,7 +47,7 @@ const minDumped = 3
 
 // hasDump reports whether a log has lines of a trace in it.
 func hasDump(r io.ReaderAt, size int64) (bool, error) {
-	b := bufio.NewReaderSize(io.NewSectionReader(r, 0, size), textChunk)
+	b := bufio.NewReaderSize(textlimit.NewReader(io.NewSectionReader(r, 0, size)), textChunk)
 	p := textPart{form: Log}
 	n := 0
 	for {
@@ -62,8 +66,9 @@ func hasDump(r io.ReaderAt, size int64) (bool, error) {
 	}
 }
 
-// hasMark reports whether a mark is in the first size bytes of r.
-func hasMark(r io.ReaderAt, size int64, mark []byte) (bool, error) {
+// hasMark reports whether a mark is in the first size bytes of r, whose lines line limits; nil
+// takes lines of any length, as those of pages are.
+func hasMark(r io.ReaderAt, size int64, mark []byte, line *textlimit.Line) (bool, error) {
 	buf := make([]byte, textChunk)
 	for off, kept := int64(0), 0; off < size; {
 		n, err := r.ReadAt(buf[kept:kept+int(min(int64(len(buf)-kept), size-off))], off)
@@ -75,6 +80,11 @@ func hasMark(r io.ReaderAt, size int64, mark []byte) (bool, error) {
 		}
 		if bytes.Contains(buf[:kept+n], mark) {
 			return true, nil
+		}
+		if line != nil {
+			if err := line.Add(buf[kept : kept+n]); err != nil {
+				return false, err
+			}
 		}
 		keep := min(kept+n, len(mark)-1)
 		copy(buf, buf[kept+n-keep:kept+n])

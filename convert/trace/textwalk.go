@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kprof/convert/trace/ftracetext"
+	"kprof/perfevent/textlimit"
 )
 
 // textEvent is an event of a text with its stack.
@@ -91,6 +92,7 @@ func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*tex
 	maps.Copy(w.tasks, t.starts)
 	buf := make([]byte, textChunk)
 	rest, tooLong := "", false
+	var length textlimit.Line
 	for off := int64(0); off < t.size; {
 		if ctx.Err() != nil {
 			return w, ctx.Err()
@@ -98,6 +100,9 @@ func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*tex
 		n, err := t.in.ReadAt(buf[:min(textChunk, t.size-off)], off)
 		if off += int64(n); err != nil && !errors.Is(err, io.EOF) {
 			return w, fmt.Errorf("line %d: %w", w.line, err)
+		}
+		if err := length.Add(buf[:n]); err != nil {
+			return w, fmt.Errorf("line %d: %w", w.line+1, err)
 		}
 		s := rest + string(buf[:n])
 		for {

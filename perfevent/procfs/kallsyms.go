@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"kprof/perfevent/textlimit"
 )
 
 // A Symbol is a line of /proc/kallsyms, such as "ffffffffc0000000 t init\t[fuse]"
@@ -53,9 +55,10 @@ const lineSize = 1 << 16
 // returns false. A Symbol is valid during the call.
 //
 // A line that cannot be read is left out and the first of them reported as a
-// *FormatError, when all others were read; an error of r ends the reading.
+// *FormatError, when all others were read; an error of r ends the reading, and so does a
+// line of more than textlimit.MaxLine.
 func ReadSymbols(r io.Reader, yield func(*Symbol) bool) error {
-	br := bufio.NewReaderSize(r, lineSize)
+	br := bufio.NewReaderSize(textlimit.NewReader(r), lineSize)
 	var (
 		first error
 		s     Symbol

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kprof/perfevent/textlimit"
 )
 
 // A Module is a line of /proc/modules, such as
@@ -26,14 +28,14 @@ type Module struct {
 
 // ReadModules reads the text of /proc/modules. A line that cannot be read is left out
 // and the first of them reported as a *FormatError, beside all others; likewise an
-// error of r, beside what was read before it.
+// error of r, or a line of more than textlimit.MaxLine, beside what was read before it.
 func ReadModules(r io.Reader) ([]Module, error) {
 	var (
 		modules []Module
 		first   error
 		offset  int64
 	)
-	br := bufio.NewReaderSize(r, 4096)
+	br := bufio.NewReaderSize(textlimit.NewReader(r), 4096)
 	for {
 		line, err := readLine(br)
 		if line.size > 0 {
