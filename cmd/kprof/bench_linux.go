@@ -135,8 +135,10 @@ func (f *benchFlags) options(args []string) (o bench.Options, err error) {
 		return o, usagef("--base and --new are for --interleave")
 	case !f.interleave && len(args) == 0:
 		return o, usagef("name a command to record: kprof bench -o DIR -- COMMAND")
-	case f.ops < 0 || f.ops > 0 && f.opsFrom != "":
-		return o, usagef("--ops wants a number above 0, and excludes --ops-from")
+	case f.ops != 0 && f.opsFrom != "":
+		return o, usagef("--ops and --ops-from exclude each other")
+	case f.ops != 0 && wrongOperations(f.ops) != "":
+		return o, usagef("--ops %s", wrongOperations(f.ops))
 	}
 	if f.opsFrom != "" {
 		if o.OpsFrom, err = regexp.Compile(f.opsFrom); err != nil {

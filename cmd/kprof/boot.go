@@ -44,8 +44,6 @@ all other commands too: kprof diff compares two boots.`,
 			switch {
 			case err != nil:
 				return err
-			case limit < 0:
-				return usagef("-n %d: wants a number of rows, 0 for all", limit)
 			case minGap < 0:
 				return usagef("--min-gap %v: wants a duration, 0 for all", minGap)
 			case asJSON && o.format != "":
@@ -91,7 +89,7 @@ all other commands too: kprof diff compares two boots.`,
 		},
 	}
 	fl := c.Flags()
-	fl.IntVarP(&limit, "limit", "n", 20, "show `N` rows of each table, 0 for all")
+	fl.VarP(rowsOf(&limit, 20), "limit", "n", "show `N` rows of each table, 0 for all")
 	fl.BoolVar(&byStart, "by-start", false, "show calls in the order in which they began")
 	fl.DurationVar(&minGap, "min-gap", 10*time.Millisecond, "show times without a call of at least this `duration`, 0 for all")
 	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")

@@ -167,7 +167,7 @@ as pprof -diff_base), .txt. Of several runs pictures and pages have the means th
 	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output")
 	fl.BoolVar(&f.json, "json", false, "as -f json")
 	fl.StringVarP(&f.format, "format", "f", "", "text, json, markdown, html, folded, svg or pprof, whatever the file is called")
-	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` changed functions, 0 for all")
+	fl.VarP(rowsOf(&f.limit, 40), "limit", "n", "show `N` changed functions, 0 for all")
 	fl.BoolVar(&f.wide, "wide", false, "do not cut lines to the width of the terminal")
 	return c
 }
@@ -360,10 +360,12 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	}
 	for side, n := range f.ops {
 		switch {
-		case o.Per == diff.PerOps && (n < 0 || math.IsInf(n, 1) || math.IsNaN(n)):
+		case o.Per == diff.PerOps && n < 0:
 			return o, "", usagef("--per=ops needs the number of operations of both sides: --base-ops N --new-ops M")
 		case o.Per != diff.PerOps && n != 0:
 			return o, "", usagef("--%s-ops is for --per=ops", sideNames[side])
+		case n != 0 && wrongOperations(n) != "":
+			return o, "", usagef("--%s-ops %s", sideNames[side], wrongOperations(n))
 		}
 	}
 	if f.aliases != "" {

@@ -50,7 +50,7 @@ the last build takes two.`,
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
 	fl.StringVarP(&f.out, "output", "o", "", "`file` to write, - for standard output; .txt, .json or .html")
 	fl.BoolVar(&f.json, "json", false, "as JSON")
-	fl.IntVarP(&f.limit, "limit", "n", 40, "show `N` functions, 0 for all")
+	fl.VarP(rowsOf(&f.limit, 40), "limit", "n", "show `N` functions, 0 for all")
 	return c
 }
 

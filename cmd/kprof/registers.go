@@ -65,6 +65,9 @@ func (o *registerOptions) read(ctx context.Context, name string, opts convert.Op
 	sym.NamesOnly = true
 	sym.addTo(&opts)
 	opts.Name, opts.Labels, opts.FieldLabels = name, 0, nil
+	if o.last < 0 {
+		return nil, usagef("--last %d: wants a number", o.last)
+	}
 	c := registers.Collector{Recent: o.last}
 	res, err := listing.Read(ctx, rec, listing.Options{Options: opts}, &c)
 	if res != nil {

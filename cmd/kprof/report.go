@@ -49,7 +49,7 @@ func (o *topOptions) check(c *convert.Options) error {
 		return usagef("--delays is a table of its own: without --tree, --json, --histogram and --by")
 	case o.reverse && !o.tree:
 		return usagef("--reverse is for --tree")
-	case o.min < 0 || o.min > 100:
+	case !(o.min >= 0 && o.min <= 100):
 		return usagef("--min %v: wants a share from 0 to 100 percent", o.min)
 	case o.sort != "self" && o.sort != "cum":
 		return usagef("--sort %q: use self or cum%s", o.sort, byOfSort(o.sort))
@@ -198,8 +198,8 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 					return toOut(func(w io.Writer) error { return r.write(w, top) })
 				}
 			}
-			if regs.regions != "" {
-				return usagef("--regions is for --by register, of one recording of accesses to registers (rwmmio events)")
+			if regs.regions != "" || given("last") {
+				return usagef("--regions and --last are for --by register, of one recording of accesses to registers (rwmmio events)")
 			}
 			p, err := loadSum(cmd.Context(), args, opts, sym)
 			if err != nil {
@@ -221,7 +221,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 		},
 	}
 	f := c.Flags()
-	f.IntVarP(&top.limit, "limit", "n", 40, "show `N` rows, 0 for all")
+	f.VarP(rowsOf(&top.limit, 40), "limit", "n", "show `N` rows, 0 for all")
 	f.StringVar(&top.sort, "sort", "self", "sort by self or cum")
 	f.StringVar(&top.by, "by", "", "group by `what` instead of by function: comm, pid, tid, cpu, mapping, event, a field of the event, or another label of a profile; several with commas")
 	f.BoolVar(&top.tree, "tree", false, "show the tree of calls")

@@ -66,7 +66,7 @@ func (f *svgFlags) options(out format) (o flamegraph.Options, err error) {
 	switch {
 	case f.given("width") && (f.width < 100 || f.width > 100_000):
 		return o, usagef("--width %d: wants 100 to 100000 pixels", f.width)
-	case !(f.minWidth >= 0):
+	case !(f.minWidth >= 0 && f.minWidth <= 100_000):
 		return o, usagef("--min-width %v: wants a number of pixels, 0 for all frames", f.minWidth)
 	case f.given("total") && f.total <= 0:
 		return o, usagef("--total %d: wants a number above 0", f.total)

@@ -54,7 +54,7 @@ In a pipe, or with --stdio, it prints a table for each second.`,
 	fl := c.Flags()
 	fl.VarP((*duration)(&f.every), "every", "", "show the samples of so much `time`")
 	fl.BoolVar(&f.stdio, "stdio", false, "print tables, though there is a terminal")
-	fl.IntVarP(&f.table.limit, "limit", "n", 20, "print `N` rows, 0 for all")
+	fl.VarP(rowsOf(&f.table.limit, 20), "limit", "n", "print `N` rows, 0 for all")
 	fl.StringVar(&f.table.sort, "sort", "self", "sort by self or cum")
 	fl.StringVar(&f.table.by, "by", "", "group by `what` instead of by function: comm, pid, tid, cpu, mapping, event, a field of the event; several with commas")
 	return c
