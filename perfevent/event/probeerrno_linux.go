@@ -50,6 +50,8 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 			return fmt.Errorf("%w (the kernel takes PATH:0xOFFSET here; uprobe:PATH:SYMBOL and uretprobe: find functions by their names)", err)
 		case perr == nil && !def.User:
 			p = placeOf(def)
+		case perr == nil:
+			p = Probe{User: true, Return: def.Return, Path: def.Place[:max(strings.LastIndexByte(def.Place, ':'), 0)]}
 		}
 	}
 	// The offset is that of the place: the kernel does not take the function.
@@ -68,9 +70,11 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		advice = r.reasonNotProbed(p)
 	case emptied().MatchString(refused.Definition):
 		advice = "something is empty there, as a shell leaves $arg1 in double quotes: put the event in single quotes"
+	case p.User && !p.Return && strings.Contains(refused.Definition, "$arg") && (reason == "" || strings.HasPrefix(reason, "$arg") || strings.Contains(reason, "variable")):
+		advice = "$argN is of functions of the kernel; " + userArgumentPlaces(p.Path)
 	case p.Symbol == "" && p.Addr != 0 && strings.Contains(refused.Definition, "$arg") && (strings.HasPrefix(reason, "$arg") || strings.Contains(reason, "variable")):
 		advice = "at an address there are registers and no $argN: name the function, or a register"
-	case p.Return && strings.Contains(refused.Definition, "$arg") && (strings.Contains(reason, "argument") || strings.Contains(reason, "variable")):
+	case p.Return && strings.Contains(refused.Definition, "$arg") && (strings.HasPrefix(reason, "$arg") || strings.Contains(reason, "argument") || strings.Contains(reason, "variable")):
 		advice = "a return probe has $retval, $stackN and $comm, and no arguments: probe the entry for these"
 	case strings.HasPrefix(reason, "$retval"):
 		advice = "$retval is for kretprobe: and r:"
@@ -81,6 +85,15 @@ func (r *Resolver) explainProbe(err error, p Probe) error {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", err, advice)
+}
+
+// userArgumentPlaces says where functions of a program get their arguments.
+func userArgumentPlaces(path string) string {
+	machine, err := machineOf(path)
+	if places := arguments[machine]; err == nil && places != nil {
+		return "those of a program have their arguments in " + strings.Join(places, ", ") + ", …: as in NAME=" + places[0]
+	}
+	return "those of a program have their arguments in registers, or on the stack"
 }
 
 // isOffset tells whether the kernel takes what follows the path of a place for an offset: it looks

@@ -103,20 +103,19 @@ var stackWord = lazyregexp.New(`=\$stack([0-9]+)`)
 // in the place of $arg1, $arg2 and $arg3, which the kernel does not know in programs. Words of
 // i386 have 32 bits, for which a kernel of 64 does not look.
 func userArguments(p Probe) (string, error) {
-	f, e, err := openProgram(p.Path)
+	machine, err := machineOf(p.Path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() // read only: nothing to lose
-	places := arguments[e.Machine]
+	places := arguments[machine]
 	if places == nil {
-		return "", errkind.Errorf(perfevent.ErrNotSupported, "%s is of an architecture (%s) of which it is not known where functions get their arguments", p.Path, strings.TrimPrefix(e.Machine.String(), "EM_"))
+		return "", errkind.Errorf(perfevent.ErrNotSupported, "%s is of an architecture (%s) of which it is not known where functions get their arguments", p.Path, strings.TrimPrefix(machine.String(), "EM_"))
 	}
 	args := p.Args
 	for i, place := range places {
 		args = strings.ReplaceAll(args, fmt.Sprintf("=$arg%d", i+1), "="+place)
 	}
-	if e.Machine != elf.EM_386 {
+	if machine != elf.EM_386 {
 		return args, nil
 	}
 	args = strings.ReplaceAll(args, "=$retval", "=$retval:u32")
@@ -124,6 +123,20 @@ func userArguments(p Probe) (string, error) {
 		n, _ := strconv.Atoi(word[len("=$stack"):]) // a slot's
 		return fmt.Sprintf("=+%d(%%sp):u32", 4*n)
 	}), nil
+}
+
+// machineOf is the architecture that a program is of.
+func machineOf(path string) (elf.Machine, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return elf.EM_NONE, err
+	}
+	defer f.Close() // read only: nothing to lose
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return elf.EM_NONE, fmt.Errorf("%s: %w", path, err)
+	}
+	return e.Machine, nil
 }
 
 // hasTracepoint reports whether a tracepoint is there. What is no tracepoint says so itself
