@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/spelling"
 )
 
 // event names as perf has them, aliases included.
@@ -129,4 +130,17 @@ func cutName(s string, names [][]string) (index int, rest string, ok bool) {
 		}
 	}
 	return index, rest, longest > 0
+}
+
+// otherKinds stand before the colon of events that are no tracepoints.
+var otherKinds = []string{"kprobe", "kretprobe", "uprobe", "uretprobe", "usdt", "span", "graph", "function"}
+
+// otherKind is text with the kind that its own may have been meant to be; "" for none.
+func otherKind(text string) string {
+	kind, rest, ok := strings.Cut(text, ":")
+	near := spelling.Closest(kind, otherKinds)
+	if !ok || len(near) == 0 {
+		return ""
+	}
+	return near[0] + ":" + rest
 }

@@ -229,7 +229,11 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 			err = &TracerError{Name: s.Name, Trace: filepath.Join(fs.Path(), "trace")}
 		}
 	}
-	if here := calledHere(s.Text); here != "" && errors.Is(err, os.ErrNotExist) {
+	here := calledHere(s.Text)
+	if _, none := fs.Events(s.System, "*"); here == "" && errors.Is(none, os.ErrNotExist) {
+		here = otherKind(s.Text)
+	}
+	if here != "" && errors.Is(err, os.ErrNotExist) {
 		return nil, errkind.Errorf(os.ErrNotExist, "event %q: no tracepoint has that name%s", s.Text, spelling.Question([]string{here}))
 	}
 	if err != nil {

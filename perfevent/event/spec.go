@@ -220,6 +220,9 @@ func (s *Spec) parseTerms(head, terms, mods string) error {
 	} else if isWord(head) {
 		s.Kind, s.PMU = KindPMU, head
 	} else {
+		if meant := otherKind(s.Text); meant != "" {
+			return fmt.Errorf("no event has that name%s", spelling.Question([]string{meant}))
+		}
 		return fmt.Errorf("no PMU can be called %q", head)
 	}
 	for term := range strings.SplitSeq(terms, ",") {

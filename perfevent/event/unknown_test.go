@@ -50,10 +50,13 @@ func TestUnknownNames(t *testing.T) {
 		"user_time":  "the kernel has no such event: perf makes one of the time in user code, which stands below counts",
 	})
 	livetest.Errors(t, ParseSpec, map[string]string{
-		"p:x:schedule": `did you mean "p:x schedule"?`,
-		"p: schedule":  `did you mean "p:schedule schedule"?`,
-		"r: do_wait+4": `did you mean "r:NAME do_wait+4"?`,
-		"p:schedule":   `did you mean "p:schedule schedule"?`,
+		"p:x:schedule":       `did you mean "p:x schedule"?`,
+		"p: schedule":        `did you mean "p:schedule schedule"?`,
+		"r: do_wait+4":       `did you mean "r:NAME do_wait+4"?`,
+		"uprob:/bin/ls:main": "no event has that name; did you mean uprobe:/bin/ls:main?",
+		"usd:/bin/ls:p:n":    "did you mean usdt:/bin/ls:p:n?",
+		"/bin/ls:main":       "no PMU can be called",
+		"p:schedule":         `did you mean "p:schedule schedule"?`,
 	})
 	for _, text := range []string{"p:", "p:group/x:place"} {
 		if _, err := ParseSpec(text); err == nil || !strings.Contains(err.Error(), "wants p:[GROUP/]NAME PLACE [ARGUMENTS]") || strings.Contains(err.Error(), "did you mean") {
