@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -157,6 +158,7 @@ type statPrinter struct {
 	runs   []report.Report
 	events []count.Event
 	noted  bool
+	partly bool // said that a command was not counted to its end
 	wrote  bool
 	failed error // of the first run that did
 }
@@ -194,10 +196,30 @@ func (p *statPrinter) session(ctx context.Context, opts count.Options, start fun
 		}
 		if f.ownCommand() && !cmd.Outlasts() {
 			rep.User, rep.System = cmd.Times()
+			// Rows are sums of all the command's tasks on all CPUs.
+			whole := f.cpus == "" && !f.perCPU && !f.perTask
+			if text := uncovered(&rep); whole && text != "" && !p.partly {
+				p.partly = true
+				messagef("%s", text)
+			}
 		}
 		p.runs = append(p.runs, rep)
 		return nil
 	})
+}
+
+// uncovered says that a command took more time of the CPU than it was counted for, beyond what
+// the two clocks differ by: the kernel takes the counters away from a process that executes what
+// it may not look into (fs/exec.c, begin_new_exec). It is empty where all was counted.
+func uncovered(rep *report.Report) string {
+	took, counted := rep.User+rep.System, time.Duration(0)
+	for _, row := range rep.Rows {
+		counted = max(counted, row.Enabled)
+	}
+	if missing := took - counted; counted == 0 || missing < 10*time.Millisecond || missing < took/10 {
+		return ""
+	}
+	return fmt.Sprintf("counted for %.2f s of the %.2f s of CPU that the command took: the kernel stops counting a process that executes a setuid program, or one that the user may not read; root counts these too", counted.Seconds(), took.Seconds())
 }
 
 // note says what the user should know before the counting begins, once.
