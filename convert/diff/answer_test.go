@@ -311,8 +311,8 @@ func TestSuspects(t *testing.T) {
 		fmt.Fprintf(&base, "m;f%d 500\n", i)
 		fmt.Fprintf(&new, "m;f%d %d\n", i, 500+i%2*10)
 	}
-	base.WriteString("m;x 500\n")
-	new.WriteString("m;x 660\n") // z of 2.6 at three times the variance: p is 0.01
+	base.WriteString("m;x 500\nm;once 1\n")
+	new.WriteString("m;x 660\nm;once 1\n") // z of 2.6 at three times the variance: p is 0.01
 	o := Defaults
 	o.MinEffect = 0
 	if r := compareLines(t, base.String(), new.String(), o); r.Outcome != Unchanged || r.Functions[0].Name != "x" {

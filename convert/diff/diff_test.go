@@ -410,12 +410,23 @@ func TestSampleWeight(t *testing.T) {
 		}
 		return Run{Set: s, Column: len(values) - 1}
 	}
+	rows := func(n int, first, step int64) (all [][]int64) {
+		for i := range int64(n) {
+			all = append(all, []int64{first + i*step})
+		}
+		return all
+	}
 	count, ns := stacks.ValueType{Type: "samples", Unit: "count"}, stacks.ValueType{Type: "cpu", Unit: "nanoseconds"}
 	for name, test := range map[string]struct {
 		run  Run
 		want float64
 	}{
 		"counts":              {set([]stacks.ValueType{count}, []int64{9000}, []int64{1000}), 1},
+		"counts of a period":  {set([]stacks.ValueType{count}, rows(8, 49_000, 1000)...), 1000},
+		"too few to tell":     {set([]stacks.ValueType{count}, rows(7, 49_000, 1000)...), 1},
+		"one more":            {set([]stacks.ValueType{count}, append(rows(8, 49_000, 1000), []int64{1})...), 1},
+		"fractions":           {set([]stacks.ValueType{{Type: "samples", Unit: "thousandths"}}, append(rows(8, 49_000, 1000), []int64{250})...), 1000},
+		"fractions, a period": {set([]stacks.ValueType{{Type: "samples", Unit: "thousandths"}}, rows(8, 20_000, 10_000)...), 10_000},
 		"beside":              {set([]stacks.ValueType{count, ns}, []int64{9, 900}, []int64{1, 100}), 100},
 		"fixed period":        {set([]stacks.ValueType{ns}, []int64{750_000}, []int64{500_000}), 250_000},
 		"a divisor by chance": {set([]stacks.ValueType{{Type: "alloc", Unit: "bytes"}}, []int64{33_333_336}, []int64{66_666_696}, []int64{88_888_968}), 33_333_336},

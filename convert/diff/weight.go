@@ -16,7 +16,7 @@ const leastPeriods = 1e8
 // the given total says as much as total/weight samples of value 1. It is taken, in
 // this order, from the times of single samples, from a column beside it that
 // counts samples, from the period that the profile tells (of allocations see
-// allocationWeight), or from the values of rows, see rowWeight. The number of samples is 0 where
+// allocationWeight), or from the values of rows, see rowWeight and countWeight. The number of samples is 0 where
 // that is a guess.
 func sampleWeight(r *Run, total int64) (weight float64, samples int64) {
 	s := r.Set
@@ -51,8 +51,11 @@ func sampleWeight(r *Run, total int64) (weight float64, samples int64) {
 	case s.Period > 0 && s.PeriodType == vt:
 		return float64(s.Period), total / s.Period
 	case vt.Unit == "thousandths": // folded stacks with fractions
-		return 1000, 0
+		return max(1000, countWeight(r)), 0
 	case vt.Unit == "count" && sibling < 0 && total < leastPeriods:
+		if weight := countWeight(r); weight > 1 {
+			return weight, 0
+		}
 		return 1, total
 	}
 	return rowWeight(r), 0
@@ -120,8 +123,33 @@ const oftenOne = 10
 // period, of which the smallest row has few, else what a quarter of them do not exceed,
 // since most rows are single samples.
 func rowWeight(r *Run) float64 {
-	var values []int64
-	var divisor int64
+	values, divisor := rowValues(r)
+	switch {
+	case len(values) == 0:
+		return 1
+	case divisor > 1 && values[0]/divisor <= oftenOne:
+		return float64(divisor)
+	}
+	return float64(values[len(values)/4])
+}
+
+// leastRows is how many rows tell that what divides all their counts is no accident: so many are
+// all even once in 256 times.
+const leastRows = 8
+
+// countWeight is the weight of counts that do not tell of what: their common divisor, such as the
+// period of folded stacks whose weights are microseconds, or how often a profile was added up,
+// else 1.
+func countWeight(r *Run) float64 {
+	if values, divisor := rowValues(r); len(values) >= leastRows {
+		return float64(divisor)
+	}
+	return 1
+}
+
+// rowValues are the values above 0 of the rows that are compared, in order, and their greatest
+// common divisor.
+func rowValues(r *Run) (values []int64, divisor int64) {
 	for i := range r.Set.NumSamples() {
 		x := r.Set.Sample(i)
 		if v := x.Values[r.Column]; r.compares(&x) && v > 0 {
@@ -129,14 +157,8 @@ func rowWeight(r *Run) float64 {
 			divisor = gcd(divisor, v)
 		}
 	}
-	if len(values) == 0 {
-		return 1
-	}
 	slices.Sort(values)
-	if divisor > 1 && values[0]/divisor <= oftenOne {
-		return float64(divisor)
-	}
-	return float64(values[len(values)/4])
+	return values, divisor
 }
 
 func gcd(a, b int64) int64 {
