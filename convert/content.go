@@ -68,9 +68,9 @@ func openContent(r io.Reader) (*content, error) {
 	}
 	if c.kind == sniff.Gzip {
 		// These readers decompress by themselves, as far as their bounds allow.
-		switch insideGzip(c.head) {
+		switch k := insideGzip(c.head); k {
 		case sniff.Pprof, sniff.Unknown:
-			c.kind = sniff.Pprof
+			c.kind, c.packed = k, true
 			return c, nil
 		case sniff.Folded:
 			c.kind = sniff.Folded
@@ -100,26 +100,28 @@ func openContent(r io.Reader) (*content, error) {
 // first bytes tell, and no more are unpacked.
 func insideGzip(head []byte) sniff.Kind {
 	inside := make([]byte, sniff.HeadSize)
-	n := gunzip(inside[:sniff.MagicSize], head[:min(len(head), 4*sniff.MagicSize)])
+	n, _ := gunzip(inside[:sniff.MagicSize], head[:min(len(head), 4*sniff.MagicSize)])
 	if k := sniff.Magic(inside[:n]); k != sniff.Unknown {
 		return k
 	}
-	n = gunzip(inside, head)
-	if n == 0 {
-		return sniff.Unknown
+	n, err := gunzip(inside, head)
+	switch {
+	case n == 0 && err == io.EOF:
+		return sniff.Empty
+	case n == 0:
+		return sniff.Pprof // to tell what is wrong
 	}
 	return sniff.Of(inside[:n], false)
 }
 
 // gunzip decompresses what fits into to of the beginning of a file, which may be cut, or damaged
-// behind that, and returns how much this is.
-func gunzip(to, head []byte) int {
+// behind that, and returns how much this is. The error is io.EOF where nothing was compressed.
+func gunzip(to, head []byte) (int, error) {
 	z, err := gzip.NewReader(bytes.NewReader(head))
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	n, _ := io.ReadFull(z, to)
-	return n
+	return io.ReadFull(z, to)
 }
 
 // peek looks at the beginning of what cannot be read twice. A recording may arrive

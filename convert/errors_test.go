@@ -1,6 +1,8 @@
 package convert_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -60,5 +62,29 @@ func TestManyEvents(t *testing.T) {
 	var empty *convert.EmptyError
 	if !errors.As(err, &empty) || empty.Unlisted != 292 || !strings.HasSuffix(empty.Reason, "; of event trace:e0, trace:e1, trace:e2, trace:e3, trace:e4, trace:e5, trace:e6, trace:e7 and 292 more") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestUnknownCompressed: of what is compressed it is said that it is, and what is in it.
+func TestUnknownCompressed(t *testing.T) {
+	for _, c := range []struct{ inside, want string }{
+		{"\x01\x02\x03junk\x00\xffmore", "it is compressed, and what is in it is neither pprof nor any other known format"},
+		{"", "it is empty"},
+		{"hello world\n", "it is text"},
+	} {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := io.WriteString(z, c.inside); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := convert.Read(t.Context(), bytes.NewReader(b.Bytes()), convert.Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.inside, err, c.want)
+		}
+		if _, err := convert.OpenRecording(bytes.NewReader(b.Bytes())); err == nil || strings.Contains(err.Error(), "perf.data") {
+			t.Errorf("%q, as a recording: %v", c.inside, err)
+		}
 	}
 }

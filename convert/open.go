@@ -173,6 +173,9 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 	switch {
 	case c.kind == sniff.Pprof, c.kind == sniff.Unknown && c.packed:
 		p.Set, err = pprof.ReadOptions{Drop: p.opts.unusedLabels()}.Read(c)
+		if err != nil && c.kind == sniff.Unknown {
+			err = fmt.Errorf("it is compressed, and what is in it is neither pprof nor any other known format: %w", err)
+		}
 	case c.kind == sniff.Folded:
 		p.Set, err = folded.Read(c, folded.ReadOptions{Comm: true})
 	case c.kind == sniff.HTML:

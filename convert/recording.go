@@ -285,7 +285,7 @@ func OpenRecording(r io.Reader) (*Recording, error) {
 		return nil, err
 	}
 	rec := &Recording{content: c, Written: c.written}
-	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && !isTrace(c.kind) && c.kind != sniff.Unknown {
+	if err = c.unreadable(); err == nil && c.kind != sniff.Recording && !isTrace(c.kind) && (c.kind != sniff.Unknown || c.packed) {
 		err = ErrNoRecording
 	}
 	if err == nil {
