@@ -3,6 +3,6 @@
 //
 // Both are done here: straight into the Set, and straight from it as Go's runtime/pprof
 // does it. A profile.Profile costs more to build than most profiles cost to read.
-// google/pprof reads the legacy formats, says what is wrong with a file, and judges what
-// is written.
+// google/pprof reads the legacy formats, but for the names in the text of Go's, says what is
+// wrong with a file, and judges what is written.
 package pprof

@@ -154,6 +154,9 @@ func (in input) readWhole(err error) (*stacks.Set, error) {
 	if perr != nil {
 		return nil, perr
 	}
+	if legacy {
+		addNames(p, data)
+	}
 	var proto bytes.Buffer
 	if err := p.WriteUncompressed(&proto); err != nil {
 		return nil, err
