@@ -39,7 +39,10 @@ const (
 	Speedscope
 	FirefoxJSON
 	ChromeJSON
-	CPUProfile // of V8
+	CPUProfile  // of V8
+	HeapProfile // of V8
+	Flamebearer // a flame graph as Pyroscope answers with
+	PerfJSON    // of perf data convert --to-json
 	OtherJSON
 	ELF
 	Core
@@ -56,6 +59,14 @@ const (
 	MacSample
 	GoTrace    // an execution trace of Go's runtime
 	Jemalloc   // a heap profile of jemalloc
+	PprofText  // what pprof -top, -traces, -raw and their like print
+	GoDump     // Go's goroutines with debug=2, or what a panic prints
+	JavaDump   // the threads of Java, of jstack
+	JavaHprof  // of Java's hprof, text or a dump of the heap
+	AsyncText  // async-profiler's own text
+	Gprof      // gmon.out, and what gprof prints
+	GHCText    // what a Haskell program writes with +RTS -p
+	Massif     // of Valgrind
 	PerfReport // of perf report, diff or annotate, or script -D
 	PerfStat
 	Histogram // of a hist trigger of the kernel's tracer
@@ -111,6 +122,9 @@ var magics = []struct {
 	{0, "\x04\x22\x4d\x18", LZ4},
 	{0, "\x17\x08\x44tracing", TraceDat},
 	{0, "SIMPLEPERF", SimpleperfProto},
+	{0, "JAVA PROFILE 1.0.", JavaHprof},
+	{0, "gmon\x01\x00\x00\x00", Gprof},
+	{0, "gmon\x00\x00\x00\x01", Gprof},
 	{0, "FLR\x00", JFR},
 	{0, "DTiJ", Jitdump},
 	{0, "JiTD", Jitdump},

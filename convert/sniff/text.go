@@ -24,6 +24,8 @@ var starts = []struct {
 	{"# kprof: crc64=", Folded}, // see convert/folded
 	{"Analysis of sampling ", MacSample},
 	{"heap_v2/", Jemalloc},
+	{"--- Execution profile ---", AsyncText},
+	{"Flat profile:", Gprof},
 	{"sample:\n  event_type: ", SimpleperfText},
 	{"sample:\r\n  event_type: ", SimpleperfText},
 	{"# To display the perf.data header info", PerfReport},
@@ -44,6 +46,11 @@ var lineForms = []struct {
 	{lazyregexp.New(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
 	// perf annotate, and the dump of records that perf report and script -D print.
 	{lazyregexp.New(`^ Percent\b.*\|\s+Source code & Disassembly of |^0x[0-9a-f]+(@\S+)? \[0x[0-9a-f]+\]: event: \d+$`), PerfReport},
+	{lazyregexp.New(`^PeriodType: \S+ \S+$|^Showing (nodes accounting for|top \d+ nodes out of) \d|^-{11}\+-{50,}$|^ROUTINE =+ \S`), PprofText},
+	{lazyregexp.New(`^goroutine \d+ (gp=\S+ )?.*\[[a-zA-Z].*\]:$`), GoDump},
+	{lazyregexp.New(`^Full thread dump \S`), JavaDump},
+	{lazyregexp.New(`\sTime and Allocation Profiling Report  \(\w+\)$`), GHCText},
+	{lazyregexp.New(`^time_unit: (i|ms|B)$`), Massif},
 	{lazyregexp.New(`^# trigger info: hist:`), Histogram},
 	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
 	// The line of a task in stacks that bcc's tools print, and what these say before.
@@ -202,6 +209,9 @@ var keys = []struct {
 	kind Kind
 }{
 	{"speedscope.app/file-format-schema", Speedscope},
+	{`"linux-perf-json-version"`, PerfJSON},
+	{`"flamebearer"`, Flamebearer},
+	{`"head":{"callFrame"`, HeapProfile},
 	{`"traceEvents"`, ChromeJSON},
 	{`"ph":`, ChromeJSON},
 	{`"ph" :`, ChromeJSON},
