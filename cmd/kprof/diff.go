@@ -360,8 +360,6 @@ func (f *diffFlags) options() (o diff.Options, perEvent string, err error) {
 	}
 	for side, n := range f.ops {
 		switch {
-		case o.Per == diff.PerOps && n < 0:
-			return o, "", usagef("--per=ops needs the number of operations of both sides: --base-ops N --new-ops M")
 		case o.Per != diff.PerOps && n != 0:
 			return o, "", usagef("--%s-ops is for --per=ops", sideNames[side])
 		case n != 0 && wrongOperations(n) != "":
