@@ -2,15 +2,20 @@ package pprof
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/pprof/profile"
 )
 
+// inRuntime is the name of frames of Go's runtime that its text leaves out.
+const inRuntime = "[runtime]"
+
 // addNames names the locations of a profile in Go's text format (debug=1) by its comments, which
 // google/pprof passes over. Behind each stack they have its frames, the innermost first and several
-// of an address where functions were inlined, but for those of the runtime at its inner end (Go's
+// of an address where functions were inlined, but for those of the runtime at its inner end, and
+// runtime.goexit at the outer one, which is left out as in Go's profile.proto (Go's
 // runtime/pprof/pprof.go, printStackRecord):
 //
 //	#	0x4d9dd2	main.wait+0x32	/src/main.go:9
@@ -22,6 +27,15 @@ func addNames(p *profile.Profile, text []byte) {
 		}
 	}
 	functions := map[[2]string]*profile.Function{}
+	function := func(name, file string) *profile.Function {
+		f := functions[[2]string{name, file}]
+		if f == nil {
+			f = &profile.Function{ID: uint64(len(p.Function)) + 1, Name: name, SystemName: name, Filename: file}
+			p.Function = append(p.Function, f)
+			functions[[2]string{name, file}] = f
+		}
+		return f
+	}
 	var loc *profile.Location // whose frames are being read
 	for line := range bytes.Lines(text) {
 		addr, name, file, number, ok := frameComment(string(line))
@@ -36,18 +50,25 @@ func addNames(p *profile.Profile, text []byte) {
 		if loc == nil {
 			continue
 		}
-		f := functions[[2]string{name, file}]
-		if f == nil {
-			f = &profile.Function{ID: uint64(len(p.Function)) + 1, Name: name, SystemName: name, Filename: file}
-			p.Function = append(p.Function, f)
-			functions[[2]string{name, file}] = f
-		}
-		l := profile.Line{Function: f, Line: number}
+		l := profile.Line{Function: function(name, file), Line: number}
 		if len(loc.Line) > 0 && loc.Line[0] == l { // it calls itself
 			loc = nil
 			continue
 		}
 		loc.Line = append(loc.Line, l)
+	}
+	named := func(loc *profile.Location) bool { return len(loc.Line) > 0 && loc.Line[0].Function.Name != inRuntime }
+	for _, x := range p.Sample {
+		first := slices.IndexFunc(x.Location, named)
+		if first < 0 {
+			continue
+		}
+		for _, loc := range x.Location[:first] {
+			loc.Line = []profile.Line{{Function: function(inRuntime, "")}}
+		}
+		if last := len(x.Location) - 1; !named(x.Location[last]) {
+			x.Location = x.Location[:last]
+		}
 	}
 }
 

@@ -50,9 +50,12 @@ func TestTextOfGo(t *testing.T) {
 			x := s.Sample(i)
 			text := fmt.Sprint(x.Values[0])
 			for _, loc := range s.Stack(x.Stack) {
+				if len(s.Lines(loc)) == 0 {
+					t.Errorf("debug=%d: a frame without a name", debug)
+				}
 				for _, line := range s.Lines(loc) {
 					f := s.Functions[line.Function]
-					if f.Name != "" && !strings.HasPrefix(f.Name, "runtime.") {
+					if f.Name != "[runtime]" && !strings.HasPrefix(f.Name, "runtime.") {
 						text += fmt.Sprintf(" %s %s:%d", f.Name, f.File, line.Line)
 					}
 				}
@@ -76,9 +79,10 @@ func TestTextOfGo(t *testing.T) {
 // no frame is passed over.
 func TestCommentsOfGo(t *testing.T) {
 	text := "goroutine profile: total 4\n" +
-		"3 @ 0x11 0x21 0x21 0x31\n" +
+		"3 @ 0x9 0x11 0x21 0x21 0x31\n" +
 		"#\t0x10\tmain.a+0x1\t/x/a.go:1\n#\t0x20\tmain.in+0x2\t/x/b.go:2\n#\t0x20\tmain.out+0x2\t/x/b.go:3\n" +
 		"#\t0x20\tmain.in+0x2\t/x/b.go:2\n#\t0x20\tmain.out+0x2\t/x/b.go:3\n\n" +
+		"2 @ 0x9 0x7 0x11\n#\t0x10\tmain.a+0x1\t/x/a.go:1\n" +
 		"1 @ 0x11 0x41 0x31\n" +
 		"#\t0x10\tmain.a+0x1\t/x/a.go:1\n#\t0x40\n#\t0x50\tmain.other+0x1\t/x/a.go:1\n# x\n#\tz\tmain.z+0x1\t/x/a.go:1\n#\t0x30\tmain.c\t/x/a.go:1\n#\t0x30\tmain.c+0x1\t/x/a.go:x\n"
 	s, err := Read(strings.NewReader(text))
@@ -94,7 +98,10 @@ func TestCommentsOfGo(t *testing.T) {
 		got = append(got, text)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"0x10 main.a:1", "0x20 main.in:2 main.out:3", "0x30", "0x40"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"0x10 main.a:1", "0x20 main.in:2 main.out:3", "0x30", "0x40", "0x6 [runtime]:0", "0x8 [runtime]:0"}, got); diff != "" {
 		t.Error(diff)
+	}
+	if n := len(s.Stack(0)); n != 4 {
+		t.Errorf("%d frames, want 4, without runtime.goexit", n)
 	}
 }
