@@ -427,6 +427,7 @@ func TestSampleWeight(t *testing.T) {
 		"one more":            {set([]stacks.ValueType{count}, append(rows(8, 49_000, 1000), []int64{1})...), 1},
 		"fractions":           {set([]stacks.ValueType{{Type: "samples", Unit: "thousandths"}}, append(rows(8, 49_000, 1000), []int64{250})...), 1000},
 		"fractions, a period": {set([]stacks.ValueType{{Type: "samples", Unit: "thousandths"}}, rows(8, 20_000, 10_000)...), 10_000},
+		"beside, of none":     {set([]stacks.ValueType{count, ns}, []int64{0, 900}, []int64{0, 100}), 100},
 		"beside":              {set([]stacks.ValueType{count, ns}, []int64{9, 900}, []int64{1, 100}), 100},
 		"fixed period":        {set([]stacks.ValueType{ns}, []int64{750_000}, []int64{500_000}), 250_000},
 		"a divisor by chance": {set([]stacks.ValueType{{Type: "alloc", Unit: "bytes"}}, []int64{33_333_336}, []int64{66_666_696}, []int64{88_888_968}), 33_333_336},
@@ -442,6 +443,19 @@ func TestSampleWeight(t *testing.T) {
 	}
 	if got, want := weightOf(&moments, 1000), (100*100+300*300+600*600)/1000.0; got != want {
 		t.Errorf("moments: %v, want %v", got, want)
+	}
+}
+
+// TestCounted: how many samples a side has is known if it is of each of its runs.
+func TestCounted(t *testing.T) {
+	counts := func(name string, more int) Run { return profile(t, name, fmt.Sprintf("m;f 900\nm;g 10%d", more)) }
+	periods := profile(t, "periods", "m;f 900000007\nm;g 100000003")
+	r, err := Compare([]Run{counts("a", 0), counts("b", 1)}, []Run{counts("c", 2), periods}, Defaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Base.Counted != 2001 || r.New.Counted != 0 {
+		t.Errorf("%d and %d samples, want 2001, and not known", r.Base.Counted, r.New.Counted)
 	}
 }
 
