@@ -17,7 +17,9 @@ func TestTracerEvents(t *testing.T) {
            <...>-859     [000] ....    54.040000: 1000000        190  99.98100       9     18      0   1007     19      1
           <idle>-0       [003] dNs7    54.050000:      0:120:R   + [003]  2389: 94:R sleep
           <idle>-0       [003] d..3    54.050005:      0:120:R ==> [003]  2389: 94:R a b
+           <...>-867     [000] ....    54.055000:   2389: 94:D ==> [003]     0:120:R swapper/3
            <...>-867     [000] ....    54.060000: #1 of 7
+           <...>-867     [000] ....    54.061000: # 2a buf: 01 02 ff
      osnoise/8-961       [008] d.h.    54.857532: irq_noise: local_timer:236 start 54.857529929 duration 1845 ns
      osnoise/8-961       [008] d.h.    54.857533: softirq_noise:    SCHED:7 start 54.857529930 duration 1846 ns
      osnoise/8-961       [008] d.h.    54.857534: nmi_noise: start 54.857529931 duration 1847 ns
@@ -26,12 +28,13 @@ func TestTracerEvents(t *testing.T) {
 `)
 	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.EventName | listing.Fields}})
 	for _, want := range []string{
-		"ftrace:timerlat: seqnum=1 context=irq timer_latency=932 ", "context=thread timer_latency=11700 ",
+		"ftrace:timerlat: seqnum=1 context=0 timer_latency=932 ", "context=1 timer_latency=11700 ",
 		"ftrace:hwlat: seqnum=2 duration=16 outer_duration=9 tv_sec=1581527494 tv_nsec=89008092 count=5 nmi_total_ts=4 nmi_count=1 ",
 		"ftrace:osnoise: runtime=1000000 noise=190 max_sample=9 hw_count=18 nmi_count=0 irq_count=1007 softirq_count=19 thread_count=1 ",
-		"ftrace:wakeup: prev_pid=0 prev_prio=120 prev_state=R next_cpu=3 next_pid=2389 next_prio=94 next_state=R next_comm=sleep ",
-		"ftrace:context_switch: prev_pid=0 prev_prio=120 prev_state=R next_cpu=3 next_pid=2389 next_prio=94 next_state=R next_comm=a b ",
-		"ftrace:print: text=#1 of 7\n",
+		"ftrace:wakeup: prev_pid=0 prev_prio=120 prev_state=0 next_cpu=3 next_pid=2389 next_prio=94 next_state=0 next_comm=sleep ",
+		"ftrace:context_switch: prev_pid=0 prev_prio=120 prev_state=0 next_cpu=3 next_pid=2389 next_prio=94 next_state=0 next_comm=a b ",
+		"ftrace:context_switch: prev_pid=2389 prev_prio=94 prev_state=2 next_cpu=3 next_pid=0 next_prio=120 next_state=0 next_comm=swapper/3 ",
+		"ftrace:print: text=#1 of 7\n", "ftrace:raw_data: id=0x2a buf=01 02 ff ",
 		"osnoise:irq_noise: desc=local_timer vector=236 start=54857529929 duration=1845 ",
 		"osnoise:softirq_noise: desc=SCHED vector=7 start=54857529930 duration=1846 ",
 		"osnoise:nmi_noise: start=54857529931 duration=1847 ",

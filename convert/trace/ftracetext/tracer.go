@@ -2,12 +2,14 @@ package ftracetext
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"kprof/perfevent/lazyregexp"
 )
 
-// tracerEvents are what tracers tell without the name of an event, by the names of a trace.dat
+// tracerEvents are what the tracer tells without the name of an event, by the names of a trace.dat
 // (kernel/trace/trace_output.c and trace_entries.h). Groups are fields.
 var tracerEvents = []struct {
 	name string
@@ -22,6 +24,36 @@ var tracerEvents = []struct {
 	// "0:120:R ==> [003]  2389: 94:R sleep", "0:120:R   + [003]  2389: 94:R sleep"
 	{"context_switch", lazyregexp.New(`^(?P<prev_pid>\d+): *(?P<prev_prio>\d+):(?P<prev_state>\S) ==> \[(?P<next_cpu>\d+)\] +(?P<next_pid>\d+): *(?P<next_prio>\d+):(?P<next_state>\S) (?P<next_comm>.*)$`)},
 	{"wakeup", lazyregexp.New(`^(?P<prev_pid>\d+): *(?P<prev_prio>\d+):(?P<prev_state>\S)   \+ \[(?P<next_cpu>\d+)\] +(?P<next_pid>\d+): *(?P<next_prio>\d+):(?P<next_state>\S) (?P<next_comm>.*)$`)},
+	// "# 2a buf: 01 02 ff", of trace_marker_raw
+	{"raw_data", lazyregexp.New(`^# (?P<id>[0-9a-f]{1,8}) buf:(?P<buf>( [0-9a-f]{2})*)$`)},
+}
+
+// contexts are those that timerlat measures, by their numbers (kernel/trace/trace_osnoise.c).
+var contexts = []string{"irq", "thread", "user-ret"}
+
+// states are the letters of tasks' states, by their numbers (include/linux/sched.h, task_index_to_char).
+const states = "RSDTtXZPI"
+
+// recorded is the value of a field as it is in the ring buffer, where the text has a word or a letter for it.
+func recorded(event, field, value string) string {
+	n := -1
+	switch {
+	case event == "raw_data" && field == "id":
+		return "0x" + value
+	case event == "raw_data":
+		return strings.TrimPrefix(value, " ")
+	case field == "context":
+		n = slices.Index(contexts, value)
+	case strings.HasSuffix(field, "_state"):
+		n = strings.Index(states, value)
+	}
+	if n >= 0 {
+		return strconv.Itoa(n)
+	}
+	if n, err := strconv.ParseUint(value, 10, 64); err == nil { // "003"
+		return strconv.FormatUint(n, 10)
+	}
+	return value
 }
 
 // tracerEvent is the event of a text that no name is before: what a tracer tells, else a message.
@@ -57,11 +89,7 @@ func AppendTracerFields(dst []Field, event, text string) []Field {
 			if i >= len(m) || name == "" || m[i] == "" {
 				continue
 			}
-			value := m[i]
-			if n, err := strconv.ParseUint(value, 10, 64); err == nil { // "003"
-				value = strconv.FormatUint(n, 10)
-			}
-			dst = append(dst, Field{Name: name, Value: value})
+			dst = append(dst, Field{Name: name, Value: recorded(event, name, m[i])})
 		}
 	}
 	return dst
