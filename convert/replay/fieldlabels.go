@@ -136,7 +136,7 @@ func (l *fieldLabels) of(e *perfdata.Event, formats *payload.Formats) []labelFie
 		if field := f.Field(k.field); field != nil {
 			found[i] = labelField{
 				field: field, symbolic: printer.Symbolic(field.Name), unit: format.Unit(f.System+":"+f.Name, field.Name),
-				returns: returnsError(field), numbers: map[uint64]uint32{},
+				returns: field.ReturnsError(), numbers: map[uint64]uint32{},
 			}
 		}
 	}
@@ -175,12 +175,6 @@ func (k *labelKeyOf) means(event string) bool {
 		return ok
 	}
 	return k.qualifier == "" || k.qualifier == "field" || k.qualifier == event || k.qualifier == event[strings.IndexByte(event, ':')+1:]
-}
-
-// returnsError reports whether a field is what a function returned, so that negative
-// numbers are those of errors.
-func returnsError(f *format.Field) bool {
-	return f.Scalar() && slices.Contains([]string{"ret", "retval", "rc", "err", "error", "errno", "result", "res"}, f.Name)
 }
 
 // listOf returns the number of the list of what a sample has, and the list itself where it
@@ -224,7 +218,7 @@ func (l *fieldLabels) value(k *labelKeyOf, f *labelField, x *expr.Sample) uint32
 		if !ok {
 			return 0
 		}
-		if k.as == spanrule.Errno && (int64(n) >= 0 || int64(n) < -maxErrno) {
+		if k.as == spanrule.Errno && (int64(n) >= 0 || int64(n) < -format.MaxErrno) {
 			return 0
 		}
 		id, known := f.numbers[n]
@@ -325,7 +319,7 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 		if label.Str = shownText(string(l.text)); len(l.text) == 0 {
 			label.Str = "0"
 		}
-	case f.returns && signed < 0 && signed >= -maxErrno:
+	case f.returns && signed < 0 && signed >= -format.MaxErrno:
 		label.Str = format.ErrnoName(int(-signed))
 	case format.CodeAddress(f.field.Name) && l.code != nil:
 		label.Str = fmt.Sprintf("%#x", n)
@@ -334,7 +328,7 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 		} else if ok {
 			label.Str = fmt.Sprintf("%s+%#x", name, offset)
 		}
-	case f.field.Kind == format.Pointer, format.CodeAddress(f.field.Name), !f.field.Signed && n > math.MaxInt64:
+	case f.field.Kind == format.Pointer, format.CodeAddress(f.field.Name), (!f.field.Signed || f.returns && f.field.Size == 8) && n > math.MaxInt64:
 		label.Str = fmt.Sprintf("%#x", n)
 	case f.field.Kind == format.Char:
 		l.text = f.field.AppendValue(l.text[:0], raw)
@@ -344,9 +338,6 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 	}
 	return label
 }
-
-// maxErrno is the largest number of an error (include/linux/err.h, MAX_ERRNO).
-const maxErrno = 4095
 
 // UnknownFieldError reports a label that no event has a field for.
 type UnknownFieldError struct {

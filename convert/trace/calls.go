@@ -89,12 +89,21 @@ func (w *writer) call(c *cursor, e *event) {
 		}
 		c.kernel = append(c.kernel, fn)
 	}
-	returned, _ := address(k.returned, c.raw)
+	value, _ := address(k.returned, c.raw)
 	o := w.r.order
 	b := o.AppendUint32(o.AppendUint32(c.raw[:0], 0), uint32(c.tid))
 	b = o.AppendUint64(o.AppendUint64(o.AppendUint64(b, fn), call.took), call.self)
-	c.raw = o.AppendUint32(o.AppendUint64(b, returned), uint32(depth))
+	c.raw = o.AppendUint32(o.AppendUint64(b, returned(value)), uint32(depth))
 	w.sample(c, e, &call)
+}
+
+// returned is what a function returned, as a number with a sign: an error of one that returns an int is in the
+// lower half of the register (kernel/trace/trace_functions_graph.c, print_graph_retval).
+func returned(value uint64) uint64 {
+	if n := int32(uint32(value)); value>>32 == 0 && n < 0 && n >= -format.MaxErrno {
+		return uint64(int64(n))
+	}
+	return value
 }
 
 // gaps is what could not be made calls.

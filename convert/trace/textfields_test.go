@@ -1,12 +1,16 @@
 package trace_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/convert/stacks"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/format/expr"
+	"kprof/perfevent/tracetest"
 )
 
 // TestFieldsOfProbes: strings of dynamic probes have what stands between their quotes, and numbers
@@ -44,15 +48,64 @@ func TestFieldsOfProbes(t *testing.T) {
 // TestErrorsAmongPointers: what functions return is written as a decimal number where it may be an error, else
 // in hexadecimal (the option funcgraph-retval); errors are found as they are written.
 func TestErrorsAmongPointers(t *testing.T) {
-	name := written(t, "# tracer: function_graph\n 0)   0.651 us    |  get(); /* = 0xffff93fcfd346c00 */\n 0)   0.380 us    |  put(); /* = 0x0 */\n"+
-		" 0)   0.380 us    |  read(); /* = -11 */\n 0)   0.380 us    |  close(); /* close ret=-22 */\n")
+	const pointers = "# tracer: function_graph\n 0)   0.651 us    |  get(); /* = 0xffff93fcfd346c00 */\n 0)   0.380 us    |  put(); /* = 0x0 */\n"
+	name := written(t, pointers+" 0)   0.380 us    |  read(); /* = -11 */\n 0)   0.380 us    |  close(); /* close ret=-22 */\n 0)   0.380 us    |  stat(); /* = 0xfffffffe */\n")
 	where, err := expr.Parse("retval >= -4095 && retval < 0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := convert.Options{}
 	o.Where = where
-	if got, want := strings.Join(folded(t, name, "ftrace:function_graph", 1, o), ","), "close 380,read 380"; got != want {
+	if got, want := strings.Join(folded(t, name, "ftrace:function_graph", 1, o), ","), "close 380,read 380,stat 380"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	fields := listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}}
+	if got, want := list(t, name, listing.Options{}, fields), "retval=0xffff93fcfd346c00 "; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
+	}
+	p, err := convert.Open(t.Context(), name, convert.Options{Selection: convert.Selection{FieldLabels: []string{"retval"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Set.NumSamples() {
+		x := p.Set.Sample(i)
+		if got, want := p.Set.Functions[p.Set.Lines(p.Set.Stack(x.Stack)[0])[0].Function].Name, "get"; got == want && !slices.ContainsFunc(p.Set.Labels(x.Labels), func(l stacks.Label) bool { return l.Str == "0xffff93fcfd346c00" }) {
+			t.Errorf("%s has the labels %v", got, p.Set.Labels(x.Labels))
+		}
+	}
+	// Signed too where there are no errors.
+	if where, err = expr.Parse("retval < 0"); err != nil {
+		t.Fatal(err)
+	}
+	o.Where = where
+	if got, want := strings.Join(folded(t, written(t, pointers), "ftrace:function_graph", 1, o), ","), "get 651"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestErrorsOfInts: an error that a function returned as an int is in the lower half of what a trace.dat has.
+func TestErrorsOfInts(t *testing.T) {
+	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 512}
+	call := func(value uint64) []byte {
+		return slices.Concat(m.Event(1, m.Enter(7, schedule, 0)), m.Event(10, m.LeaveUntimed(7, schedule, 0, value)))
+	}
+	d := &tracetest.Dat{
+		Machine: m, Version: 6, Ftrace: []string{tracetest.GraphEntry, tracetest.GraphExitUntimed}, Kallsyms: symbols,
+		Buffers: []tracetest.Instance{{Clock: "local", CPUs: [][][]byte{{m.Sub(1000, 0,
+			call(0xffffffea), call(0xffffffffffffffea), call(0xffff93fcfd346c00), call(0x80000000), call(3))}}}},
+	}
+	name := written(t, string(d.Bytes()))
+	for where, want := range map[string]string{
+		"retval == -22": "schedule 20", "retval >= -4095 && retval < 0": "schedule 20", "retval < -4095": "schedule 10", "retval == 0x80000000": "schedule 10", "retval > 0": "schedule 20",
+	} {
+		x, err := expr.Parse(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := convert.Options{}
+		o.Where = x
+		if got := strings.Join(folded(t, name, "ftrace:function_graph", 1, o), ","); got != want {
+			t.Errorf("%s: %q, want %q", where, got, want)
+		}
 	}
 }

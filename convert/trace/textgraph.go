@@ -47,9 +47,7 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 	if c.args != "" {
 		e.fields = append(e.fields, ftracetext.Field{Name: "args", Value: c.args})
 	}
-	if l.Return != "" {
-		e.fields = append(e.fields, ftracetext.Field{Name: "retval", Value: l.Return})
-	}
+	e.returned(l)
 	e.numbers = append(e.numbers, textNumber{"depth", uint64(l.Depth)}, textNumber{"duration", c.took}, textNumber{"self", c.self})
 	return w.hold(e)
 }
@@ -93,14 +91,20 @@ func (w *textWalk) graphLine(e *textEvent, l *ftracetext.Line) error {
 	if l.Args != "" {
 		e.fields = append(e.fields, ftracetext.Field{Name: "args", Value: l.Args})
 	}
-	if l.Return != "" {
-		e.fields = append(e.fields, ftracetext.Field{Name: "retval", Value: l.Return})
-	}
+	e.returned(l)
 	e.numbers = append(e.numbers, textNumber{"depth", uint64(l.Depth)})
 	if l.Timed {
 		e.numbers = append(e.numbers, textNumber{"duration", l.Duration})
 	}
 	return w.hold(e)
+}
+
+// returned gives an event what its function returned.
+func (e *textEvent) returned(l *ftracetext.Line) {
+	f := ftracetext.Field{Name: "retval", Value: l.Return}
+	if n, ok := f.Number(); ok {
+		e.numbers = append(e.numbers, textNumber{f.Name, returned(uint64(n))})
+	}
 }
 
 // nameOf returns the function at an address.

@@ -61,7 +61,7 @@ func TestGraph(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, listed)
 	}
 	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
-	if want := "func=vfs_read depth=0 duration=20000 retval=0x5"; !strings.Contains(text, want) {
+	if want := "func=vfs_read depth=0 duration=20000 retval=5"; !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 }

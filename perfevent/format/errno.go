@@ -1,6 +1,18 @@
 package format
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
+
+// MaxErrno is the largest number of an error (include/linux/err.h, MAX_ERRNO).
+const MaxErrno = 4095
+
+// ReturnsError reports whether a field is what a function returned, so that negative
+// numbers are those of errors, and others below those are addresses.
+func (f *Field) ReturnsError() bool {
+	return f.Scalar() && slices.Contains([]string{"ret", "retval", "rc", "err", "error", "errno", "result", "res"}, f.Name)
+}
 
 // errnos are the error numbers of include/uapi/asm-generic/errno.h, which all
 // architectures of perf's share but mips, parisc, sparc and alpha above 34, and

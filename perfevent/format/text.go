@@ -83,7 +83,8 @@ func AppendBitmask(dst, mask []byte, bits, long int, o abi.Order) []byte {
 }
 
 // AppendValue appends the value of the field as text: decimal numbers, longs
-// without sign and pointers in hexadecimal, since they are mostly addresses,
+// without sign, pointers, and what a function returned below all errors in hexadecimal,
+// since they are mostly addresses,
 // arrays in braces, masks as lists of bits, "?" when the record lacks it.
 func (f *Field) AppendValue(dst, raw []byte) []byte {
 	b, ok := f.Bytes(raw)
@@ -119,9 +120,9 @@ func (f *Field) AppendValue(dst, raw []byte) []byte {
 
 func (f *Field) appendNumber(dst []byte, v uint64) []byte {
 	switch {
-	case f.Signed:
+	case f.Signed && (int64(v) >= -MaxErrno || f.Size < 8 || !f.ReturnsError()):
 		return strconv.AppendInt(dst, int64(v), 10)
-	case f.Kind == Pointer, f.Type == "unsigned long", f.Array:
+	case f.Signed, f.Kind == Pointer, f.Type == "unsigned long", f.Array:
 		return strconv.AppendUint(append(dst, "0x"...), v, 16)
 	}
 	return strconv.AppendUint(dst, v, 10)
