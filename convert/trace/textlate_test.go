@@ -70,3 +70,14 @@ func TestTextLossOfOneCPU(t *testing.T) {
 		}
 	}
 }
+
+// TestOverwrittenInLatencyFormat: the head of the latency format tells how many events there were.
+func TestOverwrittenInLatencyFormat(t *testing.T) {
+	const head = "# tracer: function\n#\n# function latency trace v1.1.5 on 6.12.1\n# ---------\n# latency: 0 us, #%s, CPU#0 | (M:desktop VP:0, KP:0, SP:0 HP:0 #P:2)\n"
+	for counts, want := range map[string]string{"1/10": "lost 9 records while recording", "1/1": ""} {
+		name := written(t, fmt.Sprintf(head, counts)+"    bash-7         0d..1.    4us : vfs_read <-ksys_read\n")
+		if got := warnings(t, name); got != want {
+			t.Errorf("%s: %q, want %q", counts, got, want)
+		}
+	}
+}

@@ -255,10 +255,13 @@ func (w *textWalk) other(s string) error {
 		return nil
 	case strings.HasPrefix(s, "#"):
 		_, counts, ok := strings.Cut(s, "entries-written: ")
+		if latency, found := strings.CutPrefix(s, "# latency: "); found { // "# latency: 0 us, #242/1547, CPU#0 | ..."
+			_, counts, ok = strings.Cut(latency, " us, #")
+		}
 		if !ok {
 			return nil
 		}
-		counts, _, _ = strings.Cut(counts, " ")
+		counts = counts[:len(counts)-len(strings.TrimLeft(counts, "0123456789/"))]
 		kept, written, _ := strings.Cut(counts, "/")
 		a, err1 := strconv.ParseUint(kept, 10, 63)
 		b, err2 := strconv.ParseUint(written, 10, 63)
