@@ -69,8 +69,14 @@ const (
 	Massif     // of Valgrind
 	PerfReport // of perf report, diff or annotate, or script -D
 	PerfStat
-	Histogram // of a hist trigger of the kernel's tracer
-	BCCStacks // of bcc's profile, offcputime and their like, without -f
+	Histogram       // of a hist trigger of the kernel's tracer
+	TracerNumbers   // the tracer's text with its option raw, hex or bin
+	BlockTrace      // of the tracer blk with blk_classic, or of blkparse
+	MMIOTrace       // of the tracer mmiotrace
+	FunctionProfile // of the kernel's function profiler, trace_stat/functionN
+	KernelStack     // tracefs' stack_trace
+	Tracefs         // another file of tracefs, with settings or counts
+	BCCStacks       // of bcc's profile, offcputime and their like, without -f
 	Zip
 	Tar
 	SQLite
@@ -223,10 +229,14 @@ func isControl(c byte) bool {
 
 // console tells a log of the kernel, or its tracer's text, in what a serial console has shown, of which
 // one byte in 16 at most is a control character: boot loaders count down with backspaces, and what comes
-// while a line is set up is noise. It is Unknown for anything else.
+// while a line is set up is noise. It is TracerNumbers where numbers in binary are below the head of the tracer's
+// text, and Unknown for anything else.
 func console(head []byte, whole bool) Kind {
 	shown := slices.DeleteFunc(slices.Clone(head), isControl)
 	if (len(head)-len(shown))*16 > len(head) {
+		if bytes.HasPrefix(head, []byte(tracerHead)) {
+			return TracerNumbers
+		}
 		return Unknown
 	}
 	for _, line := range firstLines(shown, whole) {

@@ -3,6 +3,7 @@ package sniff
 import (
 	"bytes"
 	"regexp"
+	"slices"
 
 	"kprof/convert/kernellog"
 	"kprof/convert/stacktext"
@@ -52,6 +53,14 @@ var lineForms = []struct {
 	{lazyregexp.New(`\sTime and Allocation Profiling Report  \(\w+\)$`), GHCText},
 	{lazyregexp.New(`^time_unit: (i|ms|B)$`), Massif},
 	{lazyregexp.New(`^# trigger info: hist:`), Histogram},
+	// Other files of tracefs (kernel/trace: trace_output.c, blktrace.c, trace_mmiotrace.c, ftrace.c, trace_stack.c).
+	{lazyregexp.New(`^\d+ \d+ \d+ (type: \d+$|# [0-9a-f]+ |[cf][0-9a-f]{7,15} [cf][0-9a-f]{7,15}$)|^[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{16} \S`), TracerNumbers},
+	{lazyregexp.New(`^ *\d+,\d+ +\d+ +(\d+ +)?\d+\.\d{9} +\d+ +[A-Z]{1,2} +[A-Z]+ `), BlockTrace},
+	{lazyregexp.New(`^VERSION 20070824$|^[RW] [1248] \d+\.\d{6} \d+ 0x|^(UN)?MAP \d+\.\d{6} \d+ 0x`), MMIOTrace},
+	{lazyregexp.New(`^  Function +Hit( +Time +Avg +s\^2)?$`), FunctionProfile},
+	{lazyregexp.New(`^ +Depth +Size +Location +\(\d+ entries\)$`), KernelStack},
+	{lazyregexp.New(`^  \S.{43} [ \d]{14}\d [ \d]{14}\d$|^[\w.$]+ \(\d+\)[ RIDMO]*\t(tramp: |->|call_|direct-)|^0x[0-9a-f]+ : "|^commit overrun: \d+$|^\tfield:.*\toffset:\d+;\tsize:\d+;` +
+		`|^[prefte]\d*:\w+/\w+ \S|^\[ *\d+\.\d{6}\] (hist:\w+:\w+|trace_[kuf]probe|event_probe|synthetic_events|event filter parse error): error: |^hist:keys=| +correct incorrect  % +Function`), Tracefs},
 	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
 	// The line of a task in stacks that bcc's tools print, and what these say before.
 	{lazyregexp.New(`^    - {16}\S.* \(\d+\)$|^\s+(target: {10}|waker: {11})\S|^Sampling at \d+ .* by .*stack|^Tracing (off-CPU|blocked) time \(us\) (of|by) `), BCCStacks},
@@ -103,6 +112,8 @@ func text(head []byte, whole bool) Kind {
 			continue
 		case k == Ftrace && framed(lines[i+1:]):
 			return PerfScript // without threads, of a program whose name ends in a number, "worker-1"
+		case k == Ftrace && bytes.HasPrefix(line, []byte(tracerHead)):
+			return belowHead(lines[i+1:])
 		}
 		return k
 	}
@@ -124,6 +135,22 @@ func formOf(line []byte) Kind {
 		}
 	}
 	return Unknown
+}
+
+// tracerHead is what the tracer's text begins with.
+const tracerHead = "# tracer: "
+
+// belowHead is the kind of text of the tracer, of which lines are those below the first one of its head.
+func belowHead(lines [][]byte) Kind {
+	i := slices.IndexFunc(lines, func(line []byte) bool { return line[0] != '#' })
+	if i < 0 {
+		return Ftrace
+	}
+	switch k := formOf(lines[i]); k {
+	case TracerNumbers, BlockTrace, MMIOTrace:
+		return k
+	}
+	return Ftrace
 }
 
 // framed tells whether a frame is the first of lines, as perf script prints it: trace-cmd report of old
