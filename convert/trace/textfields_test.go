@@ -13,6 +13,22 @@ import (
 	"kprof/perfevent/tracetest"
 )
 
+// listedWhere are the last digits of the times of the events that match.
+func listedWhere(t *testing.T, name, where string) string {
+	t.Helper()
+	x, err := expr.Parse(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	o := listing.Options{Options: convert.Options{Selection: convert.Selection{Where: x}}}
+	for line := range strings.Lines(list(t, name, o, listing.PrinterOptions{})) {
+		_, after, _ := strings.Cut(line, "100.00000")
+		got = append(got, after[:1])
+	}
+	return strings.Join(got, " ")
+}
+
 // TestFieldsOfProbes: strings of dynamic probes have what stands between their quotes, and numbers
 // may need all of 64 bits, as in a trace.dat.
 func TestFieldsOfProbes(t *testing.T) {
@@ -29,18 +45,29 @@ func TestFieldsOfProbes(t *testing.T) {
 		`id == "7"`:                     "1",
 		`big < 5 && filename ~ "/etc*"`: "1",
 	} {
-		x, err := expr.Parse(where)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		o := listing.Options{Options: convert.Options{Selection: convert.Selection{Where: x}}}
-		for line := range strings.Lines(list(t, name, o, listing.PrinterOptions{})) {
-			_, after, _ := strings.Cut(line, "100.00000")
-			got = append(got, after[:1])
-		}
-		if s := strings.Join(got, " "); s != want {
+		if s := listedWhere(t, name, where); s != want {
 			t.Errorf("%s: %q, want %q", where, s, want)
+		}
+	}
+}
+
+// TestFieldsOfOption: with the tracer's option fields numbers are there in hexadecimal and decimal, errors below 0,
+// and pointers in brackets.
+func TestFieldsOfOption(t *testing.T) {
+	name := written(t, `# tracer: nop
+              ls-803     [000] ...1.   100.000001: sys_exit_openat: __syscall_nr=0x101 (257) ret=0xfffffffffffffffe (-2)
+              ls-803     [000] ...1.   100.000002: sys_enter_readlink: __syscall_nr=0x59 (89) path=(0x00000000090f39e0) buf=(0x00000000090f2460) bufsiz=0x50 (80)
+              ls-803     [000] ...1.   100.000003: sys_exit_readlink: __syscall_nr=0x59 (89) ret=0xc (12)
+`)
+	for where, want := range map[string]string{"ret < 0": "1", "ret == -2": "1", "ret > 0": "3", "path == 0x90f39e0": "2", "__syscall_nr == 89": "2 3"} {
+		if s := listedWhere(t, name, where); s != want {
+			t.Errorf("%s: %q, want %q", where, s, want)
+		}
+	}
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
+	for _, want := range []string{"__syscall_nr=257 ret=-2 ", "path=0x90f39e0 buf=0x90f2460 bufsiz=80 "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

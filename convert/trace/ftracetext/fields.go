@@ -74,6 +74,9 @@ func value(s string) string {
 	s = strings.TrimSpace(s)
 	s = strings.TrimSpace(strings.TrimSuffix(s, "==>")) // of sched_switch
 	s = strings.TrimSpace(strings.TrimRight(s, ",;({["))
+	if pointer, ok := strings.CutPrefix(s, "(0x"); ok && strings.HasSuffix(s, ")") { // of the option fields
+		return s[1 : len(pointer)+2]
+	}
 	// "contention_end: 00000000dc2cb5d7 (ret=0)", "softirq_entry: vec=1 [action=TIMER]"
 	for _, pair := range [...]string{"()", "[]"} {
 		if strings.HasSuffix(s, pair[1:]) && strings.Count(s, pair[1:]) > strings.Count(s, pair[:1]) {
@@ -84,15 +87,11 @@ func value(s string) string {
 }
 
 // Number reads a value that is a number, as C writes them or as pointers are printed; other text
-// of digits alone is decimal. Of "0xffffffea (-22)", with the tracer's option fields, it is
-// the second. One that is too large for an int64 has the same bits, see Unsigned.
+// of digits alone is decimal. One that is too large for an int64 has the same bits, see Unsigned.
 func (f *Field) Number() (v int64, ok bool) {
-	s := f.Value
+	s := f.digits()
 	if f.Quoted {
 		return 0, false
-	}
-	if before, after, ok := strings.Cut(s, " ("); ok && strings.HasPrefix(before, "0x") && strings.HasSuffix(after, ")") {
-		s = after[:len(after)-1]
 	}
 	if isPointer(s) {
 		u, err := strconv.ParseUint(s, 16, 64)
@@ -117,12 +116,21 @@ func (f *Field) Number() (v int64, ok bool) {
 // Unsigned reports whether the value is a decimal number that is too large for an int64.
 func (f *Field) Unsigned() bool {
 	v, ok := f.Number()
-	return ok && v < 0 && !f.Hex() && f.Value[0] != '-'
+	return ok && v < 0 && !f.Hex() && f.digits()[0] != '-'
 }
 
 // Hex reports whether the value is written as a number in hexadecimal.
 func (f *Field) Hex() bool {
-	return !f.Quoted && (strings.HasPrefix(f.Value, "0x") || isPointer(f.Value))
+	s := f.digits()
+	return !f.Quoted && (strings.HasPrefix(s, "0x") || isPointer(s))
+}
+
+// digits is the value, and of "0xffffffea (-22)", as the tracer's option fields has it, the second number.
+func (f *Field) digits() string {
+	if before, after, ok := strings.Cut(f.Value, " ("); ok && strings.HasPrefix(before, "0x") && strings.HasSuffix(after, ")") {
+		return after[:len(after)-1]
+	}
+	return f.Value
 }
 
 // isPointer reports whether a value is what a kernel of 64 bits prints for a pointer (%p): 16

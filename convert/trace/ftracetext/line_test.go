@@ -168,7 +168,7 @@ func TestFields(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"comm=rcu preempt pid=15 prio=120 target_cpu=000", `comm="rcu preempt" pid="15" prio="120" target_cpu="000"`},
 		{"prev_comm=a prev_state=R+ ==> next_comm=b next_pid=1", `prev_comm="a" prev_state="R+" next_comm="b" next_pid="1"`},
-		{"a->b width=32 val=0x1b, addr=(0x5)", `width="32" val="0x1b" addr="(0x5)"`},
+		{"a->b width=32 val=0x1b, addr=(0x5)", `width="32" val="0x1b" addr="0x5"`},
 		{"8,0 WS 4096 () 123 + 8 [fio]", ""},
 		{"x==y a=1", `a="1"`},
 		{"name=", `name=""`},
