@@ -44,6 +44,18 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestMessagesWithPlaces: who wrote a message is the same with the options sym-offset and sym-addr, and in a module.
+func TestMessagesWithPlaces(t *testing.T) {
+	plain := "# tracer: nop\n bash-100     [000] .....   100.000001: my_func: text: x\n bash-100     [000] .....   100.000002: tracing_mark_write: hello\n"
+	want := list(t, written(t, plain), listing.Options{}, listing.PrinterOptions{Format: listing.JSON})
+	for _, place := range []string{"+0xda/0x270", " <ffffffff9aa1ce2a>", "+0xda/0x270 [mod] <ffffffff9aa1ce2a>", " [mod]"} {
+		text := strings.NewReplacer("my_func:", "my_func"+place+":", "mark_write:", "mark_write"+place+":").Replace(plain)
+		if got := list(t, written(t, text), listing.Options{}, listing.PrinterOptions{Format: listing.JSON}); got != want {
+			t.Errorf("%s: %s\nwant\n%s", place, got, want)
+		}
+	}
+}
+
 // TestAtraceCompressed: what atrace -z prints is what it prints without.
 func TestAtraceCompressed(t *testing.T) {
 	var z bytes.Buffer

@@ -326,6 +326,11 @@ func what(l *Line, s string) {
 		l.Name, l.Text = name, strings.TrimLeft(text, " ")
 		return
 	}
+	// What programs and trace_printk() wrote, behind the function that did, in a module or with sym-offset or sym-addr.
+	if fn := name[:nameEnd(name)]; ok && !message && format.IsFieldName(fn) && isPlace(name[len(fn):]) {
+		l.Name, l.Text = fn, strings.TrimLeft(text, " ")
+		return
+	}
 	if i := strings.IndexAny(s, "( "); i > 0 && format.IsFieldName(s[:i]) && (s[i] == '(' || strings.HasPrefix(s[i:], " -> ")) {
 		l.Name, l.Text = syscallEvent(s[:i], s[i] == '('), s
 		return
@@ -366,10 +371,7 @@ func syscallEvent(call string, begins bool) string {
 // "vfs_read", "vfs_read+0x0/0x80 [module] <ffffffff81234567>", and with func-args "vfs_read(file=0x1)".
 // All else has a colon behind its name, but system calls.
 func alone(l *Line, s string) bool {
-	end := strings.IndexFunc(s, func(r rune) bool { return (r > 127 || !isNameByte(byte(r))) && r != '.' && r != '$' })
-	if end < 0 {
-		end = len(s)
-	}
+	end := nameEnd(s)
 	if end == 0 || s[0] >= '0' && s[0] <= '9' {
 		return false
 	}
@@ -377,6 +379,24 @@ func alone(l *Line, s string) bool {
 	if args, ok := strings.CutPrefix(rest, "("); ok && strings.HasSuffix(args, ")") && !strings.HasPrefix(s, "sys_") {
 		l.Args, rest = args[:len(args)-1], ""
 	}
+	if !isPlace(rest) {
+		return false
+	}
+	l.Kind, l.Func = Call, s[:end]
+	return true
+}
+
+// nameEnd is how long the name of a function is that s begins with.
+func nameEnd(s string) int {
+	end := strings.IndexFunc(s, func(r rune) bool { return (r > 127 || !isNameByte(byte(r))) && r != '.' && r != '$' })
+	if end < 0 {
+		return len(s)
+	}
+	return end
+}
+
+// isPlace reports whether nothing but where in it, its module and its address are behind a function.
+func isPlace(rest string) bool {
 	for w := range strings.FieldsSeq(rest) {
 		switch last := w[len(w)-1]; {
 		case strings.HasPrefix(w, "+0x") && last != ':', w[0] == '[' && last == ']', w[0] == '<' && last == '>':
@@ -384,6 +404,5 @@ func alone(l *Line, s string) bool {
 			return false
 		}
 	}
-	l.Kind, l.Func = Call, s[:end]
 	return true
 }

@@ -57,7 +57,7 @@ var lines = []struct{ text, want string }{
 	{"  bash-1 [000] ..... 1.0: vfs_read <ffffffff81000000>", "call task=bash tid=1 cpu=0 flags=..... t=1000000000 func=vfs_read"},
 	{"  bash-1 [000] ..... 1.0: vfs_read(file=0x1, count=5)", "call task=bash tid=1 cpu=0 flags=..... t=1000000000 func=vfs_read args=file=0x1, count=5"},
 	{"  bash-1 [000] ..... 1.0: print: hello", "event task=bash tid=1 cpu=0 flags=..... t=1000000000 name=print text=hello"},
-	{"  bash-1 [000] ..... 1.0: vfs_read+0x1/0x2: hello", "event task=bash tid=1 cpu=0 flags=..... t=1000000000 name=print text=vfs_read+0x1/0x2: hello"},
+	{"  bash-1 [000] ..... 1.0: vfs_read+0x1/0x2: hello", "event task=bash tid=1 cpu=0 flags=..... t=1000000000 name=vfs_read text=hello"},
 	{"  bash-1 [000] ..... 1.0: hello world", "event task=bash tid=1 cpu=0 flags=..... t=1000000000 name=print text=hello world"},
 	{"  bash-1 [000] ..... 1.0: sys_read(fd: 3)", "event task=bash tid=1 cpu=0 flags=..... t=1000000000 name=sys_enter_read text=sys_read(fd: 3)"},
 	{"  bash-16939 [000] ....  6075.461561: mutex_unlock <-tracing_set_tracer", "call task=bash tid=16939 cpu=0 flags=.... t=6075461561000 func=mutex_unlock caller=tracing_set_tracer"},
