@@ -187,7 +187,25 @@ func (c *cursor) advance() bool {
 			c.readNext()
 		}
 	}
+	if c.ring.Move != nil {
+		c.move()
+	}
 	return true
+}
+
+// move moves the addresses of code in the event at hand: its stack, and what functions the tracers' events tell.
+func (c *cursor) move() {
+	for i, addr := range c.kernel {
+		c.kernel[i] = c.ring.Move(addr)
+	}
+	if c.kind == nil {
+		return
+	}
+	for _, f := range []*format.Field{c.kind.function, c.kind.parent, c.kind.graph.fn} {
+		if addr, ok := address(f, c.raw); ok && f.Size == 8 {
+			c.r.order.PutUint64(c.raw[f.Offset:], c.ring.Move(addr))
+		}
+	}
 }
 
 // stackOf returns the next stack of an event, nil for none: the event ahead, which readNext

@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,17 +27,26 @@ type lastBoot struct {
 }
 
 // placeKernel places the symbols where they were when the buffer was written, by what last_boot_info says of
-// buffers. Where there are several, they stay.
+// buffers. Where there are several, symbols stay, and what is in the buffers of an earlier boot is moved.
 func (t *Trace) placeKernel(info map[string]string) {
 	if len(t.Rings) == 0 || t.Kernel == nil {
 		return
 	}
 	name := t.Rings[0].Buffer
-	if slices.ContainsFunc(t.Rings, func(r Ring) bool { return r.Buffer != name }) {
-		return
+	several := slices.ContainsFunc(t.Rings, func(r Ring) bool { return r.Buffer != name })
+	moves := map[string]func(uint64) uint64{}
+	for buffer, text := range info {
+		boot, ok := readLastBoot(text)
+		switch {
+		case !ok:
+		case several:
+			moves[buffer] = boot.move(t.Kernel)
+		case buffer == name:
+			t.Kernel = boot.place(t.Kernel)
+		}
 	}
-	if boot, ok := readLastBoot(info[name]); ok {
-		t.Kernel = boot.place(t.Kernel)
+	for i := range t.Rings {
+		t.Rings[i].Move = moves[t.Rings[i].Buffer]
 	}
 }
 
@@ -56,11 +66,11 @@ func readLastBoot(info string) (b lastBoot, ok bool) {
 	return b, b.text != 0
 }
 
-// place returns symbols of the boot that read the buffer, placed as they were in the boot that wrote it. Of
-// modules that were not there then, or are not now, there are none.
-func (b *lastBoot) place(k *perfdata.KernelSymbols) *perfdata.KernelSymbols {
+// now is where the code of the kernel is in the boot that read the buffer, start 0 for nowhere known, and where
+// modules are that were there in the boot that wrote it.
+func (b *lastBoot) now(k *perfdata.KernelSymbols) (start, end uint64, now map[string]uint64) {
 	var text procfs.KernelText
-	now := map[string]uint64{} // where modules are
+	now = map[string]uint64{}
 	_ = procfs.ReadSymbols(bytes.NewReader(k.Kallsyms), func(s *procfs.Symbol) bool {
 		if s.Module == nil {
 			text.Add(s)
@@ -78,8 +88,45 @@ func (b *lastBoot) place(k *perfdata.KernelSymbols) *perfdata.KernelSymbols {
 			now[m.Name] = m.Addr
 		}
 	}
-	start, _, symbol := text.Range()
-	if start == 0 || symbol != "_text" {
+	start, end, symbol := text.Range()
+	if symbol != "_text" {
+		start = 0
+	}
+	return start, end, now
+}
+
+// move returns what makes addresses of the boot that read the buffer of those in it, nil if that is not known. Of
+// code that is not there now it is 0.
+func (b *lastBoot) move(k *perfdata.KernelSymbols) func(uint64) uint64 {
+	start, end, now := b.now(k)
+	if start == 0 {
+		return nil
+	}
+	was := slices.Sorted(maps.Values(b.modules))
+	is := map[uint64]uint64{}
+	for name, at := range b.modules {
+		is[at] = now[name]
+	}
+	return func(addr uint64) uint64 {
+		if addr-b.text < end-start {
+			return addr - b.text + start
+		}
+		i, found := slices.BinarySearch(was, addr)
+		if !found {
+			i--
+		}
+		if i < 0 || is[was[i]] == 0 {
+			return 0
+		}
+		return addr - was[i] + is[was[i]]
+	}
+}
+
+// place returns symbols of the boot that read the buffer, placed as they were in the boot that wrote it. Of
+// modules that were not there then, or are not now, there are none.
+func (b *lastBoot) place(k *perfdata.KernelSymbols) *perfdata.KernelSymbols {
+	start, _, now := b.now(k)
+	if start == 0 {
 		return k
 	}
 	moved := &perfdata.KernelSymbols{Kallsyms: make([]byte, 0, len(k.Kallsyms))}

@@ -44,6 +44,9 @@ type Ring struct {
 	Open func(readahead int) Pages
 	// Time makes ns of the times of the ring's clock; nil where it counts them.
 	Time func(uint64) uint64
+	// Move makes addresses of the kernel of Trace.Kernel of those in the ring, 0 of code that it does not have; nil
+	// where they are the same.
+	Move func(uint64) uint64
 }
 
 // Pages reads pages, in their order. Each is valid until the next call; it is io.EOF after
