@@ -20,6 +20,12 @@ func TestTracerEvents(t *testing.T) {
            <...>-867     [000] ....    54.055000:   2389: 94:D ==> [003]     0:120:R swapper/3
            <...>-867     [000] ....    54.060000: #1 of 7
            <...>-867     [000] ....    54.061000: # 2a buf: 01 02 ff
+              dd-209     [000] d..1.   54.062000: 259,0    Q  RA 0 + 256 [dd]
+          <idle>-0       [000] d.H2.   54.062001: 259,0    C  RA 0 + 256 [-5]
+              dd-209     [000] d..1.   54.062002: 259,0    U   N [dd] 1
+              dd-209     [000] d..1.   54.062003:   8,0    A   W 123 + 8 <- (8,1) 60
+              dd-209     [000] d..1.   54.062004:   8,0    /a/b   X  WS 100 / 108 [my dd]
+              dd-209     [000] d..1.   54.062005: 12 of 13
      osnoise/8-961       [008] d.h.    54.857532: irq_noise: local_timer:236 start 54.857529929 duration 1845 ns
      osnoise/8-961       [008] d.h.    54.857533: softirq_noise:    SCHED:7 start 54.857529930 duration 1846 ns
      osnoise/8-961       [008] d.h.    54.857534: nmi_noise: start 54.857529931 duration 1847 ns
@@ -34,7 +40,13 @@ func TestTracerEvents(t *testing.T) {
 		"ftrace:wakeup: prev_pid=0 prev_prio=120 prev_state=0 next_cpu=3 next_pid=2389 next_prio=94 next_state=0 next_comm=sleep ",
 		"ftrace:context_switch: prev_pid=0 prev_prio=120 prev_state=0 next_cpu=3 next_pid=2389 next_prio=94 next_state=0 next_comm=a b ",
 		"ftrace:context_switch: prev_pid=2389 prev_prio=94 prev_state=2 next_cpu=3 next_pid=0 next_prio=120 next_state=0 next_comm=swapper/3 ",
-		"ftrace:print: text=#1 of 7\n", "ftrace:raw_data: id=0x2a buf=01 02 ff ",
+		"ftrace:print: text=#1 of 7\n", "ftrace:print: text=12 of 13\n",
+		"ftrace:blktrace: dev=271581184 action=Q rwbs=RA sector=0 nr_sector=256 comm=dd error=0 ",
+		"ftrace:blktrace: dev=271581184 action=C rwbs=RA sector=0 nr_sector=256 comm= error=-5 ",
+		"ftrace:blktrace: dev=271581184 action=U rwbs=N sector=0 nr_sector=0 comm=dd error=0 ",
+		"ftrace:blktrace: dev=8388608 action=A rwbs=W sector=123 nr_sector=8 comm= error=0 ",
+		"ftrace:blktrace: dev=8388608 action=X rwbs=WS sector=100 nr_sector=0 comm=my dd error=0 ",
+		"ftrace:raw_data: id=0x2a buf=01 02 ff ",
 		"osnoise:irq_noise: desc=local_timer vector=236 start=54857529929 duration=1845 ",
 		"osnoise:softirq_noise: desc=SCHED vector=7 start=54857529930 duration=1846 ",
 		"osnoise:nmi_noise: start=54857529931 duration=1847 ",

@@ -304,6 +304,10 @@ func what(l *Line, s string) {
 			return
 		}
 	}
+	if name := tracerEvent(s); !message && name != "" {
+		l.Kind, l.Name, l.Text = Event, name, s
+		return
+	}
 	var again uint64
 	if call, count, ok := cutRepeats(s); ok {
 		l.Text = s[len(call):]
@@ -335,7 +339,7 @@ func what(l *Line, s string) {
 		l.Name, l.Text = syscallEvent(s[:i], s[i] == '('), s
 		return
 	}
-	l.Name, l.Text = tracerEvent(s), s
+	l.Name, l.Text = "print", s
 }
 
 // cutRepeats cuts off what is behind a call that came again with nothing between, of which the tracer

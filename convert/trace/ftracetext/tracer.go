@@ -24,6 +24,9 @@ var tracerEvents = []struct {
 	// "0:120:R ==> [003]  2389: 94:R sleep", "0:120:R   + [003]  2389: 94:R sleep"
 	{"context_switch", lazyregexp.New(`^(?P<prev_pid>\d+): *(?P<prev_prio>\d+):(?P<prev_state>\S) ==> \[(?P<next_cpu>\d+)\] +(?P<next_pid>\d+): *(?P<next_prio>\d+):(?P<next_state>\S) (?P<next_comm>.*)$`)},
 	{"wakeup", lazyregexp.New(`^(?P<prev_pid>\d+): *(?P<prev_prio>\d+):(?P<prev_state>\S)   \+ \[(?P<next_cpu>\d+)\] +(?P<next_pid>\d+): *(?P<next_prio>\d+):(?P<next_state>\S) (?P<next_comm>.*)$`)},
+	// "259,0    Q  RA 0 + 256 [dd]", "259,0    C  RA 0 + 256 [-5]", "259,0    U   N [dd] 1", "8,0    A   W 123 + 8 <- (8,1) 60",
+	// of the tracer blk (kernel/trace/blktrace.c), by the name that trace-cmd has for it
+	{"blktrace", lazyregexp.New(`^(?P<dev>\d+,\d+) +([0-9a-f]+,[0-9a-f-]+ +|/\S* +)?(?P<action>[A-Z]{1,2}|[a-z_]+) +(?P<rwbs>[A-Z]+) (?P<sector>\d+)?( \+ (?P<nr_sector>\d+))?.*?(\[((?P<error>-?\d+)|(?P<comm>[^\]]+))\]( \d+)?)?$`)},
 	// "# 2a buf: 01 02 ff", of trace_marker_raw
 	{"raw_data", lazyregexp.New(`^# (?P<id>[0-9a-f]{1,8}) buf:(?P<buf>( [0-9a-f]{2})*)$`)},
 }
@@ -42,6 +45,15 @@ func recorded(event, field, value string) string {
 		return "0x" + value
 	case event == "raw_data":
 		return strings.TrimPrefix(value, " ")
+	case strings.HasSuffix(field, "comm"):
+		return value
+	case field == "dev":
+		major, minor, _ := strings.Cut(value, ",")
+		a, err1 := strconv.ParseUint(major, 10, 12)
+		b, err2 := strconv.ParseUint(minor, 10, 20)
+		if err1 == nil && err2 == nil {
+			return strconv.FormatUint(a<<20|b, 10)
+		}
 	case field == "context":
 		n = slices.Index(contexts, value)
 	case strings.HasSuffix(field, "_state"):
@@ -56,7 +68,7 @@ func recorded(event, field, value string) string {
 	return value
 }
 
-// tracerEvent is the event of a text that no name is before: what a tracer tells, else a message.
+// tracerEvent is the event of a text that no name is before, as a tracer tells it; empty for none.
 func tracerEvent(s string) string {
 	if s != "" && (s[0] == '#' || s[0] >= '0' && s[0] <= '9') {
 		for _, e := range tracerEvents {
@@ -65,7 +77,7 @@ func tracerEvent(s string) string {
 			}
 		}
 	}
-	return "print"
+	return ""
 }
 
 // OfTracer reports whether an event is one of those that tracers tell without a name.
