@@ -80,19 +80,36 @@ func unnamedFields(fields []ftracetext.Field, event, text string) []ftracetext.F
 }
 
 // argumentFields are the arguments of a system call, "fd: 3, buf: 7ffd1000, count: 200", with their types
-// before the names if the tracer's option verbose is set, and with what they point to behind the
-// values, as in 0x7ffd1000 "/etc", since Linux 7.0. Where none has 0x, all are hexadecimal.
+// before the names if the tracer's option verbose is set, and since Linux 7.0 with what they point to behind the
+// values: strings, which are fields as in a trace.dat, and bytes. Where none has 0x, all are hexadecimal.
+//
+//	dfd: 0xffffff9c, filename: 0x7ffd1000 "/etc", flags: 0x80000, mode: 0
+//	fd: 1, buf: 0x7ffd1000 (61:2c:20:0a, ...) "a, ."..., count: 0x200
 func argumentFields(fields []ftracetext.Field, args string) []ftracetext.Field {
 	from, bare := len(fields), true
+	var strs []ftracetext.Field
 	for args != "" {
-		var arg string
-		arg, args, _ = strings.Cut(args, ", ")
-		name, value, ok := strings.Cut(arg, ": ")
+		name, rest, ok := strings.Cut(args, ": ")
 		name = name[strings.LastIndexByte(name, ' ')+1:]
-		if !ok || !format.IsFieldName(name) {
-			continue // of a text with a comma
+		end := strings.IndexAny(rest, ", ")
+		if end < 0 {
+			end = len(rest)
 		}
-		value, _, _ = strings.Cut(value, ` "`)
+		var value string
+		value, args = rest[:end], rest[end:]
+		bytes := strings.HasPrefix(args, " (")
+		if at := strings.IndexByte(args, ')'); bytes && at > 0 {
+			args = args[at+1:]
+		}
+		if s, found := strings.CutPrefix(args, ` "`); found {
+			if s, args = quoted(s); !bytes && format.IsFieldName(name) {
+				strs = append(strs, ftracetext.Field{Name: "__" + name + "_val", Value: s, Quoted: true})
+			}
+		}
+		_, args, _ = strings.Cut(args, ", ")
+		if !ok || !format.IsFieldName(name) {
+			continue
+		}
 		_, err := strconv.ParseUint(value, 16, 64)
 		bare = bare && err == nil
 		fields = append(fields, ftracetext.Field{Name: name, Value: value})
@@ -100,7 +117,25 @@ func argumentFields(fields []ftracetext.Field, args string) []ftracetext.Field {
 	for i := from; bare && i < len(fields); i++ {
 		fields[i].Value = "0x" + fields[i].Value
 	}
-	return fields
+	return append(fields, strs...)
+}
+
+// quoted is what s has up to the quote that ends an argument: a further one, or nothing, is behind it, and "..."
+// before that where the kernel has cut it.
+func quoted(s string) (text, rest string) {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(s[at:], '"')
+		if i < 0 {
+			return s, ""
+		}
+		at += i
+		rest = strings.TrimPrefix(s[at+1:], "...")
+		next, isNext := strings.CutPrefix(rest, ", ")
+		name, _, named := strings.Cut(next, ": ")
+		if rest == "" || isNext && named && !strings.ContainsAny(name, `",`) {
+			return s[:at], rest
+		}
+	}
 }
 
 // blockFields are the fields of events of block devices, which differ in what is between the

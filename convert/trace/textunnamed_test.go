@@ -166,18 +166,23 @@ func TestCallsOfTracer(t *testing.T) {
              cat-98      [001] .....    26.000300: sys_getpid()
              cat-98      [001] .....    26.000301: sys_getpid -> 0x62
              cat-98      [001] .....    26.000302: sys_openat(dfd: AT_FDCWD, filename: 0x7ffd1000 "/etc, b", flags: O_RDONLY)
+             cat-98      [001] .....    26.000303: sys_write(fd: 1, buf: 0x7ffd2000 (61:2c:20:62:3a:20:22:0a, ...) "a, b: "."..., count: 0x200)
+             cat-98      [001] .....    26.000304: sys_write(fd: 1, buf: 0x7ffd3000 (00:01), count: 2)
+             cat-98      [001] .....    26.000305: sys_renameat(olddfd: 0xffffff9c, oldname: 0x7ffd1000 "a "b", c", newdfd: 0xffffff9c, newname: 0x7ffd1010 "")
 `)
 	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
 	for _, want := range []string{
-		"dfd=0xffffff9c filename=0x7ffd1000 flags=0x80000 mode=0x10 text=sys_openat(dfd: ffffff9c",
+		"dfd=0xffffff9c filename=0x7ffd1000 flags=0x80000 mode=0x10 __filename_val= text=sys_openat(dfd: ffffff9c",
 		"ret=-2 text=sys_openat -> 0xffff", "ret=98 ", "text=sys_getpid()",
-		"dfd=AT_FDCWD filename=0x7ffd1000 flags=O_RDONLY",
+		`dfd=AT_FDCWD filename=0x7ffd1000 flags=O_RDONLY mode=0x0 __filename_val=/etc, b `,
+		"fd=1 buf=0x7ffd2000 count=0x200 text=", "fd=1 buf=0x7ffd3000 count=0x2 text=",
+		`olddfd=0xffffff9c oldname=0x7ffd1000 newdfd=0xffffff9c newname=0x7ffd1010 __oldname_val=a "b", c __newname_val= text=`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if got, want := callTimes(t, name, "span:syscalls"), "openat  100000, openat ENOENT 200000, mmap  60000, mmap ENOMEM 10000, munmap  2000, getpid  1000, openat  0"; got != want {
+	if got, want := callTimes(t, name, "span:syscalls"), "openat  100000, openat ENOENT 200000, mmap  60000, mmap ENOMEM 10000, munmap  2000, getpid  1000, openat  0, write  0, renameat  0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	o := convert.Options{}
