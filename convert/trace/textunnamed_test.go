@@ -166,9 +166,13 @@ func TestCallsOfTracer(t *testing.T) {
              cat-98      [001] .....    26.000300: sys_getpid()
              cat-98      [001] .....    26.000301: sys_getpid -> 0x62
              cat-98      [001] .....    26.000302: sys_openat(dfd: AT_FDCWD, filename: 0x7ffd1000 "/etc, b", flags: O_RDONLY)
+             cat-98      [001] .....    26.000303: sys_openat -> 0x3
              cat-98      [001] .....    26.000303: sys_write(fd: 1, buf: 0x7ffd2000 (61:2c:20:62:3a:20:22:0a, ...) "a, b: "."..., count: 0x200)
+             cat-98      [001] .....    26.000304: sys_write -> 0x200
              cat-98      [001] .....    26.000304: sys_write(fd: 1, buf: 0x7ffd3000 (00:01), count: 2)
+             cat-98      [001] .....    26.000305: sys_write -> 0x2
              cat-98      [001] .....    26.000305: sys_renameat(olddfd: 0xffffff9c, oldname: 0x7ffd1000 "a "b", c", newdfd: 0xffffff9c, newname: 0x7ffd1010 "")
+             cat-98      [001] .....    26.000306: sys_renameat -> 0x0
 `)
 	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.Fields}})
 	for _, want := range []string{
@@ -182,7 +186,7 @@ func TestCallsOfTracer(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if got, want := callTimes(t, name, "span:syscalls"), "openat  100000, openat ENOENT 200000, mmap  60000, mmap ENOMEM 10000, munmap  2000, getpid  1000, openat  0, write  0, renameat  0"; got != want {
+	if got, want := callTimes(t, name, "span:syscalls"), "openat  101000, openat ENOENT 200000, mmap  60000, mmap ENOMEM 10000, munmap  2000, getpid  1000, write  2000, renameat  1000"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	o := convert.Options{}
