@@ -26,6 +26,8 @@ func TestTracerEvents(t *testing.T) {
               dd-209     [000] d..1.   54.062003:   8,0    A   W 123 + 8 <- (8,1) 60
               dd-209     [000] d..1.   54.062004:   8,0    /a/b   X  WS 100 / 108 [my dd]
               dd-209     [000] d..1.   54.062005: 12 of 13
+              dd-209     [000] d..1.   54.063000: [  ok  ] vfs_read:read_write.c:450
+              dd-209     [000] d..1.   54.063001: [ MISS ] vfs_read:read_write.c:451
      osnoise/8-961       [008] d.h.    54.857532: irq_noise: local_timer:236 start 54.857529929 duration 1845 ns
      osnoise/8-961       [008] d.h.    54.857533: softirq_noise:    SCHED:7 start 54.857529930 duration 1846 ns
      osnoise/8-961       [008] d.h.    54.857534: nmi_noise: start 54.857529931 duration 1847 ns
@@ -46,12 +48,38 @@ func TestTracerEvents(t *testing.T) {
 		"ftrace:blktrace: dev=271581184 action=U rwbs=N sector=0 nr_sector=0 comm=dd error=0 ",
 		"ftrace:blktrace: dev=8388608 action=A rwbs=W sector=123 nr_sector=8 comm= error=0 ",
 		"ftrace:blktrace: dev=8388608 action=X rwbs=WS sector=100 nr_sector=0 comm=my dd error=0 ",
+		"ftrace:branch: correct=1 func=vfs_read file=read_write.c line=450 ", "ftrace:branch: correct=0 func=vfs_read file=read_write.c line=451 ",
 		"ftrace:raw_data: id=0x2a buf=01 02 ff ",
 		"osnoise:irq_noise: desc=local_timer vector=236 start=54857529929 duration=1845 ",
 		"osnoise:softirq_noise: desc=SCHED vector=7 start=54857529930 duration=1846 ",
 		"osnoise:nmi_noise: start=54857529931 duration=1847 ",
 		"osnoise:thread_noise: comm=migration/8 pid=54 start=858409300 duration=3068 ",
 		"osnoise:sample_threshold: start=54858404555 duration=8812 interference=2 ",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestTracerEventsOfReport: the same events in what trace-cmd report prints, by their print fmt.
+func TestTracerEventsOfReport(t *testing.T) {
+	name := written(t, strings.NewReplacer(`\t`, "\t").Replace(`cpus=4
+          <idle>-0     [000]    54.029328: timerlat:             seq:1\tcontext:0\ttimer_latency:932
+              hw-1729  [001]    54.030000: hwlat:                cnt:2\tts:1581527494.0089008092\tinner:16\touter:9\tcount:5\tnmi-ts:4\tnmi-count:1
+              os-859   [000]    54.040000: osnoise:              noise:190\tmax_sample:9\thw:18\tnmi:0\tirq:1007\tsoftirq:19\tthread:1
+          <idle>-0     [003]    54.050000: wakeup:               0:120:0  ==+ 2389:94:0 [003]
+          <idle>-0     [003]    54.050005: context_switch:       0:120:0  ==> 2389:94:0 [003]
+              dd-209   [000]    54.063000: branch:               450:vfs_read:read_write.c (0)
+`))
+	text := list(t, name, listing.Options{}, listing.PrinterOptions{Columns: listing.Selection{Exact: true, Add: listing.EventName | listing.Fields}})
+	for _, want := range []string{
+		"ftrace:timerlat: seqnum=1 context=0 timer_latency=932 ",
+		"ftrace:hwlat: seqnum=2 tv_sec=1581527494 tv_nsec=89008092 duration=16 outer_duration=9 count=5 nmi_total_ts=4 nmi_count=1 ",
+		"ftrace:osnoise: noise=190 max_sample=9 hw_count=18 nmi_count=0 irq_count=1007 softirq_count=19 thread_count=1 ",
+		"ftrace:wakeup: prev_pid=0 prev_prio=120 prev_state=0 next_pid=2389 next_prio=94 next_state=0 next_cpu=3 ",
+		"ftrace:context_switch: prev_pid=0 prev_prio=120 prev_state=0 next_pid=2389 next_prio=94 next_state=0 next_cpu=3 ",
+		"ftrace:branch: line=450 func=vfs_read file=read_write.c correct=0 ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

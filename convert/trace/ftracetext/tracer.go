@@ -27,8 +27,17 @@ var tracerEvents = []struct {
 	// "259,0    Q  RA 0 + 256 [dd]", "259,0    C  RA 0 + 256 [-5]", "259,0    U   N [dd] 1", "8,0    A   W 123 + 8 <- (8,1) 60",
 	// of the tracer blk (kernel/trace/blktrace.c), by the name that trace-cmd has for it
 	{"blktrace", lazyregexp.New(`^(?P<dev>\d+,\d+) +([0-9a-f]+,[0-9a-f-]+ +|/\S* +)?(?P<action>[A-Z]{1,2}|[a-z_]+) +(?P<rwbs>[A-Z]+) (?P<sector>\d+)?( \+ (?P<nr_sector>\d+))?.*?(\[((?P<error>-?\d+)|(?P<comm>[^\]]+))\]( \d+)?)?$`)},
+	// "[ MISS ] vfs_read:read_write.c:450", of the tracer branch
+	{"branch", lazyregexp.New(`^\[ +(?P<correct>ok|MISS) +\] (?P<func>[^:]+):(?P<file>[^:]+):(?P<line>\d+)$`)},
 	// "# 2a buf: 01 02 ff", of trace_marker_raw
 	{"raw_data", lazyregexp.New(`^# (?P<id>[0-9a-f]{1,8}) buf:(?P<buf>( [0-9a-f]{2})*)$`)},
+	// The same by their print fmt, as trace-cmd report has them behind their names (kernel/trace/trace_entries.h).
+	{"timerlat", lazyregexp.New(`^seq:(?P<seqnum>\d+)\s+context:(?P<context>\d+)\s+timer_latency:(?P<timer_latency>\d+)$`)},
+	{"hwlat", lazyregexp.New(`^cnt:(?P<seqnum>\d+)\s+ts:(?P<tv_sec>\d+)\.(?P<tv_nsec>\d+)\s+inner:(?P<duration>\d+)\s+outer:(?P<outer_duration>\d+)(\s+count:(?P<count>\d+))?\s+nmi-ts:(?P<nmi_total_ts>\d+)\s+nmi-count:(?P<nmi_count>\d+)$`)},
+	{"osnoise", lazyregexp.New(`^noise:(?P<noise>\d+)\s+max_sample:(?P<max_sample>\d+)\s+hw:(?P<hw_count>\d+)\s+nmi:(?P<nmi_count>\d+)\s+irq:(?P<irq_count>\d+)\s+softirq:(?P<softirq_count>\d+)\s+thread:(?P<thread_count>\d+)$`)},
+	{"context_switch", lazyregexp.New(`^(?P<prev_pid>\d+):(?P<prev_prio>\d+):(?P<prev_state>\d+)  ==> (?P<next_pid>\d+):(?P<next_prio>\d+):(?P<next_state>\d+) \[(?P<next_cpu>\d+)\]$`)},
+	{"wakeup", lazyregexp.New(`^(?P<prev_pid>\d+):(?P<prev_prio>\d+):(?P<prev_state>\d+)  ==\+ (?P<next_pid>\d+):(?P<next_prio>\d+):(?P<next_state>\d+) \[(?P<next_cpu>\d+)\]$`)},
+	{"branch", lazyregexp.New(`^(?P<line>\d+):(?P<func>[^:]+):(?P<file>[^:]+) \((?P<correct>[01])\)( CONST)?$`)},
 }
 
 // contexts are those that timerlat measures, by their numbers (kernel/trace/trace_osnoise.c).
@@ -54,6 +63,10 @@ func recorded(event, field, value string) string {
 		if err1 == nil && err2 == nil {
 			return strconv.FormatUint(a<<20|b, 10)
 		}
+	case field == "correct" && value == "ok":
+		return "1"
+	case field == "correct" && value == "MISS":
+		return "0"
 	case field == "context":
 		n = slices.Index(contexts, value)
 	case strings.HasSuffix(field, "_state"):
@@ -70,7 +83,7 @@ func recorded(event, field, value string) string {
 
 // tracerEvent is the event of a text that no name is before, as a tracer tells it; empty for none.
 func tracerEvent(s string) string {
-	if s != "" && (s[0] == '#' || s[0] >= '0' && s[0] <= '9') {
+	if s != "" && (s[0] == '#' || s[0] == '[' || s[0] >= '0' && s[0] <= '9') {
 		for _, e := range tracerEvents {
 			if e.form().MatchString(s) {
 				return e.name
