@@ -30,11 +30,15 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 		}
 		w.graph.enter(key, e.cpu, l.Depth, callFrame{fn: fn, args: args, begin: now})
 	}
+	left := w.printed(l, fn)
 	if l.Kind == ftracetext.Enter {
 		w.free = append(w.free, e)
 		return nil
 	}
 	c := w.graph.leave(key, e.cpu, l.Depth, ending{fn: fn, now: now, timed: l.Timed, took: l.Duration})
+	if c.path[0] == 0 {
+		c.path[0] = left
+	}
 	w.setCall(e, &c)
 	e.kind = w.t.kind("function_graph", l.Buffer)
 	if e.kind == nil {
@@ -50,6 +54,28 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 	e.returned(l)
 	e.numbers = append(e.numbers, textNumber{"depth", uint64(l.Depth)}, textNumber{"duration", c.took}, textNumber{"self", c.self})
 	return w.hold(e)
+}
+
+// maxPrinted is how deep functions are whose ends the kernel compares (kernel/trace/trace.h, FTRACE_RETFUNC_DEPTH).
+const maxPrinted = 50
+
+// printed notes which function a line of a CPU begins at its depth, and returns the one that was there. The kernel
+// leaves out the name at an end that is of that function, whichever task's (kernel/trace/trace_functions_graph.c,
+// print_graph_return); trace-cmd tells none.
+func (w *textWalk) printed(l *ftracetext.Line, fn uint64) (was uint64) {
+	if l.CPU < 0 || l.Depth >= maxPrinted || l.Name != "" {
+		return 0
+	}
+	at := w.functions[l.CPU]
+	if at == nil {
+		at = new([maxPrinted]uint64)
+		w.functions[l.CPU] = at
+	}
+	was, at[l.Depth] = at[l.Depth], 0
+	if l.Kind == ftracetext.Enter {
+		at[l.Depth] = fn
+	}
+	return was
 }
 
 // function takes a line of the function tracer. A call that came again is an event of its own, by its name in

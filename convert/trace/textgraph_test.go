@@ -66,6 +66,22 @@ func TestGraph(t *testing.T) {
 	}
 }
 
+// TestGraphNameless: an end without a name is of the function that began last at its depth on its CPU, whichever
+// task's: else the kernel tells the name. trace-cmd tells none.
+func TestGraphNameless(t *testing.T) {
+	const text = " 0)    cat-7    |               |  schedule() {\n ------\n 0)    cat-7    =>    dog-8\n ------\n 0)    dog-8    | + 20.000 us   |  }\n" +
+		" 0)    dog-8    |               |  vfs_read() {\n 0)    dog-8    |   1.000 us    |    lock();\n 0)    dog-8    |   4.000 us    |  } /* vfs_write */\n 0)    dog-8    | + 30.000 us   |  }\n"
+	const report = "cpus=1\n  cat-7 [000] 5.000001: funcgraph_entry:                   |  schedule() {\n  dog-8 [000] 5.000002: funcgraph_exit:       + 20.000 us   |  }\n"
+	for text, want := range map[string]string{
+		"# tracer: function_graph\n" + text: "[[unknown] 30000 schedule 20000 vfs_read;lock 1000 vfs_write 3000]",
+		report:                              "[[unknown] 20000]",
+	} {
+		if got := fmt.Sprint(folded(t, written(t, text), "ftrace:function_graph", 1, convert.Options{})); got != want {
+			t.Errorf("%s\nwant\n%s\nof\n%s", got, want, text)
+		}
+	}
+}
+
 // TestGraphLoss: what a function called cannot be told where events were lost while it ran,
 // nor who called it.
 func TestGraphLoss(t *testing.T) {
@@ -79,7 +95,7 @@ CPU:0 [LOST 12 EVENTS]
  1)    dog-8      |   3.000 us    |    lock();
  1)    dog-8      |   5.000 us    |  }
 `)
-	want := "[[unknown] 7000 lock 2000 vfs_read;lock 1000 vfs_write 2000 vfs_write;lock 3000]"
+	want := "[lock 2000 vfs_read 7000 vfs_read;lock 1000 vfs_write 2000 vfs_write;lock 3000]"
 	if got := fmt.Sprint(folded(t, name, "ftrace:function_graph", 1, convert.Options{})); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

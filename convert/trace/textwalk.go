@@ -64,6 +64,8 @@ type textWalk struct {
 	tasks   map[int32]task   // by CPU
 	starts  map[int32]task   // by CPU, of the first switch, if no line before told the task
 	names   map[int32]string // of tasks, by tid
+
+	functions map[int32]*[maxPrinted]uint64 // by CPU, see printed
 }
 
 // task is who runs on a CPU.
@@ -88,6 +90,7 @@ func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*tex
 	w := &textWalk{
 		t: t, emit: emit, part: textPart{form: t.form},
 		pending: map[int32]*pendingEvents{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
+		functions: map[int32]*[maxPrinted]uint64{},
 	}
 	maps.Copy(w.tasks, t.starts)
 	buf := make([]byte, textChunk)

@@ -36,8 +36,8 @@ type Line struct {
 	Flags    string
 	Time     uint64 // ns
 	HasTime  bool
-	Ticks    bool // Time is in ticks of a clock that does not count ns
-	Name     string
+	Ticks    bool   // Time is in ticks of a clock that does not count ns
+	Name     string // of an event, and of function_graph's lines in trace-cmd report
 	Text     string // of an event; of function_graph's lines, the columns from the duration on; of a Call, what is behind it
 	Func     string
 	Caller   string
@@ -291,9 +291,9 @@ func what(l *Line, s string) {
 		}
 		return
 	case strings.HasPrefix(s, "funcgraph_entry:"), strings.HasPrefix(s, "funcgraph_exit:"):
-		name, s, _ := strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow
+		l.Name, s, _ = strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow
 		if !arrow(l, strings.TrimLeft(s, " ")) && !columns(l, s) {
-			l.Kind, l.Name, l.Text = Event, name, strings.TrimLeft(s, " ")
+			l.Kind, l.Text = Event, strings.TrimLeft(s, " ")
 		}
 		return
 	case strings.HasPrefix(s, "function:"):
