@@ -21,7 +21,7 @@ func IsPerfScript(lines [][]byte) bool {
 			inline = inline || h.hasTime && hasFrame
 			continue
 		}
-		if hasFrame && (g.dso != nil || h.hasTime || inColumn(line, &g)) && (h.hasTime || h.hasTID || h.hasCPU) { // without an event
+		if hasFrame && (g.dso != nil || h.hasTime || inColumn(line, &g)) && (h.hasTime || h.hasTID || h.hasCPU || h.column) { // without an event
 			frames++
 			continue
 		}

@@ -23,12 +23,14 @@ type header struct {
 	rest     []byte // behind the event
 
 	hasComm, hasPID, hasTID, hasCPU, hasTime, hasPeriod bool
+	// column says that the rest is a frame, which begins in the column of an address.
+	column bool
 }
 
 // certain tells whether a line must be a header: a frame, or whatever else there
 // is inside a sample, has nothing like it.
 func (h *header) certain() bool {
-	return h.hasTime || h.hasCPU && h.hasTID || h.hasPID && h.event != nil ||
+	return h.column || h.hasTime || h.hasCPU && h.hasTID || h.hasPID && h.event != nil ||
 		(h.hasTID || h.hasPeriod) && h.event != nil && len(h.rest) == 0
 }
 
@@ -39,7 +41,7 @@ func (h *header) certain() bool {
 // as it should be: a thread's number before a processor's or a time, or a time
 // alone, or, in text without times, a number before the event.
 func parseHeader(line []byte) (h header) {
-	if h.atTime(line) || h.atCPU(line) || h.atThread(line) {
+	if h.atColumn(line) || h.atTime(line) || h.atCPU(line) || h.atThread(line) {
 		return h
 	}
 	h = header{}
@@ -82,6 +84,28 @@ func eventEnd(line []byte) int {
 func (h *header) setComm(s []byte) {
 	s = trimEnd(trimStart(s))
 	h.comm, h.hasComm = s, len(s) > 0
+}
+
+// atColumn parses a name and a frame alone, of -F comm,ip,sym without callchains: perf prints the
+// name in 16 columns, of which it fills 15 at most.
+func (h *header) atColumn(line []byte) bool {
+	if len(line) < commColumn || line[0] != ' ' || !startsColumn(line[commColumn:]) {
+		return false
+	}
+	h.setComm(line[:commColumn])
+	h.rest, h.column = trimStart(line[commColumn:]), h.hasComm
+	return h.hasComm
+}
+
+// commColumn is how wide perf prints a name.
+const commColumn = 16
+
+// startsColumn tells whether a frame begins s, which stands behind a field of text without
+// callchains: a blank ends the field, and another one is before the address's 16 columns
+// (tools/perf/builtin-script.c, process_event).
+func startsColumn(s []byte) bool {
+	n := blanks(s)
+	return n >= 2 && n+len(firstWord(s[n:])) == 2+addressColumn && isHexNumber(firstWord(s[n:]))
 }
 
 // atTime looks for "123.456789:" behind a thread or processor, or else anywhere.
@@ -203,7 +227,8 @@ func (h *header) atCPU(line []byte) bool {
 		if _, ok := parseCPU(word); ok && (i == 0 || isBlank(line[i-1])) && h.ids(line[:i+len(word)]) {
 			tries++
 			h.fields(trimMisc(line[i+len(word):]))
-			if h.hasTID || i == blanks(line) || h.event != nil {
+			h.column = !h.hasTID && h.hasComm && startsColumn(line[i+len(word):])
+			if h.hasTID || h.column || i == blanks(line) || h.event != nil {
 				return true
 			}
 		}

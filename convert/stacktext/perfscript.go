@@ -181,7 +181,7 @@ func (p *perfScript) looksLikeHeader(line []byte, indent int) bool {
 	rest := line[indent:]
 	word := firstWord(rest)
 	rest = trimStart(rest[len(word):])
-	if startsWithEvent(line, word, rest) {
+	if startsWithEvent(line, word, rest) || new(header).atColumn(line) {
 		return true
 	}
 	if len(rest) == 0 || !isDigit(rest[0]) && rest[0] != '[' && rest[0] != '-' || rest[0] == '[' && !isDigit(rest[1%len(rest)]) {
