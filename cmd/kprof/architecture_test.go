@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"convert/browse":                     {"convert/calltree", "convert/printable", "convert/stacks", "convert/table", "convert/transform"},
 	"convert/browsertest":                {"perfevent/livetest"},
 	"convert/calltree":                   {"convert/intern", "convert/stacks"},
-	"convert/compare":                    {"convert", "convert/bootlog", "convert/diff", "convert/diffreport", "convert/spandiff", "convert/stacks", "perfevent/abi", "perfevent/perfdata", "symbolize", "symbolize/disasm", "symbolize/elfsym", "symbolize/kallsyms"},
+	"convert/compare":                    {"convert", "convert/bootlog", "convert/diff", "convert/diffreport", "convert/spandiff", "convert/stacks", "perfevent/abi", "perfevent/perfdata", "symbolize", "symbolize/disasm", "symbolize/elfsym", "symbolize/kallsyms", "symbolize/regular"},
 	"convert/diff":                       {"convert/stacks"},
 	"convert/diff/difftest":              {},
 	"convert/diffreport":                 {"convert/diff", "convert/page", "convert/printable", "convert/spandiff"},

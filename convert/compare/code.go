@@ -14,6 +14,7 @@ import (
 	"kprof/perfevent/perfdata"
 	"kprof/symbolize"
 	"kprof/symbolize/kallsyms"
+	"kprof/symbolize/regular"
 )
 
 // kernelCode is the key of a kernel among the files that functions are in; those
@@ -281,7 +282,7 @@ func (c *Comparison) kernelFunctions(side int) *kallsyms.Table {
 
 func (c *Comparison) readKernel(side int) *kallsyms.Table {
 	if path := c.o.Sides[side].Kallsyms; path != "" {
-		file, err := os.Open(path)
+		file, _, err := regular.OpenWith(path, regular.Options{Kernel: true}) // as naming does
 		if err != nil {
 			return nil // naming has told
 		}
