@@ -127,15 +127,11 @@ func userArguments(p Probe) (string, error) {
 
 // machineOf is the architecture that a program is of.
 func machineOf(path string) (elf.Machine, error) {
-	f, err := openRegular(path)
+	f, e, err := openProgram(path)
 	if err != nil {
 		return elf.EM_NONE, err
 	}
 	defer f.Close() // read only: nothing to lose
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return elf.EM_NONE, fmt.Errorf("%s: %w", path, err)
-	}
 	return e.Machine, nil
 }
 
