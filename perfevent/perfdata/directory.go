@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,7 +101,28 @@ func (r *Reader) openParts(dir string) error {
 		}
 		r.parts = append(r.parts, part{name, f, st.Size()})
 	}
+	if len(names) < leastParts(&r.Features) && r.missing == "" {
+		r.missing = fmt.Sprintf("the file data.%d is missing", len(names))
+	}
 	return nil
+}
+
+// leastParts is how many files there are at least, numbered from 0, which nothing but the command
+// tells: perf has a thread, and a file, for each CPU that is online, unless it is given other ones
+// (tools/perf/builtin-record.c, record__init_thread_masks). It is 0 where that is not known.
+func leastParts(f *Features) int {
+	own := f.Cmdline // and those of the command that perf ran, where nothing is between
+	if i := slices.Index(own, "--"); i >= 0 {
+		own = own[:i]
+	}
+	threads := slices.IndexFunc(own, func(arg string) bool { return strings.HasPrefix(arg, "--threads") })
+	if threads < 0 || own[threads] != "--threads" && own[threads] != "--threads=cpu" {
+		return 0
+	}
+	if slices.ContainsFunc(own, func(arg string) bool { return strings.HasPrefix(arg, "-C") || strings.HasPrefix(arg, "--cpu") }) {
+		return 0
+	}
+	return int(min(f.CPUs.Online, math.MaxInt32))
 }
 
 // copiedKernelSymbols returns the kernel's symbols that lie beside the recording in its
