@@ -414,7 +414,7 @@ func TestLargeNumbers(t *testing.T) {
 
 // TestOverLimit counts what else is over a limit.
 func TestOverLimit(t *testing.T) {
-	const rest = "d 17000\ne 17000\nf 17000\ng 17000\nh 17000\n"
+	const rest = "d 17000\ne 17000\nf 17000\ng 17000\nh 17000\ni 1\n" // no common divisor
 	const base = "a 5000\nb 5000\nc 5000\n" + rest
 	for new, want := range map[string]string{
 		"a 9000\nb 5000\nc 5000\n" + rest: "a costs 3.7% of the base's total more, over 1%",
