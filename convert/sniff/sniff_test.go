@@ -206,6 +206,9 @@ var kinds = []struct {
 	{"V8's heap", `{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0}}`, HeapProfile},
 	{"Pyroscope's flame graph", `{"version":1,"flamebearer":{"names":["total"]}}`, Flamebearer},
 	{"perf data convert --to-json", "{\n\t\"linux-perf-json-version\": 1,\n\t\"headers\": {}}", PerfJSON},
+	{"a session: a probe, then a trace", "# cat kprobe_events\np:kprobes/mine do_sys_openat2\n# cat trace\n              ls-803     [000] ...1.   100.000001: mine: (do_sys_openat2+0x0/0x80)\n", Ftrace},
+	{"a session: a format, then a log", "$ cat format\n\tfield:unsigned long addr;\toffset:24;\tsize:8;\tsigned:0;\n$ dmesg\n[    1.000000] calling  acpi_init+0x0/0x4f0 @ 1\n", KernelLog},
+	{"a session: a histogram, then perf script", "# trigger info: hist:keys=pid\n\nls 12 1.5: 1 cycles: \n\t  401136 main (/tmp/a)\n\n", PerfScript},
 	{"sample", "Analysis of sampling x (pid 1) every 1 millisecond\n", MacSample},
 	// What has a colon and a number, and is none of perf script's.
 	{"/proc/meminfo", "MemTotal:       24683656 kB\nMemFree:        14859672 kB\nMemAvailable:   22013956 kB\nBuffers:          432108 kB\nCached:          6470548 kB\nSwapCached:            0 kB\nDirty:             12812 kB\nWriteback:             0 kB\nHugePages_Total:       0\n", OtherText},

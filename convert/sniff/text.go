@@ -81,6 +81,13 @@ var lineForms = []struct {
 	{lazyregexp.New("^\\s+[\\w.+-]+`\\S"), DTrace},
 }
 
+// asides are kinds that cannot be read, and of which lines stand beside what can be in what somebody wrote
+// down of a session: text is of such a kind where no line is of another one.
+var asides = []Kind{
+	PprofText, GoDump, JavaDump, GHCText, Massif,
+	Histogram, TracerNumbers, BlockTrace, MMIOTrace, FunctionProfile, KernelStack, Tracefs,
+}
+
 // shownLines is how many lines are compared with the forms.
 const shownLines = 200
 
@@ -105,10 +112,16 @@ func text(head []byte, whole bool) Kind {
 		return Folded
 	}
 	lines := firstLines(head, whole)
+	aside := Unknown
 	for i, line := range lines {
 		k := formOf(line)
 		switch {
 		case k == Unknown:
+			continue
+		case slices.Contains(asides, k):
+			if aside == Unknown {
+				aside = k
+			}
 			continue
 		case k == Ftrace && framed(lines[i+1:]):
 			return PerfScript // without threads, of a program whose name ends in a number, "worker-1"
@@ -119,6 +132,9 @@ func text(head []byte, whole bool) Kind {
 	}
 	if stacktext.IsPerfScript(lines) {
 		return PerfScript
+	}
+	if aside != Unknown {
+		return aside
 	}
 	k := folded(lines)
 	if k == OtherText && element().Match(trimmed) {
