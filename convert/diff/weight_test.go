@@ -69,4 +69,3 @@ func TestCounted(t *testing.T) {
 		t.Errorf("%d and %d samples, want 2001, and not known", r.Base.Counted, r.New.Counted)
 	}
 }
-
