@@ -115,11 +115,17 @@ func leastParts(f *Features) int {
 	if i := slices.Index(own, "--"); i >= 0 {
 		own = own[:i]
 	}
-	threads := slices.IndexFunc(own, func(arg string) bool { return strings.HasPrefix(arg, "--threads") })
-	if threads < 0 || own[threads] != "--threads" && own[threads] != "--threads=cpu" {
-		return 0
+	threads := "" // the option with its value
+	for _, arg := range own {
+		option, _ := strings.CutPrefix(arg, "--")
+		switch {
+		case strings.HasPrefix(arg, "-C"), option != arg && strings.HasPrefix(option, "cpu"):
+			return 0
+		case option != arg && strings.HasPrefix(option, "threads") && threads == "":
+			threads = option
+		}
 	}
-	if slices.ContainsFunc(own, func(arg string) bool { return strings.HasPrefix(arg, "-C") || strings.HasPrefix(arg, "--cpu") }) {
+	if threads != "threads" && threads != "threads=cpu" {
 		return 0
 	}
 	return int(min(f.CPUs.Online, math.MaxInt32))
