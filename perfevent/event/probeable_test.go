@@ -237,8 +237,8 @@ func TestColdReturn(t *testing.T) {
 	}
 }
 
-// TestProbeable lists the functions of a program and its statically defined probes, as readelf does.
-func TestProbeable(t *testing.T) {
+// TestUserProbeable lists the functions of a program and its statically defined probes, as readelf does.
+func TestUserProbeable(t *testing.T) {
 	livetest.RequirePrograms(t, "gcc", "readelf")
 	dir := t.TempDir()
 	program := filepath.Join(dir, "a:b") // a colon in a name
