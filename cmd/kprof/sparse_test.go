@@ -36,8 +36,14 @@ func TestSparseText(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "sparse")
 			livetest.WriteFile(t, name, strings.Repeat(c.text, 1000))
-			if err := os.Truncate(name, 1<<40); err != nil {
-				t.Skip(err) // the file system has no such files
+			for size := int64(1 << 40); ; size /= 2 { // as large as the file system lets it be
+				err := os.Truncate(name, size)
+				if err == nil {
+					break
+				}
+				if size < 1<<30 {
+					t.Fatal(err)
+				}
 			}
 			cmd := kprof(t, append(c.args, name)...)
 			var said strings.Builder

@@ -3,13 +3,11 @@ package event
 import (
 	"cmp"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
-	"kprof/perfevent"
 	"kprof/perfevent/internal/errkind"
 	"kprof/perfevent/spelling"
 	"kprof/perfevent/tracefs"
@@ -152,14 +150,16 @@ func (r *Resolver) allProbeable(p probePlace) (all []Probeable, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.path, err)
 	}
+	index := map[string]int{} // of a name
 	for _, u := range probes {
 		args := len(usdtOperands(u.args))
 		one := Probeable{Name: before + u.String(), Kind: "USDT", Places: 1, Arguments: args}
-		if i := slices.IndexFunc(all, func(o Probeable) bool { return o.Name == one.Name }); i >= 0 {
+		if i, known := index[one.Name]; known {
 			all[i].Places++
 			all[i].Arguments = min(all[i].Arguments, args)
 			continue
 		}
+		index[one.Name] = len(all)
 		all = append(all, one)
 	}
 	return sorted(all), nil
@@ -167,8 +167,8 @@ func (r *Resolver) allProbeable(p probePlace) (all []Probeable, err error) {
 
 // kernelProbeable are the functions of the kernel, or of a module, that may be probed.
 func (r *Resolver) kernelProbeable(p probePlace) (all []Probeable, err error) {
-	if _, err := r.PMUType("kprobe"); errors.Is(err, os.ErrNotExist) {
-		return nil, errkind.Errorf(perfevent.ErrNotSupported, "this kernel has no kprobe PMU (CONFIG_KPROBE_EVENTS)")
+	if err := r.probePMU(&Event{}); err != nil {
+		return nil, err
 	}
 	_, module, _ := strings.Cut(strings.TrimSuffix(p.prefix, ":"), ":")
 	names, _, err := r.probeable(module, "*")

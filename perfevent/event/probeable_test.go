@@ -341,4 +341,10 @@ func TestProbeableKernel(t *testing.T) {
 			t.Errorf("%s: %v: -want +got\n%s", word, err, d)
 		}
 	}
+	// What is jumped to is no function, whatever the kernel lets be traced.
+	r := &Resolver{Sysfs: sys, funcs: parseFuncs(kallsyms), traced: map[string]bool{"do_it.isra.0": true, "do_it.part.0": true, "do_it.cold": true}}
+	names, all, err := r.probeable("", "do_it*")
+	if d := cmp.Diff([]string{"do_it.isra.0", "do_it.part.0"}, names); d != "" || all != 3 || err != nil {
+		t.Errorf("%d match, %v: -want +got\n%s", all, err, d)
+	}
 }

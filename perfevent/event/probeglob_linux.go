@@ -138,7 +138,7 @@ func (r *Resolver) probeable(module, glob string) (names []string, all int, err 
 	all = len(names)
 	blacklisted, traceable := r.blacklisted(), r.traceable()
 	names = slices.DeleteFunc(names, func(name string) bool {
-		return count[name] > 1 || blacklisted[name] || traceable != nil && !traceable[name]
+		return count[name] > 1 || isColdPart(name) || blacklisted[name] || traceable != nil && !traceable[name]
 	})
 	return names, all, nil
 }

@@ -229,12 +229,14 @@ func (r *Resolver) tracepoints(ev Event) ([]Event, error) {
 			err = &TracerError{Name: s.Name, Trace: filepath.Join(fs.Path(), "trace")}
 		}
 	}
-	here := calledHere(s.Text)
-	if _, none := fs.Events(s.System, "*"); here == "" && errors.Is(none, os.ErrNotExist) {
-		here = otherKind(s.Text)
-	}
-	if here != "" && errors.Is(err, os.ErrNotExist) {
-		return nil, errkind.Errorf(os.ErrNotExist, "event %q: no tracepoint has that name%s", s.Text, spelling.Question([]string{here}))
+	if errors.Is(err, os.ErrNotExist) {
+		meant := calledHere(s.Text)
+		if _, none := fs.Events(s.System, "*"); meant == "" && errors.Is(none, os.ErrNotExist) {
+			meant = otherKind(s.Text)
+		}
+		if meant != "" {
+			return nil, errkind.Errorf(os.ErrNotExist, "event %q: no tracepoint has that name%s", s.Text, spelling.Question([]string{meant}))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("event %q: %w%s", s.Text, perfevent.DeniedTracefs(err, s.Class()), hintTracefs(err))

@@ -63,6 +63,7 @@ func readUSDT(e *elf.File) ([]usdt, error) {
 // parseUSDT parses the section of notes; base is where .stapsdt.base is now, 0
 // when there is none.
 func parseUSDT(e *elf.File, b []byte, base uint64) (all []usdt, err error) {
+	known := map[usdt]bool{}
 	for at := 0; at < len(b); {
 		note, n, ok := cutNote(b[at:], e)
 		if !ok {
@@ -89,7 +90,8 @@ func parseUSDT(e *elf.File, b []byte, base uint64) (all []usdt, err error) {
 				return nil, errkind.Errorf(os.ErrInvalid, "semaphore of probe %s lies at %#x, in no writable segment", u, counter+shift)
 			}
 		}
-		if !slices.Contains(all, u) {
+		if !known[u] {
+			known[u] = true
 			all = append(all, u)
 		}
 	}
