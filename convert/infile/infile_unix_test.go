@@ -23,14 +23,14 @@ func TestOpenPipe(t *testing.T) {
 	if f, err := Open(fifo); err == nil || !strings.Contains(err.Error(), "a pipe that nobody writes to") {
 		t.Errorf("opened %v, %v", f, err)
 	}
+	w, err := os.OpenFile(fifo, os.O_RDWR, 0) // which waits for no reader
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() {
-		w, err := os.OpenFile(fifo, os.O_WRONLY, 0)
-		if err == nil {
-			time.Sleep(writerWait + time.Second)
-			_, err = w.WriteString("late")
-			err = errors.Join(err, w.Close())
-		}
-		if err != nil {
+		time.Sleep(writerWait + time.Second)
+		_, err := w.WriteString("late")
+		if err := errors.Join(err, w.Close()); err != nil {
 			t.Error(err)
 		}
 	}()
