@@ -31,7 +31,9 @@ func IsPerfScript(lines [][]byte) bool {
 		case ok && len(f.ip) >= 3 && f.dso != nil,
 			ok && indent > 0 && (line[0] == '\t' || len(f.ip) >= 5) && hasDigit(f.ip) && !isTableRow(&f):
 			frames++
-		case line[0] == '#', bytes.HasPrefix(line, traceError), isBetween(line):
+		case line[0] == '#', bytes.HasPrefix(line, traceError), isBetween(line),
+			frames > 0 && hasBranchFlags(line),
+			indent == 2 && frames+headers > 0 && isSource(line[indent:]): // of -F +srcline
 			comments++
 		}
 	}

@@ -83,7 +83,7 @@ func splitDSO(s []byte) (symbol, dso []byte) {
 		i--
 	}
 	if i < 1 {
-		if s[0] == '(' { // no symbol
+		if s[0] == '(' && balanced(s[1:end]) { // no symbol, rather than "(anonymous namespace)::f(int)"
 			return nil, s[1:end]
 		}
 		return s, nil

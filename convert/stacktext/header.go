@@ -41,7 +41,11 @@ func (h *header) certain() bool {
 // as it should be: a thread's number before a processor's or a time, or a time
 // alone, or, in text without times, a number before the event.
 func parseHeader(line []byte) (h header) {
-	if h.atColumn(line) || h.atTime(line) || h.atCPU(line) || h.atThread(line) {
+	if h.atColumn(line) {
+		return h
+	}
+	h = header{}
+	if h.atTime(line) || h.atCPU(line) || h.atThread(line) {
 		return h
 	}
 	h = header{}
@@ -86,19 +90,37 @@ func (h *header) setComm(s []byte) {
 	h.comm, h.hasComm = s, len(s) > 0
 }
 
-// atColumn parses a name and a frame alone, of -F comm,ip,sym without callchains: perf prints the
-// name in 16 columns, of which it fills 15 at most.
+// atColumn parses a name, the flags of -F +misc, or both, and a frame alone, of -F comm,ip,sym
+// without callchains: perf prints the name in 16 columns, of which it fills 15 at most.
 func (h *header) atColumn(line []byte) bool {
-	if len(line) < commColumn || line[0] != ' ' || !startsColumn(line[commColumn:]) {
-		return false
+	if line[0] != ' ' {
+		h.rest = cutMiscColumn(line)
+		h.column = len(h.rest) < len(line) && startsColumn(h.rest)
+	} else if len(line) > commColumn {
+		h.setComm(line[:commColumn])
+		if h.rest = line[commColumn:]; h.rest[0] == ' ' && !startsColumn(h.rest) {
+			h.rest = cutMiscColumn(h.rest[1:])
+		}
+		h.column = h.hasComm && startsColumn(h.rest)
 	}
-	h.setComm(line[:commColumn])
-	h.rest, h.column = trimStart(line[commColumn:]), h.hasComm
-	return h.hasComm
+	h.rest = trimStart(h.rest)
+	return h.column
 }
 
-// commColumn is how wide perf prints a name.
-const commColumn = 16
+// commColumn is how wide perf prints a name, and miscColumn the flags of -F +misc, which have five
+// letters at most (tools/perf/builtin-script.c, perf_sample__fprintf_start).
+const (
+	commColumn = 16
+	miscColumn = 6
+)
+
+// cutMiscColumn removes the flags of -F +misc from the start, but for the last blank of their column.
+func cutMiscColumn(s []byte) []byte {
+	if w := firstWord(s); isMisc(w) && w[0] <= 'Z' && len(w)+blanks(s[len(w):]) > miscColumn {
+		return s[miscColumn-1:]
+	}
+	return s
+}
 
 // startsColumn tells whether a frame begins s, which stands behind a field of text without
 // callchains: a blank ends the field, and another one is before the address's 16 columns

@@ -13,8 +13,8 @@ func inlineFrame(h *header) (f frame, ok bool) {
 		return f, false
 	}
 	s = cutBehind(s)
-	if i := bytes.LastIndex(s, branchTo); i >= 0 {
-		s = trimEnd(s[:i])
+	if from, ok := cutBranch(s); ok {
+		s = from
 	}
 	s = cutMemory(s)
 	whole, ok := parseFrame(s)
@@ -42,11 +42,14 @@ func inlineFrame(h *header) (f frame, ok bool) {
 	return whole, isFrame
 }
 
-// cutBehind removes from the end what -F +iregs, +uregs, +brstack, +insn and +insnlen
-// print behind a frame.
+// cutBehind removes from the end what -F +iregs, +uregs, +brstack, +brstacksym, +insn and
+// +insnlen print behind a frame.
 func cutBehind(s []byte) []byte {
 	if s[len(s)-1] == ')' {
 		return s
+	}
+	if hasBranchFlags(s) {
+		s = cutBranches(s)
 	}
 	for _, begin := range [...]string{" ABI:", " 0x", " ilen:", " insn:"} {
 		for at := 0; ; {
@@ -101,14 +104,45 @@ func cutMemory(s []byte) []byte {
 	}
 }
 
-// isBranch tells whether a line's rest is "FROM => TO".
-func isBranch(rest []byte) bool {
+// cutBranch returns what a branch, "FROM => TO", came from. Names have such an arrow too; behind perf's
+// is an address in 16 columns (tools/perf/builtin-script.c, perf_sample__fprintf_bts).
+func cutBranch(rest []byte) (from []byte, ok bool) {
 	i := bytes.LastIndex(rest, branchTo)
 	if i < 0 {
-		return false
+		return nil, false
 	}
-	_, ok := parseFrame(trimStart(rest[i+len(branchTo):]))
-	return ok
+	to := rest[i+len(branchTo):]
+	n := blanks(to)
+	f, ok := parseFrame(to[n:])
+	return trimEnd(rest[:i]), ok && n+len(f.ip) >= addressColumn
+}
+
+// hasBranchFlags tells whether a line has the flags of a branch, of -F +brstack, +brstacksym and +brstackoff:
+// "main+0x5/f+0x0/P/-/-/0/" (tools/perf/builtin-script.c, print_bstack_flags).
+func hasBranchFlags(s []byte) bool {
+	for i := 0; i+len("/-/-/0") <= len(s); i++ {
+		if f := s[i:]; f[0] == '/' && f[2] == '/' && f[4] == '/' && isDigit(f[5]) && (f[1] == '-' || f[1] == 'X') && (f[3] == '-' || f[3] == 'A') {
+			return true
+		}
+	}
+	return false
+}
+
+// cutBranches removes from the end what -F +brstacksym prints behind a frame, right behind its file:
+// "main+0x5 (/bin/x)main+0x4(/bin/x)/f+0x0(/bin/x)/P/-/-/0/".
+func cutBranches(s []byte) []byte {
+	for at := 0; ; {
+		i := bytes.Index(s[at:], open)
+		if i < 0 {
+			return s
+		}
+		i += at
+		_, offset := cutOffset(s[:i])
+		if end := bytes.IndexByte(s[i:], ')'); end > 0 && (offset || bytes.HasSuffix(s[:i], unknown)) {
+			return s[:i+end+1]
+		}
+		at = i + len(open)
+	}
 }
 
 // isHexNumber tells whether a word is a number in hexadecimal.

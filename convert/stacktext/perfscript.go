@@ -32,6 +32,7 @@ type perfScript struct {
 	sure    bool // it needs no frames to be one
 	single  bool // it is complete: its frame was in the line of its header
 	named   bool // one of its frames has a symbol or file
+	ended   bool // behind its frames was what no empty line follows
 	skipped bool // it is not selected
 	event   int  // its index
 	labelID stacks.LabelsID
@@ -109,7 +110,7 @@ func (p *perfScript) read() error {
 // line takes a line that is not empty.
 func (p *perfScript) line(line []byte, blank bool) error {
 	indent := blanks(line)
-	if p.single && p.open && indent > 0 && p.source(line[indent:]) {
+	if p.single && p.open && indent > 0 && !p.beginsNext(line, indent) && p.source(line[indent:]) {
 		return nil
 	}
 	if p.open && !p.single {
@@ -133,7 +134,9 @@ func (p *perfScript) line(line []byte, blank bool) error {
 		if err := p.begin(&header{}, nil); err != nil {
 			return err
 		}
-		p.single = !blank
+		if p.single = !blank; p.single {
+			f, _ = parseFrame(cutBehind(line[indent:]))
+		}
 		return p.frame(&f, false)
 	}
 	if line[0] == '#' && p.comment(line) {
@@ -148,7 +151,12 @@ func (p *perfScript) line(line []byte, blank bool) error {
 		p.stats.Errors++
 		return nil
 	case p.open && !p.single && !h.certain():
-		if !isExtra(line[indent:]) && len(p.chain) > 0 {
+		extra := isExtra(line[indent:])
+		if p.ended && !extra { // a name alone
+			break
+		}
+		p.ended = extra && len(p.chain) > 0
+		if !extra && len(p.chain) > 0 {
 			p.unread(p.lines.n)
 		}
 		return nil
@@ -163,7 +171,8 @@ func (p *perfScript) line(line []byte, blank bool) error {
 		return err
 	}
 	if f, ok := inlineFrame(&h); ok {
-		if p.single = true; isBranch(h.rest) {
+		p.single = true
+		if _, branch := cutBranch(h.rest); branch {
 			p.stats.Branches++
 		}
 		return p.frame(&f, false)
@@ -206,7 +215,7 @@ func startsWithEvent(line, word, rest []byte) bool {
 
 // begin begins a sample, of which nothing is kept in the Set until it is sure.
 func (p *perfScript) begin(h *header, line []byte) error {
-	p.open, p.sure, p.single, p.named, p.cut = true, false, false, false, false
+	p.open, p.sure, p.single, p.named, p.ended, p.cut = true, false, false, false, false, false
 	p.chain, p.begun = p.chain[:0], p.lines.n
 	p.held = append(p.held[:0], line...)
 	p.time, p.hasTime, p.period = h.time, h.hasTime && h.time < sumTime, 1
@@ -298,13 +307,27 @@ func isExtra(s []byte) bool {
 		}
 	}
 	f := firstWord(s)
-	return isAddress(f) || isPageSize(f) || bytes.HasSuffix(f, []byte(":")) // of -F +brstackinsn
+	return hasBranchFlags(s) || isAddress(f) || isPageSize(f) || bytes.HasSuffix(f, []byte(":")) // of -F +brstackinsn
 }
 
 // isPageSize tells whether a word is what -F +data_page_size and +code_page_size print.
 func isPageSize(w []byte) bool {
 	_, ok := number(w[:max(len(w)-1, 0)])
 	return string(w) == "N/A" || ok && bytes.IndexByte([]byte("BKMG"), w[len(w)-1]) >= 0
+}
+
+// beginsNext tells whether a line, in text without callchains, has a frame and is no source line of the one
+// before: of a function "LazyCompile:*f a.js:10" both end alike.
+func (p *perfScript) beginsNext(line []byte, indent int) bool {
+	if !isSource(line[indent:]) {
+		return false
+	}
+	if _, ok := parseFrame(line[indent:]); ok {
+		return true
+	}
+	h := parseHeader(line)
+	_, ok := inlineFrame(&h)
+	return ok
 }
 
 // source takes the line that -F +srcline prints behind a frame.
