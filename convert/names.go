@@ -14,7 +14,7 @@ import (
 // that could not be had.
 //
 // A file of the recorded kernel that was given, and is not of it or cannot be read, is
-// a *symbolize.VmlinuxError.
+// a *symbolize.VmlinuxError; one with its symbols that cannot be opened, a *symbolize.KallsymsError.
 func (p *Profile) AddNames(ctx context.Context, sym *symbolize.Symbolizer) error {
 	if p.opts.Unnamed {
 		return nil
@@ -39,8 +39,12 @@ func (p *Profile) AddNames(ctx context.Context, sym *symbolize.Symbolizer) error
 	}
 	for _, m := range missing {
 		var given *symbolize.VmlinuxError
-		if errors.As(m.Err, &given) {
+		var symbols *symbolize.KallsymsError
+		switch {
+		case errors.As(m.Err, &given):
 			return given
+		case errors.As(m.Err, &symbols):
+			return symbols
 		}
 	}
 	for _, other := range sym.Overridden() {

@@ -125,6 +125,15 @@ type VmlinuxError struct {
 func (e *VmlinuxError) Error() string { return e.Err.Error() }
 func (e *VmlinuxError) Unwrap() error { return e.Err }
 
+// A KallsymsError says why Options.KallsymsPath cannot be opened.
+type KallsymsError struct {
+	Path string
+	Err  error
+}
+
+func (e *KallsymsError) Error() string { return e.Err.Error() }
+func (e *KallsymsError) Unwrap() error { return e.Err }
+
 // notFound is a fs.ErrNotExist that says what was looked for in many places.
 type notFound string
 

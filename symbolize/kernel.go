@@ -52,7 +52,9 @@ func (k *kernel) load(opts Options) {
 		if r == nil {
 			f, _, err := regular.OpenWith(name, regular.Options{Kernel: true})
 			if err != nil {
-				k.err = err
+				if k.err = err; !k.own {
+					k.err = &KallsymsError{name, err}
+				}
 				return
 			}
 			defer f.Close()

@@ -135,6 +135,7 @@ func worded(err error) error {
 	var times *convert.TimeError
 	var noEvents *replay.NoSpanEventsError
 	var vmlinux *symbolize.VmlinuxError
+	var symbols *symbolize.KallsymsError
 	var other *symbolize.BuildIDError
 	var none *transform.NoneError
 	var event *convert.UnknownEventError
@@ -169,6 +170,8 @@ func worded(err error) error {
 		return fmt.Errorf("--vmlinux: %w: use the vmlinux of the recorded kernel, or --force", other)
 	case vmlinux != nil:
 		return fmt.Errorf("--vmlinux: %w", vmlinux)
+	case errors.As(err, &symbols):
+		return fmt.Errorf("--kallsyms: %w", symbols)
 	}
 	return err
 }
