@@ -190,7 +190,7 @@ func (c *Capture) Close() error {
 		errs = append(errs, c.Files.Close())
 	}
 	if c.Kernel != nil {
-		c.Kernel.Close()
+		errs = append(errs, c.Kernel.Close())
 	}
 	return errors.Join(errs...)
 }

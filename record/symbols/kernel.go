@@ -41,6 +41,7 @@ type Kernel struct {
 	programsError error
 
 	mu      sync.Mutex
+	closed  bool
 	history symbolHistory
 	late    error // of a later reading
 
@@ -105,8 +106,23 @@ func (k *Kernel) look() {
 	k.history.add(now)
 }
 
-// Close ends the watch. Its files are those of the process until this ends.
-func (k *Kernel) Close() {
+// Close ends the watch and closes its files: nothing can be read of the kernel any more. What was
+// read stays. A second Close does nothing.
+func (k *Kernel) Close() error {
+	k.endWatch()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var errs []error
+	for _, f := range []*os.File{k.kallsyms, k.modules} {
+		if f != nil && !k.closed {
+			errs = append(errs, f.Close())
+		}
+	}
+	k.closed = true
+	return errors.Join(errs...)
+}
+
+func (k *Kernel) endWatch() {
 	k.stop()
 	k.wg.Wait()
 }
@@ -172,9 +188,9 @@ func (k *Kernel) Running() io.Reader {
 }
 
 // End ends the watch and returns the symbols of all modules that there were; nil
-// if they are still those of the start.
+// if they are still those of the start. Running can be read still, until Close.
 func (k *Kernel) End() (*perfdata.KernelSymbols, error) {
-	k.Close()
+	k.endWatch()
 	return k.SoFar()
 }
 

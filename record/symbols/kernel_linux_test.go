@@ -1,6 +1,9 @@
 package symbols
 
 import (
+	"errors"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -80,4 +83,38 @@ func TestUnchanged(t *testing.T) {
 	if k.Unchanged() != nil {
 		t.Error("a module has come or gone")
 	}
+}
+
+// TestKernelFiles: what WatchKernel opens Close closes, and End does not.
+func TestKernelFiles(t *testing.T) {
+	held := func() (n int) {
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			if name, _ := os.Readlink("/proc/self/fd/" + fd.Name()); name == "/proc/kallsyms" || name == "/proc/modules" {
+				n++
+			}
+		}
+		return n
+	}
+	before := held()
+	k := WatchKernel(true, func() ([]uint32, error) { return nil, nil })
+	if k.kallsyms == nil {
+		t.Fatal(k.unopened)
+	}
+	if _, err := k.End(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := k.Running().Read(make([]byte, 16)); n != 16 {
+		t.Errorf("after the end: %d bytes, %v", n, err)
+	}
+	if err := errors.Join(k.Close(), k.Close()); err != nil {
+		t.Error(err)
+	}
+	if now := held(); now != before {
+		t.Errorf("%d files of the kernel are open, %d were before", now, before)
+	}
+	runtime.KeepAlive(k) // or the garbage collector closes them
 }
