@@ -172,7 +172,7 @@ func (f *pushFlags) run(ctx context.Context, inputs []string) error {
 
 // retrying returns what says that a store takes nothing for the moment: once, or with -v
 // each time.
-func (f *pushFlags) retrying() func(error, time.Duration) {
+func (f *sendFlags) retrying() func(error, time.Duration) {
 	said := false
 	return func(err error, wait time.Duration) {
 		if voice.verbose {
@@ -293,7 +293,7 @@ func (f *sendFlags) result(to string, s *store.Sender, before store.Losses, fail
 		return fmt.Errorf("%s: %w", to, sending)
 	case failed > 0 || lost.Total() > 0:
 		return exitError{exitFailed} // why has been said
-	case c.Sent == 0:
+	case c.Sent == 0 && f.spool != "":
 		notef("%s is empty: there is nothing to send", f.spool)
 	}
 	return nil

@@ -29,6 +29,7 @@ type recordPush struct {
 
 	sending *store.Sender
 	before  store.Losses
+	ended   bool // the recording is over, and what is left is sent
 }
 
 func (f *recordPush) flags(c *cobra.Command) {
@@ -62,8 +63,14 @@ func (f *recordFlags) recordAndPush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	retrying := p.retrying()
 	sender, end, err := p.sendFlags.sender(p.to, store.SenderOptions{
 		Pieces: store.PieceOptions{Labels: labels[0]}, MaxMemory: pushMemory,
+		Retrying: func(err error, wait time.Duration) {
+			if p.ended { // before, pushSink.take says it
+				retrying(err, wait)
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -157,7 +164,12 @@ func (s *pushSink) finish(ctx context.Context, stats *record.Stats) error {
 	ctx, end := s.signals.limited(ctx, s.f.retryFor)
 	defer end()
 	unkept := s.room.end(s.f.spool)
-	sent := s.f.result(s.f.to, s.f.sending, s.f.before, s.room.lost+s.late, s.f.sending.Drain(ctx))
+	s.f.ended = true
+	sending := s.f.sending.Drain(ctx)
+	if left, failed := s.f.sending.Waiting(); sending != nil && failed == nil && left > 0 && s.f.spool == "" {
+		sending = fmt.Errorf("%w; %s lost, which --spool keeps for later", sending, countDoes(left, "profile", "is", "are"))
+	}
+	sent := s.f.result(s.f.to, s.f.sending, s.f.before, s.room.lost+s.late, sending)
 	return cmp.Or(sent, unkept)
 }
 

@@ -89,6 +89,25 @@ func TestLiveRecordPushLater(t *testing.T) {
 	}
 }
 
+// TestLiveRecordPushRefused: when a recording is over, and the store takes nothing, that it waits
+// is said, and without a spool what is lost at the end.
+func TestLiveRecordPushRefused(t *testing.T) {
+	livetest.Require(t, livetest.Root, livetest.Tracefs)
+	livetest.RequirePrograms(t, "perl")
+	livetest.UseMachine(t)
+	server := storetest.New(t)
+	server.Fault = func(int) storetest.Fault { return storetest.Unavailable }
+	_, stderr, code := outcome(t, t.TempDir(), append([]string{"record", "-e", "syscalls:sys_enter_getppid", "-c", "1", "--every", "1m",
+		"--push", server.URL, "--retry-for", "2s", "--"}, getppids(10, 1)...)...)
+	if code != 1 || strings.Count(stderr, "trying again for 2s: ") != 1 || !strings.Contains(stderr, "; 1 profile is lost, which --spool keeps for later") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	_, stderr, code = outcome(t, t.TempDir(), "record", "-e", "syscalls:sys_enter_getppid", "--push", server.URL, "--", "true")
+	if code != 0 || !strings.Contains(stderr, "0 samples in 0 profiles") || strings.Contains(stderr, "is empty") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 // TestLiveRecordPushFull: where the disk of the spool is full the recording goes on, says what is
 // lost, and fails at its end.
 func TestLiveRecordPushFull(t *testing.T) {
