@@ -54,9 +54,16 @@ probes, with the numbers of their arguments ($arg1, $arg2, …).`,
 			lines := linesOfProbes(probes)
 			if !isProbe {
 				found, unread := r.Available()
+				of := "of this machine"
+				if unread != nil {
+					of = "that may be listed"
+				}
+				if errors.Is(unread, os.ErrPermission) {
+					unread = fmt.Errorf("%w; kprof doctor says what that takes", unread)
+				}
 				groups := eventGroups(found)
 				if n := groups.keep(glob, match); n == 0 {
-					return errors.Join(fmt.Errorf("no event of this machine matches %q%s", glob, hintProbes(glob)), unread)
+					return errors.Join(fmt.Errorf("no event %s matches %q%s", of, glob, hintProbes(glob)), unread)
 				}
 				if unread != nil {
 					notef("tracepoints are not listed: %v", unread)
