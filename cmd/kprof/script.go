@@ -32,7 +32,7 @@ type listFlags struct {
 
 func (l *listFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&l.columns, "fields", "F", "", "`columns` to show: comm, pid, tid, cpu, time, period, event, trace, fields, raw, addr, weight, iregs, uregs, phys_addr, ip, sym, dso; or some more and fewer than by default: +pid,-cpu")
+	f.StringVarP(&l.columns, "fields", "F", "", "`columns` to show: comm, pid, tid, cpu, time, period, event, trace, fields, raw, addr, data_src, weight, ins_lat, retire_lat, iregs, uregs, phys_addr, data_page_size, code_page_size, ip, sym, dso; or some more and fewer than by default: +pid,-cpu")
 	f.StringVarP(&l.format, "format", "f", "text", "text, as perf script prints it; json, an object a line; or csv")
 	f.BoolVar(&l.stacks, "stacks", false, "show the stack of each event that has one")
 	f.BoolVar(&l.nanos, "ns", false, "show times to the nanosecond, as json and csv have them")

@@ -13,7 +13,7 @@ import (
 type Columns uint32
 
 // The columns, in the order in which they are shown, which is that of perf script; but in text
-// registers and PhysAddr come last.
+// registers, PhysAddr and sizes of pages come last.
 const (
 	Comm Columns = 1 << iota
 	PID
@@ -26,10 +26,15 @@ const (
 	Fields // the payload as name=value
 	Raw    // the payload as bytes
 	Addr
+	DataSrc // where what is at Addr was found
 	Weight
-	IRegs    // registers of what was interrupted
-	URegs    // registers of user code
-	PhysAddr // of Addr
+	InsLat       // in cycles, as RetireLat
+	RetireLat    // as perf calls it; on powerpc the cycles of a stage of the pipeline
+	IRegs        // registers of what was interrupted
+	URegs        // registers of user code
+	PhysAddr     // of Addr
+	DataPageSize // of the page at Addr, in bytes
+	CodePageSize // of the page at IP
 	IP
 	Sym // of IP
 	DSO
@@ -37,7 +42,7 @@ const (
 )
 
 // columnNames are perf's words, but for fields and raw.
-var columnNames = []string{"comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "fields", "raw", "addr", "weight", "iregs", "uregs", "phys_addr", "ip", "sym", "dso"}
+var columnNames = []string{"comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "fields", "raw", "addr", "data_src", "weight", "ins_lat", "retire_lat", "iregs", "uregs", "phys_addr", "data_page_size", "code_page_size", "ip", "sym", "dso"}
 
 // ColumnNames are the names of all columns, in the order in which they are shown.
 func ColumnNames() []string { return slices.Clone(columnNames) }
@@ -142,7 +147,8 @@ func (k *Kind) lacks() (c Columns) {
 		bits    abi.SampleType // any of them
 		columns Columns
 	}{{abi.SampleTID, Comm | PID | TID}, {abi.SampleCPU, CPU}, {abi.SampleTime, Time}, {abi.SampleAddr, Addr}, {abi.SampleIP, IP | Sym | DSO},
-		{abi.SampleWeight | abi.SampleWeightStruct, Weight}, {abi.SampleRegsIntr, IRegs}, {abi.SampleRegsUser, URegs}, {abi.SamplePhysAddr, PhysAddr}} {
+		{abi.SampleWeight | abi.SampleWeightStruct, Weight}, {abi.SampleRegsIntr, IRegs}, {abi.SampleRegsUser, URegs}, {abi.SamplePhysAddr, PhysAddr},
+		{abi.SampleDataSrc, DataSrc}, {abi.SampleWeightStruct, InsLat | RetireLat}, {abi.SampleDataPageSize, DataPageSize}, {abi.SampleCodePageSize, CodePageSize}} {
 		if t&of.bits == 0 {
 			c |= of.columns
 		}

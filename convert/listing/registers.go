@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"math"
 	"strings"
 
 	"kprof/perfevent/abi"
@@ -9,8 +8,8 @@ import (
 
 // atEnd are the columns that text has behind all else, and beyondRow those that are not of a row.
 const (
-	atEnd     = IRegs | URegs | PhysAddr
-	beyondRow = Weight | atEnd
+	atEnd     = IRegs | URegs | PhysAddr | DataPageSize | CodePageSize
+	beyondRow = DataSrc | Weight | InsLat | RetireLat | atEnd
 )
 
 // dump is the registers that a sample has.
@@ -63,6 +62,12 @@ func (k *shown) appendMore(dst []byte, e *Event) []byte {
 	if k.columns&PhysAddr != 0 {
 		dst = appendHex(dst, e.Sample.PhysAddr, 16)
 	}
+	if k.columns&DataPageSize != 0 {
+		dst = appendPageSize(append(dst, ' '), e.Sample.DataPageSize)
+	}
+	if k.columns&CodePageSize != 0 {
+		dst = appendPageSize(append(dst, ' '), e.Sample.CodePageSize)
+	}
 	return dst
 }
 
@@ -88,13 +93,4 @@ func (d *dump) appendFields(dst []byte) []byte {
 		dst = appendHex(append(append(dst, strings.ToLower(name)...), "=0x"...), d.regs[i], 0)
 	}
 	return dst
-}
-
-// weight is what an access to memory cost: of the structure its first part (union
-// perf_sample_weight).
-func weight(e *Event) uint64 {
-	if e.Kind.Event.Attr.SampleType&abi.SampleWeightStruct != 0 {
-		return e.Sample.Weight & math.MaxUint32
-	}
-	return e.Sample.Weight
 }

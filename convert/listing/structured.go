@@ -70,9 +70,18 @@ func (f *formatter) appendJSON(dst []byte, e *Event, k *shown, at uint64) []byte
 		key("addr")
 		dst = appendAddress(dst, s.Addr)
 	}
-	if c&Weight != 0 {
-		key("weight")
-		dst = strconv.AppendUint(dst, weight(e), 10)
+	if c&DataSrc != 0 {
+		key("data_src")
+		dst = append(appendDataSource(append(dst, '"'), s.DataSrc), '"')
+	}
+	for _, w := range [...]struct {
+		column Columns
+		name   string
+	}{{Weight, "weight"}, {InsLat, "ins_lat"}, {RetireLat, "retire_lat"}} {
+		if c&w.column != 0 {
+			key(w.name)
+			dst = strconv.AppendUint(dst, cost(w.column, e), 10)
+		}
 	}
 	for _, r := range [...]Columns{IRegs, URegs} {
 		if d, ok := k.kind.dump(c&r, e); ok {
@@ -83,6 +92,14 @@ func (f *formatter) appendJSON(dst []byte, e *Event, k *shown, at uint64) []byte
 	if c&PhysAddr != 0 {
 		key("phys_addr")
 		dst = appendAddress(dst, s.PhysAddr)
+	}
+	if c&DataPageSize != 0 {
+		key("data_page_size")
+		dst = strconv.AppendUint(dst, s.DataPageSize, 10)
+	}
+	if c&CodePageSize != 0 {
+		key("code_page_size")
+		dst = strconv.AppendUint(dst, s.CodePageSize, 10)
 	}
 	if c&IP != 0 && !k.chains {
 		key("ip")
@@ -242,14 +259,20 @@ func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte 
 			dst = hex.AppendEncode(dst, s.Raw)
 		case Addr:
 			dst = appendHex(append(dst, "0x"...), s.Addr, 0)
-		case Weight:
-			dst = strconv.AppendUint(dst, weight(e), 10)
+		case DataSrc:
+			dst = appendDataSource(dst, s.DataSrc)
+		case Weight, InsLat, RetireLat:
+			dst = strconv.AppendUint(dst, cost(c, e), 10)
 		case IRegs, URegs:
 			if d, ok := k.kind.dump(c, e); ok {
 				dst = d.appendFields(dst)
 			}
 		case PhysAddr:
 			dst = appendHex(append(dst, "0x"...), s.PhysAddr, 0)
+		case DataPageSize:
+			dst = strconv.AppendUint(dst, s.DataPageSize, 10)
+		case CodePageSize:
+			dst = strconv.AppendUint(dst, s.CodePageSize, 10)
 		case IP:
 			dst = appendHex(append(dst, "0x"...), s.IP, 0)
 		}

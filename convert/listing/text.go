@@ -25,8 +25,13 @@ func (f *formatter) appendText(dst []byte, e *Event, k *shown, at uint64) []byte
 	if c&Addr != 0 {
 		dst = appendHex(dst, s.Addr, 16)
 	}
-	if c&Weight != 0 {
-		dst = appendDigits(dst, weight(e), 16, ' ')
+	if c&DataSrc != 0 {
+		dst = appendDataSource(append(appendHex(dst, s.DataSrc, 16), ' '), s.DataSrc)
+	}
+	for _, w := range [...]Columns{Weight, InsLat, RetireLat} {
+		if c&w != 0 {
+			dst = appendDigits(dst, cost(w, e), 16, ' ')
+		}
 	}
 	return dst
 }
