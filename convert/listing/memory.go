@@ -21,7 +21,7 @@ var (
 	lvlNames    = [...]string{"N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)", "Remote RAM (2 hops)", "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached"}
 	snoopNames  = [...]string{"N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer"} // snoopx behind snoop
 	tlbNames    = [...]string{"N/A", "HIT", "MISS", "L1", "L2", "Walker", "Fault"}
-	lvlNumNames = [16]string{1: "L1", 2: "L2", 3: "L3", 4: "L4", 5: "L2 MHB", 6: "Memory-side Cache", 8: "Uncached", 9: "CXL", 10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM"}
+	lvlNumNames = [16]string{1: "L1", 2: "L2", 3: "L3", 4: "L4", 5: "L2 MHB", 6: "Memory-side Cache", 7: "L0", 8: "Uncached", 9: "CXL", 10: "I/O", 11: "Any cache", 12: "LFB/MAB", 13: "RAM", 14: "PMEM"}
 	hopsNames   = [8]string{1: "core, same node", 2: "node, same socket", 3: "socket, same board", 4: "board"}
 )
 
@@ -87,11 +87,7 @@ func appendLevel(dst []byte, lvl, num uint64, remote bool, hops uint64) []byte {
 		if name := hopsNames[hops]; name != "" {
 			dst = append(append(dst, name...), ' ')
 		}
-		if name := lvlNumNames[num]; name != "" {
-			dst = append(dst, name...)
-		} else {
-			dst = strconv.AppendUint(append(dst, "Unknown level "...), num, 10)
-		}
+		dst = append(dst, lvlNumNames[num]...)
 	case older != 0:
 		dst = appendBits(dst, lvlNames[:], older)
 	default:

@@ -28,7 +28,8 @@ func TestDataSource(t *testing.T) {
 		{lvlHit<<lvl | 4<<num, "|OP No|LVL L4 hit|SNP N/A|TLB N/A|LCK No|BLK  N/A"},
 		{lvlMiss<<lvl | 14<<num | remote, "|OP No|LVL Remote PMEM miss|SNP N/A|TLB N/A|LCK No|BLK  N/A"},
 		{lvlMiss<<lvl | 13<<num | remote | fwd, "|OP No|LVL Remote RAM miss|SNP Fwd|TLB N/A|LCK No|BLK  N/A"},
-		{lvlHit<<lvl | 7<<num, "|OP No|LVL Unknown level 7 hit|SNP N/A|TLB N/A|LCK No|BLK  N/A"},
+		{lvlHit<<lvl | 7<<num, "|OP No|LVL L0 hit|SNP N/A|TLB N/A|LCK No|BLK  N/A"}, // include/uapi/linux/perf_event.h since 7.0
+		{lvlHit<<lvl | 15<<num, "|OP No|LVL N/A|SNP N/A|TLB N/A|LCK No|BLK  N/A"},   // PERF_MEM_LVLNUM_NA
 	} {
 		if got := string(appendDataSource(nil, tt.src)); got != tt.want {
 			t.Errorf("%#x:\n%s, want\n%s", tt.src, got, tt.want)
