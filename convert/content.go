@@ -17,6 +17,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
 
+	"kprof/convert/packed"
 	"kprof/convert/sniff"
 	"kprof/convert/trace"
 	"kprof/convert/trace/ringdir"
@@ -185,10 +186,10 @@ const maxWindow = 128 << 20
 func (c *content) unpack(unpacker func(io.Reader) (io.Reader, func() error, error)) error {
 	r, done, err := unpacker(bufio.NewReaderSize(c.Reader, 1<<16))
 	if err != nil {
-		return fmt.Errorf("decompress: %w", err)
+		return &packed.Error{Err: err}
 	}
 	c.close, c.packed = done, true
-	if err := c.peek(unpackError{r}); err != nil {
+	if err := c.peek(packed.Reader(r)); err != nil {
 		return errors.Join(err, c.close())
 	}
 	switch {
@@ -200,17 +201,6 @@ func (c *content) unpack(unpacker func(io.Reader) (io.Reader, func() error, erro
 		}
 	}
 	return nil
-}
-
-// unpackError tells errors of decompression from those of what is in it.
-type unpackError struct{ io.Reader }
-
-func (u unpackError) Read(b []byte) (int, error) {
-	n, err := u.Reader.Read(b)
-	if err != nil && err != io.EOF {
-		err = fmt.Errorf("decompress: %w", err)
-	}
-	return n, err
 }
 
 // recording opens what is a recording, or is read as one: for its single events, or for a

@@ -26,7 +26,7 @@ const root = "../.."
 // imports lists, for each package of the module but cmd/kprof, which others it
 // may import. A new package needs a line.
 var imports = map[string][]string{
-	"convert":                            {"convert/bootlog", "convert/folded", "convert/infile", "convert/naming", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/procfs", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
+	"convert":                            {"convert/bootlog", "convert/folded", "convert/infile", "convert/naming", "convert/packed", "convert/pagefile", "convert/payload", "convert/pprof", "convert/printable", "convert/replay", "convert/sniff", "convert/span", "convert/stacks", "convert/stacktext", "convert/trace", "convert/trace/ringdir", "convert/transform", "perfevent/abi", "perfevent/format/expr", "perfevent/perfdata", "perfevent/procfs", "perfevent/spanrule", "symbolize", "symbolize/unwind"},
 	"convert/annotate":                   {"convert/printable", "convert/stacks", "perfevent/spelling", "symbolize", "symbolize/disasm", "symbolize/elfsym"},
 	"convert/bootlog":                    {"convert/kernellog", "convert/printable", "convert/stacks", "perfevent/lazyregexp", "perfevent/textlimit"},
 	"convert/browse":                     {"convert/calltree", "convert/printable", "convert/stacks", "convert/table", "convert/transform"},
@@ -38,7 +38,7 @@ var imports = map[string][]string{
 	"convert/diffreport":                 {"convert/diff", "convert/page", "convert/printable", "convert/spandiff"},
 	"convert/export":                     {"convert", "convert/flamegraph", "convert/folded", "convert/page", "convert/pprof", "convert/replay", "convert/stacks", "convert/table", "convert/viewer"},
 	"convert/flamegraph":                 {"convert/calltree", "convert/printable", "convert/stacks"},
-	"convert/folded":                     {"convert/intern", "convert/stacks"},
+	"convert/folded":                     {"convert/intern", "convert/packed", "convert/stacks"},
 	"convert/gate":                       {},
 	"convert/infile":                     {},
 	"convert/intern":                     {},
@@ -49,10 +49,11 @@ var imports = map[string][]string{
 	"convert/locate":                     {"convert/intern", "convert/samples", "convert/stacks", "convert/timeline", "perfevent/abi", "perfevent/perfdata", "symbolize/unwind"},
 	"convert/naming":                     {"convert/stacks", "perfevent/perfdata", "symbolize"},
 	"convert/outfile":                    {},
+	"convert/packed":                     {},
 	"convert/page":                       {"convert/calltree", "convert/intern", "convert/stacks"},
 	"convert/pagefile":                   {"convert/calltree", "convert/stacks"},
 	"convert/payload":                    {"perfevent/abi", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata"},
-	"convert/pprof":                      {"convert/intern", "convert/stacks"},
+	"convert/pprof":                      {"convert/intern", "convert/packed", "convert/stacks"},
 	"convert/pprofui":                    {"convert/pprof", "convert/stacks", "perfevent/lazyregexp"},
 	"convert/printable":                  {},
 	"convert/registers":                  {"convert/listing", "convert/printable", "convert/samples", "convert/span", "convert/stacks", "perfevent/format", "perfevent/textlimit"},

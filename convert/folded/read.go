@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"kprof/convert/packed"
 	"kprof/convert/stacks"
 )
 
@@ -53,10 +54,10 @@ func Read(r io.Reader, o ReadOptions) (*stacks.Set, error) {
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(br)
 		if err != nil {
-			return nil, fmt.Errorf("read folded: decompress: %w", err)
+			return nil, fmt.Errorf("read folded: %w", &packed.Error{Err: err})
 		}
 		f.stored = stored
-		br = bufio.NewReaderSize(z, 1<<20)
+		br = bufio.NewReaderSize(packed.Reader(z), 1<<20)
 	}
 	var long []byte
 	for n := 1; ; n++ {

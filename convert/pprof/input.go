@@ -11,6 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/klauspost/compress/gzip"
 
+	"kprof/convert/packed"
 	"kprof/convert/stacks"
 )
 
@@ -56,24 +57,6 @@ func (in *input) unpack() {
 	}
 }
 
-// decompressError is what is wrong with a file before anything is wrong with a
-// profile.
-type decompressError struct{ err error }
-
-func (e *decompressError) Error() string { return fmt.Sprintf("decompress: %v", e.err) }
-func (e *decompressError) Unwrap() error { return e.err }
-
-// decompressing tells errors of gzip from others.
-type decompressing struct{ z *gzip.Reader }
-
-func (d decompressing) Read(p []byte) (int, error) {
-	n, err := d.z.Read(p)
-	if err != nil && err != io.EOF {
-		err = &decompressError{err}
-	}
-	return n, err
-}
-
 func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
 
 // open returns the file, decompressed.
@@ -86,9 +69,9 @@ func (in input) open() (io.Reader, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(in.data))
 	if err != nil {
-		return nil, &decompressError{err}
+		return nil, &packed.Error{Err: err}
 	}
-	return decompressing{z}, nil
+	return packed.Reader(z), nil
 }
 
 // scan calls f for the file, decompressed.
@@ -113,7 +96,7 @@ func (in input) scan(f func(*scanner) error) error {
 	case len(s.buf) == 0:
 		return errors.New("empty input file")
 	case isGzip(s.buf) && isGzip(in.data):
-		return &decompressError{errors.New("compressed twice")}
+		return &packed.Error{Err: errors.New("compressed twice")}
 	}
 	return f(s)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kprof/convert/packed"
 	"kprof/convert/stacks"
 )
 
@@ -58,7 +59,7 @@ func (o ReadOptions) read(r io.Reader, limit int64) (*stacks.Set, error) {
 	set, err := in.read()
 	var large *stacks.TooLargeError
 	var sum *stacks.TooLargeSumError
-	var broken *decompressError
+	var broken *packed.Error
 	if err == nil || errors.As(err, &large) || errors.As(err, &sum) || errors.As(err, &broken) {
 		return set, err
 	}
