@@ -62,8 +62,9 @@ func TestLiveSyscallsRestart(t *testing.T) {
 		}
 	}
 	// The signal comes at 50 ms, and what is read at 150 at the earliest; its timer runs before it
-	// reads.
-	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 30e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*95/100 {
+	// reads. Between the two, and at both ends, a busy machine may let it wait; one of them alone is
+	// two thirds.
+	if len(reads) != 2 || errors[0] != "ERESTARTSYS" || errors[1] != "" || reads[0] < 30e6 || reads[0]+reads[1] > took || reads[0]+reads[1] < took*70/100 {
 		t.Errorf("reads took %d (%q), the program has measured %d", reads, errors, took)
 	}
 	if pauses != 1 || execs != 1 {
