@@ -1,7 +1,9 @@
 package stacktext
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"kprof/convert/stacks"
 )
@@ -94,6 +96,21 @@ func TestNumbers(t *testing.T) {
 	for _, in := range []string{"", "[64, 128) |@|", "64 2 |@|", "[64 2 |@|", "[64, 128)  2", "5 |"} {
 		if n, ok := histogramRow([]byte(in)); ok {
 			t.Errorf("%q: %d", in, n)
+		}
+	}
+}
+
+// TestCutBranchesLong: what a long line takes does not grow with the square of its length.
+func TestCutBranchesLong(t *testing.T) {
+	const size = 4 << 20
+	for _, x := range []string{" (x", " +0x1 (", "[unknown] (", "/-/-/0 ("} {
+		line := []byte("f" + strings.Repeat(x, size/len(x)) + "/P/-/-/4/")
+		begin := time.Now()
+		if got := cutBranches(line); len(got) != len(line) {
+			t.Errorf("%q: %d bytes are left of %d", x, len(got), len(line))
+		}
+		if took := time.Since(begin); took > 5*time.Second { // it is milliseconds; half a minute by the square
+			t.Errorf("%q: %v", x, took)
 		}
 	}
 }

@@ -138,10 +138,14 @@ func cutBranches(s []byte) []byte {
 		}
 		i += at
 		_, offset := cutOffset(s[:i])
-		if end := bytes.IndexByte(s[i:], ')'); end > 0 && (offset || bytes.HasSuffix(s[:i], unknown)) {
+		if !offset && !bytes.HasSuffix(s[:i], unknown) {
+			at = i + len(open)
+			continue
+		}
+		if end := bytes.IndexByte(s[i:], ')'); end > 0 {
 			return s[:i+end+1]
 		}
-		at = i + len(open)
+		return s
 	}
 }
 
