@@ -171,7 +171,7 @@ func worded(err error) error {
 	case vmlinux != nil:
 		return fmt.Errorf("--vmlinux: %w", vmlinux)
 	case errors.As(err, &symbols):
-		return fmt.Errorf("--kallsyms: %w", symbols)
+		return fmt.Errorf("kernel symbols: %w", symbols) // of --kallsyms, or of one side of diff
 	}
 	return err
 }
