@@ -109,7 +109,7 @@ func run(args []string) int {
 	case readerGone(err) && cmd.Name() != "record": // what is recorded is lost
 		return exitUnread
 	}
-	messagef("%v%s", err, remedy(err))
+	messagef("%v%s%s", err, remedy(err), otherTool(err))
 	showCaret(err)
 	showPlace(err)
 	return exitFailed

@@ -425,6 +425,9 @@ func (f *recordFlags) target() (t record.Target, err error) {
 func ids(flag, list string) ([]int, error) {
 	return listOf(list, func(part string) ([]int, error) {
 		n, err := strconv.Atoi(part)
+		if flag == "-p" && traceCmdPlugins[part] != "" {
+			return nil, usagef("-p is of processes here; trace-cmd's -p %s is -e %s", part, traceCmdPlugins[part])
+		}
 		if err != nil || n <= 0 {
 			return nil, usagef("%s %q: %q is not the number of a process or thread%s", flag, list, part, processesNamed(part))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kprof/perfevent/event"
 	"kprof/perfevent/spelling"
 )
 
@@ -36,13 +38,57 @@ var elsewhere = map[string]string{
 	"buildid-cache": "record -o FILE, which keeps all names in FILE",
 	"evlist":        "report --list-events INPUT",
 	"ftrace":        "record -e graph:FUNCTION, or -e function:FUNCTION",
+	"c2c":           "script -F +addr,data_src,weight INPUT",
 	"hist":          "report INPUT",
+	"mem":           "script -F +addr,data_src,weight INPUT",
 	"inject":        "report INPUT, which finds jitdumps and build ids itself",
 	"kmem":          "record -a -e span:kmalloc",
 	"lock":          "record -a -e span:lock",
 	"sched":         "record -a -e off-cpu, and then kprof report --delays",
 	"stream":        "trace -e EVENT",
 	"timechart":     "convert --flamechart INPUT -o chart.svg",
+}
+
+// tools are those of bcc, bpftrace and perf-tools, with what does here what they do. They are
+// written where a command should be, or an event.
+var tools = map[string]string{
+	"biolatency":  "record -a -e span:block, and then kprof report --histogram",
+	"biosnoop":    "record -a -e span:block, and then kprof script --longest",
+	"execsnoop":   "trace -a -e sched:sched_process_exec",
+	"exitsnoop":   "trace -a -e sched:sched_process_exit",
+	"funccount":   "stat -a -e kprobe:FUNCTION",
+	"funcgraph":   "record -a -e graph:FUNCTION, and then kprof script",
+	"funclatency": "record -a -e span:FUNCTION, and then kprof report --histogram",
+	"funcslower":  "record -a -e span:FUNCTION --slower-than 1ms",
+	"functrace":   "record -a -e function:FUNCTION, and then kprof script",
+	"hardirqs":    "record -a -e span:irq, and then kprof report --histogram",
+	"iolatency":   "record -a -e span:block, and then kprof report --histogram",
+	"killsnoop":   "trace -a -e signal:signal_generate",
+	"klockstat":   "record -a -e span:lock",
+	"llcstat":     "stat -a -e LLC-loads,LLC-load-misses",
+	"memleak":     "record -a -e span:kmalloc, where unended is what was not freed",
+	"offcputime":  "record -a -e off-cpu -o waits.svg",
+	"offwaketime": "record -a -e off-cpu --wakers -o waits.svg",
+	"opensnoop":   "trace -a -e syscalls:sys_enter_openat",
+	"runqlat":     "record -a -e off-cpu, and then kprof report --delays",
+	"runqslower":  "record -a -e off-cpu, and then kprof report --delays",
+	"slabratetop": "record -a -e span:kmem_cache",
+	"softirqs":    "record -a -e span:softirq, and then kprof report --histogram",
+	"stackcount":  "record -a -e EVENT -c 1 -o counts.svg",
+	"syscount":    "record -a -e span:syscalls, and then kprof report --by syscall",
+	"tplist":      "list",
+}
+
+// traceCmdPlugins are tracers that trace-cmd has behind -p, with the events that they are here.
+var traceCmdPlugins = map[string]string{"function": "function:FUNCTION", "function_graph": "graph:FUNCTION"}
+
+// otherTool is what to say of an error about an event that is called like a tool: "" for nothing.
+func otherTool(err error) string {
+	var unknown *event.UnknownError
+	if errors.As(err, &unknown) && tools[unknown.Word] != "" {
+		return "; try kprof " + tools[unknown.Word]
+	}
+	return ""
 }
 
 // sameFlags are flags of perf, without their dashes, with the ones that do it here, in those
@@ -147,7 +193,7 @@ func noSuchCommand(root *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
-	if use, ok := elsewhere[word]; ok {
+	if use := cmp.Or(elsewhere[word], tools[word]); use != "" {
 		return usagef("there is no command %q; try kprof %s", word, use)
 	}
 	if near := spelling.Closest(word, names); len(near) > 0 {

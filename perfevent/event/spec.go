@@ -157,7 +157,7 @@ func ParseSpec(text string) (Spec, error) {
 		return s, nil
 	}
 	if here := calledHere(s.Text); here != "" {
-		return s, fmt.Errorf("event %q: %w%s", s.Text, err, spelling.Question([]string{here}))
+		return s, fmt.Errorf("event %q: no event has that name%s", s.Text, spelling.Question([]string{here}))
 	}
 	return s, fmt.Errorf("event %q: %w", s.Text, err)
 }

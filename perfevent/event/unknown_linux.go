@@ -40,7 +40,7 @@ func (r *Resolver) unknownEvent(word string) error {
 	if fs, err := r.Tracefs(); err == nil && len(near) == 0 {
 		near = fs.Similar(word)
 	}
-	return errkind.Errorf(os.ErrNotExist, "no event has that name%s", spelling.Question(near))
+	return &UnknownError{Word: word, Near: near}
 }
 
 func (r *Resolver) tracepointsNamed(name string) []string {
