@@ -2,7 +2,6 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"kprof/convert/naming"
@@ -37,15 +36,8 @@ func (p *Profile) AddNames(ctx context.Context, sym *symbolize.Symbolizer) error
 	if err := sym.ServerErr(); err != nil {
 		p.warn(Warning{Kind: DebuginfodFailed, Err: err})
 	}
-	for _, m := range missing {
-		var given *symbolize.VmlinuxError
-		var symbols *symbolize.KallsymsError
-		switch {
-		case errors.As(m.Err, &given):
-			return given
-		case errors.As(m.Err, &symbols):
-			return symbols
-		}
+	if err := naming.Given(missing); err != nil {
+		return err
 	}
 	for _, other := range sym.Overridden() {
 		p.warn(Warning{Kind: NamesOfOtherBuild, File: other.Path, Err: other})

@@ -139,9 +139,12 @@ func readBoot(input string, o bootlog.Options) (l *bootlog.Log, name string, err
 	}
 	l, err = bootlog.Read(in, o)
 	if err != nil && in.Kind() != sniff.KernelLog && in.Kind() != sniff.OtherText {
-		if what, ok := unread[in.Kind()]; ok {
-			err = errors.New(what)
-		} else {
+		switch {
+		case in.Kind() == sniff.Empty:
+			err = errors.New("it is empty")
+		case in.Kind().Unread() != "":
+			err = errors.New(notRead(in.Kind()))
+		default:
 			err = errors.New("it is no log of a kernel")
 		}
 	}

@@ -157,8 +157,8 @@ func worded(err error) error {
 	case errors.As(err, &noEvents) && len(noEvents.Missing) > 0:
 		return fmt.Errorf("%w: kprof record -e '%s' records it", err, noEvents.Rule)
 	case errors.As(err, &unreadable):
-		if text, ok := unread[unreadable.Kind]; ok {
-			return errors.New(text)
+		if unreadable.Kind.Unread() != "" {
+			return errors.New(notRead(unreadable.Kind))
 		}
 	case errors.As(err, &event) && len(event.Values) > 0:
 		return fmt.Errorf("%w, with values for --value: %s", err, strings.Join(event.Values, ", "))
@@ -167,11 +167,11 @@ func worded(err error) error {
 	case errors.As(err, &times):
 		return errors.New(timeErrors[times.Reason])
 	case errors.As(err, &vmlinux) && errors.As(vmlinux, &other):
-		return fmt.Errorf("--vmlinux: %w: use the vmlinux of the recorded kernel, or --force", other)
+		return fmt.Errorf("vmlinux: %w: use the vmlinux of the recorded kernel, or --force", other)
 	case vmlinux != nil:
-		return fmt.Errorf("--vmlinux: %w", vmlinux)
+		return fmt.Errorf("vmlinux: %w", vmlinux) // of --vmlinux, or of one side of diff, as below
 	case errors.As(err, &symbols):
-		return fmt.Errorf("kernel symbols: %w", symbols) // of --kallsyms, or of one side of diff
+		return fmt.Errorf("kernel symbols: %w", symbols)
 	}
 	return err
 }

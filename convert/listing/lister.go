@@ -270,7 +270,9 @@ func (l *Lister) locate(e *Event, s *samples.Sample) {
 // settle names the locations of the events so far.
 func (l *Lister) settle() error {
 	if l.set != nil && l.named < len(l.set.Locations) && !l.o.Unnamed {
-		l.name(context.Background())
+		if err := l.name(context.Background()); err != nil {
+			return err
+		}
 	}
 	l.unnamed, l.locs = 0, l.locs[:0]
 	return l.to.Settle(l.set)
@@ -279,8 +281,8 @@ func (l *Lister) settle() error {
 // namingTime is how long names of one turn are looked for by default.
 const namingTime = 2 * time.Minute
 
-// name names new locations.
-func (l *Lister) name(ctx context.Context) {
+// name names new locations. A file of the kernel that was given and is of no use is an error.
+func (l *Lister) name(ctx context.Context) error {
 	sym := l.symbolizer()
 	for dumps := l.tl.JITDumps(); l.dumps < len(dumps); l.dumps++ {
 		sym.AddJITDump(dumps[l.dumps].PID, dumps[l.dumps].Path)
@@ -294,11 +296,13 @@ func (l *Lister) name(ctx context.Context) {
 		}
 	}
 	untilEnded, end := begin(ctx)
-	if _, err := naming.NameFrom(untilEnded, l.set, l.named, sym); err != nil {
+	missing, err := naming.NameFrom(untilEnded, l.set, l.named, sym)
+	if err != nil {
 		l.warn(convert.Warning{Kind: convert.NamingEnded, Err: context.Cause(untilEnded)})
 	}
 	end()
 	l.named = len(l.set.Locations)
+	return naming.Given(missing)
 }
 
 // close releases what naming took.

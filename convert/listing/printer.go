@@ -239,10 +239,14 @@ func (p *Printer) Settle(set *stacks.Set) error {
 	return err
 }
 
-// Close writes what is left.
+// Close writes what is left, but for events that were not settled: reading ended with an error, and
+// they have no names.
 func (p *Printer) Close() error {
 	if err := p.endWorkers(); err != nil {
 		return err
+	}
+	if len(p.items) > 0 {
+		p.text = p.text[:0]
 	}
 	if err := p.flush(); err != nil {
 		return err

@@ -24,6 +24,22 @@ type Missing struct {
 	Inlined   error // why inlined functions that were asked for may be missing where lines are known
 }
 
+// Given is what is wrong with a file of the kernel that the options of symbolize name, nil for nothing:
+// a *symbolize.VmlinuxError or *symbolize.KallsymsError. Who gave a file is not to get names without it.
+func Given(missing []Missing) error {
+	for _, m := range missing {
+		var vmlinux *symbolize.VmlinuxError
+		var symbols *symbolize.KallsymsError
+		switch {
+		case errors.As(m.Err, &vmlinux):
+			return vmlinux
+		case errors.As(m.Err, &symbols):
+			return symbols
+		}
+	}
+	return nil
+}
+
 // Name fills in the functions of all locations of a Set that have none, each once. It
 // returns what could not be named and why, by mapping.
 //

@@ -22,6 +22,8 @@ const (
 	PerfScript
 	BPFTrace
 	DTrace
+	TraceDat // of trace-cmd
+	Ftrace   // the text of the kernel's tracer
 
 	// What is to be decompressed first.
 	Gzip
@@ -31,10 +33,8 @@ const (
 	LZ4
 	Atrace // what atrace -z prints: a line "TRACE:", and the text of a trace as zlib
 
-	// What may have to do with profiles but is none that kprof reads.
-	TraceDat // of trace-cmd
-	Ftrace   // the text of the kernel's tracer
-	KernelLog
+	// What may have to do with profiles but is none that kprof reads, see Kind.Unread.
+	KernelLog // which is read where it has initcalls
 	Kallsyms
 	Speedscope
 	FirefoxJSON

@@ -285,3 +285,18 @@ func FuzzOf(f *testing.F) {
 		}
 	})
 }
+
+// TestUnread: all that is not read says what it is, in words of its own, and nothing that is read does.
+func TestUnread(t *testing.T) {
+	said := map[string]Kind{}
+	for k := Unknown; k <= OtherText; k++ {
+		what := k.Unread()
+		if unread := k >= KernelLog && k < OtherText; unread != (what != "") {
+			t.Errorf("kind %d: %q", k, what)
+		}
+		if other, ok := said[what]; ok && what != "" {
+			t.Errorf("kinds %d and %d are both %q", other, k, what)
+		}
+		said[what] = k
+	}
+}
