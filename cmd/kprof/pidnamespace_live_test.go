@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -58,7 +59,13 @@ func TestLivePIDNamespace(t *testing.T) {
 	}
 	idle := comms["swapper"]
 	delete(comms, "swapper")
-	if len(comms) != 1 || comms[":0"] == 0 {
-		t.Errorf("samples of pid 0 by name: %v, and %d of swapper", comms, idle)
+	all := maps.Clone(comms)
+	unnamed := comms[":0"]
+	delete(comms, ":0")
+	// Of a task that is reaped between the two, the kernel (perf_event_pid_type) has 0 as the process and
+	// -1 as the thread.
+	delete(comms, ":-1")
+	if len(comms) > 0 || unnamed == 0 {
+		t.Errorf("samples of pid 0 by name: %v, and %d of swapper", all, idle)
 	}
 }
