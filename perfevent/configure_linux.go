@@ -31,7 +31,7 @@ type Sampling struct {
 	// returns and of ftrace's functions the function is in them.
 	NoRaw bool
 	// Data has samples tell the address of data that an event is about, as page faults,
-	// breakpoints and accesses to memory are; PhysData where that is in memory; and Weight what the
+	// breakpoints and accesses to memory are, and of a processor's events where the data was found; PhysData where that is in memory; and Weight what the
 	// access cost, of events of processors that say so.
 	Data, PhysData, Weight bool
 	// UserRegs and IntrRegs are registers that samples have, as masks (see Registers and
@@ -88,6 +88,9 @@ func (e *Event) Configure(s Sampling) {
 	}
 	if s.Data || s.PhysData {
 		a.SampleType |= abi.SampleAddr // of which the other is the place
+	}
+	if s.Data && e.ofProcessor() {
+		a.SampleType |= abi.SampleDataSrc // as perf record -d has it
 	}
 	if s.PhysData {
 		a.SampleType |= abi.SamplePhysAddr

@@ -47,6 +47,15 @@ func OnCPU(t abi.Type) bool {
 	return t == abi.TypeHardware || t == abi.TypeHWCache || t == abi.TypeRaw
 }
 
+// ofProcessor reports whether a processor counts e, or something else that has a PMU of its own.
+func (e *Event) ofProcessor() bool {
+	switch e.Attr.Type {
+	case abi.TypeSoftware, abi.TypeTracepoint, abi.TypeBreakpoint:
+		return false
+	}
+	return !e.isProbe()
+}
+
 // isProbe reports whether e is a probe of the kprobe or uprobe PMU.
 func (e *Event) isProbe() bool {
 	return (e.Class == ClassProbe || e.Class == ClassUserProbe) && e.Attr.Type > abi.TypeBreakpoint

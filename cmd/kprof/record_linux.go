@@ -133,7 +133,7 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	f.sourceFlags(c)
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
 	fl.VarP((*frequency)(&f.frequency), "freq", "F", "samples per second and CPU, in `Hz`, or max for the most that the kernel takes (default 4000; 999 with --call-graph dwarf)")
-	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr")
+	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr; of the processor's events also where it was found: mem_op, mem_lvl and others")
 	fl.BoolVar(&f.physData, "phys-data", false, "and where that is in memory: the field phys_addr")
 	fl.BoolVarP(&f.weight, "weight", "W", false, "record what an access to memory cost, of events that say so: the field weight")
 	fl.StringVar(&f.userRegs, "user-regs", "", "record registers of user code, a comma-separated `list` like ax,sp, --user-regs for all, --user-regs=? to see which there are: the fields ax, sp…")

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/datasrc"
 )
 
 // atEnd are the columns that text has behind all else, and beyondRow those that are not of a row.
@@ -63,10 +64,10 @@ func (k *shown) appendMore(dst []byte, e *Event) []byte {
 		dst = appendHex(dst, e.Sample.PhysAddr, 16)
 	}
 	if k.columns&DataPageSize != 0 {
-		dst = appendPageSize(append(dst, ' '), e.Sample.DataPageSize)
+		dst = datasrc.AppendPageSize(append(dst, ' '), e.Sample.DataPageSize)
 	}
 	if k.columns&CodePageSize != 0 {
-		dst = appendPageSize(append(dst, ' '), e.Sample.CodePageSize)
+		dst = datasrc.AppendPageSize(append(dst, ' '), e.Sample.CodePageSize)
 	}
 	return dst
 }

@@ -6,6 +6,7 @@ import (
 
 	"kprof/convert/samples"
 	"kprof/convert/stacks"
+	"kprof/perfevent/datasrc"
 	"kprof/perfevent/format"
 )
 
@@ -72,7 +73,7 @@ func (f *formatter) appendJSON(dst []byte, e *Event, k *shown, at uint64) []byte
 	}
 	if c&DataSrc != 0 {
 		key("data_src")
-		dst = append(appendDataSource(append(dst, '"'), s.DataSrc), '"')
+		dst = append(datasrc.Source(s.DataSrc).AppendTo(append(dst, '"')), '"')
 	}
 	for _, w := range [...]struct {
 		column Columns
@@ -260,7 +261,7 @@ func (f *formatter) appendCSV(dst []byte, e *Event, k *shown, at uint64) []byte 
 		case Addr:
 			dst = appendHex(append(dst, "0x"...), s.Addr, 0)
 		case DataSrc:
-			dst = appendDataSource(dst, s.DataSrc)
+			dst = datasrc.Source(s.DataSrc).AppendTo(dst)
 		case Weight, InsLat, RetireLat:
 			dst = strconv.AppendUint(dst, cost(c, e), 10)
 		case IRegs, URegs:

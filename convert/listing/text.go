@@ -3,6 +3,7 @@ package listing
 import (
 	"kprof/convert/samples"
 	"kprof/convert/stacks"
+	"kprof/perfevent/datasrc"
 )
 
 // appendText appends an event as perf script prints it (tools/perf/builtin-script.c,
@@ -26,7 +27,7 @@ func (f *formatter) appendText(dst []byte, e *Event, k *shown, at uint64) []byte
 		dst = appendHex(dst, s.Addr, 16)
 	}
 	if c&DataSrc != 0 {
-		dst = appendDataSource(append(appendHex(dst, s.DataSrc, 16), ' '), s.DataSrc)
+		dst = datasrc.Source(s.DataSrc).AppendTo(append(appendHex(dst, s.DataSrc, 16), ' '))
 	}
 	for _, w := range [...]Columns{Weight, InsLat, RetireLat} {
 		if c&w != 0 {

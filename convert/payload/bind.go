@@ -2,10 +2,10 @@ package payload
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/datasrc"
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/perfdata"
@@ -72,7 +72,11 @@ func (f *Formats) optional(a *abi.Attr) (has expr.Optional) {
 	for _, o := range []struct {
 		bits abi.SampleType
 		own  expr.Own
-	}{{abi.SampleAddr, expr.OwnAddr}, {abi.SamplePhysAddr, expr.OwnPhysAddr}, {abi.SampleWeight | abi.SampleWeightStruct, expr.OwnWeight}} {
+	}{
+		{abi.SampleAddr, expr.OwnAddr}, {abi.SamplePhysAddr, expr.OwnPhysAddr}, {abi.SampleWeight | abi.SampleWeightStruct, expr.OwnWeight},
+		{abi.SampleWeightStruct, expr.OwnInsLat | expr.OwnRetireLat}, {abi.SampleDataSrc, expr.OwnDataSrc},
+		{abi.SampleDataPageSize, expr.OwnDataPageSize}, {abi.SampleCodePageSize, expr.OwnCodePageSize},
+	} {
 		if a.SampleType&o.bits != 0 {
 			has.Own |= o.own
 		}
@@ -110,8 +114,8 @@ func (f *Formats) FieldNames(events []*perfdata.Event) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Own returns the expression that is a name of what samples of an event have beside its fields: a
-// register, addr, phys_addr or weight. It is nil where the name is another's, or nobody's.
+// Own returns the expression that is a name of what samples of an event have beside its fields, such
+// as a register, addr, weight or mem_lvl, which is text. It is nil where the name is another's, or nobody's.
 func (f *Formats) Own(e *perfdata.Event, name string) *expr.Program {
 	has := f.optional(&e.Attr)
 	if has.Own == 0 && len(has.UserRegs)+len(has.IntrRegs) == 0 {
@@ -122,7 +126,7 @@ func (f *Formats) Own(e *perfdata.Event, name string) *expr.Program {
 		return nil
 	}
 	of, _ := f.Of(&e.Attr)
-	p, err := x.CompileFor(EventName(e.Name, of), of, has)
+	p, err := x.CompileText(EventName(e.Name, of), of, has)
 	if err != nil || !p.Optional() {
 		return nil
 	}
@@ -157,10 +161,9 @@ func (f *Formats) OwnFields(events []*perfdata.Event) []string {
 // the next one. The caller sets x.Comm.
 func Fill(x *expr.Sample, s *abi.Sample, a *abi.Attr) {
 	x.PID, x.TID, x.CPU, x.Time, x.Raw = s.PID, s.TID, uint32(s.CPU), s.Time, s.Raw
-	x.Addr, x.PhysAddr, x.Weight = s.Addr, s.PhysAddr, s.Weight
-	if a.SampleType&abi.SampleWeightStruct != 0 {
-		x.Weight &= math.MaxUint32 // its first part (union perf_sample_weight)
-	}
+	x.Addr, x.PhysAddr, x.DataSrc = s.Addr, s.PhysAddr, datasrc.Source(s.DataSrc)
+	x.DataPageSize, x.CodePageSize = s.DataPageSize, s.CodePageSize
+	x.Weight, x.InsLat, x.RetireLat = datasrc.Costs(s.Weight, a.SampleType&abi.SampleWeightStruct != 0)
 	x.UserRegs, x.IntrRegs = s.UserRegs, s.IntrRegs
 	x.Without = 0
 	if a.SampleType&abi.SampleTID == 0 {

@@ -108,9 +108,12 @@ func TestOptional(t *testing.T) {
 	set.Add(abi.Event{Name: "page-faults", Attr: abi.Attr{Type: abi.TypeSoftware, Config: 2, SampleType: abi.SampleAddr | abi.SamplePhysAddr | abi.SampleWeightStruct}})
 	set.Add(abi.Event{Name: "cpu-clock", Attr: abi.Attr{Type: abi.TypeSoftware}})
 	set.Add(abi.Event{Name: "cycles", Attr: abi.Attr{SampleType: abi.SampleRegsUser | abi.SampleRegsIntr, SampleRegsUser: 1<<8 | 1<<23, SampleRegsIntr: 1 | 1<<8}})
-	own, faults, clock, regs := set.Events[0], set.Events[1], set.Events[2], set.Events[3]
+	set.Add(abi.Event{Name: "mem-loads", Attr: abi.Attr{SampleType: abi.SampleDataSrc | abi.SampleWeight | abi.SampleDataPageSize}})
+	set.Add(abi.Event{Name: "mem-stores", Attr: abi.Attr{SampleType: abi.SampleCodePageSize}})
+	own, faults, clock, regs, loads, stores := set.Events[0], set.Events[1], set.Events[2], set.Events[3], set.Events[4], set.Events[5]
 	sample := abi.Sample{
-		Addr: 7 << 40, PhysAddr: 9, Weight: 5<<32 | 3, Raw: []byte{1, 0, 0, 0, 11, 0, 0, 0},
+		DataSrc: 2, DataPageSize: 4096, CodePageSize: 2 << 20,
+		Addr: 7 << 40, PhysAddr: 9, Weight: 6<<48 | 5<<32 | 3, Raw: []byte{1, 0, 0, 0, 11, 0, 0, 0},
 		UserRegs: []uint64{1008, 1023}, IntrRegs: []uint64{2000, 2008},
 	}
 	for _, c := range []struct {
@@ -120,6 +123,9 @@ func TestOptional(t *testing.T) {
 	}{
 		{own, "addr", 11}, {own, "weight", -1},
 		{faults, "addr", 7 << 40}, {faults, "phys_addr", 9}, {faults, "weight", 3}, {faults, "field.addr", -1},
+		{faults, "ins_lat", 5}, {faults, "retire_lat", 6}, {faults, "data_src", -1}, {faults, "data_page_size", -1},
+		{loads, "weight", 6<<48 | 5<<32 | 3}, {loads, "ins_lat", -1}, {loads, "retire_lat", -1}, {loads, "data_src", 2}, {loads, "mem_op == 'LOAD'", 1},
+		{loads, "data_page_size", 4096}, {loads, "code_page_size", -1}, {stores, "code_page_size", 2 << 20}, {stores, "data_page_size", -1}, {stores, "mem_op == 'LOAD'", -1},
 		{clock, "addr", -1}, {clock, "ip", -1},
 		{regs, "ip", 1008}, {regs, "IP", 1008}, {regs, "uregs.ip", 1008}, {regs, "iregs.ip", 2008},
 		{regs, "r15", 1023}, {regs, "iregs.r15", -1}, {regs, "ax", 2000}, {regs, "uregs.ax", -1}, {regs, "field.ax", -1},
@@ -148,7 +154,7 @@ func TestOptional(t *testing.T) {
 			t.Errorf("%s of a task without registers: %v", name, ok)
 		}
 	}
-	if f.Own(own, "addr") != nil || f.Own(faults, "weight") == nil || f.Own(regs, "uregs.ip") == nil || f.Own(regs, "pid") != nil || f.Own(regs, "ip+1") != nil {
+	if f.Own(own, "addr") != nil || f.Own(faults, "weight") == nil || f.Own(regs, "uregs.ip") == nil || f.Own(regs, "pid") != nil || f.Own(regs, "ip+1") != nil || f.Own(loads, "mem_op") == nil || f.Own(stores, "mem_op") != nil {
 		t.Error("what is a sample's own")
 	}
 	if got, want := f.LabelNames([]*perfdata.Event{regs, own}), []string{"addr", "ax", "ip", "r15"}; !slices.Equal(got, want) {

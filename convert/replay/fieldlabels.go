@@ -9,6 +9,7 @@ import (
 
 	"kprof/convert/payload"
 	"kprof/convert/stacks"
+	"kprof/perfevent/datasrc"
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/expr"
 	"kprof/perfevent/format/printfmt"
@@ -213,6 +214,12 @@ func (l *fieldLabels) value(k *labelKeyOf, f *labelField, x *expr.Sample) uint32
 	switch {
 	case f.field == nil && f.own == nil:
 		return f.fixed
+	case f.own != nil && f.own.IsText():
+		var ok bool
+		if l.text, ok = f.own.Text(x, l.text[:0]); !ok {
+			return 0
+		}
+		return l.valueOf(k, l.text)
 	case f.own != nil || f.field.Scalar():
 		n, ok := f.uint(x)
 		if !ok {
@@ -246,6 +253,11 @@ func (l *fieldLabels) value(k *labelKeyOf, f *labelField, x *expr.Sample) uint32
 		l.text = f.field.AppendValue(l.text[:0], raw)
 		text = l.text
 	}
+	return l.valueOf(k, text)
+}
+
+// valueOf returns the number of a text.
+func (l *fieldLabels) valueOf(k *labelKeyOf, text []byte) uint32 {
 	text = text[:min(len(text), maxLabelText)]
 	id, known := k.texts[string(text)]
 	if !known {
@@ -295,9 +307,14 @@ func (l *fieldLabels) number(k *labelKeyOf, f *labelField, n uint64, raw []byte)
 	label := stacks.Label{Key: k.key}
 	signed := int64(n)
 	if f.own != nil {
-		if k.field == "weight" {
+		switch k.field {
+		case "weight", "ins_lat", "retire_lat":
 			label.Num, label.Unit = signed, "count"
-		} else { // an address, or what may be one
+		case "data_page_size", "code_page_size":
+			label.Str = string(datasrc.AppendPageSize(nil, n))
+		case "data_src":
+			label.Str = string(datasrc.Source(n).AppendTo(nil))
+		default: // an address, or what may be one
 			label.Str = fmt.Sprintf("%#x", n)
 		}
 		return label

@@ -279,6 +279,34 @@ func TestFieldLabels(t *testing.T) {
 	}
 }
 
+// TestMemoryLabels: labels say in perf's words what an access to memory was, and where its data was
+// found.
+func TestMemoryLabels(t *testing.T) {
+	keys := []string{"mem_op", "mem_lvl", "data_src", "weight", "ins_lat", "data_page_size", "addr"}
+	l := newFieldLabels((&Options{Selection: Selection{FieldLabels: keys}}).labelKeys())
+	e := perfdata.NewEventSet(abi.LittleEndian, []abi.Event{{Name: "cpu/mem-loads/P", Attr: abi.Attr{
+		Type: 4, SampleType: abi.SampleAddr | abi.SampleWeightStruct | abi.SampleDataSrc | abi.SampleDataPageSize,
+	}}}).Events[0]
+	fields := l.of(e, payload.New(nil))
+	sample := expr.Sample{DataSrc: 0x182820042, Weight: 7, InsLat: 8, DataPageSize: 2 << 20, Addr: 0x1000}
+	_, list := l.listOf(fields, &sample)
+	want := []stacks.Label{
+		{Key: "mem_op", Str: "LOAD"}, {Key: "mem_lvl", Str: "I/O hit"},
+		{Key: "data_src", Str: "|OP LOAD|LVL I/O hit|SNP HitM|TLB Walker or Fault|LCK Yes|BLK  N/A"},
+		{Key: "weight", Num: 7, Unit: "count"}, {Key: "ins_lat", Num: 8, Unit: "count"}, {Key: "data_page_size", Str: "2M"}, {Key: "addr", Str: "0x1000"},
+	}
+	if !slices.Equal(list, want) {
+		t.Errorf("%v, want %v", list, want)
+	}
+	if n := testing.AllocsPerRun(100, func() { l.listOf(fields, &sample) }); n != 0 {
+		t.Errorf("%v allocations for a sample like another", n)
+	}
+	sample.Without = expr.OwnDataSrc
+	if _, list := l.listOf(fields, &sample); !slices.Equal(list, want[3:]) {
+		t.Errorf("without data_src: %v, want %v", list, want[3:])
+	}
+}
+
 // TestFieldLabelBounds: a key with more values than are told apart, and more lists of
 // values than are.
 func TestFieldLabelBounds(t *testing.T) {

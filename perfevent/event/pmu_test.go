@@ -238,6 +238,10 @@ func TestConfigure(t *testing.T) {
 		{"mem:0x1000:x", all, 1, false, abi.SamplePeriod | abi.SampleAddr},
 		{"bpf-output", perfevent.Sampling{Period: 1}, 1, false, abi.SamplePeriod | abi.SampleRaw},
 		{"dummy", perfevent.Sampling{}, 1, false, abi.SamplePeriod},
+		{"r1cd", perfevent.Sampling{Period: 1000, Data: true, Weight: true}, 1000, false, abi.SamplePeriod | abi.SampleAddr | abi.SampleDataSrc | abi.SampleWeight},
+		{"r1cd", perfevent.Sampling{Period: 1000, PhysData: true}, 1000, false, abi.SamplePeriod | abi.SampleAddr | abi.SamplePhysAddr},
+		{"cpu-clock", perfevent.Sampling{Period: 1000, Data: true}, 1000, false, abi.SamplePeriod | abi.SampleAddr},
+		{"mem:0x1000:w", perfevent.Sampling{Data: true}, 1, false, abi.SamplePeriod | abi.SampleAddr},
 	}
 	for _, tt := range tests {
 		spec := mustSpec(t, tt.text)

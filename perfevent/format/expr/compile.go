@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"kprof/perfevent/abi"
+	"kprof/perfevent/datasrc"
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/internal/operator"
 	"kprof/perfevent/spelling"
 )
 
 // Own are the sample's own values.
-type Own uint16
+type Own uint32
 
 const (
 	OwnComm Own = 1 << iota
@@ -25,6 +26,11 @@ const (
 	OwnAddr
 	OwnPhysAddr
 	OwnWeight
+	OwnInsLat
+	OwnRetireLat
+	OwnDataPageSize
+	OwnCodePageSize
+	OwnDataSrc // and what it says by parts: see datasrc.Part
 	OwnUserReg
 	OwnIntrReg
 )
@@ -32,11 +38,14 @@ const (
 var ownNames = map[string]Own{"comm": OwnComm, "pid": OwnPID, "tid": OwnTID, "cpu": OwnCPU, "time": OwnTime}
 
 // optional are what samples of some events have.
-var optional = map[string]Own{"addr": OwnAddr, "phys_addr": OwnPhysAddr, "weight": OwnWeight}
+var optional = map[string]Own{
+	"addr": OwnAddr, "phys_addr": OwnPhysAddr, "weight": OwnWeight, "ins_lat": OwnInsLat, "retire_lat": OwnRetireLat,
+	"data_page_size": OwnDataPageSize, "code_page_size": OwnCodePageSize, "data_src": OwnDataSrc,
+}
 
 // Optional is what samples of some events have, beside what all have.
 type Optional struct {
-	Own Own // OwnAddr, OwnPhysAddr and OwnWeight
+	Own Own // OwnAddr to OwnDataSrc
 	// UserRegs and IntrRegs are the names of the registers of Sample's, in their order, in upper or
 	// lower case.
 	UserRegs, IntrRegs []string
@@ -55,6 +64,11 @@ func (o *Optional) Names() (names []string) {
 			names = append(names, name)
 		}
 	}
+	if o.Own&OwnDataSrc != 0 {
+		for _, part := range datasrc.Parts {
+			names = append(names, part.String())
+		}
+	}
 	for _, regs := range [][]string{o.UserRegs, o.IntrRegs} {
 		for _, name := range regs {
 			names = append(names, strings.ToLower(name))
@@ -62,6 +76,20 @@ func (o *Optional) Names() (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// find finds what samples of an event have beside what all have, other than registers: a part of
+// OwnDataSrc is text, and a number of it is all.
+func (o *Optional) find(name string) (own Own, part int, text bool) {
+	if own := optional[name] & o.Own; own != 0 || o.Own&OwnDataSrc == 0 {
+		return own, 0, false
+	}
+	for i, part := range datasrc.Parts {
+		if part.String() == name {
+			return OwnDataSrc, i, true
+		}
+	}
+	return 0, 0, false
 }
 
 // register finds a register: what was said of which, otherwise the user's before those that were
@@ -89,7 +117,7 @@ type node struct {
 	num     uint64
 	str     string
 	own     Own           // of opName: 0 is the field
-	reg     int           // which of registers
+	part    int           // which of registers, or of datasrc.Parts
 	field   *format.Field // nil: the event has none
 	text    bool
 	signed  bool // the number is an int64
@@ -125,11 +153,17 @@ func (e *Expr) Compile(event string, f *format.Format) (*Program, error) {
 // CompileFor is Compile for an event whose samples have more than those of all events. These names
 // are the event's fields, where it has such; registers can also be called uregs.NAME and iregs.NAME.
 func (e *Expr) CompileFor(event string, f *format.Format, has Optional) (*Program, error) {
+	p, err := e.CompileText(event, f, has)
+	if err == nil && p.root.text {
+		return nil, &Error{e.src, e.root.off, "text is neither true nor false, and no number: compare it"}
+	}
+	return p, err
+}
+
+// CompileText is CompileFor of an expression that may be text: see Program.Text.
+func (e *Expr) CompileText(event string, f *format.Format, has Optional) (*Program, error) {
 	c := &compiler{expr: e, event: event, format: f, has: has}
 	n := c.node(e.root)
-	if n.text {
-		c.fail(e.root, "text is neither true nor false, and no number: compare it")
-	}
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -364,7 +398,7 @@ func (c *compiler) eventNames(colon bool) []string {
 }
 
 // ownEvent marks the string that is the event's name.
-const ownEvent Own = 1 << 15
+const ownEvent Own = 1 << 31
 
 // name finds what a name stands for.
 func (c *compiler) name(n *node, t *tree) {
@@ -383,7 +417,7 @@ func (c *compiler) name(n *node, t *tree) {
 		}
 	case "field", here:
 	case userRegs, intrRegs:
-		if n.own, n.reg = c.has.register(t.qualifier, t.str); n.own == 0 {
+		if n.own, n.part = c.has.register(t.qualifier, t.str); n.own == 0 {
 			c.lacks(t)
 		}
 		return
@@ -397,8 +431,8 @@ func (c *compiler) name(n *node, t *tree) {
 	}
 	if f == nil {
 		if t.qualifier == "" {
-			if n.own = optional[t.str] & c.has.Own; n.own == 0 {
-				n.own, n.reg = c.has.register("", t.str)
+			if n.own, n.part, n.text = c.has.find(t.str); n.own == 0 {
+				n.own, n.part = c.has.register("", t.str)
 			}
 		}
 		if n.own == 0 {

@@ -3,6 +3,7 @@ package expr
 import (
 	"math"
 
+	"kprof/perfevent/datasrc"
 	"kprof/perfevent/format"
 	"kprof/perfevent/format/internal/operator"
 )
@@ -16,8 +17,13 @@ type Sample struct {
 	Addr     uint64 // of data
 	PhysAddr uint64 // of the same in memory, 0 for none
 	Weight   uint64 // what the access cost, in a unit of the processor's
-	Raw      []byte // the payload, from the common fields on
-	Without  Own    // the values above that this sample does not have
+	// What of that was spent in the instruction's execution, and until it retired.
+	InsLat, RetireLat          uint64
+	DataPageSize, CodePageSize uint64         // bytes
+	DataSrc                    datasrc.Source // where the data was found
+
+	Raw     []byte // the payload, from the common fields on
+	Without Own    // the values above that this sample does not have
 
 	// UserRegs and IntrRegs are registers, as Optional names them: all, or none of a task without.
 	UserRegs, IntrRegs []uint64
@@ -62,6 +68,18 @@ func (v Value) Int64() (n int64, saturated bool) {
 func (p *Program) Value(s *Sample) (Value, bool) {
 	v, ok := p.root.eval(s)
 	return Value{v, p.root.signed}, ok
+}
+
+// IsText reports whether the expression is text, which is Text and not Value.
+func (p *Program) IsText() bool { return p.root.text }
+
+// Text appends the text that the expression is to buf. It is false when the sample has none.
+func (p *Program) Text(s *Sample, buf []byte) ([]byte, bool) {
+	t, ok := p.root.textOf(s, buf)
+	if t.b != nil && p.root.own == OwnDataSrc { // it is behind buf
+		return t.b, ok
+	}
+	return append(append(buf, t.s...), t.b...), ok
 }
 
 // eval is the number that n is for a sample.
@@ -139,10 +157,20 @@ func (n *node) load(s *Sample) (uint64, bool) {
 		v = s.PhysAddr
 	case OwnWeight:
 		v = s.Weight
+	case OwnInsLat:
+		v = s.InsLat
+	case OwnRetireLat:
+		v = s.RetireLat
+	case OwnDataPageSize:
+		v = s.DataPageSize
+	case OwnCodePageSize:
+		v = s.CodePageSize
+	case OwnDataSrc:
+		v = uint64(s.DataSrc)
 	case OwnUserReg:
-		return register(s.UserRegs, n.reg)
+		return register(s.UserRegs, n.part)
 	case OwnIntrReg:
-		return register(s.IntrRegs, n.reg)
+		return register(s.IntrRegs, n.part)
 	}
 	return v, s.Without&n.own == 0
 }
@@ -260,12 +288,15 @@ type text struct {
 	b []byte // instead of s when it is not nil
 }
 
-func (n *node) textOf(s *Sample) (text, bool) {
+// textOf is the text that n is for a sample; what is made for it begins with buf.
+func (n *node) textOf(s *Sample, buf []byte) (text, bool) {
 	switch {
 	case n.op == opString:
 		return text{s: n.str}, true
 	case n.own == OwnComm:
 		return text{s: s.Comm}, s.Without&OwnComm == 0
+	case n.own == OwnDataSrc && n.text:
+		return text{b: s.DataSrc.AppendPart(buf, datasrc.Parts[n.part])}, s.Without&OwnDataSrc == 0
 	case n.field == nil:
 		return text{}, false
 	}
@@ -289,8 +320,9 @@ func (t text) equal(u text) bool {
 func (n *node) compare(s *Sample) (uint64, bool) {
 	first := n.kids[0]
 	yes, known := false, true
+	var buf [2][64]byte
 	if n.op == opGlob || n.op == opNotGlob {
-		t, ok := first.textOf(s)
+		t, ok := first.textOf(s, buf[0][:0])
 		if t.b != nil {
 			yes = glob(t.b, n.kids[1].str)
 		} else {
@@ -299,9 +331,9 @@ func (n *node) compare(s *Sample) (uint64, bool) {
 		return truth(yes == (n.op == opGlob)), ok
 	}
 	if first.text || n.kids[1].text {
-		a, ok := first.textOf(s)
+		a, ok := first.textOf(s, buf[0][:0])
 		for _, k := range n.kids[1:] {
-			b, ok2 := k.textOf(s)
+			b, ok2 := k.textOf(s, buf[1][:0])
 			known = known && ok2
 			if ok && ok2 && a.equal(b) {
 				yes = true

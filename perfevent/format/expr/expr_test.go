@@ -342,8 +342,9 @@ func TestValue(t *testing.T) {
 // TestOptional: what samples of some events have is found by name where no field has it, registers
 // in any case, those of the user before those that were interrupted; where a sample has none there is no value.
 func TestOptional(t *testing.T) {
-	has := expr.Optional{Own: expr.OwnAddr | expr.OwnWeight, UserRegs: []string{"AX", "IP", "RET"}, IntrRegs: []string{"IP", "CX"}}
-	if got := strings.Join(has.Names(), " "); got != "addr ax cx ip ret weight" {
+	const memory = expr.OwnAddr | expr.OwnWeight | expr.OwnInsLat | expr.OwnRetireLat | expr.OwnDataPageSize | expr.OwnCodePageSize | expr.OwnDataSrc
+	has := expr.Optional{Own: memory, UserRegs: []string{"AX", "IP", "RET"}, IntrRegs: []string{"IP", "CX"}}
+	if got := strings.Join(has.Names(), " "); got != "addr ax code_page_size cx data_page_size data_src ins_lat ip mem_blk mem_dtlb mem_lock mem_lvl mem_op mem_snoop ret retire_lat weight" {
 		t.Errorf("names %s", got)
 	}
 	const yes, unknown = expr.Yes, expr.Unknown
@@ -355,6 +356,14 @@ func TestOptional(t *testing.T) {
 		{"addr", "", true, yes, unknown},
 		{"addr == 0x1000", "", false, yes, unknown},
 		{"weight == 7", "", false, yes, unknown},
+		{"ins_lat == 8 && retire_lat == 9", "", false, yes, unknown},
+		{"data_page_size == 2M && code_page_size == 4K", "", false, yes, unknown},
+		{"data_src == 0x182820042", "", false, yes, unknown},
+		{"mem_op == 'LOAD'", "", false, yes, unknown},
+		{"mem_lvl ~ 'I/O *' && mem_lvl !~ '*miss'", "", false, yes, unknown},
+		{"mem_snoop in {'Hit', 'HitM'} && mem_lock != mem_snoop", "", false, yes, unknown},
+		{"mem_dtlb == 'Walker or Fault' && 'N/A' == mem_blk", "", false, yes, unknown},
+		{"field.mem_op == 'LOAD'", "field.mem_op", false, unknown, unknown},
 		{"phys_addr == 0", "phys_addr", false, unknown, unknown}, // of this event
 		{"field.addr == 0x1000", "field.addr", false, unknown, unknown},
 		{"ax == 1 && AX == 1", "", false, yes, unknown},
@@ -379,14 +388,48 @@ func TestOptional(t *testing.T) {
 		if got := strings.Join(p.Missing(), " "); got != tt.missing || p.Optional() != tt.is {
 			t.Errorf("%s: missing %q, want %q; is one: %v", tt.src, got, tt.missing, p.Optional())
 		}
-		s := &expr.Sample{PID: -1, Addr: 0x1000, PhysAddr: 0, Weight: 7, UserRegs: []uint64{1, 2, 3}, IntrRegs: []uint64{4, 5}, Raw: payload()}
+		s := &expr.Sample{PID: -1, Addr: 0x1000, PhysAddr: 0, Weight: 7, InsLat: 8, RetireLat: 9, DataPageSize: 2 << 20, CodePageSize: 4096, DataSrc: 0x182820042, UserRegs: []uint64{1, 2, 3}, IntrRegs: []uint64{4, 5}, Raw: payload()}
 		if got := p.Match(s); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.src, got, tt.want)
 		}
-		s.Without, s.UserRegs, s.IntrRegs = expr.OwnAddr|expr.OwnWeight, nil, nil
+		s.Without, s.UserRegs, s.IntrRegs = memory, nil, nil
 		if got := p.Match(s); got != tt.none {
 			t.Errorf("%s, of a sample without: %v, want %v", tt.src, got, tt.none)
 		}
+	}
+}
+
+// TestTextOf: what is text has no number, and as a condition it is refused; it is evaluated without allocation.
+func TestTextOf(t *testing.T) {
+	has := expr.Optional{Own: expr.OwnDataSrc}
+	s := &expr.Sample{Comm: "ls", DataSrc: 0x182820042}
+	for src, want := range map[string]string{"mem_lvl": "I/O hit", "comm": "ls", "'x'": "x", "pid": ""} {
+		e, err := expr.Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := e.CompileFor("cycles", nil, has); (err == nil) != (want == "") {
+			t.Errorf("%s is %v a condition: %v", src, p, err)
+		}
+		p, err := e.CompileText("cycles", nil, has)
+		if err != nil || p.IsText() != (want != "") {
+			t.Fatalf("%s: text %v, %v", src, p.IsText(), err)
+		}
+		if got, ok := p.Text(s, []byte("= ")); p.IsText() && (!ok || string(got) != "= "+want) {
+			t.Errorf("%s: %q, %v, want %q", src, got, ok, want)
+		}
+	}
+	e, _ := expr.Parse("mem_lvl == 'I/O hit' && mem_op ~ 'L*' && mem_lock in {'No', mem_snoop, 'Yes'}")
+	p, err := e.CompileFor("cycles", nil, has)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if p.Match(s) != expr.Yes {
+			t.Fatal("it does not match")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

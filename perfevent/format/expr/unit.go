@@ -36,6 +36,8 @@ func (n *node) unit(of func(*format.Field) string) string {
 			return of(n.field)
 		case n.own == OwnTime:
 			return format.Nanoseconds
+		case n.own == OwnDataPageSize || n.own == OwnCodePageSize:
+			return format.Bytes
 		}
 	case opIndex:
 		if f := n.kids[0].field; f != nil {
