@@ -69,7 +69,10 @@ func explain(err error, e *Event, w Where) error {
 	if why == "" {
 		return err
 	}
-	if errors.Is(err, unix.ENOENT) { // "no such file or directory" says something else
+	if errno == unix.ENOENT { // "no such file or directory" says something else
+		if OnCPU(e.Attr.Type) {
+			err = errors.Join(err, ErrNotSupported)
+		}
 		return errkind.Errorf(err, "%s", why)
 	}
 	return fmt.Errorf("%w (%s)", err, why)
