@@ -78,6 +78,7 @@ func TestTopicExamples(t *testing.T) {
 	busy(t)
 	for _, topic := range topicOrder {
 		t.Run(topic.name, func(t *testing.T) {
+			t.Parallel() // most of the time they wait for what records
 			dir, ran := t.TempDir(), 0
 			for _, b := range topicBlocks(t, topic.name) {
 				if !b.needsKprobes() {
