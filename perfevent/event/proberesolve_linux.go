@@ -18,7 +18,7 @@ import (
 func (r *Resolver) probe(ev Event) ([]Event, error) {
 	specs, err := r.expand(ev.Source)
 	if err != nil {
-		return nil, fmt.Errorf("event %q: %w", ev.Source.Text, err)
+		return nil, fmt.Errorf("event %q: %w", ev.Source.asked(), err)
 	}
 	events := make([]Event, len(specs))
 	for i, s := range specs {
@@ -26,7 +26,7 @@ func (r *Resolver) probe(ev Event) ([]Event, error) {
 		one.Name, one.Source, one.Return = s.Text, s, s.Probe.Return
 		one.Attr.SamplePeriod = 1
 		if events[i], err = r.oneProbe(one); err != nil {
-			return nil, fmt.Errorf("event %q: %w", s.Text, err)
+			return nil, fmt.Errorf("event %q: %w", s.asked(), err)
 		}
 	}
 	switch n, p := len(specs), ev.Source.Probe; {

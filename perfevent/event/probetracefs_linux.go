@@ -99,7 +99,7 @@ func (r *Resolver) Definition(s Spec) (def tracefs.Probe, err error) {
 		def, err = r.definition(s.Probe)
 	}
 	if err != nil {
-		return def, fmt.Errorf("event %q: %w", s.Text, err)
+		return def, fmt.Errorf("event %q: %w", s.asked(), err)
 	}
 	return def, nil
 }

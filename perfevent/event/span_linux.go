@@ -37,6 +37,7 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 					return nil, err
 				}
 				s, _ = r.inTask(s)
+				s.Rule = rule.Text
 				if s.Kind == KindProbe && s.Probe.User && side.Memory != spanrule.NotMemory {
 					if s.Probe.Args, err = userArguments(s.Probe); err != nil {
 						return nil, fmt.Errorf("%s: %w", rule.Text, err)

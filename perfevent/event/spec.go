@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,6 +24,7 @@ const (
 // Spec is one event as asked for with -e, parsed without a look at the machine.
 type Spec struct {
 	Text      string // as written, modifiers included; perf's name for most kinds
+	Rule      string // of spans that it is of, as written; "" for none
 	Kind      Kind
 	Modifiers Modifiers
 
@@ -161,6 +163,9 @@ func ParseSpec(text string) (Spec, error) {
 	}
 	return s, fmt.Errorf("event %q: %w", s.Text, err)
 }
+
+// asked is what was asked for.
+func (s *Spec) asked() string { return cmp.Or(s.Rule, s.Text) }
 
 func (s *Spec) parse() error {
 	if strings.HasPrefix(s.Text, "{") {

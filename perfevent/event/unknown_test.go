@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/spanrule"
 	"kprof/perfevent/tracefs"
 )
 
@@ -98,5 +99,24 @@ func TestCalledHere(t *testing.T) {
 	r := &Resolver{fs: tracefs.At(dir)}
 	if _, err := r.Resolve(mustSpec(t, "k:vfs_read")); !errors.Is(err, os.ErrNotExist) || !strings.HasSuffix(err.Error(), "; did you mean kprobe:vfs_read?") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestSpanAsked: what is wrong with a probe of a rule is said of the rule, as it was written.
+func TestSpanAsked(t *testing.T) {
+	const written = "span:shedule count=$arg3"
+	rule, err := spanrule.Parse(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Resolver{Sysfs: t.TempDir(), funcs: parseFuncs("ff01 t schedule\n")}
+	specs, err := r.SpanSpecs(rule)
+	if err != nil || len(specs) != 2 {
+		t.Fatal(specs, err)
+	}
+	for _, s := range specs {
+		if _, err := r.Resolve(s); err == nil || !strings.HasPrefix(err.Error(), `event "`+written+`": `) {
+			t.Errorf("%s: %v", s.Text, err)
+		}
 	}
 }
