@@ -92,7 +92,7 @@ all other commands too: kprof diff compares two boots.`,
 	fl.VarP(rowsOf(&limit, 20), "limit", "n", "show `N` rows of each table, 0 for all")
 	fl.BoolVar(&byStart, "by-start", false, "show calls in the order in which they began")
 	fl.DurationVar(&minGap, "min-gap", 10*time.Millisecond, "show times without a call of at least this `duration`, 0 for all")
-	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
+	fl.StringVarP(&out, "output", "o", "", "`file` to write, - for standard output")
 	fl.StringVarP(&f, "format", "f", "", "text, pprof, folded, svg, html, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&asJSON, "json", false, "as JSON: the calls, and totals by kind, level and subsystem")
 	return c

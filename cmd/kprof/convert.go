@@ -72,7 +72,7 @@ type conversion struct {
 }
 
 func (v *conversion) flags(c *cobra.Command) {
-	c.Flags().StringVarP(&v.out, "output", "o", "", "file to write, - for standard output")
+	c.Flags().StringVarP(&v.out, "output", "o", "", "`file` to write, - for standard output")
 	c.Flags().StringVarP(&v.format, "format", "f", "", "pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	v.sel.flags(c)
 	v.sym.flags(c)

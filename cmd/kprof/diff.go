@@ -143,9 +143,9 @@ as pprof -diff_base), .txt. Of several runs pictures and pages have the means th
 	sides := under(fl, headingSides)
 	for side, name := range sideNames {
 		fl.StringArrayVar(&f.repeats[side], name, nil, "`file` of a run of the "+name+" side, any number of times")
-		fl.StringVar(&f.vmlinux[side], name+"-vmlinux", "", "as --vmlinux, of the "+name+" side; its functions' sizes are shown")
-		fl.StringVar(&f.kallsyms[side], name+"-kallsyms", "", "as --kallsyms, of the "+name+" side")
-		fl.StringVar(&f.symfs[side], name+"-symfs", "", "as --symfs, of the "+name+" side")
+		fl.StringVar(&f.vmlinux[side], name+"-vmlinux", "", "`file` as of --vmlinux, of the "+name+" side; its functions' sizes are shown")
+		fl.StringVar(&f.kallsyms[side], name+"-kallsyms", "", "`file` as of --kallsyms, of the "+name+" side")
+		fl.StringVar(&f.symfs[side], name+"-symfs", "", "`directory` as of --symfs, of the "+name+" side")
 		fl.StringVar(&f.elf[side], name+"-elf", "", "program or library `file` of the "+name+" side, to show its functions' sizes")
 		fl.Float64Var(&f.ops[side], name+"-ops", 0, "number of operations that the "+name+" side did, for --per=ops")
 	}
@@ -164,7 +164,7 @@ as pprof -diff_base), .txt. Of several runs pictures and pages have the means th
 	fl.BoolVar(&f.exact, "exact-names", false, "match functions by their names as they are")
 	fl.BoolVar(&f.explain, "explain-names", false, "list the rules by which names are matched, and the names that they changed")
 	fl.StringVar(&f.aliases, "aliases", "", "`file` with lines of NAME => OTHER: functions to match as another")
-	fl.StringVarP(&f.out, "output", "o", "", "file to write, - for standard output")
+	fl.StringVarP(&f.out, "output", "o", "", "`file` to write, - for standard output")
 	fl.BoolVar(&f.json, "json", false, "as -f json")
 	fl.StringVarP(&f.format, "format", "f", "", "text, json, markdown, html, folded, svg or pprof, whatever the file is called")
 	fl.VarP(rowsOf(&f.limit, 40), "limit", "n", "show `N` changed functions, 0 for all")

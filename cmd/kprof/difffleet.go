@@ -42,7 +42,7 @@ func (f *fleetFlags) flags(c *cobra.Command) {
 	}
 	fl.StringVar(&f.query.profileType, "type", "", "with --from: `name` of the profiles, such as process_cpu")
 	fl.StringVar(&f.query.since, "since", "1h", "with --from: `time` from which on: how long ago, or as in 2006-01-02T15:04:05Z")
-	fl.StringVar(&f.query.until, "until", "0s", "with --from: `time` up to which, likewise")
+	fl.StringVar(&f.query.until, "until", "0s", "with --from: `time` up to which, as of --since")
 	fl.StringVar(&f.query.by, "by", "host", "with --from: the `label` whose values are runs")
 	fl.DurationVar(&f.every, "every", 0, "with --from: where a side has fewer than 4 hosts, each host and `period` of this length is a run")
 	f.store.flags(c)

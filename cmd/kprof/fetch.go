@@ -58,7 +58,7 @@ behind it, as in 'http://localhost:4040/?query={host="web1"}&since=2h'.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&from, "from", "", "`URL` of the store")
-	fl.StringVarP(&out, "output", "o", "", "file to write, - for standard output")
+	fl.StringVarP(&out, "output", "o", "", "`file` to write, - for standard output")
 	fl.StringVarP(&f, "format", "f", "", "pprof, folded, svg, html or text, whatever the file is called")
 	q.flags(c)
 	s.flags(c)

@@ -134,10 +134,10 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	fl.StringArrayVarP(&f.events, "event", "e", nil, "`event` to sample: cycles, or cpu-clock where there is no hardware PMU, if none is given")
 	fl.VarP((*frequency)(&f.frequency), "freq", "F", "samples per second and CPU, in `Hz`, or max for the most that the kernel takes (default 4000; 999 with --call-graph dwarf)")
 	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr; of the processor's events also where it was found: mem_op, mem_lvl and others")
-	fl.BoolVar(&f.physData, "phys-data", false, "and where that is in memory: the field phys_addr")
+	fl.BoolVar(&f.physData, "phys-data", false, "record the address of the data, and where that is in memory: the field phys_addr")
 	fl.BoolVarP(&f.weight, "weight", "W", false, "record what an access to memory cost, of events that say so: the field weight")
 	fl.StringVar(&f.userRegs, "user-regs", "", "record registers of user code, a comma-separated `list` like ax,sp, --user-regs for all, --user-regs=? to see which there are: the fields ax, sp…")
-	fl.StringVarP(&f.intrRegs, "intr-regs", "I", "", "and those of what was interrupted, the kernel too: the fields iregs.ax…")
+	fl.StringVarP(&f.intrRegs, "intr-regs", "I", "", "record registers of what was interrupted, the kernel too, a `list` as of --user-regs: the fields iregs.ax…")
 	fl.Lookup("user-regs").NoOptDefVal, fl.Lookup("intr-regs").NoOptDefVal = allRegisters, allRegisters
 	fl.BoolVar(&f.switchEvents, "switch-events", false, "record too when tasks leave their CPU and come back")
 	defer under(fl, headingChains)()
@@ -174,7 +174,7 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 func (f *recordFlags) outputFlags(c *cobra.Command) {
 	fl := c.Flags()
 	defer under(fl, headingResult)()
-	fl.StringVarP(&f.output, "output", "o", defaultInput, "file to write, - for standard output")
+	fl.StringVarP(&f.output, "output", "o", defaultInput, "`file` to write, - for standard output")
 	fl.StringVarP(&f.format, "format", "f", "", "data, pprof, folded, folded-header, svg, html, text, speedscope, firefox or chrome, whatever the file is called")
 	fl.BoolVar(&f.noKernelSymbols, "no-kernel-symbols", false, "leave the kernel's symbols out of perf.data, which is then named right on this machine only")
 	fl.BoolVar(&f.noSymbols, "no-symbols", false, "leave the names of sampled functions out of perf.data, and the kernel's symbols")

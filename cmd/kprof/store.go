@@ -81,7 +81,7 @@ func (q *querying) flags(c *cobra.Command) {
 	f.StringVar(&q.query, "query", "", "a `selector` by labels, such as '{host=\"web1\"}' (default all)")
 	f.StringVar(&q.profileType, "type", "", "`name` of the profiles, such as process_cpu, or the whole type with its colons")
 	f.StringVar(&q.since, "since", "1h", "`time` from which on: how long ago, or as in 2006-01-02T15:04:05Z")
-	f.StringVar(&q.until, "until", "0s", "`time` up to which, likewise")
+	f.StringVar(&q.until, "until", "0s", "`time` up to which, as of --since")
 	f.StringVar(&q.by, "by", "", "tell profiles apart by this `label`, such as host: samples get it")
 }
 
