@@ -2,10 +2,13 @@ package record
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
@@ -57,24 +60,37 @@ func TestLiveKinds(t *testing.T) {
 	}
 }
 
-// TestLiveSharedSamples records page faults twice at a time, and three times in one of the
+// TestLiveSharedSamples records page faults three times at a time, and three times in one of the
 // sessions: each event has as many samples as the kernel counted. Where nothing tells them apart,
 // those of the session that was opened first have the ids of the other's events on Linux 6.3 and
-// later.
+// later; and they are as long as those of the last one, which copies stacks.
 func TestLiveSharedSamples(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Program("dd"))
 	session := func(events string) *Session {
 		return open(t, Options{Specs: specs(t, events), Target: Target{AllCPUs: true}, Period: 1})
 	}
 	first, second := session("page-faults,cs,page-faults:u,page-faults:k"), session("page-faults,cs")
+	copies := open(t, Options{
+		Specs: specs(t, "page-faults:u"), Target: Target{PIDs: []int{os.Getpid()}}, Period: 1,
+		UserCallers: perfevent.CopiedStacks, StackSize: 1024,
+	})
 	firsts, seconds := newSink(t), newSink(t)
 	var st, beside Stats
 	st = runWhile(t, first, firsts, func() {
-		beside = runWhile(t, second, seconds, func() { dd(t, 1000) })
+		beside = runWhile(t, second, seconds, func() {
+			dd(t, 1000)
+			own := runWhile(t, copies, newSink(t), func() { touchPages(t, 200) })
+			if own.Events[0].Samples < 200 {
+				t.Errorf("with copies of stacks: %d samples of 200 faults", own.Events[0].Samples)
+			}
+		})
 	})
 	for _, e := range slices.Concat(st.Events, beside.Events) {
-		// Not all switches from certain tasks are sampled, see checkCounts.
-		if !accounted(t, e) && e.Name != "cs" && e.Name != perfevent.SidebandName {
+		// Not all switches from certain tasks are sampled, see checkCounts; and of faults, on a machine
+		// with very much to do, Linux 6.18 counts some that it samples for no event of any session: 4 to
+		// 17 of 20,000 to 230,000 were seen.
+		unsampled := e.Hits - e.Samples - e.Lost
+		if !accounted(t, e) && (e.Hits < e.Samples+e.Lost || unsampled > e.Hits/200) && e.Name != "cs" && e.Name != perfevent.SidebandName {
 			t.Errorf("%s: %d hits, %d samples and %d lost", e.Name, e.Hits, e.Samples, e.Lost)
 		}
 		if e.Samples == 0 && e.Name != perfevent.SidebandName {
@@ -94,5 +110,24 @@ func TestLiveSharedSamples(t *testing.T) {
 		if known != s.seen[abi.RecordSample] {
 			t.Errorf("%d samples of %d have an id of the session's", known, s.seen[abi.RecordSample])
 		}
+	}
+}
+
+// touchPages has the kernel fault in that many pages of user memory, one by one.
+func touchPages(t *testing.T, n int) {
+	t.Helper()
+	page := os.Getpagesize()
+	b, err := unix.Mmap(-1, 0, n*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL { // EINVAL: a kernel without huge pages
+		t.Fatal(err)
+	}
+	for at := 0; at < len(b); at += page {
+		b[at] = 1
+	}
+	if err := unix.Munmap(b); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,11 +25,25 @@ func (a *Attr) SharesSamples() bool {
 // Ends reports whether a sample's payload ends where the layout says. A callchain begins with
 // what it is of, a context; where a sample has another layout, other numbers stand there.
 func (l *Layout) Ends(payload []byte) bool {
+	n, ok := l.Behind(payload)
+	return ok && n == 0
+}
+
+// Behind returns how many bytes of a sample's payload are behind where the layout says that it ends,
+// and whether it is as long as that and may be such a sample.
+//
+// There are such bytes where another recorder's event, of which the kernel wrote the first sample,
+// has fields of variable size that this one has not, such as copies of stacks: the size of these is in
+// the header of all of them, what is in the fields is not (perf_sample_data_size).
+func (l *Layout) Behind(payload []byte) (n int, ok bool) {
 	if l.SampleType&(SampleCallchain|SampleRead) == SampleCallchain && len(payload) >= l.fixed+16 {
 		n, first := l.Order.Uint64(payload[l.fixed:]), l.Order.Uint64(payload[l.fixed+8:])
 		if n > 0 && first < ContextMax {
-			return false
+			return 0, false
 		}
+	}
+	if l.cpu >= 0 && len(payload) >= l.fixed && l.Order.Uint32(payload[l.cpu+4:]) != 0 {
+		return 0, false // the reserved half of the CPU's word: something else stands there
 	}
 	c, t := l.afterRegs(payload), l.SampleType
 	if t&SampleStackUser != 0 {
@@ -51,5 +65,5 @@ func (l *Layout) Ends(payload []byte) bool {
 	if t&SampleAux != 0 {
 		c.bytes(c.uint64())
 	}
-	return !c.short && len(c.b) == 0
+	return len(c.b), !c.short
 }

@@ -1,6 +1,7 @@
 package abi_test
 
 import (
+	"encoding/binary"
 	"slices"
 	"testing"
 
@@ -25,6 +26,11 @@ func TestEnds(t *testing.T) {
 		if l.Ends(append(slices.Clone(payload), make([]byte, 8)...)) {
 			t.Error("it ends before eight bytes more")
 		}
+		for behind := range 20 {
+			if n, ok := l.Behind(append(slices.Clone(payload), make([]byte, behind)...)); n != behind || !ok {
+				t.Errorf("%d bytes behind its end, %v, want %d", n, ok, behind)
+			}
+		}
 		for bit := abi.SampleType(1); bit < 1<<25; bit <<= 1 {
 			less := a
 			// Both weights are one word. What stands before a dump of one register that is 0 can
@@ -42,6 +48,16 @@ func TestEnds(t *testing.T) {
 		}
 		if n := testing.AllocsPerRun(100, func() { l.Ends(payload) }); n != 0 {
 			t.Errorf("%v allocations a sample", n)
+		}
+	}
+	withCPU := abi.NewLayout(&abi.Attr{SampleType: abi.SampleIP | abi.SampleCPU}, abi.LittleEndian)
+	for payload, want := range map[[4]uint32]bool{{1, 0, 7, 0}: true, {1, 0, 0, 1}: false, {0, 1, 7, 0}: true} { // ip, CPU, reserved
+		var b []byte
+		for _, n := range payload {
+			b = binary.LittleEndian.AppendUint32(b, n)
+		}
+		if got := withCPU.Ends(b); got != want {
+			t.Errorf("%d may be such a sample: %v", payload, got)
 		}
 	}
 	plain := abi.SampleIdentifier | abi.SampleIP
