@@ -61,7 +61,7 @@ func startShell(t *testing.T, dir string, argv ...string) *terminal {
 	return term
 }
 
-// send types keys, and waits until want has come back.
+// send types keys, and waits until want has come back: at nice 19, beside who computes, a minute is not enough.
 func (term *terminal) send(keys, want string) {
 	term.t.Helper()
 	term.mu.Lock()
@@ -70,7 +70,7 @@ func (term *terminal) send(keys, want string) {
 	if _, err := io.WriteString(term.in, keys); err != nil {
 		term.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		term.mu.Lock()
 		got := term.out.String()
 		term.mu.Unlock()
