@@ -9,7 +9,6 @@ import (
 
 	"kprof/convert/trace/tracedat"
 	"kprof/perfevent/perfdata"
-	"kprof/perfevent/ringpage"
 )
 
 // OpenDat opens the trace.dat file in the first size bytes of r, which must stay open as
@@ -30,9 +29,10 @@ func OpenDat(ctx context.Context, r io.ReaderAt, size int64, lines bool) (*perfd
 // ofDat makes a Trace of a trace.dat file.
 func ofDat(f *tracedat.File) *Trace {
 	t := &Trace{
-		Order: f.Order, Cmdlines: f.Cmdlines, Incomplete: f.Truncated, Close: f.Close, TickClock: tickClock(f),
+		Order: f.Order, Cmdlines: f.Cmdlines, Incomplete: f.Truncated, Close: f.Close,
 		Tracing: *f.TracingData(func(uint64) bool { return true }),
 	}
+	t.TickClock, t.Ticks = ticks(f)
 	if len(f.Kallsyms) > 0 {
 		t.Kernel = &perfdata.KernelSymbols{Kallsyms: f.Kallsyms, Modules: f.Modules}
 	}
@@ -63,17 +63,17 @@ func ofDat(f *tracedat.File) *Trace {
 	return t
 }
 
-// tickClock is a clock of the file that does not count ns, and that nothing makes ns of; empty
-// for none.
-func tickClock(f *tracedat.File) string {
+// ticks reports whether times of the file are ticks of a clock that does not count ns, and that nothing
+// makes ns of, and which, where that is known.
+func ticks(f *tracedat.File) (clock string, ticks bool) {
 	if f.Options.Scale.Mult != 0 {
-		return ""
+		return "", false
 	}
 	for i := range f.Buffers {
 		b := &f.Buffers[i]
-		if clock := cmp.Or(b.Clock, f.Options.Clock); clock != "" && len(b.CPUs) > 0 && !ringpage.CountsNanoseconds(clock) {
-			return clock
+		if c, t := f.Ticks(b); t && len(b.CPUs) > 0 {
+			clock, ticks = cmp.Or(clock, c), true
 		}
 	}
-	return ""
+	return clock, ticks
 }

@@ -330,6 +330,39 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// TestTicksOfInstance: whether times of an instance are ticks, the statistics of its CPUs tell, as trace-cmd
+// writes the clock of the top buffer for all of them, and as that of the file the one of the first.
+func TestTicksOfInstance(t *testing.T) {
+	m := tracetest.Machine{Long: 8, Page: 4096}
+	stats := func(text string) tracetest.Option { return tracetest.Option{ID: 2, Data: []byte(text + "\x00")} }
+	ns, ticks := stats("CPU: 0\nentries: 1\noldest event ts:  2147.645596\nnow ts:  2153.000001\n"), stats("CPU: 0\nentries: 1\noldest event ts: 125\nnow ts: 2309\n")
+	top, inst := stats("\nBuffer: top\n"), stats("\nBuffer: inst\n\n")
+	for _, version := range []int{6, 7} {
+		for i, tt := range []struct {
+			clock string // of the file
+			stats []tracetest.Option
+			want  string
+			ticks bool
+		}{
+			{"local", []tracetest.Option{ns, inst, ticks}, "", true},
+			{"counter", []tracetest.Option{inst, ticks}, "counter", true},
+			{"counter", nil, "counter", true},
+			{"local", []tracetest.Option{ns, inst, ns}, "", false},
+			{"counter", []tracetest.Option{inst, ns}, "", false},
+			{"local", []tracetest.Option{ns, top, ticks}, "", false},
+		} {
+			d := file(m, version, "none")
+			d.Options = append(tt.stats, tracetest.Option{ID: 4, Data: append([]byte("local ["+tt.clock+"]"), 0)}, tracetest.Option{ID: 8, Data: m.Order.AppendUint32(nil, 2)})
+			if tt.clock != "local" {
+				d.Buffers[0].CPUs = make([][][]byte, 2) // recorded of the instance alone
+			}
+			if clock, ticks := open(t, d.Bytes()).Ticks(); clock != tt.want || ticks != tt.ticks {
+				t.Errorf("version %d, file %d: %q, %v", version, i, clock, ticks)
+			}
+		}
+	}
+}
+
 // TestCut: a file that ends anywhere gives the events that are there, in order, and says
 // that something is missing, or is no trace.dat.
 func TestCut(t *testing.T) {

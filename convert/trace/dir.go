@@ -22,8 +22,8 @@ func OpenDir(ctx context.Context, dir fs.FS, lines bool) (*perfdata.Reader, erro
 	}
 	for i := range d.Rings {
 		r := &d.Rings[i]
-		if clock := d.Clocks[r.Buffer]; t.TickClock == "" && clock != "" && !ringpage.CountsNanoseconds(clock) {
-			t.TickClock = clock
+		if clock := d.Clocks[r.Buffer]; !t.Ticks && clock != "" && !ringpage.CountsNanoseconds(clock) {
+			t.TickClock, t.Ticks = clock, true
 		}
 		t.Rings = append(t.Rings, Ring{
 			Buffer: r.Buffer, CPU: r.CPU, Layout: d.Layout,

@@ -27,8 +27,8 @@ type Trace struct {
 	Version   string // of what recorded
 	// Incomplete says why not all that was recorded is here; nil for nothing.
 	Incomplete error
-	// TickClock is a clock of which times are ticks, as it does not count ns; empty where all
-	// times are ns.
+	// Ticks says that times are ticks of a clock that does not count ns, TickClock if its name is known.
+	Ticks     bool
 	TickClock string
 
 	Close func() error // nil for nothing to be closed
@@ -94,7 +94,7 @@ func (t *Trace) Reader(ctx context.Context, lines bool) (*perfdata.Reader, error
 	}
 	source := &perfdata.Source{
 		Order: t.Order, Events: events, Kernel: t.Kernel, Tracer: true, Close: t.Close, Records: r.records,
-		Ticks: t.TickClock != "", Clock: t.TickClock,
+		Ticks: t.Ticks, Clock: t.TickClock,
 		Late: r.late, Gaps: r.gaps, Duration: func(e *perfdata.Event) bool { return r.events[e.Index].kind.isCall },
 		Features: perfdata.Features{
 			Host: t.Host, Version: t.Version, Events: events, TracingData: used.AppendTo(nil),

@@ -46,7 +46,7 @@ type File struct {
 // Buffer is a buffer of the tracer: the top one, or that of an instance.
 type Buffer struct {
 	Name   string // empty for the top one
-	Clock  string // "local"; empty where the file does not say
+	Clock  string // "local"; empty where the file does not say. See Ticks
 	Layout ringpage.Layout
 	CPUs   []CPU // those that have pages
 }

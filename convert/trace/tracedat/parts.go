@@ -75,7 +75,7 @@ func (f *File) openSequence(c *cursor) error {
 		if len(f.Buffers) >= maxBuffers {
 			break
 		}
-		f.Buffers = append(f.Buffers, Buffer{Name: b.name, Clock: f.Options.Clock})
+		f.Buffers = append(f.Buffers, Buffer{Name: b.name})
 		in := f.in.from(int64(min(b.off, uint64(f.in.size))))
 		f.readTable(in, in.bytes(kindSize), len(f.Buffers)-1, cpus)
 	}
