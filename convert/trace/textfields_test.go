@@ -110,6 +110,25 @@ func TestErrorsAmongPointers(t *testing.T) {
 	}
 }
 
+// TestReturnedByType: what functions return is a number also where the kernel writes it by the function's type.
+func TestReturnedByType(t *testing.T) {
+	name := written(t, "# tracer: function_graph\n 2)               |  touch() { /* <-filemap_read+0x2f5/0x390 */\n 2)   0.070 us    |    uid(idmap=0xffffffff82a1b4c0, kuid=(kuid_t)[0x5]); /* <-touch+0x45/0x100 ret=0x9 */\n"+
+		" 2)   0.312 us    |    time(); /* ret=0x69380649(trunc) */\n 2)   0.100 us    |    needs(); /* ret=true */\n 2)   0.899 us    |  } /* touch ret=false */\n")
+	for where, want := range map[string]string{
+		"retval == 0x69380649": "touch;time 312", "retval == 1": "touch;needs 100", "retval == 9": "touch;uid 70", "retval == 0": "touch 417",
+	} {
+		x, err := expr.Parse(where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := convert.Options{}
+		o.Where = x
+		if got := strings.Join(folded(t, name, "ftrace:function_graph", 1, o), ","); got != want {
+			t.Errorf("%s: %q, want %q", where, got, want)
+		}
+	}
+}
+
 // TestErrorsOfInts: an error that a function returned as an int is in the lower half of what a trace.dat has.
 func TestErrorsOfInts(t *testing.T) {
 	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 512}

@@ -219,13 +219,19 @@ func body(l *Line, s string, blanks int) bool {
 }
 
 // returned reads the comment behind a function's end: its name, what it returned, both
-// (" = 0x1", "ret=0x1"), or who called it ("<-caller").
+// (" = 0x1", "ret=0x1"), or who called it ("<-caller"). Kernels that know the function's type by BTF have
+// "ret=true", and "ret=0x1(trunc)" of what has more bits than a register; nothing of what returns nothing
+// (kernel/trace/trace_btf.h, btf_trim_retval).
 func returned(s string) (name, value string) {
 	for w := range strings.FieldsSeq(s) {
 		switch {
 		case strings.HasPrefix(w, "<-") || w == "=":
 		case strings.HasPrefix(w, "ret="):
-			value = w[4:]
+			if value = strings.TrimSuffix(w[4:], "(trunc)"); value == "true" {
+				value = "1"
+			} else if value == "false" {
+				value = "0"
+			}
 		case strings.HasPrefix(w, "0x") || w[0] == '-' || w[0] >= '0' && w[0] <= '9':
 			value = w
 		case name == "" && w[0] != '(' && w[0] != '[':
