@@ -21,13 +21,31 @@ const (
 // callID is the number of a kind that the kernel has not: its own have 16 bits.
 const callID = 1 << 16
 
-// callFormat is the format of a call.
-var callFormat = format.Text("function_graph", 65536, `	field:u64 func;	offset:8;	size:8;	signed:0;
+// callFormat is the format of a call; with what functions returned, where the kernel told that (the option
+// funcgraph-retval).
+func callFormat(returned bool) string {
+	fields := `	field:u64 func;	offset:8;	size:8;	signed:0;
 	field:u64 duration;	offset:16;	size:8;	signed:0;
 	field:u64 self;	offset:24;	size:8;	signed:0;
-	field:s64 retval;	offset:32;	size:8;	signed:1;
-	field:int depth;	offset:40;	size:4;	signed:1;
+`
+	if returned {
+		fields += "\tfield:s64 retval;\toffset:32;\tsize:8;\tsigned:1;\n"
+	}
+	return format.Text("function_graph", callID, fields+`	field:int depth;	offset:40;	size:4;	signed:1;
 `, `"%ps duration=%llu self=%llu", (void *)REC->func, REC->duration, REC->self`)
+}
+
+// returns reports whether ends of functions tell what these returned.
+func (r *recording) returns() bool {
+	for _, g := range r.rings {
+		for id := range g.seen {
+			if r.kinds[id].graph.returned != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // graphFields are the fields of an event of function_graph.
 type graphFields struct {

@@ -10,7 +10,9 @@ import (
 	"kprof/convert"
 	"kprof/convert/listing"
 	"kprof/perfevent/abi"
+	"kprof/perfevent/format"
 	"kprof/perfevent/livetest"
+	"kprof/perfevent/perfdata"
 	"kprof/perfevent/tracetest"
 )
 
@@ -66,6 +68,29 @@ func TestCalls(t *testing.T) {
 		got := strings.Split(list(t, timed, listing.Options{}, p), "\n")
 		if len(got) != 13 || !strings.HasSuffix(got[0], "funcgraph_entry: --> do_nanosleep (0)") || !strings.HasSuffix(got[10], "funcgraph_exit: <-- do_nanosleep (0) (start: 3e8  end: 4b0) over: 0") {
 			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestCallsReturned: calls have a field with what functions returned where the kernel tells that, and else none.
+func TestCallsReturned(t *testing.T) {
+	m := tracetest.Machine{Order: abi.LittleEndian, Long: 8, Page: 512}
+	for _, tt := range []struct {
+		exit  string
+		leave []byte
+		want  bool
+	}{{tracetest.GraphExit, m.Leave(7, schedule, 0, 5000, 8000), false}, {tracetest.GraphExitUntimed, m.LeaveUntimed(7, schedule, 0, 0), true}} {
+		r := open(t, (&tracetest.Dat{
+			Machine: m, Version: 7, Compression: "none", Ftrace: []string{tracetest.GraphEntry, tt.exit}, Kallsyms: symbols,
+			Buffers: []tracetest.Instance{{Clock: "local", CPUs: [][][]byte{{m.Sub(1000, 0, m.Event(0, m.Enter(7, schedule, 0)), m.Event(12000, tt.leave))}}}},
+		}).Bytes())
+		d, err := perfdata.DecodeTracingData(r.Features.TracingData)
+		if err != nil || len(d.Tracepoints) != 1 {
+			t.Fatal(err, d)
+		}
+		f, err := format.Parse(d.Tracepoints[0].Format, format.Machine{LongSize: 8})
+		if err != nil || f.Field("depth") == nil || (f.Field("retval") != nil) != tt.want {
+			t.Errorf("%v: %s", err, d.Tracepoints[0].Format)
 		}
 	}
 }

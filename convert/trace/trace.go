@@ -86,7 +86,7 @@ func (t *Trace) Reader(ctx context.Context, lines bool) (*perfdata.Reader, error
 		}
 	}
 	if r.kinds[callID] != nil {
-		used.Tracepoints = append(used.Tracepoints, perfdata.NewTracepoint("ftrace", callFormat))
+		used.Tracepoints = append(used.Tracepoints, perfdata.NewTracepoint("ftrace", callFormat(r.returns())))
 	}
 	events := make([]abi.Event, len(r.events))
 	for i, e := range r.events {
