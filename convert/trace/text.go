@@ -74,6 +74,8 @@ type textTrace struct {
 	placed      bool             // and CPUs
 	ordered     bool             // and come in their order
 	rings       map[int32]*textRing
+	overwritten bool // the head says that events were
+	annotated   bool // where a ring begins is told
 	first, last uint64
 	gaps        perfdata.Gaps
 }

@@ -39,6 +39,7 @@ const fullRing = 8
 func (w *textWalk) begins(line string) {
 	cpu, rest, _ := strings.Cut(strings.TrimPrefix(line, "##### CPU "), " ")
 	if n, ok := ftracetext.CPU(cpu); ok && strings.HasPrefix(rest, "buffer started") {
+		w.t.annotated = true
 		w.late(n, maybeLate)
 	}
 }
@@ -74,7 +75,8 @@ func (g *textRing) note(e *textEvent) {
 	g.visits.take(e.tid)
 }
 
-// findLate says which rings begin late.
+// findLate says which rings begin late. Where events were overwritten and the kernel tells of no ring that it begins,
+// as with its option noannotate, all may.
 func (t *textTrace) findLate() []*perfdata.LateRings {
 	var fullest uint64
 	for _, g := range t.rings {
@@ -83,7 +85,8 @@ func (t *textTrace) findLate() []*perfdata.LateRings {
 	var rings []seenRing
 	for _, cpu := range slices.Sorted(maps.Keys(t.rings)) {
 		g := t.rings[cpu]
-		late := g.late == surelyLate || g.late == maybeLate && g.events >= fullest/fullRing
+		maybe := g.late == maybeLate || t.overwritten && !t.annotated
+		late := g.late == surelyLate || maybe && g.events >= fullest/fullRing
 		rings = append(rings, seenRing{cpu, g.first, t.last, late, g.visits})
 	}
 	l := lateRings(rings)

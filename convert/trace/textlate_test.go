@@ -30,6 +30,7 @@ func TestTextLate(t *testing.T) {
 	}{
 		"nothing lost": {line(0, 10) + line(1, 20), nil},
 		"overwritten":  {head + line(0, 10) + "##### CPU 1 buffer started ####\n" + line(1, 20), map[int32]uint64{1: 20_000}},
+		"noannotate":   {head + line(0, 10) + line(1, 20), map[int32]uint64{1: 20_000}},
 		// CPU 2 had little to do: its ring is not full.
 		"a quiet CPU": {head + line(0, 10) + "##### CPU 1 buffer started ####\n" + many(1, 20, 100) + "##### CPU 2 buffer started ####\n" + line(2, 500),
 			map[int32]uint64{1: 20_000}},

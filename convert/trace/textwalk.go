@@ -271,6 +271,7 @@ func (w *textWalk) other(s string) error {
 		if err1 != nil || err2 != nil || a >= b {
 			return nil
 		}
+		w.t.overwritten = true
 		e := w.event()
 		e.isLoss, e.lost, e.cpu, e.tid, e.time = true, b-a, -1, -1, w.time
 		return w.flush(e)
