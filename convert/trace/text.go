@@ -300,6 +300,9 @@ func systemOf(event string) string {
 	if ftracetext.OfTracer(event) {
 		return "ftrace"
 	}
+	if event != "" && event[0] >= '0' && event[0] <= '9' {
+		return "unknown" // an event that the kernel did not print, by its number, as of a trace.dat
+	}
 	for _, s := range systems {
 		if strings.HasPrefix(event, s.prefix) {
 			return s.system

@@ -203,3 +203,17 @@ func TestCallsOfTracer(t *testing.T) {
 		t.Errorf("span:mmap: %s", s)
 	}
 }
+
+// TestUnknownTypes: what the kernel did not print is an event by its number, as of a trace.dat, and nothing that a
+// program wrote; which programs may write themselves.
+func TestUnknownTypes(t *testing.T) {
+	const head = "              sh-99      [001] d..2.    26.117069: "
+	name := written(t, "# tracer: nop\n"+head+"UNKNOWN TYPE 4\n"+head+"Unknown type 1234\n"+head+"type: 1235\n"+head+"tracing_mark_write: UNKNOWN TYPE 4\n"+head+"UNKNOWN TYPE of it\n")
+	want := []string{"unknown:4: UNKNOWN TYPE 4", "unknown:1234: Unknown type 1234", "unknown:1235: type: 1235", "ftrace:tracing_mark_write: UNKNOWN TYPE 4", "ftrace:print: UNKNOWN TYPE of it", ""}
+	got := strings.Split(list(t, name, listing.Options{}, listing.PrinterOptions{}), "\n")
+	for i := range want {
+		if len(got) != len(want) || !strings.HasSuffix(got[i], want[i]) {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	}
+}

@@ -308,6 +308,10 @@ func what(l *Line, s string) {
 		l.Kind, l.Name, l.Text = Event, name, s
 		return
 	}
+	if name := unknownType(s); !message && name != "" {
+		l.Kind, l.Name, l.Text = Event, name, s
+		return
+	}
 	var again uint64
 	if call, count, ok := cutRepeats(s); ok {
 		l.Text = s[len(call):]

@@ -93,6 +93,20 @@ func tracerEvent(s string) string {
 	return ""
 }
 
+// unknownType is the number of an event that the kernel does not print: of one whose module is gone, and with the
+// option fields of stacks (kernel/trace/trace.c, print_trace_fmt; trace_output.c, trace_nop_print and
+// print_event_fields). It is the name of such an event.
+func unknownType(s string) string {
+	for _, head := range [...]string{"UNKNOWN TYPE ", "Unknown type ", "type: "} {
+		if n, ok := strings.CutPrefix(s, head); ok {
+			if _, ok = number(n); ok {
+				return n
+			}
+		}
+	}
+	return ""
+}
+
 // OfTracer reports whether an event is one of those that tracers tell without a name.
 func OfTracer(event string) bool {
 	for _, e := range tracerEvents {
