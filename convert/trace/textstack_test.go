@@ -1,6 +1,7 @@
 package trace_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,6 +39,21 @@ do_wait
 0x40deee
 0x4e76a6
 `
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestStackInterruptedVerbose: while an event waits for its stack, an interrupt has events of its own; with the
+// options latency-format and verbose, flags are a number.
+func TestStackInterruptedVerbose(t *testing.T) {
+	line := func(flags int, text string) string {
+		return fmt.Sprintf("              sh      99   1 %d 00000001 00000003 [00000dc5] 0.051ms (+0.002ms): %s\n", flags, text)
+	}
+	const hardirq, irqsOff = 0x08, 0x01
+	got := stacked(t, "# tracer: nop\n#\n"+line(0, "kmalloc: bytes_req=5")+line(hardirq|irqsOff, "timer_start: timer=0x10")+
+		line(hardirq|irqsOff, "<stack trace>")+" => timer\n => interrupt\n"+line(0, "<stack trace>")+" => kmalloc\n => read\n")
+	const want = "sh 99 [001] 0.000051: kmem:kmalloc: bytes_req=5\nkmalloc\nread\nsh 99 [001] 0.000051: timer:timer_start: timer=0x10\ntimer\ninterrupt\n"
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

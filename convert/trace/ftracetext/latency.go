@@ -86,6 +86,19 @@ func verbose(l *Line, head, text string) bool {
 		return false
 	}
 	l.Task, l.TID, l.CPU, l.Time, l.HasTime, l.Ticks = strings.TrimSpace(head[:name]), int32(pid), int32(cpu), t, true, !ms
+	if flags, ok := number(columns[2]); ok {
+		l.Flags = letters(flags)
+	}
 	what(l, text)
 	return true
+}
+
+// letters are what the kernel writes for common_flags without the option verbose: whether interrupts are off, and in
+// which of them it is (kernel/trace/trace_output.c, trace_print_lat_fmt).
+func letters(flags uint64) string {
+	off, in := ".", [...]string{".", "s", "h", "H", "z", "z", "Z", "Z"}
+	if flags&0x01 != 0 {
+		off = "d"
+	}
+	return off + in[flags>>4&1|flags>>3&1<<1|flags>>6&1<<2]
 }
