@@ -16,6 +16,7 @@ var dialects = map[sniff.Kind]stacktext.Dialect{
 	sniff.PerfScript: stacktext.PerfScript,
 	sniff.BPFTrace:   stacktext.BPFTrace,
 	sniff.DTrace:     stacktext.DTrace,
+	sniff.StackHist:  stacktext.Histogram,
 }
 
 // NoFieldError says that samples are to be selected by a field that none of them has.

@@ -24,10 +24,10 @@ func newConvert() *cobra.Command {
 		Use:   "convert [INPUT…] {-o FILE | -f FORMAT}",
 		Short: "Convert a recording to a flame graph, pprof, folded stacks and others",
 		Long: `Convert reads a recording of kprof record, perf record or trace-cmd, a pprof
-profile, folded stacks, a page that kprof wrote, or what perf script, bpftrace or DTrace
-print of stacks, compressed or not, and writes it in another format. INPUT is perf.data
-by default; - is standard input; several are added up. The ending of FILE picks the
-format: .pb.gz or .pprof for pprof, .folded for folded stacks, .svg for a flame graph, .html for a page to look at in any
+profile, folded stacks, a page that kprof wrote, or what perf script, bpftrace, DTrace or
+hist triggers of the kernel print of stacks, compressed or not, and writes it in another
+format. INPUT is perf.data by default; - is standard input; several are added up. The
+ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded for folded stacks, .svg for a flame graph, .html for a page to look at in any
 browser; .speedscope.json, .firefox.json and .trace.json for speedscope, the
 Firefox Profiler, and Perfetto or chrome://tracing, with .gz behind it to compress.
 With -f and no -o it goes to standard output.`,

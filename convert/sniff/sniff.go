@@ -22,8 +22,9 @@ const (
 	PerfScript
 	BPFTrace
 	DTrace
-	TraceDat // of trace-cmd
-	Ftrace   // the text of the kernel's tracer
+	StackHist // what a hist trigger of the kernel's tracer counted by stack
+	TraceDat  // of trace-cmd
+	Ftrace    // the text of the kernel's tracer
 
 	// What is to be decompressed first.
 	Gzip

@@ -52,6 +52,7 @@ var lineForms = []struct {
 	{lazyregexp.New(`^Full thread dump \S`), JavaDump},
 	{lazyregexp.New(`\sTime and Allocation Profiling Report  \(\w+\)$`), GHCText},
 	{lazyregexp.New(`^time_unit: (i|ms|B)$`), Massif},
+	{lazyregexp.New(`^# trigger info: hist:(\w+:)?keys=[^:]*stacktrace`), StackHist},
 	{lazyregexp.New(`^# trigger info: hist:`), Histogram},
 	// Other files of tracefs (kernel/trace: trace_output.c, blktrace.c, trace_mmiotrace.c, ftrace.c, trace_stack.c).
 	{lazyregexp.New(`^\d+ \d+ \d+ (type: \d+$|# [0-9a-f]+ |[cf][0-9a-f]{7,15} [cf][0-9a-f]{7,15}$)|^[0-9a-f]{8} [0-9a-f]{8} [0-9a-f]{16} \S`), TracerNumbers},

@@ -39,7 +39,7 @@ var unread = map[Kind]string{
 	Massif:          "a profile of massif",
 	PerfReport:      "what perf report, diff or annotate, or perf script -D printed",
 	PerfStat:        "what perf stat printed",
-	Histogram:       "what a hist trigger of the kernel's tracer counted",
+	Histogram:       "what a hist trigger of the kernel's tracer counted, with no stack as a key",
 	TracerNumbers:   "text of the kernel's tracer with its option raw, hex or bin",
 	BlockTrace:      "what blkparse prints, or the tracer blk with its option blk_classic",
 	MMIOTrace:       "what the tracer mmiotrace prints of a driver's accesses to its device",

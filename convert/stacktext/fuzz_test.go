@@ -77,3 +77,11 @@ func FuzzDTrace(f *testing.F) {
 		}
 	})
 }
+
+func FuzzHistogram(f *testing.F) {
+	fuzz(f, "hist", func(t *testing.T, set *stacks.Set, st *Stats) {
+		if uint64(set.NumSamples()) > st.Samples {
+			t.Fatalf("%d rows, %+v", set.NumSamples(), st)
+		}
+	})
+}

@@ -1,5 +1,5 @@
 // Package stacktext reads the stacks that other tools print as text: perf script
-// (and what prints like it), bpftrace, DTrace.
+// (and what prints like it), bpftrace, DTrace, and the hist triggers of the kernel's tracer.
 //
 // Text is read line by line, in memory that grows with the number of different
 // frames, stacks and labels, not with that of samples.
@@ -68,6 +68,7 @@ const (
 	PerfScript         // perf script, simpleperf's report_sample.py
 	BPFTrace           // maps of bpftrace whose keys have stacks, "@[…]: n"
 	DTrace             // aggregations of DTrace by stack()
+	Histogram          // what hist triggers counted by stack, tracefs' events/SYSTEM/EVENT/hist
 )
 
 // Read reads text of the dialect d. It fails if there is no stack in it.
@@ -79,6 +80,8 @@ func Read(r io.Reader, d Dialect, o Options) (*stacks.Set, *Stats, error) {
 		return readBPFTrace(r)
 	case DTrace:
 		return readDTrace(r)
+	case Histogram:
+		return readHistogram(r)
 	}
 	return nil, nil, fmt.Errorf("no dialect %d", d)
 }

@@ -67,7 +67,7 @@ func frameText(s *stacks.Set, loc uint32) string {
 	return name + file
 }
 
-var dialectNames = map[string]Dialect{"perf": PerfScript, "bpftrace": BPFTrace, "dtrace": DTrace}
+var dialectNames = map[string]Dialect{"perf": PerfScript, "bpftrace": BPFTrace, "dtrace": DTrace, "hist": Histogram}
 
 // TestGolden reads the text of each testdata/DIALECT-*.txtar and compares with
 // what it should come to, and what should be told. The expectations are written by
