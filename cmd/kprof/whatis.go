@@ -50,6 +50,7 @@ var instead = map[sniff.Kind]string{
 	sniff.BlockTrace:      ": write noblk_classic to trace_options, and take trace again, or record with kprof record -e 'block:*'",
 	sniff.MMIOTrace:       ", which kprof does not read; it reads the events of rwmmio",
 	sniff.FunctionProfile: ", which has sums and no callers: kprof record -e graph:FUNCTION has the times of functions, with what they call",
+	sniff.RingPages:       ": 'trace-cmd restore FILE…' makes a trace.dat of those of all CPUs, which kprof reads",
 	sniff.Tracefs:         ": give what its trace or trace_pipe has, or kprof record -e EVENT",
 	sniff.BCCStacks:       ": with -f it prints folded stacks, which kprof reads",
 	sniff.Zip:             ": unpack it, and give what is in it",

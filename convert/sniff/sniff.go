@@ -76,6 +76,7 @@ const (
 	MMIOTrace       // of the tracer mmiotrace
 	FunctionProfile // of the kernel's function profiler, trace_stat/functionN
 	KernelStack     // tracefs' stack_trace
+	RingPages       // of the tracer's ring buffer, without what reads them
 	Tracefs         // another file of tracefs, with settings or counts
 	BCCStacks       // of bcc's profile, offcputime and their like, without -f
 	Zip
@@ -101,6 +102,9 @@ func Of(head []byte, whole bool) Kind {
 		return k
 	}
 	if !isText(head, whole) {
+		if isRingPage(head) {
+			return RingPages
+		}
 		// Names in folded stacks are whatever a program calls itself.
 		if bytes.IndexByte(head, 0) < 0 && folded(firstLines(head, whole)) == Folded {
 			return Folded

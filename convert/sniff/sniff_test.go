@@ -156,6 +156,11 @@ var kinds = []struct {
 	{"bcc's offcputime, with what it says", "Tracing off-CPU time (us) of all threads by kernel stack... Hit Ctrl-C to end.\n^C\n    schedule\n", BCCStacks},
 	{"bcc's offwaketime", "    waker:           swapper/0 0\n    ffffffff8137897c blk_mq_complete_request\n", BCCStacks},
 	{"perf stat", "# started on Mon Oct 21 15:10:29 2024\n\n\n Performance counter stats for './a.out':\n\n       14006883755      cache-references                 #  393.729 M/sec                     \n         537974885      cache-misses                     #    3.84% of all cache refs         \n", PerfStat},
+	{"pages of a ring", ringPage(16, 0, "\x02", "\x00\x0c", "\x1e"), RingPages},
+	{"pages of a ring, of which some were lost", ringPage(16, 3<<30, "\x02", "\x03", "\x1d"), RingPages},
+	{"pages of a ring, of which some were lost, sign extended", ringPage(16, 0xffffffff80000000, "\x02"), RingPages},
+	{"pages like those of a ring, with an event too long", ringPage(16, 0, "\x02", "\x00\x0d", "\x1e"), Unknown},
+	{"pages like those of a ring, with none", ringPage(0, 0), Unknown},
 	{"a hist trigger by stack", "# event histogram\n#\n# trigger info: hist:keys=pid,common_stacktrace:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n{ pid: 7, common_stacktrace:\n         schedule+0x10b/0x1a0\n} hitcount:          1\n", StackHist},
 	{"a hist trigger with a name by stack", "# trigger info: hist:foo:keys=stack.stacktrace:vals=hitcount:sort=hitcount:size=2048 [active]\n", StackHist},
 	{"a hist trigger that keeps a stack", "# trigger info: hist:keys=next_pid:vals=hitcount:s=stacktrace:sort=hitcount:size=2048 [active]\n", Histogram},
@@ -302,4 +307,26 @@ func TestUnread(t *testing.T) {
 		}
 		said[what] = k
 	}
+}
+
+// ringPage is a page of a ring that has events, by the low byte of the word before each, and of the one with their
+// length where that is 0.
+func ringPage(time uint64, flags uint64, events ...string) string {
+	le := binary.LittleEndian
+	var b []byte
+	for _, e := range events {
+		word := uint32(e[0])
+		b = le.AppendUint32(b, word|20<<5*min(1, (word^29)))
+		size := 4 * int(word)
+		switch {
+		case word == 0:
+			size = 8
+			b = le.AppendUint32(b, uint32(e[1]))
+		case word >= 29:
+			size = 4
+		}
+		b = append(b, make([]byte, size)...)
+	}
+	head := le.AppendUint64(le.AppendUint64(nil, time), uint64(len(b))|flags)
+	return string(append(head, append(b, make([]byte, 64)...)...))
 }

@@ -45,6 +45,7 @@ var unread = map[Kind]string{
 	MMIOTrace:       "what the tracer mmiotrace prints of a driver's accesses to its device",
 	FunctionProfile: "what the kernel's function profiler counted",
 	KernelStack:     "the kernel's deepest stack, of its stack tracer",
+	RingPages:       "pages of the ring buffer of one CPU (trace_pipe_raw, trace.dat.cpu0)",
 	Tracefs:         "a file of tracefs with settings or counts and without events",
 	BCCStacks:       "stacks as a tool of bcc (profile, offcputime) prints them to be read",
 	Zip:             "a zip archive",
