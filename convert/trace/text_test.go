@@ -469,3 +469,30 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%d lines, warnings %v", bytes.Count(out.Bytes(), []byte("\n")), res.Warnings)
 	}
 }
+
+// TestReportOfInstance: trace-cmd report tells the instance of an event, behind a loss before that.
+func TestReportOfInstance(t *testing.T) {
+	for what, text := range map[string]string{
+		"ordinary": `cpus=2
+foo:              sh-99    [001] 12.000001: tick:                 count=1
+foo: CPU:1 [366 EVENTS DROPPED]
+              sh-99    [001] 12.000002: tick:                 count=2
+                  sh-99    [001] 12.000003: tick:                 count=3
+`,
+		"latency": `cpus=2
+foo:       sh-99      1d..2. 12.000001: tick:                 count=1
+foo: CPU:1 [366 EVENTS DROPPED]
+      sh-99      1d..2. 12.000002: tick:                 count=2
+           sh-99      1d..2. 12.000003: tick:                 count=3
+`,
+	} {
+		const want = `sh 99 [001] 12.000001: trace:tick@foo: count=1
+CPU:1 [LOST 366 EVENTS]
+sh 99 [001] 12.000002: trace:tick@foo: count=2
+sh 99 [001] 12.000003: trace:tick: count=3
+`
+		if got := stacked(t, text); got != want {
+			t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
+		}
+	}
+}

@@ -62,6 +62,7 @@ type textWalk struct {
 	message *textEvent       // of the line before, whose message may go on; nil for none
 	said    time.Duration    // when it was put into the log: all lines of a message are at once
 	tasks   map[int32]task   // by CPU
+	lostOf  string           // instance of a loss on the line before
 	starts  map[int32]task   // by CPU, of the first switch, if no line before told the task
 	names   map[int32]string // of tasks, by tid
 
@@ -161,6 +162,7 @@ func (w *textWalk) event() *textEvent {
 // take takes a line.
 func (w *textWalk) take(s string) error {
 	l := ftracetext.Parse(s)
+	w.ofLoss(&l)
 	switch l.Kind {
 	case ftracetext.Frame:
 		w.frame(l.Func)
@@ -241,6 +243,20 @@ func (w *textWalk) take(s string) error {
 		w.message, w.said = e, w.part.at
 	}
 	return nil
+}
+
+// ofLoss fills in the instance of the line behind a loss: trace-cmd tells it once, before both lines
+// (trace-read.c, print_handle_file).
+func (w *textWalk) ofLoss(l *ftracetext.Line) {
+	switch {
+	case l.Kind == ftracetext.Lost:
+		w.lostOf = strings.Clone(l.Buffer)
+	case w.lostOf != "" && l.Kind != ftracetext.Other && l.Kind != ftracetext.Frame:
+		if l.Buffer == "" {
+			l.Buffer = w.lostOf
+		}
+		w.lostOf = ""
+	}
 }
 
 // other takes a line that is no event: the head says how many events there were.

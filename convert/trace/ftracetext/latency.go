@@ -11,7 +11,21 @@ import "strings"
 //	TASK-PID CPUFLAGS SECONDS.FRAC: REST   trace-cmd's
 //	TASK PID CPU FLAGS PREEMPT INDEX [TIME] MSms (+DIFFms): REST   with the option verbose
 //	TASK PID CPU FLAGS PREEMPT INDEX [TIME] TICKS (+DIFF): REST    the same, in ticks
+//
+// Before all of it trace-cmd has the name of an instance, "instance: ".
 func latency(l *Line, s string) bool {
+	if latencyOf(l, s) {
+		return true
+	}
+	name, rest, ok := strings.Cut(s, ": ")
+	if !ok || strings.ContainsAny(name, " \t") || !latencyOf(l, strings.TrimLeft(rest, " ")) {
+		return false
+	}
+	l.Buffer = name
+	return true
+}
+
+func latencyOf(l *Line, s string) bool {
 	i := strings.Index(s, ": ")
 	if i < 0 {
 		return false

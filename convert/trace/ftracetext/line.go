@@ -74,6 +74,8 @@ func Parse(s string) (l Line) {
 		return l
 	case strings.HasPrefix(trimmed, "CPU:") && pstore(&l, trimmed[4:]):
 		return l
+	case lostOf(&l, trimmed):
+		return l
 	case event(&l, trimmed), graph(&l, s), latency(&l, trimmed):
 		return l
 	}
@@ -99,6 +101,16 @@ func lost(l *Line, s string) bool {
 		}
 	}
 	l.Kind, l.CPU = Lost, int32(n)
+	return true
+}
+
+// lostOf reads "instance: CPU:0 [12 EVENTS DROPPED]" of trace-cmd.
+func lostOf(l *Line, s string) bool {
+	name, rest, ok := strings.Cut(s, ": CPU:")
+	if !ok || name == "" || strings.ContainsAny(name, " \t") || !lost(l, rest) {
+		return false
+	}
+	l.Buffer = name
 	return true
 }
 

@@ -73,6 +73,8 @@ var lines = []struct{ text, want string }{
 	{"  <idle>-0      12dNh3.  104us!: sched_wakeup: comm=x pid=3", "event task=<idle> tid=0 cpu=12 flags=dNh3. t=104000 name=sched_wakeup text=comm=x pid=3"},
 	{"  <idle>-0       2.N... 4711: sched_wakeup: comm=x pid=3", "event task=<idle> tid=0 cpu=2 flags=.N... t=4711 ticks=true name=sched_wakeup text=comm=x pid=3"},
 	{"trace-cm-326     0dNs4.    27.539636887: sched_wakeup:         rcu_preempt:15 [120] CPU:000", "event task=trace-cm tid=326 cpu=0 flags=dNs4. t=27539636887 name=sched_wakeup text=rcu_preempt:15 [120] CPU:000"},
+	{"tr47: CPU:1 [366 EVENTS DROPPED]", "lost cpu=1 buffer=tr47 count=366"},
+	{"tr47: trace-cm-23782   1d..2.  2077.891387: sched_switch:         a:2 [139] S ==> b:3 [139]", "event task=trace-cm tid=23782 cpu=1 flags=d..2. t=2077891387000 name=sched_switch text=a:2 [139] S ==> b:3 [139] buffer=tr47"},
 	{"            bash     994   0 1 00000000 00000003 [00000dc5] 0.051ms (+0.002ms): vfs_read <-ksys_read", "call task=bash tid=994 cpu=0 flags=d. t=51000 func=vfs_read caller=ksys_read"},
 	{"            bash     994   2 1 00000000 00000003 [0000000000000dc5] 3525 (+12): vfs_read <-ksys_read", "call task=bash tid=994 cpu=2 flags=d. t=3525 ticks=true func=vfs_read caller=ksys_read"},
 	{"         my bash     994   0 1 00000000 00000003 4711 (+2): vfs_read <-ksys_read", "call task=my bash tid=994 cpu=0 flags=d. t=4711 ticks=true func=vfs_read caller=ksys_read"},
