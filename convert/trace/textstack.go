@@ -11,7 +11,20 @@ import (
 // meanwhile on other CPUs, and in interrupts on the same one.
 const maxHeld = 64
 
-// pendingEvents are the events of a CPU whose stacks may follow, by level: while an event waits for
+// textPlace is a ring: of a CPU, in a buffer.
+type textPlace struct {
+	cpu    int32
+	buffer string
+}
+
+func (e *textEvent) place() textPlace {
+	if e.kind == nil {
+		return textPlace{e.cpu, e.lostOf}
+	}
+	return textPlace{e.cpu, e.kind.buffer}
+}
+
+// pendingEvents are the events of a ring whose stacks may follow, by level: while an event waits for
 // its stack, an interrupt may come with events of its own.
 //
 //	event   event   stack   stack
@@ -36,10 +49,10 @@ func (e *textEvent) level() int { return format.InterruptLevel(uint64(e.flags)) 
 
 // hold keeps an event until it is known whether its stack follows. Events go on in their order.
 func (w *textWalk) hold(e *textEvent) error {
-	p := w.pending[e.cpu]
+	p := w.pending[e.place()]
 	if p == nil {
 		p = &pendingEvents{}
-		w.pending[e.cpu] = p
+		w.pending[e.place()] = p
 	}
 	for level, before := range p {
 		if before != nil && (level >= e.level() || before.tid != e.tid) {
@@ -58,7 +71,7 @@ func (w *textWalk) hold(e *textEvent) error {
 // flushHeld lets go of the first n events that are held.
 func (w *textWalk) flushHeld(n int) error {
 	for _, e := range w.held[:n] {
-		if p := w.pending[e.cpu]; p[e.level()] == e {
+		if p := w.pending[e.place()]; p[e.level()] == e {
 			p[e.level()] = nil
 		}
 		if w.stack == e {
@@ -112,7 +125,7 @@ func (w *textWalk) takeStack(l *ftracetext.Line) error {
 // functions (kernel/trace/trace_functions_graph.c): what is there is of where a tracer of latency
 // ended.
 func (w *textWalk) ofStack(l *ftracetext.Line, kind stackKind) *textEvent {
-	p := w.pending[l.CPU]
+	p := w.pending[textPlace{l.CPU, l.Buffer}]
 	if p == nil {
 		return nil
 	}

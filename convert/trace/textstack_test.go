@@ -59,6 +59,22 @@ func TestStackInterruptedVerbose(t *testing.T) {
 	}
 }
 
+// TestStackOfInstances: stacks are of events of the same buffer, in trace-cmd report of several.
+func TestStackOfInstances(t *testing.T) {
+	got := stacked(t, `cpus=1
+ a:              cat-98    [000] 12.000001: tick:                 count=1
+ b:              cat-98    [000] 12.000002: tick:                 count=2
+ a:              cat-98    [000] 12.000003: kernel_stack:         <stack trace >
+=> first (ffffffff81000100)
+ b:              cat-98    [000] 12.000004: kernel_stack:         <stack trace >
+=> second (ffffffff81000200)
+`)
+	const want = "cat 98 [000] 12.000001: trace:tick@a: count=1\nfirst\ncat 98 [000] 12.000002: trace:tick@b: count=2\nsecond\n"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // TestStackInGraph: between the lines of function_graph, the stack of an event is a comment as
 // the event is, without a task, or an ordinary line with one (kernel/trace/trace_functions_graph.c).
 func TestStackInGraph(t *testing.T) {

@@ -31,7 +31,8 @@ type textEvent struct {
 	self     uint64 // ns, of calls with times
 	took     uint64 // that they took in all
 	lost     uint64
-	atLeast  bool // lost is the least that it may be
+	lostOf   string // instance of a loss
+	atLeast  bool   // lost is the least that it may be
 	isLoss   bool
 	call     bool      // of function_graph
 	had      stackKind // the last of its stacks
@@ -54,9 +55,9 @@ type textWalk struct {
 
 	line    uint64
 	part    textPart
-	time    uint64                   // of the last line that had one
-	pending map[int32]*pendingEvents // by CPU
-	held    []*textEvent             // those that are pending, and what came after them
+	time    uint64 // of the last line that had one
+	pending map[textPlace]*pendingEvents
+	held    []*textEvent // those that are pending, and what came after them
 	free    []*textEvent
 	stack   *textEvent       // whose stack the next lines are; nil for none
 	message *textEvent       // of the line before, whose message may go on; nil for none
@@ -90,7 +91,7 @@ const (
 func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*textWalk, error) {
 	w := &textWalk{
 		t: t, emit: emit, part: textPart{form: t.form},
-		pending: map[int32]*pendingEvents{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
+		pending: map[textPlace]*pendingEvents{}, tasks: map[int32]task{}, starts: map[int32]task{}, names: map[int32]string{},
 		functions: map[int32]*[maxPrinted]uint64{},
 	}
 	maps.Copy(w.tasks, t.starts)
@@ -206,7 +207,7 @@ func (w *textWalk) take(s string) error {
 	w.who(e, &l)
 	switch l.Kind {
 	case ftracetext.Lost:
-		e.lost, e.isLoss, e.atLeast = max(l.Count, 1), true, l.Count == 0
+		e.lost, e.isLoss, e.atLeast, e.lostOf = max(l.Count, 1), true, l.Count == 0, w.lostOf
 		w.late(l.CPU, surelyLate)
 		w.graph.lose(l.CPU)
 		w.slices.lose(l.CPU)
