@@ -9,6 +9,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/listing"
+	"kprof/perfevent/format/expr"
 )
 
 // TestGraph: times of functions are their own, by the path of their callers; ends without a
@@ -233,5 +234,32 @@ func TestGraphOverruns(t *testing.T) {
 `)
 	if got := warnings(t, name); strings.Contains(got, "no known form") {
 		t.Error(got)
+	}
+}
+
+// TestReportOfReturns: trace-cmd of 2025 has what functions return, and by options their depth, behind them, and of
+// function_graph's retaddr the caller before the brace.
+func TestReportOfReturns(t *testing.T) {
+	name := written(t, `cpus=1
+            sh-144   [000]    33.867467: fgraph_retaddr_entry:                   |  vfs_read(file=0x1) /* <-ksys_read */ {
+            sh-144   [000]    33.867469: fgraph_retaddr_entry:   0.300 us   |    rw_verify_area(); (1) /* <-vfs_read */ (ret=0x0)
+            sh-144   [000]    33.867470: funcgraph_entry:        0.200 us   |    stat(); (ret=0xfffffffe)
+            sh-144   [000]    33.867471: funcgraph_exit:         3.300 us   |  } (0) (ret=0x5)
+            sh-144   [000]    33.867472: func_repeats:         vfs_read <-- ksys_read (count: 3  last_ts:    33.867470)
+`)
+	if got, want := strings.Join(folded(t, name, "ftrace:function_graph", 1, convert.Options{}), ","), "vfs_read 2800,vfs_read;rw_verify_area 300,vfs_read;stat 200"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got, want := strings.Join(folded(t, name, "ftrace:func_repeats", 0, convert.Options{}), ","), "ksys_read;vfs_read 1"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	where, err := expr.Parse("retval == -2 || retval == 5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := convert.Options{}
+	o.Where = where
+	if got, want := strings.Join(folded(t, name, "ftrace:function_graph", 1, o), ","), "vfs_read 2800,vfs_read;stat 200"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package ftracetext
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -190,9 +191,14 @@ func body(l *Line, s string, blanks int) bool {
 		what(l, text)
 		return true
 	}
-	code := text
-	if i := strings.Index(text, " /* "); i >= 0 && strings.HasSuffix(text, "*/") {
-		code, comment = strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+4:len(text)-2])
+	code, value := cutTail(text)
+	before, enters := strings.CutSuffix(code, "*/ {") // of trace-cmd, which has the caller before the brace
+	if enters {
+		code = code[:len(before)+2]
+	}
+	if i := strings.Index(code, " /* "); i >= 0 && strings.HasSuffix(code, "*/") {
+		code, comment = strings.TrimSpace(code[:i]), strings.TrimSpace(code[i+4:len(code)-2])
+		code, _ = cutTail(code)
 	}
 	switch {
 	case text == "":
@@ -200,10 +206,14 @@ func body(l *Line, s string, blanks int) bool {
 	case code == "}":
 		l.Kind = Leave
 		l.Func, l.Return = returned(comment)
+		l.Return = cmp.Or(l.Return, value)
 		return true
+	case enters:
+		l.Kind = Enter
 	case strings.HasSuffix(code, ";"):
 		l.Kind, code = Leaf, code[:len(code)-1]
 		_, l.Return = returned(comment)
+		l.Return = cmp.Or(l.Return, value)
 	case strings.HasSuffix(code, "{"):
 		l.Kind, code = Enter, strings.TrimSpace(code[:len(code)-1])
 	default:
@@ -216,6 +226,28 @@ func body(l *Line, s string, blanks int) bool {
 	}
 	l.Func, l.Args = function(code[:i]), code[i+1:len(code)-1]
 	return l.Func != ""
+}
+
+// cutTail cuts off what trace-cmd has behind a function (trace-ftrace.c, print_graph_entry_leaf): " (2)", its depth, and
+// " (ret=0x1)", what it returned, which is value.
+func cutTail(s string) (code, value string) {
+	code = s
+	for range 2 {
+		i := strings.LastIndex(code, " (")
+		if i <= 0 || !strings.HasSuffix(code, ")") {
+			break
+		}
+		inside := code[i+2 : len(code)-1]
+		ret, isReturn := strings.CutPrefix(inside, "ret=")
+		if _, isDepth := number(inside); !isReturn && (!isDepth || strings.IndexByte(";{}/", code[i-1]) < 0) {
+			break
+		}
+		if isReturn {
+			value = ret
+		}
+		code = code[:i]
+	}
+	return code, value
 }
 
 // returned reads the comment behind a function's end: its name, what it returned, both

@@ -302,11 +302,22 @@ func what(l *Line, s string) {
 			l.Func = function(frame)
 		}
 		return
-	case strings.HasPrefix(s, "funcgraph_entry:"), strings.HasPrefix(s, "funcgraph_exit:"):
+	case strings.HasPrefix(s, "funcgraph_entry:"), strings.HasPrefix(s, "funcgraph_exit:"), strings.HasPrefix(s, "fgraph_retaddr_entry:"):
 		l.Name, s, _ = strings.Cut(s, ":") // of trace-cmd report: the columns of function_graph follow
 		if !arrow(l, strings.TrimLeft(s, " ")) && !columns(l, s) {
 			l.Kind, l.Text = Event, strings.TrimLeft(s, " ")
 		}
+		return
+	case strings.HasPrefix(s, "func_repeats:"):
+		s = strings.TrimLeft(s[len("func_repeats:"):], " ")
+		if call, n := reportedRepeats(s); n > 0 {
+			fn, caller, _ := strings.Cut(call, " <-")
+			if l.Func = function(fn); l.Func != "" {
+				l.Kind, l.Caller, l.Count, l.Text = Call, function(strings.TrimPrefix(caller, "-")), n, s[len(call):]
+				return
+			}
+		}
+		l.Kind, l.Name, l.Text = Event, "func_repeats", s
 		return
 	case strings.HasPrefix(s, "function:"):
 		s = strings.TrimLeft(s[len("function:"):], " ")
@@ -371,6 +382,19 @@ func cutRepeats(s string) (call string, count uint64, ok bool) {
 		return s[:i], count, true
 	}
 	return s, 0, false
+}
+
+// reportedRepeats cuts off what trace-cmd report has behind such a call, " (count: 3  last_ts:    12.000020)", with -N
+// "\t(repeats:3  delta: -2000)"; times is 0 where there is none of it.
+func reportedRepeats(s string) (call string, times uint64) {
+	for _, head := range [...]string{" (count: ", "\t(repeats:"} {
+		if call, rest, ok := strings.Cut(s, head); ok {
+			n, _, _ := strings.Cut(rest, " ")
+			times, _ = number(n)
+			return call, times
+		}
+	}
+	return s, 0
 }
 
 // syscallEvent is the event of "sys_openat(dfd: …)", where a system call begins, and of "sys_openat ->
