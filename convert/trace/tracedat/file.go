@@ -99,6 +99,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	f.separate()
+	for i := range f.Buffers {
+		f.growPages(&f.Buffers[i])
+	}
 	return f, nil
 }
 

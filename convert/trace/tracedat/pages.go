@@ -1,6 +1,7 @@
 package tracedat
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 )
@@ -16,6 +17,7 @@ type Pages struct {
 	begun  bool
 	buf    []byte
 	rest   []byte // of buf, not yet returned
+	joined bool   // rest is of several chunks, and not of buf
 	packed []byte
 	size   int // bytes to read at once
 	most   int // that a chunk may have
@@ -46,12 +48,21 @@ func (f *File) Pages(b *Buffer, c CPU, readahead int) *Pages {
 // Next returns the next page, which is valid until the next call; the last one of a file
 // that was cut may be shorter. It is io.EOF after the last page.
 func (p *Pages) Next() ([]byte, error) {
-	for len(p.rest) == 0 {
+	for len(p.rest) == 0 || p.cpu.compressed && len(p.rest) < p.page && p.chunks > 0 {
 		var err error
-		if p.cpu.compressed {
-			err = p.chunk()
-		} else {
+		switch {
+		case !p.cpu.compressed:
 			err = p.fill()
+		case len(p.rest) == 0:
+			err, p.joined = p.chunk(), false
+		default: // a chunk ends within a sub-buffer, see growPages
+			before := p.rest
+			if !p.joined {
+				before, p.joined = bytes.Clone(before), true
+			}
+			if err = p.chunk(); err == nil {
+				p.rest = append(before, p.rest...)
+			}
 		}
 		if err != nil {
 			return nil, err
