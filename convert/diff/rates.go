@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -87,15 +88,7 @@ func newMeasuredModel(d *data, functions int) *measuredModel {
 	if len(pairs) == 0 {
 		return m
 	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		switch {
-		case a.size < b.size:
-			return -1
-		case a.size > b.size:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.size, b.size) })
 	small, large := pairs[:(len(pairs)+1)/2], pairs[len(pairs)/2:]
 	if len(pairs) < fewMeasured {
 		large = pairs
