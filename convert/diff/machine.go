@@ -109,12 +109,20 @@ func valid(r *Run, per Per, side int) error {
 		reason = NoDuration
 	case per == PerOps && !(r.Ops > 0):
 		reason = NoOperations
-	case per == PerEvent && (r.PerEvent < 0 || r.PerEvent >= len(r.Set.Events) || r.Set.Totals(r.PerEvent)[r.PerColumn] <= 0):
+	case per == PerEvent && !r.divides():
 		reason = NoDivisor
 	default:
 		return nil
 	}
 	return &RunError{Run: r.Name, Side: side, Reason: reason}
+}
+
+// divides tells whether a run has what PerEvent divides by.
+func (r *Run) divides() bool {
+	if r.PerEvent < 0 || r.PerEvent >= len(r.Set.Events) || r.PerColumn < 0 || r.PerColumn >= len(r.Set.Events[r.PerEvent].Values) {
+		return false
+	}
+	return r.Set.Totals(r.PerEvent)[r.PerColumn] > 0
 }
 
 func negative(r *Run) bool {
