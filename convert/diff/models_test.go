@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -127,6 +126,17 @@ func TestScatterOfBlocks(t *testing.T) {
 	if v, freedom := d.varianceOf(32); !near(v, want) || !near(freedom, 62) {
 		t.Errorf("pooled: %v, want %v; freedom %v", v, want, freedom)
 	}
+	// All that by 3 is the same.
+	threefold := func(blocks []int64) (more []int64) {
+		for _, v := range blocks {
+			more = append(more, 3*v)
+		}
+		return more
+	}
+	d = blocksData([2]float64{3, 6}, [][]int64{threefold(f), threefold(rest)}, [][]int64{threefold(f2), threefold(rest2)}).function(0, false)
+	if v, freedom := d.varianceOf(32); !near(v, want) || !near(freedom, 62) {
+		t.Errorf("in thirds: %v, want %v; freedom %v", v, want, freedom)
+	}
 	// A short run that is off by as much has more of the variance: Welch's degrees of freedom.
 	short, shortRest := waves(5, 2, 1), waves(20, -2, 1)
 	d = blocksData([2]float64{1, 1}, [][]int64{f, rest}, [][]int64{short, shortRest}).function(0, false)
@@ -169,12 +179,57 @@ func TestPriorOfBlocks(t *testing.T) {
 	if v, freedom := m.variance(d.function(leastFunctions, false)); !near(v, own*100*100/40/40) || !near(freedom, 14) {
 		t.Errorf("out of the ordinary: %v, %v", v, freedom)
 	}
+	// What is known of 8 blocks draws their variance towards it.
+	d = data(leastFunctions, 40)
+	m = &blocksModel{phases: 1, priors: map[int]prior{8: {6, 60}}}
+	floor := p * (1 - p) * 2 / n
+	if v, freedom := m.variance(d.function(0, false)); !near(v, (6*60*floor+14*own)/20) || !near(freedom, 20) {
+		t.Errorf("drawn towards a prior: %v, want %v; freedom %v", v, (6*60*floor+14*own)/20, freedom)
+	}
 	// Fewer tell nothing of the others.
 	d = data(leastFunctions-1, 40)
 	n = 200.0 * leastFunctions * maxBlocks
 	m = newBlocksModel(d, leastFunctions-1)
 	if v, freedom := m.variance(d.function(0, false)); len(m.priors) != 0 || !near(v, 2*(8*160*160*8.0/7)/n/n) || !near(freedom, 14) {
 		t.Errorf("few functions: %v, %v, %v", m.priors, v, freedom)
+	}
+}
+
+// TestShape: shapes of blocks correlate as Pearson has it.
+func TestShape(t *testing.T) {
+	half, quarter, turns := waves(50, 30, 16), waves(50, 30, 16), waves(5, 3, 8)
+	for b := 8; b < 16; b++ {
+		quarter[b] = 20
+	}
+	rest := func(blocks []int64) (left []int64) {
+		for b, v := range blocks { // of blocks that are not alike
+			left = append(left, int64(100+b)-v)
+		}
+		return left
+	}
+	level := func(blocks []int64) (left []int64) {
+		for _, v := range blocks {
+			left = append(left, 100-v)
+		}
+		return left
+	}
+	shapeOf := func(blocks []int64, rest func([]int64) []int64) shape {
+		return blocksData([2]float64{1, 1}, [][]int64{blocks, rest(blocks)}, [][]int64{blocks, rest(blocks)}).function(0, false).shape(0)
+	}
+	a, b, c := shapeOf(half, level), shapeOf(quarter, level), shapeOf(turns, level)
+	for want, got := range map[float64]float64{1: a.correlation(&a), 1 / math.Sqrt(3): a.correlation(&b), 0: a.correlation(&c)} {
+		if !near(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	// Of unequal blocks, what each has more than its share of all.
+	x := shapeOf(half, rest)
+	var want shape
+	for i := range want {
+		want[i] = float64(half[i]) - 1600.0/3696*float64(100+i)
+	}
+	if got := want.correlation(&x); !near(got*got, want.correlation(&want)) || !near(x.correlation(&x), 1) {
+		t.Errorf("unequal blocks: %v", x)
 	}
 }
 
@@ -355,55 +410,5 @@ func TestModerate(t *testing.T) {
 		if p.outlier(2*quantile*0.999, 4) || !p.outlier(2*quantile*1.001, 4) {
 			t.Errorf("with %v degrees of freedom of the prior, %v is not the border", freedom, quantile)
 		}
-	}
-}
-
-// TestTrend: a middle that rises with the number of samples is found, on a grid of factors of 2, and is
-// not continued beyond what was seen.
-func TestTrend(t *testing.T) {
-	var samples, rising, level []float64
-	for i := range 40 {
-		n := float64(25 * (i + 1))
-		noise := 1 + 0.1*float64(i%2)
-		samples, rising, level = append(samples, n), append(rising, noise*3*(1+8*n/1000)), append(level, noise*3)
-	}
-	if got := fitTrend(rising, samples); got.most != 1000 || !near(got.slope, 8.0/1000) || !near(got.at(500), 5) || !near(got.at(5000), 9) {
-		t.Errorf("rising: %+v", got)
-	}
-	if got := fitTrend(level, samples); got != (trend{}) || got.at(500) != 1 {
-		t.Errorf("level: %+v", got)
-	}
-}
-
-// TestRunsOfFewFunctions has the numbers of the example of Student's and Welch's t tests in Wikipedia
-// ("Student's t-test"): screws of two kinds, of which six each were weighed.
-func TestRunsOfFewFunctions(t *testing.T) {
-	kinds := [2][]int{{3002000, 2999000, 3011000, 2997000, 3001000, 2999000}, {2989000, 2993000, 2972000, 2998000, 3002000, 2998000}}
-	var runs [2][]Run
-	for side, values := range kinds {
-		for i, v := range values {
-			r := profile(t, fmt.Sprint(side, i), fmt.Sprint("screw ", v))
-			r.Set.TimeNanos = int64(6*side + i + 1) // else those of one weight are one run
-			runs[side] = append(runs[side], r)
-		}
-	}
-	o := Defaults
-	o.Per = PerRun
-	r, err := Compare(runs[0], runs[1], o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := r.Total; math.Abs(d.P-0.07857) > 5e-6 || math.Abs(d.Diff+9500) > 1e-6 || !near(d.Diff/d.deviation, r.Functions[0].Self.Diff/r.Functions[0].Self.deviation) || math.Abs(d.Diff/d.deviation+1.959) > 5e-4 || d.freedom != 10 {
-		t.Errorf("Student: %+v", d)
-	}
-	if d := r.Total; math.Abs(d.High-d.Diff-2.228139*d.deviation) > 1e-3 || !near(d.High-d.Diff, d.Diff-d.Low) { // t of 0.05 with 10 degrees of freedom
-		t.Errorf("its interval: %+v", d)
-	}
-	o.Per = PerShare
-	if r, err = Compare(runs[0], runs[1], o); err != nil {
-		t.Fatal(err)
-	}
-	if d := r.PerRun; math.Abs(d.P-0.09077) > 5e-6 || math.Abs(d.freedom-7.031) > 5e-4 || math.Abs(d.Diff+9500) > 1e-6 || d.Significant {
-		t.Errorf("Welch: %+v", d)
 	}
 }
