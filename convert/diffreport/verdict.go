@@ -390,7 +390,7 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 			return fmt.Sprintf("Over the limit: the total costs %s more than the base, over %s", percent2(d.Diff/d.Base), limit)
 		}
 		f := j.Functions[0]
-		text := fmt.Sprintf("Over the limit: %s costs %s of the base's total more, over %s", f.Name, percent2(max(f.Self.Diff, f.Cum.Diff)/r.Base.Total), limit)
+		text := fmt.Sprintf("Over the limit: %s costs %s of the base's total more, over %s", f.Name, percent2(largest(f)/r.Base.Total), limit)
 		return text + alike(len(j.Functions)-1)
 	}
 	var why []string
@@ -413,9 +413,9 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 		case diff.SlowerUntested:
 			why = append(why, fmt.Sprintf("%s is %s more, over %s, which what was recorded of these does not tell from chance", spansOf(&j.Untested), percent2(j.Untested.Ratio-1), limit))
 		case diff.ProgramsUp:
-			why = append(why, fmt.Sprintf("%s costs %s more, over %s, as other programs ran, or ran more or less", j.Unclear[0].Name, percent2(j.Unclear[0].Changed().Diff/r.Base.Total), limit))
+			why = append(why, fmt.Sprintf("%s costs %s more, over %s, as other programs ran, or ran more or less", j.Unclear[0].Name, percent2(largest(j.Unclear[0])/r.Base.Total), limit))
 		case diff.InterruptsUp:
-			why = append(why, fmt.Sprintf("%s costs %s more in interrupts, over %s%s", j.Interrupts[0].Name, percent2(j.Interrupts[0].Changed().Diff/r.Base.Total), limit, ", which differ from run to run"))
+			why = append(why, fmt.Sprintf("%s costs %s more in interrupts, over %s%s", j.Interrupts[0].Name, percent2(largest(j.Interrupts[0])/r.Base.Total), limit, ", which differ from run to run"))
 		case diff.TotalUp:
 			why = append(why, fmt.Sprintf("the total of a run is %s, which one run of each side does not tell from chance", times(r.PerRun.Ratio())))
 		}
@@ -437,6 +437,9 @@ func Judgement(r *diff.Result, j *diff.Judgement) string {
 	}
 	return text
 }
+
+// largest is what a limit is held against: of what a function costs more, itself or with what it calls.
+func largest(f *diff.Function) float64 { return max(f.Self.Diff, f.Cum.Diff) }
 
 // decisive is by what the resolution must be below a limit for equal builds to pass:
 // differences by chance are added to it.
