@@ -73,6 +73,12 @@ func (a *aggregation) unread() {
 	}
 }
 
+// drop leaves out a stack whose number is not known.
+func (a *aggregation) drop() {
+	a.unread()
+	a.chain, a.cut = a.chain[:0], false
+}
+
 // add ends a stack that was seen n times.
 func (a *aggregation) add(event string, comm []byte, n uint64) error {
 	e, ok := a.events[event]
@@ -210,8 +216,7 @@ func (b *bpftrace) line(line []byte) error {
 		case len(value) == 0 && len(b.chain) > 0:
 			b.hist, b.rows, b.counted = true, 0, 0
 		default: // statistics
-			b.unread()
-			b.chain = b.chain[:0]
+			b.drop()
 		}
 		return nil
 	}
@@ -219,8 +224,7 @@ func (b *bpftrace) line(line []byte) error {
 	switch {
 	case len(s) == 0:
 	case len(s) == len(line) && line[0] == '@': // the one before never ended
-		b.unread()
-		b.chain = b.chain[:0]
+		b.drop()
 		return b.outside(line)
 	case len(s) == len(line):
 		b.part(s)
@@ -234,8 +238,7 @@ func (b *bpftrace) line(line []byte) error {
 func (b *bpftrace) endHistogram() error {
 	b.hist = false
 	if b.rows == 0 {
-		b.unread()
-		b.chain = b.chain[:0]
+		b.drop()
 		return nil
 	}
 	return b.entry(b.counted, true)
