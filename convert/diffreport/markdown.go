@@ -140,6 +140,9 @@ func (m *markdownWriter) span(s string) string {
 	return codeSpan(printable.Shorten(s, m.amount.name))
 }
 
+// cell is span in a table, where "|" must be escaped even there, and nowhere else.
+func (m *markdownWriter) cell(s string) string { return strings.ReplaceAll(m.span(s), "|", "\\|") }
+
 func (m *markdownWriter) text(s string) string {
 	return markdown(printable.Shorten(s, m.amount.text))
 }
@@ -153,7 +156,7 @@ func (m *markdownWriter) table(fns []diff.Function) {
 	m.linef("|:--|:--|--:|--:|--:|--:|--:|--:|--:|")
 	for i := range fns {
 		f := &fns[i]
-		m.linef("| %s | %s | %s | %s | %s | %s %s | %s | %s | %s %s |", m.span(f.Name), m.text(verdict(f)), times(ratioOf(f).Ratio()),
+		m.linef("| %s | %s | %s | %s | %s | %s %s | %s | %s | %s %s |", m.cell(f.Name), m.text(verdict(f)), times(ratioOf(f).Ratio()),
 			m.cost(f.Self.Base), m.cost(f.Self.New), m.change(f.Self.Diff), m.margin(&f.Self),
 			m.cost(f.Cum.Base), m.cost(f.Cum.New), m.change(f.Cum.Diff), m.margin(&f.Cum))
 	}
@@ -229,9 +232,9 @@ var markdownEscapes = strings.NewReplacer(
 
 func markdown(s string) string { return markdownEscapes.Replace(printable.Text(s)) }
 
-// codeSpan quotes a name. In a table "|" must be escaped even there.
+// codeSpan quotes a name.
 func codeSpan(s string) string {
-	s = strings.ReplaceAll(printable.Text(s), "|", "\\|")
+	s = printable.Text(s)
 	if !strings.Contains(s, "`") {
 		return "`" + s + "`"
 	}

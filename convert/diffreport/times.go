@@ -204,7 +204,7 @@ func (m *markdownWriter) times() {
 	for _, r := range rows {
 		name := groupName(r.g)
 		if r.g.Name != "" {
-			name = m.span(r.g.Name)
+			name = m.cell(r.g.Name)
 		}
 		m.linef("| %s | %s |", name, strings.Join(r.cells, " | "))
 	}
