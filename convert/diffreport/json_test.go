@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"testing"
 
 	"kprof/convert/diff"
@@ -68,5 +69,42 @@ func TestJSONOfModels(t *testing.T) {
 		if (d.Limit.Upper == nil) != test.unknown || test.unknown && d.Limit.Outcome != "inconclusive" {
 			t.Errorf("%s: upper bound %v, %s", test.name, d.Limit.Upper, d.Limit.Text)
 		}
+	}
+}
+
+// TestJSONParts: totals of runs, paths that are not listed, what more would take, and whatever is not known.
+func TestJSONParts(t *testing.T) {
+	r := resultOf(t)
+	r.PerRunKnown, r.PerRun = true, diff.Difference{Base: 100, New: 150, Diff: 50, Low: math.Inf(-1), High: math.Inf(1), P: 1, Adjusted: 1}
+	r.Functions[0].NumPaths, r.Functions[0].OtherPaths = 5, diff.Path{Base: 0.25, New: 0.75}
+	r.Functions[1].Verdict, r.Functions[1].Built = diff.Gone, true
+	r.Functions[2].Verdict, r.Functions[2].Built = diff.Renamed, true
+	write := func() (d document) {
+		var b bytes.Buffer
+		if err := JSON(&b, r, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b.Bytes(), &d); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := write()
+	if p := d.PerRun; p == nil || p.Base != 100 || p.New != 150 || p.Diff != 50 || p.Relative != 0.5 || p.Low != nil || p.High != nil || p.Ratio == nil || *p.Ratio != 1.5 {
+		t.Errorf("per run: %+v", p)
+	}
+	if o := d.Functions[0].OtherPaths; o == nil || o.Count != 4 || o.Base != 0.25 || o.New != 0.75 || o.Diff != 0.5 || d.Functions[1].OtherPaths != nil {
+		t.Errorf("other paths: %+v", o)
+	}
+	if d.Functions[0].Built || !d.Functions[1].Built || d.Functions[2].Built {
+		t.Error("which builds have functions")
+	}
+	// 2 % could be told: for 1 % it takes four times as much.
+	if a := d.Advice; a == nil || a.Factor == nil || *a.Factor != 4 || a.Seconds != 120 || a.Runs != 4 {
+		t.Errorf("advice: %+v", a)
+	}
+	r.Resolution, r.PerRunKnown = 0.01, false
+	if d := write(); d.Advice != nil || d.PerRun != nil {
+		t.Errorf("advice %+v, per run %+v", d.Advice, d.PerRun)
 	}
 }

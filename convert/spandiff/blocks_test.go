@@ -65,6 +65,9 @@ func TestRatios(t *testing.T) {
 		// A short run that does not scatter is taken to scatter as the long one does.
 		{"pooled", [2][blocks]float64{waves(15, 1, 4), waves(6, 0, 1)}, [2][blocks]float64{waves(30, 0, 1), ten}, 0,
 			student(0.1/math.Sqrt(8*16.0/1280*(1.0/960+1.0/320)*8/7), 7)},
+		// Or as much, in terms of shares, which is less in terms of calls.
+		{"pooled of both", [2][blocks]float64{waves(15, 1, 4), waves(6, -1.0/3, 4)}, [2][blocks]float64{waves(30, 0, 1), ten}, 0,
+			student(0.1/math.Sqrt((8*16.0+8*16.0/9)/1280*(1.0/960+1.0/320)*8/7), 14)},
 		// Blocks of unequal size, of which each has its share, are off by nothing.
 		{"shares", [2][blocks]float64{waves(5, 1, 4), waves(6, 3, 4)}, [2][blocks]float64{waves(10, 2, 4), waves(10, 5, 4)}, 0.002,
 			student(0.1/math.Sqrt(0.002), 7)},
@@ -215,6 +218,17 @@ func TestEvenBlocks(t *testing.T) {
 	} {
 		if want := student(math.Abs(x.t), 7); !x.c.Tested || math.Abs(x.c.P/want-1) > 1e-6 {
 			t.Errorf("%s: p is %v, want %v", name, x.c.P, want)
+		}
+	}
+	// As many calls in twice the time are no fewer, nor is what takes a little longer slower.
+	for took, want := range map[int]Verdict{3000: Noise, 3200: Noise, 4500: Slower} {
+		again := run("again", 0, 6, took)
+		again.Set.DurationNanos = 4e9
+		before := run("base", 0, 6, 3000)
+		before.Set.DurationNanos = 2e9
+		r := Compare([]diff.Run{before}, []diff.Run{again}, Options{})
+		if c := r.Groups[0].Rate; r.Groups[0].Verdict() != want || c.Adjusted > 0.001 || c.Significant {
+			t.Errorf("%d ns: %v, rate %+v", took, r.Groups[0].Verdict(), c)
 		}
 	}
 	if !g.Median.Tested || g.P99.Tested {
