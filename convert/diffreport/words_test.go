@@ -270,3 +270,81 @@ func TestVerdictWords(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestTextParts: lines of a text that depend on what is compared, and how much is asked for.
+func TestTextParts(t *testing.T) {
+	write := func(r *diff.Result, o Options) string {
+		var b bytes.Buffer
+		if err := Text(&b, r, o); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	has := func(text string, want bool, parts ...string) {
+		t.Helper()
+		for _, p := range parts {
+			if strings.Contains(text, p) != want {
+				t.Errorf("%q: %v in\n%s", p, !want, text)
+			}
+		}
+	}
+	r := resultOf(t)
+	has(write(r, Options{Limit: 1}), true, "… and 1 more\n", "  f|g\n")
+	has(write(r, Options{Limit: 1}), false, "  h\n")
+	has(write(r, Options{Limit: 2}), false, "… and")
+	has(write(r, Options{}), true, "Noise: 4 functions whose differences chance explains, or that are too small.\n")
+	has(write(r, Options{Noise: 2}), true, "or that are too small; the 2 least likely:\n")
+	has(write(r, Options{}), false, "Total:")
+	r.Functions[1].Pair = "old"
+	has(write(r, Options{}), true, "\n"+renamed+"\n  old => h\n\n")
+	r.Functions = r.Functions[:3]
+	has(write(r, Options{Noise: 2}), true, "Noise: 1 function whose difference chance explains, or that is too small:\n")
+	r.Per, r.Total = diff.PerRun, diff.Difference{Diff: 0.1, Low: 0.05, High: 0.15, Significant: true}
+	has(write(r, Options{}), true, "Total: +10.00% ±5.00% (changed)\n")
+	r.Total.Significant = false
+	has(write(r, Options{}), true, "Total: +10.00% ±5.00% (noise)\n")
+
+	// What is left out of what is compared.
+	r = resultOf(t)
+	for _, x := range []struct {
+		idle       int64
+		program    bool
+		interrupts bool
+		want       string
+	}{
+		{0, false, false, "share of the total"}, {5, false, false, "share of the total, without idle CPUs"}, {5, true, false, "share of the total, without interrupts"},
+		{0, true, false, "share of the total"}, {5, false, true, "share of the total, without idle CPUs and interrupts"}, {0, false, true, "share of the total, without interrupts"},
+	} {
+		r.New.Idle, r.Program, r.Interrupts = x.idle, x.program, nil
+		if x.interrupts {
+			r.Interrupts = &diff.Interrupts{}
+		}
+		if got := (words{r: r}).costed(); !strings.HasSuffix(got, ", "+x.want) {
+			t.Errorf("%s, want %s", got, x.want)
+		}
+	}
+	has((words{r: r}).rules()[1], false, "only one build")
+	r.Builds = func([]string) map[string]diff.Presence { return nil }
+	has((words{r: r}).rules()[1], true, "by Holm, or only one build has it)")
+
+	// Sizes of code.
+	known := func(n uint64) CodeOf { return CodeOf{Known: true, Size: n} }
+	searched := CodeOf{Known: true, Searched: true}
+	for want, c := range map[string]Code{
+		"16 bytes → absent (removed)":                             {Base: known(16), New: searched},
+		"absent → 16 bytes (added)":                               {Base: searched, New: known(16)},
+		"absent → absent":                                         {Base: searched, New: searched},
+		"none of its own → 16 bytes (added, or inlined before)":   {Base: known(0), New: known(16)},
+		"16 bytes → none of its own (removed, or inlined now)":    {Base: known(16), New: known(0)},
+		"16 bytes → 12 bytes (-4)":                                {Base: known(16), New: known(12)},
+		"16 bytes → 16 bytes, other instructions":                 {Base: known(16), New: known(16), Differs: true},
+		"16 bytes → inlined":                                      {Base: known(16), New: CodeOf{Known: true, Searched: true, Inlined: true}},
+		"16 bytes → up to 12 bytes":                               {Base: known(16), New: CodeOf{Known: true, Size: 12, Padded: true}},
+		"not known → 16 bytes":                                    {New: known(16)},
+		"16 bytes → 20 bytes (+4), now calls a, b, c and another": {Base: known(16), New: known(20), Calls: []string{"a", "b", "c", "d"}},
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
