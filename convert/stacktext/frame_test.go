@@ -114,3 +114,56 @@ func TestCutBranchesLong(t *testing.T) {
 		}
 	}
 }
+
+// TestFrameTable: frames of a name and file are one location, those of a file have one mapping, and what is
+// in no file is the kernel's by its address alone.
+func TestFrameTable(t *testing.T) {
+	set := stacks.New()
+	table := newFrameTable(set)
+	of := func(line string) uint32 {
+		f, ok := parseFrame([]byte(line))
+		if !ok {
+			t.Fatalf("%q is no frame", line)
+		}
+		return table.of(&f)
+	}
+	f, g, k := of("55d0c0ffee00 f+0x10 (/bin/x)"), of("55d0c0ffee40 g+0x10 (/bin/x)"), of("ffffffff81000000 f ([kernel.kallsyms])")
+	for _, x := range []struct {
+		line string
+		want uint32
+		same bool
+	}{
+		{"55d0c0ffee77 f+0x87 (/bin/x)", f, true}, {"55d0c0ffee77 f+0x87 (/bin/y)", f, false}, {"55d0c0ffee77 g+0x87 (/bin/x)", g, true}, {"55d0c0ffee77 f+0x87", f, false},
+		{"ffffffff81000010 f ([kernel.kallsyms])", k, true},
+	} {
+		if got := of(x.line); (got == x.want) != x.same {
+			t.Errorf("%s: location %d, and %d", x.line, got, x.want)
+		}
+	}
+	if len(set.Mappings) != 3 || set.Locations[f].Kind != stacks.KindUser || set.Locations[k].Kind != stacks.KindKernel {
+		t.Errorf("%+v, %+v", set.Mappings, set.Locations)
+	}
+	if a, b := of("ffffffff81000000 h"), of("55d0c0ffee00 h"); set.Locations[a].Kind != stacks.KindKernel || set.Locations[b].Kind != stacks.KindUser || set.Locations[a].Mapping >= 0 {
+		t.Errorf("without a file: %+v, %+v", set.Locations[a], set.Locations[b])
+	}
+	// A line of source makes another location of it, and each line one.
+	one, two := table.withSource(f, []byte("x.c:7")), table.withSource(f, []byte("x.c:8"))
+	if one == f || two == f || one == two || table.withSource(f, []byte("x.c:7")) != one || table.withSource(f, []byte("x[1a]")) != f || table.withSource(f, []byte("??:0")) != f {
+		t.Errorf("%d, %d and %d", f, one, two)
+	}
+	l := set.Lines(one)
+	if fn := set.Functions[l[0].Function]; l[0].Line != 7 || fn.File != "x.c" || fn.Name != "f" || set.Locations[one].Mapping != set.Locations[f].Mapping || !set.Mappings[set.Locations[f].Mapping].HasLineNumbers {
+		t.Errorf("%+v of %+v", l, fn)
+	}
+	unnamed := of("55d0c0ffee00 [unknown] (/bin/x)")
+	if got := table.withSource(unnamed, []byte("x.c:7")); got != unnamed || len(set.Lines(unnamed)) != 0 {
+		t.Errorf("a line of what has no name: %d, %d", unnamed, got)
+	}
+	for s, want := range map[string]bool{
+		"x.c:7": true, "x.c:7 (discriminator 3)": true, "libc.so.6[27b25]": true, "a[0]": true, "x.c:": false, "x.c": false, ":7": true, "7": false, "[27b25]": true, "27b25]": false, "]": false, "": false, "x.c:7b": false,
+	} {
+		if got := isSource([]byte(s)); got != want {
+			t.Errorf("%q: a line of source: %v", s, got)
+		}
+	}
+}
