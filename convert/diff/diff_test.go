@@ -438,4 +438,5 @@ func TestPerEventInBlocks(t *testing.T) {
 	}
 }
 
-func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }
+// near tells whether a number is the one that is wanted, which is finite.
+func near(got, want float64) bool { return math.Abs(got-want) <= 1e-9*(1+math.Abs(want)) }

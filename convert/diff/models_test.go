@@ -113,6 +113,23 @@ func TestScatterOfBlocks(t *testing.T) {
 	if _, freedom := m.variance(d); freedom < minBlocks-1 {
 		t.Errorf("%v degrees of freedom", freedom)
 	}
+	// All together have all of each block, and one together with none has its own.
+	all := func() *data { return blocksData([2]float64{1, 1}, [][]int64{f, rest}, [][]int64{f, rest}) }
+	for range 2 {
+		d = all()
+		if got := d.function(0, false).scatter(0, 32); got == 0 {
+			t.Error("a function does not scatter")
+		}
+		if got := d.together([]uint32{0, 1}).scatter(0, 32); got != 0 {
+			t.Errorf("all together scatter by %v", got)
+		}
+		if a, b := d.together([]uint32{0}).scatter(1, 32), all().function(0, false).scatter(1, 32); a != b {
+			t.Errorf("one scatters by %v, want %v", a, b)
+		}
+		if got := d.totals().scatter(0, 32); got != 0 {
+			t.Errorf("the total scatters by %v", got)
+		}
+	}
 	// Blocks of unequal totals, of which each has a tenth, are off by nothing.
 	d = blocksData([2]float64{1, 1}, [][]int64{waves(20, 10, 4), waves(180, 90, 4)}, [][]int64{waves(20, 10, 4), waves(180, 90, 4)}).function(0, false)
 	if got := d.scatter(0, 8); got > 1e-9 {

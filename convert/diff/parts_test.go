@@ -44,6 +44,29 @@ func TestTotalsOfRuns(t *testing.T) {
 	}
 }
 
+// TestTotalsOfRunsEffect: a total is told of that differs by at least the minimum effect, of what a run costs.
+func TestTotalsOfRunsEffect(t *testing.T) {
+	for effect, want := range map[float64]bool{0.125: true, 0.126: false} {
+		var runs [2][]Run
+		for side := range runs {
+			for i := range 2 {
+				r := profile(t, fmt.Sprint(side, i), fmt.Sprintf("f %d", 800+100*side))
+				r.Set.TimeNanos = int64(2*side + i + 1)
+				runs[side] = append(runs[side], r)
+			}
+		}
+		o := Defaults
+		o.MinEffect = effect
+		r, err := Compare(runs[0], runs[1], o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.PerRun.Significant != want || (r.Outcome == Changed) != want {
+			t.Errorf("minimum effect %v: %v, %+v", effect, r.Outcome, r.PerRun)
+		}
+	}
+}
+
 // TestIdleLabels: a sample of pid 0 is of the idle task, where no comm says otherwise.
 func TestIdleLabels(t *testing.T) {
 	for _, x := range []struct {

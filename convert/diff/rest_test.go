@@ -161,6 +161,9 @@ func TestSuspectsByName(t *testing.T) {
 	for _, f := range r.Functions {
 		if f.Suspect {
 			got = append(got, f.Name)
+			if !f.Self.tested || f.Cum.Upper == 0 {
+				t.Errorf("not tested: %+v", f)
+			}
 		}
 	}
 	slices.Sort(got)

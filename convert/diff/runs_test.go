@@ -187,6 +187,9 @@ func TestSides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got := r.Scale(); !near(got, 0.5) { // 6 seconds of the base, 3 of the new side
+		t.Errorf("scale %v", got)
+	}
 	b, n := r.Base, r.New
 	if !slices.Equal(b.Runs, []string{"base0", "base1"}) || !slices.Equal(n.Runs, []string{"new0"}) || b.Samples != 2500 || b.Counted != 2500 || n.Counted != 3000 ||
 		b.Value != 2500e6 || !near(b.Total, 1250e6/3) || !near(n.Total, 1e9) || !near(b.CPU, 2.5) || !near(n.CPU, 3) || !near(b.Seconds, 6) || !near(n.Seconds, 3) ||

@@ -32,7 +32,8 @@ func student(t float64, freedom int) float64 {
 	return 1 - 2/math.Pi*(theta+sin*sum)
 }
 
-func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(a)+math.Abs(b)) }
+// near tells whether a number is the one that is wanted, which is finite.
+func near(got, want float64) bool { return math.Abs(got-want) <= 1e-9*(1+math.Abs(want)) }
 
 // waves are blocks of one height, of which some at a time are more and less by turns.
 func waves(middle, height float64, long int) (x [blocks]float64) {
