@@ -75,11 +75,11 @@ func (h *histogram) begin(info []byte) {
 func (h *histogram) line(line []byte) error {
 	switch {
 	case bytes.HasPrefix(line, triggerInfo):
-		h.drop()
+		h.leave()
 		h.begin(line[len(triggerInfo):])
 	case len(line) == 0 || line[0] == '#':
 	case line[0] == '{': // the one before never ended, if it is open
-		h.drop()
+		h.leave()
 		h.open = true
 		return h.key(line[1:])
 	case !h.open:
@@ -95,8 +95,8 @@ func (h *histogram) line(line []byte) error {
 	return nil
 }
 
-// drop leaves out an entry that has not ended.
-func (h *histogram) drop() {
+// leave leaves out an entry that has not ended.
+func (h *histogram) leave() {
 	if h.open {
 		h.unread()
 	}
@@ -190,7 +190,7 @@ func (h *histogram) entry(s []byte) error {
 	}
 	if !same || h.event < 0 || len(h.values) != len(h.columns) {
 		h.open = h.stacked // what has no stack is left out beside what has
-		h.drop()
+		h.leave()
 		return nil
 	}
 	for i, n := range h.values {
@@ -206,7 +206,7 @@ func (h *histogram) entry(s []byte) error {
 		h.stats.ShortenedStacks++
 	}
 	h.open = false
-	h.drop()
+	h.leave()
 	return nil
 }
 
