@@ -27,9 +27,10 @@ func newConvert() *cobra.Command {
 profile, folded stacks, a page that kprof wrote, or what perf script, bpftrace, DTrace or
 hist triggers of the kernel print of stacks, compressed or not, and writes it in another
 format. INPUT is perf.data by default; - is standard input; several are added up. The
-ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded for folded stacks, .svg for a flame graph, .html for a page to look at in any
-browser; .speedscope.json, .firefox.json and .trace.json for speedscope, the
-Firefox Profiler, and Perfetto or chrome://tracing, with .gz behind it to compress.
+ending of FILE picks the format: .pb.gz or .pprof for pprof, .folded for folded stacks,
+.svg for a flame graph, .html for a page to look at in any browser; .speedscope.json,
+.firefox.json and .trace.json for speedscope, the Firefox Profiler, and Perfetto or
+chrome://tracing, with .gz behind it to compress.
 With -f and no -o it goes to standard output.`,
 		Example: `  kprof convert perf.data -o cpu.pb.gz
   perf record -g -o - -- ls / | kprof convert - -f folded | head
