@@ -63,3 +63,18 @@ func unsampled(t tracefs.Event, a *abi.Attr, es *EventStats, counters int) strin
 	}
 	return text + " no sample: this kernel samples what tasks do themselves, and nothing that is done to them; a recording of all CPUs has them"
 }
+
+// unwritten says that more than a hundredth of the hits of a software event have no sample, though none
+// was lost: "" where all have. unknown are samples of whatever event that cannot be told. Linux 6.18
+// does so in certain tasks, see EventStats.
+func unwritten(a *abi.Attr, es *EventStats, unknown uint64) string {
+	if a.Type != abi.TypeSoftware || !es.LostKnown || !samplesEach(a) {
+		return ""
+	}
+	taken := es.Samples + es.Lost + unknown
+	if es.Hits <= taken || es.Hits-taken <= max(es.Hits/100, 10) {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d of %d hits have no sample, and are not lost: the kernel counts what some tasks do, and does not sample it (seen of Linux 6.18)",
+		es.Name, es.Hits-taken, es.Hits)
+}

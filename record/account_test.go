@@ -73,3 +73,30 @@ func TestUnsampled(t *testing.T) {
 		}
 	}
 }
+
+// TestUnwritten: of software events that are sampled each time, hits that have neither a sample nor
+// are lost are told, from more than a hundredth and more than ten on.
+func TestUnwritten(t *testing.T) {
+	every := abi.Attr{Type: abi.TypeSoftware, SamplePeriod: 1}
+	for _, test := range []struct {
+		attr    abi.Attr
+		stats   EventStats
+		unknown uint64
+		want    string // how it begins
+	}{
+		{every, EventStats{Name: "f", Hits: 6116, Samples: 5770, Lost: 5, LostKnown: true}, 0, "f: 341 of 6116 hits have no sample"},
+		{every, EventStats{Name: "f", Hits: 6116, Samples: 5770, Lost: 5, LostKnown: true}, 281, ""},
+		{every, EventStats{Name: "f", Hits: 6116, Samples: 5770, Lost: 5, LostKnown: true}, 279, "f: 62 of 6116"},
+		{every, EventStats{Name: "f", Hits: 6116, Samples: 6117, LostKnown: true}, 0, ""},
+		{every, EventStats{Name: "f", Hits: 30, Samples: 20, LostKnown: true}, 0, ""},
+		{every, EventStats{Name: "f", Hits: 30, Samples: 19, LostKnown: true}, 0, "f: 11 of 30"},
+		{every, EventStats{Name: "f", Hits: 6116}, 0, ""},
+		{abi.Attr{Type: abi.TypeSoftware, SamplePeriod: 2}, EventStats{Name: "f", Hits: 6116, LostKnown: true}, 0, ""},
+		{abi.Attr{Type: abi.TypeTracepoint, SamplePeriod: 1}, EventStats{Name: "f", Hits: 6116, LostKnown: true}, 0, ""},
+	} {
+		got := unwritten(&test.attr, &test.stats, test.unknown)
+		if !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%+v, %d unknown: %q, want %q", test.stats, test.unknown, got, test.want)
+		}
+	}
+}

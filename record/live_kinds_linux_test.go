@@ -88,16 +88,20 @@ func TestLiveSharedSamples(t *testing.T) {
 		})
 	})
 	for _, e := range slices.Concat(st.Events, beside.Events) {
-		// Not all switches from certain tasks are sampled, see checkCounts; and of faults, on a machine
-		// with very much to do, Linux 6.18 counts some that it samples for no event of any session: 4 to
-		// 17 of 20,000 to 230,000 were seen.
-		unsampled := e.Hits - e.Samples - e.Lost
-		if !accounted(t, e) && (e.Hits < e.Samples+e.Lost || unsampled > e.Hits/200) && e.Name != "cs" && e.Name != perfevent.SidebandName {
+		if e.Hits < e.Samples+e.Lost {
 			t.Errorf("%s: %d hits, %d samples and %d lost", e.Name, e.Hits, e.Samples, e.Lost)
 		}
 		if e.Samples == 0 && e.Name != perfevent.SidebandName {
 			t.Errorf("%s: no samples", e.Name)
 		}
+	}
+	// Of faults, on a machine with very much to do, Linux 6.18 counts some that it samples for no event of
+	// any session, see EventStats: then as many are missing of each event that counts them. Each counter may
+	// lack one more, which was under way as it was disabled.
+	missing := func(e EventStats) int { return int(e.Hits - e.Samples - e.Lost) }
+	all, user, kernel, later := missing(st.Events[0]), missing(st.Events[2]), missing(st.Events[3]), missing(beside.Events[0])
+	if slack := 4 * len(first.CPUs()); all-user-kernel > slack || user+kernel-all > slack || later-all > slack {
+		t.Errorf("of page-faults %d have no sample, in user code %d, in the kernel %d; and of the second session %d", all, user, kernel, later)
 	}
 	for _, s := range []struct {
 		*Session

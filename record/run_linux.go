@@ -411,6 +411,9 @@ func (r *run) stats() (Stats, error) {
 				st.Notes = append(st.Notes, n)
 			}
 		}
+		if n := unwritten(&e.Attr, &es, t.unknown); n != "" {
+			st.Notes = append(st.Notes, n)
+		}
 		st.Throttled += es.Throttled
 		st.Events = append(st.Events, es)
 	}
