@@ -31,9 +31,13 @@ type Sampling struct {
 	// returns and of ftrace's functions the function is in them.
 	NoRaw bool
 	// Data has samples tell the address of data that an event is about, as page faults,
-	// breakpoints and accesses to memory are, and of a processor's events where the data was found; PhysData where that is in memory; and Weight what the
-	// access cost, of events of processors that say so.
+	// breakpoints and accesses to memory are, and of a processor's events where the data was
+	// found; PhysData where that is in memory; and Weight what the access cost, of events of
+	// processors that say so.
 	Data, PhysData, Weight bool
+	// DataPages and CodePages have samples tell the size of the page that the data is in, and of
+	// the one that the instruction is in (Linux 5.11).
+	DataPages, CodePages bool
 	// UserRegs and IntrRegs are registers that samples have, as masks (see Registers and
 	// abi.RegisterMask): those of user code when it was left, and those that were interrupted.
 	UserRegs, IntrRegs uint64
@@ -86,7 +90,13 @@ func (e *Event) Configure(s Sampling) {
 	if s.Cgroup {
 		a.SampleType |= abi.SampleCgroup
 	}
-	if s.Data || s.PhysData {
+	if s.DataPages {
+		a.SampleType |= abi.SampleDataPageSize
+	}
+	if s.CodePages {
+		a.SampleType |= abi.SampleCodePageSize
+	}
+	if s.Data || s.PhysData || s.DataPages {
 		a.SampleType |= abi.SampleAddr // of which the other is the place
 	}
 	if s.Data && e.ofProcessor() {

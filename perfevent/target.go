@@ -18,11 +18,17 @@ type Target struct {
 	// waits to be started.
 	EnableOnExec bool
 
+	// NoInherit leaves out what processes and threads start.
+	NoInherit bool
+
 	CPUs []int // only on these; all that are online when empty
 }
 
 // OfTasks reports whether processes and threads are watched.
 func (t *Target) OfTasks() bool { return len(t.PIDs)+len(t.TIDs) > 0 }
+
+// Inherits reports whether what tasks start is watched too, by counters that they inherit.
+func (t *Target) Inherits() bool { return t.OfTasks() && !t.NoInherit }
 
 // Validate refuses a target that is none or several, and what is no process or thread.
 func (t *Target) Validate() error {

@@ -48,6 +48,9 @@ type Options struct {
 	// where that is in memory, and what it cost: see perfevent.Sampling.
 	Data, PhysData, Weight bool
 
+	// DataPages and CodePages have samples tell the sizes of pages: see perfevent.Sampling.
+	DataPages, CodePages bool
+
 	// UserRegs and IntrRegs are masks of registers that samples have: see perfevent.Sampling.
 	UserRegs, IntrRegs uint64
 

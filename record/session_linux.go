@@ -117,7 +117,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 		s.note("what runs outside this pid namespace has pid 0 here, and no name: whoever runs the container can let it see all (docker run --pid=host)")
 	}
 	s.removeLeftovers()
-	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.OfTasks()
+	s.resolver.ProbeVia, s.resolver.Inherit = s.probeVia(), opts.Target.Inherits()
 	s.resolver.Tasks = slices.Concat(opts.Target.PIDs, opts.Target.TIDs)
 	if err := s.resolve(); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Session) resolve() error {
 		DefaultFrequency: s.opts.DefaultFrequency,
 		Callchain:        !s.opts.NoCallchain,
 		MaxStack:         uint16(s.opts.MaxStack),
-		Inherit:          s.opts.Target.OfTasks(),
+		Inherit:          s.opts.Target.Inherits(),
 		EnableOnExec:     s.opts.Target.EnableOnExec && !s.opts.Disabled,
 		ReadLost:         s.features.ReadLost,
 		NoKernelCallers:  s.opts.NoKernelCallers,
@@ -155,6 +155,8 @@ func (s *Session) resolve() error {
 		Data:             s.opts.Data,
 		PhysData:         s.opts.PhysData,
 		Weight:           s.opts.Weight,
+		DataPages:        s.opts.DataPages,
+		CodePages:        s.opts.CodePages,
 		UserRegs:         s.opts.UserRegs,
 		IntrRegs:         s.opts.IntrRegs,
 		Cgroup:           s.opts.Cgroups || len(s.opts.Target.Cgroups) > 1 && s.features.Sideband&abi.FlagCgroup != 0,
@@ -200,7 +202,7 @@ func (s *Session) resolve() error {
 		// perf reads call frame information where it is mapped: not with the code.
 		s.sideband.Attr.Flags |= abi.FlagMmapData
 	}
-	if s.opts.Data || s.opts.PhysData { // perf names data by what is mapped there
+	if s.opts.Data || s.opts.PhysData || s.opts.DataPages { // perf names data by what is mapped there
 		s.sideband.Attr.Flags |= abi.FlagMmapData
 	}
 	if s.opts.Switches || s.opts.SwitchRecords {

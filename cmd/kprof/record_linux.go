@@ -32,6 +32,7 @@ type recordFlags struct {
 	pids, tids          string
 	cgroups             []string
 	cpus                string
+	noInherit           bool
 	allCgroups          bool
 	frequency, period   uint64
 	callGraph           bool
@@ -42,6 +43,8 @@ type recordFlags struct {
 	switchEvents        bool
 	data, physData      bool
 	weight              bool
+	dataPages           bool
+	codePages           bool
 	userRegs, intrRegs  string
 	maxStack            int
 	filter              string
@@ -135,6 +138,8 @@ func (f *recordFlags) captureFlags(c *cobra.Command) {
 	fl.VarP((*frequency)(&f.frequency), "freq", "F", "samples per second and CPU, in `Hz`, or max for the most that the kernel takes (default 4000; 999 with --call-graph dwarf)")
 	fl.BoolVar(&f.data, "data", false, "record the address of the data that events are about, as page faults are: the field addr; of the processor's events also where it was found: mem_op, mem_lvl and others")
 	fl.BoolVar(&f.physData, "phys-data", false, "record the address of the data, and where that is in memory: the field phys_addr")
+	fl.BoolVar(&f.dataPages, "data-page-size", false, "record the size of the page that the data is in: data_page_size, and addr")
+	fl.BoolVar(&f.codePages, "code-page-size", false, "record the size of the page that the code is in: code_page_size")
 	fl.BoolVarP(&f.weight, "weight", "W", false, "record what an access to memory cost, of events that say so: the field weight")
 	fl.StringVar(&f.userRegs, "user-regs", "", "record registers of user code, a comma-separated `list` like ax,sp, --user-regs for all, --user-regs=? to see which there are: the fields ax, sp…")
 	fl.StringVarP(&f.intrRegs, "intr-regs", "I", "", "record registers of what was interrupted, the kernel too, a `list` as of --user-regs: the fields iregs.ax…")
@@ -156,6 +161,7 @@ func (f *recordFlags) sourceFlags(c *cobra.Command) {
 	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
 	fl.StringSliceVar(&f.cgroups, "cgroup", nil, "the tasks of these cgroups, a comma-separated `list` of paths below /sys/fs/cgroup, globs included")
 	fl.BoolVar(&f.allCgroups, "all-cgroups", false, "record the cgroup of each sample: its path and its container are labels then")
+	fl.BoolVarP(&f.noInherit, "no-inherit", "i", false, "of processes and threads, or the command, not what they start")
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.Uint64VarP(&f.period, "count", "c", 0, "sample every `N`th event instead")
 	fl.StringVar(&f.filter, "filter", "", "what tracepoints must match, an `expression` on their fields")
@@ -300,6 +306,7 @@ func (f *recordFlags) options() (o record.Options, err error) {
 	}
 	o.SwitchRecords, o.Cgroups = f.switchEvents, f.allCgroups
 	o.Data, o.PhysData, o.Weight = f.data, f.physData, f.weight
+	o.DataPages, o.CodePages = f.dataPages, f.codePages
 	if o.UserRegs, err = registerMask("--user-regs", f.userRegs); err != nil {
 		return o, err
 	}
@@ -388,6 +395,7 @@ func (f *recordFlags) ownCommand() bool {
 }
 
 func (f *recordFlags) target() (t record.Target, err error) {
+	t.NoInherit = f.noInherit
 	kinds := 0
 	if f.all {
 		kinds++

@@ -75,8 +75,8 @@ func (f *recordFlags) tracerOptions(o *record.Options) error {
 		}
 	}
 	switch {
-	case f.frequencySet || f.csSet || f.filter != "" || len(f.cgroups) > 0:
-		return usagef("each call of a function is recorded: without -F, -c, --filter and --cgroup; choose tasks with -p or -t, CPUs with -C")
+	case f.frequencySet || f.csSet || f.filter != "" || len(f.cgroups) > 0 || f.noInherit:
+		return usagef("each call of a function is recorded: without -F, -c, --filter, --cgroup and -i; choose tasks with -p or -t, CPUs with -C")
 	case f.depth < 0:
 		return usagef("--depth %d: wants a number above 0", f.depth)
 	case len(f.tracer.Functions) > 0 && (f.depth > 0 || f.onCPU):

@@ -26,6 +26,7 @@ type statFlags struct {
 	all        bool
 	pids, tids string
 	cpus       string
+	noInherit  bool
 	cgroups    []string
 	runs       int
 	interval   time.Duration
@@ -77,6 +78,7 @@ The exit code is the command's. See 'kprof help counting'.`,
 	fl.StringVarP(&f.pids, "pid", "p", "", "these processes and what they start, a comma-separated `list`")
 	fl.StringVarP(&f.tids, "tid", "t", "", "these threads and what they start, a comma-separated `list`")
 	fl.StringSliceVar(&f.cgroups, "cgroup", nil, "the tasks of these cgroups, a comma-separated `list` of paths below /sys/fs/cgroup, globs included")
+	fl.BoolVarP(&f.noInherit, "no-inherit", "i", false, "of processes and threads, or the command, not what they start")
 	fl.StringVarP(&f.cpus, "cpu", "C", "", "only on these CPUs, a `list` like 0,4-7")
 	fl.IntVarP(&f.runs, "repeat", "r", 1, "run the command `N` times, and print means")
 	fl.VarP((*milliseconds)(&f.interval), "interval", "I", "print what was counted in each `time`: 1s, 500ms; a number is one of milliseconds, as perf's")
@@ -170,6 +172,7 @@ func (f *statFlags) options() (o count.Options, err error) {
 }
 
 func (f *statFlags) target() (t count.Target, err error) {
+	t.NoInherit = f.noInherit
 	kinds := 0
 	for _, is := range []bool{f.all, f.pids+f.tids != "", len(f.cgroups) > 0} {
 		if is {

@@ -91,55 +91,6 @@ func otherTool(err error) string {
 	return ""
 }
 
-// sameFlags are flags of perf, without their dashes, with the ones that do it here, in those
-// commands that have them.
-var sameFlags = map[string]string{
-	"A":               "per-cpu",
-	"E":               "limit",
-	"G":               "tree",
-	"call-graph":      "tree",
-	"comms":           "comm",
-	"entries":         "limit",
-	"for-each-cgroup": "per-cgroup",
-	"g":               "tree",
-	"interval-print":  "interval",
-	"inverted":        "reverse",
-	"j":               "json",
-	"json-output":     "json",
-	"max-events":      "limit",
-	"mmap-pages":      "mmap-size",
-	"no-aggr":         "per-cpu",
-	"per-thread":      "per-task",
-	"percent-limit":   "min",
-	"s":               "by",
-	"timeout":         "duration",
-}
-
-// insteadOf is what to say of a flag that a command does not have, as it is written without its
-// dashes, and perf has: "" for nothing.
-func insteadOf(c *cobra.Command, flag string) string {
-	if (flag == "i" || flag == "input") && strings.Contains(c.Use, "INPUT") {
-		return "; inputs are named without a flag before them"
-	}
-	if flag == "children" || flag == "no-children" {
-		return "; self is without what functions call, and cum with it"
-	}
-	if c.CommandPath() == "kprof probe" {
-		switch flag {
-		case "a", "add", "x", "exec":
-			return "; kprof probe add makes a probe, 'p:NAME PATH:SYMBOL' one of a program"
-		case "d", "del":
-			return "; kprof probe del removes probes"
-		case "l":
-			return "; kprof probe list lists them"
-		}
-	}
-	if same := sameFlags[flag]; same != "" && c.Flags().Lookup(same) != nil {
-		return "; here it is --" + same
-	}
-	return ""
-}
-
 // valueKinds says what the kinds of values are, by their names in pflag.
 var valueKinds = map[string]string{
 	"bool": "true or false", "duration": "a time such as 10s, 500ms or 2m",

@@ -178,7 +178,7 @@ func (s *Session) counted(members []int) []event.Event {
 			e.Attr.Flags = e.Attr.Flags.WithPrecise(0) // which concerns samples alone
 		}
 		events[i].Count(perfevent.Counting{
-			Inherit:      t.OfTasks(),
+			Inherit:      t.Inherits(),
 			EnableOnExec: t.EnableOnExec,
 			Leader:       i == 0 && len(members) > 1,
 			Member:       i > 0,

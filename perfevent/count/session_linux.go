@@ -70,7 +70,7 @@ func Open(ctx context.Context, opts Options) (_ *Session, err error) {
 	s := &Session{opts: opts}
 	s.resolver = event.Resolver{
 		MountTracefs: opts.MountTracefs, ProbeVia: opts.ProbeVia, MaxProbes: opts.MaxProbes, Readable: opts.Readable,
-		Inherit: opts.Target.OfTasks(), Tasks: slices.Concat(opts.Target.PIDs, opts.Target.TIDs),
+		Inherit: opts.Target.Inherits(), Tasks: slices.Concat(opts.Target.PIDs, opts.Target.TIDs),
 	}
 	defer func() {
 		if err != nil {
