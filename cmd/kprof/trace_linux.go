@@ -83,7 +83,7 @@ func (f *traceFlags) run(ctx context.Context) error {
 		f.events = []string{"dummy"} // which never happens
 	}
 	if len(f.events) == 0 {
-		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch; kprof list shows what there is")
+		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch, or 'syscalls:*' for all system calls; kprof list shows what there is")
 	}
 	if f.traces() {
 		return usagef("graph: and function: are listed when they have been recorded: kprof record -e %s -o FILE.dat, then kprof script FILE.dat", shellArg(f.events[0]))
