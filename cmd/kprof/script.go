@@ -132,13 +132,21 @@ each with when it began, how long it was, who it was of and its labels (kprof he
 	return c
 }
 
-// spans lists the times between events of an input.
-func (l *listFlags) spans(ctx context.Context, name, input string, o convert.Options, sym symbolOptions) error {
+// checkTimes refuses what is not for times between events.
+func (l *listFlags) checkTimes() error {
 	switch {
 	case l.columns != "" || l.nanos || l.reltime || l.deltatime:
 		return usagef("-F, --ns, --reltime and --deltatime are for events; --span and --off-cpu list when each time began, how long it was, and its labels")
 	case l.format == "csv":
 		return usagef("-f csv is for events; --span and --off-cpu list text or json")
+	}
+	return nil
+}
+
+// spans lists the times between events of an input.
+func (l *listFlags) spans(ctx context.Context, name, input string, o convert.Options, sym symbolOptions) error {
+	if err := l.checkTimes(); err != nil {
+		return err
 	}
 	o.Times, o.SpanFields = true, true
 	o.Labels |= replay.LabelTID

@@ -139,7 +139,9 @@ func parseSpans(texts []string) (rules []*spanrule.Rule, err error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		rules = append(rules, r)
+		if !slices.ContainsFunc(rules, func(have *spanrule.Rule) bool { return have.Text == r.Text }) {
+			rules = append(rules, r)
+		}
 	}
 	return rules, nil
 }

@@ -29,6 +29,7 @@ type traceFlags struct {
 	recordFlags
 	list   listFlags
 	marker bool
+	times  bool // between events are listed
 }
 
 // traceMemory is what the Go part of kprof trace takes before it is collected more eagerly:
@@ -39,7 +40,7 @@ func newTrace() *cobra.Command {
 	var f traceFlags
 	f.trace, f.callGraphMode = &f, "none"
 	c := &cobra.Command{
-		Use:   "trace -e EVENT [flags] [[--] COMMAND [ARGS…]]",
+		Use:   "trace {-e EVENT | --span RULE} [flags] [[--] COMMAND [ARGS…]]",
 		Short: "List events as they happen, with their fields",
 		Long: `Trace prints events one a line while they happen, in the order of time over all CPUs, as
 kprof script lists those of a recording: of a COMMAND that it starts, of processes (-p),
@@ -51,6 +52,10 @@ Events (-e) are those of kprof record. Every one is shown; clocks and hardware e
 sampled (--freq, -c). What --filter leaves out costs least, as the kernel does it; --where
 can name more.
 
+With --span, --off-cpu or --slower-than it lists times between events instead, as they end: when
+each began, how long it was, who it was of and its labels (kprof help spans). Without -e their
+events are what is taken.
+
 --marker lists what programs write into tracefs' trace_marker, and the kernel with
 trace_printk(), of the whole machine, with or without other events between it. It takes
 that out of the tracer's buffer, as reading trace_pipe does.`,
@@ -58,7 +63,8 @@ that out of the tracer's buffer, as reading trace_pipe does.`,
   kprof trace -e sched:sched_switch -a -d 1s --where 'next_pid != 0' -F time,cpu,trace
   kprof trace -e 'sched:sched_process_*' -f json --limit 5 -- sh -c 'ls /; ls /'
   kprof trace --marker --limit 2 -- sh -c 'for i in 1 2; do echo step $i > /sys/kernel/tracing/trace_marker; done'
-  kprof trace -e sched:sched_switch -d 1s -o switches.data > switches.txt`,
+  kprof trace -e sched:sched_switch -d 1s -o switches.data > switches.txt
+  kprof trace --span syscalls --slower-than 10ms -- sleep 0.1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given(cmd, args)
 			debug.SetMemoryLimit(traceMemory) // it may run for days
@@ -73,17 +79,26 @@ that out of the tracer's buffer, as reading trace_pipe does.`,
 	fl.Var((*frequency)(&f.frequency), "freq", "samples per second and CPU of clocks and hardware events, in `Hz` (default 4000)")
 	f.list.flags(c)
 	f.sel.shape.whereFlag(c)
+	f.sel.shape.spanFlags(c)
+	fl.StringSliceVar(&f.sel.shape.labels, "label", nil, "of --span and --off-cpu: show `fields` of their events too, or cpu")
 	fl.StringVarP(&f.output, "output", "o", "", "`file` to record the events in as well, a perf.data")
 	return c
 }
 
 // run traces.
 func (f *traceFlags) run(ctx context.Context) error {
+	f.times = f.listsTimes()
+	if err := f.checkTimes(); err != nil {
+		return err
+	}
 	if f.marker && len(f.events) == 0 {
 		f.events = []string{"dummy"} // which never happens
 	}
+	if f.times && len(f.events) == 0 {
+		f.takeEventsOfTimes()
+	}
 	if len(f.events) == 0 {
-		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch, or 'syscalls:*' for all system calls; kprof list shows what there is")
+		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch, or --span RULE, such as --span syscalls; kprof list shows which events there are")
 	}
 	if f.traces() {
 		return usagef("graph: and function: are listed when they have been recorded: kprof record -e %s -o FILE.dat, then kprof script FILE.dat", shellArg(f.events[0]))
@@ -101,19 +116,63 @@ func (f *traceFlags) run(ctx context.Context) error {
 	if _, err := f.list.printer(); err != nil {
 		return err
 	}
+	if f.times {
+		debug.SetMemoryLimit(timesMemory)
+	}
 	return f.record(ctx, out)
 }
 
+// withFile is what is listed, and recorded beside.
+type withFile struct {
+	record.Sink
+	beside *fileSink // nil for none
+}
+
+func (w *withFile) Write(a, b []byte) error {
+	if w.beside != nil {
+		if err := w.beside.Write(a, b); err != nil {
+			return err
+		}
+	}
+	return w.Sink.Write(a, b)
+}
+
+func (w *withFile) FinishRound() error {
+	if w.beside != nil {
+		if err := w.beside.FinishRound(); err != nil {
+			return err
+		}
+	}
+	return w.Sink.FinishRound()
+}
+
+// finish finishes the file.
+func (w *withFile) finish(ctx context.Context, stats *record.Stats) error {
+	if w.beside == nil {
+		return nil
+	}
+	err := w.beside.finish(ctx, stats)
+	if err == nil {
+		notef("%s in %v", printable.Count(stats.Samples, "sample"), w.beside)
+	}
+	return err
+}
+
+func (w *withFile) String() string { return "standard output" }
+
 // traceSink prints events, and records them beside.
 type traceSink struct {
-	*live.Listing
+	withFile
+	list    *live.Listing
 	printer *listing.Printer
-	beside  *fileSink      // nil for none
 	marker  *marker.Reader // nil for none
 }
 
-// newSink returns what lists the events of a session, which stop ends.
+// newSink returns what lists the events of a session, or times between them, which stop ends.
 func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.BuildIDs, kernel *symbols.Kernel, stop func()) (_ sink, err error) {
+	if f.times {
+		return f.newTimesSink(out, events, builds, kernel, stop)
+	}
 	po, err := f.list.printer()
 	if err != nil {
 		return nil, err
@@ -144,12 +203,13 @@ func (f *traceFlags) newSink(out output, events []abi.Event, builds *symbols.Bui
 	}
 	// The listing first, which may not take a condition: a file that is there stays as it is then.
 	o := listing.Options{Options: opts, Stacks: po.Stacks, Address: s.printer.Address, Memory: traceMemory / 5}
-	if s.Listing, err = live.NewListing(events, &header, kernel, o, s.printer, stop); err != nil {
+	if s.list, err = live.NewListing(events, &header, kernel, o, s.printer, stop); err != nil {
 		return nil, worded(err)
 	}
+	s.Sink = s.list
 	if out.format == export.Data {
 		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
-			_, lerr := s.Listing.Finish()
+			_, lerr := s.list.Finish()
 			return nil, errors.Join(err, lerr)
 		}
 	}
@@ -179,27 +239,13 @@ func warnTracingOff(fs *tracefs.FS) {
 	}
 }
 
-func (s *traceSink) Write(a, b []byte) error {
-	if s.beside != nil {
-		if err := s.beside.Write(a, b); err != nil {
-			return err
-		}
-	}
-	return s.Listing.Write(a, b)
-}
-
 func (s *traceSink) FinishRound() error {
 	if s.marker != nil {
 		if err := s.marker.Drain(func(rec []byte) error { return s.Write(rec, nil) }); err != nil {
 			return err
 		}
 	}
-	if s.beside != nil {
-		if err := s.beside.FinishRound(); err != nil {
-			return err
-		}
-	}
-	return s.Listing.FinishRound()
+	return s.withFile.FinishRound()
 }
 
 func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
@@ -214,7 +260,7 @@ func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
 		}
 		err = errors.Join(err, s.marker.Close())
 	}
-	res, ferr := s.Finish()
+	res, ferr := s.list.Finish()
 	err = errors.Join(err, ferr, closePrinter(s.printer))
 	if res != nil {
 		say(res.Warnings)
@@ -222,12 +268,7 @@ func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
 	if stats.Lost > 0 {
 		notef("larger rings (-m), or a --filter for the kernel, lose less")
 	}
-	if s.beside != nil {
-		err = errors.Join(err, s.beside.finish(ctx, stats))
-		if err == nil {
-			notef("%s in %v", printable.Count(stats.Samples, "sample"), s.beside)
-		}
-	}
+	err = errors.Join(err, s.withFile.finish(ctx, stats))
 	if stats.Samples == 0 && s.marker != nil {
 		return &convert.EmptyError{Reason: "nothing was written into trace_marker, and no other event was recorded"}
 	}
@@ -236,5 +277,3 @@ func (s *traceSink) finish(ctx context.Context, stats *record.Stats) error {
 	}
 	return worded(err)
 }
-
-func (s *traceSink) String() string { return "standard output" }

@@ -103,6 +103,8 @@ type Collector struct {
 	rows   *rows
 
 	windowErr error // of Options.Window
+
+	taken []stacks.TimedSample // by TakeTimes, the last time
 }
 
 // NewCollector returns a Collector of a recording with the given events, all of
@@ -146,6 +148,20 @@ func (c *Collector) Write(a, b []byte) error { return c.stream.Write(a, b) }
 func (c *Collector) FinishRound() error {
 	c.stream.FinishRound()
 	return nil
+}
+
+// TakeTimes returns the Set as it is by now, and the times between events that have ended since the
+// last call, in the order in which they ended: with Options.Times, and without Options.Beside. They are
+// valid until the next call, and not in the Set that Finish returns; nor are distributions of times.
+func (c *Collector) TakeTimes() (*stacks.Set, []stacks.TimedSample) {
+	c.rows.complete()
+	s := c.rows.set
+	s.TimedSamples, c.taken = c.taken[:0], s.TimedSamples
+	s.Wakes = s.Wakes[:0]
+	if c.rows.pairing != nil {
+		clear(c.rows.pairing.durations)
+	}
+	return s, c.taken
 }
 
 // Finish releases everything and returns the Set, without names.

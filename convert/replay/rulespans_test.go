@@ -408,3 +408,61 @@ comm t=1 pid=7 comm=seven
 		}
 	}
 }
+
+// TestTakeTimes: times that are taken while they end, and those that are left, are those of the whole
+// recording, each once and with its own labels; what is taken is as it ended.
+func TestTakeTimes(t *testing.T) {
+	const order = abi.LittleEndian
+	c := syscallRecording(order)
+	c.WriteString("round\n")
+	c.hit(200, 0, 7, 1, 1)
+	c.hit(210, 1, 9, 1, 0)
+	c.WriteString("round\n")
+	c.hit(220, 1, 9, 2, 0, 4)
+	c.hit(230, 0, 7, 2, 1, 4)
+	c.WriteString("round\n")
+	c.hit(300, 0, 7, 1, 3)
+	c.WriteString("round\n")
+	c.hit(310, 0, 7, 2, 3, 0)
+	opts := Options{Selection: Selection{Spans: mustRules(t, "span:syscalls"), Times: true, Labels: LabelTID, Formats: payload.New(callFormats(order))}, Machine: "x86_64"}
+	text := func(s *stacks.Set, list []stacks.TimedSample) (lines []string) {
+		for _, x := range list {
+			row := s.Sample(int(x.Sample))
+			lines = append(lines, fmt.Sprintf("%d %d %#x %v", x.Time, x.Value, s.Locations[s.Stack(row.Stack)[0]].Addr, s.Labels(row.Labels)))
+		}
+		return lines
+	}
+	rec := c.recording()
+	whole, _, err := convertLive(rec, order, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := text(whole, whole.TimedSamples)
+
+	live := NewCollector(order, rec.Events, opts)
+	var got []string
+	var taken []int
+	for _, b := range rec.Records(order) {
+		if err := errors.Join(live.Write(b, nil), live.FinishRound()); err != nil {
+			t.Fatal(err)
+		}
+		now := text(live.TakeTimes())
+		got, taken = append(got, now...), append(taken, len(now))
+	}
+	if len(got) != 6 || !strings.HasPrefix(got[4], "210 10 ") || !strings.HasPrefix(got[5], "200 30 ") {
+		t.Errorf("taken in rounds %v: %q", taken, got)
+	}
+	s, st, err := live.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, text(s, s.TimedSamples)...)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if st.Spans[0].Ended != 7 || st.Spans[0].Open != 1 {
+		t.Errorf("%+v", st.Spans[0])
+	}
+}

@@ -14,7 +14,8 @@ import (
 // names reaches no terminal as it is.
 func TestSpans(t *testing.T) {
 	times := []stacks.ValueType{{Type: "x", Unit: "nanoseconds"}}
-	s := stacks.New(stacks.Event{Name: "clock", Values: times}, stacks.Event{Name: "span:x", Values: times})
+	s := stacks.New(stacks.Event{Name: "clock", Values: times}, stacks.Event{Name: "span:x", Values: times},
+		stacks.Event{Name: "span:held", Values: []stacks.ValueType{{Type: "alloc_space", Unit: "bytes"}, {Type: "inuse_space", Unit: "bytes"}}})
 	m := s.AddMapping(stacks.Mapping{File: "/bin/load"})
 	loc := s.AddLocation(m, 0x10, 0)
 	comm := func(name string, more ...stacks.Label) stacks.LabelsID {
@@ -27,6 +28,7 @@ func TestSpans(t *testing.T) {
 	add(1, 1_000_000_002, 1500, s.Intern([]uint32{loc, loc}), comm("a\x1b[m", stacks.Label{Key: "size", Num: 2048, Unit: "bytes"}))
 	add(1, 1_000_000_003, 2500, s.Intern(nil), comm("b\xff", stacks.Label{Key: "ret", Num: -1}))
 	add(1, 2_000_000_004, 500, s.Intern(nil), comm("b\xff"))
+	s.AddTimedSample(stacks.TimedSample{Time: 5, Sample: uint32(s.Add(2, s.Intern(nil), comm("c"), 4096, 2048)), Value: 2048})
 	for _, c := range []struct {
 		o    SpansOptions
 		want string
@@ -41,9 +43,14 @@ func TestSpans(t *testing.T) {
 		{SpansOptions{JSON: true, Limit: 2}, "" +
 			`{"event":"span:x","time":1000000002,"duration":1500,"labels":{"comm":"a\u001b[m","pid":7,"size":2048}}` + "\n" +
 			`{"event":"span:x","time":1000000003,"duration":2500,"labels":{"comm":"b` + "\uFFFD" + `","pid":7,"ret":-1}}` + "\n"},
+		// What is held is no time.
+		{SpansOptions{Events: []int{2}}, "     0.000000005        2kB  c/7 span:held\n"},
+		{SpansOptions{Events: []int{2}, JSON: true}, `{"event":"span:held","time":5,"value":2048,"unit":"bytes","labels":{"comm":"c","pid":7}}` + "\n"},
 	} {
 		var b strings.Builder
-		c.o.Events = []int{1}
+		if c.o.Events == nil {
+			c.o.Events = []int{1}
+		}
 		if err := Spans(&b, s, c.o); err != nil {
 			t.Fatal(err)
 		}
