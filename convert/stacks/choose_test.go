@@ -54,6 +54,7 @@ func TestChoose(t *testing.T) {
 		{[]string{"cpu_*/cycles/*"}, "cpu_atom/cycles/P=0 cpu_core/cycles/P=1"},
 		{[]string{"cpu_core/cycles/P", "cycles"}, "cpu_atom/cycles/P=0 cpu_core/cycles/P=1"},
 		{[]string{"cyc*"}, "cycles:P=0,1"},
+		{[]string{"cycles", "cyc*"}, "cycles:P=0,1"},
 		{[]string{"instructions", "slots"}, "cpu_core/slots/=2 instructions=3,4"},
 		{[]string{"sched_switch"}, "sched:sched_switch=5"},
 		{[]string{"sched:*"}, "sched:sched_switch=5"},
@@ -104,8 +105,12 @@ func TestChooseEvents(t *testing.T) {
 		i := s.Add(e, stack, 0, 1, int64(10*(e+1)))
 		s.AddTimedSample(TimedSample{Time: uint64(e + 1), Sample: uint32(i), Value: 1})
 	}
+	s.DefaultType = "x"
 	if err := s.ChooseEvents(nil); err != nil {
 		t.Fatal(err)
+	}
+	if s.DefaultType != "x" {
+		t.Errorf("the default type is %q", s.DefaultType)
 	}
 	want := []Event{{Name: "cycles", Values: columns("cycles")}, {Name: "x", Values: columns("x")}}
 	if diff := cmp.Diff(want, s.Events); diff != "" {
@@ -119,5 +124,20 @@ func TestChooseEvents(t *testing.T) {
 	}
 	if err := s.ChooseEvents([]string{"x"}); err != nil || len(s.Events) != 1 || s.NumSamples() != 1 || len(s.TimedSamples) != 1 {
 		t.Errorf("%v: %v, %d rows, moments %v", err, s.Events, s.NumSamples(), s.TimedSamples)
+	}
+}
+
+// TestChooseEventsDefault: a default type that no event has is none; columns are called after the event
+// where its whole name begins them.
+func TestChooseEventsDefault(t *testing.T) {
+	values := []ValueType{{"cpu_core/cycles/.samples", "count"}, {"cpu_core/cycles/s", "count"}, {"time", "count"}}
+	s := New(Event{Name: "cpu_core/cycles/", Values: values}, Event{Name: "cpu_atom/cycles/", Values: values})
+	s.DefaultType = "cpu_core/cycles/.samples"
+	if err := s.ChooseEvents([]string{"cycles"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []Event{{Name: "cycles", Values: []ValueType{{"cycles.samples", "count"}, {"cpu_core/cycles/s", "count"}, {"time", "count"}}}}
+	if diff := cmp.Diff(want, s.Events); diff != "" || s.DefaultType != "" {
+		t.Errorf("default type %q: %s", s.DefaultType, diff)
 	}
 }

@@ -329,6 +329,88 @@ func TestMergerHeader(t *testing.T) {
 	}
 }
 
+// TestMergerSaysWhatAllSay: each thing that two Sets say by itself, both the same and not.
+func TestMergerSaysWhatAllSay(t *testing.T) {
+	base := func() *Set {
+		s := New()
+		s.PeriodType, s.Period, s.CallersExact, s.DropFrames, s.DefaultType = countAndTime[1], 10, true, "d", "t"
+		return s
+	}
+	sum := func(sets ...*Set) *Set {
+		m := NewMerger(MergeOptions{})
+		for _, s := range sets {
+			if err := m.Add(s, Addend{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return m.Set()
+	}
+	if s := sum(base(), base()); s.Period != 10 || s.PeriodType != countAndTime[1] || !s.CallersExact || s.DropFrames != "d" || s.DefaultType != "t" {
+		t.Errorf("of two that say the same: %+v", s)
+	}
+	other := base()
+	other.PeriodType = countAndTime[0]
+	if s := sum(base(), other); s.Period != 0 || s.PeriodType != (ValueType{}) {
+		t.Errorf("of two types of period: %d of %v", s.Period, s.PeriodType)
+	}
+	for first := range 2 {
+		sets := []*Set{base(), base()}
+		sets[first].CallersExact = false
+		if s := sum(sets...); s.CallersExact {
+			t.Errorf("callers are exact, and not those of Set %d", first)
+		}
+	}
+}
+
+// TestMergerMappingKeys: mappings are one where only their addresses differ, or their sizes by less than a
+// page; kernels and what has no name are only where they are.
+func TestMergerMappingKeys(t *testing.T) {
+	file := Mapping{File: "/bin/a", BuildID: "ab", Start: 0x1000, Limit: 0x5000, Offset: 0x2000, Kind: KindUser}
+	anon := Mapping{Start: 0x1000, Limit: 0x5000, Kind: KindUser}
+	kernel := Mapping{File: "[kernel]", BuildID: "cd", Start: 0x1000, Limit: 0x5000, Kind: KindKernel}
+	for _, c := range []struct {
+		name   string
+		m      Mapping
+		change func(*Mapping)
+		same   bool
+	}{
+		{"moved", file, func(m *Mapping) { m.Start, m.Limit = 0x8000, 0xc000 }, true},
+		{"a byte less", file, func(m *Mapping) { m.Limit-- }, true},
+		{"almost a page less", file, func(m *Mapping) { m.Limit -= 0xfff }, true},
+		{"a page less", file, func(m *Mapping) { m.Limit -= 0x1000 }, false},
+		{"a byte more", file, func(m *Mapping) { m.Limit++ }, false},
+		{"another offset", file, func(m *Mapping) { m.Offset += 0x1000 }, false},
+		{"another build id", file, func(m *Mapping) { m.BuildID = "ac" }, false},
+		{"without a name, moved", anon, func(m *Mapping) { m.Start, m.Limit = 0x8000, 0xc000 }, false},
+		{"without a name, smaller at the same end", anon, func(m *Mapping) { m.Start = 0x2000 }, false},
+		{"without a name, smaller", anon, func(m *Mapping) { m.Limit-- }, false},
+		{"without a name, with an offset", anon, func(m *Mapping) { m.Offset++ }, false},
+		{"a kernel elsewhere", kernel, func(m *Mapping) { m.Start, m.Limit, m.Offset = 0x8000, 0xd000, 1 }, true},
+	} {
+		m := NewMerger(MergeOptions{})
+		for i := range 2 {
+			s, x := New(), c.m
+			if i == 1 {
+				c.change(&x)
+			}
+			s.AddMapping(x)
+			if err := m.Add(s, Addend{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := m.Set().Mappings
+		if (len(got) == 1) != c.same {
+			t.Errorf("%s: %d mappings", c.name, len(got))
+		}
+		if last := c.m; c.same {
+			c.change(&last)
+			if want := max(c.m.Limit-c.m.Start, last.Limit-last.Start); got[0].Limit-got[0].Start != want || got[0].Start != c.m.Start {
+				t.Errorf("%s: from %#x to %#x, wanted %#x bytes", c.name, got[0].Start, got[0].Limit, want)
+			}
+		}
+	}
+}
+
 // TestMergerUnknownPeriods: samples of which nobody knows what they stand for are not added to periods,
 // in neither order, and leave the sum as it was.
 func TestMergerUnknownPeriods(t *testing.T) {
