@@ -42,7 +42,7 @@ func newRecord() *cobra.Command {
 }
 
 func newTrace() *cobra.Command {
-	return onlyLinux("trace", "List events as they happen, with their fields")
+	return onlyLinux("trace", "List events or system calls as they happen, with their fields")
 }
 
 func newTop() *cobra.Command {

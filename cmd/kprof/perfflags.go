@@ -96,7 +96,7 @@ var perfFlags = []perfFlag{
 	{"top", "U hide_user_symbols", "it stands behind the event, as in -e cycles:k"},
 	{"top", "delay", "here it is --every"},
 
-	{"trace", "syscalls", "--span syscalls lists system calls, and how long each took"},
+	{"trace", "syscalls", "--span syscalls lists system calls, and how long each took; so it does without -e"},
 	{"trace", "s summary S with-summary errno-summary", "kprof record -e span:syscalls, and then kprof report --by syscall, add system calls up"},
 	{"trace", "failure", "--where 'ret < 0' takes the system calls that failed"},
 	{"trace", "pf", "-e page-faults lists page faults"},

@@ -40,8 +40,8 @@ func newTrace() *cobra.Command {
 	var f traceFlags
 	f.trace, f.callGraphMode = &f, "none"
 	c := &cobra.Command{
-		Use:   "trace {-e EVENT | --span RULE} [flags] [[--] COMMAND [ARGS…]]",
-		Short: "List events as they happen, with their fields",
+		Use:   "trace [flags] [[--] COMMAND [ARGS…]]",
+		Short: "List events or system calls as they happen, with their fields",
 		Long: `Trace prints events one a line while they happen, in the order of time over all CPUs, as
 kprof script lists those of a recording: of a COMMAND that it starts, of processes (-p),
 threads (-t) or cgroups, or of the whole machine (-a, which is also what it does when
@@ -52,9 +52,10 @@ Events (-e) are those of kprof record. Every one is shown; clocks and hardware e
 sampled (--freq, -c). What --filter leaves out costs least, as the kernel does it; --where
 can name more.
 
-With --span, --off-cpu or --slower-than it lists times between events instead, as they end: when
-each began, how long it was, who it was of and its labels (kprof help spans). Without -e their
-events are what is taken.
+With --span, --off-cpu or --slower-than it lists times between events instead, each as it ends:
+when it began, how long it was, who it was of and its labels (kprof help spans), to which --label
+adds fields, such as args and ret of system calls. Where no event is named either, it lists the
+system calls of a COMMAND, of processes or of what else is named.
 
 --marker lists what programs write into tracefs' trace_marker, and the kernel with
 trace_printk(), of the whole machine, with or without other events between it. It takes
@@ -64,6 +65,7 @@ that out of the tracer's buffer, as reading trace_pipe does.`,
   kprof trace -e 'sched:sched_process_*' -f json --limit 5 -- sh -c 'ls /; ls /'
   kprof trace --marker --limit 2 -- sh -c 'for i in 1 2; do echo step $i > /sys/kernel/tracing/trace_marker; done'
   kprof trace -e sched:sched_switch -d 1s -o switches.data > switches.txt
+  kprof trace --label args,ret -- true
   kprof trace --span syscalls --slower-than 10ms -- sleep 0.1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given(cmd, args)
@@ -98,7 +100,7 @@ func (f *traceFlags) run(ctx context.Context) error {
 		f.takeEventsOfTimes()
 	}
 	if len(f.events) == 0 {
-		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch, or --span RULE, such as --span syscalls; kprof list shows which events there are")
+		return usagef("say what to trace: -e EVENT, such as -e sched:sched_switch, or --span RULE, or of what: -a, -p or a COMMAND, for its system calls; kprof list shows which events there are")
 	}
 	if f.traces() {
 		return usagef("graph: and function: are listed when they have been recorded: kprof record -e %s -o FILE.dat, then kprof script FILE.dat", shellArg(f.events[0]))

@@ -29,9 +29,14 @@ const (
 	timesMemory = 2 * timesTables
 )
 
-// listsTimes reports whether flags say that times between events are listed, and not events.
+// listsTimes reports whether times between events are listed, and not events. They are those of
+// system calls where it is said of what, and nothing else.
 func (f *traceFlags) listsTimes() bool {
 	s := &f.sel.shape
+	of := f.all || f.pids != "" || f.tids != "" || len(f.cgroups) > 0 || len(f.command) > 0
+	if of && len(f.events)+len(s.spans) == 0 && !f.marker && !s.offCPU && !s.wakers {
+		s.spans = []string{"syscalls"}
+	}
 	return s.offCPU || s.wakers || len(s.spans) > 0 || s.slower > 0
 }
 
