@@ -120,18 +120,19 @@ func (f *traceFlags) newTimesSink(out output, events []abi.Event, builds *symbol
 		SpanPrinter: table.NewSpanPrinter(linesOutput{textOutput(os.Stdout)}, table.SpanFormat{Stacks: f.list.stacks, JSON: f.list.format == "json"}),
 		limited:     f.list.limit > 0, left: f.list.limit,
 	}
+	header, err := dataHeader(events)
+	if err != nil {
+		return nil, err
+	}
 	s := &timesSink{}
 	if s.times, err = live.NewTimes(events, kernel, builds, opts, p.print, stop); err != nil {
 		return nil, worded(err)
 	}
 	s.Sink = s.times
 	if out.format == export.Data {
-		header, err := dataHeader(events)
-		if err != nil {
-			return nil, err
-		}
 		if s.beside, err = newFileSink(out.place, events, header, f.rules(), builds, kernel, f.sym.signals); err != nil {
-			return nil, err
+			_, terr := s.times.Finish(context.Background(), &header, 0)
+			return nil, errors.Join(err, terr)
 		}
 	}
 	return s, nil
