@@ -151,11 +151,11 @@ func TestMergerFunctions(t *testing.T) {
 	}
 }
 
-// TestMergerAddend: labels are left out, replaced and sorted; values are multiplied.
+// TestMergerAddend: labels are left out, replaced, kept and sorted; values are multiplied.
 func TestMergerAddend(t *testing.T) {
 	s := New(Event{Name: "e", Values: countAndTime})
-	s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "pid", Num: 3}, {Key: "host", Str: "old"}}), 1, 10)
-	s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "pid", Num: 4}}), 2, -5)
+	s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "pid", Num: 3}, {Key: "host", Str: "old"}, {Key: "z", Str: "kept"}}), 1, 10)
+	s.Add(0, s.Intern(nil), s.InternLabels([]Label{{Key: "z", Str: "kept"}, {Key: "pid", Num: 4}}), 2, -5)
 	m := NewMerger(MergeOptions{})
 	for range 2 {
 		how := Addend{Drop: []string{"pid"}, Labels: []Label{{Key: "host", Str: "new"}, {Key: "a", Str: "b"}}, Scale: 1.5}
@@ -171,7 +171,7 @@ func TestMergerAddend(t *testing.T) {
 	if diff := cmp.Diff([]int64{1.5 * 2 * (1 + 2), 1.5 * 2 * (10 - 5)}, x.Values); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Label{{Key: "a", Str: "b"}, {Key: "host", Str: "new"}}, sum.Labels(x.Labels)); diff != "" {
+	if diff := cmp.Diff([]Label{{Key: "a", Str: "b"}, {Key: "host", Str: "new"}, {Key: "z", Str: "kept"}}, sum.Labels(x.Labels)); diff != "" {
 		t.Error(diff)
 	}
 }
