@@ -46,6 +46,7 @@ var elsewhere = map[string]string{
 	"lock":          "record -a -e span:lock",
 	"sched":         "record -a -e off-cpu, and then kprof report --delays",
 	"stream":        "trace -e EVENT",
+	"strace":        "trace COMMAND",
 	"timechart":     "convert --flamechart INPUT -o chart.svg",
 }
 
@@ -54,8 +55,11 @@ var elsewhere = map[string]string{
 var tools = map[string]string{
 	"biolatency":  "record -a -e span:block, and then kprof report --histogram",
 	"biosnoop":    "trace -a --span block",
+	"biotop":      "record -a -e span:block, and then kprof report --by comm",
 	"execsnoop":   "trace -a -e sched:sched_process_exec",
 	"exitsnoop":   "trace -a -e sched:sched_process_exit",
+	"ext4slower":  "trace -a --span 'ext4_file_*_iter' --slower-than 10ms",
+	"fileslower":  "trace -a --span vfs_read --span vfs_write --slower-than 10ms",
 	"funccount":   "stat -a -e kprobe:FUNCTION",
 	"funcgraph":   "record -a -e graph:FUNCTION, and then kprof script",
 	"funclatency": "record -a -e span:FUNCTION, and then kprof report --histogram",
@@ -70,6 +74,7 @@ var tools = map[string]string{
 	"offcputime":  "record -a -e off-cpu -o waits.svg",
 	"offwaketime": "record -a -e off-cpu --wakers -o waits.svg",
 	"opensnoop":   "trace -a -e 'kprobe:do_sys_openat2 file=+0($arg2):ustring'",
+	"profile":     "record -a -o cpu.svg",
 	"runqlat":     "record -a -e off-cpu, and then kprof report --delays",
 	"runqslower":  "record -a -e off-cpu, and then kprof report --delays",
 	"slabratetop": "record -a -e span:kmem_cache",
