@@ -134,6 +134,9 @@ var kinds = []struct {
 	{"V8", `{"nodes":[{"id":1}],"startTime":1}`, CPUProfile},
 	{"JSON", `{"a": 1}`, OtherJSON},
 	{"a comm like JSON", "[kworker];main 5\n", Folded},
+	{"a file like JSON", "[[vdso]];f 2\nmain 3\n", Folded}, // mapping [vdso], without a symbol
+	{"a closure like JSON", "{{closure}};f 2\nmain 3\n", Folded},
+	{"lists of JSON, a line each", "[[1, 2], [3, 4]]\n[[5, 6], [7, 8]]\n", OtherJSON},
 	{"SVG", `<?xml version="1.0"?><!DOCTYPE svg><svg version="1.1">`, SVG},
 	{"HTML", "<!DOCTYPE html>\n<html>", HTML},
 	{"xctrace", `<?xml version="1.0"?>` + "\n<trace-query-result>", XCTrace},

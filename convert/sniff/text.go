@@ -105,7 +105,8 @@ func text(head []byte, whole bool) Kind {
 	case bytes.HasPrefix(trimmed, []byte("<?xml")):
 		return xml(trimmed)
 	case trimmed[0] == '{' || trimmed[0] == '[':
-		if k := json(trimmed); k != Unknown {
+		// Of folded stacks the first frame may be called "[[vdso]]" or "{closure#0}".
+		if k := json(trimmed); k != Unknown && (k != OtherJSON || folded(firstLines(head, whole)) != Folded) {
 			return k
 		}
 	}
