@@ -128,6 +128,13 @@ func (a *aggregation) label(comm []byte) stacks.LabelsID {
 //	    ksys_read+95
 //	, dd]: 12
 //
+// Where it knows lines of source (show_debug_info) a frame has one, and those inlined into it
+// stand above it; in the mode raw frames are addresses, in the mode build_id a file's and an offset
+// in it, neither of them indented (src/usyms.cpp, src/types_format.cpp):
+//
+//	[inlined] min@/src/a.c:3
+//	f+37@/src/a.c:14
+//
 // A key may have stacks of the kernel and of the program, in this order, and other
 // parts before or behind them: these are taken for the comm. Each map is an event;
 // beside maps with stacks, those without ("@start[1234]: 98234798") are left out. The number of a
@@ -226,12 +233,20 @@ func (b *bpftrace) line(line []byte) error {
 	case len(s) == len(line) && line[0] == '@': // the one before never ended
 		b.drop()
 		return b.outside(line)
-	case len(s) == len(line):
+	case len(s) == len(line) && !isRawFrame(s):
 		b.part(s)
 	default:
 		b.symbol(s)
 	}
 	return nil
+}
+
+// isRawFrame tells whether a line is a frame of the modes raw and build_id: what stands behind a stack
+// in a key begins with a comma.
+func isRawFrame(s []byte) bool {
+	id := firstWord(s)
+	offset, hasOffset := bytes.CutPrefix(trimStart(s[len(id):]), []byte("0x"))
+	return isHexNumber(id) && (len(id) == len(s) || hasOffset && isHexNumber(offset))
 }
 
 // endHistogram ends an entry of a map whose value is a histogram.
@@ -297,12 +312,33 @@ func (b *bpftrace) part(s []byte) {
 // symbol takes a frame: "vfs_read+1", or in other modes of bpftrace an address or
 // "ffffffff81c0a2e0 vfs_read+1 ([kernel.kallsyms])".
 func (b *bpftrace) symbol(s []byte) {
-	f, ok := parseFrame(s)
-	if !ok || f.bare {
-		f = frame{symbol: s}
+	if f, ok := parseFrame(s); ok && (!f.bare || len(f.ip) > 4) { // no function "add"
+		f.symbol = cutDecimal(f.symbol)
+		b.frame(&f)
+		return
 	}
-	f.symbol = cutDecimal(f.symbol)
-	b.frame(&f)
+	name, source := cutSource(s)
+	b.frame(&frame{symbol: cutDecimal(name)})
+	if len(source) > 0 && len(b.chain) > 0 && !b.cut {
+		last := &b.chain[len(b.chain)-1]
+		*last = b.frames.withSource(*last, source)
+	}
+}
+
+// cutSource removes from a symbol the line of source behind its offset, and what is before one that is
+// inlined, which has no offset: "f+37@/src/a.c:14", "[inlined] min@/src/a.c:3".
+func cutSource(s []byte) (name, source []byte) {
+	name, isInlined := bytes.CutPrefix(s, []byte("[inlined] "))
+	for at := 0; ; {
+		i := bytes.IndexByte(name[at:], '@')
+		if i < 0 {
+			return name, nil
+		}
+		at += i + 1
+		if isInlined || len(cutDecimal(name[:at-1])) < at-1 {
+			return name[:at-1], name[at:]
+		}
+	}
 }
 
 // cutValue takes the end of a map's line apart, "dd]: 12".
