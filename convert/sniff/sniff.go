@@ -79,6 +79,21 @@ const (
 	RingPages       // of the tracer's ring buffer, without what reads them
 	Tracefs         // another file of tracefs, with settings or counts
 	BCCStacks       // of bcc's profile, offcputime and their like, without -f
+	BPFTraceJSON    // of bpftrace -f json
+	GHCJSON         // of +RTS -pj
+	StackProf       // of Ruby's stackprof, as JSON
+	DHAT            // of Valgrind, or of a program in Rust
+	SafariJSON      // of Safari's Web Inspector
+	V8Log           // of node --prof
+	VTune           // CSV
+	VisualStudio    // CSV
+	Instruments     // a call tree copied from Instruments
+	PMCStat         // of FreeBSD's pmcstat -G
+	ARTTrace        // a method trace of Android's runtime
+	GDBStacks       // backtraces of all threads
+	EUStacks        // of eu-stack
+	FaultHandler    // of Python's faulthandler
+	XdebugTrace     // of PHP's Xdebug
 	Zip
 	Tar
 	SQLite
@@ -137,6 +152,8 @@ var magics = []struct {
 	{0, "gmon\x01\x00\x00\x00", Gprof},
 	{0, "gmon\x00\x00\x00\x01", Gprof},
 	{0, "FLR\x00", JFR},
+	{0, "SLOW\xf2\x00", ARTTrace}, // versions 2 and 3, streamed (runtime/trace.h)
+	{0, "SLOW\xf3\x00", ARTTrace},
 	{0, "DTiJ", Jitdump},
 	{0, "JiTD", Jitdump},
 	{0, "PK\x03\x04", Zip},

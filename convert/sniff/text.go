@@ -30,6 +30,11 @@ var starts = []struct {
 	{"sample:\n  event_type: ", SimpleperfText},
 	{"sample:\r\n  event_type: ", SimpleperfText},
 	{"# To display the perf.data header info", PerfReport},
+	{"v8-version,", V8Log},
+	{"Function Stack,CPU Time", VTune},
+	{"Level,Function Name,Number of Calls,", VisualStudio},
+	{"*version\n", ARTTrace},
+	{"*version\r\n", ARTTrace},
 }
 
 var element = lazyregexp.New(`^<[A-Za-z][\w:-]*[\s>/]`)
@@ -52,6 +57,13 @@ var lineForms = []struct {
 	{lazyregexp.New(`^Full thread dump \S`), JavaDump},
 	{lazyregexp.New(`\sTime and Allocation Profiling Report  \(\w+\)$`), GHCText},
 	{lazyregexp.New(`^time_unit: (i|ms|B)$`), Massif},
+	// What other tools print to be read, or export.
+	{lazyregexp.New(`^(Weight|Running Time|Bytes Used|[A-Z]\w*)\t(Self|Count)\b.*\tSymbol Names?$`), Instruments},
+	{lazyregexp.New(`^@ \S+ \[\d+ samples\]$`), PMCStat},
+	{lazyregexp.New(`^Thread \d+ \((Thread 0x|LWP \d|process \d).*\)( ".*")?:$`), GDBStacks},
+	{lazyregexp.New(`^TID \d+:$`), EUStacks},
+	{lazyregexp.New(`^(Current thread|Thread) 0x[0-9a-f]+ (\[.*\] )?\(most recent call first\):$`), FaultHandler},
+	{lazyregexp.New(`^TRACE START \[`), XdebugTrace},
 	{lazyregexp.New(`^# trigger info: hist:(\w+:)?keys=[^:]*stacktrace`), StackHist},
 	{lazyregexp.New(`^# trigger info: hist:`), Histogram},
 	// Other files of tracefs (kernel/trace: trace_output.c, blktrace.c, trace_mmiotrace.c, ftrace.c, trace_stack.c).
@@ -86,6 +98,7 @@ var lineForms = []struct {
 // down of a session: text is of such a kind where no line is of another one.
 var asides = []Kind{
 	PprofText, GoDump, JavaDump, GHCText, Massif,
+	Instruments, PMCStat, GDBStacks, EUStacks, FaultHandler, XdebugTrace,
 	Histogram, TracerNumbers, BlockTrace, MMIOTrace, FunctionProfile, KernelStack, Tracefs,
 }
 
@@ -257,6 +270,13 @@ var keys = []struct {
 	{`"linux-perf-json-version"`, PerfJSON},
 	{`"flamebearer"`, Flamebearer},
 	{`"head":{"callFrame"`, HeapProfile},
+	{`"head":{"functionName"`, CPUProfile}, // of old
+	{`{"type": "attached_probes"`, BPFTraceJSON},
+	{`{"type": "map", "data"`, BPFTraceJSON},
+	{`"rts_arguments"`, GHCJSON},
+	{`"gc_samples"`, StackProf},
+	{`"dhatFileVersion"`, DHAT},
+	{`"recording":{"displayName"`, SafariJSON},
 	{`"traceEvents"`, ChromeJSON},
 	{`"ph":`, ChromeJSON},
 	{`"ph" :`, ChromeJSON},
@@ -265,7 +285,9 @@ var keys = []struct {
 	{`"markerSchema"`, FirefoxJSON},
 	{`"geckoProfilerVersion"`, FirefoxJSON},
 	{`"presymbolicated"`, FirefoxJSON},
-	{`"node_fields":[`, OtherJSON}, // a heap snapshot of V8, which has nodes too
+	{`"profileJSON"`, FirefoxJSON},            // of old
+	{`"ticks":[],"allocations"`, FirefoxJSON}, // of its developer tools, of old
+	{`"node_fields":[`, OtherJSON},            // a heap snapshot of V8, which has nodes too
 	{`"nodes"`, CPUProfile},
 }
 
