@@ -9,6 +9,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,7 +198,7 @@ func (p *Profile) read(ctx context.Context, r io.Reader) (err error) {
 		return err
 	}
 	if p.Set != nil {
-		return p.selectRows(p.opts)
+		return cmp.Or(p.selectRows(p.opts), p.nameProgram(ctx))
 	}
 	recording, err := c.recording(ctx, false)
 	if err != nil {

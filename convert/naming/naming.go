@@ -62,7 +62,20 @@ func Name(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer) ([]Mi
 // NameFrom is Name for the locations from the given one on, for those who add locations
 // and have them named in turns. Frames below the entry of an interrupt stay callers.
 func NameFrom(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Symbolizer) ([]Missing, error) {
-	jobs := namingJobs(set, from)
+	return name(ctx, set, from, sym, func(int32) bool { return true })
+}
+
+// NameOf is NameFrom for all locations of the mappings that of selects by their indices.
+func NameOf(ctx context.Context, set *stacks.Set, sym *symbolize.Symbolizer, of func(mapping int32) bool) ([]Missing, error) {
+	return name(ctx, set, 0, sym, of)
+}
+
+func name(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Symbolizer, of func(mapping int32) bool) ([]Missing, error) {
+	done := func(loc int) bool { // or not to be named
+		m := set.Locations[loc].Mapping
+		return m < 0 || !of(m) || len(set.Lines(uint32(loc))) > 0
+	}
+	jobs := namingJobs(set, from, done)
 	errs := resolveJobs(ctx, jobs, sym)
 
 	var missing []Missing
@@ -79,10 +92,10 @@ func NameFrom(ctx context.Context, set *stacks.Set, from int, sym *symbolize.Sym
 	set.GrowLines(lines)
 	unnamed := make([]int, len(set.Mappings))
 	for loc := from; loc < len(set.Locations); loc++ {
-		m := set.Locations[loc].Mapping
-		if m < 0 || len(set.Lines(uint32(loc))) > 0 {
+		if done(loc) {
 			continue
 		}
+		m := set.Locations[loc].Mapping
 		if j := jobOf[m]; errors.Is(errs[j.index], errUnfinished) || !j.name(set, uint32(loc)) {
 			unnamed[m]++
 		}
@@ -180,20 +193,20 @@ func (j *namingJob) name(set *stacks.Set, loc uint32) bool {
 	return true
 }
 
-func namingJobs(set *stacks.Set, from int) []namingJob {
+// namingJobs are those of the mappings, for the locations from the given one on that are not done.
+func namingJobs(set *stacks.Set, from int, done func(loc int) bool) []namingJob {
 	jobs := make([]namingJob, len(set.Mappings))
 	for i := range set.Mappings {
 		jobs[i] = namingJob{index: i, mapping: set.Mappings[i]}
 	}
-	named := func(i int) bool { return set.Locations[i].Mapping < 0 || len(set.Lines(uint32(i))) > 0 }
 	count := make([]int, len(jobs))
 	for i := from; i < len(set.Locations); i++ {
-		if !named(i) {
+		if !done(i) {
 			count[set.Locations[i].Mapping]++
 		}
 	}
 	for i := from; i < len(set.Locations); i++ {
-		if named(i) {
+		if done(i) {
 			continue
 		}
 		l := &set.Locations[i]
