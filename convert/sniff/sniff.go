@@ -79,6 +79,10 @@ const (
 	RingPages       // of the tracer's ring buffer, without what reads them
 	Tracefs         // another file of tracefs, with settings or counts
 	BCCStacks       // of bcc's profile, offcputime and their like, without -f
+	BCCLeaks        // of bcc's memleak
+	SystemTap       // stacks of print_stack and its like
+	PySpyDump       // of py-spy dump
+	Heaptrack       // of KDE's heaptrack
 	BPFTraceJSON    // of bpftrace -f json
 	GHCJSON         // of +RTS -pj
 	StackProf       // of Ruby's stackprof, as JSON

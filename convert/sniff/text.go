@@ -45,8 +45,8 @@ var lineForms = []struct {
 	form func() *regexp.Regexp
 	kind Kind
 }{
-	{lazyregexp.New(`^(heap profile: *|\S+ profile: total )\d`), Pprof},                      // of the old text formats
-	{lazyregexp.New(`^positions: (instr|line)\b|^creator: (callgrind|xdebug)\b`), Callgrind}, // of pprof -callgrind, Xdebug, older Valgrinds
+	{lazyregexp.New(`^(heap profile: *|\S+ profile: total )\d`), Pprof},                                                                   // of the old text formats
+	{lazyregexp.New(`^positions: (instr|line)\b|^creator: (callgrind|xdebug)\b|^Profile data file '.*' \(creator: callgrind`), Callgrind}, // of pprof -callgrind, Xdebug, older Valgrinds
 	// The lines that perf report and diff have above their tables, and those of the table: "  12.34%  comm  file  [k] name".
 	{lazyregexp.New(`^# (To display the perf\.data header info|Total Lost Samples: \d|Samples: \S+ +of events? '|Events: \d\S* +\S|(Overhead|Children|Baseline)\W+[A-Z])`), PerfReport},
 	{lazyregexp.New(`^ +(\d+\.\d\d% +){1,2}\S.* \[[.kguH]\] \S`), PerfReport},
@@ -64,6 +64,9 @@ var lineForms = []struct {
 	{lazyregexp.New(`^TID \d+:$`), EUStacks},
 	{lazyregexp.New(`^(Current thread|Thread) 0x[0-9a-f]+ (\[.*\] )?\(most recent call first\):$`), FaultHandler},
 	{lazyregexp.New(`^TRACE START \[`), XdebugTrace},
+	{lazyregexp.New(`^ 0x[0-9a-f]{6,16} : \S+\+0x[0-9a-f]+/0x[0-9a-f]+ \[`), SystemTap},
+	{lazyregexp.New(`^Thread (0x[0-9A-F]+|\d+) \((active|idle)[^)]*\)(: ".*")?$`), PySpyDump},
+	{lazyregexp.New(`^v [0-9a-f]{5,6} \d$`), Heaptrack},
 	{lazyregexp.New(`^# trigger info: hist:(\w+:)?keys=[^:]*stacktrace`), StackHist},
 	{lazyregexp.New(`^# trigger info: hist:`), Histogram},
 	// Other files of tracefs (kernel/trace: trace_output.c, blktrace.c, trace_mmiotrace.c, ftrace.c, trace_stack.c).
@@ -77,6 +80,7 @@ var lineForms = []struct {
 	{lazyregexp.New(`^ Performance counter stats for |^# +time( +\S+)* +counts unit events$`), PerfStat},
 	// The line of a task in stacks that bcc's tools print, and what these say before.
 	{lazyregexp.New(`^    - {16}\S.* \(\d+\)$|^\s+(target: {10}|waker: {11})\S|^Sampling at \d+ .* by .*stack|^Tracing (off-CPU|blocked) time \(us\) (of|by) `), BCCStacks},
+	{lazyregexp.New(`^\[\d\d:\d\d:\d\d\] Top \d+ stacks with outstanding allocations:$`), BCCLeaks},
 	{lazyregexp.New(`^(> ?)*# tracer: |^cpus=\d+$|^CPU \d+ is empty$|^CPU:\d+ \[(LOST \d+ EVENTS|(\d+ )?EVENTS DROPPED)\]$`), Ftrace},
 	// "  bash-1977  [000] d..1. 17284.993652: sched_switch: …", with a tgid or not.
 	{lazyregexp.New(`^\s*\S.{0,20}-\d+\s+(\(\s*[\d-]+\)\s+)?\[\d+\]\s+([a-zA-Z.#0-9]{4,8}\s+)?\d+(\.\d+)?: `), Ftrace},
@@ -98,7 +102,7 @@ var lineForms = []struct {
 // down of a session: text is of such a kind where no line is of another one.
 var asides = []Kind{
 	PprofText, GoDump, JavaDump, GHCText, Massif,
-	Instruments, PMCStat, GDBStacks, EUStacks, FaultHandler, XdebugTrace,
+	Instruments, PMCStat, GDBStacks, EUStacks, FaultHandler, XdebugTrace, SystemTap, PySpyDump, Heaptrack,
 	Histogram, TracerNumbers, BlockTrace, MMIOTrace, FunctionProfile, KernelStack, Tracefs,
 }
 
