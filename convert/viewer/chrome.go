@@ -46,8 +46,10 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))
 	}
-	if !c.tracks.timed && s.Events[o.Event].Values[o.Column].Unit != "nanoseconds" {
-		c.time = func(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+	if !c.tracks.timed {
+		if c.time = toMicroseconds[s.Events[o.Event].Values[o.Column].Unit]; c.time == nil {
+			c.time = appendWhole // a unit as a µs
+		}
 	}
 	c.raw(`{"displayTimeUnit":"ns","otherData":{"exporter":"kprof","name":`)
 	c.text(o.name(s))

@@ -326,8 +326,9 @@ func (f *firefox) stack(x item) int64 {
 // appendTime appends a time of an item in ms. Those of rows are weights: an hour
 // of samples must not look like a year.
 func (f *firefox) appendTime(b []byte, t uint64) []byte {
-	if !f.threads.timed && f.unit != "nanoseconds" {
-		return strconv.AppendUint(b, t, 10)
+	if !f.threads.timed {
+		_, weight := f.weights()
+		return weight(b, int64(t))
 	}
 	return appendMillionths(b, int64(t))
 }
@@ -335,14 +336,13 @@ func (f *firefox) appendTime(b []byte, t uint64) []byte {
 // weights returns the kind of weights that the format has for the unit, and what
 // appends one.
 func (f *firefox) weights() (kind string, appendTo func(b []byte, w int64) []byte) {
-	number := func(b []byte, w int64) []byte { return strconv.AppendInt(b, w, 10) }
-	switch f.unit {
-	case "nanoseconds":
-		return "tracing-ms", appendMillionths
-	case "bytes":
-		return "bytes", number
+	if ms := toMilliseconds[f.unit]; ms != nil {
+		return "tracing-ms", ms
 	}
-	return "samples", number
+	if f.unit == "bytes" {
+		return "bytes", appendWhole
+	}
+	return "samples", appendWhole
 }
 
 func appendOrNull(b []byte, n int64, known bool) []byte {

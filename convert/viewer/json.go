@@ -75,6 +75,30 @@ func jsonText(s string) []byte {
 	return b
 }
 
+// toMilliseconds appends a number of a unit of time as ms, toMicroseconds as µs, in decimal.
+var (
+	toMilliseconds = map[string]func(b []byte, n int64) []byte{
+		"nanoseconds": appendMillionths, "microseconds": appendThousandths, "milliseconds": appendWhole, "seconds": appendThousands,
+	}
+	toMicroseconds = map[string]func(b []byte, n int64) []byte{
+		"nanoseconds": appendThousandths, "microseconds": appendWhole, "milliseconds": appendThousands, "seconds": appendMillions,
+	}
+)
+
+func appendWhole(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
+
+// appendThousands appends 1000*n, which an int64 may not hold.
+func appendThousands(b []byte, n int64) []byte { return appendZeros(b, n, "000") }
+
+func appendMillions(b []byte, n int64) []byte { return appendZeros(b, n, "000000") }
+
+func appendZeros(b []byte, n int64, zeros string) []byte {
+	if b = strconv.AppendInt(b, n, 10); n == 0 {
+		return b
+	}
+	return append(b, zeros...)
+}
+
 // appendThousandths appends n/1000 in decimal, without trailing zeros.
 func appendThousandths(b []byte, n int64) []byte { return appendFraction(b, n, 1000) }
 
