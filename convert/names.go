@@ -34,7 +34,7 @@ func (p *Profile) nameProgram(ctx context.Context) error {
 	of := make([]bool, len(p.Set.Mappings))
 	for i := range p.Set.Locations {
 		if m := p.Set.Locations[i].Mapping; m >= 0 && len(p.Set.Lines(uint32(i))) == 0 {
-			of[m] = p.Set.Mappings[m].Kind == stacks.KindUser && !p.Set.Mappings[m].HasFunctions
+			of[m] = p.Set.Mappings[m].Kind == stacks.KindUser && (p.opts.Symbols.Root != "" || !p.Set.Mappings[m].HasFunctions)
 		}
 	}
 	for i := range p.Set.Locations {

@@ -67,7 +67,8 @@ func TestProgramNames(t *testing.T) {
 		{"another build", func(m *profile.Mapping) { m.BuildID = strings.Repeat("ab", 20) }, addr, convert.Options{}, "", "recorded on a machine that it does not name"},
 		{"without a build id", func(m *profile.Mapping) { m.BuildID = "" }, addr, convert.Options{}, "", "without a build id"},
 		{"by its place", func(m *profile.Mapping) { m.BuildID = "" }, addr, convert.Options{Symbols: all}, name, ""},
-		{"named by its tool", func(m *profile.Mapping) { m.HasFunctions = true }, addr, convert.Options{Symbols: all}, "", ""},
+		{"named by its tool", func(m *profile.Mapping) { m.HasFunctions = true }, addr, convert.Options{}, "", ""},
+		{"named by its tool elsewhere", func(m *profile.Mapping) { m.HasFunctions = true }, addr, convert.Options{Symbols: all}, name, ""},
 		{"an address of the file, not of a process", func(m *profile.Mapping) { m.Start, m.Limit = 0, 0 }, addr, convert.Options{Symbols: all}, "", ""},
 		{"an address outside", func(m *profile.Mapping) { m.Limit = addr }, addr, convert.Options{Symbols: all}, "", ""},
 	} {
