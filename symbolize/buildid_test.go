@@ -19,6 +19,7 @@ func TestBuildIDsOf(t *testing.T) {
 	livetest.Table(t, func(recorded string) string { return strings.Join(buildIDsOf(recorded), " ") }, map[string]string{
 		"A1b2c3": "a1b2c3", "a1b2c0": "a1b2c0", "a1b200": "a1b200 a1b2", "A1B2000000": "a1b2000000 a1b2",
 		"": "", "0000": "", "a1": "", "a10000": "",
+		"../../../../etc/passwd": "", "a1/b2": "", "a1b2/../../c3": "", "a1\x00b2": "", "Go build id": "",
 	})
 }
 

@@ -400,10 +400,11 @@ func trimBuildID(id string) string {
 
 // buildIDsOf returns the build ids, of two bytes at least, under which the file with a recorded
 // one may be kept: that which was recorded, the last byte of which may well be zero, and then what
-// it is without the zeros that it may have been padded with.
+// it is without the zeros that it may have been padded with. Profiles of pprof have any text in its
+// place, which is to be no part of a path.
 func buildIDsOf(recorded string) []string {
 	trimmed := trimBuildID(recorded)
-	if len(trimmed) < 4 {
+	if _, err := hex.DecodeString(trimmed); err != nil || len(trimmed) < 4 {
 		return nil
 	}
 	if whole := strings.ToLower(recorded); whole != trimmed {
