@@ -3,6 +3,7 @@ package convert
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"kprof/convert/naming"
 	"kprof/convert/stacks"
@@ -45,6 +46,11 @@ func (p *Profile) nameProgram(ctx context.Context) error {
 	}
 	if p.opts.Unnamed || !slices.Contains(of, true) {
 		return nil
+	}
+	// What a conversion before has said of these names is said again, if it is still so.
+	for i, m := range p.Set.Mappings {
+		said := " of samples have frames without " + MissingNames.missing() + " in " + m.File + ": "
+		p.Set.Comments = slices.DeleteFunc(p.Set.Comments, func(c string) bool { return of[i] && strings.Contains(c, said) })
 	}
 	p.unplaced = true
 	sym := p.Symbolizer()

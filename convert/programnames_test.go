@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,9 @@ func TestProgramNames(t *testing.T) {
 			}
 			test.change(&m)
 			loc := &profile.Location{ID: 1, Mapping: &m, Address: test.at}
+			said := "50.0% of samples have frames without a name in " + m.File + ": it is elsewhere"
 			p := &profile.Profile{
+				Comments:   []string{"host: h", said},
 				SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}}, Mapping: []*profile.Mapping{&m},
 				Location: []*profile.Location{loc}, Sample: []*profile.Sample{{Location: []*profile.Location{loc}, Value: []int64{7}}},
 			}
@@ -97,6 +100,9 @@ func TestProgramNames(t *testing.T) {
 			}
 			if text := foldedOf(t, got); text != want+" 7\n" {
 				t.Errorf("%q, want %q", text, want)
+			}
+			if asked := test.want != "" || test.warning != ""; slices.Contains(got.Set.Comments, said) == asked || !slices.Contains(got.Set.Comments, "host: h") {
+				t.Errorf("%q", got.Set.Comments)
 			}
 			warnings := ""
 			for i := range got.Warnings {
