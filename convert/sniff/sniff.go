@@ -84,6 +84,9 @@ const (
 	PySpyDump       // of py-spy dump
 	Heaptrack       // of KDE's heaptrack
 	BPFTraceJSON    // of bpftrace -f json
+	Perfetto        // a trace of Perfetto, as protobuf
+	OTLP            // profiles of OpenTelemetry, as protobuf
+	Nettrace        // of .NET's EventPipe
 	GHCJSON         // of +RTS -pj
 	StackProf       // of Ruby's stackprof, as JSON
 	DHAT            // of Valgrind, or of a program in Rust
@@ -121,8 +124,13 @@ func Of(head []byte, whole bool) Kind {
 		return k
 	}
 	if !isText(head, whole) {
-		if isRingPage(head) {
+		switch {
+		case isRingPage(head):
 			return RingPages
+		case isPerfetto(head):
+			return Perfetto
+		case isOTLP(head):
+			return OTLP
 		}
 		// Names in folded stacks are whatever a program calls itself.
 		if bytes.IndexByte(head, 0) < 0 && folded(firstLines(head, whole)) == Folded {
@@ -158,6 +166,7 @@ var magics = []struct {
 	{0, "FLR\x00", JFR},
 	{0, "SLOW\xf2\x00", ARTTrace}, // versions 2 and 3, streamed (runtime/trace.h)
 	{0, "SLOW\xf3\x00", ARTTrace},
+	{0, "Nettrace", Nettrace},
 	{0, "DTiJ", Jitdump},
 	{0, "JiTD", Jitdump},
 	{0, "PK\x03\x04", Zip},
