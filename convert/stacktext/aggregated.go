@@ -399,7 +399,7 @@ func (d *dtrace) line(line []byte) error {
 			d.unread()
 			return nil
 		}
-		comm := d.first
+		comm := squeeze(d.first)
 		d.first = nil
 		return d.add(dtraceEvent, comm, n)
 	case len(d.chain) == 0 && d.first == nil && bytes.IndexByte(s, '`') < 0 && !bytes.HasPrefix(s, []byte("0x")):
@@ -413,6 +413,18 @@ func (d *dtrace) line(line []byte) error {
 		d.symbol(s)
 	}
 	return nil
+}
+
+// squeeze removes the blanks that fill the columns of an aggregation's keys, of execname and pid, in place.
+func squeeze(keys []byte) []byte {
+	n := 0
+	for i, c := range keys {
+		if !isBlank(c) || i > 0 && !isBlank(keys[i-1]) {
+			keys[n] = c
+			n++
+		}
+	}
+	return keys[:n]
 }
 
 func (d *dtrace) symbol(s []byte) {
