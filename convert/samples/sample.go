@@ -145,7 +145,7 @@ func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
 		s.PID, s.TID = s.TID, s.PID // see unpackOffCPU
 	}
 	s.Event, s.Place, s.State = e, place, x.tl.At(s.PID, s.TID, t)
-	if s.TID == 0 && e.Attr.SampleType&abi.SampleTID != 0 && ranUserCode(&s.Sample) {
+	if s.TID == 0 && e.Attr.SampleType&abi.SampleTID != 0 && ranUserCode(&s.Sample, e.Attr.SampleType) {
 		s.State.Name = timeline.NotIdle
 	}
 	if cookie, ok := deferredCookie(&s.Sample); ok && !x.withoutDeferred && !x.join(payload, cookie) {
@@ -156,9 +156,11 @@ func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
 
 // ranUserCode reports whether a sample is of user code, or of the kernel on its behalf, as its
 // callchain says. The idle threads have none: where one has their number 0, it is a task outside
-// the pid namespace of who recorded (kernel/events/core.c, perf_event_pid_type).
-func ranUserCode(s *abi.Sample) bool {
-	return s.Misc.CPUMode() == abi.MiscUser ||
+// the pid namespace of who recorded (kernel/events/core.c, perf_event_pid_type). A precise sample
+// whose address the processor does not know has the address 0, which counts as one of user code
+// (arch/x86/events/perf_event.h, set_linear_ip) wherever it was.
+func ranUserCode(s *abi.Sample, has abi.SampleType) bool {
+	return s.Misc.CPUMode() == abi.MiscUser && (s.IP != 0 || has&abi.SampleIP == 0) ||
 		slices.ContainsFunc(s.Callchain, func(ip uint64) bool { return ip == abi.ContextUser || ip == abi.ContextUserDeferred })
 }
 
