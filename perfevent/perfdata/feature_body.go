@@ -157,8 +157,16 @@ func (e *encoder) groups(groups []Group) {
 	}
 }
 
+// auxtrace reads the entries behind their number. simpleperf leaves the number out, so that what
+// stands there is an offset, and larger (record_file_writer.cpp, WriteAuxTraceFeature).
 func (c *cursor) auxtrace() []AuxtraceEntry {
-	return list(c, c.u64(), 16, func() AuxtraceEntry {
+	const size = 16
+	begin, body := c.off, c.left()
+	n := c.u64()
+	if without := uint64(body / size); body%size == 0 && n > without {
+		c.off, n = begin, without
+	}
+	return list(c, n, size, func() AuxtraceEntry {
 		return AuxtraceEntry{Off: c.u64(), Size: c.u64()}
 	})
 }

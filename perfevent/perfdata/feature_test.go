@@ -249,6 +249,33 @@ func fileFeatures(file []byte) map[Feature][]byte {
 	return l
 }
 
+// TestAuxtraceOfSimpleperf: without the number of entries, as of simpleperf; with it, as of perf, and
+// where it is not true.
+func TestAuxtraceOfSimpleperf(t *testing.T) {
+	words := func(w ...uint64) (b []byte) {
+		for _, v := range w {
+			b = abi.BigEndian.AppendUint64(b, v)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		body []byte
+		want []AuxtraceEntry
+		ok   bool
+	}{
+		{words(9896, 48, 12000, 48), []AuxtraceEntry{{9896, 48}, {12000, 48}}, true},
+		{words(2, 9896, 48, 12000, 48), []AuxtraceEntry{{9896, 48}, {12000, 48}}, true},
+		{words(0), nil, true},
+		{words(3, 9896, 48, 12000, 48), nil, false},
+		{words(9896, 48)[:12], nil, false},
+	} {
+		var f Features
+		if err := f.Decode(FeatureAuxtrace, c.body, abi.BigEndian); (err == nil) != c.ok || !cmp.Equal(f.Auxtrace, c.want) {
+			t.Errorf("%x: %v, %v", c.body, f.Auxtrace, err)
+		}
+	}
+}
+
 // TestNoCaches: the list of caches is in a file, as perf writes it, where the machine says of
 // none; and not where it is not known.
 func TestNoCaches(t *testing.T) {
