@@ -49,6 +49,8 @@ type Reader struct {
 	renamed      bool                          // something has come that may name events
 	oldHeaders   bool                          // see oldHeader
 	namings      int                           // how often it has
+	split        []byte                        // parts of a record, see takePart
+	partsSize    int                           // of all, though they be too large to keep
 }
 
 // Open opens the recording in the named file or directory.

@@ -2,6 +2,7 @@ package perfdata
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"kprof/perfevent/abi"
@@ -11,6 +12,8 @@ import (
 // simpleperf/record.h).
 const (
 	firstSimpleperf   abi.RecordType = 32768
+	recordSplit       abi.RecordType = 32772 // a part of a record larger than perf's can be
+	recordSplitEnd    abi.RecordType = 32773 // which the parts before make together
 	recordEventID     abi.RecordType = 32774 // more ids of events
 	RecordJoinedChain abi.RecordType = 32775 // see JoinedChain
 	recordTracingData abi.RecordType = 32777
@@ -87,6 +90,32 @@ func (r *Reader) readLargeTracing(s *stream, n int64) error {
 		return err
 	}
 	return s.skip(n - word - size)
+}
+
+// takePart takes up a part of a record, without its own header
+// (record_file_writer.cpp, RecordFileWriter::WriteRecord).
+func (r *Reader) takePart(p []byte) {
+	if r.partsSize += len(p); r.partsSize <= maxTracingBytes {
+		r.split = append(r.split, p...)
+	}
+}
+
+// takeParts takes up the record that the parts before offset make.
+func (r *Reader) takeParts(offset int64) error {
+	b, n := r.split, r.partsSize
+	r.split, r.partsSize = nil, 0
+	var h abi.Header
+	if len(b) >= abi.HeaderSize {
+		h = abi.DecodeHeader(b, r.header.order)
+	}
+	if size := max(largeSize(h), int64(h.Size)); len(b) < n || size != int64(n) || n == 0 {
+		r.BadFeatures = append(r.BadFeatures, fmt.Errorf("offset %d: parts of a record of %d bytes have %d", offset, size, n))
+		return nil
+	}
+	if h.Type == recordTracingData || h.Type == recordEventID {
+		return r.takeUp(&Record{Header: h, Offset: offset, Payload: b[abi.HeaderSize:]})
+	}
+	return nil
 }
 
 // takeEventIDs takes up ids of events, in pairs of an event's place and an id.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"testing"
 
 	"kprof/perfevent/abi"
@@ -70,6 +71,63 @@ func TestTracingDataInside(t *testing.T) {
 			if name := r.Events.Events[0].Name; samples != 1 || name != "irq:irq_entry" {
 				t.Errorf("%s: %d samples of %q", what, samples, name)
 			}
+		}
+	}
+}
+
+// TestSplitRecord: simpleperf writes a record larger than perf's can be in parts.
+func TestSplitRecord(t *testing.T) {
+	td := simpleperfTracing(append(tracingData(), make([]byte, 1<<17)...))
+	record := func(typ uint32, p []byte) []byte {
+		b := binary.LittleEndian.AppendUint32(nil, typ)
+		size := len(p) + abi.HeaderSize
+		b = binary.LittleEndian.AppendUint16(b, uint16(size>>16))
+		return append(binary.LittleEndian.AppendUint16(b, uint16(size)), p...)
+	}
+	parts := func(b []byte) (text string) {
+		const most = 65535 - abi.HeaderSize
+		for p := range slices.Chunk(b, most) {
+			text += fmt.Sprintf("raw %x\n", record(32772, p))
+		}
+		return text + "record type=32773\n"
+	}
+	whole := record(32777, td)
+	ids := binary.LittleEndian.AppendUint64(nil, 5000)
+	for i := range uint64(5000) { // of its only event
+		ids = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(ids, 0), 100+i)
+	}
+	for _, c := range []struct {
+		what, lines, name string
+		bad               int
+	}{
+		{"tracing data", parts(whole), "irq:irq_entry", 0},
+		{"after the symbols of the kernel", parts(record(32769, make([]byte, 1<<17))) + parts(whole), "irq:irq_entry", 0},
+		{"ids", parts(record(32774, ids)) + parts(whole), "irq:irq_entry", 0},
+		{"a part is missing", parts(whole[:len(whole)-8]), "unknown tracepoint id=0x11", 1},
+		{"no parts", "record type=32773\n", "unknown tracepoint id=0x11", 1},
+	} {
+		rec := perftext.MustParse("event e type=tracepoint config=17 ids=9\n" + c.lines + "sample t=1 pid=7 user 0x1000\n")
+		b, err := rec.Assemble(perftext.Form{Nameless: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples := 0
+		for range 2 { // walks
+			for rec, err := range r.Records() {
+				if err != nil {
+					t.Fatalf("%s: %v", c.what, err)
+				}
+				if rec.Type == abi.RecordSample {
+					samples++
+				}
+			}
+		}
+		if e := r.Events.Events[0]; samples != 2 || e.Name != c.name || len(r.BadFeatures) != c.bad || (c.what == "ids") != (r.Events.OfID(5099) == e) {
+			t.Errorf("%s: %d samples of %q, bad %v", c.what, samples, e.Name, r.BadFeatures)
 		}
 	}
 }

@@ -82,6 +82,10 @@ func (r *Reader) takeUp(rec *Record) error {
 		r.takeTracing(tracingInside(p, o))
 	case recordEventID:
 		r.takeEventIDs(p)
+	case recordSplit:
+		r.takePart(p)
+	case recordSplitEnd:
+		return r.takeParts(rec.Offset)
 	case abi.RecordHeaderFeature:
 		if len(p) > 8 { // perf's mark of the end has no body
 			if id := o.Uint64(p); id < 256 {
