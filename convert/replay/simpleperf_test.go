@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,6 +161,40 @@ sched:sched_switch :8/8: ? 0x3000 = 1 790
 	set, _, err := File(t.Context(), simpleperfFile(t, text, traced), Options{Selection: Selection{Events: []string{"sched:sched_switch"}, Times: true}})
 	if err != nil || len(set.TimedSamples) != 4 || set.TimedSamples[0].Value != 100 || set.Period != 0 {
 		t.Errorf("moments %+v, period %d, %v", set.TimedSamples, set.Period, err)
+	}
+}
+
+// TestSimpleperfTraceOffCPU: of a process alone, nothing tells when its threads come back but what
+// they do next: a sample, or leaving again, or that another thread of it leaves for them.
+func TestSimpleperfTraceOffCPU(t *testing.T) {
+	text := `event cpu-clock type=software period=1 ids=9 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all
+event sched:sched_switch type=tracepoint config=1 period=1 ids=1 sample=ip,tid,time,callchain,cpu,identifier,raw flags=sample_id_all
+comm t=1 pid=7 comm=seven
+comm t=1 pid=7 tid=8 comm=eight
+`
+	left := func(t, tid, next uint32) {
+		o := abi.LittleEndian
+		raw := o.AppendUint32(o.AppendUint64(o.AppendUint32(o.AppendUint32(nil, 0), tid), 1), next)
+		text += fmt.Sprintf("sample t=%d pid=7 tid=%d id=1 raw=%x kernel %#x\n", t, tid, raw, 0xffffffff81000000+uint64(t))
+	}
+	left(10, 7, 0)
+	text += "sample t=25 pid=7 id=9 user 0x1000\n"
+	left(30, 7, 0)
+	left(40, 7, 99)
+	left(50, 8, 7)
+	text += "sample t=60 pid=7 id=9 user 0x1000\n"
+	rec := withSwitches(abi.LittleEndian, text)
+	rec.Features.Unknown = []perfdata.RawFeature{{ID: perfdata.FeatureSimpleperfMetaInfo, Body: []byte("trace_offcpu\x00true\x00")}}
+	set, st, err := File(t.Context(), rec.Reader(t, perftext.Form{}), Options{Selection: Selection{OffCPU: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"0x1e seven interruptible [1 10 0 0 10]", "0x28 seven interruptible [1 10 0 0 10]",
+		"0x32 eight interruptible [1 0 0 10 0]", "0xa seven interruptible [1 15 0 0 15]",
+	}
+	if got := stateRows(set); !slices.Equal(got, want) || st.OffCPU.Lost != 0 || st.LatePoints != 0 {
+		t.Errorf("%q, want %q, %+v", got, want, st.OffCPU)
 	}
 }
 

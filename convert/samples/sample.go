@@ -36,7 +36,8 @@ type Order struct {
 	// CPU and t. The CPU is -1, and t is 0, where the recording does not say it. In a trace of
 	// several buffers e is an event of that to which it happened; nil where nothing tells.
 	Lost func(e *perfdata.Event, cpu int32, t uint64)
-	// Came is called where a thread has come to a CPU, of a recording that says so.
+	// Came is called where a thread has come to a CPU, of a recording that says so; of one of
+	// simpleperf record --trace-offcpu, which need not, also before each sample of a thread.
 	Came func(tid, cpu int32, t uint64)
 	// Left is called where a thread has left a CPU, of a recording that says so, with its
 	// state then; Ended where a thread ends, which then leaves for the last time, and Began where
@@ -147,6 +148,9 @@ func (x *sampler) takeSample(misc abi.Misc, payload []byte, place uint64) {
 	s.Event, s.Place, s.State = e, place, x.tl.At(s.PID, s.TID, t)
 	if s.TID == 0 && e.Attr.SampleType&abi.SampleTID != 0 && ranUserCode(&s.Sample, e.Attr.SampleType) {
 		s.State.Name = timeline.NotIdle
+	}
+	if x.order.Came != nil && x.simpleperf.tracesOffCPU() {
+		x.order.Came(s.TID, s.CPU, s.When()) // it leaves now, or is on the CPU
 	}
 	if cookie, ok := deferredCookie(&s.Sample); ok && !x.withoutDeferred && !x.join(payload, cookie) {
 		return // until its user part comes

@@ -72,6 +72,9 @@ func (o *offCPUTimes) measure() {
 	o.seen = nil
 }
 
+// tracesOffCPU reports whether each sample of a thread ends the time off the CPU before.
+func (sp *simpleperf) tracesOffCPU() bool { return sp != nil && sp.offCPU != nil }
+
 // joinChain lets the joined callchain of a sample take the place of its user part.
 func (sp *simpleperf) joinChain(s *abi.Sample) {
 	j := &sp.joined
@@ -88,5 +91,5 @@ func (sp *simpleperf) joinChain(s *abi.Sample) {
 // measuresTime reports whether the periods of an event's samples are times off the
 // CPU, which the event does not say.
 func (sp *simpleperf) measuresTime(events *perfdata.EventSet, e *perfdata.Event) bool {
-	return sp != nil && sp.offCPU != nil && isSwitch(events, e)
+	return sp.tracesOffCPU() && isSwitch(events, e)
 }
