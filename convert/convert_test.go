@@ -25,6 +25,7 @@ import (
 	"kprof/convert/folded"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
+	"kprof/convert/span"
 	"kprof/perfevent/livetest"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
@@ -312,6 +313,15 @@ func TestLossWords(t *testing.T) {
 	}
 	if l := convert.Losses(&st); len(l) != 18 {
 		t.Errorf("%d of 18 losses: %+v", len(l), l)
+	}
+	for lost, want := range []string{
+		"left out 3 times off the CPU, whose end was not recorded",
+		"left out 3 times off the CPU, whose end may be among what was lost",
+	} {
+		st := replay.Stats{LostSamples: uint64(lost), OffCPU: span.OffStats{Lost: 3}}
+		if l := convert.Losses(&st); l[len(l)-1].String() != want {
+			t.Errorf("%d lost: %q, want %q", lost, l[len(l)-1].String(), want)
+		}
 	}
 }
 

@@ -197,7 +197,7 @@ func TestLateRings(t *testing.T) {
 				switch {
 				case w.Kind == convert.EarlyTimes && w.Early.Until/1000 == last/1000 && w.Early.CPU == 0 && w.Count > 0:
 					told++
-				case w.Kind == convert.LateSwitches, w.Kind == convert.LostReturns:
+				case w.Kind == convert.LateSwitches, w.Kind == convert.LostReturns, w.Kind == convert.UnseenReturns:
 					t.Errorf("%s", &w)
 				}
 			}

@@ -54,6 +54,10 @@ func Losses(s *replay.Stats) []Warning {
 	if s.Trace != (replay.HardwareTrace{}) {
 		l = append(l, Warning{Kind: HardwareTrace, Count: s.Trace.Bytes, Trace: s.Trace})
 	}
+	returns := UnseenReturns
+	if s.Lost > 0 || s.LostAtLeast || s.LostSamples > 0 {
+		returns = LostReturns
+	}
 	l = appendCounted(l, []Warning{
 		{Kind: LostRecords, Count: s.Lost, AtLeast: s.LostAtLeast},
 		{Kind: LostSamples, Count: s.LostSamples},
@@ -66,7 +70,7 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: DroppedCopies, Count: s.DroppedCopies},
 		{Kind: TruncatedStacks, Count: s.TruncatedStacks},
 		{Kind: UnfinishedWaits, Count: s.UnfinishedWaits},
-		{Kind: LostReturns, Count: s.OffCPU.Lost},
+		{Kind: returns, Count: s.OffCPU.Lost},
 		{Kind: OtherBuffers, Count: s.OtherBuffers},
 		{Kind: LateSwitches, Count: s.LatePoints},
 		{Kind: EarlyTimes, Count: s.Early.Count, Early: s.Early},

@@ -30,6 +30,7 @@ const (
 	TruncatedStacks                           // copies of stacks that could not be walked to their end
 	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
 	LostReturns                               // times off the CPU left out, since their end may be among what was lost
+	UnseenReturns                             // the same where nothing was lost: their end was not recorded
 	OtherBuffers                              // switches and wake-ups of buffers of the tracer whose switches are not paired
 	LateSwitches                              // events that began or ended a time and came too late to be in order
 	EarlyTimes                                // times between events left out, since they began before all rings of the tracer did: Early
@@ -146,6 +147,7 @@ var lossTexts = map[WarningKind][3]string{
 	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
 	OtherBuffers:           {"left out ", "event", " of other buffers: times off the CPU are made of the switches of one"},
 	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},
+	UnseenReturns:          {"left out ", "time", " off the CPU, whose end was not recorded"},
 	LateSwitches:           {"", "event", " came too late to be put in order: some times between events may be wrong"},
 	EarlyTimes:             {"left out ", "time", " between events from before %s, when the last of the rings begins, that of CPU %d: earlier events of it were overwritten, and may be their ends"},
 	LostSpans:              {"left out ", "span", " of %s, whose end may be among what was lost"},
