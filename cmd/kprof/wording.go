@@ -151,6 +151,8 @@ func worded(err error) error {
 		return errors.New(text)
 	case errors.Is(err, replay.ErrNoSwitches):
 		return fmt.Errorf("--off-cpu: %w: kprof record -e off-cpu records them", err)
+	case errors.Is(err, replay.ErrNoSwitchFields):
+		return fmt.Errorf("--off-cpu: %w", err)
 	case errors.Is(err, replay.ErrNoClock):
 		return fmt.Errorf("--wall-clock: %w: kprof record -e wall-clock records them", err)
 	case errors.As(err, &noEvents) && meantSpan(noEvents.Rule) != "":

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"slices"
 
 	"kprof/convert/samples"
 	"kprof/convert/span"
@@ -34,6 +35,9 @@ func timeColumns(times ...string) []stacks.ValueType {
 // ErrNoSwitches says that a recording is not of sched:sched_switch with its fields, which
 // times off the CPU are made of.
 var ErrNoSwitches = errors.New("it is no recording of sched:sched_switch, of which times off the CPU are made")
+
+// ErrNoSwitchFields says that a recording of sched:sched_switch does not have its fields.
+var ErrNoSwitchFields = errors.New("nothing in it says what the fields of its sched:sched_switch are, of which times off the CPU are made")
 
 // ErrSomeSwitches says that a recording has a part of the switches only.
 var ErrSomeSwitches = errors.New("its samples of sched:sched_switch are not all switches, but each so many: times off the CPU cannot be told")
@@ -291,6 +295,10 @@ func (o *offCPU) check() error {
 		return o.x.failed
 	case o.only.any:
 		return o.checkClock()
+	case slices.ContainsFunc(o.x.r.events.Events, func(e *perfdata.Event) bool {
+		return e.Attr.Type == abi.TypeTracepoint && e.Name == "sched:sched_switch"
+	}):
+		return ErrNoSwitchFields
 	}
 	return ErrNoSwitches
 }

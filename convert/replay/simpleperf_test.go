@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -195,6 +196,10 @@ comm t=1 pid=7 tid=8 comm=eight
 	}
 	if got := stateRows(set); !slices.Equal(got, want) || st.OffCPU.Lost != 0 || st.LatePoints != 0 {
 		t.Errorf("%q, want %q, %+v", got, want, st.OffCPU)
+	}
+	rec.Features.TracingData = nil // as of older ones
+	if _, _, err := File(t.Context(), rec.Reader(t, perftext.Form{}), Options{Selection: Selection{OffCPU: true}}); !errors.Is(err, ErrNoSwitchFields) {
+		t.Errorf("without fields: %v", err)
 	}
 }
 
