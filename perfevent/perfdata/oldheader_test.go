@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"kprof/perfevent/abi"
 	"kprof/perfevent/perfdata"
 	"kprof/perfevent/perfdata/perftext"
@@ -40,19 +42,22 @@ func TestOldHeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		samples := 0
-		for rec, err := range r.Records() {
-			if err != nil {
-				t.Fatal(err)
+		for walk := range 2 {
+			types := map[abi.RecordType]int{}
+			for rec, err := range r.Records() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				types[rec.Type]++
 			}
-			if rec.Type == abi.RecordSample {
-				samples++
+			if d := cmp.Diff(map[abi.RecordType]int{abi.RecordHeaderFeature: 7, abi.RecordHeaderAttr: 1, abi.RecordSample: 1}, types); d != "" {
+				t.Errorf("%v, walk %d: -want +got\n%s", o, walk, d)
 			}
 		}
 		got := &r.Features
-		if samples != 1 || got.Hostname != "h" || got.OSRelease != "3.3.8" || got.Arch != "ppc64" || got.Version != "3.3.0" ||
+		if got.Hostname != "h" || got.OSRelease != "3.3.8" || got.Arch != "ppc64" || got.Version != "3.3.0" ||
 			len(got.Cmdline) != 2 || len(got.NUMA) != 1 || r.Events.Events[0].Name != "named" || len(r.BadFeatures) > 0 {
-			t.Errorf("%v: %d samples of %q, features %+v, bad %v", o, samples, r.Events.Events[0].Name, got, r.BadFeatures)
+			t.Errorf("%v: event %q, features %+v, bad %v", o, r.Events.Events[0].Name, got, r.BadFeatures)
 		}
 	}
 }

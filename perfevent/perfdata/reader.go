@@ -48,6 +48,7 @@ type Reader struct {
 	provisional  map[int]bool                  // events named by nothing but their attribute
 	renamed      bool                          // something has come that may name events
 	oldHeaders   bool                          // see oldHeader
+	firstEvent   int64                         // place of the record that brought the first event, of pipe mode
 	namings      int                           // how often it has
 	split        []byte                        // parts of a record, see takePart
 	partsSize    int                           // of all, though they be too large to keep
@@ -199,7 +200,9 @@ func (r *Reader) DataRange() (lo, hi int64, ok bool) {
 // Records walks all records in the order of the file. COMPRESSED records are
 // replaced by the records in them, and what follows a record outside of it
 // (tracing data, AUX data) is passed over. Events, names and features that pipe
-// mode brings as records are taken up on the way; those records are seen too.
+// mode brings as records are taken up on the way; those records are seen too, and
+// the features of very old ones, which have numbers that others have today, as
+// HEADER_FEATURE records without the number of the feature.
 //
 // The *Record is reused. A recording that ends inside a record ends the walk
 // with a *TruncatedError, in a directory after the files that remain, as does one of
@@ -332,6 +335,18 @@ func (w *walk) one(rec *Record) error {
 		return nil
 	}
 	takeUp := w.place > w.r.taken
+	if f, ok := w.r.oldHeader(rec.Type, w.place); ok {
+		rec.Type = abi.RecordHeaderFeature
+		if takeUp {
+			w.r.header.features.Add(f)
+			w.r.takeFeature(f, append([]byte(nil), rec.Payload...))
+			w.r.taken = w.place
+		}
+		if !w.yield(rec, nil) {
+			return errStopped
+		}
+		return nil
+	}
 	trail, err := w.r.trailing(rec)
 	if err != nil {
 		return err
@@ -339,6 +354,9 @@ func (w *walk) one(rec *Record) error {
 	if takeUp {
 		if err := w.r.takeUp(rec); err != nil {
 			return err
+		}
+		if w.r.firstEvent == 0 && len(w.r.Events.Events) > 0 {
+			w.r.firstEvent = w.place
 		}
 		w.r.taken = w.place
 	}

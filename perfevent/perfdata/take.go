@@ -50,11 +50,6 @@ func (r *Reader) trailing(rec *Record) (int64, error) {
 // in pipe mode, but perf heeds them in file mode too.
 func (r *Reader) takeUp(rec *Record) error {
 	o, p := r.header.order, rec.Payload
-	if f, ok := r.oldHeader(rec.Type); ok {
-		r.header.features.Add(f)
-		r.takeFeature(f, append([]byte(nil), p...))
-		return nil
-	}
 	switch rec.Type {
 	case abi.RecordHeaderAttr:
 		a, n, err := abi.DecodeAttr(p, o)
@@ -98,15 +93,15 @@ func (r *Reader) takeUp(rec *Record) error {
 	return nil
 }
 
-// oldHeader returns the feature that a record of the type is in a pipe of ChromeOS's
+// oldHeader returns the feature that the record at a place is in a pipe of ChromeOS's
 // perf of 2012: there the features from HOSTNAME to NUMA_TOPOLOGY are the records
 // from 69 on, before all others. What has the number 69 today needs events.
-func (r *Reader) oldHeader(t abi.RecordType) (Feature, bool) {
+func (r *Reader) oldHeader(t abi.RecordType, place int64) (Feature, bool) {
 	const first = abi.RecordIDIndex
-	if r.taken == 0 {
+	if place == 1 {
 		r.oldHeaders = r.header.pipe && t == first
 	}
-	if !r.oldHeaders || len(r.Events.Events) > 0 || t < first || t > first+abi.RecordType(FeatureNUMATopology-FeatureHostname) {
+	if !r.oldHeaders || r.firstEvent > 0 && place > r.firstEvent || t < first || t > first+abi.RecordType(FeatureNUMATopology-FeatureHostname) {
 		return 0, false
 	}
 	return FeatureHostname + Feature(t-first), true
