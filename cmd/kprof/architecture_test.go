@@ -43,7 +43,7 @@ var imports = map[string][]string{
 	"convert/infile":                     {},
 	"convert/intern":                     {},
 	"convert/kernellog":                  {"perfevent/lazyregexp"},
-	"convert/listing":                    {"convert", "convert/locate", "convert/naming", "convert/payload", "convert/printable", "convert/replay", "convert/samples", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/datasrc", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/spelling", "symbolize"},
+	"convert/listing":                    {"convert", "convert/locate", "convert/naming", "convert/payload", "convert/printable", "convert/replay", "convert/samples", "convert/stacks", "convert/timeline", "convert/timeorder", "perfevent/abi", "perfevent/datasrc", "perfevent/format", "perfevent/format/expr", "perfevent/format/printfmt", "perfevent/perfdata", "perfevent/procfs", "perfevent/spelling", "symbolize"},
 	"convert/listing/listingtest":        {"convert", "convert/listing", "perfevent/abi", "perfevent/format", "perfevent/livetest", "perfevent/perfdata"},
 	"convert/live":                       {"convert", "convert/listing", "convert/naming", "convert/payload", "convert/replay", "convert/stacks", "perfevent/abi", "perfevent/perfdata", "record", "record/capture", "record/symbols", "symbolize"},
 	"convert/locate":                     {"convert/intern", "convert/samples", "convert/stacks", "convert/timeline", "perfevent/abi", "perfevent/perfdata", "symbolize/unwind"},

@@ -442,6 +442,31 @@ sample t=20 pid=7 period=11 ip=0x7f306527c4c0 raw=00000000
 	}
 }
 
+// TestModules: a module of the kernel has the name that perf 6.1 prints of the same recording, with
+// which scripts tell the kernel's frames, wherever its file is.
+func TestModules(t *testing.T) {
+	rec := perftext.MustParse(`event cpu-clock type=software sample=ip,tid,time,callchain,cpu,identifier flags=sample_id_all
+event cpu-clock type=software sample=ip,tid,time,cpu,identifier ids=2 flags=sample_id_all
+mmap t=1 pid=-1 misc=kernel addr=0xffffffffc0000000 len=0x1000 file=/lib/modules/6.1.0/kernel/net/netfilter/nf-tables.ko.xz
+mmap t=1 pid=-1 misc=kernel addr=0xffffffffc0001000 len=0x1000 file=[ext4]
+mmap t=1 pid=-1 misc=kernel addr=0xffffffffc0002000 len=0x1000 file=/lib/modules/6.1.0/updates/dkms/zfs.ko
+comm t=1 pid=7 comm=x
+sample t=1000 pid=7 kernel 0xffffffffc0000010 0xffffffffc0001010 0xffffffffc0002010
+sample t=2000 pid=7 id=2 kernel 0xffffffffc0002020
+`)
+	const want = `x     7 [000]     0.000001:          1 cpu-clock: 
+	ffffffffc0000010 [unknown] ([nf_tables])
+	ffffffffc0001010 [unknown] ([ext4])
+	ffffffffc0002010 [unknown] ([zfs])
+
+               x     7 [000]     0.000002:          1 cpu-clock:  ffffffffc0002020 [unknown] ([zfs])
+`
+	got, _, err := written(t, rec, listing.Options{Stacks: true}, listing.PrinterOptions{Stacks: true}, false)
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("%v, -want +got\n%s", err, d)
+	}
+}
+
 // TestColumns: lists of columns, and mistakes in them.
 func TestColumns(t *testing.T) {
 	for list, want := range map[string]string{

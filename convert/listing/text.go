@@ -4,6 +4,7 @@ import (
 	"kprof/convert/samples"
 	"kprof/convert/stacks"
 	"kprof/perfevent/datasrc"
+	"kprof/perfevent/procfs"
 )
 
 // appendText appends an event as perf script prints it (tools/perf/builtin-script.c,
@@ -198,7 +199,7 @@ func (p *Printer) appendEnd(dst []byte, it item, set *stacks.Set) []byte {
 		}
 		if c&DSO != 0 {
 			from := len(dst)
-			dst = append(oneLine(append(append(dst, " ("...), objectOf(set, it.loc)...), from), ')')
+			dst = append(oneLine(appendObject(append(dst, " ("...), set, it.loc), from), ')')
 		}
 	}
 	return append(append(dst, more...), '\n')
@@ -251,7 +252,7 @@ func appendFrame(dst []byte, set *stacks.Set, loc uint32, addr uint64) []byte {
 			name = functionOf(set, loc, lines[i].Function)
 		}
 		dst = append(dst, name...)
-		dst = append(append(append(dst, " ("...), objectOf(set, loc)...), ')')
+		dst = append(appendObject(append(dst, " ("...), set, loc), ')')
 		if i+1 < len(lines) {
 			dst = append(dst, " (inlined)"...)
 		}
@@ -279,6 +280,20 @@ func functionOf(set *stacks.Set, loc, function uint32) string {
 		return f.SystemName
 	}
 	return f.Name
+}
+
+// appendObject appends the file of a location, and a module of the kernel as perf names it:
+// [ext4], wherever its file is (util/dso.c, __kmod_path__parse).
+func appendObject(dst []byte, set *stacks.Set, loc uint32) []byte {
+	file := objectOf(set, loc)
+	if m := set.Locations[loc].Mapping; m < 0 || set.Mappings[m].Kind != stacks.KindModule || file[0] == '[' {
+		return append(dst, file...)
+	}
+	from := len(dst)
+	if dst = procfs.AppendModuleName(append(dst, '['), file); len(dst) == from+1 {
+		return append(dst[:from], file...)
+	}
+	return append(dst, ']')
 }
 
 func objectOf(set *stacks.Set, loc uint32) string {

@@ -166,15 +166,24 @@ func parseHex(b []byte) (v uint64, n int) {
 // ModuleName returns the name of a module as the kernel writes it, from "[name]" or
 // the path of its file, in which "-" may stand for "_"; empty if path is neither. It
 // never holds a slash.
-func ModuleName(path string) string {
+func ModuleName(path string) string { return string(AppendModuleName(nil, path)) }
+
+// AppendModuleName appends what ModuleName returns.
+func AppendModuleName(dst []byte, path string) []byte {
 	name, ok := strings.CutPrefix(path, "[")
 	if ok {
 		name = strings.TrimSuffix(name, "]")
 	} else if name, _, ok = strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".ko"); !ok {
-		return ""
+		return dst
 	}
 	if strings.Contains(name, "/") {
-		return ""
+		return dst
 	}
-	return strings.ReplaceAll(name, "-", "_")
+	for _, c := range []byte(name) {
+		if c == '-' {
+			c = '_'
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
