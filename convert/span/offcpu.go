@@ -29,7 +29,13 @@ const (
 	dead, zombie                   = 0x10, 0x20
 	parked, idle                   = 0x40, 0x80
 	reportMax                      = 0x100 // TASK_REPORT_MAX: preempted, whatever the other bits say
+	noLoad                         = 0x400 // TASK_NOLOAD, beside uninterruptible, before; idle was then TASK_WAKEKILL
 )
+
+// isStateMax reports whether a prev_state is what Linux 3.9 to 4.13 had for tasks that were preempted, and
+// nothing else: TASK_STATE_MAX by itself, 0x400 up to 4.1, 0x800 up to 4.7, then 0x1000
+// (__trace_sched_switch_state). That of 3.8, 0x200, is TASK_PARKED in those.
+func isStateMax(prev uint64) bool { return prev == 0x400 || prev == 0x800 || prev == 0x1000 }
 
 // StateMask is the field prev_state of sched:sched_switch that the kernel, or trace-cmd, prints as
 // these letters: "S", "D|K", "R+". It is as StateOf takes it, whichever kernel prints it
@@ -40,8 +46,12 @@ func StateMask(letters string) (prev uint64, ok bool) {
 		case '|', 'R', 'K': // TASK_WAKEKILL is never alone
 		case '+':
 			prev |= reportMax
-		case 'N', 'W': // TASK_NOLOAD of idle before Linux 4.14; that is W in trace-cmd's plugin
+		case 'N': // TASK_NOLOAD of idle before Linux 4.14
 			prev |= idle
+		case 'W': // trace-cmd's plugin up to 3.1 has it for 0x80: idle, and before Linux 4.14 TASK_WAKEKILL of D|K
+			if len(letters) == 1 {
+				prev |= idle
+			}
 		case 'x':
 			prev |= dead
 		default:
@@ -52,24 +62,30 @@ func StateMask(letters string) (prev uint64, ok bool) {
 			prev |= 1 << j
 		}
 	}
+	if prev&idle != 0 {
+		prev &^= uninterruptible
+	}
 	return prev, letters != ""
 }
 
 // StateOf reads the field prev_state of sched:sched_switch: a mask, in which 0 is
 // runnable, and whose bits are those since Linux 4.14. Kernels before have others, which
-// print the same letters (StateMask).
+// print the same letters (StateMask); of theirs only what none has since then is known.
 func StateOf(prev uint64) State {
 	switch {
-	case prev&reportMax != 0 || prev == 0:
+	case prev&reportMax != 0 || prev == 0 || isStateMax(prev):
 		return Preempted
 	case prev&(dead|zombie) != 0:
 		return Dead
 	case prev&interruptible != 0:
 		return Interruptible
+	case prev&uninterruptible != 0:
+		if prev&noLoad != 0 {
+			return Idle
+		}
+		return Uninterruptible
 	case prev&idle != 0:
 		return Idle
-	case prev&uninterruptible != 0:
-		return Uninterruptible
 	case prev&(stopped|traced) != 0:
 		return Stopped
 	case prev&parked != 0:

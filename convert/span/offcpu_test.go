@@ -306,7 +306,9 @@ func (m *machine) lose(stretches int) []span.Point {
 func TestStateOf(t *testing.T) {
 	livetest.Table(t, func(prev uint64) string { return span.StateOf(prev).String() }, map[uint64]string{
 		0: "preempted", 0x100: "preempted", 0x101: "preempted", 1: "interruptible", 2: "uninterruptible", 4: "stopped", 8: "stopped",
-		0x10: "dead", 0x20: "dead", 0x40: "parked", 0x80: "idle", 0x402: "uninterruptible", 0x200: "other",
+		0x10: "dead", 0x20: "dead", 0x40: "parked", 0x80: "idle", 0x200: "other",
+		0x82: "uninterruptible", 0x402: "idle", // TASK_KILLABLE and TASK_IDLE before Linux 4.14
+		0x400: "preempted", 0x800: "preempted", 0x1000: "preempted", // of Linux 3.9 to 4.13
 	})
 }
 
@@ -320,7 +322,7 @@ func TestStateMask(t *testing.T) {
 		return span.StateOf(prev).String()
 	}, map[string]string{
 		"R": "preempted", "R+": "preempted", "S": "interruptible", "S|K": "interruptible", "D": "uninterruptible", "D|K": "uninterruptible",
-		"T": "stopped", "t": "stopped", "X": "dead", "Z": "dead", "x": "dead", "P": "parked", "I": "idle", "D|N": "idle", "W": "idle",
+		"T": "stopped", "t": "stopped", "X": "dead", "Z": "dead", "x": "dead", "P": "parked", "I": "idle", "D|N": "idle", "W": "idle", "D|W": "uninterruptible",
 		"": "not letters", "0x1": "not letters", "1": "not letters",
 	})
 }
