@@ -9,11 +9,28 @@ import (
 // sliceEvent is the event that what programs mark is.
 const sliceEvent = "atrace:slice"
 
+// marked is what a program wrote into trace_marker, of an event that is that. Where trace-cmd report does not
+// know the function that writes it, there is its address, "0xffff00000819ff24s: TEXT".
+func marked(l *ftracetext.Line) (text string, ok bool) {
+	switch l.Name {
+	case "tracing_mark_write":
+		return l.Text, true
+	case "print":
+		ip, text, ok := strings.Cut(l.Text, ": ")
+		return text, ok && strings.HasPrefix(ip, "0x") && !strings.Contains(ip, " ")
+	}
+	return "", false
+}
+
 // slice takes a marker of Android's programs (system/core, libcutils/trace-dev.inc): "B|PID|NAME"
 // begins a slice of a thread, "E|PID" or "E" ends the last one. It reports whether the event
 // was one; e is then the slice that ended, if it has a kind.
 func (w *textWalk) slice(e *textEvent, l *ftracetext.Line) bool {
-	mark, rest, _ := strings.Cut(l.Text, "|")
+	text, ok := marked(l)
+	if !ok {
+		return false
+	}
+	mark, rest, _ := strings.Cut(text, "|")
 	if mark != "B" && mark != "E" || mark == "B" && !strings.Contains(rest, "|") || e.tid < 0 {
 		return false
 	}

@@ -214,7 +214,7 @@ func (w *textWalk) take(s string) error {
 	case ftracetext.Call:
 		w.function(e, &l)
 	default:
-		if l.Name == "tracing_mark_write" && !w.t.lines && w.slice(e, &l) {
+		if !w.t.lines && w.slice(e, &l) {
 			break
 		}
 		e.kind, e.text = w.t.kind(l.Name, l.Buffer), l.Text

@@ -353,6 +353,9 @@ func what(l *Line, s string) {
 	}
 	l.Kind = Event
 	name, text, ok := strings.Cut(s, ":")
+	if name == "0" && ok {
+		name = markedBy // the kernel has 0 for it before Linux 3.3 (kernel/trace/trace.c, tracing_mark_write)
+	}
 	if ok && format.IsFieldName(name) {
 		l.Name, l.Text = name, strings.TrimLeft(text, " ")
 		return
@@ -396,6 +399,9 @@ func reportedRepeats(s string) (call string, times uint64) {
 	}
 	return s, 0
 }
+
+// markedBy is the function that writes what programs write into trace_marker, by which such lines are known.
+const markedBy = "tracing_mark_write"
 
 // syscallEvent is the event of "sys_openat(dfd: …)", where a system call begins, and of "sys_openat ->
 // 0x3", where it ends, by the name of the call (kernel/trace/trace_syscalls.c, print_syscall_enter and

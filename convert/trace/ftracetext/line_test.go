@@ -51,6 +51,8 @@ var lines = []struct{ text, want string }{
 	{"  cat-1 [000] ..... 1.0: sys_openat -> 0x3", "event task=cat tid=1 cpu=0 flags=..... t=1000000000 name=sys_exit_openat text=sys_openat -> 0x3"},
 	{"  cat-1 [000] ..... 1.0: bprint:               vfs_read: n=5", "event task=cat tid=1 cpu=0 flags=..... t=1000000000 name=vfs_read text=n=5"},
 	{"  cat-1 [000] ..... 1.0: 12 plain words", "event task=cat tid=1 cpu=0 flags=..... t=1000000000 name=print text=12 plain words"},
+	{"  cat-1 [000] 1.0: 0: B|1|draw", "event task=cat tid=1 cpu=0 t=1000000000 name=tracing_mark_write text=B|1|draw"}, // Linux 3.0
+	{"  cat-1 [000] 1.0: 01: B|1|draw", "event task=cat tid=1 cpu=0 t=1000000000 name=print text=01: B|1|draw"},
 	// Functions.
 	{"  bash-1 [000] ..... 1.0: vfs_read", "call task=bash tid=1 cpu=0 flags=..... t=1000000000 func=vfs_read"},
 	{"  bash-1 [000] ..... 1.0: foo.isra.0+0x0/0x20 [ext4] <ffffffffc0000000>", "call task=bash tid=1 cpu=0 flags=..... t=1000000000 func=foo.isra.0"},
