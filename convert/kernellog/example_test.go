@@ -40,6 +40,17 @@ var lines = []string{
 	"[  +0.000012] usb 1-1: new",
 	"[ +12.345678] usb 1-1: new",
 	"kern  :err   : [  +0.000012] [    T9] usb 1-1: new",
+	"mar 06 10:00:05 host kernel: usb 1-1: new",
+	"déc. 12 10:00:05 host kernel: usb 1-1: new",
+	"10月 01 10:00:05 host kernel: usb 1-1: new",
+	"Mi 2024-05-01 10:00:05 CEST host kernel: usb 1-1: new",
+	"Jan  1 00:00:05 host kern.info kernel: usb 1-1: new",
+	"Wed May  1 10:00:05 2024 kern.info kernel: [    1.501000] usb 1-1: new",
+	"[    1.501000@0] usb 1-1: new",
+	"[    1.501000]<0>.(0)[1:swapper/0]usb 1-1: new",
+	"<6>[    1.501000] -(3)[211:kworker/3:1]usb 1-1: new",
+	"<6>[    1.501000]  [1:    kworker/1:1:   45] usb 1-1: new",
+	"[    1.501000] I[0:      swapper/0:    0] usb 1-1: new",
 }
 
 func Example() {
@@ -78,6 +89,17 @@ func Example() {
 	// false 0s 0 usb 1-1: new
 	// false 0s 0 usb 1-1: new
 	// false 0s 9 usb 1-1: new
+	// false 0s 0 usb 1-1: new
+	// false 0s 0 usb 1-1: new
+	// false 0s 0 usb 1-1: new
+	// false 0s 0 usb 1-1: new
+	// false 0s 0 usb 1-1: new
+	// true 1.501s 0 usb 1-1: new
+	// true 1.501s 0 usb 1-1: new
+	// true 1.501s 0 usb 1-1: new
+	// true 1.501s 0 usb 1-1: new
+	// true 1.501s 0 usb 1-1: new
+	// true 1.501s 0 usb 1-1: new
 	// false 0s 0 [    1.5] too few digits
 }
 
@@ -94,7 +116,8 @@ func TestSniffed(t *testing.T) {
 func TestCaptured(t *testing.T) {
 	for _, before := range []string{
 		"2024-05-01T10:00:05.1234567Z ", "2024-05-01T10:00:05.123+0200 ", "2024-05-01 10:00:05 ", "[2024-05-01 10:00:05] ", "[2024-05-01 10:00:05.123] ",
-		"10:00:05.123 ", "[10:00:05] ", "10:00:05.123 > ", "May 01 10:00:05 ", "1714557605.123 ", "[1714557605.123456] ", "    ", "\t", "> ",
+		"10:00:05.123 ", "[10:00:05] ", "10:00:05.123 > ", "May 01 10:00:05 ", "1714557605.123 ", "[1714557605.123456] ", "    ", "\t", "> ", "> > ", ">> ", "[5.123456 0.000012] ",
+		"05-01 10:00:05.123   142   142 I KERNEL  : ", "I/kernel  (    0): ", "déc. 12 10:00:05 ",
 	} {
 		for _, line := range []string{"[    1.501000] calling  init @ 1", "<6>[    1.501000] calling  init @ 1", "[    1.501000][   T17] calling  init @ 1"} {
 			var zero time.Time
@@ -118,6 +141,9 @@ func TestColored(t *testing.T) {
 		var zero time.Time
 		if l := kernellog.Cut([]byte(line), &zero); !l.Timed || l.At != 1501*time.Millisecond || string(l.Text) != "usb 1-1: new" {
 			t.Errorf("%q: %+v %q", line, l, l.Text)
+		}
+		if got := sniff.Of([]byte(line+"\n"), true); got != sniff.KernelLog {
+			t.Errorf("%q: %d, want %d", line, got, sniff.KernelLog)
 		}
 	}
 }
