@@ -323,7 +323,7 @@ func TestPage(t *testing.T) {
 	const want = `my ui    17 [001]    12.000001: ftrace:tracing_mark_write: B|17|inflate
 my ui    17 [001]    12.000003: ftrace:tracing_mark_write: E|17
 `
-	filler := strings.Repeat("var a = '# tracer'; // of the viewer\n", 5000)
+	filler := strings.Repeat("var a = '# tracer'; // of the viewer\n", 5000) + strings.Repeat("b();", 1<<15) + "\n" // a line longer than any of a trace
 	for _, page := range []string{
 		"<!DOCTYPE html>\n<html><head><script>\n" + filler + "</script></head><body>\n<!-- BEGIN TRACE -->\n  <script class=\"trace-data\" type=\"application/text\">\n" + text + "\n  </script>\n<!-- END TRACE -->\n</body></html>\n",
 		"<html><script>\n" + filler + "var linuxPerfData = \"" + strings.ReplaceAll(text, "\n", "\\n\\\n") + "\\n\";\n</script></html>\n",

@@ -140,7 +140,9 @@ func (w *textWalk) next(line string, tooLong *bool) error {
 	w.line++
 	if *tooLong {
 		*tooLong = false
-		w.unread()
+		if w.part.form == Plain || w.part.inside { // else it is none of the trace's, as in the programs of pages
+			w.unread()
+		}
 		return nil
 	}
 	if line, ok := w.part.of(line); ok {
