@@ -339,6 +339,17 @@ my ui    17 [001]    12.000003: ftrace:tracing_mark_write: E|17
 	}
 }
 
+// TestByteOrderMark: what editors and shells of Windows put before a text is no part of its first line.
+func TestByteOrderMark(t *testing.T) {
+	name := written(t, "\ufeff  ui-17  [001]    12.000001: tick: count=1\n  ui-17  [001]    12.000003: tick: count=2\n")
+	if got := fmt.Sprint(folded(t, name, "trace:tick", 0, convert.Options{})); got != "[ 2]" {
+		t.Errorf("%s", got)
+	}
+	if got := list(t, name, listing.Options{}, listing.PrinterOptions{}); !strings.HasPrefix(strings.TrimSpace(got), "ui ") {
+		t.Errorf("%q", got)
+	}
+}
+
 var (
 	graphForm = regexp.MustCompile(`^(?:\s*[\d.]+ \|)?\s*(\d+)\)\s*(?:(\S+-\d+)\s*\|)?(?:\s+[a-zA-Z0-9.]{4,8} \|)?\s*(?:[-+!#*@$]? ?([\d.]+) us)?\s*\|  ( *)(?:}|([\w.]+)(?: \[\w+\])?\([^)]*\)(;| \{))`)
 	eventForm = regexp.MustCompile(`: sched_\w+: |/\* sched_`)

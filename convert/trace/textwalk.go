@@ -137,7 +137,9 @@ func (t *textTrace) walk(ctx context.Context, emit func(*textEvent) error) (*tex
 
 // next takes a line, or the end of one whose start was too long.
 func (w *textWalk) next(line string, tooLong *bool) error {
-	w.line++
+	if w.line++; w.line == 1 {
+		line = strings.TrimPrefix(line, "\ufeff") // a byte order mark
+	}
 	if *tooLong {
 		*tooLong = false
 		if w.part.form == Plain || w.part.inside { // else it is none of the trace's, as in the programs of pages
