@@ -235,7 +235,7 @@ func TestSlices(t *testing.T) {
 	if n := strings.Count(list(t, name, listing.Options{}, listing.PrinterOptions{}), "tracing_mark_write: "); n != 8 {
 		t.Errorf("%d marks", n)
 	}
-	for _, by := range []string{"0", "print: tracing_mark_write", "print:                0xffff00000819ff24s"} { // of Linux 3.0, and trace-cmd report
+	for _, by := range []string{"0", "print: tracing_mark_write", "print:                0xffff00000819ff24s", "print"} { // of Linux 3.0, trace-cmd report, and hitrace
 		name := written(t, "# tracer: nop\n  ui-17  [001] 12.000001: "+by+": B|17|draw\n  ui-17  [001] 12.000004: "+by+": E\n")
 		if got := fmt.Sprint(folded(t, name, "atrace:slice", 1, convert.Options{})); got != "[draw 3000]" {
 			t.Errorf("%s: %s", by, got)

@@ -10,14 +10,17 @@ import (
 const sliceEvent = "atrace:slice"
 
 // marked is what a program wrote into trace_marker, of an event that is that. Where trace-cmd report does not
-// know the function that writes it, there is its address, "0xffff00000819ff24s: TEXT".
+// know the function that writes it, there is its address, "0xffff00000819ff24s: TEXT"; hitrace of OpenHarmony
+// leaves it out.
 func marked(l *ftracetext.Line) (text string, ok bool) {
 	switch l.Name {
 	case "tracing_mark_write":
 		return l.Text, true
 	case "print":
-		ip, text, ok := strings.Cut(l.Text, ": ")
-		return text, ok && strings.HasPrefix(ip, "0x") && !strings.Contains(ip, " ")
+		if ip, text, ok := strings.Cut(l.Text, ": "); ok && strings.HasPrefix(ip, "0x") && !strings.Contains(ip, " ") {
+			return text, true
+		}
+		return l.Text, true
 	}
 	return "", false
 }
