@@ -8,6 +8,46 @@ import (
 	"kprof/convert/trace/ftracetext"
 )
 
+// isRepeated reports whether a field behind one has its name.
+func isRepeated(fields []ftracetext.Field, i int) bool {
+	for j := i + 1; j < len(fields); j++ {
+		if fields[j].Name == fields[i].Name {
+			return true
+		}
+	}
+	return false
+}
+
+// taskFields are the fields of an event in which names of tasks may look like fields, as "x pid=1" does.
+func taskFields(fields []ftracetext.Field, event, text string) []ftracetext.Field {
+	repeated := event == "sched_switch" && len(fields) > 7
+	for i := range fields {
+		repeated = repeated || isRepeated(fields, i)
+	}
+	if !repeated {
+		return fields
+	}
+	if event == "sched_switch" {
+		if exact := ftracetext.AppendSwitchFields(fields[:0], text); len(exact) > 0 {
+			return exact
+		}
+	}
+	kept := fields[:0]
+	for i := range fields { // the kernel prints the name of a task first
+		if !isRepeated(fields, i) {
+			kept = append(kept, fields[i])
+			continue
+		}
+		if n := len(kept); n > 0 && strings.HasSuffix(kept[n-1].Name, "comm") {
+			from, to := strings.Index(text, kept[n-1].Name+"=")+len(kept[n-1].Name)+1, strings.LastIndex(text, " "+fields[i].Name+"=")
+			if from <= to {
+				kept[n-1].Value = text[from:to]
+			}
+		}
+	}
+	return kept
+}
+
 // switchFields makes the state of a sched_switch the number that it is in the kernel, and
 // the fields of what trace-cmd prints: "swapper/2:0 [120] R ==> kworker/2:1:2923 [120]".
 func switchFields(fields []ftracetext.Field, text string) []ftracetext.Field {

@@ -155,3 +155,32 @@ func TestErrorsOfInts(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldsOfTasks: a name that looks like fields is a name, and leaves those behind it numbers, in all events of the
+// kind. Names have 15 characters at most.
+func TestFieldsOfTasks(t *testing.T) {
+	name := written(t, `# tracer: nop
+            bash-14      [001] d..2.   100.000001: sched_switch: prev_comm=bash prev_pid=14 prev_prio=120 prev_state=S ==> next_comm=y next_pid=9 z next_pid=10 next_prio=120
+ y next_pid=9 z-10      [001] d..2.   100.000002: sched_switch: prev_comm=y next_pid=9 z prev_pid=10 prev_prio=120 prev_state=D ==> next_comm=a prev_pid=1 next_pid=8 next_prio=120
+   a prev_pid=1-8       [001] d..2.   100.000003: sched_switch: prev_comm=a prev_pid=1 prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=k=v next_pid=7 next_prio=120
+            k=v-7       [001] d..2.   100.000004: sched_switch: prev_comm=k=v prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=x k=v next_pid=6 next_prio=120
+          x k=v-6       [001] d..2.   100.000005: sched_waking: comm=b pid=3 pid=77 prio=120 target_cpu=000
+          x k=v-6       [001] d..2.   100.000006: sched_waking: comm=bash pid=14 prio=120 target_cpu=000
+`)
+	for where, want := range map[string]string{
+		"next_pid == 10 && prev_pid == 14":                 "1",
+		`next_comm == "y next_pid=9 z" && prev_state == 1`: "1",
+		`prev_comm == "y next_pid=9 z" && prev_pid == 10`:  "2",
+		`next_comm == "a prev_pid=1" && prev_state == 2`:   "2",
+		`prev_comm == "a prev_pid=1" && prev_pid == 8`:     "3",
+		`next_comm == "k=v"`:                               "3",
+		`prev_comm == "k=v" && prev_state == 256`:          "4",
+		`next_comm == "x k=v" && next_prio == 120`:         "4",
+		`field.comm == "b pid=3" && field.pid == 77`:       "5",
+		"field.pid == 14 && target_cpu == 0":               "6",
+	} {
+		if s := listedWhere(t, name, where); s != want {
+			t.Errorf("%s: %q, want %q", where, s, want)
+		}
+	}
+}

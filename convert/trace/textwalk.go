@@ -222,7 +222,7 @@ func (w *textWalk) take(s string) error {
 			break
 		}
 		e.kind, e.text = w.t.kind(l.Name, l.Buffer), l.Text
-		e.fields = ftracetext.AppendFields(e.fields, l.Text)
+		e.fields = taskFields(ftracetext.AppendFields(e.fields, l.Text), l.Name, l.Text)
 		switch l.Name {
 		case "sched_switch":
 			e.fields = switchFields(e.fields, l.Text)

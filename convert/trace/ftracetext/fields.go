@@ -3,6 +3,8 @@ package ftracetext
 import (
 	"strconv"
 	"strings"
+
+	"kprof/perfevent/lazyregexp"
 )
 
 // Field is a name=value in the text of an event.
@@ -47,6 +49,25 @@ func AppendFields(dst []Field, text string) []Field {
 	}
 	if from >= 0 {
 		dst[len(dst)-1].Value = value(text[from:])
+	}
+	return dst
+}
+
+// switchForm is the text of a sched_switch. What lies between the two names is longer than a name.
+var switchForm = lazyregexp.New(`^prev_comm=(.*?) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+)(?: ==>)? next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)`)
+
+// switchNames are its fields.
+var switchNames = [...]string{"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"}
+
+// AppendSwitchFields appends the fields in the text of a sched_switch, whatever its tasks are called; none if it
+// is no such text.
+func AppendSwitchFields(dst []Field, text string) []Field {
+	m := switchForm().FindStringSubmatch(text)
+	if m == nil {
+		return dst
+	}
+	for i, name := range switchNames {
+		dst = append(dst, Field{Name: name, Value: m[i+1]})
 	}
 	return dst
 }
