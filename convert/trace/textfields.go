@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +52,8 @@ func taskFields(fields []ftracetext.Field, event, text string) []ftracetext.Fiel
 // switchFields makes the state of a sched_switch the number that it is in the kernel, and
 // the fields of what trace-cmd prints: "swapper/2:0 [120] R ==> kworker/2:1:2923 [120]".
 func switchFields(fields []ftracetext.Field, text string) []ftracetext.Field {
-	if len(fields) == 0 {
+	if !strings.Contains(text, "prev_pid=") {
+		fields = fields[:0] // of names
 		from, to, ok := strings.Cut(text, " ==> ")
 		if !ok {
 			return fields
@@ -83,13 +85,21 @@ func switchFields(fields []ftracetext.Field, text string) []ftracetext.Field {
 // wakeFields are the fields of what trace-cmd prints of a wake-up: "rcu_preempt:15 [120]
 // CPU:000".
 func wakeFields(fields []ftracetext.Field, text string) []ftracetext.Field {
-	if len(fields) > 0 && fields[0].Name != "success" {
+	if strings.Contains(text, "pid=") {
 		return fields
 	}
-	who, rest, ok := strings.Cut(text, " [")
-	prio, rest, ok2 := strings.Cut(rest, "]")
+	fields = slices.DeleteFunc(fields, func(f ftracetext.Field) bool { return f.Name != "success" }) // others are of names
+	for i := range fields {
+		fields[i].Value, _, _ = strings.Cut(fields[i].Value, " ")
+	}
+	at := strings.LastIndex(text, " [")
+	if at < 0 {
+		return fields
+	}
+	who := text[:at]
+	prio, rest, ok := strings.Cut(text[at+len(" ["):], "]")
 	i := strings.LastIndexByte(who, ':')
-	if !ok || !ok2 || i < 0 {
+	if !ok || i < 0 {
 		return fields
 	}
 	fields = append(fields, ftracetext.Field{Name: "comm", Value: who[:i]}, ftracetext.Field{Name: "pid", Value: who[i+1:]}, ftracetext.Field{Name: "prio", Value: prio})

@@ -184,3 +184,25 @@ func TestFieldsOfTasks(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldsOfPlugin: so they are in what trace-cmd report prints of switches and wake-ups.
+func TestFieldsOfPlugin(t *testing.T) {
+	name := written(t, `cpus=2
+            bash-14    [001]   100.000001: sched_switch:         bash:14 [120] S ==> k=v [x]:10 [120]
+         k=v [x]-10    [001]   100.000002: sched_switch:         k=v [x]:10 [120] D ==> bash:14 [120]
+            bash-14    [001]   100.000003: sched_wakeup:         k=v [x]:10 [120] success=1 CPU:000
+            bash-14    [001]   100.000004: sched_wakeup:         bash:14 [120] CPU:001
+`)
+	for where, want := range map[string]string{
+		"prev_pid == 14 && next_pid == 10":                              "1",
+		`next_comm == "k=v [x]" && prev_state == 1`:                     "1",
+		`prev_comm == "k=v [x]" && prev_pid == 10`:                      "2",
+		`field.comm == "k=v [x]" && field.pid == 10 && target_cpu == 0`: "3",
+		"success == 1": "3",
+		"field.pid == 14 && field.prio == 120 && target_cpu == 1": "4",
+	} {
+		if s := listedWhere(t, name, where); s != want {
+			t.Errorf("%s: %q, want %q", where, s, want)
+		}
+	}
+}
