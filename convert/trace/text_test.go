@@ -339,6 +339,28 @@ my ui    17 [001]    12.000003: ftrace:tracing_mark_write: E|17
 	}
 }
 
+// TestRecursion: a function that calls itself is there twice, in calls and in stacks.
+func TestRecursion(t *testing.T) {
+	for text, want := range map[string]string{
+		" 0)               |  a() {\n 0)               |    f() {\n 0)   4.000 us    |      f();\n 0)   9.000 us    |    }\n 0)   19.000 us   |  }\n": "[a 10000 a;f 5000 a;f;f 4000]",
+		"  ui-17  [001] 1.000001: tracing_mark_write: B|17|f\n  ui-17  [001] 1.000004: tracing_mark_write: B|17|f\n" +
+			"  ui-17  [001] 1.000014: tracing_mark_write: E\n  ui-17  [001] 1.000017: tracing_mark_write: E\n": "[f 6000 f;f 10000]",
+	} {
+		name := written(t, "# tracer: nop\n"+text)
+		event := "atrace:slice"
+		if strings.Contains(text, "|  a()") {
+			event = "ftrace:function_graph"
+		}
+		if got := fmt.Sprint(folded(t, name, event, 1, convert.Options{})); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	name := written(t, "# tracer: nop\n  ui-17  [001]    12.000001: tick: count=1\n  ui-17  [001]    12.000001: <stack trace>\n => f\n => f\n => a\n")
+	if got := fmt.Sprint(folded(t, name, "trace:tick", 0, convert.Options{})); got != "[a;f;f 1]" {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestByteOrderMark: what editors and shells of Windows put before a text is no part of its first line.
 func TestByteOrderMark(t *testing.T) {
 	name := written(t, "\ufeff  ui-17  [001]    12.000001: tick: count=1\n  ui-17  [001]    12.000003: tick: count=2\n")

@@ -151,7 +151,10 @@ func (w *textWriter) event(e *textEvent) error {
 			b = o.AppendUint64(b, 0)
 		} else {
 			b = o.AppendUint64(o.AppendUint64(b, uint64(len(e.kernel)+1)), abi.ContextKernel)
-			for _, a := range e.kernel {
+			for i, a := range e.kernel {
+				if i > 0 {
+					a++ // as the addresses to which functions return are behind their calls
+				}
 				b = o.AppendUint64(b, a)
 			}
 		}
