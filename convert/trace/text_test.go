@@ -361,6 +361,28 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
+// TestLeafTime: a call is a sample at its end, of which the line of one that calls nothing has the begin; as lines
+// have whole µs it is not behind the end of the call that it is in.
+func TestLeafTime(t *testing.T) {
+	name := written(t, `# tracer: function_graph
+   10.000001 |   0)               |  a() {
+   10.000003 |   0)   5.900 us    |    f();
+   10.000008 |   0)   7.100 us    |  }
+   10.000100 |   0)   2.000 us    |  f();
+`)
+	p, err := convert.Open(t.Context(), name, convert.Options{Selection: convert.Selection{Times: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint64
+	for _, m := range p.Set.TimedSamples {
+		got = append(got, m.Time%1e9/1000)
+	}
+	if want := []uint64{8, 8, 102}; !slices.Equal(got, want) {
+		t.Errorf("%v µs, want %v", got, want)
+	}
+}
+
 // TestByteOrderMark: what editors and shells of Windows put before a text is no part of its first line.
 func TestByteOrderMark(t *testing.T) {
 	name := written(t, "\ufeff  ui-17  [001]    12.000001: tick: count=1\n  ui-17  [001]    12.000003: tick: count=2\n")

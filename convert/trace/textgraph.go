@@ -39,6 +39,11 @@ func (w *textWalk) call(l *ftracetext.Line) error {
 	if c.path[0] == 0 {
 		c.path[0] = left
 	}
+	if l.Kind == ftracetext.Leaf && l.HasTime { // the line has the time at which it began
+		if e.time += c.took; l.Time%1000 == 0 {
+			e.time -= e.time % 1000 // times of lines are whole us, rounded down: no call ends behind the one that it is in
+		}
+	}
 	w.setCall(e, &c)
 	e.kind = w.t.kind("function_graph", l.Buffer)
 	if e.kind == nil {
