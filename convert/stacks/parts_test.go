@@ -140,6 +140,23 @@ func TestRowsOf(t *testing.T) {
 	}
 }
 
+// TestIsCalls tells events of calls by their names and their times.
+func TestIsCalls(t *testing.T) {
+	times := []ValueType{{"samples", "count"}, {"x", "nanoseconds"}}
+	for _, x := range []struct {
+		name   string
+		values []ValueType
+		want   bool
+	}{
+		{"ftrace:function_graph", times, true}, {"ftrace:function_graph@a", times, true}, {"atrace:slice", times, true},
+		{"ftrace:function", times, false}, {"atrace:slices", times, false}, {"atrace:slice", times[:1], false}, {"atrace:slice", nil, false},
+	} {
+		if e := (&Event{Name: x.name, Values: x.values}); e.IsCalls() != x.want {
+			t.Errorf("%s %v: %v", x.name, x.values, !x.want)
+		}
+	}
+}
+
 // TestIsSpans tells events of times between two events by their columns.
 func TestIsSpans(t *testing.T) {
 	const count, ns = "count", "nanoseconds"

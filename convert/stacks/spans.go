@@ -1,5 +1,7 @@
 package stacks
 
+import "strings"
+
 // IsSpans reports whether an event counts times between two events, of a rule or off the CPU,
 // by its columns (convert/replay makes them): what a TimedSample's Value is long.
 func (e *Event) IsSpans() bool {
@@ -8,6 +10,14 @@ func (e *Event) IsSpans() bool {
 		return false
 	}
 	return e.HasColumn(0, "spans") && e.HasColumn(1, "open") || e.HasColumn(1, "blocked") && e.HasColumn(last, "off-cpu")
+}
+
+// IsCalls reports whether a sample of an event is a call of a function, at the time of its end and with its own
+// time: of function_graph, and what programs of Android mark (convert/trace makes them, with the name of an
+// instance behind "@").
+func (e *Event) IsCalls() bool {
+	name, _, _ := strings.Cut(e.Name, "@")
+	return (name == "ftrace:function_graph" || name == "atrace:slice") && len(e.Values) > 1 && e.Values[len(e.Values)-1].Unit == "nanoseconds"
 }
 
 // HasColumn tells a column by its type, before which pprof has the name of the event where

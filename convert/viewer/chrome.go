@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ import (
 // time between two, since a thread may have slept. Without times samples follow
 // each other as long as they are heavy, the heaviest stacks first. Spans with their times
 // are slices that last as long as they did; from who woke a task to the time that it was off
-// the CPU goes a flow.
+// the CPU goes a flow. Calls of functions last as long as they and those in them did that are in
+// the Set.
 func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	if err := s.CheckSum(o.Event, o.Column); err != nil {
 		return fmt.Errorf("write chrome: %w", err)
@@ -42,6 +44,9 @@ func Chrome(w io.Writer, s *stacks.Set, o Options) error {
 	}
 	if spans {
 		c.rows, c.category = map[uint32]spanText{}, jsonText(s.Events[o.Event].Name)
+	}
+	if c.tracks.timed && s.Events[o.Event].IsCalls() {
+		c.layOut()
 	}
 	for i := range frames.functions {
 		c.names = append(c.names, jsonText(frames.functions[i].name))
@@ -81,6 +86,9 @@ type chrome struct {
 	category []byte // the event, as JSON
 	spans    int
 
+	calls  []callTrees // by track; nil where samples are no calls
+	origin int64       // when the first of them begins, ns since the first that ends
+
 	ids  string   // the thread that is written, as fields of an event
 	open []uint32 // functions that have begun, outermost first
 	path []uint32 // scratch
@@ -96,6 +104,10 @@ func (c *chrome) track(k *track, i int) {
 	}
 	if c.rows != nil {
 		c.spanSlices(k)
+		return
+	}
+	if c.calls != nil {
+		c.writeCalls(c.calls[i].nodes, c.calls[i].first, math.MinInt64, math.MaxInt64)
 		return
 	}
 	for i, x := range k.items {
