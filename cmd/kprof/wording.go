@@ -157,6 +157,8 @@ func worded(err error) error {
 		return fmt.Errorf("--wall-clock: %w: kprof record -e wall-clock records them", err)
 	case errors.As(err, &noEvents) && meantSpan(noEvents.Rule) != "":
 		return fmt.Errorf("%w%s", err, meantSpan(noEvents.Rule))
+	case errors.As(err, &noEvents) && len(noEvents.Whole) > 0:
+		return fmt.Errorf("%w; with their systems: %s", err, strings.Join(noEvents.Whole, ", "))
 	case errors.As(err, &noEvents) && len(noEvents.Missing) > 0:
 		return fmt.Errorf("%w: kprof record -e '%s' records it", err, noEvents.Rule)
 	case errors.As(err, &unreadable):

@@ -42,6 +42,7 @@ type NoSpanEventsError struct {
 	Rule    string
 	Missing []string // events, one of each family's side that is missing
 	Sampled string   // an event of which not each hit is a sample; then nothing is Missing
+	Whole   []string // events of the recording that Missing has without their system
 }
 
 func (e *NoSpanEventsError) Error() string {
@@ -190,7 +191,11 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 			for _, e := range o.x.r.events.Events {
 				of, err := formats.Of(&e.Attr)
 				o.fail(err)
-				varying, ok := sides[i].Matches(eventName(e, of))
+				name := eventName(e, of)
+				varying, ok := sides[i].Matches(name)
+				if !ok && strings.HasSuffix(name, ":"+sides[i].Event) && !slices.Contains(why.Whole, name) {
+					why.Whole = append(why.Whole, name)
+				}
 				named[end] = named[end] || ok && !sides[i].Loose
 				if !ok || !hasCheck(&sides[i], of) {
 					continue

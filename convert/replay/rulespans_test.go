@@ -341,6 +341,12 @@ func TestNoSpans(t *testing.T) {
 			}
 		})
 	}
+	allWays(t, syscallRecording(abi.LittleEndian), Options{Selection: Selection{Spans: mustRules(t, "span:sys_enter..sys_exit")}}, func(way string, s *stacks.Set, st Stats, err error) {
+		var no *NoSpanEventsError
+		if !errors.As(err, &no) || strings.Join(no.Missing, ",") != "sys_enter,sys_exit" || strings.Join(no.Whole, ",") != "raw_syscalls:sys_enter,raw_syscalls:sys_exit" {
+			t.Errorf("without systems, %s: %v", way, err)
+		}
+	})
 	c := newCalls(abi.LittleEndian)
 	c.hit(10, 0, 7, 1, 0)
 	rec := perftext.MustParse(strings.Replace(c.String(), "period=1 ids=1 ", "period=5 ids=1 ", 1))
