@@ -196,7 +196,7 @@ set_prefix() {
 		# The last one, which is not CPU 0 where there are several; of another lane the one before.
 		cpus=($(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr , '\n' | while IFS=- read -r i last; do seq $i ${last:-$i}; done))
 		# A test in another lane may have taken it offline.
-		prefix=(sh -c 'until taskset -c "$0" true 2>/dev/null; do sleep 0.2; done; exec taskset -c "$0" "$@"' "${cpus[-1 - $2 % ${#cpus[@]}]}")
+		prefix=(sh -c 'until taskset -pc "$0" $$ >/dev/null 2>&1; do sleep 0.2; done; exec "$@"' "${cpus[-1 - $2 % ${#cpus[@]}]}")
 		;;
 	half-cpu)
 		half_cpu || { echo "soak: no control group with a limit of CPU time can be made here" >&2 && return 1; }
