@@ -49,15 +49,7 @@ func TestTracingDataInside(t *testing.T) {
 		"an unknown type":  fmt.Sprintf("record type=32777 data=%x\nrecord type=32769 data=0011", td),
 		"more than it has": fmt.Sprintf("record type=32777 data=%x\nrecord type=32777 data=ffffffff00", td),
 	} {
-		rec := perftext.MustParse("event e type=tracepoint config=17\n" + line + "\nsample t=1 pid=7 user 0x1000\n")
-		b, err := rec.Assemble(perftext.Form{Nameless: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := nameless(t, "event e type=tracepoint config=17\n"+line+"\nsample t=1 pid=7 user 0x1000\n")
 		for range 2 { // walks
 			samples := 0
 			for rec, err := range r.Records() {
@@ -106,15 +98,7 @@ func TestSplitRecord(t *testing.T) {
 		{"a part is missing", parts(whole[:len(whole)-8]), "unknown tracepoint id=0x11", 1},
 		{"no parts", "record type=32773\n", "unknown tracepoint id=0x11", 1},
 	} {
-		rec := perftext.MustParse("event e type=tracepoint config=17 ids=9\n" + c.lines + "sample t=1 pid=7 user 0x1000\n")
-		b, err := rec.Assemble(perftext.Form{Nameless: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := nameless(t, "event e type=tracepoint config=17 ids=9\n"+c.lines+"sample t=1 pid=7 user 0x1000\n")
 		samples := 0
 		for range 2 { // walks
 			for rec, err := range r.Records() {
@@ -163,4 +147,18 @@ func TestLargeRecordCut(t *testing.T) {
 	if _, ok := last.(*perfdata.TruncatedError); !ok {
 		t.Errorf("it ends with %v", last)
 	}
+}
+
+// nameless reads a recording whose events have no names, as simpleperf's have none.
+func nameless(t *testing.T, text string) *perfdata.Reader {
+	t.Helper()
+	b, err := perftext.MustParse(text).Assemble(perftext.Form{Nameless: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := perfdata.NewReaderAt(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
