@@ -228,19 +228,19 @@ one() {
 # lane CONDITION LANE, a shell of its own, runs the tests that have not run yet and that no
 # other lane has taken.
 lane() {
-	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} round t package test
+	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} round package test
 	group=
 	trap 'exit 130' INT TERM
 	trap '[ -z "$group" ] || { sleep 0.1 && rmdir "$group"; }' EXIT
 	set_prefix "$1" "$2" || return
 	for ((round = 1; round <= n; round++)); do
-		for t in "${tests[@]}"; do
-			read -r package test <<<"$t"
+		# In any order, so that not all lanes wait, or all compute, at a time.
+		while read -r package test; do
 			[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 2
-			mkdir "$taken/$1 $round ${t//\//-}" 2>/dev/null || continue
+			mkdir "$taken/$1 $round ${package//\//-} ${test//\//-}" 2>/dev/null || continue
 			grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$1" $round "$package" "$test")" "$totals" && continue
-			one "$1" $round "$package" "$test"
-		done
+			one "$1" $round "$package" "$test" </dev/null
+		done < <(printf '%s\n' "${tests[@]}" | shuf)
 	done
 }
 
