@@ -21,7 +21,7 @@ type Stats struct {
 	Samples   uint64
 	Lost      uint64 // records, of whatever type, that found their ring full, as LOST records say
 	Throttled uint64 // times the kernel stopped an event for a while
-	Records   uint64 // all types, synthesized ones not included
+	Records   uint64 // all types, those left out and synthesized ones not included
 	Switches  uint64 // SWITCH records, which Options.Switches asks for
 	Bytes     uint64 // of these records
 	Rounds    uint64

@@ -6,7 +6,8 @@ import (
 	"kprof/perfevent/abi"
 )
 
-// tally counts records by type and samples by event, and passes on the side-band.
+// tally counts records by type and samples by event, as they are when repaired, and passes on
+// the side-band.
 // It reads 40 bytes of a sample at most.
 type tally struct {
 	ids      idTable
@@ -103,7 +104,7 @@ func (t *tally) one(b []byte, size int) {
 			// IDENTIFIER, IP, then pid and tid.
 			if t.leaveOut[e] && size >= 32 && o.Uint32(b[24:]) == t.self {
 				t.ours[e]++
-				t.left = append(t.left, at)
+				t.leave(at, size)
 				return
 			}
 			t.samples[e]++
@@ -120,14 +121,15 @@ func (t *tally) one(b []byte, size int) {
 		return
 	}
 	if isOutside(typ, b) {
-		t.left = append(t.left, at)
+		t.leave(at, size)
 		return
 	}
 	if typ == abi.RecordMmap2 && abi.Misc(o.Uint16(b[4:]))&abi.MiscMmapBuildID != 0 {
 		t.marked = append(t.marked, at)
 	}
-	if t.layout.Excess(typ, b[abi.HeaderSize:]) > 0 {
+	if excess := t.layout.Excess(typ, b[abi.HeaderSize:]); excess > 0 {
 		t.long = append(t.long, at)
+		t.bytes -= uint64(excess)
 	}
 	if typ == abi.RecordSwitch || typ == abi.RecordSwitchCPUWide {
 		t.switches++
@@ -153,6 +155,13 @@ func (t *tally) one(b []byte, size int) {
 			t.throttl[e]++
 		}
 	}
+}
+
+// leave notes that the record of that size at a place is left out.
+func (t *tally) leave(at, size int) {
+	t.left = append(t.left, at)
+	t.records--
+	t.bytes -= uint64(size)
 }
 
 // isOutside reports whether a record, of which b holds the beginning, tells of a task outside

@@ -116,6 +116,8 @@ func TestTallyOutside(t *testing.T) {
 		}
 		if got := n.repair(nil, ring[:cut], ring[cut:]); !n.needsRepair() || !bytes.Equal(got, bytes.Join([][]byte{kernel, sample, entered, sample, want[2]}, nil)) || n.samples[0] != 2 {
 			t.Errorf("cut at %d: % x", cut, got)
+		} else if n.records != 5 || n.bytes != uint64(len(got)) {
+			t.Errorf("cut at %d: %d records and %d bytes of 5 and %d", cut, n.records, n.bytes, len(got))
 		}
 	}
 }
@@ -133,13 +135,16 @@ func TestTallyLeavesOut(t *testing.T) {
 	ring := bytes.Join([][]byte{sample(101, 7), long, sample(101, 8), sample(101, 7), sample(102, 7), long, sample(101, 7)}, nil)
 	want := bytes.Join([][]byte{good, sample(101, 8), sample(102, 7), good}, nil)
 	for cut := 0; cut <= len(ring); cut += 8 {
-		n.samples, n.ours = make([]uint64, 2), make([]uint64, 2)
+		n.samples, n.ours, n.records, n.bytes = make([]uint64, 2), make([]uint64, 2), 0, 0
 		n.add(ring[:cut], ring[cut:])
 		if got := n.repair(nil, ring[:cut], ring[cut:]); !n.needsRepair() || !bytes.Equal(got, want) {
 			t.Fatalf("cut at %d: % x, want % x", cut, got, want)
 		}
 		if n.samples[0] != 1 || n.samples[1] != 1 || n.ours[0] != 3 || n.ours[1] != 0 {
 			t.Errorf("cut at %d: samples %v, ours %v", cut, n.samples, n.ours)
+		}
+		if n.records != 4 || n.bytes != uint64(len(want)) {
+			t.Errorf("cut at %d: %d records and %d bytes of 4 and %d", cut, n.records, n.bytes, len(want))
 		}
 	}
 }

@@ -207,40 +207,59 @@ set_prefix() {
 	esac
 }
 
-# one CONDITION ROUND PACKAGE TEST runs a test and adds its result.
-one() {
-	local program=$dir/${3//\//-}.test log=$dir/failed/$1-$2-${4//\//-}.log start=$SECONDS status result
-	(cd "$3" && KPROF_LIVE=require ${prefix[@]+"${prefix[@]}"} "$program" -test.v -test.timeout=10m -test.run="^${4//\//\$/^}\$") >"$log" 2>&1
+# run CONDITION ROUND PACKAGE TEST... runs tests of a package and adds their results.
+run() {
+	local condition=$1 round=$2 package=$3 program=$dir/${3//\//-}.test match status results
+	shift 3
+	local log=$dir/failed/$condition-$round-${package//\//-}-${1//\//-}.log
+	match=$(IFS='|' && echo "^($*)\$")
+	(cd "$package" && KPROF_LIVE=require ${prefix[@]+"${prefix[@]}"} "$program" -test.v -test.timeout=20m -test.run="${match//\//)\$/^(}") >"$log" 2>&1
 	status=$?
 	# Ended by a signal, it says nothing: it was this script that was interrupted.
 	[ $status -lt 129 ] || [ $status -gt 160 ] || grep -q '^panic\|--- FAIL' "$log" || exit $status
-	result=fail
-	[ $status != 0 ] || result=pass
-	if [ $result = pass ]; then
-		grep -q -- "^--- SKIP: $4 " "$log" && result=skip
+	# Of a part of a test the line is that of the test. What was running when all failed has
+	# failed, and what did not run then has no result, and is run again.
+	results=$(awk -F'[ :()]+' -v OFS='\t' -v condition="$condition" -v round="$round" -v package="$package" -v part="$1" -v status=$status '
+		function add(test, result, seconds) { print condition, round, package, part ~ "/" ? part : test, result, seconds }
+		/^=== RUN / && $3 !~ "/" { last = $3 }
+		/^--- (PASS|FAIL|SKIP): / { add($3, tolower($2), int($4 + 0.5)); failed += $2 == "FAIL" }
+		END { if (status != 0 && !failed) add(last, "fail", 0) }' "$log")
+	[ -z "$results" ] || printf '%s\n' "$results" >>"$totals"
+	if [ $status = 0 ]; then
 		rm "$log"
 	else
-		echo "soak: $1, round $2: $4 failed: $log" >&2
+		echo "soak: $condition, round $round: $(awk -F'\t' '$5 == "fail" { print $4 }' <<<"$results" | paste -s -d ' ') failed: $log" >&2
 	fi
-	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" $result $((SECONDS - start)) >>"$totals"
+}
+
+# each CONDITION prints what is run in one process, in any order, so that not all lanes wait, or
+# all compute, at a time: a test, or where nothing else runs all of a package, as go test does.
+each() {
+	printf '%s\n' "${tests[@]}" | if [ "$1" = idle ]; then
+		awk '$2 ~ "/" { print; next } { of[$1] = of[$1] " " $2 } END { for (p in of) print p of[p] }'
+	else
+		cat
+	fi | shuf
 }
 
 # lane CONDITION LANE, a shell of its own, runs the tests that have not run yet and that no
 # other lane has taken.
 lane() {
-	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} round package test
+	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} round package names test left
 	group=
 	trap 'exit 130' INT TERM
 	trap '[ -z "$group" ] || { sleep 0.1 && rmdir "$group"; }' EXIT
 	set_prefix "$1" "$2" || return
 	for ((round = 1; round <= n; round++)); do
-		# In any order, so that not all lanes wait, or all compute, at a time.
-		while read -r package test; do
+		while read -r package names; do
 			[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 2
-			mkdir "$taken/$1 $round ${package//\//-} ${test//\//-}" 2>/dev/null || continue
-			grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$1" $round "$package" "$test")" "$totals" && continue
-			one "$1" $round "$package" "$test" </dev/null
-		done < <(printf '%s\n' "${tests[@]}" | shuf)
+			left=()
+			for test in $names; do
+				mkdir "$taken/$1 $round ${package//\//-} ${test//\//-}" 2>/dev/null || continue
+				grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$1" $round "$package" "$test")" "$totals" || left+=("$test")
+			done
+			[ ${#left[@]} = 0 ] || run "$1" $round "$package" "${left[@]}" </dev/null
+		done < <(each "$1")
 	done
 }
 

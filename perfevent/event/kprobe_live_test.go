@@ -353,8 +353,12 @@ func TestProbeLeftovers(t *testing.T) {
 		return !slices.ContainsFunc(mine, func(m tracefs.Probe) bool { return m.Event() == p.Event() })
 	}
 	removed = slices.DeleteFunc(removed, others)
-	if err != nil || len(removed) != 1 || removed[0].Group != dead.Group() {
+	if err != nil || len(removed) > 1 || len(removed) == 1 && removed[0].Group != dead.Group() {
 		t.Errorf("removed %v, %v", removed, err)
+	}
+	// Another kprof that started at that moment may have been first.
+	if isDead := func(p tracefs.Probe) bool { return p.Group == dead.Group() }; slices.ContainsFunc(allProbes(t), isDead) {
+		t.Errorf("the probe of a process that is gone is left; removed %v", removed)
 	}
 	var exists *tracefs.ProbeError
 	if err := fs.AddProbe(mine[0]); !errors.As(err, &exists) || !errors.Is(err, unix.EEXIST) {
