@@ -6,7 +6,8 @@
 # in which a test that relies on luck fails. Without CONDITION it runs 50 rounds
 # of idle and 20 of each other, or ROUNDS of each:
 #
-#   idle         nothing else, as far as this script knows
+#   idle         nothing else, as far as this script knows, and all tests of a package in
+#                one process, as in make test
 #   load         programs on all CPUs: computing, and starting others
 #   one-cpu      on one CPU alone (taskset)
 #   half-cpu     in a control group with half a CPU
