@@ -1,10 +1,7 @@
 package record
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +26,7 @@ func TestReadCPUID(t *testing.T) {
 
 // TestReadHostPerf compares with the header that perf writes on this machine.
 func TestReadHostPerf(t *testing.T) {
-	requireLive(t, needPerf, needRoot)
+	livetest.Require(t, livetest.Perf, livetest.Root)
 	name := filepath.Join(t.TempDir(), "perf.data")
 	if out, err := livetest.PerfCommand(t, "record", "-q", "-e", "cpu-clock", "-o", name, "true").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -46,44 +43,5 @@ func TestReadHostPerf(t *testing.T) {
 	byName := cmpopts.SortSlices(func(a, b perfdata.PMU) bool { return a.Name < b.Name })
 	if d := cmp.Diff(theirs, ours, byName, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("-perf +ours\n%s", d)
-	}
-}
-
-// need is something that a test of the live kernel cannot do without; it says
-// what is missing, or nothing.
-type need func() string
-
-func needRoot() string {
-	if os.Geteuid() != 0 {
-		return "root"
-	}
-	return ""
-}
-
-func needPerf() string {
-	if _, err := exec.LookPath("perf"); err != nil {
-		return "perf"
-	}
-	return ""
-}
-
-// requireLive skips a test for which something is missing and names all of it.
-// Where KPROF_LIVE is "require", it fails instead.
-func requireLive(t *testing.T, needs ...need) {
-	t.Helper()
-	var missing []string
-	for _, n := range needs {
-		if m := n(); m != "" {
-			missing = append(missing, m)
-		}
-	}
-	switch {
-	case os.Getenv("KPROF_LIVE") == "skip":
-		t.Skip("needs more than Go, and KPROF_LIVE is skip")
-	case len(missing) == 0:
-	case os.Getenv("KPROF_LIVE") == "require":
-		t.Fatalf("needs %s", strings.Join(missing, ", "))
-	default:
-		t.Skipf("needs %s", strings.Join(missing, ", "))
 	}
 }

@@ -174,6 +174,7 @@ func (r *run) hotplug(w *waiter) error {
 	if r.cpus.came {
 		r.s.follows.Store(false) // what was loaded there before its counters were opened nobody knows
 	}
+	opened := false
 	for _, cpu := range came {
 		var ring *cpuRing
 		err := r.s.owners.run(func() (err error) { // which may open events when nobody else may
@@ -188,6 +189,7 @@ func (r *run) hotplug(w *waiter) error {
 			r.cpus.failed(cpu, err)
 			continue
 		}
+		opened = true
 		delete(r.cpus.tries, cpu)
 		if !slices.Contains(r.cpus.cpus, cpu) {
 			r.cpus.cpus = append(r.cpus.cpus, cpu)
@@ -196,7 +198,10 @@ func (r *run) hotplug(w *waiter) error {
 			r.cpus.note("cpu %d came online while recording: it is recorded from there on", cpu)
 		}
 	}
-	return nil
+	if !opened || r.cpus.tasks {
+		return nil
+	}
+	return r.synthesize(r.s.opts.SynthesizeAgain)
 }
 
 // stopped returns the CPUs that are online, and whose counters do not go on: they were gone between

@@ -122,7 +122,7 @@ func perfTool(t *testing.T, args ...string) string {
 
 // TestRecordCommand has perf read a recording of a command.
 func TestRecordCommand(t *testing.T) {
-	requireLive(t, needPerf, needRoot)
+	livetest.Require(t, livetest.Perf, livetest.Root)
 	name := recordCommand(t, "page-faults,syscalls:sys_enter_openat", 1, "ls", "-R", "/usr/lib")
 	script := perfTool(t, "script", "--show-task-events", "--show-mmap-events", "-i", name)
 	for _, want := range []string{

@@ -97,6 +97,11 @@ type Options struct {
 	// already records.
 	Synthesize Synthesizer
 
+	// SynthesizeAgain does so for what there is later, while samples come: when a CPU has
+	// come, where tasks started, called exec and mapped files before its counters were opened.
+	// Their processes may be known.
+	SynthesizeAgain Synthesizer
+
 	// Sideband is called for each record that is not a sample, synthesized ones
 	// included, before the sink has it. rec is whole, and valid during the call.
 	Sideband func(rec []byte)

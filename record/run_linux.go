@@ -118,7 +118,7 @@ func (r *run) record(ctx context.Context) (err error) {
 	if err := enable(s.sideband.counters); err != nil {
 		return err
 	}
-	if err := r.synthesize(); err != nil {
+	if err := r.synthesize(s.opts.Synthesize); err != nil {
 		return err
 	}
 	if !s.opts.Target.EnableOnExec && !s.opts.Disabled {

@@ -23,6 +23,7 @@ import (
 	"kprof/perfevent"
 	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
+	"kprof/perfevent/livetest"
 	"kprof/record/synth"
 )
 
@@ -156,7 +157,7 @@ type said struct {
 // while synth describes them, and checks each sample against what the
 // program said that its text was.
 func TestSynthesizeMeanwhile(t *testing.T) {
-	requireLive(t, needRoot)
+	livetest.Require(t, livetest.Root)
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)

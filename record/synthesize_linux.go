@@ -17,20 +17,20 @@ func (b *synthesized) add(rec []byte) {
 	b.ends = append(b.ends, len(b.records))
 }
 
-// synthesize writes what the Synthesizer makes. That runs on a thread like any other: what
+// synthesize writes what a Synthesizer makes. That runs on a thread like any other: what
 // a thread before all others does for long keeps its CPU from them, and where it waits for
 // another of our threads without sleeping, as to give up rights does (SetCapabilities), and
 // that one is to run on the same CPU, it waits until the kernel takes the CPU from it, which is
 // 0.95 s by default (sched(7), sched_rt_runtime_us).
-func (r *run) synthesize() error {
-	if r.s.opts.Synthesize == nil {
+func (r *run) synthesize(from Synthesizer) error {
+	if from == nil {
 		return nil
 	}
 	// Who has the batch is the synthesizer, but for the time between full and taken.
 	var batch synthesized
 	full, taken, made := make(chan struct{}), make(chan error), make(chan error, 1)
 	go func() {
-		made <- r.s.opts.Synthesize(func(rec []byte) error {
+		made <- from(func(rec []byte) error {
 			batch.add(rec)
 			if len(batch.records) < synthesizeBatch {
 				return nil

@@ -144,7 +144,7 @@ func TestLiveCPUOffline(t *testing.T) {
 }
 
 // TestLiveCPUUnseen: a CPU that goes and comes back while nothing of kprof runs, as where a machine
-// sleeps, is recorded again too.
+// sleeps, is recorded again too, and what started there meanwhile has its name and its functions.
 func TestLiveCPUUnseen(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
 	cpu, set := setOnline(t)
@@ -156,12 +156,22 @@ func TestLiveCPUUnseen(t *testing.T) {
 	}
 	set("0")
 	set("1")
+	const early, comm = "early-unseen", "came-unseen"
+	argv := append(onCPU(t, cpu, early)[:5], "while :; do :; done")
+	started := exec.Command(argv[0], argv[1:]...)
+	if err := started.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { started.Process.Kill(); started.Wait() }()
+	waitFor(t, "exec", func() bool {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", started.Process.Pid))
+		return err == nil && strings.TrimSpace(string(b)) == early
+	})
 	if err := c.Process.Signal(unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(6 * time.Second) // kprof asks its counters every 2
-	const comm = "came-unseen"
-	argv := onCPU(t, cpu, comm)
+	argv = onCPU(t, cpu, comm)
 	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -175,6 +185,23 @@ func TestLiveCPUUnseen(t *testing.T) {
 		t.Errorf("nothing about %q:\n%s", want, said)
 	}
 	wantOnCPU(t, name, comm, cpu)
+	wantOnCPU(t, name, early, cpu)
+	// Of what is not known to be mapped perf has no file. Some samples came before it was asked.
+	out, err := livetest.PerfCommand(t, "script", "-i", name, "-G", "-F", "comm,ip,dso").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, all := 0, 0
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == early {
+			if all++; f[2] != "([unknown])" {
+				known++
+			}
+		}
+	}
+	if known*10 < all*9 || all < 100 {
+		t.Errorf("%d of %d samples of %s are in what is known to be mapped", known, all, early)
+	}
 }
 
 // A CPU that was offline when the recording began is recorded when it comes,

@@ -45,7 +45,8 @@ type Capture struct {
 	kernel kernelRecords
 }
 
-// Open opens the session that ro asks for; Sideband and Synthesize of it are set here.
+// Open opens the session that ro asks for; Sideband, Synthesize and
+// SynthesizeAgain of it are set here.
 func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err error) {
 	c := &Capture{target: ro.Target, dropRights: o.DropRights}
 	defer func() {
@@ -58,6 +59,7 @@ func Open(ctx context.Context, ro record.Options, o Options) (_ *Capture, err er
 	}
 	ro.Sideband = c.take
 	ro.Synthesize = c.describe
+	ro.SynthesizeAgain = c.describeAgain
 	if c.Session, err = record.Open(ctx, ro); err != nil {
 		return nil, err
 	}
@@ -141,6 +143,12 @@ func (c *Capture) describe(write func([]byte) error) error {
 		}
 		return write(rec)
 	})
+}
+
+// describeAgain writes records of the processes that there are by now, which may be known.
+func (c *Capture) describeAgain(write func([]byte) error) error {
+	sideband := c.sideband()
+	return synth.Describe(synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], NoKernel: true, Known: true}, write)
 }
 
 // Describe writes records of what runs by now, while the Session does: of all processes,

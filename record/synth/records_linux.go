@@ -37,16 +37,18 @@ func (s *synth) end(pid, tid int, time uint64) error {
 	return s.write(s.rec)
 }
 
-// task writes FORK and COMM of one thread; its name is in s.comm.
+// task writes FORK, where it is not known, and COMM of one thread; its name is in s.comm.
 func (s *synth) task(time uint64, pid, tid, ppid, ptid int) error {
-	s.begin(abi.RecordFork, abi.MiscForkExec)
-	s.u32(uint32(pid))
-	s.u32(uint32(ppid))
-	s.u32(uint32(tid))
-	s.u32(uint32(ptid))
-	s.u64(time)
-	if err := s.end(pid, tid, time); err != nil {
-		return err
+	if !s.opts.Known {
+		s.begin(abi.RecordFork, abi.MiscForkExec)
+		s.u32(uint32(pid))
+		s.u32(uint32(ppid))
+		s.u32(uint32(tid))
+		s.u32(uint32(ptid))
+		s.u64(time)
+		if err := s.end(pid, tid, time); err != nil {
+			return err
+		}
 	}
 	s.begin(abi.RecordComm, 0)
 	s.u32(uint32(pid))

@@ -31,6 +31,10 @@ type Options struct {
 	KernelOnly bool // describe no process
 	NoKernel   bool // nor the kernel, its modules and BPF programs, which it takes most of the time to find
 
+	// Known says that records told of the processes before, of most of them: their tasks have
+	// no FORK records, which would begin other tasks of these numbers.
+	Known bool
+
 	// Kallsyms is what /proc/kallsyms has of functions now, which takes long to read; nil
 	// for nobody who knows.
 	Kallsyms []byte
