@@ -32,6 +32,7 @@ type topOptions struct {
 	min     float64 // percent
 	json    bool
 	hist    bool
+	values  bool // those of --value
 	delays  bool
 	screen  bool // on standard output, which may be a terminal
 }
@@ -49,11 +50,15 @@ func (o *topOptions) check(c *convert.Options) error {
 		return usagef("--delays is a table of its own: without --tree, --json, --histogram and --by")
 	case o.reverse && !o.tree:
 		return usagef("--reverse is for --tree")
+	case o.hist && c.Value != nil && (len(c.Spans) > 0 || c.OffCPU):
+		return usagef("--histogram is of times with --span and --off-cpu, and of values with --value, not of both")
 	case !(o.min >= 0 && o.min <= 100):
 		return usagef("--min %v: wants a share from 0 to 100 percent", o.min)
 	case o.sort != "self" && o.sort != "cum":
 		return usagef("--sort %q: use self or cum%s", o.sort, byOfSort(o.sort))
 	}
+	o.values = c.Value != nil
+	c.Times = c.Times || o.hist && o.values
 	if o.by == "" {
 		return nil
 	}
@@ -233,7 +238,7 @@ source lines of a function apart. --focus, --ignore, --show-from, --show-to, --h
 	f.BoolVar(&stats, "stats", false, "show the number of records by type and of samples by event")
 	f.BoolVar(&top.delays, "delays", false, "show of each task how long it waited for a CPU, the longest wait first, and when that was, of times off the CPU")
 	f.BoolVar(&stdio, "stdio", false, "print text, though there is a terminal to look around on; -n, --min, --wide, --json, --delays and --histogram do so too")
-	f.BoolVar(&top.hist, "histogram", false, "show how the times of --span and --off-cpu are distributed, of all or of each group of --by, a line for each power of two")
+	f.BoolVar(&top.hist, "histogram", false, "show how the times of --span and --off-cpu, or what --value says, are distributed, of all or of each group of --by, a line for each power of two")
 	f.StringVar(&regs.regions, "regions", "", "of --by register: `file` that says whose registers are where, lines START-END : NAME as in /proc/iomem, or /proc/vmallocinfo")
 	f.IntVar(&regs.last, "last", 3, "of --by register: show the last `N` accesses of each CPU")
 	info.flags(c)
@@ -280,7 +285,10 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 	}
 	ro := table.TopOptions{Event: event, Column: column, Limit: o.limit, By: o.by, Lines: o.lines, Width: width, Color: color, Notes: notes}
 	for _, d := range p.Stats.Durations {
-		ro.Durations = append(ro.Durations, table.Durations(d))
+		ro.Durations = append(ro.Durations, table.Durations{Event: d.Event, Labels: d.Labels, Histogram: d.Histogram})
+	}
+	if o.hist && len(ro.Durations) == 0 && o.values {
+		ro.Durations, ro.OfValues = table.ValuesOf(p.Set), true
 	}
 	for _, c := range p.Stats.Calls {
 		ro.Calls = append(ro.Calls, table.Calls(c))
@@ -304,7 +312,7 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 	case o.hist:
 		err := table.Histograms(w, p.Set, ro)
 		if errors.Is(err, table.ErrNoDurations) {
-			return fmt.Errorf("--histogram is for one recording with times between events (--span, --off-cpu), of all or by labels: of %s there is none", p.Set.Events[event].Name)
+			return fmt.Errorf("--histogram is for one recording with times between events (--span, --off-cpu), or of what --value says of each sample, of all or by labels: of %s there is none", p.Set.Events[event].Name)
 		}
 		return err
 	}

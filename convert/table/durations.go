@@ -12,11 +12,12 @@ import (
 )
 
 // Durations is the distribution of the times that samples of an event with these labels
-// have, in ns.
+// have, in ns; or that of other values, see ValuesOf.
 type Durations struct {
 	Event  int
 	Labels stacks.LabelsID
 	*span.Histogram
+	Negative uint64 // values below 0, which times are not: they are not in the Histogram
 }
 
 // histograms are distributions by name, nil of none.
@@ -36,14 +37,21 @@ func (m *histograms) add(name string, h *span.Histogram) {
 // distributions are the histograms of the groups that o asks for, by their names; nil where
 // the event has none, or where groups are not of labels. The one without a name is of all.
 func (o *TopOptions) distributions(s *stacks.Set) map[string]*span.Histogram {
+	of, _ := o.signedDistributions(s)
+	return of
+}
+
+// signedDistributions are distributions, and beside them how many values are below 0.
+func (o *TopOptions) signedDistributions(s *stacks.Set) (of map[string]*span.Histogram, negative map[string]uint64) {
 	keys := strings.Split(o.By, ",")
 	if o.By == "" {
 		keys = nil
 	}
 	if slices.Contains(keys, byEvent) || slices.Contains(keys, byMapping) {
-		return nil
+		return nil, nil
 	}
 	var all histograms
+	negative = map[string]uint64{}
 	for _, d := range o.Durations {
 		if d.Event != o.Event {
 			continue
@@ -54,8 +62,9 @@ func (o *TopOptions) distributions(s *stacks.Set) map[string]*span.Histogram {
 		}
 		name := strings.Join(parts, ", ")
 		all.add(name, d.Histogram)
+		negative[name] += d.Negative
 	}
-	return all
+	return all, negative
 }
 
 // quantiles are those that a table shows.

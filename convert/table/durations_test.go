@@ -28,7 +28,7 @@ func durationSet() (*stacks.Set, []Durations) {
 			h.Add(t)
 		}
 		s.Add(1, s.Intern(nil), labels, int64(len(times)), int64(h.Sum))
-		all = append(all, Durations{1, labels, h})
+		all = append(all, Durations{Event: 1, Labels: labels, Histogram: h})
 	}
 	var odd, even []uint64
 	for i := uint64(1); i <= 1000; i += 2 {

@@ -42,6 +42,7 @@ type TopOptions struct {
 	// Durations are those of events whose values are times: of groups by labels their
 	// distributions are shown. Default: none.
 	Durations []Durations
+	OfValues  bool // Durations are those of ValuesOf, for Histograms alone
 	// Calls are those of events of functions that took a time: functions are shown with how
 	// often they were called, and the distribution of the times. Default: none.
 	Calls []Calls
