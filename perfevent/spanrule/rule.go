@@ -189,8 +189,8 @@ func (r *Rule) Filter(t *syscalls.Table) (string, error) {
 		}
 		all = append(all, fmt.Sprintf("id == %d", n))
 	}
-	if len(all) > 0 {
-		all = append(all, "id == -1") // the end of a handler of signals
+	if slices.ContainsFunc(r.syscalls, func(name string) bool { return strings.HasSuffix(name, "sigreturn") }) {
+		all = append(all, "id == -1") // which is what these end with, and no other call
 	}
 	return strings.Join(all, " || "), nil
 }
