@@ -29,6 +29,11 @@ func (r *Resolver) unknownEvent(word string) error {
 	if names := r.tracepointsNamed(word); len(names) > 0 {
 		return errkind.Errorf(os.ErrNotExist, "no event has that name%s", spelling.Question(names))
 	}
+	if fs, err := r.Tracefs(); err == nil {
+		if all, err := fs.Events(word, "*"); err == nil { // as trace-cmd -e and set_event take it
+			return errkind.Errorf(os.ErrNotExist, "no event has that name; the %d tracepoints of the system %s are '%[2]s:*'", len(all), word)
+		}
+	}
 	if funcs, err := r.kernelFuncs(); err == nil && len(funcs.named(word, "")) > 0 {
 		return errkind.Errorf(os.ErrNotExist, "no event has that name; it is a function of the kernel: probe it with kprobe:%s", word)
 	}
