@@ -152,6 +152,13 @@ var subcommands = []subcommand{
 	{"machine", "doctor", newDoctor},
 }
 
+// noCommand reports whether what stands in the place of a command is none.
+func noCommand(word string) bool {
+	return word != "" && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, cobra.ShellCompRequestCmd) &&
+		word != "help" && word != "completion" &&
+		!slices.ContainsFunc(subcommands, func(c subcommand) bool { return c.name == word })
+}
+
 // newRoot makes the command of all. To make every other takes a fifth of the time in which
 // kprof starts: where args begin with one's name it is the only one, and what completes
 // flags is there only where a shell asks for it, or where there are no args.
@@ -188,6 +195,9 @@ Topics of kprof help:
 	root.SetUsageFunc(func(c *cobra.Command) error { return writeUsage(c.OutOrStderr(), c) })
 	for _, g := range commandGroups {
 		root.AddGroup(&g)
+	}
+	if len(args) > 1 && noCommand(args[0]) {
+		root.DisableFlagParsing = true // of the flags behind it nothing is known, nor worth saying
 	}
 	alone := ""
 	if len(args) > 0 && slices.ContainsFunc(subcommands, func(c subcommand) bool { return c.name == args[0] }) {
