@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ probes, with the numbers of their arguments ($arg1, $arg2, …).`,
 				}
 				groups := eventGroups(found)
 				if n := groups.keep(glob, match); n == 0 {
-					return errors.Join(fmt.Errorf("no event %s matches %q%s", of, glob, hintProbes(glob)), unread)
+					return errors.Join(fmt.Errorf("no event %s matches %q%s", of, glob, cmp.Or(hintProbes(glob), event.MeantHere(glob))), unread)
 				}
 				if unread != nil {
 					notef("tracepoints are not listed: %v", unread)

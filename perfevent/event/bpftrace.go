@@ -1,6 +1,19 @@
 package event
 
-import "strings"
+import (
+	"strings"
+
+	"kprof/perfevent/spelling"
+)
+
+// MeantHere asks whether what text is called here was meant, as "; did you mean X?", where
+// bpftrace has text for an event, or for a glob of some: "" for what it has not.
+func MeantHere(text string) string {
+	if here := calledHere(text); here != "" {
+		return spelling.Question([]string{here})
+	}
+	return ""
+}
 
 // calledHere is what would be an event here that bpftrace (docs/language.adoc, "Probes") calls
 // text; "" for what it would not.

@@ -158,8 +158,8 @@ func ParseSpec(text string) (Spec, error) {
 	if err == nil {
 		return s, nil
 	}
-	if here := calledHere(s.Text); here != "" {
-		return s, fmt.Errorf("event %q: no event has that name%s", s.Text, spelling.Question([]string{here}))
+	if meant := MeantHere(s.Text); meant != "" {
+		return s, fmt.Errorf("event %q: no event has that name%s", s.Text, meant)
 	}
 	return s, fmt.Errorf("event %q: %w", s.Text, err)
 }
