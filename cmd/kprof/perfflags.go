@@ -29,6 +29,7 @@ var sameFlags = map[string]string{
 	"json-output":     "json",
 	"k":               "vmlinux",
 	"max-events":      "limit",
+	"max-graph-depth": "depth",
 	"mmap-pages":      "mmap-size",
 	"no-aggr":         "per-cpu",
 	"per-thread":      "per-task",
@@ -63,6 +64,9 @@ var perfFlags = []perfFlag{
 	{"record", "dry-run", "kprof doctor record says whether it would work"},
 	{"record", "exclude-perf", "leave it out: the recorder leaves itself out"},
 	{"record", "timestamp-filename", "the files of --switch-output and --every have the time in their names"},
+
+	{"record", "l", "functions are named in the event, as in -e 'function:vfs_*'"}, // of trace-cmd, as the next
+	{"record", "O", "leave it out: stacks are recorded without an option of the tracer"},
 
 	{"report", "F fields", "--by says what rows are of"},
 	{"report", "T threads", "--by comm,tid tells threads apart"},
@@ -113,6 +117,13 @@ var perfFlags = []perfFlag{
 	{"probe", "a add x exec", "kprof probe add makes a probe, 'p:NAME PATH:SYMBOL' one of a program"},
 	{"probe", "d del", "kprof probe del removes probes"},
 	{"probe", "l list", "kprof probe list lists them"},
+	{"probe", "F funcs", "kprof list 'kprobe:*' and 'uprobe:PATH:*' list functions"},
+	{"probe", "V vars", "arguments are named behind the function, as in 'kprobe:FUNCTION ARGUMENT'"},
+	{"probe", "L line", "kprof annotate --source shows lines of a function that was recorded"},
+
+	{"list", "e events t", "events are named without a flag, with globs, as in kprof list 'sched:*'"},
+	{"list", "f", "kprof list 'kprobe:*' lists functions"},
+	{"list", "p", "-e function:FUNCTION and graph:FUNCTION of kprof record are the tracers"},
 }
 
 // insteadOf is what to say of a flag that a command does not have, as it is written without its

@@ -140,7 +140,18 @@ var tools = map[string]string{
 }
 
 // traceCmdPlugins are tracers that trace-cmd has behind -p, with the events that they are here.
-var traceCmdPlugins = map[string]string{"function": "function:FUNCTION", "function_graph": "graph:FUNCTION"}
+var traceCmdPlugins = map[string]string{
+	"blk": "span:block", "function": "function:FUNCTION", "function_graph": "graph:FUNCTION", "nop": "EVENT alone",
+	"wakeup": "off-cpu, and then kprof report --delays", "wakeup_rt": "off-cpu, and then kprof report --delays",
+}
+
+// perfValue is what to say of a value of a flag that is one of perf stat without a value.
+func perfValue(c *cobra.Command, flag, value string) string {
+	if c.Name() == "stat" && flag == "-d" && strings.Trim(value, "0123456789.") == value {
+		return "; perf's -d is -e LLC-loads,LLC-load-misses"
+	}
+	return ""
+}
 
 // otherTool is what to say of an error about an event that is called like a tool: "" for nothing.
 func otherTool(err error) string {
@@ -168,7 +179,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 		}
 		switch kind := value.GetFlag().Value.Type(); {
 		case errors.As(err, &wants):
-			return usagef("%s %q: %w", name, value.GetValue(), wants)
+			return usagef("%s %q: %w%s", name, value.GetValue(), wants, perfValue(c, name, value.GetValue()))
 		case valueKinds[kind] != "":
 			return usagef("%s %q: wants %s", name, value.GetValue(), valueKinds[kind])
 		}
