@@ -12,9 +12,8 @@ import (
 // there since Linux 5.18, and reports put it in (tools/perf/util/arm64-frame-pointer-unwind-support.c).
 // The result is valid until the next call.
 func (l *Locator) withLeafCaller(s *samples.Sample, chain []uint64) []uint64 {
-	const abi64 = 2 // PERF_SAMPLE_REGS_ABI_64
 	u, a := l.unwind, &s.Event.Attr
-	if u == nil || a.SampleType&abi.SampleRegsUser == 0 || s.UserABI != abi64 {
+	if u == nil || a.SampleType&abi.SampleRegsUser == 0 || s.UserABI&^abi.RegsABISIMD != abi.RegsABI64 {
 		return chain
 	}
 	from, to := userPart(chain, s.Misc)

@@ -64,7 +64,6 @@ func (u *unwinder) planOf(e *perfdata.Event, s *abi.Sample) *walkPlan {
 	if p != nil {
 		return p
 	}
-	const abi32, abi64 = 1, 2 // PERF_SAMPLE_REGS_ABI_*
 	p = &walkPlan{machine: u.opts.Machine}
 	u.plans[key] = p
 	mask := e.Attr.SampleRegsUser
@@ -72,10 +71,10 @@ func (u *unwinder) planOf(e *perfdata.Event, s *abi.Sample) *walkPlan {
 		p.machine = unwind.MachineOf(mask)
 	}
 	p.layout, p.walks = p.machine.LayoutOf(mask)
-	switch narrow := p.machine.Narrow(); {
-	case s.UserABI == abi64:
+	switch width, narrow := s.UserABI&^abi.RegsABISIMD, p.machine.Narrow(); {
+	case width == abi.RegsABI64:
 		p.walks = p.walks && p.machine != narrow
-	case s.UserABI == abi32 && narrow != 0:
+	case width == abi.RegsABI32 && narrow != 0:
 		p.machine = narrow
 		p.layout, p.walks = narrow.LayoutOf(mask)
 	default:

@@ -44,7 +44,8 @@ func TestUnwindCopies(t *testing.T) {
 	whole := words(1, 2, base+0x20, 0x1101, 0, 0x1201)
 	narrow := words(1, 2, 0x1101<<32|base+0x18, 0x1201<<32, 0, 0)
 	records := [][]byte{
-		sample(1, abi.MiscUser, nil, []uint64{2, base + 0x10, base, 0x1000}, whole),
+		// With a vector of two words behind the registers.
+		sample(1, abi.MiscUser, nil, []uint64{2 | 4, base + 0x10, base, 0x1000, 1 | 2<<16, 11, 12}, whole),
 		sample(2, abi.MiscKernel, []uint64{abi.ContextKernel, 0xffffffff81000010}, []uint64{2, base + 0x10, base, 0x1000}, whole),
 		sample(3, abi.MiscUser, nil, []uint64{2, base + 0x800, base, 0x1000}, whole), // the copy does not reach there
 		sample(4, abi.MiscUser, nil, []uint64{1, base + 0x10, base, 0x1000}, narrow), // of 32 bits

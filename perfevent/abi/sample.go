@@ -205,9 +205,13 @@ func (l *Layout) decodeRest(c *cursor, s *Sample) {
 	}
 }
 
-// regsABISIMD is PERF_SAMPLE_REGS_ABI_SIMD, proposed for Linux after 7.0: vector and
-// predicate registers follow the others.
-const regsABISIMD = 1 << 2
+// What Sample.UserABI and IntrABI say of a dump of registers (PERF_SAMPLE_REGS_ABI_*): how wide the
+// task's are, and that vector and predicate registers follow them, as proposed for Linux after 7.0.
+const (
+	RegsABI32   = 1
+	RegsABI64   = 2
+	RegsABISIMD = 1 << 2
+)
 
 // regs reads a dump of n registers, appends them to dst and passes over the vectors
 // behind them: u16 number of vectors, u16 words in each, the same of predicates, and
@@ -230,7 +234,7 @@ func (c *cursor) skipRegs(n int) {
 }
 
 func (c *cursor) skipVectors(abi uint64) {
-	if abi&regsABISIMD != 0 {
+	if abi&RegsABISIMD != 0 {
 		vectors, words := uint64(c.uint16()), uint64(c.uint16())
 		predicates, more := uint64(c.uint16()), uint64(c.uint16())
 		c.skipWords(vectors*words + predicates*more)
