@@ -129,6 +129,7 @@ func textLosses(s *stacktext.Stats) []Warning {
 		{Kind: UnreadLines, Count: s.Unread, Line: s.FirstUnread},
 		{Kind: ShortenedStacks, Count: s.ShortenedStacks},
 		{Kind: OverflowTasks, Count: s.OverflowTasks},
+		{Kind: MissingDeferredChains, Count: s.MissingDeferredChains},
 	})
 }
 

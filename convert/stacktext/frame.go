@@ -19,6 +19,7 @@ type frame struct {
 	dso     []byte // nil if the line has none, or it is "[unknown]"
 	inlined bool
 	bare    bool // the line has nothing but the address
+	cookie  bool // it is none, but the ip a cookie, of callers that come later
 }
 
 var (
@@ -47,6 +48,10 @@ func parseFrame(line []byte) (f frame, ok bool) {
 	rest := line[i:]
 	if len(rest) == 0 {
 		f.bare = true
+		return f, true
+	}
+	if rest[0] == '(' && bytes.HasPrefix(rest, cookieFrame) {
+		f.cookie = true
 		return f, true
 	}
 	if len(f.ip) == 16 && line[16] == '\t' || rest[0] == 'i' && bytes.HasPrefix(rest, insn) { // of -F +brstackinsn, +brstackdisasm

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"kprof/convert/stacks"
@@ -44,9 +45,13 @@ type perfScript struct {
 	begun     uint64 // its first line
 	held      []byte // that line, empty if it has no header
 	chain     []uint32
-	cut       bool // there were more frames
+	cut       bool   // there were more frames
+	cookie    uint64 // of the rest of the callchain
+	waits     bool   // that rest comes later
+	deferred  bool   // it is no sample, but such a rest
 
 	first, last uint64 // times of samples that are selected
+	waiting     waiting
 }
 
 var errNoStacks = errors.New("there is no sample in it")
@@ -91,6 +96,8 @@ func (p *perfScript) read() error {
 	if err := p.flush(); err != nil {
 		return err
 	}
+	p.giveUp(p.waiting.before)
+	p.giveUp(p.waiting.now)
 	p.stats.OverflowTasks = p.labels.others
 	if p.stats.Taken == 0 {
 		p.stats.LeftOut = p.census.left
@@ -144,6 +151,12 @@ func (p *perfScript) line(line []byte, blank bool) error {
 	}
 	if isBetween(line) {
 		return p.flush()
+	}
+	if cookie, ok := deferredCookie(line); ok {
+		err := p.flush()
+		p.open, p.sure, p.deferred, p.cookie, p.chain = true, true, true, cookie, p.chain[:0]
+		p.single, p.named, p.ended, p.cut, p.skipped, p.waits = false, false, false, false, false, false
+		return err
 	}
 	h := parseHeader(line)
 	switch {
@@ -216,6 +229,7 @@ func startsWithEvent(line, word, rest []byte) bool {
 // begin begins a sample, of which nothing is kept in the Set until it is sure.
 func (p *perfScript) begin(h *header, line []byte) error {
 	p.open, p.sure, p.single, p.named, p.ended, p.cut = true, false, false, false, false, false
+	p.deferred, p.waits = false, false
 	p.chain, p.begun = p.chain[:0], p.lines.n
 	p.held = append(p.held[:0], line...)
 	p.time, p.hasTime, p.period = h.time, h.hasTime && h.time < sumTime, 1
@@ -266,6 +280,12 @@ func (p *perfScript) frame(f *frame, blank bool) error {
 		if err := p.register(&h); err != nil {
 			return err
 		}
+	}
+	if f.cookie {
+		var err error
+		p.cookie, err = strconv.ParseUint(string(f.ip), 16, 64)
+		p.waits = err == nil
+		return nil
 	}
 	p.named = p.named || !f.bare
 	switch {
@@ -349,6 +369,10 @@ func (p *perfScript) flush() error {
 		return nil
 	}
 	p.open = false
+	if p.deferred {
+		p.takeDeferred(p.cookie, p.chain)
+		return nil
+	}
 	if !p.sure {
 		p.unread(p.begun)
 		return nil
@@ -377,14 +401,24 @@ func (p *perfScript) flush() error {
 	if !p.events.count(p.event, p.period) {
 		return fmt.Errorf("line %d: the periods of event %q add up to more than can be stored", p.begun, p.set.Events[p.event].Name)
 	}
-	row := p.set.Add(p.event, p.set.Intern(p.chain), p.labelID, 1, int64(p.period))
-	if p.opts.Times && p.hasTime {
-		p.set.AddTimedSample(stacks.TimedSample{Time: max(p.time, 1), Sample: uint32(row), Value: int64(p.period)})
-	}
-	if p.opts.Blocks && p.hasTime {
-		p.set.AddBlockSum(stacks.BlockSum{Time: p.time, Sample: uint32(row), Count: 1, Value: int64(p.period)})
+	one := sample{event: p.event, labels: p.labelID, time: p.time, hasTime: p.hasTime, period: p.period, chain: p.chain}
+	if p.waits {
+		p.wait(p.cookie, one)
+	} else {
+		p.add(&one)
 	}
 	return nil
+}
+
+// add adds a sample to the Set.
+func (p *perfScript) add(s *sample) {
+	row := p.set.Add(s.event, p.set.Intern(s.chain), s.labels, 1, int64(s.period))
+	if p.opts.Times && s.hasTime {
+		p.set.AddTimedSample(stacks.TimedSample{Time: max(s.time, 1), Sample: uint32(row), Value: int64(s.period)})
+	}
+	if p.opts.Blocks && s.hasTime {
+		p.set.AddBlockSum(stacks.BlockSum{Time: s.time, Sample: uint32(row), Count: 1, Value: int64(s.period)})
+	}
 }
 
 func (p *perfScript) unread(line uint64) {

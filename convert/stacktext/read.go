@@ -50,6 +50,8 @@ type Stats struct {
 	Unread, FirstUnread uint64
 	ShortenedStacks     uint64 // stacks of more frames than can be stored
 	OverflowTasks       uint64 // samples whose task is not told, as there are too many
+	// MissingDeferredChains are samples whose user callers were to come later, and did not.
+	MissingDeferredChains uint64
 
 	FirstTime, LastTime uint64 // of samples, ns of the text's clock
 

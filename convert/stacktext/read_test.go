@@ -275,7 +275,7 @@ func losses(st *Stats) (l []string) {
 	for _, c := range []struct {
 		what string
 		n    uint64
-	}{{"lost", st.Lost}, {"errors", st.Errors}, {"branches", st.Branches}, {"unread from line " + fmt.Sprint(st.FirstUnread), st.Unread}, {"shortened stacks", st.ShortenedStacks}, {"other tasks", st.OverflowTasks}} {
+	}{{"lost", st.Lost}, {"errors", st.Errors}, {"branches", st.Branches}, {"unread from line " + fmt.Sprint(st.FirstUnread), st.Unread}, {"shortened stacks", st.ShortenedStacks}, {"other tasks", st.OverflowTasks}, {"missing deferred chains", st.MissingDeferredChains}} {
 		if c.n > 0 {
 			l = append(l, fmt.Sprint(c.what, " ", c.n))
 		}
