@@ -181,6 +181,7 @@ func (in *recordingInput) symbolizer() *symbolize.Symbolizer {
 		}
 		if recorded != nil && len(recorded.Kallsyms) > 0 {
 			so.Kallsyms = bytes.NewReader(recorded.Kallsyms)
+			so.EveryName = in.Addressless()
 		}
 	}
 	if !in.p.opts.Unnamed {

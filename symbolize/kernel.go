@@ -46,7 +46,10 @@ func (k *kernel) load(opts Options) {
 				r = opts.RunningKallsyms
 			}
 		}
-		if r != nil && opts.ParseKallsyms != nil {
+		switch {
+		case r != nil && opts.EveryName:
+			parse = kallsyms.ParseAll
+		case r != nil && opts.ParseKallsyms != nil:
 			parse = opts.ParseKallsyms
 		}
 		if r == nil {

@@ -69,6 +69,8 @@ type Options struct {
 	// see addresses in it. nil opens it at the first need.
 	RunningKallsyms io.Reader
 
+	// EveryName says that each name in Kallsyms is of a frame, none a mark of other code.
+	EveryName bool
 	// ParseKallsyms parses what Kallsyms or RunningKallsyms read, in the place of
 	// kallsyms.Parse: it may know the Table already. It may be called concurrently.
 	ParseKallsyms func(io.Reader) (*kallsyms.Table, error)

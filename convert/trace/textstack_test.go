@@ -174,6 +174,34 @@ func TestStackAlone(t *testing.T) {
 	}
 }
 
+// TestStackOfPadding: the return address of a call that does not return may be in the padding in
+// front of the next function, which the kernel prints by its own name (kallsyms has it since Linux
+// 6.2). Whose call it was the text does not say: what it says is shown, and no other function. The
+// same goes for names that are marks of code in a list of symbols.
+func TestStackOfPadding(t *testing.T) {
+	got := stacked(t, `# tracer: nop
+            cat-98      [000] ..... 26.000001: sys_enter: NR 0 (3, 0, 0, 0, 0, 0)
+            cat-98      [000] ..... 26.000002: <stack trace>
+ => do_idle
+ => cpu_startup_entry
+ => __pfx_ap_starting
+ => $x
+ => .L17
+ => secondary_startup_64
+`)
+	const want = `cat 98 [000] 26.000001: raw_syscalls:sys_enter: NR 0 (3, 0, 0, 0, 0, 0)
+do_idle
+cpu_startup_entry
+__pfx_ap_starting
+$x
+.L17
+secondary_startup_64
+`
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // TestStackOfFunctionTracer: a stack begins in the tracer, and what the function tracer noted is its
 // leaf. How the tracer's own trampoline is shown depends on the kernel, and it may be on stacks of
 // interrupts too.

@@ -46,6 +46,14 @@ func Parse(r io.Reader) (*Table, error) {
 	return p.finish(p.read(r))
 }
 
+// ParseAll is Parse of a list in which each name is one of a frame, so that none is left out
+// for what kallsyms calls so, such as the padding in front of a function.
+func ParseAll(r io.Reader) (*Table, error) {
+	p := newParser()
+	p.all = true
+	return p.finish(p.read(r))
+}
+
 // New returns the Table of the kernel's own symbols, given as Parse finds them
 // in kallsyms text: address, type, name. Errors are those of Parse.
 func New(symbols iter.Seq[RawSymbol]) (*Table, error) {
@@ -98,6 +106,7 @@ type parser struct {
 	moduleIDs map[string]uint16
 	functions int
 	nonzero   bool
+	all       bool   // nothing is ignored
 	text      uint64 // address of _text
 	stext     uint64 // address of _stext
 }
@@ -143,7 +152,7 @@ func (p *parser) add(addr uint64, typ byte, module uint16, name []byte) {
 
 	switch typ {
 	case 'T', 't', 'W', 'w':
-		if ignored(name) {
+		if !p.all && ignored(name) {
 			return
 		}
 		p.functions++
