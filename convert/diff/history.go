@@ -19,6 +19,9 @@ type History struct {
 	// Series are the functions that cost something else from one of the Changes on, those
 	// that differ most first.
 	Series []Series
+	// Untold are the builds with which something may have changed, by index: there is one run
+	// before them, or from them on, and a single run may be off for reasons of its own.
+	Untold []int
 	Per    Per
 	Notes  []string // sentences that a reader must know
 	Method string   // a clause on where the p-values of the last split come from
@@ -79,8 +82,11 @@ func NewHistory(builds []Build, o Options) (*History, error) {
 	points := s.split(0, len(builds), nil)
 	slices.Sort(points)
 	h := &History{Per: o.Per, Notes: r.Notes}
-	for _, b := range builds {
+	for i, b := range builds {
 		h.Builds = append(h.Builds, b.Name)
+		if i > 0 && min(starts[i], len(all)-starts[i]) < runsOfPart {
+			h.Untold = append(h.Untold, i)
+		}
 	}
 	edges := append(append([]int{0}, points...), len(builds))
 	for i := 1; i+1 < len(edges); i++ {
@@ -120,7 +126,7 @@ func (s *splitter) split(low, high int, points []int) []int {
 	most := 0.0
 	// One run may be off for reasons of its own.
 	try := func(r *Result, at ...int) {
-		if min(len(r.runs[0]), len(r.runs[1])) < 2 {
+		if min(len(r.runs[0]), len(r.runs[1])) < runsOfPart {
 			return
 		}
 		if r.Outcome == Changed {
@@ -148,6 +154,9 @@ func (s *splitter) split(low, high int, points []int) []int {
 	}
 	return s.split(low, high, points)
 }
+
+// runsOfPart is how many runs there must be before a change and from it on.
+const runsOfPart = 2
 
 // mostWhile is how many builds are looked at for a change that ends again: it takes the
 // square of that many comparisons.

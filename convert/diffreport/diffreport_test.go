@@ -343,14 +343,6 @@ func TestHistory(t *testing.T) {
 	if err := json.Unmarshal(js.Bytes(), &d); err != nil || d.Schema != HistorySchema || len(d.Changes) != 1 || d.Changes[0].Index != 3 {
 		t.Errorf("%v in %s", err, &js)
 	}
-	h, err = diff.NewHistory(builds[:3], diff.Defaults)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text.Reset()
-	if err := History(&text, h, Options{}); err != nil || text.String() != "Verdict: Not changed in 3 builds, from v0 to v2.\n\n" {
-		t.Errorf("%v, %q", err, &text)
-	}
 }
 
 // TestLargeNumbers: no number is written with an exponent, nor with digits behind the point that say

@@ -22,7 +22,7 @@ const (
 func History(w io.Writer, h *diff.History, o Options) error {
 	t := textWriter{o: o}
 	t.text("", "Verdict: "+historyVerdict(h))
-	for _, n := range h.Notes {
+	for _, n := range historyNotes(h) {
 		t.text(sgrMoved, "Note: "+n+".")
 	}
 	t.line("", "")
@@ -59,7 +59,11 @@ func History(w io.Writer, h *diff.History, o Options) error {
 
 // historyVerdict says from which builds on what changed.
 func historyVerdict(h *diff.History) string {
-	if len(h.Changes) == 0 {
+	switch {
+	case len(h.Changes) > 0:
+	case len(h.Untold) == len(h.Builds)-1:
+		return fmt.Sprintf("Inconclusive: too few runs of %d builds, from %s to %s.", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1]))
+	default:
 		return fmt.Sprintf("Not changed in %d builds, from %s to %s.", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1]))
 	}
 	var parts []string
@@ -70,6 +74,19 @@ func historyVerdict(h *diff.History) string {
 		parts = append(parts, fmt.Sprintf("%s: %s", printable.Text(h.Builds[c.Build]), uncapitalized(in.answer(changed, printable.Text))))
 	}
 	return strings.Join(parts, "; ") + "."
+}
+
+// historyNotes are the notes of a history, and one on the builds of which it tells nothing.
+func historyNotes(h *diff.History) []string {
+	notes := append([]string{}, h.Notes...)
+	var names []string
+	for _, b := range h.Untold {
+		names = append(names, h.Builds[b])
+	}
+	if len(names) > 0 {
+		notes = append(notes, "whether something changed with "+strings.Join(names, " or ")+" cannot be told: it takes two runs before a change, and two from it on")
+	}
+	return notes
 }
 
 // historyCosts says what the numbers are.
@@ -143,7 +160,7 @@ type historySeries struct {
 func HistoryJSON(w io.Writer, h *diff.History) error {
 	d := historyDocument{
 		Schema: HistorySchema, Version: HistoryVersion, Per: perNames[h.Per], Builds: h.Builds,
-		Changes: []historyChange{}, Series: []historySeries{}, Notes: append([]string{}, h.Notes...),
+		Changes: []historyChange{}, Series: []historySeries{}, Notes: historyNotes(h),
 	}
 	for i := range h.Changes {
 		c := &h.Changes[i]

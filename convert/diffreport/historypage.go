@@ -43,7 +43,7 @@ func HistoryHTML(w io.Writer, h *diff.History, o Options) error {
 		Title:   fmt.Sprintf("%d builds, %s → %s", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1])),
 		Verdict: historyVerdict(h), Costs: historyCosts(h),
 	}
-	for _, n := range h.Notes {
+	for _, n := range historyNotes(h) {
 		v.Notes = append(v.Notes, printable.Text(n))
 	}
 	for _, b := range h.Builds {
