@@ -33,10 +33,14 @@ func (f *diffFlags) write(out output, r *diff.Result, c *compare.Comparison, j *
 const shownNoise = 10
 
 func (f *diffFlags) render(w io.Writer, out output, r *diff.Result, c *compare.Comparison, j *diff.Judgement) error {
-	// Values are written as they are, unless it was said what they are per.
+	// Values are written as they are, unless it was said what they are per, or the sides count
+	// different things.
 	scale, sets := 1.0, r.Sets
-	if f.per != "" {
+	if f.per != "" || !r.OneUnit() {
 		scale, sets = r.Scale(), r.Means
+	}
+	if f.per == "" && !r.OneUnit() && (out.format == export.Folded || out.format == export.Pprof) {
+		notef("%s: the base's values are multiplied so that both sides have the same total, since they have different units", out.name)
 	}
 	switch out.format {
 	case export.Folded:

@@ -11,16 +11,24 @@ import (
 // Sets returns both sides as profiles of the compared event, of all runs of a
 // side together, in which functions have the names by which they were matched and
 // inlined ones are left out as they were for the comparison. Values are as they were
-// recorded: those of runs are added up.
+// recorded: those of runs are added up. Both sides have the same unit, with OneUnit.
 func (r *Result) Sets() (base, new *stacks.Set) {
-	return r.set(0, nil), r.set(1, nil)
+	unit, ok := r.finest()
+	if !ok {
+		return r.set(0, nil, r.runs[0][0].valueType()), r.set(1, nil, r.runs[1][0].valueType())
+	}
+	for side, s := range [...]**stacks.Set{&base, &new} {
+		weights, t := r.inUnit(side, unit)
+		*s = r.set(side, weights, t)
+	}
+	return base, new
 }
 
 // Means returns what Sets does, with the same totals, but each run has the part in them that
 // it has in the means which are compared: of shares, all runs the same, however long they took.
 // What functions have is in proportion to their Difference.Base and New, but for rounding; see scaled.
 func (r *Result) Means() (base, new *stacks.Set) {
-	return r.set(0, r.weights[0]), r.set(1, r.weights[1])
+	return r.set(0, r.weights[0], r.runs[0][0].valueType()), r.set(1, r.weights[1], r.runs[1][0].valueType())
 }
 
 // weigh finds what the values of each run are multiplied with so that their sum is in proportion
@@ -37,10 +45,10 @@ func (s *Side) weigh(denominators []float64) []float64 {
 }
 
 // set makes one profile of the runs of a side, whose values are multiplied by weights; nil is all 1.
-func (r *Result) set(side int, weights []float64) *stacks.Set {
+// They are of type t then.
+func (r *Result) set(side int, weights []float64, t stacks.ValueType) *stacks.Set {
 	first := &r.runs[side][0]
-	e := first.Set.Events[first.Event]
-	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{e.Values[first.Column]}})
+	s := stacks.New(stacks.Event{Name: r.Event, Values: []stacks.ValueType{t}})
 	s.TimeNanos, s.Comments = first.Set.TimeNanos, first.Set.Comments
 	s.Period, s.PeriodType = first.Set.Period, first.Set.PeriodType
 	for i := range r.runs[side] {
@@ -232,9 +240,10 @@ func (r *Result) Both() *stacks.Set {
 
 // Negated returns both sides, of Sets or of Means, in one profile, as pprof -diff_base makes it:
 // the base's values are negative, and its samples have the label pprof::base. They
-// are multiplied by scale, see scaled. It is the new side's, which becomes the sum.
+// are multiplied by scale, see scaled, with which they are what the new side's values are. It is the
+// new side's Set, which becomes the sum.
 func Negated(base, new *stacks.Set, scale float64) *stacks.Set {
-	negative := stacks.New(base.Events...)
+	negative := stacks.New(new.Events...)
 	negative.CopyLocations(base)
 	of := scaledAll(base, scale)
 	for row := range base.NumSamples() {
