@@ -14,6 +14,7 @@ type Rule uint8
 // applied to frames that are known to be in user space.
 const (
 	RuleMark    Rule = iota // marks of stackcollapse-perf.pl
+	RuleVersion             // versions of libraries and hashes of crates
 	RuleSuffix              // what compilers and linkers append to the names of clones
 	RulePrefix              // padding and type hashes before a function
 	RuleSyscall             // wrappers of system calls
@@ -27,6 +28,7 @@ const (
 
 var ruleTexts = [numRules]struct{ name, text string }{
 	RuleMark:    {"mark", "_[k] _[i] _[j] at the end, marks of stackcollapse-perf.pl, are removed"},
+	RuleVersion: {"version", "the version of libc++ and hashes of Rust's crates and old mangling are removed"},
 	RuleSuffix:  {"suffix", "endings that compilers and linkers give to clones are removed, any number of them; one without a number stays where it may be a function of a package or class"},
 	RulePrefix:  {"prefix", "__pfx_ and __cfi_ before a kernel function are removed: padding, type hashes; and the hash of its instructions before the name of a BPF program"},
 	RuleSyscall: {"syscall", "wrappers of system calls become sys_NAME, or compat_sys_NAME"},
@@ -58,7 +60,8 @@ func Rules() []RuleText {
 	for _, s := range partSuffixes {
 		texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "."+s, "."+s+".N")
 	}
-	texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "[clone .NAME]", "::h0123456789abcdef")
+	texts[RuleSuffix].Examples = append(texts[RuleSuffix].Examples, "[clone .NAME]", "(.NAME)", "::h0123456789abcdef")
+	texts[RuleVersion].Examples = []string{"f[abi:ne180100] → f", "core[846817f741e54dfd]::f → core::f", "_RNvCs846817f74_4core1f → _RNvC4core1f", "_ZN4core1f17h0123456789abcdefE → _ZN4core1fE"}
 	for _, w := range syscallWrappers {
 		texts[RuleSyscall].Examples = append(texts[RuleSyscall].Examples, w.prefix+"NAME → "+w.becomes+"NAME")
 	}
@@ -197,6 +200,7 @@ func (n *Names) Fold(name string, user bool) (folded string, rules []Rule) {
 	note(RuleAlias, n.Aliases.of(name))
 	if !n.Exact && !strings.HasPrefix(name, "[") {
 		note(RuleMark, unmarked(name))
+		note(RuleVersion, withoutVersions(name))
 		note(RuleSuffix, n.withoutSuffixes(name))
 		if !user {
 			note(RulePrefix, withoutPrefix(name))
@@ -264,6 +268,13 @@ func (n *Names) hasParts(name string) bool {
 func withoutSuffix(name string) (shorter string, part bool) {
 	if strings.HasSuffix(name, "]") {
 		if i := strings.LastIndex(name, " [clone ."); i > 0 {
+			return name[:i], false
+		}
+		return name, false
+	}
+	// As demanglers of LLVM have it, all endings in one.
+	if strings.HasSuffix(name, ")") {
+		if i := strings.LastIndex(name, " (."); i > 0 && !strings.ContainsAny(name[i+2:len(name)-1], " ()") {
 			return name[:i], false
 		}
 		return name, false

@@ -29,6 +29,23 @@ func TestFold(t *testing.T) {
 		{name: "x.lto_priv.0", want: "x"},
 		{name: "ns::f [clone .isra.0] [clone .cold]", want: "ns::f", user: true},
 		{name: "core::ptr::drop::h0123456789abcdef", want: "core::ptr::drop", user: true},
+		// As llvm-cxxfilt 14 demangles _ZN3foo3barEi.llvm.8274829.cold.1 and others.
+		{name: "foo::bar(int) (.llvm.8274829.cold.1)", want: "foo::bar(int)", user: true},
+		{name: "core::ptr::drop::h0123456789abcdef (.llvm.123)", want: "core::ptr::drop", user: true},
+		{name: "foo::bar(int) (.x y)", want: "foo::bar(int) (.x y)", user: true},
+		// Versions: c++filt 2.40 has these of std::__1::vector in LLVM 15 and 18, and of _RINvCsbpgbwL6xSNf_5r_1003hotmEB2_.
+		{name: "std::__1::vector<int>::push_back[abi:v15006](int&&) [clone .llvm.123]", want: "std::__1::vector<int>::push_back(int&&)", user: true},
+		{name: "std::__1::f[abi:ne180100]<g[abi:nqe210101]>()", want: "std::__1::f<g>()", user: true},
+		{name: "std::f[abi:cxx11](int)", want: "std::f[abi:cxx11](int)", user: true},
+		{name: "r_100[84de957e824ecbbf]::hot::<core[6817f741e54dfd]::ptr>", want: "r_100::hot::<core::ptr>", user: true},
+		{name: "main.Map[deadbeef00]", want: "main.Map[deadbeef00]", user: true},
+		{name: "a[123]::b", want: "a[123]::b", user: true},
+		{name: "_RINvCsbpgbwL6xSNf_5r_1003hotmEB2_", want: "_RINvC5r_1003hotmEB2_"},
+		{name: "__pfx__RNvNtCs1GtwyVVVJ4z_6kernel3foo.cold", want: "_RNvNtC6kernel3foo"},
+		{name: "_RNvC4Cs_1f", want: "_RNvC4Cs_1f"},
+		{name: "_ZN4core3ptr4drop17h0123456789abcdefE", want: "_ZN4core3ptr4dropE", user: true},
+		{name: "_ZN4core3ptr4drop17h0123456789abcdefE.llvm.123", want: "_ZN4core3ptr4dropE", user: true},
+		{name: "_ZN4core3ptr4drop17hxxxx456789abcdefE", want: "_ZN4core3ptr4drop17hxxxx456789abcdefE", user: true},
 		// What only looks like it.
 		{name: "f.12", want: "f.12"},
 		{name: "f12", want: "f12"},
