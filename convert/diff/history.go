@@ -22,9 +22,13 @@ type History struct {
 	// Untold are the builds with which something may have changed, by index: there is one run
 	// before them, or from them on, and a single run may be off for reasons of its own.
 	Untold []int
-	Per    Per
-	Notes  []string // sentences that a reader must know
-	Method string   // a clause on where the p-values of the last split come from
+	// Outcome is Changed with any Changes, else Inconclusive where no comparison of builds before
+	// with those after tells anything. Resolution is the best of all, as in Result: +Inf if there is none.
+	Outcome    Outcome
+	Resolution float64
+	Per        Per
+	Notes      []string // sentences that a reader must know
+	Method     string   // a clause on where the p-values of the last split come from
 }
 
 // Change is a build from which on something costs more or less than before.
@@ -78,6 +82,7 @@ func NewHistory(builds []Build, o Options) (*History, error) {
 		names: slices.Concat(r.names[0], r.names[1]), costs: slices.Concat(c[0], c[1]),
 	}
 	s.options = r.Options
+	s.finest = math.Inf(1)
 	s.options.Alpha /= float64(len(builds)*(len(builds)-1)) / 2
 	points := s.split(0, len(builds), nil)
 	slices.Sort(points)
@@ -87,6 +92,13 @@ func NewHistory(builds []Build, o Options) (*History, error) {
 		if i > 0 && min(starts[i], len(all)-starts[i]) < runsOfPart {
 			h.Untold = append(h.Untold, i)
 		}
+	}
+	h.Outcome, h.Resolution = Inconclusive, s.finest
+	switch {
+	case len(points) > 0:
+		h.Outcome = Changed
+	case s.told:
+		h.Outcome = Unchanged
 	}
 	edges := append(append([]int{0}, points...), len(builds))
 	for i := 1; i+1 < len(edges); i++ {
@@ -102,7 +114,9 @@ func NewHistory(builds []Build, o Options) (*History, error) {
 type splitter struct {
 	prepared *Result
 	options  Options
-	starts   []int // of the runs of each build
+	starts   []int   // of the runs of each build
+	told     bool    // some comparison tells something
+	finest   float64 // the least resolution
 	runs     []Run
 	names    []*frames
 	costs    []*cost
@@ -128,6 +142,10 @@ func (s *splitter) split(low, high int, points []int) []int {
 	try := func(r *Result, at ...int) {
 		if min(len(r.runs[0]), len(r.runs[1])) < runsOfPart {
 			return
+		}
+		s.told = s.told || r.Outcome != Inconclusive
+		if r.Resolution < s.finest { // not NaN
+			s.finest = r.Resolution
 		}
 		if r.Outcome == Changed {
 			if far := r.farthest(); far > most {

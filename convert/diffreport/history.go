@@ -3,6 +3,7 @@ package diffreport
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"kprof/convert/diff"
@@ -59,12 +60,8 @@ func History(w io.Writer, h *diff.History, o Options) error {
 
 // historyVerdict says from which builds on what changed.
 func historyVerdict(h *diff.History) string {
-	switch {
-	case len(h.Changes) > 0:
-	case len(h.Untold) == len(h.Builds)-1:
-		return fmt.Sprintf("Inconclusive: too few runs of %d builds, from %s to %s.", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1]))
-	default:
-		return fmt.Sprintf("Not changed in %d builds, from %s to %s.", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1]))
+	if len(h.Changes) == 0 {
+		return unchangedHistory(h)
 	}
 	var parts []string
 	for i := range h.Changes {
@@ -74,6 +71,18 @@ func historyVerdict(h *diff.History) string {
 		parts = append(parts, fmt.Sprintf("%s: %s", printable.Text(h.Builds[c.Build]), uncapitalized(in.answer(changed, printable.Text))))
 	}
 	return strings.Join(parts, "; ") + "."
+}
+
+// unchangedHistory says of a history without changes whether one would have been told.
+func unchangedHistory(h *diff.History) string {
+	of := fmt.Sprintf("%d builds, from %s to %s", len(h.Builds), printable.Text(h.Builds[0]), printable.Text(h.Builds[len(h.Builds)-1]))
+	switch {
+	case h.Outcome != diff.Inconclusive:
+		return fmt.Sprintf("Not changed in %s.", of)
+	case math.IsInf(h.Resolution, 1):
+		return fmt.Sprintf("Inconclusive: too few runs of %s.", of)
+	}
+	return fmt.Sprintf("Inconclusive: too few samples, or too uneven runs, of %s; differences under %s of the total could not be told.", of, percent2(h.Resolution))
 }
 
 // historyNotes are the notes of a history, and one on the builds of which it tells nothing.
@@ -136,6 +145,7 @@ func historyCost(h *diff.History, x float64) string {
 type historyDocument struct {
 	Schema  string          `json:"schema"`
 	Version int             `json:"version"`
+	Outcome string          `json:"outcome"`
 	Per     string          `json:"per"`
 	Builds  []string        `json:"builds"`
 	Changes []historyChange `json:"changes"`
@@ -159,7 +169,7 @@ type historySeries struct {
 // HistoryJSON writes a history as one JSON object.
 func HistoryJSON(w io.Writer, h *diff.History) error {
 	d := historyDocument{
-		Schema: HistorySchema, Version: HistoryVersion, Per: perNames[h.Per], Builds: h.Builds,
+		Schema: HistorySchema, Version: HistoryVersion, Outcome: h.Outcome.String(), Per: perNames[h.Per], Builds: h.Builds,
 		Changes: []historyChange{}, Series: []historySeries{}, Notes: historyNotes(h),
 	}
 	for i := range h.Changes {
