@@ -45,7 +45,7 @@ func (o *topOptions) check(c *convert.Options) error {
 	case o.tree && o.by != "":
 		return usagef("--tree and --by exclude each other")
 	case o.hist && (o.tree || o.json):
-		return usagef("--histogram is not for --tree, nor for --json, which has the distributions anyway")
+		return usagef("--histogram is not for --tree, nor for --json, which has the distributions of times anyway")
 	case o.delays && (o.tree || o.json || o.hist || o.by != ""):
 		return usagef("--delays is a table of its own: without --tree, --json, --histogram and --by")
 	case o.reverse && !o.tree:
