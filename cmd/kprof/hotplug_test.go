@@ -87,7 +87,7 @@ func wantOnCPU(t *testing.T, name, comm string, cpu int) {
 	wantWhole(t, name)
 	folded, err := kprof(t, "convert", "-f", "folded", "-o", "-", name).Output()
 	if err != nil || !strings.Contains(string(folded), comm) {
-		t.Errorf("kprof shows no sample of %s: %v", comm, err)
+		t.Errorf("kprof shows no sample of %s: %v\n%s", comm, err, folded)
 	}
 }
 
@@ -157,7 +157,8 @@ func TestLiveCPUUnseen(t *testing.T) {
 	set("0")
 	set("1")
 	const early, comm = "early-unseen", "came-unseen"
-	argv := append(onCPU(t, cpu, early)[:5], "while :; do :; done")
+	// What it is before is recorded on the first CPU.
+	argv := append([]string{"taskset", "-c", "0"}, append(onCPU(t, cpu, early)[:5], "while :; do :; done")...)
 	started := exec.Command(argv[0], argv[1:]...)
 	if err := started.Start(); err != nil {
 		t.Fatal(err)

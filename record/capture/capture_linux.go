@@ -38,6 +38,7 @@ type Capture struct {
 	BuildIDs *symbols.BuildIDs
 	Files    *symbols.FileRetainer // nil where not asked for
 
+	clock      perfevent.Clock // of the side-band, if known
 	target     record.Target
 	dropRights bool
 
@@ -108,7 +109,10 @@ func (c *Capture) describe(write func([]byte) error) error {
 	// thread that waits for such a file they cannot be.
 	var kernel [][]byte
 	sideband, t := c.sideband(), &c.target
-	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], KernelOnly: t.EnableOnExec}
+	if clock, err := perfevent.NewClock(&sideband.Attr); err == nil {
+		c.clock = clock
+	}
+	o := synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], Clock: c.clock, KernelOnly: t.EnableOnExec}
 	if !t.AllCPUs && len(t.Cgroups) == 0 {
 		o.PIDs = slices.Concat(t.PIDs, t.TIDs)
 	}
@@ -148,7 +152,7 @@ func (c *Capture) describe(write func([]byte) error) error {
 // describeAgain writes records of the processes that there are by now, which may be known.
 func (c *Capture) describeAgain(write func([]byte) error) error {
 	sideband := c.sideband()
-	return synth.Describe(synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], NoKernel: true, Known: true}, write)
+	return synth.Describe(synth.Options{Attr: sideband.Attr, ID: sideband.IDs[0], Clock: c.clock, NoKernel: true, Known: true}, write)
 }
 
 // Describe writes records of what runs by now, while the Session does: of all processes,

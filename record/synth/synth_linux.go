@@ -31,6 +31,10 @@ type Options struct {
 	KernelOnly bool // describe no process
 	NoKernel   bool // nor the kernel, its modules and BPF programs, which it takes most of the time to find
 
+	// Clock is that of Attr, for those who have it already: to find it takes rights. Default: it is
+	// found.
+	Clock perfevent.Clock
+
 	// Known says that records told of the processes before, of most of them: their tasks have
 	// no FORK records, which would begin other tasks of these numbers.
 	Known bool
@@ -76,9 +80,12 @@ type Options struct {
 func Describe(opts Options, write func(rec []byte) error) error {
 	// A user who may lock no more memory cannot compare clocks. Then all has
 	// time 0, as in perf's recordings.
-	clock, err := perfevent.NewClock(&opts.Attr)
-	if err != nil {
-		clock = perfevent.Clock{}
+	clock := opts.Clock
+	if clock == (perfevent.Clock{}) {
+		var err error
+		if clock, err = perfevent.NewClock(&opts.Attr); err != nil {
+			clock = perfevent.Clock{}
+		}
 	}
 	s := &synth{
 		opts:     opts,
