@@ -149,7 +149,7 @@ func TestLiveCPUUnseen(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
 	cpu, set := setOnline(t)
 	name := filepath.Join(t.TempDir(), "perf.data")
-	c := builtKprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-F", "1000", "-o", name)
+	c := builtKprof(t, "record", "-q", "-a", "-e", "cpu-clock", "-F", "1000", "-m", "16M", "-o", name)
 	said := startRecording(t, c, name)
 	if err := c.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
