@@ -187,7 +187,8 @@ func TestLiveCPUUnseen(t *testing.T) {
 	}
 	wantOnCPU(t, name, comm, cpu)
 	wantOnCPU(t, name, early, cpu)
-	// Of what is not known to be mapped perf has no file. Some samples came before it was asked.
+	// Of what is not known to be mapped perf has no file. What it ran as before has another name. Two
+	// seconds and more are 2,000 samples, and 600 where two others share the CPU.
 	out, err := livetest.PerfCommand(t, "script", "-i", name, "-G", "-F", "comm,ip,dso").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func TestLiveCPUUnseen(t *testing.T) {
 			}
 		}
 	}
-	if known*10 < all*9 || all < 100 {
+	if known*10 < all*9 || all < 20 {
 		t.Errorf("%d of %d samples of %s are in what is known to be mapped", known, all, early)
 	}
 }
