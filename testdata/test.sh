@@ -252,7 +252,7 @@ reachable() {
 # perf_event_mmap_output).
 live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
 # computing are the command's tests that record nothing.
-computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
+computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|MergeUnits|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
 # raced are those of them that run under the race detector too.
 raced="./perfevent ./perfevent/event ./record"
 run_live() {

@@ -46,7 +46,8 @@ something on one machine only, are left out, unless --keep-label pid keeps them.
 their names, the group in parentheses of a regular expression.
 
 Where inputs took different times, --rate makes each an hour long, so that the sum
-is what all of them together cost in an hour.`,
+is what all of them together cost in an hour. Times, and sizes, that are counted in
+different units add up in the finest.`,
 		Example: `  kprof merge web1.pb.gz web2.pb.gz -o all.pb.gz
   kprof merge --set-label 'host=(web[0-9]+)' web*.pb.gz -o all.pb.gz
   kprof report --by host all.pb.gz
@@ -88,10 +89,17 @@ is what all of them together cost in an hour.`,
 // noteSum tells what became of many inputs.
 func noteSum(p *profile, inputs int, name string) {
 	var samples int64
-	for _, n := range p.Set.SampleCounts() {
-		samples += n
+	counted := false // there are none in profiles of bytes or nanoseconds alone
+	for i, n := range p.Set.SampleCounts() {
+		if v := p.Set.Events[i].Values; len(v) > 0 && v[0].Unit == "count" {
+			samples, counted = samples+n, true
+		}
 	}
-	notef("%s, %s, %s in %s", printable.Count(inputs, "input"), printable.Count(samples, "sample"), printable.Count(p.Set.NumStacks(), "different stack"), name)
+	of := printable.Count(inputs, "input")
+	if counted {
+		of += ", " + printable.Count(samples, "sample")
+	}
+	notef("%s, %s in %s", of, printable.Count(p.Set.NumStacks(), "different stack"), name)
 }
 
 // inputs are those of the command line and those of a list.

@@ -68,7 +68,8 @@ type MergeOptions struct {
 // the mapping.
 //
 // Events are equal if they have the same name and columns, where an event alone and one of
-// several, which have their columns named differently, may have the same.
+// several, which have their columns named differently, may have the same. Columns that differ in
+// nothing but units of which one becomes the other (UnitRatio) have the finest in the sum.
 type Merger struct {
 	set      *Set
 	o        MergeOptions
@@ -217,7 +218,17 @@ type addition struct {
 // target is what becomes of an event.
 type target struct {
 	event   int
-	columns []int // of src, for each of the sum's; nil for the same
+	columns []int   // of src, for each of the sum's; nil for the same
+	units   []int64 // that values of src have in units of the sum; nil for the same
+	finer   []int64 // that values of the sum have in units of src, before it is added; nil for the same
+}
+
+// unit is what the values of a column of the sum are multiplied with.
+func (t *target) unit(column int) int64 {
+	if t.units == nil {
+		return 1
+	}
+	return t.units[column]
 }
 
 func (a *addition) add() {
@@ -394,20 +405,22 @@ func (a *addition) addSamples() {
 		}
 	}
 	for _, x := range src.TimedSamples {
-		value := a.scaled(x.Value, &rest.of(a.eventOf(x.Sample)).timed)
+		t := a.targetOf(x.Sample)
+		value := a.scaled(x.Value, t.unit(len(t.units)-1), &rest.of(t.event).timed)
 		dst.AddTimedSample(TimedSample{x.Time, row[x.Sample], value})
 	}
 	if len(src.BlockSums) > 0 {
 		dst.blockShift = max(dst.blockShift, src.blockShift)
 	}
 	for _, x := range src.BlockSums {
-		value := a.scaled(x.Value, &rest.of(a.eventOf(x.Sample)).blocks)
+		t := a.targetOf(x.Sample)
+		value := a.scaled(x.Value, t.unit(len(t.units)-1), &rest.of(t.event).blocks)
 		dst.AddBlockSum(BlockSum{x.Time, row[x.Sample], x.Count, value})
 	}
 }
 
-// eventOf is the sum's event of a row.
-func (a *addition) eventOf(row uint32) int { return a.events[a.src.Sample(int(row)).Event].event }
+// targetOf is what becomes of the event of a row.
+func (a *addition) targetOf(row uint32) *target { return &a.events[a.src.Sample(int(row)).Event] }
 
 // valuesOf appends what is added of a row's values.
 func (a *addition) valuesOf(to []int64, t *target, values []int64, rest *remainder) []int64 {
@@ -417,12 +430,12 @@ func (a *addition) valuesOf(to []int64, t *target, values []int64, rest *remaind
 	for _, c := range t.columns {
 		to = append(to, values[c])
 	}
-	if a.how.Scale != 1 {
+	if a.how.Scale != 1 || t.units != nil {
 		if rest.columns == nil {
 			rest.columns = make([]float64, len(to))
 		}
 		for i := range to {
-			to[i] = a.scaled(to[i], &rest.columns[i])
+			to[i] = a.scaled(to[i], t.unit(i), &rest.columns[i])
 		}
 	}
 	return to
@@ -458,12 +471,8 @@ func (a *addition) sums(columns map[int]int) map[int][]uint64 {
 			sums[t.event] = sum
 		}
 		for c, v := range values {
-			u := uint64(v)
-			if v < 0 {
-				u = -u
-			}
 			var carry uint64
-			if sum[c], carry = bits.Add64(sum[c], u, 0); carry != 0 || sum[c] > math.MaxInt64 {
+			if sum[c], carry = bits.Add64(sum[c], magnitude(v), 0); carry != 0 || sum[c] > math.MaxInt64 {
 				sum[c] = math.MaxUint64 >> 1
 				sum[c]++ // more than fits
 			}

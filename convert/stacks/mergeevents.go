@@ -1,6 +1,7 @@
 package stacks
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -48,15 +49,29 @@ func derivedName(e *Event) bool {
 
 // find returns the event of the sum that e is, -1 for none. Of pprof profiles the same
 // event may have another name.
-func (m *Merger) find(e *Event, columns []ValueType) int {
-	i := slices.IndexFunc(m.merged, func(o mergedEvent) bool { return o.name == e.Name && slices.Equal(o.columns, columns) })
+func (m *Merger) find(e *Event, columns []ValueType, equal func(x, y []ValueType) bool) int {
+	i := slices.IndexFunc(m.merged, func(o mergedEvent) bool { return o.name == e.Name && equal(o.columns, columns) })
 	if i >= 0 {
 		return i
 	}
 	derived := derivedName(e)
 	return slices.IndexFunc(m.merged, func(o mergedEvent) bool {
-		return (derived || o.derived) && slices.Equal(o.columns, columns) && slices.Equal(o.raw, e.Values)
+		return (derived || o.derived) && equal(o.columns, columns) && equal(o.raw, e.Values)
 	})
+}
+
+// findInUnits is find where columns have other units in the sum, and returns what becomes of the
+// event: of both the finer unit. What one profile has in two units stays two.
+func (a *addition) findInUnits(e *Event, columns []ValueType) (t target, found bool) {
+	t.event = a.find(e, columns, sameUnits)
+	if t.event < 0 || slices.ContainsFunc(a.events, func(o target) bool { return o.event == t.event }) {
+		return target{}, false
+	}
+	for c, had := range a.merged[t.event].columns {
+		by, finer := UnitRatio(columns[c].Unit, had.Unit)
+		t.units, t.finer = append(t.units, by), append(t.finer, finer)
+	}
+	return t, true
 }
 
 // matchEvents finds or adds the event of the sum for each event of the Set, unless the
@@ -69,31 +84,47 @@ func (a *addition) matchEvents() error {
 	for i := range a.src.Events {
 		e := &a.src.Events[i]
 		bareColumns, from, one := bare(e)
-		to := m.find(e, bareColumns)
-		if to < 0 {
-			to = len(m.merged)
+		t, found := target{event: m.find(e, bareColumns, slices.Equal)}, true
+		if t.event < 0 {
+			t, found = a.findInUnits(e, bareColumns)
+		}
+		if t.columns = from; !found {
+			t.event = len(m.merged)
 			m.merged = append(m.merged, mergedEvent{
 				name: e.Name, columns: bareColumns, raw: e.Values, derived: derivedName(e), alike: one,
 				sums: make([]uint64, len(bareColumns)),
 			})
 		}
-		if known := &m.merged[to]; e.UnknownPeriods && !known.alike || known.unknown && !one {
+		if known := &m.merged[t.event]; e.UnknownPeriods && !known.alike || known.unknown && !one {
 			name := known.name
 			m.merged = m.merged[:had]
 			return &UnknownPeriodsError{name}
 		}
 		alike[i] = one
-		columns[to] = len(bareColumns)
-		a.events = append(a.events, target{to, from})
+		columns[t.event] = len(bareColumns)
+		a.events = append(a.events, t)
 	}
 	sums := a.sums(columns)
-	for to, add := range sums {
-		for c, v := range add {
-			if v+m.merged[to].sums[c] > math.MaxInt64 {
-				err := &TooLargeSumError{m.merged[to].name, m.merged[to].raw[min(c, len(m.merged[to].raw)-1)].Type}
+	for _, t := range a.events {
+		e, add := &m.merged[t.event], sums[t.event]
+		for c, sum := range e.sums {
+			fit := true
+			if t.finer != nil {
+				sum, fit = product(sum, uint64(t.finer[c]))
+			}
+			if add != nil {
+				sum += add[c]
+			}
+			if !fit || sum > math.MaxInt64 {
+				err := &TooLargeSumError{e.name, e.raw[min(c, len(e.raw)-1)].Type}
 				m.merged = m.merged[:had]
 				return err
 			}
+		}
+	}
+	for i, t := range a.events {
+		if t.finer != nil {
+			m.toFiner(t, a.src.Events[i].Values)
 		}
 	}
 	for to, add := range sums {
@@ -120,6 +151,36 @@ func (a *addition) matchEvents() error {
 	return nil
 }
 
+// nameApart is what tells the event from those before it, whose names are there: its name, with
+// what it is counted in where another one has that. A pprof profile with two columns of a name is
+// not read by go tool pprof.
+func (e *mergedEvent) nameApart(names map[string]bool) string {
+	name := e.name
+	if n := len(e.columns); names[name] && n > 0 && e.columns[n-1].Unit != "" {
+		name += "." + e.columns[n-1].Unit
+	}
+	for i, one := 2, name; names[name]; i++ {
+		name = fmt.Sprint(one, ".", i)
+	}
+	names[name] = true
+	return name
+}
+
+// toFiner gives an event of the sum the units of columns that are added to it, where those are
+// finer.
+func (m *Merger) toFiner(t target, columns []ValueType) {
+	e := &m.merged[t.event]
+	e.columns, e.raw = slices.Clone(e.columns), slices.Clone(e.raw)
+	for c, by := range t.finer {
+		e.sums[c] *= uint64(by)
+		if by != 1 { // so that neither has a column that the other has not
+			e.columns[c].Unit, e.raw[c].Unit = columns[c].Unit, columns[c].Unit
+		}
+	}
+	m.set.multiplyColumns(t.event, t.finer)
+	m.rest.of(t.event).multiply(t.finer)
+}
+
 // nameColumns gives the columns of the sum the names that outputs show: those of an event
 // alone, or of one of several.
 func (m *Merger) nameColumns() {
@@ -127,8 +188,10 @@ func (m *Merger) nameColumns() {
 	if several {
 		m.set.DefaultType = "" // a column's name, which may be another now
 	}
+	names := map[string]bool{}
 	for i := range m.merged {
 		e, d := &m.merged[i], &m.set.Events[i]
+		d.Name = e.nameApart(names)
 		if e.alike && len(d.Values) == 2 {
 			m.set.DropLastColumn(i)
 		}
@@ -141,9 +204,9 @@ func (m *Merger) nameColumns() {
 			case v.Type == "" && !several && c < len(e.raw):
 				v.Type = strings.TrimPrefix(e.raw[c].Type, e.name+".")
 			case v.Type == "":
-				v.Type = e.name
+				v.Type = d.Name
 			case several:
-				v.Type = e.name + "." + v.Type
+				v.Type = d.Name + "." + v.Type
 			}
 		}
 	}

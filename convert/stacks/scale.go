@@ -28,19 +28,48 @@ func (r remainders) clone() remainders {
 	return r
 }
 
-// scaled returns a value of the sum. rest is what rounding left of those before it.
-func (a *addition) scaled(v int64, rest *float64) int64 {
-	if a.how.Scale == 1 {
-		return v
+// multiply makes them those of values that have been multiplied too.
+func (r *remainder) multiply(by []int64) {
+	for c := range r.columns {
+		r.columns[c] *= float64(by[c])
 	}
-	exact := float64(v)*a.how.Scale + *rest
+	weight := float64(by[len(by)-1])
+	r.timed *= weight
+	r.blocks *= weight
+}
+
+// tooLarge is what no value can be: no sum has it.
+const tooLarge = math.MinInt64
+
+// scaled returns a value of the sum, of one whose unit is so many of the sum's, or tooLarge. rest
+// is what rounding left of those before it.
+func (a *addition) scaled(v, unit int64, rest *float64) int64 {
+	switch {
+	case a.how.Scale == 1 && unit == 1:
+		return v
+	case a.how.Scale == 1:
+		x, ok := product(magnitude(v), uint64(unit))
+		switch {
+		case !ok:
+			return tooLarge
+		case v < 0:
+			return -int64(x)
+		}
+		return int64(x)
+	}
+	exact := float64(v)*float64(unit)*a.how.Scale + *rest
 	x := math.RoundToEven(exact)
 	*rest = exact - x
-	switch {
-	case x >= math.MaxInt64:
-		return math.MaxInt64
-	case x <= -math.MaxInt64:
-		return -math.MaxInt64
+	if math.Abs(x) >= math.MaxInt64 {
+		return tooLarge
 	}
 	return int64(x)
+}
+
+// magnitude is v without its sign.
+func magnitude(v int64) uint64 {
+	if v < 0 {
+		return -uint64(v)
+	}
+	return uint64(v)
 }
