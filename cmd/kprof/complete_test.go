@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"kprof/perfevent/livetest"
 )
@@ -33,10 +34,11 @@ func startShell(t *testing.T, dir string, argv ...string) *terminal {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "TERM=dumb", "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"), "PS1=$ ")
-	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
+	master, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := interruptible(t, master)
 	term := &terminal{t: t, in: f}
 	done := make(chan struct{})
 	go func() {
@@ -59,6 +61,21 @@ func startShell(t *testing.T, dir string, argv ...string) *terminal {
 		<-done
 	})
 	return term
+}
+
+// interruptible returns a file whose reads end when it is closed: those of a terminal would not while
+// what the shell has started in the background lives.
+func interruptible(t *testing.T, file *os.File) *os.File {
+	t.Helper()
+	defer file.Close()
+	fd, err := unix.Dup(int(file.Fd()))
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fd), file.Name())
 }
 
 // send types keys, and waits until want has come back: at nice 19, beside who computes, a minute is not enough.
