@@ -20,7 +20,7 @@ import (
 )
 
 func newList() *cobra.Command {
-	var asJSON bool
+	var asJSON, fields bool
 	c := &cobra.Command{
 		Use:   "list [GLOB | PROBE]",
 		Short: "List the events of this machine",
@@ -31,11 +31,15 @@ events of that kind, as with perf list.
 
 PROBE is the beginning of one, and selects from what can be probed: kprobe:[MODULE:]GLOB of
 the kernel, uprobe:PATH:GLOB of a program or library; usdt:PATH:GLOB are its statically defined
-probes, with the numbers of their arguments ($arg1, $arg2, …).`,
+probes, with the numbers of their arguments ($arg1, $arg2, …).
+
+With --fields each tracepoint is followed by what it carries: the fields that --where, --filter,
+--value and --by take, with their types as the kernel declares them (kprof help fields).`,
 		Example: `  kprof list
   kprof list 'sched:*'
   kprof list clock
   kprof list sw
+  kprof list --fields sched:sched_switch
   kprof list 'uprobe:/bin/bash:*read*'`,
 		Args: maxArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -71,6 +75,11 @@ probes, with the numbers of their arguments ($arg1, $arg2, …).`,
 				}
 				lines = groups.lines()
 			}
+			if fields {
+				if lines, err = withFields(r, glob, lines); err != nil {
+					return err
+				}
+			}
 			if asJSON {
 				return writeJSON(os.Stdout, lines)
 			}
@@ -78,6 +87,7 @@ probes, with the numbers of their arguments ($arg1, $arg2, …).`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON: a list of name and kind")
+	c.Flags().BoolVar(&fields, "fields", false, "show the fields of tracepoints, with their types")
 	return c
 }
 
@@ -116,17 +126,20 @@ func (g eventGroups) keepIf(selects func(c event.Category, name string) bool) (n
 
 // eventLine is an event as list shows it.
 type eventLine struct {
-	Name      string `json:"name"`
-	Kind      string `json:"kind"`
-	Readable  string `json:"readable,omitempty"`  // of a function whose name the linker knows otherwise
-	Arguments *int   `json:"arguments,omitempty"` // of a statically defined probe
-	Places    int    `json:"places,omitempty"`    // of one
+	Name      string      `json:"name"`
+	Kind      string      `json:"kind"`
+	Readable  string      `json:"readable,omitempty"`  // of a function whose name the linker knows otherwise
+	Arguments *int        `json:"arguments,omitempty"` // of a statically defined probe
+	Places    int         `json:"places,omitempty"`    // of one
+	Fields    []fieldLine `json:"fields,omitempty"`    // of a tracepoint, with --fields
+
+	tracepoint bool
 }
 
 func (g eventGroups) lines() (lines []eventLine) {
 	for i := range g {
 		for _, name := range g[i].Names {
-			lines = append(lines, eventLine{Name: name, Kind: g[i].Kind()})
+			lines = append(lines, eventLine{Name: name, Kind: g[i].Kind(), tracepoint: g[i].Category == event.Tracepoint})
 		}
 	}
 	return lines
@@ -175,6 +188,7 @@ func writeEvents(w io.Writer, lines []eventLine, terminal bool) error {
 			fmt.Fprintf(bw, ", places: %d", l.Places)
 		}
 		fmt.Fprintln(bw, "]")
+		writeFields(bw, l.Fields)
 	}
 	return bw.Flush()
 }
