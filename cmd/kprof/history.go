@@ -28,7 +28,8 @@ builds from which on functions, or the total, cost more or less, by more than ch
 BUILD is a file, or a directory or a pattern in quotes with several runs of it, named
 in the order of the builds. It prints what changed where, and a row for each function
 that did, with a column for each build. A single run that is off by itself is no change:
-the last build takes two.`,
+the last build takes two. The exit code is 4 if what was recorded is too little, or too
+uneven, to say anything.`,
 		Example: `  kprof history v1.data v2.data v3.data v4.data
   kprof history -o history.html v1.data v2.data v3.data
   kprof history --json before/ between/ after/     # directories of runs`,
@@ -148,7 +149,7 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return withFlags(err)
 	}
-	return out.create(func(w io.Writer) error {
+	err = out.create(func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		ro := diffreport.Options{Limit: f.limit}
 		switch out.format {
@@ -167,4 +168,8 @@ func (f *diffFlags) history(cmd *cobra.Command, args []string) error {
 		}
 		return b.Flush()
 	})
+	if err == nil && h.Outcome == diff.Inconclusive {
+		return exitError{exitUndecided}
+	}
+	return err
 }
