@@ -22,10 +22,6 @@ import (
 // SpanLabel is the label of spans that had not ended with the recording.
 const SpanLabel = "unended"
 
-// TookLabel is the label of times by which they are told apart in any output: the largest
-// power of two, in nanoseconds, that is not above the time, or 0.
-const TookLabel = "took"
-
 // spanValues are the columns of the event of a rule. The last is the time of the spans that
 // ended; the others had not by the end of the recording.
 func spanValues(name string) []stacks.ValueType {
@@ -84,6 +80,7 @@ type side struct {
 	varying uint32
 	side    *spanrule.Side
 	task    *format.Field // common_pid, nil without
+	cond    *expr.Program
 	keys    []*expr.Program
 	check   *expr.Program
 	place   *expr.Program
@@ -104,26 +101,6 @@ type spanLabels struct {
 	end    uint32 // number of a list of labels of the end
 	open   bool
 	took   took
-}
-
-// took is the number of bits of a time, where it is a label.
-type took uint8
-
-func (r *rows) took(t uint64) took {
-	if r.opts.Labels&LabelTook == 0 {
-		return noTook
-	}
-	return took(bits.Len64(t))
-}
-
-const noTook took = 0xff
-
-// appendTo appends the label.
-func (t took) appendTo(list []stacks.Label) []stacks.Label {
-	if t == noTook {
-		return list
-	}
-	return append(list, stacks.Label{Key: TookLabel, Num: int64(uint64(1) << t >> 1), Unit: nanoseconds})
 }
 
 func newRuleSpans(x *pairing) *ruleSpans {
@@ -185,7 +162,7 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 	for end, sides := range [][]spanrule.Side{f.Starts, f.Ends} {
 		for i := range sides {
 			kind := []span.Kind{span.Begin, span.End}[end]
-			if sides[i].Loose {
+			if sides[i].Loose || sides[i].Again {
 				kind = span.Release
 			}
 			for _, e := range o.x.r.events.Events {
@@ -216,9 +193,21 @@ func (o *ruleSpans) bindFamily(rule uint32, f *spanrule.Family, formats *payload
 		return false
 	}
 	for i := range found {
+		slices.SortStableFunc(found[i], endFirst)
 		o.sides[i] = append(o.sides[i], found[i]...)
 	}
 	return true
+}
+
+// endFirst has an event that is both end one span before it begins the next.
+func endFirst(a, b side) int {
+	begins := func(s *side) int {
+		if s.kind == span.Begin {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Compare(begins(&a), begins(&b))
 }
 
 // hasCheck reports whether an event has the field by which its ends are checked: of some
@@ -262,7 +251,7 @@ func (o *ruleSpans) newSide(rule uint32, kind span.Kind, varying string, s *span
 	for _, k := range s.Key {
 		b.keys = append(b.keys, compile(k))
 	}
-	b.check = compile(s.Check)
+	b.cond, b.check = compile(s.If), compile(s.Check)
 	if r := o.rules[rule]; r.Value != nil {
 		if b.held = s.Memory == spanrule.NotMemory; b.held && kind == span.Begin {
 			b.value, b.unit = compile(r.Value), 1
@@ -343,6 +332,9 @@ func (o *ruleSpans) point(b *side, s *samples.Sample) (p batchPoint, ok bool) {
 	p.Key = span.Key{Rule: b.rule, Varying: b.varying, CPU: -1}
 	f := &r.fields
 	f.load(r, s)
+	if b.cond != nil && b.cond.Match(&f.x) != expr.Yes {
+		return p, false
+	}
 	if b.side.Task {
 		if p.Key.Task, ok = b.taskOf(s); !ok {
 			return p, false

@@ -62,6 +62,9 @@ func (r *Resolver) SpanSpecs(rule *spanrule.Rule) ([]Spec, error) {
 					continue
 				}
 				n++
+				if slices.ContainsFunc(specs, func(had Spec) bool { return had.Text == s.Text }) {
+					continue // it is start and end
+				}
 				s.Filter = filter
 				if i == 1 && s.Kind == KindProbe && !s.Probe.User {
 					s.Probe.MaxActive = rule.MaxActive()

@@ -8,10 +8,10 @@ import (
 	"kprof/perfevent/format/expr"
 )
 
-// custom reads EVENT..EVENT [by KEY[..KEY], …] [nested] [holds BYTES]. Without a key it is
-// the task.
+// custom reads EVENT [if CONDITION]..EVENT [if CONDITION] [by KEY[..KEY], …] [nested] [holds BYTES].
+// Without a key it is the task.
 func (r *Rule) custom(body string) error {
-	body, value, held := strings.Cut(body, holds)
+	body, value, held := cutOutside(body, holds)
 	if held {
 		x, err := expr.Parse(strings.TrimSpace(value))
 		if err != nil {
@@ -20,15 +20,12 @@ func (r *Rule) custom(body string) error {
 		r.Value = x
 	}
 	body, r.Nested = strings.CutSuffix(strings.TrimRight(body, " \t"), " nested")
-	events, by, keyed := strings.Cut(body, " by ")
-	from, to, err := cutEvents(strings.TrimSpace(events))
+	events, by, keyed := cutOutside(body, " by ")
+	start, end, err := cutEvents(strings.TrimSpace(events))
 	if err != nil {
 		return err
 	}
-	start, end := Side{Event: from, Spec: from}, Side{Event: to, Spec: to}
-	if from == to {
-		return fmt.Errorf("%s cannot be start and end", from)
-	}
+	end.Again = start.Event == end.Event && start.condition() == end.condition()
 	start.Task, end.Task = !keyed, !keyed
 	r.Between = keyed
 	if keyed {
@@ -37,7 +34,7 @@ func (r *Rule) custom(body string) error {
 			return fmt.Errorf("more than %d keys", maxKeys)
 		}
 		for _, key := range keys {
-			a, b, two := strings.Cut(key, "..")
+			a, b, two := cutOutside(key, "..")
 			if !two {
 				b = a
 			}
@@ -63,34 +60,82 @@ const holds = " holds "
 // value of an expression, until their ends.
 func Holding(rule, value string) string { return rule + holds + value }
 
-// cutEvents cuts EVENT..EVENT, whose paths may begin with two dots.
-func cutEvents(s string) (from, to string, err error) {
-	for at := 0; ; {
-		n := strings.Index(s[at:], "..")
-		if n < 0 {
-			return "", "", errors.New("wants EVENT..EVENT by KEY")
+// cutEvents cuts EVENT [if CONDITION]..EVENT [if CONDITION], in which paths may begin with two dots.
+func cutEvents(s string) (from, to Side, err error) {
+	sides := [2]*Side{&from, &to}
+	for i, at := 0, 0; i < 2; i++ {
+		text := s
+		if i == 0 {
+			n := outside(s[at:], "..")
+			for n >= 0 && strings.HasPrefix(s[at+n+2:], "/") {
+				at += n + 2
+				n = outside(s[at:], "..")
+			}
+			if n < 0 {
+				return from, to, errNoEvents
+			}
+			text, s = s[:at+n], s[at+n+2:]
 		}
-		at += n
-		if !strings.HasPrefix(s[at+2:], "/") {
-			from, to = strings.TrimSpace(s[:at]), strings.TrimSpace(s[at+2:])
-			break
-		}
-		at += 2
-	}
-	for _, e := range []string{from, to} {
-		switch {
-		case e == "":
-			return "", "", errors.New("wants EVENT..EVENT by KEY")
-		case strings.ContainsAny(e, " \t,") || strings.Contains(e, "..") && !strings.Contains(e, "../"):
-			return "", "", fmt.Errorf("%q is not the name of one event", e)
+		if *sides[i], err = oneSide(strings.TrimSpace(text)); err != nil {
+			return from, to, err
 		}
 	}
 	return from, to, nil
 }
 
+var errNoEvents = errors.New("wants EVENT..EVENT by KEY")
+
+// oneSide reads EVENT [if CONDITION].
+func oneSide(text string) (Side, error) {
+	e, condition, conditional := strings.Cut(text, " if ")
+	e = strings.TrimSpace(e)
+	switch {
+	case e == "":
+		return Side{}, errNoEvents
+	case strings.ContainsAny(e, " \t,") || strings.Contains(e, "..") && !strings.Contains(e, "../"):
+		return Side{}, fmt.Errorf("%q is not the name of one event", e)
+	}
+	side := Side{Event: e, Spec: e}
+	if conditional {
+		x, err := expr.Parse(strings.TrimSpace(condition))
+		if err != nil {
+			return Side{}, err
+		}
+		side.If = x
+	}
+	return side, nil
+}
+
+// condition is the text of If.
+func (s *Side) condition() string {
+	if s.If == nil {
+		return ""
+	}
+	return s.If.String()
+}
+
 // splitKeys splits at the commas that are in no brackets and in no string.
 func splitKeys(s string) (keys []string) {
-	depth, from := 0, 0
+	for {
+		key, rest, more := cutOutside(s, ",")
+		if keys = append(keys, key); !more {
+			return keys
+		}
+		s = rest
+	}
+}
+
+// cutOutside is strings.Cut at a separator that is in no brackets and in no string.
+func cutOutside(s, sep string) (before, after string, found bool) {
+	if i := outside(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// outside is the first index of a separator that is in no brackets and in no string, -1 for none.
+func outside(s, sep string) int {
+	depth := 0
 	var quote byte
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -100,18 +145,17 @@ func splitKeys(s string) (keys []string) {
 			if c == quote {
 				quote = 0
 			}
+		case depth <= 0 && strings.HasPrefix(s[i:], sep):
+			return i
 		case c == '"' || c == '\'':
 			quote = c
 		case c == '(' || c == '{' || c == '[':
 			depth++
 		case c == ')' || c == '}' || c == ']':
 			depth--
-		case c == ',' && depth <= 0:
-			keys = append(keys, s[from:i])
-			from = i + 1
 		}
 	}
-	return append(keys, s[from:])
+	return -1
 }
 
 // maxActive is how many calls of a function at once a return probe shall see: by default

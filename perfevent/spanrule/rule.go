@@ -55,6 +55,10 @@ type Side struct {
 	Optional bool // not every kernel, or program, has it
 	// Loose is an end that also ends what is not of the rule: without a start it is nothing.
 	Loose bool
+	// If is what must hold of the event for it to be this side; nil for nothing.
+	If *expr.Expr
+	// Again is an end that is the next start as well, so that the first of them ends nothing.
+	Again bool
 
 	// Memory is for rules of what a program has allocated: what of a call this is. Of such
 	// Bytes is how many it is to give, of an Allocates.
@@ -122,7 +126,7 @@ func Parse(text string) (*Rule, error) {
 	}
 	rule := &Rule{Text: text, Name: text}
 	if strings.Contains(eventsOf(body), "..") {
-		rule.Name, _, _ = strings.Cut(text, holds)
+		rule.Name, _, _ = cutOutside(text, holds)
 		if err := rule.custom(body); err != nil {
 			return fail("%v", err)
 		}
@@ -161,7 +165,7 @@ const maxText = 4096
 
 // eventsOf is what of a rule's text names events: paths may have dots.
 func eventsOf(body string) string {
-	events, _, _ := strings.Cut(body, " by ")
+	events, _, _ := cutOutside(body, " by ")
 	return strings.ReplaceAll(events, "../", "/")
 }
 

@@ -44,6 +44,12 @@ func words(r *spanrule.Rule) string {
 				for _, k := range s.Key {
 					fmt.Fprintf(&b, " %v", k)
 				}
+				if s.If != nil {
+					fmt.Fprintf(&b, " if %v", s.If)
+				}
+				if s.Again {
+					b.WriteString(" again")
+				}
 				b.WriteString("; ")
 			}
 		}
@@ -101,7 +107,21 @@ func TestParse(t *testing.T) {
 		"span:":                                       "",
 		"span:irq:x":                                  "",
 		"span:syscalls:raed":                          "",
-		"span:a:b..a:b by tid":                        "",
+		"span:a:b..a:b by tid":                        "from a:b tid; to a:b tid again",
+		"span:a:b..a:b":                               "from a:b task; to a:b task again",
+		"span:a:b if x == 1..a:b if x == 1 by y":      "from a:b y if x == 1; to a:b y if x == 1 again",
+		"span:a:b if x == 1 .. a:b if x == 2":         "from a:b task if x == 1; to a:b task if x == 2",
+		"span:a:b if x..a:b by y..z":                  "from a:b y if x; to a:b z",
+		"span:a:b..c:d if x || y > 3 by z nested":     "from a:b z; to c:d z if x || y > 3; nested",
+		`span:a:b if x == "p..q by r"..c:d by y`:      `from a:b y if x == "p..q by r"; to c:d y`,
+		`span:a:b if x == "..c:d by y`:                "",
+		"span:a:b if x in {1, 2}..c:d holds y":        "from a:b task if x in {1, 2}; to c:d task; holds y",
+		"span:uprobe:../a:f if tid..c:d":              "from uprobe:../a:f task if tid; to c:d task",
+		"span:a:b if ..c:d":                           "",
+		"span:a:b if)..c:d":                           "",
+		"span:a:b if x if y..c:d":                     "",
+		"span:a:b x..c:d":                             "",
+		"span: if x..c:d":                             "",
 		"span:a:b..":                                  "",
 		"span:..a:b":                                  "",
 		"span:a:b..c:d by":                            "",
