@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"kprof/convert"
+	"kprof/convert/live"
+	"kprof/perfevent/abi"
 	"kprof/perfevent/event"
 	"kprof/perfevent/spanrule"
 	"kprof/record"
@@ -83,6 +85,17 @@ func (f *recordFlags) addSpans(o *record.Options, texts []string) error {
 		}
 	}
 	return nil
+}
+
+// checkSpans returns an error where the times of the rules of a perf.data can not be made of its
+// events: nobody wants to learn that when it has been recorded.
+func (f *recordFlags) checkSpans(events []abi.Event) error {
+	var o convert.Options
+	var err error
+	if o.Spans, err = parseSpans(f.sel.shape.spans); err != nil || len(o.Spans) == 0 {
+		return err
+	}
+	return worded(live.Check(events, o))
 }
 
 // askSpans adds to an error of opening events which rules of spans may have been meant.

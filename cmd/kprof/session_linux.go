@@ -197,6 +197,9 @@ func (f *recordFlags) newSink(ctx context.Context, out output, s *capture.Captur
 		}
 		return &liveSink{c, out, events, liveHeader(), sel.Where != nil || sel.Value != nil}, nil
 	}
+	if err := f.checkSpans(events); err != nil {
+		return nil, err
+	}
 	header, err := dataHeader(events)
 	if err != nil {
 		return nil, err

@@ -58,6 +58,15 @@ func Formats(events []abi.Event, o *convert.Options) (*payload.Formats, error) {
 	return payload.New(t), nil
 }
 
+// Check is Collector.Check for a profile that whoever reads the recording is to make of events that
+// are open.
+func Check(events []abi.Event, o convert.Options) (err error) {
+	if o.Formats, err = Formats(events, &o); err != nil {
+		return err
+	}
+	return replay.NewCollector(abi.LittleEndian, events, o.Replay()).Check()
+}
+
 // BuildIDTime is how long the last build ids of a recording are waited for by default:
 // their files may be on a file system that does not answer.
 const BuildIDTime = 10 * time.Second

@@ -129,9 +129,18 @@ func newCollector(tl *timeline.Timeline, events *perfdata.EventSet, opts Options
 	return c
 }
 
-// Check returns an error where Options.Where or Value cannot be evaluated on the events,
-// an *expr.Error. Finish does so too; Check is for before anything is recorded.
-func (c *Collector) Check() error { return c.rows.fields.check(c.rows.takenEvents()) }
+// Check returns an error where Options.Where or Value cannot be evaluated on the events, or what
+// Spans have of them, an *expr.Error, or where a rule lacks events, a *NoSpanEventsError. Finish
+// does so too; Check is for before anything is recorded.
+func (c *Collector) Check() error {
+	if err := c.rows.fields.check(c.rows.takenEvents()); err != nil {
+		return err
+	}
+	if x := c.rows.pairing; x != nil && x.rules != nil {
+		return x.rules.check()
+	}
+	return nil
+}
 
 // recordedFormats are the formats that a recording has. That its tracing data are
 // damaged the Reader says.
