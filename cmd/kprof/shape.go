@@ -139,8 +139,11 @@ func parseSpans(texts []string) (rules []*spanrule.Rule, err error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		if !slices.ContainsFunc(rules, func(have *spanrule.Rule) bool { return have.Text == r.Text }) {
+		switch i := slices.IndexFunc(rules, func(have *spanrule.Rule) bool { return have.Name == r.Name }); {
+		case i < 0:
 			rules = append(rules, r)
+		case rules[i].Text != r.Text:
+			return nil, usagef("--span %q: another rule is called %s", text, r.Name)
 		}
 	}
 	return rules, nil

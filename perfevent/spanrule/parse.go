@@ -8,6 +8,21 @@ import (
 	"kprof/perfevent/format/expr"
 )
 
+// cutName cuts NAME= from before a rule of events. name is empty where there is none.
+func cutName(body string) (name, rest string) {
+	name, rest, _ = strings.Cut(body, "=")
+	name = strings.TrimSpace(name)
+	for i, c := range name {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return "", body
+		}
+	}
+	if name == "" {
+		return "", body
+	}
+	return name, rest
+}
+
 // custom reads EVENT [if CONDITION]..EVENT [if CONDITION] [by KEY[..KEY], …] [nested] [holds BYTES].
 // Without a key it is the task.
 func (r *Rule) custom(body string) error {
@@ -92,7 +107,7 @@ func oneSide(text string) (Side, error) {
 	switch {
 	case e == "":
 		return Side{}, errNoEvents
-	case strings.ContainsAny(e, " \t,") || strings.Contains(e, "..") && !strings.Contains(e, "../"):
+	case e[0] == '=' || strings.ContainsAny(e, " \t,") || strings.Contains(e, "..") && !strings.Contains(e, "../"):
 		return Side{}, fmt.Errorf("%q is not the name of one event", e)
 	}
 	side := Side{Event: e, Spec: e}

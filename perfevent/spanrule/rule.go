@@ -16,7 +16,7 @@ const Prefix = "span:"
 // Rule says what spans are made of.
 type Rule struct {
 	Text string // as written
-	Name string // what its spans are called: Text without fetch arguments
+	Name string // what its spans are called: Text without fetch arguments, or the name that it gives
 
 	// Families are the pairs of events that say the same, best first: the first that a
 	// kernel, or a recording, has is taken.
@@ -127,6 +127,13 @@ func Parse(text string) (*Rule, error) {
 	rule := &Rule{Text: text, Name: text}
 	if strings.Contains(eventsOf(body), "..") {
 		rule.Name, _, _ = cutOutside(text, holds)
+		name, body := cutName(body)
+		if named(name) != nil {
+			return fail("%s is another rule's name", name)
+		}
+		if name != "" {
+			rule.Name = Prefix + name
+		}
 		if err := rule.custom(body); err != nil {
 			return fail("%v", err)
 		}

@@ -31,6 +31,9 @@ func Example() {
 // words are the sides of a rule in a line each.
 func words(r *spanrule.Rule) string {
 	var b strings.Builder
+	if name, _, given := strings.Cut(r.Text, "="); given && r.Name == strings.TrimSpace(name) {
+		b.WriteString(strings.TrimPrefix(r.Name, spanrule.Prefix) + ": ")
+	}
 	for _, f := range r.Families {
 		for i, sides := range [][]spanrule.Side{f.Starts, f.Ends} {
 			for _, s := range sides {
@@ -117,6 +120,12 @@ func TestParse(t *testing.T) {
 		`span:a:b if x == "..c:d by y`:                "",
 		"span:a:b if x in {1, 2}..c:d holds y":        "from a:b task if x in {1, 2}; to c:d task; holds y",
 		"span:uprobe:../a:f if tid..c:d":              "from uprobe:../a:f task if tid; to c:d task",
+		"span:lives=a:b..c:d by x":                    "lives: from a:b x; to c:d x",
+		"span:on-cpu_2 = a:b if x == 1..c:d":          "on-cpu_2: from a:b task if x == 1; to c:d task",
+		"span:held=a:b..c:d by ptr holds bytes":       "held: from a:b ptr; to c:d ptr; holds bytes",
+		"span:syscalls=a:b..c:d":                      "",
+		"span:=a:b..c:d":                              "",
+		"span:x==a:b..c:d":                            "",
 		"span:a:b if ..c:d":                           "",
 		"span:a:b if)..c:d":                           "",
 		"span:a:b if x if y..c:d":                     "",
