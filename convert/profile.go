@@ -33,6 +33,7 @@ type Profile struct {
 	perfScript bool // the input is what perf script printed
 	opts       *Options
 	none       *transform.NoneError // of a part, why nothing is left
+	whole      [][]int64            // by event and column: AllStacks; nil without Transforms
 
 	// Of a recording.
 	release  string // of the kernel

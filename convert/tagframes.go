@@ -53,11 +53,26 @@ func (p *Profile) Reshape() error {
 		}
 		steps = slices.Concat([]transform.Transform{prune}, steps)
 	}
+	if len(steps) > 0 {
+		p.whole = nil
+		for event := range p.Set.Events {
+			p.whole = append(p.whole, p.Set.Totals(event))
+		}
+	}
 	err := transform.Apply(p.Set, steps, func(loc uint32) bool { return loc >= first && loc < end })
 	if p.opts.Part && errors.As(err, &p.none) {
 		return nil
 	}
 	return err
+}
+
+// AllStacks is the sum of a column over all stacks that were read, of which Options.Transforms may
+// have left out some.
+func (p *Profile) AllStacks(event, column int) int64 {
+	if event < len(p.whole) && column < len(p.whole[event]) {
+		return p.whole[event][column]
+	}
+	return p.Set.Totals(event)[column]
 }
 
 func (p *Profile) addTagFrames() error {

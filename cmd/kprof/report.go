@@ -15,6 +15,7 @@ import (
 	"kprof/convert"
 	"kprof/convert/browse"
 	"kprof/convert/export"
+	"kprof/convert/printable"
 	"kprof/convert/replay"
 	"kprof/convert/table"
 	"kprof/perfevent/spelling"
@@ -278,6 +279,9 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 		}
 	}
 	notes := p.losses()
+	if note := shareLeft(p, event, column); note != "" && !o.json && !slices.Contains(keys, "event") {
+		notes = slices.Insert(notes, 0, note)
+	}
 	if o.tree {
 		return table.Tree(w, p.Set, table.TreeOptions{
 			Event: event, Column: column, Reverse: o.reverse, Lines: o.lines, Min: o.min / 100, Width: width, Color: color, Notes: notes,
@@ -317,6 +321,16 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 		return err
 	}
 	return table.Top(w, p.Set, ro)
+}
+
+// shareLeft says how much of a column --focus and the like have left, where that is not all.
+func shareLeft(p *profile, event, column int) string {
+	all, left := p.AllStacks(event, column), p.Set.Totals(event)[column]
+	if all == left || all <= 0 {
+		return ""
+	}
+	unit := p.Set.Events[event].Values[column].Unit
+	return fmt.Sprintf("%.2f%% of %s; the shares are of the stacks that are left", 100*float64(left)/float64(all), printable.Value(all, unit))
 }
 
 // terminalWidth is the number of columns of a terminal, 0 for anything else.
