@@ -77,25 +77,21 @@ func Holding(rule, value string) string { return rule + holds + value }
 
 // cutEvents cuts EVENT [if CONDITION]..EVENT [if CONDITION], in which paths may begin with two dots.
 func cutEvents(s string) (from, to Side, err error) {
-	sides := [2]*Side{&from, &to}
-	for i, at := 0, 0; i < 2; i++ {
-		text := s
-		if i == 0 {
-			n := outside(s[at:], "..")
-			for n >= 0 && strings.HasPrefix(s[at+n+2:], "/") {
-				at += n + 2
-				n = outside(s[at:], "..")
-			}
-			if n < 0 {
-				return from, to, errNoEvents
-			}
-			text, s = s[:at+n], s[at+n+2:]
+	at := 0
+	for {
+		n := outside(s[at:], "..")
+		if n < 0 {
+			return from, to, errNoEvents
 		}
-		if *sides[i], err = oneSide(strings.TrimSpace(text)); err != nil {
-			return from, to, err
+		if at += n; !strings.HasPrefix(s[at+2:], "/") {
+			break
 		}
+		at += 2
 	}
-	return from, to, nil
+	if from, err = oneSide(strings.TrimSpace(s[:at])); err == nil {
+		to, err = oneSide(strings.TrimSpace(s[at+2:]))
+	}
+	return from, to, err
 }
 
 var errNoEvents = errors.New("wants EVENT..EVENT by KEY")
