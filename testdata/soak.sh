@@ -214,7 +214,7 @@ run() {
 	shift 3
 	local log=$dir/failed/$condition-$round-${package//\//-}-${1//\//-}.log
 	match=$(IFS='|' && echo "^($*)\$")
-	(cd "$package" && KPROF_LIVE=require ${prefix[@]+"${prefix[@]}"} "$program" -test.v -test.timeout=20m -test.run="${match//\//)\$/^(}") >"$log" 2>&1
+	(cd "$package" && KPROF_LIVE=require ${prefix[@]+"${prefix[@]}"} "$program" -test.v -test.timeout=40m -test.run="${match//\//)\$/^(}") >"$log" 2>&1
 	status=$?
 	# Ended by a signal, it says nothing: it was this script that was interrupted.
 	[ $status -lt 129 ] || [ $status -gt 160 ] || grep -q '^panic\|--- FAIL' "$log" || exit $status
