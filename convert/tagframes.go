@@ -54,7 +54,6 @@ func (p *Profile) Reshape() error {
 		steps = slices.Concat([]transform.Transform{prune}, steps)
 	}
 	if len(steps) > 0 {
-		p.whole = nil
 		for event := range p.Set.Events {
 			p.whole = append(p.whole, p.Set.Totals(event))
 		}
@@ -66,13 +65,13 @@ func (p *Profile) Reshape() error {
 	return err
 }
 
-// AllStacks is the sum of a column over all stacks that were read, of which Options.Transforms may
-// have left out some.
-func (p *Profile) AllStacks(event, column int) int64 {
-	if event < len(p.whole) && column < len(p.whole[event]) {
-		return p.whole[event][column]
+// AllStacks is the sum of a column over all stacks that were read, where Options.Transforms may
+// have left out some; else it is false.
+func (p *Profile) AllStacks(event, column int) (sum int64, transformed bool) {
+	if event >= len(p.whole) {
+		return 0, false
 	}
-	return p.Set.Totals(event)[column]
+	return p.whole[event][column], true
 }
 
 func (p *Profile) addTagFrames() error {

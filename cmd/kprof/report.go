@@ -325,8 +325,12 @@ func renderTop(w io.Writer, p *profile, o topOptions) error {
 
 // shareLeft says how much of a column --focus and the like have left, where that is not all.
 func shareLeft(p *profile, event, column int) string {
-	all, left := p.AllStacks(event, column), p.Set.Totals(event)[column]
-	if all == left || all <= 0 {
+	all, transformed := p.AllStacks(event, column)
+	if !transformed || all <= 0 {
+		return ""
+	}
+	left := p.Set.Totals(event)[column]
+	if left == all {
 		return ""
 	}
 	unit := p.Set.Events[event].Values[column].Unit
