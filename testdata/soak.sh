@@ -6,8 +6,8 @@
 # in which a test that relies on luck fails. Without CONDITION it runs 50 rounds
 # of idle and 20 of each other, or ROUNDS of each:
 #
-#   idle         nothing else, as far as this script knows, and all tests of a package in
-#                one process, as in make test
+#   idle         nothing else, as far as this script knows: all tests of a package in one
+#                process, and two packages at a time, as in make test
 #   load         programs on all CPUs: computing, and starting others
 #   one-cpu      on one CPU alone (taskset)
 #   half-cpu     in a control group with half a CPU
@@ -93,7 +93,7 @@ packages=(
 	'perfevent/tracefs ^Test'
 	'record ^Test(Live|Launch|Synthesize|Record|Kprobe|Refus|Host)'
 	'record/synth ^Test(Describe|BuildID)'
-	'perfevent/perfdata ^Test(Writer|HeaderOfPerf|FeaturesOfPerf|Live)'
+	'perfevent/perfdata ^Test(Writer|HeaderOfPerf|FeaturesOfPerf|BuildIDsOfPerf|Live)'
 	'convert/live ^Test'
 	'convert/replay ^TestScriptLive$'
 	'convert/page ^TestHTML(InBrowser|OnAPhone|OfLittle|EqualsPprof)'
@@ -268,7 +268,7 @@ export PATH=$PWD/.build/bin:$PATH
 for condition in "${conditions[@]}"; do
 	begin "$condition"
 	running=()
-	for ((i = 0; i < ($([ "$condition" = idle ] && echo 1 || echo "$lanes")); i++)); do
+	for ((i = 0; i < ($([ "$condition" = idle ] && echo 2 || echo "$lanes")); i++)); do
 		(lane "$condition" $i) &
 		running+=($!)
 	done

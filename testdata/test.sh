@@ -245,11 +245,9 @@ reachable() {
 	! grep -E '^(cmd|testdata)/|/internal/|/[a-z]+test/|: unreachable func: ([A-Za-z0-9_]+\.)?[a-z_]' <<<"$unreachable"
 }
 
-# live is what watches the whole machine: one package at a time. On Linux (6.18) a
-# recorder that asks for build ids, as perf record --buildid-mmap does, makes the
-# maps in the rings of older ones look as if they had some, at which perf 6.1
-# aborts (misc is not restored after an event, kernel/events/core.c,
-# perf_event_mmap_output).
+# live is what watches the whole machine: two packages at a time, as the command's tests take as
+# long as all others, and rather wait. What cannot be beside others that record or change the
+# machine says so itself, by livetest.ChangeMachine.
 live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
 # computing are the command's tests that record nothing.
 computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|MergeUnits|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
@@ -257,7 +255,7 @@ computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Dura
 raced="./perfevent ./perfevent/event ./record"
 run_live() {
 	step build-live 600 $compile $live
-	patient= gotests live 2400 "$live" -p 1 -skip="$computing"
+	patient= gotests live 2400 "$live" -p 2 -skip="$computing"
 }
 
 # run_watching is what else wants the machine for itself: the live tests under the race
@@ -288,7 +286,7 @@ elsewhere() { packages | grep -vxE './(record(/.*)?|perfevent|perfevent/(event|c
 
 # lengthy are tests that mostly wait for perf, or do one thing a thousand times: once is
 # enough.
-lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPerf|HeaderOfPerf|FeaturesOfPerf|KernelSymbolsRoundTrip|BadCompression|Sums|EventSums|ReadsLikeGoogle|Mutated|FromCompressedBombs|ProgramsAgainstAddr2line|Simulate.*)$'
+lengthy='^Test(NamesOfPerfScript|ScriptLive|Truncated|WriterPerf|WriterKilledPerf|HeaderOfPerf|FeaturesOfPerf|BuildIDsOfPerf|KernelSymbolsRoundTrip|BadCompression|Sums|EventSums|ReadsLikeGoogle|Mutated|FromCompressedBombs|ProgramsAgainstAddr2line|Simulate.*)$'
 
 # sequential are tests that take long under the race detector, and in which nothing runs at
 # the same time that would not in others: inputs of fuzzing, programs that read what was

@@ -13,30 +13,37 @@ import (
 	"kprof/perfevent/livetest"
 )
 
-// Features that perf wrote are encoded again to the same bytes; build ids, whose
-// entries perf leaves without a record type, to the same build ids. Features that
-// say nothing are not written.
+// TestFeaturesOfPerf writes the features of perf's recordings again.
 func TestFeaturesOfPerf(t *testing.T) {
 	requirePerf(t)
-	for _, name := range []string{"three", "group", "buildid"} {
-		file := perfRecord(t, liveRecordings[name]...)
-		f := parseHead(t, file).features
-		bodies := fileFeatures(file)
-		if len(bodies) < 15 {
-			t.Errorf("%s: only %d features", name, len(bodies))
+	for _, name := range []string{"three", "group"} {
+		t.Run(name, func(t *testing.T) {
+			writesFeaturesAgain(t, perfRecord(t, liveRecordings[name]...))
+		})
+	}
+}
+
+// writesFeaturesAgain encodes the features that perf wrote, which become the same bytes; of build
+// ids, whose entries perf leaves without a record type, the same build ids. Features that say
+// nothing are not written.
+func writesFeaturesAgain(t *testing.T, file []byte) {
+	t.Helper()
+	f := parseHead(t, file).features
+	bodies := fileFeatures(file)
+	if len(bodies) < 15 {
+		t.Errorf("only %d features", len(bodies))
+	}
+	for id, body := range bodies {
+		got := f.Append(nil, id, abi.LittleEndian)
+		if id == FeatureBuildID {
+			var again Features
+			if err := again.Decode(id, got, abi.LittleEndian); err != nil || !cmp.Equal(again.BuildIDs, f.BuildIDs) || len(got) != len(body) {
+				t.Errorf("build ids changed: %v", err)
+			}
+			continue
 		}
-		for id, body := range bodies {
-			got := f.Append(nil, id, abi.LittleEndian)
-			if id == FeatureBuildID {
-				var again Features
-				if err := again.Decode(id, got, abi.LittleEndian); err != nil || !cmp.Equal(again.BuildIDs, f.BuildIDs) || len(got) != len(body) {
-					t.Errorf("%s: build ids changed: %v", name, err)
-				}
-				continue
-			}
-			if empty := bytes.Trim(body, "\x00"); !bytes.Equal(got, body) && len(got)+len(empty) > 0 {
-				t.Errorf("%s: feature %v\n-perf +ours\n%s", name, id, cmp.Diff(body, got))
-			}
+		if empty := bytes.Trim(body, "\x00"); !bytes.Equal(got, body) && len(got)+len(empty) > 0 {
+			t.Errorf("feature %v\n-perf +ours\n%s", id, cmp.Diff(body, got))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func describes(t *testing.T, name string, pids map[string]bool) []string {
 // TestDescribePerf compares with what perf says of the same processes.
 func TestDescribePerf(t *testing.T) {
 	livetest.Require(t, livetest.Root, livetest.Perf)
-	livetest.ChangeMachine(t) // perf 6.1 aborts at what others record while --buildid-mmap does: see testdata/test.sh
+	livetest.ChangeMachine(t) // perf 6.1 aborts at what others record while --buildid-mmap does: see perfdata.TestBuildIDsOfPerf
 	for _, buildIDs := range []bool{false, true} {
 		t.Run(fmt.Sprintf("buildids=%v", buildIDs), func(t *testing.T) {
 			still := exec.Command("sh", "-c", "echo ready; read line")

@@ -119,7 +119,7 @@ func (b *bench) record(seconds int) error {
 		(timeout %[1]d sh -c 'while :; do tar cf - /usr/share/doc 2>/dev/null | gzip -1 | sha256sum >/dev/null; done') &
 		%[2]s %[1]d; wait`, seconds, load)
 	// Perf 6.1 aborts when another recorder that asks for build ids starts
-	// meanwhile (see testdata/test.sh).
+	// meanwhile (see perfdata.TestBuildIDsOfPerf).
 	var err error
 	for range 3 {
 		var out []byte
