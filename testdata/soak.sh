@@ -125,6 +125,16 @@ done
 # The others of these scripts record nothing.
 [[ TestScript =~ $only ]] && tests+=("cmd/kprof TestScript/live")
 
+# callers prints the functions of tests that call one of some (an expression).
+callers() {
+	awk -v call="(^|[^A-Za-z])($1)\\\\(t" '/^func / { name = $2; sub(/\(.*/, "", name); next } $0 ~ call { print name }' \
+		$(git ls-files '*_test.go' 'perfevent/livetest/*.go') | sort -u
+}
+# alone is an expression of tests for which all others have to wait, those that run and those that
+# would begin: in a round they come last, so that these wait once.
+alone=$(callers ChangeMachine | paste -s -d '|')
+alone="^($(callers "ChangeMachine|$alone" | paste -s -d '|'))\$"
+
 # What runs beside the tests: killed as one group each.
 beside=()
 start_beside() {
@@ -236,11 +246,11 @@ run() {
 # each CONDITION prints what is run in one process, in any order, so that not all lanes wait, or
 # all compute, at a time: a test, or where nothing else runs all of a package, as go test does.
 each() {
-	printf '%s\n' "${tests[@]}" | if [ "$1" = idle ]; then
-		awk '$2 ~ "/" { print; next } { of[$1] = of[$1] " " $2 } END { for (p in of) print p of[p] }'
+	if [ "$1" = idle ]; then
+		printf '%s\n' "${tests[@]}" | awk '$2 ~ "/" { print; next } { of[$1] = of[$1] " " $2 } END { for (p in of) print p of[p] }' | shuf
 	else
-		cat
-	fi | shuf
+		printf '%s\n' "${tests[@]}" | shuf | awk -v alone="$alone" '$2 ~ alone { last = last $0 "\n"; next } { print } END { printf "%s", last }'
+	fi
 }
 
 # lane CONDITION LANE, a shell of its own, runs the tests that have not run yet and that no
