@@ -7,7 +7,7 @@
 # of idle and 20 of each other, or ROUNDS of each:
 #
 #   idle         nothing else, as far as this script knows: all tests of a package in one
-#                process, and two packages at a time, as in make test
+#                process, and two packages at a time, about as in make test
 #   load         programs on all CPUs: computing, and starting others
 #   one-cpu      on one CPU alone (taskset)
 #   half-cpu     in a control group with half a CPU
@@ -85,22 +85,29 @@ fi
 
 # The tests: package, and which of its tests.
 packages=(
-	'cmd/kprof ^Test(Live|EndToEnd|ScriptFold|HiddenKernel|View)'
+	'cmd/kprof ^Test(Live|EndToEnd|ScriptFold|HiddenKernel|View|TopicExamples|RecordToPipe|RecordingsArePrivate|OutputInSharedDirectory)'
 	'perfevent ^TestLive'
 	'perfevent/event ^Test(Live|Overhead|Kprobe|Probe|Uprobe|USDT)'
 	'perfevent/count ^Test(Live|Uprobe)'
 	'convert/listing ^TestPerfScript$'
 	'perfevent/tracefs ^Test'
-	'record ^Test(Live|Launch|Synthesize|Record|Kprobe|Refus|Host)'
+	'record ^Test(Live|Launch|Synthesize|Record|Kprobe|Refus|Host|ReadHostPerf)'
 	'record/synth ^Test(Describe|BuildID)'
+	'record/datafile ^TestLive'
+	'record/doctor ^TestLive'
+	'record/marker ^TestLive'
+	'record/symbols ^Test(Unchanged|Kernel|PerfMapOfContainerGone)'
+	'record/tracer ^TestLive'
 	'perfevent/perfdata ^Test(Writer|HeaderOfPerf|FeaturesOfPerf|BuildIDsOfPerf|Live)'
 	'convert/live ^Test'
 	'convert/replay ^TestScriptLive$'
+	'convert/browsertest ^TestTabAgain$'
 	'convert/page ^TestHTML(InBrowser|OnAPhone|OfLittle|EqualsPprof)'
 	'convert/flamegraph ^Test(SVG(Drawn|Image|Zoom|Keyboard|Search|Hostile)|DiffSVG)'
 	'convert/viewer ^Test.*Opens'
 	'convert/pprof ^TestToolUI$'
 	'symbolize ^Test(NamesOfPerfScript|SymbolsApart)$'
+	'symbolize/kallsyms ^TestAliasesAsPerf$'
 )
 # Built anew when the code is.
 if [ ! -e "$dir/kprof" ] || [ -n "$(find . -path ./.build -prune -o \( -name '*.go' -o -name go.mod \) -newer "$dir/kprof" -print -quit)" ]; then

@@ -4,7 +4,7 @@
 #
 # Checks that all is right on this machine. As root it installs what the tests need, with
 # apt-get, and where this machine's kernel lets perf record, a test that is skipped has
-# failed. What watches the machine runs one after the other; beside it, at a lower
+# failed. What watches the machine runs in two rows; beside it, at a lower
 # priority, runs what only computes. A test that fails is run again, alone; those of
 # testdata/may-retry may need that, of others it is told, and three may at most; with
 # CI=true none but in emulated machines.
@@ -245,17 +245,28 @@ reachable() {
 	! grep -E '^(cmd|testdata)/|/internal/|/[a-z]+test/|: unreachable func: ([A-Za-z0-9_]+\.)?[a-z_]' <<<"$unreachable"
 }
 
-# live is what watches the whole machine: two packages at a time, as the command's tests take as
-# long as all others, and rather wait. What cannot be beside others that record or change the
-# machine says so itself, by livetest.ChangeMachine.
-live="./cmd/kprof ./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
-# computing are the command's tests that record nothing.
-computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|MergeUnits|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
+# live is what watches the whole machine, beside the command's tests, which do so too. What cannot
+# be beside others that record, or changes the machine, says so itself, by livetest.ChangeMachine.
+live="./convert/listing ./convert/live ./perfevent ./perfevent/count ./perfevent/event ./perfevent/tracefs ./record ./record/datafile ./record/doctor ./record/marker ./record/synth"
 # raced are those of them that run under the race detector too.
 raced="./perfevent ./perfevent/event ./record"
+# computing are the command's tests that record nothing, and scripted those that run what scripts and
+# topics of the help say, which take about as long as live.
+computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|MergeUnits|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
+scripted='^Test(Script|TopicExamples)$'
+
+# run_live runs them in two rows, as they mostly wait.
 run_live() {
-	step build-live 600 $compile $live
-	patient= gotests live 2400 "$live" -p 2 -skip="$computing"
+	local rows=()
+	step build-live 600 $compile ./cmd/kprof $live
+	(patient= gotests live-cmd 2400 ./cmd/kprof -skip="$computing|$scripted") &
+	rows+=($!)
+	(
+		patient= gotests live-scripts 1200 ./cmd/kprof -run="$scripted" -skip="$computing"
+		patient= gotests live 2400 "$live" -p 1
+	) &
+	rows+=($!)
+	wait "${rows[@]}"
 }
 
 # run_watching is what else wants the machine for itself: the live tests under the race
@@ -328,7 +339,7 @@ run_here() {
 		step staticcheck 1200 $patient go tool staticcheck ./... $tools
 		step deadcode 900 reachable ./... $tools
 	fi
-	gotests unit 2700 "$(packages | without $live) $tools_tested"
+	gotests unit 2700 "$(packages | without ./cmd/kprof $live) $tools_tested"
 	# To compile all for other systems is asked for with -all.
 	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
 }
@@ -336,7 +347,7 @@ run_here() {
 # run_races looks for data races.
 run_races() {
 	if have gcc; then
-		CGO_ENABLED=1 gotests race 2000 "$(concurrent | without $live)" -race -short -skip="$lengthy|$sequential"
+		CGO_ENABLED=1 gotests race 2000 "$(concurrent | without ./cmd/kprof $live)" -race -short -skip="$lengthy|$sequential"
 		# The command starts few goroutines of its own.
 		CGO_ENABLED=1 gotests race-cmd 600 ./cmd/kprof -race -short -run='^TestScript$/^anywhere$/^(html|input)$|^TestDamaged$'
 	else
