@@ -4,7 +4,7 @@
 #
 # Checks that all is right on this machine. As root it installs what the tests need, with
 # apt-get, and where this machine's kernel lets perf record, a test that is skipped has
-# failed. What watches the machine runs in two rows; beside it, at a lower
+# failed. What watches the machine runs in three rows; beside it, at a lower
 # priority, runs what only computes. A test that fails is run again, alone; those of
 # testdata/may-retry may need that, of others it is told, and three may at most; with
 # CI=true none but in emulated machines.
@@ -254,12 +254,16 @@ raced="./perfevent ./perfevent/event ./record"
 # topics of the help say, which take about as long as live.
 computing='^Test(Architecture|Bombs|CollectLater|CompletionInShells|Damaged|Duration|EvilNamesInFiles|Fits|FleetVerdicts|HostilePaths|Library|Licenses|MergeUnits|OutputsAreAccepted|PackedInput|Portable|ReaderGone|ScriptTextCost|ScriptTextOfDemo|TopLevel|Truncated|View.*)$|^TestScript$/^anywhere$'
 scripted='^Test(Script|TopicExamples)$'
+# half is what takes half of the time of the command's other tests that record.
+half='^TestLive[A-O]'
 
-# run_live runs them in two rows, as they mostly wait.
+# run_live runs them in three rows, as they mostly wait.
 run_live() {
 	local rows=()
 	step build-live 600 $compile ./cmd/kprof $live
-	(patient= gotests live-cmd 2400 ./cmd/kprof -skip="$computing|$scripted") &
+	(patient= gotests live-cmd 2400 ./cmd/kprof -run="$half" -skip="$computing|$scripted") &
+	rows+=($!)
+	(patient= gotests live-cmd-more 2400 ./cmd/kprof -skip="$computing|$scripted|$half") &
 	rows+=($!)
 	(
 		patient= gotests live-scripts 1200 ./cmd/kprof -run="$scripted" -skip="$computing"
@@ -333,15 +337,18 @@ run_elsewhere() {
 
 # run_here is what only computes.
 run_here() {
+	local units
 	if [ -n "$all" ]; then
 		# The tag adds a file.
 		step vet 900 $patient go vet -tags manpages ./... $tools
 		step staticcheck 1200 $patient go tool staticcheck ./... $tools
 		step deadcode 900 reachable ./... $tools
 	fi
-	gotests unit 2700 "$(packages | without ./cmd/kprof $live) $tools_tested"
+	(gotests unit 2700 "$(packages | without ./cmd/kprof $live) $tools_tested") &
+	units=$!
 	# To compile all for other systems is asked for with -all.
 	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')
+	wait "$units"
 }
 
 # run_races looks for data races.
