@@ -132,15 +132,8 @@ done
 # The others of these scripts record nothing.
 [[ TestScript =~ $only ]] && tests+=("cmd/kprof TestScript/live")
 
-# callers prints the functions of tests that call one of some (an expression).
-callers() {
-	awk -v call="(^|[^A-Za-z])($1)\\\\(t" '/^func / { name = $2; sub(/\(.*/, "", name); next } $0 ~ call { print name }' \
-		$(git ls-files '*_test.go' 'perfevent/livetest/*.go') | sort -u
-}
-# alone is an expression of tests for which all others have to wait, those that run and those that
-# would begin: in a round they come last, so that these wait once.
-alone=$(callers ChangeMachine | paste -s -d '|')
-alone="^($(callers "ChangeMachine|$alone" | paste -s -d '|'))\$"
+# Tests for which others wait come last in a round.
+alone=$(testdata/alone.sh)
 
 # What runs beside the tests: killed as one group each.
 beside=()
@@ -254,7 +247,7 @@ run() {
 # all compute, at a time: a test, or where nothing else runs about what go test does in make test.
 each() {
 	if [ "$1" = idle ]; then
-		printf '%s\n' "${tests[@]}" | awk '$2 ~ "/" { print; next } { key = $1 ($2 ~ /^TestLive[A-O]/); name[key] = $1; of[key] = of[key] " " $2 } END { for (k in of) print name[k] of[k] }' | shuf
+		printf '%s\n' "${tests[@]}" | awk '$2 ~ "/" { print; next } { key = $1 ($1 == "cmd/kprof" && $2 ~ /^TestLive[A-O]/); name[key] = $1; of[key] = of[key] " " $2 } END { for (k in of) print name[k] of[k] }' | shuf
 	else
 		printf '%s\n' "${tests[@]}" | shuf | awk -v alone="$alone" '$2 ~ alone { last = last $0 "\n"; next } { print } END { printf "%s", last }'
 	fi

@@ -257,20 +257,22 @@ scripted='^Test(Script|TopicExamples)$'
 # half is what takes half of the time of the command's other tests that record.
 half='^TestLive[A-O]'
 
-# run_live runs them in three rows, as they mostly wait.
+# run_live runs them in three rows, as they mostly wait, and then those for which others would wait.
 run_live() {
-	local rows=()
+	local rows=() alone
+	alone=$(testdata/alone.sh)
 	step build-live 600 $compile ./cmd/kprof $live
-	(patient= gotests live-cmd 2400 ./cmd/kprof -run="$half" -skip="$computing|$scripted") &
+	(patient= gotests live-cmd 2400 ./cmd/kprof -run="$half" -skip="$computing|$alone") &
 	rows+=($!)
-	(patient= gotests live-cmd-more 2400 ./cmd/kprof -skip="$computing|$scripted|$half") &
+	(patient= gotests live-cmd-more 2400 ./cmd/kprof -skip="$computing|$alone|$scripted|$half") &
 	rows+=($!)
 	(
 		patient= gotests live-scripts 1200 ./cmd/kprof -run="$scripted" -skip="$computing"
-		patient= gotests live 2400 "$live" -p 1
+		patient= gotests live 2400 "$live" -p 1 -skip="$alone"
 	) &
 	rows+=($!)
 	wait "${rows[@]}"
+	patient= gotests live-alone 1200 "./cmd/kprof $live" -p 1 -run="$alone"
 }
 
 # run_watching is what else wants the machine for itself: the live tests under the race
