@@ -109,8 +109,8 @@ packages=(
 	'symbolize ^Test(NamesOfPerfScript|SymbolsApart)$'
 	'symbolize/kallsyms ^TestAliasesAsPerf$'
 )
-# Built anew when the code is.
-if [ ! -e "$dir/kprof" ] || [ -n "$(find . -path ./.build -prune -o \( -name '*.go' -o -name go.mod \) -newer "$dir/kprof" -print -quit)" ]; then
+# Built anew when the code or this script is.
+if [ ! -e "$dir/kprof" ] || [ -n "$(find . -path ./.build -prune -o \( -name '*.go' -o -name go.mod -o -name soak.sh \) -newer "$dir/kprof" -print -quit)" ]; then
 	for p in "${packages[@]}"; do
 		read -r package match <<<"$p"
 		go test -c -ldflags=-w -o "$dir/${package//\//-}.test" "./$package" || exit 1
