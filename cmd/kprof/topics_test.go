@@ -66,6 +66,13 @@ func (b topicBlock) run(t *testing.T, dir, store string) {
 	}
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir)
+	if strings.Contains(script, makesProbe) {
+		release, err := keepProbeNames()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release()
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%s\n%v\n%s", script, err, out)
 	}
