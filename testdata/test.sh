@@ -346,8 +346,7 @@ run_here() {
 		step staticcheck 1200 $patient go tool staticcheck ./... $tools
 		step deadcode 900 reachable ./... $tools
 	fi
-	# The tests of browsers and perf rather wait.
-	(gotests unit 2700 "$(packages | without ./cmd/kprof $live) $tools_tested" -p $(($(nproc) + 2))) &
+	(gotests unit 2700 "$(packages | without ./cmd/kprof $live) $tools_tested") &
 	units=$!
 	# To compile all for other systems is asked for with -all.
 	gotests unit-cmd 1500 ./cmd/kprof -run="$computing" $([ -n "$all" ] || echo '-skip=^TestLibrary$/-')

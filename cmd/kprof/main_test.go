@@ -222,19 +222,6 @@ func asExample(script, store string) string {
 // makesProbe tells examples that make a probe in the kernel, of a name that all of this machine share.
 const makesProbe = "probe add"
 
-// keepProbeNames waits until no other test of this machine, of another make test too, has probes of
-// the names that examples have, and keeps them from that until release.
-func keepProbeNames() (release func(), err error) {
-	dir, err := os.Open("/sys/kernel/tracing")
-	if err != nil {
-		return nil, err
-	}
-	for err = unix.EINTR; err == unix.EINTR; {
-		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
-	}
-	return func() { dir.Close() }, err
-}
-
 // busy has this machine do something of all that examples record, until t ends: programs
 // start, use the CPU, open files, wait for each other. That ends with this process too,
 // if it is killed.
@@ -257,7 +244,7 @@ func examples(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: examples [COMMAND [SUBCOMMAND]]")
 	}
 	if strings.Join(args, " ") == makesProbe {
-		release, err := keepProbeNames()
+		release, err := livetest.LockProbeNames()
 		ts.Check(err)
 		ts.Defer(release)
 	}

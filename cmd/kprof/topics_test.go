@@ -67,7 +67,7 @@ func (b topicBlock) run(t *testing.T, dir, store string) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	if strings.Contains(script, makesProbe) {
-		release, err := keepProbeNames()
+		release, err := livetest.LockProbeNames()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,16 @@ func lockMachine(change bool) (release func(), err error) {
 	return func() { unix.Close(settings); unix.Close(gate) }, nil
 }
 
+// LockProbeNames waits until no other test of this machine has probes in the kernel that are named
+// as those of examples are, and keeps others from making them until release.
+func LockProbeNames() (release func(), err error) {
+	names, err := lockDirectory("/sys/kernel/tracing", unix.LOCK_EX)
+	if err != nil {
+		return nil, err
+	}
+	return func() { unix.Close(names) }, nil
+}
+
 // lockTime is how long a test may wait for others: longer than any of them takes, also where
 // the kernel keeps one busy for ten minutes, which is none of the others' failures.
 const lockTime = 30 * time.Minute
