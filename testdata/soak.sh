@@ -7,7 +7,7 @@
 # of idle and 20 of each other, or ROUNDS of each:
 #
 #   idle         nothing else, as far as this script knows: all tests of a package in one
-#                process (of the command in two), three at a time, about as in make test
+#                process (of the command in two), four at a time, about as in make test
 #   load         programs on all CPUs: computing, and starting others
 #   one-cpu      on one CPU alone (taskset)
 #   half-cpu     in a control group with half a CPU
@@ -247,10 +247,10 @@ run() {
 # all compute, at a time: a test, or where nothing else runs about what go test does in make test.
 each() {
 	if [ "$1" = idle ]; then
-		printf '%s\n' "${tests[@]}" | awk '$2 ~ "/" { print; next } { key = $1 ($1 == "cmd/kprof" && $2 ~ /^TestLive[A-O]/); name[key] = $1; of[key] = of[key] " " $2 } END { for (k in of) print name[k] of[k] }' | shuf
+		printf '%s\n' "${tests[@]}" | awk -v alone="$alone" '$2 ~ "/" { print; next } { key = $1 ($2 ~ alone) ($1 == "cmd/kprof" && $2 ~ /^TestLive[A-O]/); name[key] = $1; of[key] = of[key] " " $2 } END { for (k in of) print name[k] of[k] }'
 	else
-		printf '%s\n' "${tests[@]}" | shuf | awk -v alone="$alone" '$2 ~ alone { last = last $0 "\n"; next } { print } END { printf "%s", last }'
-	fi
+		printf '%s\n' "${tests[@]}"
+	fi | shuf | awk -v alone="$alone" '$2 ~ alone { last = last $0 "\n"; next } { print } END { printf "%s", last }'
 }
 
 # lane CONDITION LANE, a shell of its own, runs the tests that have not run yet and that no
@@ -278,7 +278,7 @@ export PATH=$PWD/.build/bin:$PATH
 for condition in "${conditions[@]}"; do
 	begin "$condition"
 	running=()
-	for ((i = 0; i < ($([ "$condition" = idle ] && echo 3 || echo "$lanes")); i++)); do
+	for ((i = 0; i < ($([ "$condition" = idle ] && echo 4 || echo "$lanes")); i++)); do
 		(lane "$condition" $i) &
 		running+=($!)
 	done

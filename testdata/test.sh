@@ -257,7 +257,8 @@ scripted='^Test(Script|TopicExamples)$'
 # half is what takes half of the time of the command's other tests that record.
 half='^TestLive[A-O]'
 
-# run_live runs them in three rows, as they mostly wait, and then those for which others would wait.
+# run_live runs them in three rows, as they mostly wait, and then those for which others would wait,
+# of two packages at a time: some compute when others may go on.
 run_live() {
 	local rows=() alone
 	alone=$(testdata/alone.sh)
@@ -272,7 +273,7 @@ run_live() {
 	) &
 	rows+=($!)
 	wait "${rows[@]}"
-	patient= gotests live-alone 1200 "./cmd/kprof $live" -p 1 -run="$alone"
+	patient= gotests live-alone 1200 "./cmd/kprof $live" -p 2 -run="$alone"
 }
 
 # run_watching is what else wants the machine for itself: the live tests under the race

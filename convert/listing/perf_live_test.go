@@ -48,6 +48,7 @@ func TestPerfScript(t *testing.T) {
 	if out, err := livetest.PerfCommand(t, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	livetest.LeaveMachine(t)
 	events := listingtest.Compare(t, name, listingtest.Columns)
 	for _, e := range []string{"sched:sched_switch", "sched:sched_process_exec", "kmem:kmalloc", "raw_syscalls:sys_enter", "syscalls:sys_enter_openat"} {
 		if !events[e] {

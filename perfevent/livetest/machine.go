@@ -31,6 +31,23 @@ func ChangeMachine(t testing.TB) { holdMachine(t, true) }
 // ends, as Require does. ChangeMachine may follow.
 func UseMachine(t testing.TB) { holdMachine(t, false) }
 
+// LeaveMachine ends what ChangeMachine began: others may use the machine again, as t still does.
+func LeaveMachine(t testing.TB) {
+	t.Helper()
+	machine.Lock()
+	defer machine.Unlock()
+	if !machine.changed {
+		return
+	}
+	machine.release()
+	var err error
+	if machine.release, err = lockMachine(false); err != nil {
+		machine.release = nil
+		t.Fatalf("wait for the machine's settings: %v", err)
+	}
+	machine.changed = false
+}
+
 func holdMachine(t testing.TB, change bool) {
 	t.Helper()
 	if inherited {

@@ -37,6 +37,14 @@ func TestMachine(t *testing.T) {
 			if free(unix.LOCK_SH) {
 				t.Error("to use it too lets others use it")
 			}
+			LeaveMachine(t)
+			if free(unix.LOCK_EX) || !free(unix.LOCK_SH) {
+				t.Error("left, it can be changed by others, or not be used")
+			}
+			ChangeMachine(t)
+			if free(unix.LOCK_SH) {
+				t.Error("while it is changed again others use it")
+			}
 		})
 	})
 	if machine.release != nil || len(machine.users) > 0 || os.Getenv(held) != "" {
