@@ -23,6 +23,7 @@ import (
 
 	"kprof/convert"
 	"kprof/convert/folded"
+	"kprof/convert/locate"
 	"kprof/convert/replay"
 	"kprof/convert/sniff"
 	"kprof/convert/span"
@@ -310,9 +311,20 @@ func TestLossWords(t *testing.T) {
 	st := replay.Stats{
 		Lost: 1, LostSamples: 1, Throttled: 1, UnknownEvent: 1, BadSamples: 1, BadRecords: 1, Unnamed: 1, Exited: 1, UnknownTask: 1, Guest: 1, Hypervisor: 1,
 		UnwalkedStacks: 1, TruncatedStacks: 1, MissingDeferredChains: 1, UnfinishedWaits: 1, OverflowTasks: 1, OverflowFrames: 1, AbandonedLookups: 1,
+		Cut: []locate.Cut{{Frames: 127, Stacks: 1}, {Frames: 50, Stacks: 2}},
 	}
-	if l := convert.Losses(&st); len(l) != 18 {
-		t.Errorf("%d of 18 losses: %+v", len(l), l)
+	l := convert.Losses(&st)
+	if len(l) != 20 {
+		t.Errorf("%d of 20 losses: %+v", len(l), l)
+	}
+	var cut []string
+	for _, w := range l {
+		if w.Kind == convert.CutStacks {
+			cut = append(cut, w.String())
+		}
+	}
+	if want := []string{"1 stack cut at 127 frames: their outermost callers were not recorded", "2 stacks cut at 50 frames: their outermost callers were not recorded"}; !slices.Equal(cut, want) {
+		t.Errorf("%q", cut)
 	}
 	for lost, want := range []string{
 		"left out 3 times off the CPU, whose end was not recorded",

@@ -88,6 +88,9 @@ func Losses(s *replay.Stats) []Warning {
 		{Kind: OverflowFrames, Count: s.OverflowFrames},
 		{Kind: AbandonedLookups, Count: s.AbandonedLookups},
 	})
+	for _, c := range s.Cut {
+		l = append(l, Warning{Kind: CutStacks, Count: c.Stacks, Frames: c.Frames})
+	}
 	for i := range s.Spans {
 		p := &s.Spans[i]
 		l = appendCounted(l, []Warning{
@@ -128,6 +131,8 @@ func textLosses(s *stacktext.Stats) []Warning {
 		{Kind: TracedBranches, Count: s.Branches},
 		{Kind: UnreadLines, Count: s.Unread, Line: s.FirstUnread},
 		{Kind: ShortenedStacks, Count: s.ShortenedStacks},
+		{Kind: CutStacks, Count: s.CutStacks, Frames: s.CutFrames},
+		{Kind: CutHistStacks, Count: s.CutHistStacks, Frames: s.CutFrames},
 		{Kind: OverflowTasks, Count: s.OverflowTasks},
 		{Kind: MissingDeferredChains, Count: s.MissingDeferredChains},
 	})

@@ -28,6 +28,8 @@ const (
 	StackCopiesUnsupported                    // samples with a copy of a stack of a machine whose stacks are not walked
 	DroppedCopies                             // copies of stacks that came faster than they could be walked
 	TruncatedStacks                           // copies of stacks that could not be walked to their end
+	CutStacks                                 // stacks of Frames, as many as were taken: callers are missing
+	CutHistStacks                             // the same of hist triggers
 	UnfinishedWaits                           // samples of threads that had not come back to a CPU when the recording ended
 	LostReturns                               // times off the CPU left out, since their end may be among what was lost
 	UnseenReturns                             // the same where nothing was lost: their end was not recorded
@@ -116,6 +118,7 @@ type Warning struct {
 	Reason  MissingReason // of MissingNames
 	Err     error
 	Line    uint64               // in the text, from 1
+	Frames  int                  // of each stack that was cut
 	Trace   replay.HardwareTrace // of HardwareTrace
 	Event   string               // that MergedEvents are shown as, or that a loss is of
 	Fields  []string             // that Event lacks
@@ -144,6 +147,8 @@ var lossTexts = map[WarningKind][3]string{
 	StackCopiesUnsupported: {"", "sample", " without user callers: copies of stacks are walked for x86_64, i386 and arm64 only"},
 	DroppedCopies:          {"", "sample", " whose copy of the stack came faster than it could be walked: their user callers are what frame pointers tell"},
 	TruncatedStacks:        {"could not walk ", "user stack", " to the end: the copy that was recorded is too short, or a file is missing"},
+	CutStacks:              {"", "stack", " cut at %d frames: their outermost callers were not recorded"},
+	CutHistStacks:          {"", "stack", " cut at %d frames, the most that hist triggers take: their outermost callers are missing"},
 	UnfinishedWaits:        {"", "sample", " of threads that had not come back to a CPU when the recording ended: the time they waited is not counted"},
 	OtherBuffers:           {"left out ", "event", " of other buffers: times off the CPU are made of the switches of one"},
 	LostReturns:            {"left out ", "time", " off the CPU, whose end may be among what was lost"},
@@ -267,6 +272,8 @@ func (w *Warning) String() string {
 		after = fmt.Sprintf(after, fmt.Sprintf("%d.%06d", w.Early.Until/1e9, w.Early.Until%1e9/1000), w.Early.CPU)
 	case ShortenedStacks:
 		after = fmt.Sprintf(after, stacks.MaxDepth)
+	case CutStacks, CutHistStacks:
+		after = fmt.Sprintf(after, w.Frames)
 	}
 	return fmt.Sprintf("%s%s%s", before, plural(w.Count, noun), after)
 }

@@ -26,6 +26,10 @@ func sysctlNumber(name string, otherwise uint64) uint64 {
 	return v
 }
 
+// MaxStack is how many addresses of a stack the kernel takes at most, and unless asked for less:
+// kernel.perf_event_max_stack, which does not change while there is an event with callchains.
+func MaxStack() uint64 { return sysctlNumber("perf_event_max_stack", 127) }
+
 // maxSampleRate is kernel.perf_event_max_sample_rate in Hz. The kernel lowers
 // it by itself when samples take too long.
 func maxSampleRate() uint64 { return sysctlNumber("perf_event_max_sample_rate", 100000) }

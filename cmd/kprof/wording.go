@@ -16,6 +16,7 @@ import (
 // helps are what is said behind warnings: what to do, most often with a flag.
 var helps = map[convert.WarningKind]string{
 	convert.TruncatedStacks: "; --call-graph dwarf,SIZE copies more",
+	convert.CutStacks:       ". For more, raise kernel.perf_event_max_stack (sysctl), and --max-stack where it is given",
 	convert.UnseenReturns:   "; of single processes, kprof record -e off-cpu records it",
 	convert.DroppedCopies:   ". A lower frequency (-F) or smaller copies (--call-graph dwarf,SIZE) take less time",
 	convert.MergedStacks:    " (--max-memory)",

@@ -205,7 +205,7 @@ func (l *Lister) stats(st samples.Stats, truncated error) replay.Stats {
 	}
 	if l.locator != nil {
 		found := l.locator.Stats()
-		s.UnwalkedStacks, s.TruncatedStacks, s.OverflowFrames = found.UnwalkedStacks, found.TruncatedStacks, found.OverflowFrames
+		s.UnwalkedStacks, s.TruncatedStacks, s.OverflowFrames, s.Cut = found.UnwalkedStacks, found.TruncatedStacks, found.OverflowFrames, found.Cut
 	}
 	s.Samples, _ = l.selector.Samples()
 	for i := range s.Samples {

@@ -42,6 +42,7 @@ type Locator struct {
 	further      map[stacks.Kind]uint32
 	firstFurther uint32
 	stats        Stats
+	depths       []depth // by event
 }
 
 // Options say how stacks are found. The zero value takes callchains as they are.
@@ -60,6 +61,7 @@ type Stats struct {
 	OverflowFrames  uint64 // frames whose address is not told from others, as there are too many
 	UnwalkedStacks  uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
 	TruncatedStacks uint64 // samples whose copy could not be walked to its end
+	Cut             []Cut  // one entry for each depth
 }
 
 // origin is where a location was first seen.
@@ -111,6 +113,7 @@ func New(tl *timeline.Timeline, set *stacks.Set, opts Options) *Locator {
 // is appended must stay where it is in locs until then.
 func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	e, views, from := s.Event, &l.views, len(locs)
+	l.seeDepth(e, s.Callchain)
 	views.of(l.tl, &s.State)
 	n := branchesFrom(e, &s.Sample)
 	chain := s.Callchain
@@ -151,7 +154,11 @@ func (l *Locator) Complete(locs []uint32) {
 }
 
 // Stats is what was seen of the stacks.
-func (l *Locator) Stats() Stats { return l.stats }
+func (l *Locator) Stats() Stats {
+	s := l.stats
+	s.Cut = l.cut()
+	return s
+}
 
 // entry returns where the location of addr is cached, and whether it is there.
 func (l *Locator) entry(v *timeline.View, addr uint64) (*cached, bool) {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"kprof/convert/locate"
 	"kprof/convert/samples"
 	"kprof/convert/span"
 	"kprof/perfevent/abi"
@@ -16,20 +17,21 @@ type Stats struct {
 	LostAtLeast           bool   // Lost is the least that it may be
 	LostSamples           uint64 // as LOST_SAMPLES records tell, without what Lost counts too
 	Throttled             uint64
-	UnknownEvent          uint64 // samples whose id belongs to no event
-	BadSamples            uint64 // samples shorter than their event's layout
-	BadRecords            uint64 // other records that could not be decoded
-	Unnamed               uint64 // samples of threads the recording never named
-	Exited                uint64 // samples of tasks past their exit, whose pid is -1
-	UnknownTask           uint64 // samples of the kernel's tracer whose task it does not say
-	Guest                 uint64 // samples of programs in virtual machines, which are not the host's
-	Hypervisor            uint64 // samples of what runs below the kernel
-	UnwalkedStacks        uint64 // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
-	TruncatedStacks       uint64 // samples whose copy could not be walked to its end
-	DroppedCopies         uint64 // copies of stacks that came faster than they could be walked, and were left out; of what arrives live
-	MissingDeferredChains uint64 // samples whose user callers were to come later, and did not
-	UnfinishedWaits       uint64 // samples of threads that left the CPU and were not seen on one again: the time is not known
-	UnmappedFrames        uint64 // distinct addresses that no mapping covers
+	UnknownEvent          uint64       // samples whose id belongs to no event
+	BadSamples            uint64       // samples shorter than their event's layout
+	BadRecords            uint64       // other records that could not be decoded
+	Unnamed               uint64       // samples of threads the recording never named
+	Exited                uint64       // samples of tasks past their exit, whose pid is -1
+	UnknownTask           uint64       // samples of the kernel's tracer whose task it does not say
+	Guest                 uint64       // samples of programs in virtual machines, which are not the host's
+	Hypervisor            uint64       // samples of what runs below the kernel
+	UnwalkedStacks        uint64       // samples with a copy of the user's stack, which Options.Unwind was needed for, or a machine that it knows
+	TruncatedStacks       uint64       // samples whose copy could not be walked to its end
+	Cut                   []locate.Cut // stacks that end where the kernel took no more
+	DroppedCopies         uint64       // copies of stacks that came faster than they could be walked, and were left out; of what arrives live
+	MissingDeferredChains uint64       // samples whose user callers were to come later, and did not
+	UnfinishedWaits       uint64       // samples of threads that left the CPU and were not seen on one again: the time is not known
+	UnmappedFrames        uint64       // distinct addresses that no mapping covers
 
 	// What was given up to bound time and memory, of recordings that hardly are
 	// of a real machine.
@@ -120,6 +122,7 @@ func statsOf(read samples.Stats, r *rows) Stats {
 		UnknownTask:           r.stats.unknownTask,
 		UnwalkedStacks:        found.UnwalkedStacks,
 		TruncatedStacks:       found.TruncatedStacks,
+		Cut:                   found.Cut,
 		MissingDeferredChains: read.MissingDeferredChains,
 		UnfinishedWaits:       r.stats.unended,
 		Guest:                 r.stats.guest,

@@ -46,11 +46,13 @@ type perfScript struct {
 	held      []byte // that line, empty if it has no header
 	chain     []uint32
 	cut       bool   // there were more frames
+	depth     int    // frames that are not inlined
 	cookie    uint64 // of the rest of the callchain
 	waits     bool   // that rest comes later
 	deferred  bool   // it is no sample, but such a rest
 
 	first, last uint64 // times of samples that are selected
+	depths      depths
 	waiting     waiting
 }
 
@@ -106,6 +108,7 @@ func (p *perfScript) read() error {
 		return errNoStacks
 	}
 	p.events.finish()
+	p.stats.CutStacks, p.stats.CutFrames = p.depths.cut()
 	if p.last > p.first {
 		p.set.DurationNanos = int64(p.last - p.first)
 	}
@@ -230,7 +233,7 @@ func startsWithEvent(line, word, rest []byte) bool {
 func (p *perfScript) begin(h *header, line []byte) error {
 	p.open, p.sure, p.single, p.named, p.ended, p.cut = true, false, false, false, false, false
 	p.deferred, p.waits = false, false
-	p.chain, p.begun = p.chain[:0], p.lines.n
+	p.chain, p.depth, p.begun = p.chain[:0], 0, p.lines.n
 	p.held = append(p.held[:0], line...)
 	p.time, p.hasTime, p.period = h.time, h.hasTime && h.time < sumTime, 1
 	if p.hasPeriod = h.hasPeriod; h.hasPeriod {
@@ -288,6 +291,9 @@ func (p *perfScript) frame(f *frame, blank bool) error {
 		return nil
 	}
 	p.named = p.named || !f.bare
+	if !f.inlined {
+		p.depth++
+	}
 	switch {
 	case p.skipped:
 	case len(p.chain) < stacks.MaxDepth:
@@ -396,6 +402,9 @@ func (p *perfScript) flush() error {
 	}
 	if p.cut {
 		p.stats.ShortenedStacks++
+	}
+	if !p.waits {
+		p.depths.see(p.depth, usualDepth)
 	}
 	p.events.sums[p.event].told = p.events.sums[p.event].told || p.hasPeriod
 	if !p.events.count(p.event, p.period) {

@@ -49,7 +49,11 @@ type Stats struct {
 	// where the first of them is, counted from 1.
 	Unread, FirstUnread uint64
 	ShortenedStacks     uint64 // stacks of more frames than can be stored
-	OverflowTasks       uint64 // samples whose task is not told, as there are too many
+	// CutStacks are stacks of CutFrames frames, as many as are taken: callers are missing. CutHistStacks
+	// are those of hist triggers, each of which may have been seen often.
+	CutStacks, CutHistStacks uint64
+	CutFrames                int
+	OverflowTasks            uint64 // samples whose task is not told, as there are too many
 	// MissingDeferredChains are samples whose user callers were to come later, and did not.
 	MissingDeferredChains uint64
 

@@ -135,6 +135,54 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// TestCutStacks: stacks that are as deep as those that are taken are cut, unless some are deeper;
+// inlined functions are in none that was taken.
+func TestCutStacks(t *testing.T) {
+	perf := func(frames, inlined int) string {
+		return "a  1 1.000000: cycles:\n" + strings.Repeat("\t    4f f+0x1 (inlined)\n", inlined) + strings.Repeat("\t    4f f+0x1 (/a)\n", frames) + "\n"
+	}
+	hist := func(key string, depths ...int) string {
+		s := "# trigger info: hist:keys=next_pid," + key + ":vals=hitcount [active]\n"
+		for i, n := range depths {
+			s += fmt.Sprintf("{ next_pid: %d, %s:\n", i, key) + strings.Repeat("    f+0x1/0x10\n", n) + "} hitcount: 7\n"
+		}
+		return s
+	}
+	for name, tt := range map[string]struct {
+		text   string
+		stacks uint64
+		frames int
+	}{
+		"perf script":         {perf(127, 0) + perf(126, 0) + perf(127, 3), 2, 127},
+		"with inlined ones":   {perf(120, 7), 0, 0},
+		"none so deep":        {perf(126, 0), 0, 0},
+		"a deeper one":        {perf(127, 0) + perf(128, 0) + perf(127, 0), 0, 0},
+		"hist":                {hist("common_stacktrace", 31, 16, 31), 2, 31},
+		"hist of a field":     {hist("my.stacktrace", 31, 16), 1, 31},
+		"hist, old":           {hist("stacktrace", 16, 15), 1, 16},
+		"hist, not so deep":   {hist("common_stacktrace", 30, 16), 0, 0},
+		"hist, old, deep":     {hist("stacktrace", 16, 20), 0, 0},
+		"two of hist":         {hist("common_stacktrace", 31) + hist("common_stacktrace", 31, 4), 2, 31},
+		"hist with one frame": {hist("stacktrace", 1), 0, 0},
+	} {
+		dialect := PerfScript
+		if strings.Contains(name, "hist") {
+			dialect = Histogram
+		}
+		_, st, err := Read(strings.NewReader(tt.text), dialect, Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		stacks := st.CutStacks
+		if dialect == Histogram {
+			stacks = st.CutHistStacks
+		}
+		if stacks != tt.stacks || st.CutFrames != tt.frames || st.CutStacks+st.CutHistStacks != stacks {
+			t.Errorf("%s: %d stacks of %d frames, want %d of %d: %+v", name, stacks, st.CutFrames, tt.stacks, tt.frames, st)
+		}
+	}
+}
+
 // TestDropped: what is left of an entry that does not count is no part of the next one.
 func TestDropped(t *testing.T) {
 	deep := strings.Repeat("    f+1\n", stacks.MaxDepth+1)
