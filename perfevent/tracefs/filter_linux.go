@@ -39,14 +39,19 @@ func (e *FilterError) Caret() string {
 // filter file of tracefs keeps the text, a caret and a reason
 // (kernel/trace/trace_events_filter.c, append_filter_err). So:
 //
-//  1. make an instance of our own below instances/,
+//  1. make an instance of our own below instances/, called kprof_PID_START.N as one
+//     that a killed process leaves is known to be nobody's by that,
 //  2. write the filter there and, if refused, read the reason back,
 //  3. remove the instance.
 //
 // A filter that does not parse gives a *FilterError; any other error means
 // that the check itself was not possible.
 func (t *FS) CheckFilter(e Event, filter string) (err error) {
-	dir, err := os.MkdirTemp(filepath.Join(t.path, "instances"), "kprof-*")
+	self, err := Self()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Join(t.path, "instances"), self.Group()+".*")
 	if err != nil {
 		return fmt.Errorf("check filter in a private instance: %w", err)
 	}

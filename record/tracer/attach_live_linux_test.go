@@ -138,14 +138,14 @@ func TestLiveRemoveStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for range 2 {
+	for _, more := range []string{"", ".123"} {
 		owner.Start++ // of a process that is gone
-		dir := filepath.Join(fs.Path(), "instances", owner.Group())
+		dir := filepath.Join(fs.Path(), "instances", owner.Group()+more)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Remove(dir) }) // it is removed already, where all is well
-		names = append(names, owner.Group())
+		names = append(names, owner.Group()+more)
 	}
 	slices.Sort(names)
 	reader, err := os.Open(filepath.Join(fs.Path(), "instances", names[0], "trace_pipe"))

@@ -433,7 +433,8 @@ func RemoveStale(fs *tracefs.FS) (removed []string, err error) {
 	}
 	var errs []error
 	for _, d := range dirs {
-		if o, ok := tracefs.ParseOwner(d.Name()); !ok || o.State() != tracefs.Gone {
+		group, _, _ := strings.Cut(d.Name(), ".") // what FS.CheckFilter makes has more
+		if o, ok := tracefs.ParseOwner(group); !ok || o.State() != tracefs.Gone {
 			continue
 		}
 		remove := undo{Path: filepath.Join(fs.Path(), "instances", d.Name()), Remove: true}
