@@ -95,17 +95,7 @@ func TestOutputsAreAccepted(t *testing.T) {
 // recordingsForOutputs are those in testdata, of the corpus where there is one, and
 // some that are written here.
 func recordingsForOutputs(t *testing.T) []string {
-	var all []string
-	for _, pattern := range []string{"testdata/demo.data", "testdata/recordings/*.data", "../shared/corpus/perfdata/*"} {
-		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, files...)
-	}
-	if len(all) == 0 {
-		t.Fatal("no recordings")
-	}
+	all := append(livetest.Recordings(t), filepath.Join(root, "testdata/demo.data"))
 	dir := t.TempDir()
 	for name, text := range oddRecordings {
 		rec, err := perftext.Parse(text)

@@ -61,16 +61,9 @@ func TestPerfScript(t *testing.T) {
 // which perf reads those that have nothing but the kernel's events.
 func TestPerfScriptCorpus(t *testing.T) {
 	livetest.Require(t, livetest.Perf)
-	files, err := filepath.Glob("../../testdata/recordings/*.data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	corpus, err := filepath.Glob("../../../shared/corpus/perfdata/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := livetest.Recordings(t)
 	events, read := map[string]bool{}, 0
-	for _, name := range append(files, corpus...) {
+	for _, name := range files {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			if strings.Contains(name, "intel_pt") || strings.Contains(name, "platform_system_extras") {
 				return // perf makes samples of the trace; it does not read simpleperf's names of events
@@ -87,8 +80,8 @@ func TestPerfScriptCorpus(t *testing.T) {
 			t.Log("perf does not read it, or it has no times")
 		})
 	}
-	t.Logf("%d of %d recordings compared, of %d events", read, len(files)+len(corpus), len(events))
-	if read < 3 || len(corpus) > 0 && !events["sched:sched_switch"] {
+	t.Logf("%d of %d recordings compared, of %d events", read, len(files), len(events))
+	if read < 3 || len(livetest.CorpusRecordings(t)) > 0 && !events["sched:sched_switch"] {
 		t.Errorf("%d recordings compared, of events %v", read, events)
 	}
 }

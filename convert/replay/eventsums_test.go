@@ -21,11 +21,7 @@ type eventSum struct{ Samples, Period uint64 }
 // perf gives them, in the corpus, in what is in testdata and in what is written here.
 func TestEventSums(t *testing.T) {
 	livetest.Require(t, livetest.Perf)
-	corpus, err := filepath.Glob("../../../shared/corpus/perfdata/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := append(corpus, recordings(t)...)
+	files := livetest.Recordings(t)
 	compared := 0
 	for _, f := range append(files, writtenRecordings(t)...) {
 		t.Run(filepath.Base(f), func(t *testing.T) {

@@ -16,12 +16,19 @@ func Recordings(t testing.TB) []string {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no recordings in testdata: ", err)
 	}
-	if dir := corpus(t); dir != "" {
-		more, err := filepath.Glob(filepath.Join(dir, "perfdata", "*"))
-		if err != nil || len(more) == 0 {
-			t.Fatalf("no recordings in %s: %v", dir, err)
-		}
-		files = append(files, more...)
+	return append(files, CorpusRecordings(t)...)
+}
+
+// CorpusRecordings are those of the larger collection alone; none where there is none.
+func CorpusRecordings(t testing.TB) []string {
+	t.Helper()
+	dir := corpus(t)
+	if dir == "" {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "perfdata", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recordings in %s: %v", dir, err)
 	}
 	return files
 }
