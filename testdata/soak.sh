@@ -132,8 +132,10 @@ done
 # The others of these scripts record nothing.
 [[ TestScript =~ $only ]] && tests+=("cmd/kprof TestScript/live")
 
-# Tests for which others wait come last in a round.
+# Tests for which others wait come behind the others of some rounds: where the former begin, all wait
+# for what takes longest of the latter.
 alone=$(testdata/alone.sh)
+together=4
 
 # What runs beside the tests: killed as one group each.
 beside=()
@@ -243,34 +245,39 @@ run() {
 	fi
 }
 
-# each CONDITION prints what is run in one process, in any order, so that not all lanes wait, or
+# each CONDITION OP prints what is run in one process, in any order, so that not all lanes wait, or
 # all compute, at a time: a test, or where nothing else runs about what go test does in make test.
+# OP is ~ for the tests for which others wait, and !~ for the others.
 each() {
-	if [ "$1" = idle ]; then
-		printf '%s\n' "${tests[@]}" | awk -v alone="$alone" '$2 ~ "/" { print; next } { key = $1 ($2 ~ alone) ($1 == "cmd/kprof" && $2 ~ /^TestLive[A-O]/); name[key] = $1; of[key] = of[key] " " $2 } END { for (k in of) print name[k] of[k] }'
+	printf '%s\n' "${tests[@]}" | awk -v alone="$alone" "\$2 $2 alone" | if [ "$1" = idle ]; then
+		awk '$2 ~ "/" { print; next } { key = $1 ($1 == "cmd/kprof" && $2 ~ /^TestLive[A-O]/); name[key] = $1; of[key] = of[key] " " $2 } END { for (k in of) print name[k] of[k] }'
 	else
-		printf '%s\n' "${tests[@]}"
-	fi | shuf | awk -v alone="$alone" '$2 ~ alone { last = last $0 "\n"; next } { print } END { printf "%s", last }'
+		cat
+	fi | shuf
 }
 
 # lane CONDITION LANE, a shell of its own, runs the tests that have not run yet and that no
 # other lane has taken.
 lane() {
-	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} round package names test left
+	local n=${rounds:-$([ "$1" = idle ] && echo 50 || echo 20)} op first round package names test left
 	group=
 	trap 'exit 130' INT TERM
 	trap '[ -z "$group" ] || { sleep 0.1 && rmdir "$group"; }' EXIT
 	set_prefix "$1" "$2" || return
-	for ((round = 1; round <= n; round++)); do
-		while read -r package names; do
-			[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 2
-			left=()
-			for test in $names; do
-				mkdir "$taken/$1 $round ${package//\//-} ${test//\//-}" 2>/dev/null || continue
-				grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$1" $round "$package" "$test")" "$totals" || left+=("$test")
+	for ((first = 1; first <= n; first += together)); do
+		for op in '!~' '~'; do
+			for ((round = first; round <= n && round < first + together; round++)); do
+				while read -r package names; do
+					[ "$seconds" = 0 ] || [ $SECONDS -lt "$seconds" ] || break 4
+					left=()
+					for test in $names; do
+						mkdir "$taken/$1 $round ${package//\//-} ${test//\//-}" 2>/dev/null || continue
+						grep -qF "$(printf '%s\t%s\t%s\t%s\t' "$1" $round "$package" "$test")" "$totals" || left+=("$test")
+					done
+					[ ${#left[@]} = 0 ] || run "$1" $round "$package" "${left[@]}" </dev/null
+				done < <(each "$1" "$op")
 			done
-			[ ${#left[@]} = 0 ] || run "$1" $round "$package" "${left[@]}" </dev/null
-		done < <(each "$1")
+		done
 	done
 }
 
