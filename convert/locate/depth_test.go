@@ -41,7 +41,7 @@ func TestCut(t *testing.T) {
 		"an event's own":              {told, [][]uint64{chain(10, 10, user), chain(10, 9, user), chain(20, 0, user)}, []Cut{{20, 2}}},
 		"an event's own, once deeper": {told, [][]uint64{chain(10, 10, user), chain(10, 11, user)}, []Cut{{20, 1}}},
 		"deferred, joined":            {deferred, [][]uint64{chain(10, 10, user), chain(20, 500, user)}, []Cut{{20, 1}}},
-		"deferred, alone":             {deferred, [][]uint64{chain(19, 1, abi.ContextUserDeferred), chain(20, 1, abi.ContextUserDeferred)}, []Cut{{20, 1}}},
+		"deferred, alone":             {deferred, [][]uint64{chain(19, 1, abi.ContextUserDeferred), chain(20, 1, abi.ContextUserDeferred), chain(20, 1, abi.ContextUserDeferred)}, []Cut{{20, 2}}},
 		"deferred, the usual limit":   {deferredOld, [][]uint64{chain(27, 101, user), chain(127, 500, user)}, []Cut{{127, 1}}},
 	} {
 		l := New(timeline.New(timeline.Options{}), stacks.New(), Options{})
@@ -58,11 +58,11 @@ func TestCut(t *testing.T) {
 // TestCutOfEvents: each event has a limit, and those that are the same are told together.
 func TestCutOfEvents(t *testing.T) {
 	l := New(timeline.New(timeline.Options{}), stacks.New(), Options{})
-	for _, i := range []int{3, 1, 0, 2, 3} {
+	for _, i := range []int{3, 1, 0, 2, 2, 3} {
 		a := abi.Attr{SampleMaxStack: []uint16{5, 8, 5, 9}[i]}
 		l.seeDepth(&perfdata.Event{Index: i, Event: abi.Event{Attr: a}}, slices.Repeat([]uint64{1}, int(a.SampleMaxStack)))
 	}
-	if diff := cmp.Diff([]Cut{{5, 2}, {8, 1}, {9, 2}}, l.Stats().Cut); diff != "" {
+	if diff := cmp.Diff([]Cut{{5, 3}, {8, 1}, {9, 2}}, l.Stats().Cut); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)
 	}
 }

@@ -403,9 +403,7 @@ func (p *perfScript) flush() error {
 	if p.cut {
 		p.stats.ShortenedStacks++
 	}
-	if !p.waits {
-		p.depths.see(p.depth, usualDepth)
-	}
+	p.depths.see(p.depth, usualDepth)
 	p.events.sums[p.event].told = p.events.sums[p.event].told || p.hasPeriod
 	if !p.events.count(p.event, p.period) {
 		return fmt.Errorf("line %d: the periods of event %q add up to more than can be stored", p.begun, p.set.Events[p.event].Name)
