@@ -1,11 +1,12 @@
 package stacktext
 
-// How many frames of a stack are taken at most.
-const (
-	usualDepth   = 127 // by the kernel for perf, where kernel.perf_event_max_stack is as it was, and by perf script
-	histDepth    = 31  // by hist triggers (HIST_STACKTRACE_DEPTH, kernel/trace/trace.h)
-	oldHistDepth = 16  // the same before Linux 6.3 (kernel/trace/trace_events_hist.c)
-)
+// usualDepth is how many frames of a stack the kernel takes for perf at most, where
+// kernel.perf_event_max_stack is as it was, and perf script prints.
+const usualDepth = 127
+
+// histDepths are how many hist triggers take (HIST_STACKTRACE_DEPTH, kernel/trace): 16 was the first
+// number, and some later kernels take more. The text does not tell which it was of.
+var histDepths = [...]int{16, 31}
 
 // depths counts the stacks that are as deep as can be.
 type depths struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,8 +38,7 @@ type histogram struct {
 	stacked bool // its keys have a stack
 	open    bool // in a key
 	comm    []byte
-	most    int // frames that a stack can have
-	depths  depths
+	depths  [len(histDepths)]depths
 }
 
 // stackKey ends what is before a stack in a key; since Linux 6.3 it is common_stacktrace, or a field of a synthetic
@@ -54,14 +52,18 @@ func readHistogram(r io.Reader) (*stacks.Set, *Stats, error) {
 	h.begin(nil)
 	set, stats, err := h.each("histogram", h.line)
 	if err == nil {
-		stats.CutHistStacks, stats.CutFrames = h.depths.cut()
+		for i := range h.depths {
+			if n, frames := h.depths[i].cut(); n > 0 {
+				stats.CutHistStacks, stats.CutFrames = n, frames
+			}
+		}
 	}
 	return set, stats, err
 }
 
 // begin begins a histogram, by what is behind "hist:".
 func (h *histogram) begin(info []byte) {
-	h.name, h.hex, h.event, h.stacked, h.most = "hist", map[string]bool{}, -1, false, histDepth
+	h.name, h.hex, h.event, h.stacked = "hist", map[string]bool{}, -1, false
 	for i, part := range strings.Split(string(info), ":") {
 		vals, isVals := strings.CutPrefix(part, "vals=")
 		switch {
@@ -69,9 +71,6 @@ func (h *histogram) begin(info []byte) {
 			h.name = part
 		case strings.HasPrefix(part, "keys="):
 			h.stacked = strings.Contains(part, string(stackKey))
-			if keys := strings.Split(part[len("keys="):], ","); slices.Contains(keys, string(stackKey)) {
-				h.most = oldHistDepth
-			}
 		case isVals:
 			for v := range strings.SplitSeq(vals, ",") {
 				if name, ok := strings.CutSuffix(v, ".hex"); ok {
@@ -212,7 +211,9 @@ func (h *histogram) entry(s []byte) error {
 	h.set.Add(h.event, h.set.Intern(h.chain), h.label(h.comm), h.values...)
 	h.stats.Samples++
 	h.stats.Taken++
-	h.depths.see(len(h.chain), h.most)
+	for i, most := range histDepths {
+		h.depths[i].see(len(h.chain), most)
+	}
 	if h.cut {
 		h.stats.ShortenedStacks++
 	}
