@@ -255,13 +255,15 @@ func (s *Session) functionFields(e *event.Event) abi.FunctionFields {
 }
 
 // Events are the events with the ids of their counters, in the order asked
-// for; they say how deep callchains can be, even if nothing was asked. The last is the side-band event: the one with FlagTask, and no samples.
+// for. They say how deep callchains can be where that was not asked for too.
+// The last is the side-band event: the one with FlagTask, and no samples.
 func (s *Session) Events() []abi.Event {
 	all := make([]abi.Event, 0, len(s.events)+1)
+	most := perfevent.MaxStack()
 	for _, e := range s.all() {
 		ae := abi.Event{Name: e.Name, Attr: e.Attr, Function: e.function}
 		ae.Attr.Size = 0
-		if most := perfevent.MaxStack(); ae.Attr.SampleMaxStack == 0 && ae.Attr.SampleType&abi.SampleCallchain != 0 && most <= math.MaxUint16 {
+		if ae.Attr.SampleMaxStack == 0 && ae.Attr.SampleType&abi.SampleCallchain != 0 && most <= math.MaxUint16 {
 			ae.Attr.SampleMaxStack = uint16(most) // a reader cannot know that
 		}
 		ae.IDs = append(ae.IDs, e.pastIDs...)

@@ -28,8 +28,6 @@ var programs = map[string]source{
 	"base": {diffLoad, []string{"-O1", `-DNAME="slow"`, "-DSLOW=100"}},
 	"new":  {diffLoad, []string{"-O2", "-fno-unroll-loops", `-DNAME="slow.constprop.0"`, "-DSLOW=155"}},
 
-	"recurse": {recurseSource, []string{"-O1", "-fno-optimize-sibling-calls"}},
-
 	"deleted":   keptSource("deleted"),
 	"replaced":  keptSource("replaced"),
 	"contained": keptSource("contained"),

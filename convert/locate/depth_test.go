@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"kprof/convert/samples"
 	"kprof/convert/stacks"
 	"kprof/convert/timeline"
 	"kprof/perfevent/abi"
@@ -64,5 +65,33 @@ func TestCutOfEvents(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Cut{{5, 3}, {8, 1}, {9, 2}}, l.Stats().Cut); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)
+	}
+}
+
+// TestCutOfParts: what is left in a sample without a callchain is none, and of one whose user part
+// is what the processor keeps, the kernel's part counts.
+func TestCutOfParts(t *testing.T) {
+	chain := append([]uint64{abi.ContextKernel, 0x100, 0x200, abi.ContextUser}, 0x10)
+	calls := []abi.Branch{{From: 0x20, To: 0x30}}
+	for name, tt := range map[string]struct {
+		limit    uint16
+		hasChain bool
+		branches []abi.Branch
+		want     []Cut
+	}{
+		"no callchain":             {3, false, nil, nil},
+		"a callchain":              {3, true, nil, []Cut{{3, 1}}},
+		"calls in a stack":         {3, true, calls, nil},
+		"the same, kernel's alone": {2, true, calls, []Cut{{2, 1}}},
+	} {
+		l := New(timeline.New(timeline.Options{}), stacks.New(), Options{})
+		e := &perfdata.Event{Event: abi.Event{Attr: abi.Attr{SampleMaxStack: tt.limit}}}
+		if tt.branches != nil {
+			e.Attr.BranchSampleType = abi.BranchCallStack
+		}
+		l.Append(nil, &samples.Sample{Event: e, Sample: abi.Sample{HasChain: tt.hasChain, Callchain: chain, Branches: tt.branches}})
+		if diff := cmp.Diff(tt.want, l.Stats().Cut); diff != "" {
+			t.Errorf("%s (- want, + got):\n%s", name, diff)
+		}
 	}
 }

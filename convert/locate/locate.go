@@ -113,12 +113,18 @@ func New(tl *timeline.Timeline, set *stacks.Set, opts Options) *Locator {
 // is appended must stay where it is in locs until then.
 func (l *Locator) Append(locs []uint32, s *samples.Sample) []uint32 {
 	e, views, from := s.Event, &l.views, len(locs)
-	l.seeDepth(e, s.Callchain)
 	views.of(l.tl, &s.State)
 	n := branchesFrom(e, &s.Sample)
 	chain := s.Callchain
 	if n < 0 && s.HasChain {
 		chain = l.calls(s)
+	}
+	switch {
+	case !s.HasChain:
+	case n >= 0:
+		l.seeDepth(e, s.Callchain[:n])
+	default:
+		l.seeDepth(e, s.Callchain)
 	}
 	switch {
 	case n < 0 && copiesStack(e, &s.Sample):

@@ -36,16 +36,23 @@ func LeaveMachine(t testing.TB) {
 	t.Helper()
 	machine.Lock()
 	defer machine.Unlock()
-	if !machine.changed {
-		return
+	if machine.changed {
+		relock(t, false)
 	}
-	machine.release()
+}
+
+// relock gives up what this process holds of the machine, and waits for it anew.
+func relock(t testing.TB, change bool) {
+	t.Helper()
+	if machine.release != nil {
+		machine.release()
+	}
 	var err error
-	if machine.release, err = lockMachine(false); err != nil {
+	if machine.release, err = lockMachine(change); err != nil {
 		machine.release = nil
 		t.Fatalf("wait for the machine's settings: %v", err)
 	}
-	machine.changed = false
+	machine.changed = change
 }
 
 func holdMachine(t testing.TB, change bool) {
@@ -66,15 +73,7 @@ func holdMachine(t testing.TB, change bool) {
 	case others > 0:
 		t.Fatal("ChangeMachine must come before what uses the machine")
 	default:
-		if machine.release != nil {
-			machine.release()
-		}
-		var err error
-		if machine.release, err = lockMachine(change); err != nil {
-			machine.release = nil
-			t.Fatalf("wait for the machine's settings: %v", err)
-		}
-		machine.changed = change
+		relock(t, change)
 		os.Setenv(held, "1")
 	}
 	if machine.users[t] {
