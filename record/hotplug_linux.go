@@ -217,12 +217,15 @@ func (r *run) stopped() (cpus []int) {
 		clear(h.enabled)
 		return nil
 	}
-	latest := map[int]*perfevent.Counter{}
+	// The first of each CPU: others may have been opened since, when it was back (watchNumbers).
+	first := map[int]*perfevent.Counter{}
 	for _, c := range e.counters {
-		latest[c.Where().CPU] = c
+		if cpu := c.Where().CPU; first[cpu] == nil {
+			first[cpu] = c
+		}
 	}
 	for _, cpu := range h.live {
-		c := latest[cpu]
+		c := first[cpu]
 		if c == nil {
 			continue
 		}
@@ -284,7 +287,7 @@ func (s *Session) openCPU(cpu int) (*cpuRing, error) {
 }
 
 // bury closes the counters of a CPU that was gone, which count no more; what they have counted
-// stays in past. All that they wrote into the ring has been drained.
+// stays in past. Of others (watchNumbers) records may still be in the ring: ids go on being renamed.
 func (e *recordedEvent) bury(cpu int, ring *cpuRing) error {
 	var errs []error
 	e.counters = slices.DeleteFunc(e.counters, func(c *perfevent.Counter) bool {
@@ -298,7 +301,6 @@ func (e *recordedEvent) bury(cpu int, ring *cpuRing) error {
 		if _, renamed := ring.renamed[c.ID()]; !renamed {
 			e.pastIDs = append(e.pastIDs, c.ID())
 		}
-		delete(ring.renamed, c.ID())
 		errs = append(errs, err, c.Close())
 		return true
 	})
